@@ -1,0 +1,2 @@
+//! lasthop
+fn main() {}

@@ -1,0 +1,313 @@
+//! What happened, in the order it happened: the only thing that metrics, captures and plots are made from.
+
+use serde::Serialize;
+
+use crate::machine::{Side, StageId};
+use crate::units::{Span, Time};
+use crate::wire::{FlowKey, Packet};
+
+/// Which events are collected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wants(u8);
+
+impl Wants {
+    /// Nothing: only the end state counts.
+    pub const NOTHING: Wants = Wants(0);
+    /// What metrics are computed from: transmissions, drops, originations, episodes of senders, deliveries.
+    pub const METRICS: Wants = Wants(1);
+    /// Everything: also each arrival, and the control block at each ACK.
+    pub const EVERYTHING: Wants = Wants(3);
+    /// The events that only a full trace has.
+    pub const DETAIL: Wants = Wants(2);
+
+    /// Whether all of `kind` is wanted.
+    pub fn has(self, kind: Wants) -> bool {
+        self.0 & kind.0 == kind.0
+    }
+}
+
+/// Something that happened at one stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// When.
+    pub at: Time,
+    /// Where.
+    pub stage: StageId,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// To a packet on its way towards `side`.
+    Packet {
+        /// What was done.
+        op: Op,
+        /// Direction of travel.
+        side: Side,
+        /// The packet at that moment.
+        packet: Packet,
+    },
+    /// To a TCP end point.
+    Tcp(TcpEvent),
+    /// A base-station agent took notice of something in a flow.
+    Agent {
+        /// The flow in the direction of its data.
+        flow: FlowKey,
+        /// What it noticed.
+        note: AgentNote,
+    },
+    /// The channel towards `side` changed its state.
+    Channel {
+        /// Direction of travel.
+        side: Side,
+        /// Good or bad.
+        good: bool,
+    },
+}
+
+/// What was done to a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    /// Put into the path, for a reason.
+    Originated(Cause),
+    /// A link began to send it.
+    Transmitted,
+    /// The channel damaged it.
+    Damaged,
+    /// A host took it in.
+    Received,
+    /// Its life ended here, for a reason.
+    Dropped(Cause),
+}
+
+impl Op {
+    /// The level of detail that this belongs to.
+    pub fn level(self) -> Wants {
+        match self {
+            Op::Received | Op::Originated(Cause::Data | Cause::Ack) => Wants::DETAIL,
+            _ => Wants::METRICS,
+        }
+    }
+}
+
+/// Why a packet came to be or ceased to be. Every cause is one a user can see.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    // ---- why a packet exists
+    /// A host sends bytes for the first time.
+    Data,
+    /// A host acknowledges, or updates its window.
+    Ack,
+    /// SYN, FIN or RST without data.
+    Control,
+    /// A host retransmits because of duplicate ACKs, partial ACKs or SACK blocks.
+    FastRetransmit,
+    /// A host retransmits because its timer expired.
+    TimeoutRetransmit,
+    /// A host retransmits because it was told of a wireless loss.
+    ElnRetransmit,
+    /// A host probes a closed window.
+    WindowProbe,
+    /// The base station retransmits because of duplicate ACKs.
+    LocalDupAck,
+    /// The base station retransmits because its local timer expired.
+    LocalTimeout,
+    /// The base station retransmits because its persist timer expired.
+    LocalPersist,
+    /// The base station forged a partial acknowledgement.
+    PartialAck,
+    /// The base station or receiver tells the sender of a wireless loss.
+    LossNotification,
+    // ---- why a packet ended
+    /// The queue was full.
+    QueueFull,
+    /// The IP header checksum was wrong.
+    IpChecksum,
+    /// The TCP checksum was wrong.
+    TcpChecksum,
+    /// The base station hid a duplicate ACK of a wireless loss from the sender.
+    SuppressedDupAck,
+    /// The base station dropped an ACK older than one it has seen.
+    SpuriousAck,
+    /// No connection or host has this address.
+    NoSuchConnection,
+    /// The scenario asked for this loss (competing traffic).
+    CrossTraffic,
+}
+
+impl Cause {
+    /// Every cause, in a fixed order.
+    pub const ALL: [Cause; 19] = [
+        Cause::Data,
+        Cause::Ack,
+        Cause::Control,
+        Cause::FastRetransmit,
+        Cause::TimeoutRetransmit,
+        Cause::ElnRetransmit,
+        Cause::WindowProbe,
+        Cause::LocalDupAck,
+        Cause::LocalTimeout,
+        Cause::LocalPersist,
+        Cause::PartialAck,
+        Cause::LossNotification,
+        Cause::QueueFull,
+        Cause::IpChecksum,
+        Cause::TcpChecksum,
+        Cause::SuppressedDupAck,
+        Cause::SpuriousAck,
+        Cause::NoSuchConnection,
+        Cause::CrossTraffic,
+    ];
+
+    /// The name used in traces, captures and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Data => "data",
+            Cause::Ack => "ack",
+            Cause::Control => "control",
+            Cause::FastRetransmit => "fast-retransmit",
+            Cause::TimeoutRetransmit => "timeout-retransmit",
+            Cause::ElnRetransmit => "eln-retransmit",
+            Cause::WindowProbe => "window-probe",
+            Cause::LocalDupAck => "local-dup-ack",
+            Cause::LocalTimeout => "local-timeout",
+            Cause::LocalPersist => "local-persist",
+            Cause::PartialAck => "partial-ack",
+            Cause::LossNotification => "loss-notification",
+            Cause::QueueFull => "queue-full",
+            Cause::IpChecksum => "ip-checksum",
+            Cause::TcpChecksum => "tcp-checksum",
+            Cause::SuppressedDupAck => "suppressed-dup-ack",
+            Cause::SpuriousAck => "spurious-ack",
+            Cause::NoSuchConnection => "no-such-connection",
+            Cause::CrossTraffic => "cross-traffic",
+        }
+    }
+
+    /// Whether a host sent these bytes before.
+    pub fn is_host_retransmission(self) -> bool {
+        matches!(self, Cause::FastRetransmit | Cause::TimeoutRetransmit | Cause::ElnRetransmit)
+    }
+
+    /// Whether the base station sent these bytes again.
+    pub fn is_local_retransmission(self) -> bool {
+        matches!(self, Cause::LocalDupAck | Cause::LocalTimeout | Cause::LocalPersist)
+    }
+}
+
+/// Something that happened to a TCP end point, with its control block right after.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TcpEvent {
+    /// Which connection, as the flow from this end point to its peer.
+    pub flow: FlowKey,
+    /// What happened.
+    pub kind: TcpKind,
+    /// The control block right after it.
+    pub tcb: Tcb,
+}
+
+/// What happened to a TCP end point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum TcpKind {
+    /// The first SYN was sent.
+    Opening,
+    /// The handshake is complete.
+    Established,
+    /// An ACK moved the left edge of the window.
+    Acked,
+    /// A duplicate ACK came in.
+    DupAck,
+    /// The fast-retransmit threshold was reached, recovery began.
+    FastRetransmit,
+    /// A fast recovery ended with all its data acknowledged.
+    RecoveryEnded,
+    /// The retransmission timer expired.
+    Timeout,
+    /// A partial acknowledgement of a base station re-armed the retransmission timer.
+    PartialAck,
+    /// The sender was told of a wireless loss and kept its window.
+    LossNotified,
+    /// A closed window was probed.
+    WindowProbe,
+    /// Data was handed to the application, in order.
+    Delivered {
+        /// How many bytes.
+        bytes: u32,
+    },
+    /// A byte was about to be delivered that is not the byte that was sent: a fault of the implementation.
+    Corrupted,
+    /// All data was sent and acknowledged.
+    Complete,
+    /// Both directions are closed.
+    Closed,
+    /// The connection was given up or reset.
+    Aborted,
+}
+
+impl TcpKind {
+    /// The level of detail that this belongs to.
+    pub fn level(self) -> Wants {
+        match self {
+            TcpKind::Acked => Wants::DETAIL,
+            _ => Wants::METRICS,
+        }
+    }
+}
+
+/// A snapshot of a TCP control block (what `trpt` prints, west97 4.4). Sequence positions are 64-bit stream
+/// offsets: 0 is the SYN, 1 the first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Tcb {
+    /// Oldest unacknowledged position.
+    pub snd_una: u64,
+    /// Next position to send.
+    pub snd_nxt: u64,
+    /// Highest position sent plus one.
+    pub snd_max: u64,
+    /// Next position expected from the peer.
+    pub rcv_nxt: u64,
+    /// Congestion window in bytes.
+    pub cwnd: u32,
+    /// Slow-start threshold in bytes.
+    pub ssthresh: u32,
+    /// The peer's advertised window in bytes.
+    pub snd_wnd: u32,
+    /// Duplicate ACKs in a row.
+    pub dupacks: u32,
+    /// Smoothed round-trip time.
+    pub srtt: Span,
+    /// Round-trip time variation.
+    pub rttvar: Span,
+    /// Retransmission time-out in force, back-off included.
+    pub rto: Span,
+    /// How often the time-out has been doubled.
+    pub backoff: u32,
+    /// Whether the sender is in fast recovery.
+    pub in_recovery: bool,
+}
+
+/// What a base-station agent noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "note")]
+pub enum AgentNote {
+    /// It began to watch a flow.
+    FlowSeen,
+    /// It forgot a flow, to make room or because it ended.
+    FlowForgotten,
+    /// A packet was dropped from the cache to make room.
+    CacheEvicted,
+    /// A retransmission by the sender passed by.
+    SenderRetransmission,
+    /// A hole in the sequence showed a loss before the base station.
+    CongestionHole,
+    /// It measured a round trip over the wireless link.
+    LocalRtt {
+        /// The measurement.
+        rtt: Span,
+    },
+}

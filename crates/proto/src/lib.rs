@@ -1,0 +1,17 @@
+//! What protocols do: TCP end points, base-station agents, links, queues and channels.
+//!
+//! Everything here is a pure state machine: told what happened and when, it answers what to send and
+//! when to be woken (see [`machine`]). There is no I/O, no clock, no thread and no ambient randomness,
+//! so one implementation serves the simulator, the testbed and the base station alike.
+
+pub mod agent;
+pub mod channel;
+pub mod event;
+pub mod link;
+pub mod machine;
+pub mod queue;
+pub mod rng;
+pub mod tcp;
+pub mod units;
+pub mod wake;
+pub mod wire;

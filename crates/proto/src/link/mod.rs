@@ -1,0 +1,36 @@
+//! Links: how packets get from one stage to the next.
+
+use serde::Serialize;
+
+use crate::queue::Limit;
+use crate::units::{Rate, Span};
+
+/// A full-duplex line: each direction has its own transmitter and queue.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LineConfig {
+    /// Rate towards the right; `None` is infinitely fast.
+    pub rate_right: Option<Rate>,
+    /// Rate towards the left.
+    pub rate_left: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Framing bytes added to each IP packet (14 for Ethernet without checksum).
+    pub framing: u32,
+    /// Queue in front of each transmitter.
+    pub queue: Limit,
+}
+
+/// A radio channel that both directions share: one frame at a time.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RadioConfig {
+    /// Rate of the medium.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Time that each frame takes beside its bits: access, preamble, framing.
+    pub overhead: Span,
+    /// Whether the two directions share the medium; otherwise each has its own.
+    pub half_duplex: bool,
+    /// Queue in front of each station's transmitter.
+    pub queue: Limit,
+}

@@ -1,0 +1,138 @@
+//! The contract of a machine: told what happened and when, it answers what to send and when to be woken.
+//!
+//! A machine knows neither its neighbours nor the world that drives it. The driver's recipe:
+//!
+//! 1. call [`Machine::on_packet`], [`Machine::on_signal`] or [`Machine::on_wake`];
+//! 2. drain [`Out`]: hand each packet and signal to the neighbour on its side, each event to the sink;
+//! 3. ask [`Machine::next_wake`] once and wait until then.
+
+use crate::event::{Cause, Event, Op, Wants, What};
+use crate::units::Time;
+use crate::wire::{Packet, PacketId};
+
+/// A direction along the path. Packets to the `Right` arrive at the neighbour from its `Left`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Towards the first stage of the path.
+    Left,
+    /// Towards the last stage of the path.
+    Right,
+}
+
+impl Side {
+    /// The opposite direction.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Left => Side::Right,
+            Side::Right => Side::Left,
+        }
+    }
+
+    /// 0 for left, 1 for right: for arrays that hold something for each side.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A stage's place in the run, counted from the left.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default, serde::Serialize)]
+pub struct StageId(pub u16);
+
+/// What neighbours tell each other beside packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// The channel to the side the signal comes from turned good (true) or bad (false).
+    ChannelGood(bool),
+}
+
+/// A pure state machine: one stage of a path.
+pub trait Machine {
+    /// A packet arrived from the neighbour on side `from`.
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out);
+
+    /// The time that [`Machine::next_wake`] named has come. A call with nothing due must do nothing.
+    fn on_wake(&mut self, now: Time, out: &mut Out);
+
+    /// When this machine wants to be called next; a time in the past means at once.
+    fn next_wake(&self) -> Option<Time>;
+
+    /// A neighbour says something. By default it is passed on.
+    fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
+        let _ = now;
+        out.signal(from.other(), signal);
+    }
+
+    /// How many packets are inside: queued, cached copies excluded. For conservation checks.
+    fn holds(&self) -> usize {
+        0
+    }
+}
+
+/// What a machine answers. The driver keeps one and drains it after each call, so that no call allocates.
+#[derive(Debug, Default)]
+pub struct Out {
+    /// Packets to hand on, oldest first.
+    pub sends: Vec<(Side, Packet)>,
+    /// Signals to hand on, oldest first.
+    pub signals: Vec<(Side, Signal)>,
+    /// What happened, oldest first.
+    pub events: Vec<Event>,
+    wants: Wants,
+    now: Time,
+    stage: StageId,
+    next_id: u64,
+}
+
+impl Out {
+    /// An empty answer that collects the events of `wants`.
+    pub fn new(wants: Wants) -> Out {
+        Out { wants, ..Out::default() }
+    }
+
+    /// The driver is about to call `stage` at `now`.
+    pub fn begin(&mut self, stage: StageId, now: Time) {
+        self.stage = stage;
+        self.now = now;
+    }
+
+    /// Hands on a packet that came from elsewhere.
+    pub fn send(&mut self, side: Side, packet: Packet) {
+        self.sends.push((side, packet));
+    }
+
+    /// Puts a new packet into the path: gives it an identity and says why it exists.
+    pub fn originate(&mut self, side: Side, mut packet: Packet, cause: Cause) {
+        packet.id = PacketId(u64::from(self.stage.0) << 48 | self.next_id);
+        self.next_id += 1;
+        self.packet_event(Op::Originated(cause), side, &packet);
+        self.sends.push((side, packet));
+    }
+
+    /// Ends a packet's life here and says why.
+    pub fn discard(&mut self, side: Side, packet: Packet, cause: Cause) {
+        self.packet_event(Op::Dropped(cause), side, &packet);
+    }
+
+    /// Passes a signal to the neighbour on `side`.
+    pub fn signal(&mut self, side: Side, signal: Signal) {
+        self.signals.push((side, signal));
+    }
+
+    /// Whether anybody reads events of `kind`; lets a machine skip the work of describing them.
+    pub fn wants(&self, kind: Wants) -> bool {
+        self.wants.has(kind)
+    }
+
+    /// Something happened to `packet`, which travels towards `side`.
+    pub fn packet_event(&mut self, op: Op, side: Side, packet: &Packet) {
+        if self.wants.has(op.level()) {
+            self.event(What::Packet { op, side, packet: packet.clone() });
+        }
+    }
+
+    /// Something happened. Callers check [`Out::wants`] first where building `what` costs.
+    pub fn event(&mut self, what: What) {
+        self.events.push(Event { at: self.now, stage: self.stage, what });
+    }
+}

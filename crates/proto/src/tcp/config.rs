@@ -1,0 +1,208 @@
+//! What kind of TCP an end point speaks. A variant is its configuration; a preset is a known system's.
+
+use serde::Serialize;
+
+use crate::units::Span;
+
+/// How a sender detects and repairs losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// Fast retransmit, then slow start (west97 2.2.1).
+    Tahoe,
+    /// Fast recovery with window inflation (west97 2.2.2, RFC 5681 section 3.2).
+    Reno,
+    /// Partial ACKs keep fast recovery alive (west97 2.3.1, RFC 6582).
+    NewReno,
+    /// Scoreboard and pipe (west97 2.3.2, RFC 2018, RFC 6675).
+    Sack,
+}
+
+/// What a TCP's timers and round-trip measurements are driven by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// BSD: one slow and one fast tick for the whole host; round trips are counted in slow ticks with the
+    /// integer arithmetic of 4.4BSD, time-outs expire on slow ticks, delayed ACKs on fast ones.
+    Ticks {
+        /// Period of the retransmission clock (500 ms in BSD).
+        slow: Span,
+        /// Period of the delayed-ACK clock (200 ms in BSD).
+        fast: Span,
+    },
+    /// RFC 6298: measurements and timers at a granularity, each timer on its own.
+    Fine {
+        /// Clock granularity G of RFC 6298.
+        granularity: Span,
+    },
+}
+
+/// When a receiver acknowledges data that arrives in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct DelayedAck {
+    /// Acknowledge at the latest every so many full segments; 1 acknowledges each segment at once.
+    pub every: u32,
+    /// Acknowledge at the latest so long after an unacknowledged segment. With [`Clock::Ticks`] this is the
+    /// fast tick and the delay is until its next beat.
+    pub timeout: Span,
+}
+
+/// What a sender does with a partial acknowledgement of a base station (west97 3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckpReaction {
+    /// The option is not offered; partial acknowledgements are ignored.
+    Off,
+    /// The retransmission timer starts again with the time-out in force.
+    Rearm,
+    /// The timer is set to a constant: twice the time-out in force before any back-off (west97 4.2).
+    Constant,
+    /// Each partial acknowledgement in a row doubles the time-out, up to the maximum.
+    Exponential,
+}
+
+/// Configuration of a TCP end point, sender and receiver side.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TcpConfig {
+    /// Loss detection and recovery.
+    pub variant: Variant,
+    /// Timers.
+    pub clock: Clock,
+    /// Smallest retransmission time-out.
+    pub rto_min: Span,
+    /// Largest retransmission time-out.
+    pub rto_max: Span,
+    /// Time-out before the first measurement.
+    pub rto_initial: Span,
+    /// A connection is given up after this many time-outs in a row.
+    pub max_retries: u32,
+    /// Largest payload of a segment in bytes, as offered to the peer.
+    pub mss: u32,
+    /// Socket send buffer in bytes: bounds data in flight.
+    pub send_buffer: u32,
+    /// Socket receive buffer in bytes: the largest advertised window.
+    pub recv_buffer: u32,
+    /// Initial congestion window in segments.
+    pub initial_window: u32,
+    /// Congestion window after a time-out, in segments.
+    pub loss_window: u32,
+    /// Initial slow-start threshold in bytes.
+    pub initial_ssthresh: u32,
+    /// Duplicate ACKs that trigger fast retransmit.
+    pub dupthresh: u32,
+    /// Receiver: when to acknowledge.
+    pub delayed_ack: DelayedAck,
+    /// Offer timestamps and PAWS (RFC 7323).
+    pub timestamps: bool,
+    /// Offer window scaling (RFC 7323).
+    pub window_scale: bool,
+    /// Send SACK blocks when the peer permits them. The `sack` variant needs it on both sides.
+    pub sack: bool,
+    /// Offer and obey partial acknowledgements.
+    pub ackp: AckpReaction,
+    /// Take no round-trip sample from a segment that a partial acknowledgement covered (west97 3.4).
+    pub ackp_karn: bool,
+    /// Offer and obey explicit loss notifications; as a receiver, send them for segments whose IP checksum
+    /// holds and TCP checksum fails (west97 2.3.3).
+    pub eln: bool,
+    /// New data on the first and second duplicate ACK (RFC 3042).
+    pub limited_transmit: bool,
+    /// How long TIME-WAIT lasts.
+    pub time_wait: Span,
+}
+
+/// Names of the presets, for `lasthop list presets` and error messages, each with what it stands for.
+pub const PRESETS: [(&str, &str); 4] = [
+    ("freebsd-2.1", "FreeBSD 2.1 (1995): 500 ms and 200 ms ticks, RTO 1 s to 64 s, 16 KiB buffers"),
+    ("ns", "a network simulator's TCP: 1000 B segments, 20-segment window, every segment acknowledged"),
+    ("rfc", "RFC 5681 and RFC 6298 as written: 1 s minimum RTO, fine timers, 64 KiB buffers"),
+    ("linux", "a current Linux: 10-segment initial window, 200 ms minimum RTO, timestamps, scaling, SACK"),
+];
+
+impl TcpConfig {
+    /// The preset of this name; see [`PRESETS`].
+    pub fn preset(name: &str) -> Option<TcpConfig> {
+        Some(match name {
+            "freebsd-2.1" => TcpConfig::freebsd_2_1(),
+            "ns" => TcpConfig::ns(),
+            "rfc" => TcpConfig::rfc(),
+            "linux" => TcpConfig::linux(),
+            _ => return None,
+        })
+    }
+
+    /// FreeBSD 2.1 on a LAN, as on the hosts of west97 4.0.
+    pub fn freebsd_2_1() -> TcpConfig {
+        TcpConfig {
+            variant: Variant::Reno,
+            clock: Clock::Ticks { slow: Span::millis(500), fast: Span::millis(200) },
+            rto_min: Span::secs(1),
+            rto_max: Span::secs(64),
+            rto_initial: Span::secs(6),
+            max_retries: 12,
+            mss: 1460,
+            send_buffer: 16 * 1024,
+            recv_buffer: 16 * 1024,
+            initial_window: 1,
+            loss_window: 1,
+            initial_ssthresh: u32::MAX,
+            dupthresh: 3,
+            delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
+            timestamps: false,
+            window_scale: false,
+            sack: false,
+            ackp: AckpReaction::Off,
+            ackp_karn: true,
+            eln: false,
+            limited_transmit: false,
+            time_wait: Span::secs(60),
+        }
+    }
+
+    /// RFC 9293, 5681 and 6298 as written.
+    pub fn rfc() -> TcpConfig {
+        TcpConfig {
+            clock: Clock::Fine { granularity: Span::millis(1) },
+            rto_max: Span::secs(60),
+            rto_initial: Span::secs(1),
+            send_buffer: 64 * 1024 - 1,
+            recv_buffer: 64 * 1024 - 1,
+            initial_window: 3,
+            ..TcpConfig::freebsd_2_1()
+        }
+    }
+
+    /// The TCP of a network simulator: segments as packets, a fixed window, no delayed ACKs.
+    pub fn ns() -> TcpConfig {
+        TcpConfig {
+            clock: Clock::Fine { granularity: Span::millis(100) },
+            rto_min: Span::millis(200),
+            rto_initial: Span::secs(3),
+            mss: 1000,
+            send_buffer: 20_000,
+            recv_buffer: 20_000,
+            initial_window: 1,
+            delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
+            ..TcpConfig::rfc()
+        }
+    }
+
+    /// A current Linux with its congestion control set to Reno.
+    pub fn linux() -> TcpConfig {
+        TcpConfig {
+            variant: Variant::Sack,
+            rto_min: Span::millis(200),
+            rto_max: Span::secs(120),
+            max_retries: 15,
+            send_buffer: 4 << 20,
+            recv_buffer: 6 << 20,
+            initial_window: 10,
+            delayed_ack: DelayedAck { every: 2, timeout: Span::millis(40) },
+            timestamps: true,
+            window_scale: true,
+            sack: true,
+            limited_transmit: true,
+            ..TcpConfig::rfc()
+        }
+    }
+}

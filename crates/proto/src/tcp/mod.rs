@@ -1,0 +1,5 @@
+//! TCP end points.
+
+pub mod config;
+
+pub use config::{AckpReaction, Clock, DelayedAck, TcpConfig, Variant};

@@ -1,0 +1,97 @@
+//! The payload of a packet.
+
+use std::sync::Arc;
+
+/// Payload bytes. In the simulator no bytes exist, only their identity: which stream they belong to
+/// and where in it they stand. A receiver can thus check that every byte it delivers is the byte that
+/// was sent, and one payload costs nothing to copy. Live packets share the bytes of the received frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// `len` bytes of `stream`, beginning `offset` bytes after the stream's start.
+    Pattern {
+        /// Which byte stream this is a piece of.
+        stream: u32,
+        /// How many bytes in it are.
+        len: u32,
+        /// Position of the first byte in the stream.
+        offset: u64,
+    },
+    /// Real bytes: `frame[from..from + len]`.
+    Bytes {
+        /// The shared buffer that holds them.
+        frame: Arc<[u8]>,
+        /// Index of the first byte.
+        from: u32,
+        /// How many bytes there are.
+        len: u32,
+    },
+}
+
+impl Body {
+    /// No payload.
+    pub const EMPTY: Body = Body::Pattern { stream: 0, len: 0, offset: 0 };
+
+    /// A body that owns a copy of `bytes`.
+    pub fn copy_of(bytes: &[u8]) -> Body {
+        Body::Bytes { frame: bytes.into(), from: 0, len: bytes.len() as u32 }
+    }
+
+    /// Payload length in bytes.
+    pub fn len(&self) -> u32 {
+        match self {
+            Body::Pattern { len, .. } | Body::Bytes { len, .. } => *len,
+        }
+    }
+
+    /// Whether there is no payload.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The `len` bytes that begin at `skip`, cut to what there is.
+    pub fn slice(&self, skip: u32, count: u32) -> Body {
+        let skip = skip.min(self.len());
+        let count = count.min(self.len() - skip);
+        match self {
+            Body::Pattern { stream, offset, .. } => {
+                Body::Pattern { stream: *stream, offset: offset + u64::from(skip), len: count }
+            }
+            Body::Bytes { frame, from, .. } => {
+                Body::Bytes { frame: frame.clone(), from: from + skip, len: count }
+            }
+        }
+    }
+
+    /// The byte at `index`. A pattern's bytes are a fixed function of stream and position.
+    pub fn byte(&self, index: u32) -> Option<u8> {
+        if index >= self.len() {
+            return None;
+        }
+        Some(match self {
+            Body::Pattern { stream, offset, .. } => {
+                let x = (offset + u64::from(index)) ^ (u64::from(*stream) << 40);
+                (x.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+            }
+            Body::Bytes { frame, from, .. } => frame[(from + index) as usize],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_has_the_bytes_of_its_whole() {
+        for whole in [
+            Body::Pattern { stream: 7, offset: 1000, len: 50 },
+            Body::copy_of(&(0..50).collect::<Vec<u8>>()),
+        ] {
+            let part = whole.slice(10, 20);
+            assert_eq!(part.len(), 20);
+            assert!((0..20).all(|i| part.byte(i) == whole.byte(10 + i)));
+            assert_eq!(whole.slice(45, 20).len(), 5);
+            assert_eq!(whole.slice(60, 1).len(), 0);
+        }
+    }
+}

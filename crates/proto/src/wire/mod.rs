@@ -1,0 +1,15 @@
+//! What travels: packets as machines see them, and their form in bytes.
+//!
+//! A [`Packet`] is a parsed IP header and TCP [`Segment`] plus a [`Body`], which in the simulator is only
+//! a length with an identity and in the live worlds shared bytes. [`parse`] and [`emit`] convert
+//! between packets and bytes; [`checksum`] is the Internet checksum.
+
+pub mod body;
+pub mod packet;
+pub mod segment;
+pub mod seq;
+
+pub use body::Body;
+pub use packet::{Addr, Damage, FlowKey, Packet, PacketId, Transport};
+pub use segment::{Ackp, Eln, Flags, Options, SackBlocks, Segment, Timestamps};
+pub use seq::Seq;

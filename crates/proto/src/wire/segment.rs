@@ -1,0 +1,262 @@
+//! The TCP header and its options.
+
+use core::fmt;
+use core::ops::BitOr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Seq;
+
+/// TCP header flags as they stand in the header.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No flags.
+    pub const NONE: Flags = Flags(0);
+    /// No more data from sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgement number is valid.
+    pub const ACK: Flags = Flags(0x10);
+    /// The urgent pointer is valid.
+    pub const URG: Flags = Flags(0x20);
+    /// ECN echo (RFC 3168).
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Whether all flags of `other` are set.
+    pub fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any flag of `other` is set.
+    pub fn any(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for Flags {
+    /// tcpdump's letters: `S`, `F`, `R`, `P`, `U`, `E`, `W` and `.` for ACK.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (flag, letter) in [
+            (Flags::FIN, 'F'),
+            (Flags::SYN, 'S'),
+            (Flags::RST, 'R'),
+            (Flags::PSH, 'P'),
+            (Flags::URG, 'U'),
+            (Flags::ECE, 'E'),
+            (Flags::CWR, 'W'),
+            (Flags::ACK, '.'),
+        ] {
+            if self.has(flag) {
+                fmt::Write::write_char(f, letter)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{self}]")
+    }
+}
+
+/// The timestamps option (RFC 7323 section 3).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Timestamps {
+    /// TSval: the clock of the side that sent this segment.
+    pub value: u32,
+    /// TSecr: the last TSval received from the other side.
+    pub echo: u32,
+}
+
+/// The partial-acknowledgement option (west97 3.2, 3.4), an experimental option (RFC 6994).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ackp {
+    /// On a SYN: the sender understands partial acknowledgements.
+    Permitted,
+    /// On an ACK that a base station forged: everything below the acknowledgement number has reached the
+    /// base station; nothing is said about the receiver.
+    Partial,
+}
+
+/// The explicit-loss-notification option (west97 2.3.3), an experimental option (RFC 6994).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Eln {
+    /// On a SYN: the sender understands loss notifications.
+    Permitted,
+    /// On an ACK: the segment that begins at this sequence number was lost to corruption on the wireless link,
+    /// not to congestion.
+    Lost(Seq),
+}
+
+/// Up to four SACK blocks (RFC 2018 section 3), each from its first byte to one past its last.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SackBlocks {
+    count: u8,
+    blocks: [(Seq, Seq); 4],
+}
+
+impl SackBlocks {
+    /// Adds a block; returns false when all four places are taken.
+    pub fn push(&mut self, left: Seq, right: Seq) -> bool {
+        let Some(slot) = self.blocks.get_mut(usize::from(self.count)) else { return false };
+        *slot = (left, right);
+        self.count += 1;
+        true
+    }
+
+    /// The blocks in the order of the header.
+    pub fn as_slice(&self) -> &[(Seq, Seq)] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.as_slice()).finish()
+    }
+}
+
+/// The options that most segments do not carry, kept out of line so that a packet stays small.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Maximum segment size (RFC 9293 section 3.7.1); SYN only.
+    pub mss: Option<u16>,
+    /// Window scale shift (RFC 7323 section 2); SYN only.
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018 section 2); SYN only.
+    pub sack_permitted: bool,
+    /// Selective acknowledgement blocks.
+    pub sack: SackBlocks,
+    /// Partial acknowledgement.
+    pub ackp: Option<Ackp>,
+    /// Explicit loss notification.
+    pub eln: Option<Eln>,
+    /// Options this code does not know, as they stood in the header (kind, length, value ...).
+    pub unknown: Vec<u8>,
+    /// Urgent pointer; meaningful when URG is set.
+    pub urgent: u16,
+}
+
+static NO_OPTIONS: Options = Options {
+    mss: None,
+    window_scale: None,
+    sack_permitted: false,
+    sack: SackBlocks { count: 0, blocks: [(Seq(0), Seq(0)); 4] },
+    ackp: None,
+    eln: None,
+    unknown: Vec::new(),
+    urgent: 0,
+};
+
+/// Length in bytes of the partial-acknowledgement option on the wire: kind, length, 16-bit ExID, one byte.
+pub const ACKP_LEN: u32 = 5;
+/// Length of the loss-notification option on a SYN: kind, length, 16-bit ExID.
+pub const ELN_PERMITTED_LEN: u32 = 4;
+/// Length of a loss notification: kind, length, 16-bit ExID, sequence number.
+pub const ELN_LOST_LEN: u32 = 8;
+
+impl Options {
+    /// Unpadded length in bytes of these options in the header.
+    pub fn wire_len(&self) -> u32 {
+        let sack = self.sack.as_slice().len() as u32;
+        self.mss.map_or(0, |_| 4)
+            + self.window_scale.map_or(0, |_| 3)
+            + if self.sack_permitted { 2 } else { 0 }
+            + if sack > 0 { 2 + 8 * sack } else { 0 }
+            + self.ackp.map_or(0, |_| ACKP_LEN)
+            + match self.eln {
+                None => 0,
+                Some(Eln::Permitted) => ELN_PERMITTED_LEN,
+                Some(Eln::Lost(_)) => ELN_LOST_LEN,
+            }
+            + self.unknown.len() as u32
+    }
+}
+
+/// A TCP header (RFC 9293 section 3.1). Checksum and data offset are computed when it is emitted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// Sequence number of the first byte, or of the SYN.
+    pub seq: Seq,
+    /// Acknowledgement number; meaningful when ACK is set.
+    pub ack: Seq,
+    /// Flags.
+    pub flags: Flags,
+    /// Window field as it stands in the header, not scaled.
+    pub window: u16,
+    /// Timestamps, if carried.
+    pub timestamps: Option<Timestamps>,
+    options: Option<Box<Options>>,
+}
+
+impl Segment {
+    /// A segment without options.
+    pub fn new(src_port: u16, dst_port: u16, seq: Seq, ack: Seq, flags: Flags) -> Segment {
+        Segment {
+            src_port,
+            dst_port,
+            seq,
+            ack,
+            flags,
+            window: 0,
+            timestamps: None,
+            options: None,
+        }
+    }
+
+    /// The options other than timestamps.
+    pub fn options(&self) -> &Options {
+        self.options.as_deref().unwrap_or(&NO_OPTIONS)
+    }
+
+    /// The options other than timestamps, to be changed.
+    pub fn options_mut(&mut self) -> &mut Options {
+        self.options.get_or_insert_default()
+    }
+
+    /// Whether any option other than timestamps may be set; cheaper than comparing [`Segment::options`].
+    pub fn has_options(&self) -> bool {
+        self.options.is_some()
+    }
+
+    /// Length of the header in bytes, options padded to 32 bits.
+    pub fn header_len(&self) -> u32 {
+        let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
+        let rest = match &self.options {
+            None => 0,
+            Some(options) => options.wire_len().next_multiple_of(4),
+        };
+        20 + timestamps + rest
+    }
+
+    /// Sequence numbers that this segment and `body` bytes of payload take up: SYN and FIN count one each.
+    pub fn seq_len(&self, body: u32) -> u32 {
+        body + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
+    }
+}
