@@ -24,6 +24,11 @@ impl Wants {
     pub fn has(self, kind: Wants) -> bool {
         self.0 & kind.0 == kind.0
     }
+
+    /// What either of two readers wants.
+    pub fn union(self, other: Wants) -> Wants {
+        Wants(self.0 | other.0)
+    }
 }
 
 /// Something that happened at one stage.

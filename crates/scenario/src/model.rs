@@ -1,0 +1,122 @@
+//! A scenario after validation: everything that a world needs to run it, nothing left to look up.
+
+use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::link::{LineConfig, RadioConfig};
+use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::units::{Bytes, Probability, Span};
+use lasthop_proto::wire::Addr;
+use serde::Serialize;
+
+/// One experiment: hosts at both ends of a path, what they transfer, and how often it is repeated.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Scenario {
+    /// Name, for tables and file names.
+    pub name: String,
+    /// How many runs; run `i` has seed `first_seed + i`.
+    pub runs: u32,
+    /// Seed of the first run.
+    pub first_seed: u64,
+    /// A run that has not finished by then is cut off and says so.
+    pub horizon: Span,
+    /// Hosts, in the order of the file.
+    pub hosts: Vec<Host>,
+    /// What is transferred.
+    pub transfers: Vec<Transfer>,
+    /// The path from left to right, without the hosts.
+    pub path: Vec<Stage>,
+}
+
+/// Which end of the path a host hangs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostSide {
+    /// The wired end.
+    Left,
+    /// The wireless end.
+    Right,
+}
+
+/// A host.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Host {
+    /// Name in the scenario.
+    pub name: String,
+    /// Which end it hangs on.
+    pub side: HostSide,
+    /// Its address; shown in captures.
+    #[serde(serialize_with = "display")]
+    pub addr: Addr,
+    /// Its TCP.
+    pub tcp: TcpConfig,
+}
+
+/// A bulk transfer from one host to another.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Transfer {
+    /// Index of the sending host in [`Scenario::hosts`].
+    pub from: usize,
+    /// Index of the receiving host; it hangs on the other end.
+    pub to: usize,
+    /// How much; `None` sends until the horizon.
+    pub bytes: Option<Bytes>,
+    /// When it starts.
+    pub start: Span,
+    /// How many such transfers start together, each on its own connection.
+    pub count: u32,
+}
+
+/// A stage of the path.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Stage {
+    /// Name, unique in the scenario: names captures and random streams.
+    pub name: String,
+    /// What it is.
+    pub kind: StageKind,
+}
+
+/// What a stage is.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "lowercase", tag = "stage")]
+pub enum StageKind {
+    /// A full-duplex line.
+    Link(LineConfig),
+    /// A base-station agent; the wireless side is on its right.
+    Agent(AgentConfig),
+    /// A radio hop.
+    Radio(RadioStage),
+    /// Losses that other people's traffic causes in a router.
+    Cross(CrossTraffic),
+}
+
+/// A radio hop and its errors.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RadioStage {
+    /// The medium.
+    pub radio: RadioConfig,
+    /// Errors towards the right.
+    pub errors_right: Option<ErrorSpec>,
+    /// Errors towards the left.
+    pub errors_left: Option<ErrorSpec>,
+}
+
+/// A channel model and what it applies to.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ErrorSpec {
+    /// How errors come about.
+    pub model: ErrorModel,
+}
+
+/// A router shared with other traffic: each packet is dropped with a probability, and delayed by a queue
+/// that others fill.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CrossTraffic {
+    /// Probability that a packet of a flow is dropped, in the direction of data.
+    pub loss: Probability,
+    /// Largest extra delay; each packet draws uniformly below it, and order is kept.
+    pub jitter: Span,
+}
+
+fn display<T: core::fmt::Display, S: serde::Serializer>(t: &T, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(t)
+}
