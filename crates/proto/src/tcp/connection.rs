@@ -127,9 +127,9 @@ impl Connection {
         self.open_at.is_none() && matches!(self.state, State::Closed | State::TimeWait)
     }
 
-    /// Bytes of the peer delivered in order so far.
+    /// Bytes of the peer that were delivered in order so far.
     pub fn delivered(&self) -> u64 {
-        self.rx.nxt.saturating_sub(1)
+        self.rx.delivered()
     }
 
     /// Bytes of ours that the peer has acknowledged.

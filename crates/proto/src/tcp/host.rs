@@ -107,6 +107,11 @@ impl Host {
         self.opened.iter().map(|i| &self.connections[*i as usize])
     }
 
+    /// The connection of `flow`, seen from this host.
+    pub fn connection(&self, flow: FlowKey) -> Option<&Connection> {
+        self.by_flow.get(&flow).map(|i| &self.connections[*i as usize])
+    }
+
     /// All connections, in the order in which they came to be.
     pub fn connections(&self) -> &[Connection] {
         &self.connections

@@ -85,6 +85,12 @@ impl Receiver {
         self.mss = mss;
     }
 
+    /// Bytes delivered in order so far: every position but SYN and FIN.
+    pub fn delivered(&self) -> u64 {
+        let fin = self.fin_at.is_some_and(|at| at < self.nxt);
+        self.nxt.saturating_sub(1 + u64::from(fin))
+    }
+
     /// One past the last acceptable position.
     pub fn edge(&self) -> u64 {
         self.edge
