@@ -1,8 +1,11 @@
-//! Snoop on the wireless LAN of west97: a window of 16 KiB and bursts of six lost packets (Table 2).
+//! Snoop on the wireless links of west97: a window of 16 KiB and bursts of six lost packets (Tables 1 to 4).
 //!
 //! The end points are the simplest that keep the window full: a sender that only obeys cumulative ACKs, and a
 //! receiver that acknowledges every second packet, and at once what is out of order. The radio is one server for
 //! both directions whose frame times give the ideal throughput of the paper. What is lost is thus snoop's doing.
+//!
+//! On the slow link of 5.3 the delay is spent where the base station forwards a packet, so data waits before the
+//! agent and not between agent and radio: local round trips are short, and a local retransmission overtakes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -25,7 +28,7 @@ const ACK_FRAME: Span = Span::micros(800);
 const DELAYED_ACK: Span = Span::millis(200);
 
 enum What {
-    ToAgent(Side, Packet),
+    ToAgent(Packet),
     ToFixed(u32),
     FrameEnds(Side, Packet),
     DelayedAck(u64),
@@ -37,6 +40,8 @@ struct Path {
     whats: Vec<Option<What>>,
     agent: Agent,
     out: Out,
+    /// Data that waits until the base station can forward it.
+    input: VecDeque<Packet>,
     air: VecDeque<(Side, Packet)>,
     busy: bool,
     /// Errors towards the left and towards the right.
@@ -49,6 +54,8 @@ struct Path {
     beyond: BTreeSet<u32>,
     owed: u32,
     acks: u64,
+    /// How many times slower the radio is than the wireless LAN.
+    slow: u64,
 }
 
 impl Path {
@@ -63,7 +70,7 @@ impl Path {
             let segment = Segment::new(5001, 9, seq, Seq(1), Flags::ACK);
             let body = Body::Pattern { stream: 0, len: MSS, offset: seq.0.into() };
             let packet = Packet::tcp(Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1), segment, body);
-            self.at(self.now + WIRED, What::ToAgent(Side::Left, packet));
+            self.at(self.now + WIRED, What::ToAgent(packet));
             self.sent += 1;
         }
     }
@@ -110,9 +117,15 @@ impl Path {
         if self.busy {
             return;
         }
+        if self.air.is_empty()
+            && let Some(packet) = self.input.pop_front()
+        {
+            self.agent.on_packet(self.now, Side::Left, packet, &mut self.out);
+            self.drain();
+        }
         let Some((side, mut packet)) = self.air.pop_front() else { return };
         self.busy = true;
-        let frame = if packet.is_data() { DATA_FRAME } else { ACK_FRAME };
+        let frame = if packet.is_data() { DATA_FRAME } else { ACK_FRAME } * self.slow;
         if let Some(channel) = &mut self.channels[side.index()]
             && let Some(at) = channel.pass(self.now, frame, packet.wire_len()).damaged_at
         {
@@ -135,8 +148,9 @@ impl Path {
                 self.agent.on_wake(at, &mut self.out);
             } else if let Some(Reverse((_, i))) = self.events.pop() {
                 match self.whats[i as usize].take().unwrap() {
-                    What::ToAgent(side, packet) => {
-                        self.agent.on_packet(at, side, packet, &mut self.out);
+                    What::ToAgent(packet) if self.slow > 1 => self.input.push_back(packet),
+                    What::ToAgent(packet) => {
+                        self.agent.on_packet(at, Side::Left, packet, &mut self.out);
                     }
                     What::ToFixed(ack) => {
                         self.acked = self.acked.max(ack);
@@ -164,7 +178,7 @@ impl Path {
 }
 
 /// Seconds that 2 MB take with snoop, mean over some seeds.
-fn seconds(config: &SnoopConfig, errors: Option<ErrorModel>) -> f64 {
+fn seconds(config: &SnoopConfig, slow: u64, errors: Option<ErrorModel>) -> f64 {
     let seeds = 12;
     let total: f64 = (1..=seeds)
         .map(|seed| {
@@ -177,6 +191,7 @@ fn seconds(config: &SnoopConfig, errors: Option<ErrorModel>) -> f64 {
                 whats: Vec::new(),
                 agent: Agent::new(&agent),
                 out: Out::new(Wants::NOTHING),
+                input: VecDeque::new(),
                 air: VecDeque::new(),
                 busy: false,
                 channels: [channel("acks"), channel("data")],
@@ -186,6 +201,7 @@ fn seconds(config: &SnoopConfig, errors: Option<ErrorModel>) -> f64 {
                 beyond: BTreeSet::new(),
                 owed: 0,
                 acks: 0,
+                slow,
             };
             path.run(2_000_000 / MSS).as_secs_f64()
         })
@@ -200,18 +216,29 @@ fn bursts(packets: u32) -> Option<ErrorModel> {
 #[test]
 fn the_ideal_transfer_is_that_of_the_paper() {
     // Table 1: 9.770 s.
-    let ideal = seconds(&SnoopConfig::west97(), None);
+    let ideal = seconds(&SnoopConfig::west97(), 1, None);
     assert!((ideal - 9.77).abs() < 0.5, "{ideal}");
 }
 
+/// Shares of the ideal throughput with single errors and with bursts of six, at this slowness.
+fn shares(config: &SnoopConfig, slow: u64) -> [f64; 2] {
+    let ideal = seconds(config, slow, None);
+    [1, 6].map(|packets| ideal / seconds(config, slow, bursts(packets)))
+}
+
 #[test]
-fn single_errors_cost_little_and_bursts_of_six_about_half() {
-    let ideal = seconds(&SnoopConfig::west97(), None);
-    // Table 1: 93.00 % of the ideal throughput.
-    let single = ideal / seconds(&SnoopConfig::west97(), bursts(1));
-    // Table 2: 52.71 %.
-    let six = ideal / seconds(&SnoopConfig::west97(), bursts(6));
-    println!("single {single:.3} six {six:.3}");
-    assert!((0.85..=0.98).contains(&single), "{single}");
+fn on_the_lan_single_errors_cost_little_and_bursts_of_six_about_half() {
+    // Tables 1 and 2: 93.00 % and 52.71 % of the ideal throughput.
+    let [single, six] = shares(&SnoopConfig::west97(), 1);
+    assert!((0.90..=0.98).contains(&single), "{single}");
     assert!((0.42..=0.65).contains(&six), "{six}");
+}
+
+#[test]
+fn on_the_slow_link_both_cost_less() {
+    // Tables 3 and 4, 14.14 KB/s: 96.24 % and 76.35 %. This sender never times out, which cost the paper's
+    // about 4 times per transfer with bursts, so the share may be higher here.
+    let [single, six] = shares(&SnoopConfig::west97(), 14);
+    assert!((0.90..=0.98).contains(&single), "{single}");
+    assert!((0.66..=0.90).contains(&six), "{six}");
 }
