@@ -63,17 +63,19 @@ impl SnoopConfig {
     /// The snoop of the testbed of west97: the Berkeley implementation, one duplicate ACK (2.6).
     ///
     /// The paper names no timer. The rule, its floor of 100 ms, and the first time-out (0.1 s plus four times
-    /// 0.25 s) are those of the ns-2 snoop by the same authors; the persist timer is that of the published
-    /// description (parsa98 4).
+    /// 0.25 s) are those of the ns-2 snoop by the authors of the implementation. That one does not back off at
+    /// all; here backing off ends at 200 ms, so that several attempts fit into the sender's minimum time-out of
+    /// a second (2.6). The persist timer is that of BSD's TCP: 200 ms, as in parsa98, would expire between two
+    /// packets of the slow link of 5.3.
     pub const fn west97() -> SnoopConfig {
         SnoopConfig {
             dupacks: 1,
             timeout: TimeoutRule::SrttPlusVar,
             initial_timeout: Span::millis(1100),
             min_timeout: Span::millis(100),
-            max_timeout: Span::secs(2),
+            max_timeout: Span::millis(200),
             max_retransmits: 100,
-            persist: Span::millis(200),
+            persist: Span::secs(5),
             rtt_fault: false,
             flow_packets: 128,
             flows: 1024,
@@ -89,6 +91,7 @@ impl SnoopConfig {
             timeout: TimeoutRule::TwiceSrtt,
             initial_timeout: Span::millis(200),
             min_timeout: Span::millis(40),
+            persist: Span::millis(200),
             ..SnoopConfig::west97()
         }
     }

@@ -304,6 +304,7 @@ impl SeqCache {
             return pure.then_some(Cause::SpuriousAck);
         }
         let same_window = flow.receiver.window() == Some(segment.window);
+        let was_shut = flow.is_shut();
         flow.receiver.sent(segment, packet.body.len());
         let mut hidden = None;
         if ack > flow.acked {
@@ -325,6 +326,8 @@ impl SeqCache {
             }
         } else if pure && same_window && !flow.is_shut() {
             hidden = self.on_duplicate(i, out);
+        } else if was_shut && flow.timer.is_some() {
+            flow.restart(now);
         }
         self.set_wake(i);
         hidden

@@ -258,6 +258,7 @@ impl Snoop {
             return pure.then_some(Cause::SpuriousAck);
         }
         let same_window = flow.receiver.window() == Some(segment.window);
+        let was_shut = flow.is_shut();
         flow.receiver.sent(segment, packet.body.len());
         let mut hidden = None;
         if ack > acked {
@@ -278,8 +279,9 @@ impl Snoop {
                 self.retransmit(now, i, Cause::LocalDupAck, out);
             }
             hidden = (verdict != Verdict::Forward).then_some(Cause::SuppressedDupAck);
-        } else if !flow.cache.is_empty() {
-            flow.arm(now, &self.config);
+        } else if was_shut {
+            // The timers rested. What was sent into the closed window may have been thrown away.
+            flow.restart(now, &self.config);
         }
         self.set_wake(i);
         hidden

@@ -121,10 +121,10 @@ impl Flow {
         true
     }
 
-    /// Starts the local timer if it is not running.
+    /// Starts the local timer if it is not running, or came due while it rested.
     #[inline]
     pub(super) fn arm(&mut self, now: Time, config: &SnoopConfig) {
-        if self.timer.is_none() {
+        if self.timer.is_none_or(|at| at < now) {
             self.restart(now, config);
         }
     }
