@@ -159,7 +159,6 @@ fn a_silent_flow_is_prodded_by_the_persist_timer() {
     check(
         &snoop(SnoopConfig {
             initial_timeout: Span::secs(10),
-            max_timeout: Span::secs(10),
             max_retransmits: 3,
             ..config()
         }),
