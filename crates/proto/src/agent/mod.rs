@@ -62,16 +62,16 @@ pub struct SnoopConfig {
 impl SnoopConfig {
     /// The snoop of the testbed of west97: the Berkeley implementation, one duplicate ACK (2.6).
     ///
-    /// The paper names no timer. The rule, its floor of 100 ms, and the first time-out (0.1 s plus four times
-    /// 0.25 s) are those of the ns-2 snoop by the authors of the implementation. That one does not back off at
-    /// all; here backing off ends at 200 ms, so that several attempts fit into the sender's minimum time-out of
-    /// a second (2.6). The persist timer is that of BSD's TCP: 200 ms, as in parsa98, would expire between two
-    /// packets of the slow link of 5.3.
+    /// The paper names no timer. The rule and its floor of 100 ms are those of the ns-2 snoop by the authors of
+    /// the implementation. That one does not back off at all; here backing off ends at 200 ms, which is also the
+    /// first time-out, so that several attempts fit into the sender's minimum time-out of a second (2.6). The
+    /// persist timer is that of BSD's TCP: 200 ms, as in parsa98, would expire between two packets of the slow
+    /// link of 5.3.
     pub const fn west97() -> SnoopConfig {
         SnoopConfig {
             dupacks: 1,
             timeout: TimeoutRule::SrttPlusVar,
-            initial_timeout: Span::millis(1100),
+            initial_timeout: Span::millis(200),
             min_timeout: Span::millis(100),
             max_timeout: Span::millis(200),
             max_retransmits: 100,
@@ -89,7 +89,6 @@ impl SnoopConfig {
         SnoopConfig {
             dupacks: 2,
             timeout: TimeoutRule::TwiceSrtt,
-            initial_timeout: Span::millis(200),
             min_timeout: Span::millis(40),
             persist: Span::millis(200),
             ..SnoopConfig::west97()

@@ -8,6 +8,7 @@ use crate::script::check;
 fn ackp(mode: AckpMode) -> AgentConfig {
     let snoop = SnoopConfig {
         initial_timeout: Span::millis(100),
+        max_timeout: Span::secs(2),
         persist: Span::secs(1),
         ..SnoopConfig::west97()
     };
@@ -139,7 +140,8 @@ fn a_sender_that_did_not_offer_the_option_gets_none() {
         ";
     check(&ackp(AckpMode::Full), lossy);
     // Nor does one whose SYN nobody saw.
-    let unseen: String = lossy.lines().filter(|l| !l.contains("syn")).collect::<Vec<_>>().join("\n");
+    let unseen: String =
+        lossy.lines().filter(|l| !l.contains("syn")).collect::<Vec<_>>().join("\n");
     check(&ackp(AckpMode::Full), &unseen);
 }
 

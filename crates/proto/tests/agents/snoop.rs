@@ -1,6 +1,6 @@
 //! Snoop, mechanism by mechanism.
 
-use lasthop_proto::agent::{AgentConfig, SnoopConfig};
+use lasthop_proto::agent::{AgentConfig, SnoopConfig, TimeoutRule};
 use lasthop_proto::units::{Bytes, Span};
 
 use crate::script::check;
@@ -9,6 +9,7 @@ use crate::script::check;
 fn config() -> SnoopConfig {
     SnoopConfig {
         initial_timeout: Span::millis(100),
+        max_timeout: Span::secs(2),
         persist: Span::secs(1),
         ..SnoopConfig::west97()
     }
@@ -152,6 +153,32 @@ fn the_left_edge_restarts_the_local_timer() {
         5000ms end
         ",
     );
+}
+
+#[test]
+fn with_the_rtt_fault_a_recovery_counts_as_a_round_trip() {
+    // The packet timed is 1; it takes a local retransmission and 290 ms. parsa98 5.2.2: the estimate grows until
+    // only the persist timer retransmits.
+    let script = "
+        0ms    fixed   1+1460            # lost
+        1ms    fixed   1461+1460
+        100ms  base    1+1460            => local-timeout
+        290ms  mobile  ack 2921
+        301ms  fixed   2921+1460         # lost
+        ";
+    let config = SnoopConfig { timeout: TimeoutRule::TwiceSrtt, ..config() };
+    let mended = "
+        401ms  base    2921+1460         => local-timeout
+        410ms  mobile  ack 4381
+        5000ms end
+        ";
+    check(&snoop(config.clone()), &format!("{script}{mended}"));
+    let faulty = "
+        881ms  base    2921+1460         => local-timeout
+        910ms  mobile  ack 4381
+        5000ms end
+        ";
+    check(&snoop(SnoopConfig { rtt_fault: true, ..config }), &format!("{script}{faulty}"));
 }
 
 #[test]
