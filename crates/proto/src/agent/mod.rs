@@ -63,15 +63,16 @@ impl SnoopConfig {
     /// The snoop of the testbed of west97: the Berkeley implementation, one duplicate ACK (2.6).
     ///
     /// The paper names no timer. The rule and its floor of 100 ms are those of the ns-2 snoop by the authors of
-    /// the implementation. That one does not back off at all; here backing off ends at 200 ms, which is also the
-    /// first time-out, so that several attempts fit into the sender's minimum time-out of a second (2.6). The
-    /// persist timer is that of BSD's TCP: 200 ms, as in parsa98, would expire between two packets of the slow
-    /// link of 5.3.
+    /// the implementation. That one does not back off at all; here backing off ends at 200 ms, so that several
+    /// attempts fit into the sender's minimum time-out of a second (2.6). The first time-out is half that
+    /// minimum: it must outlast the first round trip on the slow link of 5.3, or retransmissions spoil every
+    /// measurement and it stays in force. The persist timer is that of BSD's TCP: 200 ms, as in parsa98, would
+    /// expire between two packets of that link.
     pub const fn west97() -> SnoopConfig {
         SnoopConfig {
             dupacks: 1,
             timeout: TimeoutRule::SrttPlusVar,
-            initial_timeout: Span::millis(200),
+            initial_timeout: Span::millis(500),
             min_timeout: Span::millis(100),
             max_timeout: Span::millis(200),
             max_retransmits: 100,
@@ -89,6 +90,7 @@ impl SnoopConfig {
         SnoopConfig {
             dupacks: 2,
             timeout: TimeoutRule::TwiceSrtt,
+            initial_timeout: Span::millis(200),
             min_timeout: Span::millis(40),
             persist: Span::millis(200),
             ..SnoopConfig::west97()
