@@ -65,9 +65,8 @@ impl SnoopConfig {
     /// The paper names no timer. The rule and its floor of 100 ms are those of the ns-2 snoop by the authors of
     /// the implementation. That one does not back off at all; here backing off ends at 200 ms, so that several
     /// attempts fit into the sender's minimum time-out of a second (2.6). The first time-out is half that
-    /// minimum: it must outlast the first round trip on the slow link of 5.3, or retransmissions spoil every
-    /// measurement and it stays in force. The persist timer is that of BSD's TCP: 200 ms, as in parsa98, would
-    /// expire between two packets of that link.
+    /// minimum, enough for the first round trip on the slow link of 5.3. The persist timer is that of BSD's TCP:
+    /// 200 ms, as in parsa98, would expire between two packets of that link.
     pub const fn west97() -> SnoopConfig {
         SnoopConfig {
             dupacks: 1,

@@ -157,25 +157,28 @@ fn the_left_edge_restarts_the_local_timer() {
 
 #[test]
 fn with_the_rtt_fault_a_recovery_counts_as_a_round_trip() {
-    // The packet timed is 1; it takes a local retransmission and 290 ms. parsa98 5.2.2: the estimate grows until
-    // only the persist timer retransmits.
+    // The second packet timed is 1461; it takes a local retransmission and 290 ms. parsa98 5.2.2: with many such
+    // losses the estimate grows until only the persist timer retransmits.
     let script = "
-        0ms    fixed   1+1460            # lost
-        1ms    fixed   1461+1460
-        100ms  base    1+1460            => local-timeout
-        290ms  mobile  ack 2921
-        301ms  fixed   2921+1460         # lost
+        0ms    fixed   1+1460
+        20ms   mobile  ack 1461
+        30ms   fixed   1461+1460         # lost
+        31ms   fixed   2921+1460
+        130ms  base    1461+1460         => local-timeout
+        320ms  mobile  ack 4381
+        321ms  fixed   4381+1460         # lost
         ";
     let config = SnoopConfig { timeout: TimeoutRule::TwiceSrtt, ..config() };
     let mended = "
-        401ms  base    2921+1460         => local-timeout
-        410ms  mobile  ack 4381
+        421ms  base    4381+1460         => local-timeout
+        430ms  mobile  ack 5841
         5000ms end
         ";
     check(&snoop(config.clone()), &format!("{script}{mended}"));
+    // Twice (7/8 of 20 ms + 1/8 of 290 ms) is more than the floor of 100 ms.
     let faulty = "
-        881ms  base    2921+1460         => local-timeout
-        910ms  mobile  ack 4381
+        428500us base  4381+1460         => local-timeout
+        430ms  mobile  ack 5841
         5000ms end
         ";
     check(&snoop(SnoopConfig { rtt_fault: true, ..config }), &format!("{script}{faulty}"));
