@@ -42,12 +42,11 @@ pub struct SnoopConfig {
     pub initial_timeout: Span,
     /// Smallest local time-out.
     pub min_timeout: Span,
-    /// Each local time-out in a row doubles the next, up to this; an estimate beyond it stays as it is.
-    pub max_timeout: Span,
     /// Local retransmissions of one packet before it is left to the sender; a retransmission by the sender
     /// makes it count anew.
     pub max_retransmits: u32,
-    /// A flow that is idle for so long with unacknowledged data has its first packet retransmitted.
+    /// A flow with unacknowledged data that is idle for so long, and no shorter than the local time-out once
+    /// there is a measurement, has its first packet retransmitted. With `rtt_fault` the time-out does not count.
     pub persist: Span,
     /// Whether local round trips are also measured over retransmitted packets (the fault of parsa98 5.2.2).
     pub rtt_fault: bool,
@@ -62,20 +61,17 @@ pub struct SnoopConfig {
 impl SnoopConfig {
     /// The snoop of the testbed of west97: the Berkeley implementation, one duplicate ACK (2.6).
     ///
-    /// The paper names no timer. The rule and its floor of 100 ms are those of the ns-2 snoop by the authors of
-    /// the implementation. That one does not back off at all; here backing off ends at 200 ms, so that several
-    /// attempts fit into the sender's minimum time-out of a second (2.6). The first time-out is half that
-    /// minimum, enough for the first round trip on the slow link of 5.3. The persist timer is that of BSD's TCP:
-    /// 200 ms, as in parsa98, would expire between two packets of that link.
+    /// The paper names no timer. The rule, its floor of 100 ms, the first time-out (0.1 s plus four times
+    /// 0.25 s) and that nothing is backed off are those of the ns-2 snoop by the authors of the implementation;
+    /// the floor of the persist timer is that of parsa98 4.
     pub const fn west97() -> SnoopConfig {
         SnoopConfig {
             dupacks: 1,
             timeout: TimeoutRule::SrttPlusVar,
-            initial_timeout: Span::millis(500),
+            initial_timeout: Span::millis(1100),
             min_timeout: Span::millis(100),
-            max_timeout: Span::millis(200),
             max_retransmits: 100,
-            persist: Span::secs(5),
+            persist: Span::millis(200),
             rtt_fault: false,
             flow_packets: 128,
             flows: 1024,
@@ -91,7 +87,6 @@ impl SnoopConfig {
             timeout: TimeoutRule::TwiceSrtt,
             initial_timeout: Span::millis(200),
             min_timeout: Span::millis(40),
-            persist: Span::millis(200),
             ..SnoopConfig::west97()
         }
     }

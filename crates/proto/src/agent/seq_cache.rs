@@ -136,8 +136,7 @@ impl Flow {
     }
 
     fn restart(&mut self, now: Time) {
-        let backoff = self.backoff;
-        self.timer = Some(now + self.rtt.timeout(&TIMERS, backoff));
+        self.timer = Some(now + self.rtt.timeout(&TIMERS) * (1 << self.backoff.min(6)));
     }
 
     fn is_shut(&self) -> bool {

@@ -73,6 +73,17 @@ pub enum Halving {
     Flight,
 }
 
+/// How the congestion window opens in congestion avoidance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GrowthRule {
+    /// One segment per window (RFC 5681).
+    Rfc5681,
+    /// 4.4BSD: one segment per window plus an eighth of a segment per ACK, which RFC 2525 section 2.3 lists
+    /// among the known faults of the TCPs that descend from it.
+    Bsd,
+}
+
 /// Configuration of a TCP end point, sender and receiver side.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TcpConfig {
@@ -102,6 +113,8 @@ pub struct TcpConfig {
     pub initial_ssthresh: u32,
     /// What a loss halves.
     pub halving: Halving,
+    /// How the congestion window opens.
+    pub growth: GrowthRule,
     /// Duplicate ACKs that trigger fast retransmit.
     pub dupthresh: u32,
     /// Receiver: when to acknowledge.
@@ -161,6 +174,7 @@ impl TcpConfig {
             loss_window: 1,
             initial_ssthresh: u32::MAX,
             halving: Halving::Window,
+            growth: GrowthRule::Rfc5681,
             dupthresh: 3,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
             timestamps: false,

@@ -85,12 +85,15 @@ impl Cache {
         self.entries.insert(at, entry);
     }
 
-    /// Drops everything below `ack`; the last transmission that this ACK gives news of.
-    pub(super) fn release(&mut self, ack: u64) -> Option<u64> {
+    /// Drops everything below `ack`; the last transmission that this ACK gives news of. For a packet that was
+    /// retransmitted that is its retransmission only if `hole` says that the first transmission was lost.
+    pub(super) fn release(&mut self, ack: u64, hole: bool) -> Option<u64> {
         let mut latest = None;
         while let Some(entry) = self.entries.front().filter(|e| e.end <= ack) {
             self.bytes -= u64::from(entry.packet.wire_len());
-            latest = latest.max(Some(entry.sent_as));
+            if hole || entry.attempts == 0 {
+                latest = latest.max(Some(entry.sent_as));
+            }
             self.entries.pop_front();
         }
         latest
@@ -154,7 +157,7 @@ mod tests {
         put(&mut cache, 10, 30);
         assert_eq!(cache.len(), 1);
         assert_eq!(cache.bytes(), 40 + 20);
-        assert_eq!(cache.release(30), Some(10));
+        assert_eq!(cache.release(30, true), Some(10));
         assert_eq!((cache.len(), cache.bytes()), (0, 0));
     }
 
@@ -167,7 +170,7 @@ mod tests {
             for (start, len, ack) in puts {
                 put(&mut cache, start, start + len);
                 prop_assert!(cache.holding(start, start + len).is_some());
-                cache.release(ack);
+                cache.release(ack, true);
                 let pairs = cache.entries.iter().zip(cache.entries.iter().skip(1));
                 prop_assert!(pairs.clone().all(|(a, b)| a.start < b.start && a.end < b.end));
                 let bytes: u64 = cache.entries.iter().map(|e| u64::from(e.packet.wire_len())).sum();

@@ -41,8 +41,6 @@ pub(super) struct Flow {
     answers: u32,
     /// When the local retransmission timer expires.
     timer: Option<Time>,
-    /// Local time-outs in a row.
-    backoff: u32,
     /// When the last packet of the flow passed, in either direction.
     busy: Time,
 }
@@ -132,17 +130,17 @@ impl Flow {
     /// Starts the local timer anew.
     #[inline]
     pub(super) fn restart(&mut self, now: Time, config: &SnoopConfig) {
-        self.timer = Some(now + self.rtt.timeout(config, self.backoff));
+        self.timer = Some(now + self.rtt.timeout(config));
     }
 
     /// A new ACK: frees what it covers. The sample of the round trip, if it completes one.
     pub(super) fn advance(&mut self, ack: u64, now: Time, config: &SnoopConfig) -> Option<Span> {
-        if let Some(latest) = self.cache.release(ack) {
+        if let Some(latest) = self.cache.release(ack, self.dups > 0) {
             self.heard = self.heard.max(latest);
         }
         self.acked = Some(ack);
         self.top = self.top.max(ack);
-        (self.dups, self.answers, self.backoff) = (0, 0, 0);
+        (self.dups, self.answers) = (0, 0);
         let sample = self.rtt.acked(ack, now);
         // The next packet may be known to be lost as well, if later ones were seen to arrive. The published
         // snoop does not conclude that: it waits for the next duplicate ACK or for the timer.
@@ -205,13 +203,9 @@ impl Flow {
         self.receiver.window() == Some(0)
     }
 
-    /// Whether the local timer has expired at `now`; if so it counts as one more time-out in a row.
-    pub(super) fn timed_out(&mut self, now: Time) -> bool {
-        let expired = self.timer.is_some_and(|at| at <= now);
-        if expired {
-            self.backoff = self.backoff.saturating_add(1);
-        }
-        expired
+    /// Whether the local timer has expired at `now`.
+    pub(super) fn timed_out(&self, now: Time) -> bool {
+        self.timer.is_some_and(|at| at <= now)
     }
 
     /// When the flow's local or persist timer expires next.
@@ -221,7 +215,13 @@ impl Flow {
         if self.is_shut() || first.attempts >= config.max_retransmits {
             return None;
         }
-        let persist = self.busy + config.persist.max(Span(1));
+        // Silence shorter than the round trips that were seen means nothing.
+        //= parsa98#5.2.2: with the fault the persist timer alone drives retransmissions, whatever the estimate
+        let usual = match self.rtt.is_measured() && !config.rtt_fault {
+            true => self.rtt.timeout(config),
+            false => Span(1),
+        };
+        let persist = self.busy + config.persist.max(usual);
         Some(self.timer.map_or(persist, |at| at.min(persist)))
     }
 

@@ -64,16 +64,20 @@ impl Rtt {
         Some(rtt)
     }
 
-    /// The local time-out after `backoff` doublings. The estimate itself is not bounded from above, only its
-    /// backing off is.
-    pub(in super::super) fn timeout(&self, config: &SnoopConfig, backoff: u32) -> Span {
+    /// Whether anything is known about the round trip: an estimate, or a bound.
+    pub(in super::super) fn is_measured(&self) -> bool {
+        self.estimate.is_some() || self.bound.is_some()
+    }
+
+    /// The local time-out. It is not backed off: the wireless link is not congested by its losses, and several
+    /// attempts must fit into the sender's own time-out.
+    pub(in super::super) fn timeout(&self, config: &SnoopConfig) -> Span {
         let base = match (self.estimate, config.timeout) {
             (None, _) => self.bound.map_or(config.initial_timeout, |bound| bound * 2),
             (Some((srtt, _)), TimeoutRule::TwiceSrtt) => srtt * 2,
             (Some((srtt, rttvar)), TimeoutRule::SrttPlusVar) => srtt + rttvar * 4,
         };
-        let base = base.max(config.min_timeout);
-        (base * (1 << backoff.min(16))).min(config.max_timeout).max(base).max(Span(1))
+        base.max(config.min_timeout).max(Span(1))
     }
 }
 
@@ -108,25 +112,23 @@ mod tests {
         rtt.sent(100, Time(0));
         rtt.retransmitted(false);
         assert_eq!(rtt.acked(100, Time(600_000_000)), None);
-        assert_eq!(rtt.timeout(&config, 0), Span::millis(1200));
+        assert_eq!(rtt.timeout(&config), Span::millis(1200));
         rtt.sent(200, Time(700_000_000));
         rtt.acked(200, Time(1_200_000_000));
-        assert_eq!(rtt.timeout(&config, 0), Span::secs(1), "an estimate takes over");
+        assert_eq!(rtt.timeout(&config), Span::secs(1), "an estimate takes over");
     }
 
     #[test]
-    fn the_timeout_follows_its_rule_and_backs_off_within_bounds() {
+    fn the_timeout_follows_its_rule_and_has_a_floor() {
         let parsa = SnoopConfig::parsa98();
         let mut rtt = Rtt::default();
-        assert_eq!(rtt.timeout(&parsa, 0), parsa.initial_timeout);
+        assert_eq!(rtt.timeout(&parsa), parsa.initial_timeout);
         rtt.sent(100, Time(0));
         rtt.acked(100, Time(30_000_000));
-        assert_eq!(rtt.timeout(&parsa, 0), Span::millis(60));
+        assert_eq!(rtt.timeout(&parsa), Span::millis(60));
         let west = SnoopConfig { min_timeout: Span::millis(1), ..SnoopConfig::west97() };
-        assert_eq!(rtt.timeout(&west, 0), Span::millis(90));
-        assert_eq!(rtt.timeout(&parsa, 1), Span::millis(120));
-        assert_eq!(rtt.timeout(&parsa, u32::MAX), parsa.max_timeout);
-        let tiny = SnoopConfig { max_timeout: Span::millis(1), ..parsa };
-        assert_eq!(rtt.timeout(&tiny, 9), Span::millis(60), "backing off never shortens");
+        assert_eq!(rtt.timeout(&west), Span::millis(90));
+        let slow = SnoopConfig { min_timeout: Span::secs(1), ..parsa };
+        assert_eq!(rtt.timeout(&slow), Span::secs(1));
     }
 }

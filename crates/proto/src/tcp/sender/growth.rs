@@ -1,5 +1,7 @@
 //! Window growth: how an ACK for new data opens the congestion window.
 
+use crate::tcp::config::GrowthRule;
+
 use super::Window;
 
 /// Opens the congestion window outside of recovery.
@@ -10,16 +12,29 @@ pub trait Growth {
 
 /// Slow start below the threshold, congestion avoidance above it, both counted per ACK.
 //= rfc5681#section-3.1: SMSS per ACK in slow start; SMSS * SMSS / cwnd per ACK above
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SlowStartAvoidance;
+#[derive(Clone, Copy, Debug)]
+pub struct SlowStartAvoidance {
+    rule: GrowthRule,
+}
+
+impl SlowStartAvoidance {
+    /// Opens the window by `rule`.
+    pub fn new(rule: GrowthRule) -> SlowStartAvoidance {
+        SlowStartAvoidance { rule }
+    }
+}
 
 impl Growth for SlowStartAvoidance {
     fn on_ack(&mut self, w: &mut Window, _acked: u32) {
-        let step = if w.cwnd > w.ssthresh {
-            (u64::from(w.mss) * u64::from(w.mss) / u64::from(w.cwnd)).max(1) as u32
-        } else {
-            w.mss
+        if w.cwnd <= w.ssthresh {
+            w.open(w.mss);
+            return;
+        }
+        let linear = u64::from(w.mss) * u64::from(w.mss) / u64::from(w.cwnd);
+        let extra = match self.rule {
+            GrowthRule::Rfc5681 => 0,
+            GrowthRule::Bsd => w.mss / 8,
         };
-        w.open(step);
+        w.open((linear as u32 + extra).max(1));
     }
 }

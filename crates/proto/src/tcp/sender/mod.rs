@@ -106,7 +106,7 @@ impl Sender {
             window: Window::new(config),
             rtt: RttEstimator::new(config, slow),
             detector: Detector::new(config),
-            growth: SlowStartAvoidance,
+            growth: SlowStartAvoidance::new(config.growth),
             recovery: AnyRecovery::new(config.variant),
             dupacks: 0,
             limited_transmit: config.limited_transmit,
