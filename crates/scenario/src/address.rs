@@ -46,8 +46,7 @@ impl Dotted {
 
     /// From the first segment to the last.
     pub fn place(&self) -> Place {
-        let mut place =
-            self.segments.first().map_or(Place::file(0..0), |(_, place)| place.clone());
+        let mut place = self.segments.first().map_or(Place::file(0..0), |(_, place)| place.clone());
         if let Some((_, last)) = self.segments.last() {
             place.span.end = last.span.end.max(place.span.start);
         }
@@ -101,7 +100,11 @@ impl Dotted {
             _ if schema::HOST.contains(&word) => {
                 let hosts = host_names(document);
                 if hosts.is_empty() {
-                    return Err(self.trouble(at, "the scenario has no hosts", "write `[host.fixed]`"));
+                    return Err(self.trouble(
+                        at,
+                        "the scenario has no hosts",
+                        "write `[host.fixed]`",
+                    ));
                 }
                 Ok(hosts
                     .iter()
@@ -214,12 +217,12 @@ impl Dotted {
         at: &Place,
     ) -> Result<(usize, &'static str), Error> {
         let stages = stages(document);
-        let found: Vec<usize> =
-            (0..stages.len()).filter(|i| stages[*i].1 == kind).collect();
+        let found: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].1 == kind).collect();
         match found.as_slice() {
             [index] => Ok((*index, stages[*index].1)),
             [] => {
-                let message = format!("the path has no `{kind}` stage that `{}` could mean", self.text());
+                let message =
+                    format!("the path has no `{kind}` stage that `{}` could mean", self.text());
                 let help = format!("add a `[[path]]` stage with `{kind} = ...` to the file");
                 Err(self.trouble(at, &message, &help))
             }
@@ -245,7 +248,9 @@ fn plain(segments: &[(String, Place)]) -> Route {
 
 fn host_names(document: &Table) -> Vec<&str> {
     let hosts = document.get("host").and_then(Node::as_table);
-    hosts.map(|table| table.entries.iter().map(|entry| entry.key.as_str()).collect()).unwrap_or_default()
+    hosts
+        .map(|table| table.entries.iter().map(|entry| entry.key.as_str()).collect())
+        .unwrap_or_default()
 }
 
 /// Given name and kind of every stage; a stage that is none has the kind "".
@@ -256,9 +261,8 @@ fn stages(document: &Table) -> Vec<(Option<&str>, &'static str)> {
         .map(|item| {
             let table = item.as_table();
             let name = table.and_then(|table| table.get("name")).and_then(Node::as_str);
-            let kind = schema::STAGES
-                .into_iter()
-                .find(|kind| table.is_some_and(|table| table.has(kind)));
+            let kind =
+                schema::STAGES.into_iter().find(|kind| table.is_some_and(|table| table.has(kind)));
             (name, kind.unwrap_or(""))
         })
         .collect()
@@ -296,14 +300,19 @@ fn transfers(document: &Table, at: &Place, rest: &[(String, Place)]) -> Vec<Rout
     let number = rest.first().and_then(|(word, _)| word.parse::<usize>().ok());
     match number.and_then(|n| n.checked_sub(1)).filter(|i| *i < count) {
         Some(i) => vec![[vec![root, Step::Index(i)], plain(&rest[1..])].concat()],
-        None => (0..count)
-            .map(|i| [vec![root.clone(), Step::Index(i)], plain(rest)].concat())
-            .collect(),
+        None => {
+            (0..count).map(|i| [vec![root.clone(), Step::Index(i)], plain(rest)].concat()).collect()
+        }
     }
 }
 
 /// Sets the value at the end of a route, making tables on the way where there is nothing yet.
-pub(crate) fn set(document: &mut Table, route: &[Step], node: &Node, key: &str) -> Result<(), Error> {
+pub(crate) fn set(
+    document: &mut Table,
+    route: &[Step],
+    node: &Node,
+    key: &str,
+) -> Result<(), Error> {
     let Some((Step::Key(word, at), rest)) = route.split_first() else { return Ok(()) };
     if rest.is_empty() {
         document.put(word, at, node.clone());

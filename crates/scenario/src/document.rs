@@ -164,10 +164,9 @@ pub(crate) fn parse_value(text: &str, argument: usize, from: usize) -> Node {
     let origin = Origin { text, source: Source::Argument(argument), from };
     match DeValue::parse(text) {
         Ok(value) => copy(&value, &origin),
-        Err(_) => Node {
-            at: origin.place(0..text.len()),
-            value: Value::String(text.trim().to_owned()),
-        },
+        Err(_) => {
+            Node { at: origin.place(0..text.len()), value: Value::String(text.trim().to_owned()) }
+        }
     }
 }
 
@@ -200,7 +199,9 @@ fn copy(value: &Spanned<DeValue<'_>>, origin: &Origin<'_>) -> Node {
         }
         DeValue::Boolean(value) => Value::Bool(*value),
         DeValue::Datetime(value) => Value::Datetime(value.to_string()),
-        DeValue::Array(items) => Value::Array(items.iter().map(|item| copy(item, origin)).collect()),
+        DeValue::Array(items) => {
+            Value::Array(items.iter().map(|item| copy(item, origin)).collect())
+        }
         DeValue::Table(table) => {
             let inline = origin.text[..].as_bytes().get(value.span().start) == Some(&b'{');
             Value::Table(copy_table(table, inline, origin))

@@ -128,13 +128,14 @@ impl Fnv {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
     fn bytes(self, bytes: &[u8]) -> Fnv {
-        Fnv(bytes.iter().fold(self.0, |hash, byte| {
-            (hash ^ u128::from(*byte)).wrapping_mul(Fnv::PRIME)
-        }))
+        Fnv(bytes
+            .iter()
+            .fold(self.0, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(Fnv::PRIME)))
     }
 
     fn of(scenario: &Scenario) -> Fnv {
-        let Scenario { name: _, runs: _, first_seed: _, horizon, hosts, transfers, path } = scenario;
+        let Scenario { name: _, runs: _, first_seed: _, horizon, hosts, transfers, path } =
+            scenario;
         let text = serde_json::to_string(&(horizon, hosts, transfers, path))
             .expect("a scenario has only text for keys and finite numbers");
         Fnv(Fnv::OFFSET)
@@ -227,9 +228,6 @@ mod tests {
     fn fnv_is_the_published_function() {
         // Test vectors of draft-eastlake-fnv: the empty string and "a".
         assert_eq!(Fnv(Fnv::OFFSET).bytes(b"").0, Fnv::OFFSET);
-        assert_eq!(
-            Fnv(Fnv::OFFSET).bytes(b"a").0,
-            0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964
-        );
+        assert_eq!(Fnv(Fnv::OFFSET).bytes(b"a").0, 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
     }
 }

@@ -60,8 +60,7 @@ pub(crate) const AGENT_OPTIONS: [&str; 8] = [
 ];
 
 /// Keys of `link`.
-pub(crate) const LINK: [&str; 6] =
-    ["rate", "rate-right", "rate-left", "delay", "queue", "framing"];
+pub(crate) const LINK: [&str; 6] = ["rate", "rate-right", "rate-left", "delay", "queue", "framing"];
 
 /// Keys of `radio`.
 pub(crate) const RADIO: [&str; 5] = ["rate", "delay", "duplex", "overhead", "queue"];

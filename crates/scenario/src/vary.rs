@@ -121,7 +121,11 @@ fn same(a: &[Route], b: &[Route]) -> bool {
 }
 
 /// Key, value, and where the value begins.
-fn halves<'t>(text: &'t str, index: usize, example: &str) -> Result<(Dotted, &'t str, usize), Error> {
+fn halves<'t>(
+    text: &'t str,
+    index: usize,
+    example: &str,
+) -> Result<(Dotted, &'t str, usize), Error> {
     let whole = Place { source: Source::Argument(index), span: 0..text.len() };
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
@@ -238,11 +242,7 @@ fn axis(document: &Table, key: &Dotted, items: &[Node]) -> Result<AxisSpec, Erro
         let routes = key.routes(document)?;
         let point = |item: &Node| Point {
             label: item.brief(),
-            changes: vec![Change {
-                key: key.text(),
-                routes: routes.clone(),
-                node: item.clone(),
-            }],
+            changes: vec![Change { key: key.text(), routes: routes.clone(), node: item.clone() }],
         };
         (items.iter().map(point).collect(), routes)
     };

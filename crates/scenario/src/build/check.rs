@@ -164,7 +164,10 @@ impl View<'_> {
                 Diagnostic::new(Code::NoEffect, format!("host.{}", spec.name), &spec.at)
                     .message(format!("`{}` neither sends nor receives", spec.name))
                     .label("no transfer names it")
-                    .help(format!("add a `[[transfer]]` with it, or leave out `[host.{}]`", spec.name)),
+                    .help(format!(
+                        "add a `[[transfer]]` with it, or leave out `[host.{}]`",
+                        spec.name
+                    )),
             );
         }
     }

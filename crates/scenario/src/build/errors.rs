@@ -188,7 +188,9 @@ fn two_state(reader: &Reader<'_>) -> Result<ErrorModel, Error> {
         return Err(Diagnostic::new(Code::BadValue, reader.key(bits), &reader.place(bits))
             .message(format!("`{bits}` and `{time}` exclude each other"))
             .label("states by bits or by time")
-            .help("give `good` and `bad` as times, or `good-bits` and `bad-bits` as numbers of bits")
+            .help(
+                "give `good` and `bad` as times, or `good-bits` and `bad-bits` as numbers of bits",
+            )
             .into());
     }
     if bits.is_some() {

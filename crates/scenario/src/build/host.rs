@@ -64,7 +64,9 @@ fn no_hosts(file: &Reader<'_>) -> Error {
     Diagnostic::new(Code::MissingKey, "host", file.at())
         .message("the scenario has no hosts")
         .label("`[host.NAME]` is missing")
-        .help("write one table for each host: `[host.fixed]` and `[host.mobile]`; they may be empty")
+        .help(
+            "write one table for each host: `[host.fixed]` and `[host.mobile]`; they may be empty",
+        )
         .into()
 }
 

@@ -110,7 +110,8 @@ fn kind(item: &Node, index: usize) -> Result<&'static str, Error> {
         [one] => Ok(one),
         [] => Err(trouble(format!("`{path}` does not say what it is"), "an empty stage").into()),
         several => {
-            Err(trouble(format!("`{path}` is several things: {}", listed(several)), "too much").into())
+            Err(trouble(format!("`{path}` is several things: {}", listed(several)), "too much")
+                .into())
         }
     }
 }
@@ -271,9 +272,7 @@ fn radio(reader: &Reader<'_>) -> Result<RadioConfig, Error> {
         rate: reader.required("rate")?,
         delay: reader.within("delay", Span::ZERO, Span::ZERO..=MAX_DELAY)?,
         overhead: reader.within("overhead", Span::ZERO, Span::ZERO..=Span::secs(60))?,
-        half_duplex: reader
-            .choice("duplex", &[("half", true), ("full", false)])?
-            .unwrap_or(true),
+        half_duplex: reader.choice("duplex", &[("half", true), ("full", false)])?.unwrap_or(true),
         queue: reader.or("queue", QUEUE)?,
     })
 }

@@ -197,11 +197,15 @@ fn addresses(specs: &[HostSpec]) -> Result<Vec<Host>, Error> {
         let addr = match &spec.addr {
             Some((addr, at)) => {
                 if let Some(other) = hosts.iter().find(|host| host.addr == *addr) {
-                    return Err(Diagnostic::new(Code::BadName, format!("host.{}.addr", spec.name), at)
-                        .message(format!("`{addr}` is already the address of `{}`", other.name))
-                        .label("used twice")
-                        .help("each host needs its own address; without `addr` one is chosen")
-                        .into());
+                    return Err(Diagnostic::new(
+                        Code::BadName,
+                        format!("host.{}.addr", spec.name),
+                        at,
+                    )
+                    .message(format!("`{addr}` is already the address of `{}`", other.name))
+                    .label("used twice")
+                    .help("each host needs its own address; without `addr` one is chosen")
+                    .into());
                 }
                 *addr
             }
