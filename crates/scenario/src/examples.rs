@@ -42,6 +42,12 @@ pub fn example(name: &str) -> Option<&'static Example> {
     examples().iter().find(|example| example.name == name)
 }
 
+/// The name of the built-in scenario that was probably meant by `name`.
+pub fn nearest_example(name: &str) -> Option<&'static str> {
+    let names: Vec<&'static str> = examples().iter().map(|example| example.name).collect();
+    crate::error::nearest(name, &names)
+}
+
 impl Example {
     /// What it shows: the first sentence of the comment that it begins with.
     pub fn summary(&self) -> String {

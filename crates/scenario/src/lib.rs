@@ -21,7 +21,7 @@ mod schema;
 mod vary;
 
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
-pub use examples::{Example, example, examples};
+pub use examples::{Example, example, examples, nearest_example};
 pub use model::{
     CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stage, StageKind, Transfer,
 };
