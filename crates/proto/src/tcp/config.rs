@@ -61,6 +61,18 @@ pub enum AckpReaction {
     Exponential,
 }
 
+/// What a loss halves to give the slow-start threshold. The result is rounded down to whole segments and is
+/// at least two of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Halving {
+    /// BSD: the smaller of congestion window and peer's window, at each time-out anew, so that a second
+    /// time-out leaves two segments.
+    Window,
+    /// RFC 5681 equation 4: the data in flight, and only at the first time-out for a segment.
+    Flight,
+}
+
 /// Configuration of a TCP end point, sender and receiver side.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TcpConfig {
@@ -88,6 +100,8 @@ pub struct TcpConfig {
     pub loss_window: u32,
     /// Initial slow-start threshold in bytes.
     pub initial_ssthresh: u32,
+    /// What a loss halves.
+    pub halving: Halving,
     /// Duplicate ACKs that trigger fast retransmit.
     pub dupthresh: u32,
     /// Receiver: when to acknowledge.
@@ -146,13 +160,14 @@ impl TcpConfig {
             initial_window: 1,
             loss_window: 1,
             initial_ssthresh: u32::MAX,
+            halving: Halving::Window,
             dupthresh: 3,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
             timestamps: false,
             window_scale: false,
             sack: false,
             ackp: AckpReaction::Off,
-            ackp_karn: true,
+            ackp_karn: false,
             eln: false,
             limited_transmit: false,
             time_wait: Span::secs(60),
@@ -168,6 +183,7 @@ impl TcpConfig {
             send_buffer: 64 * 1024 - 1,
             recv_buffer: 64 * 1024 - 1,
             initial_window: 3,
+            halving: Halving::Flight,
             ..TcpConfig::freebsd_2_1()
         }
     }
