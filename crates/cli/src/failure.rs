@@ -116,7 +116,7 @@ impl Located {
         let handler = GraphicalReportHandler::new_themed(theme)
             .with_width(style::stderr_width())
             .with_links(false);
-        let shown = Shown { located: self, source: self.source(), severity };
+        let shown = Shown { located: self, text: self.source(), severity };
         let mut text = String::new();
         match handler.render_report(&mut text, &shown) {
             Ok(()) => text,
@@ -161,7 +161,7 @@ impl std::fmt::Display for Located {
 #[error("{}", located.diagnostic.message)]
 struct Shown<'a> {
     located: &'a Located,
-    source: NamedSource<String>,
+    text: NamedSource<String>,
     severity: Severity,
 }
 
@@ -176,7 +176,7 @@ impl miette::Diagnostic for Shown<'_> {
     }
 
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        Some(&self.source)
+        Some(&self.text)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {

@@ -37,7 +37,6 @@ pub struct AtomicFile {
     /// `None` once committed.
     file: Option<BufWriter<File>>,
     temporary: PathBuf,
-    #[cfg_attr(not(test), expect(dead_code, reason = "read by `commit`, see there"))]
     target: PathBuf,
 }
 

@@ -1,6 +1,7 @@
 //! Every key and every word that a scenario file knows, in one place: they are what unknown keys are
 //! checked against, what suggestions are drawn from, and what dotted keys of the command line resolve to.
 
+use lasthop_proto::agent::AckpMode;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
 /// Keys of the file itself.
@@ -11,7 +12,7 @@ pub(crate) const TOP: [&str; 8] =
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 26] = [
+pub(crate) const HOST: [&str; 27] = [
     "preset",
     "tcp",
     "side",
@@ -26,6 +27,7 @@ pub(crate) const HOST: [&str; 26] = [
     "initial-window",
     "loss-window",
     "initial-ssthresh",
+    "halving",
     "dupthresh",
     "delayed-ack",
     "timestamps",
@@ -48,9 +50,14 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 8] = [
+pub(crate) const AGENT_OPTIONS: [&str; 13] = [
+    "agent-preset",
     "dupacks",
+    "timeout-rule",
+    "initial-timeout",
     "min-timeout",
+    "max-timeout",
+    "max-retransmits",
     "persist",
     "rtt-fault",
     "flows",
@@ -58,6 +65,10 @@ pub(crate) const AGENT_OPTIONS: [&str; 8] = [
     "flow-packets",
     "ackp-mode",
 ];
+
+/// The words for when a base station sends partial acknowledgements.
+pub(crate) const ACKP_MODES: [(&str, AckpMode); 2] =
+    [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
 
 /// Keys of `link`.
 pub(crate) const LINK: [&str; 6] = ["rate", "rate-right", "rate-left", "delay", "queue", "framing"];

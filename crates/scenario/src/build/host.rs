@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 use std::net::IpAddr;
 
-use lasthop_proto::tcp::config::{Clock, DelayedAck, PRESETS, TcpConfig, Variant};
+use lasthop_proto::tcp::config::{Clock, DelayedAck, Halving, PRESETS, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 
@@ -32,18 +32,15 @@ pub(super) struct HostSpec {
 
 /// All hosts, in the order of the file.
 pub(super) fn read(file: &Reader<'_>) -> Result<Vec<HostSpec>, Error> {
-    let table = file.node("host").map(|node| {
-        node.as_table().ok_or_else(|| {
-            Diagnostic::new(Code::BadValue, "host", &node.at)
-                .message(format!("`host` is {}, not a table of hosts", node.kind()))
-                .label("expected tables")
-                .help("each host has its own table: `[host.fixed]`")
-        })
-    });
-    let entries = match table {
-        None => return Err(no_hosts(file)),
-        Some(table) => &table?.entries,
+    let Some(node) = file.node("host") else { return Err(no_hosts(file)) };
+    let Some(table) = node.as_table() else {
+        return Err(Diagnostic::new(Code::BadValue, "host", &node.at)
+            .message(format!("`host` is {}, not a table of hosts", node.kind()))
+            .label("expected tables")
+            .help("each host has its own table: `[host.fixed]`")
+            .into());
     };
+    let entries = &table.entries;
     if entries.is_empty() {
         return Err(no_hosts(file));
     }
@@ -128,6 +125,8 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     tcp.loss_window = small(reader, "loss-window", tcp.loss_window, 1..=10_000)?;
     tcp.initial_ssthresh =
         size(reader, "initial-ssthresh", tcp.initial_ssthresh, Bytes(1)..=Bytes(u32::MAX.into()))?;
+    let halvings = [("window", Halving::Window), ("flight", Halving::Flight)];
+    tcp.halving = reader.choice("halving", &halvings)?.unwrap_or(tcp.halving);
     tcp.dupthresh = small(reader, "dupthresh", tcp.dupthresh, 1..=255)?;
     tcp.timestamps = reader.or("timestamps", tcp.timestamps)?;
     tcp.window_scale = reader.or("window-scale", tcp.window_scale)?;

@@ -1,5 +1,6 @@
 //! A document becomes a scenario, or the first thing that is wrong with it.
 
+mod agent;
 mod check;
 mod errors;
 mod host;

@@ -1,16 +1,15 @@
 //! The path: its stages one by one, and whether they fit together.
 
-use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig};
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::queue::Limit;
-use lasthop_proto::units::{Bytes, Probability, Span};
+use lasthop_proto::units::{Probability, Span};
 
 use super::transfer::Directions;
-use super::{Noted, errors, named};
+use super::{Noted, agent, errors, named};
 use crate::document::Node;
-use crate::error::{Code, Diagnostic, Error, listed, meant};
+use crate::error::{Code, Diagnostic, Error, listed};
 use crate::model::{CrossTraffic, RadioStage, Stage, StageKind};
-use crate::read::{Reader, not_a_choice};
+use crate::read::Reader;
 use crate::schema;
 
 /// Most stages of a path.
@@ -19,18 +18,6 @@ const MAX_STAGES: usize = 64;
 const MAX_DELAY: Span = Span::secs(1000);
 /// Queue in front of a transmitter, where the file does not say.
 const QUEUE: Limit = Limit::Packets(50);
-
-/// The snoop agent, where the file does not say: west97's single duplicate ACK, timers of the original
-/// implementation's order, and room for any number of windows of its time.
-const SNOOP: SnoopConfig = SnoopConfig {
-    dupacks: 1,
-    min_timeout: Span::millis(100),
-    persist: Span::millis(200),
-    rtt_fault: false,
-    flow_packets: 100,
-    flows: 1024,
-    cache: Bytes(16 << 20),
-};
 
 const EXAMPLE: &str = "for example\n\n    [[path]]\n    link = { rate = \"10mbit\", delay = \"0.2ms\" }\n    \
                        [[path]]\n    agent = \"snoop\"\n    [[path]]\n    radio = { rate = \"2mbit\", delay = \"1ms\" }";
@@ -213,7 +200,7 @@ fn stage(
     };
     Ok(match kind {
         "link" => StageKind::Link(link(&inner(&schema::LINK)?)?),
-        "agent" => StageKind::Agent(agent(&reader, notes)?),
+        "agent" => StageKind::Agent(agent::read(&reader, notes)?),
         "radio" => {
             let radio = radio(&inner(&schema::RADIO)?)?;
             let (errors_right, errors_left) = errors::read(&reader, data)?;
@@ -282,61 +269,4 @@ fn cross(reader: &Reader<'_>) -> Result<CrossTraffic, Error> {
         loss: reader.or("loss", Probability::ZERO)?,
         jitter: reader.within("jitter", Span::ZERO, Span::ZERO..=Span::secs(60))?,
     })
-}
-
-fn agent(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentConfig, Error> {
-    let Some(node) = reader.node("agent") else { return Ok(AgentConfig::None) };
-    let names = schema::words(&schema::AGENTS);
-    let word = node.as_str().unwrap_or_default();
-    if !names.contains(&word) {
-        return Err(unknown_agent(node, &reader.key("agent"), &names));
-    }
-    // All options are read whatever the agent is: a wrong one is wrong in every cell of a sweep.
-    let period = Span::millis(1)..=Span::secs(3600);
-    let snoop = SnoopConfig {
-        dupacks: reader.within("dupacks", u64::from(SNOOP.dupacks), 1..=255)? as u32,
-        min_timeout: reader.within("min-timeout", SNOOP.min_timeout, period.clone())?,
-        persist: reader.within("persist", SNOOP.persist, period)?,
-        rtt_fault: reader.or("rtt-fault", SNOOP.rtt_fault)?,
-        flow_packets: reader.within("flow-packets", SNOOP.flow_packets as u64, 1..=1_000_000)?
-            as usize,
-        flows: reader.within("flows", SNOOP.flows as u64, 1..=1_000_000)? as usize,
-        cache: reader.within("cache", SNOOP.cache, Bytes(1500)..=Bytes(1 << 40))?,
-    };
-    let modes = [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
-    let mode = reader.choice("ackp-mode", &modes)?.unwrap_or(AckpMode::Full);
-    let used: &[&str] = match word {
-        "snoop+ackp" => &schema::AGENT_OPTIONS,
-        "snoop" => &schema::AGENT_OPTIONS[..7],
-        "seq-cache" => &["flows"],
-        _ => &[],
-    };
-    for key in schema::AGENT_OPTIONS.iter().filter(|key| reader.has(key) && !used.contains(key)) {
-        notes.push(Noted {
-            warning: Diagnostic::new(Code::NoEffect, reader.key(key), &reader.place(key))
-                .message(format!("`{key}` has no effect"))
-                .label("the agent does not use it")
-                .help("leave it out, or choose an agent that uses it"),
-            in_every_cell: true,
-        });
-    }
-    Ok(match word {
-        "snoop" => AgentConfig::Snoop { snoop, ackp: None },
-        "snoop+ackp" => AgentConfig::Snoop { snoop, ackp: Some(mode) },
-        "seq-cache" => AgentConfig::SeqCache { flows: snoop.flows },
-        _ => AgentConfig::None,
-    })
-}
-
-fn unknown_agent(node: &Node, path: &str, names: &[&str]) -> Error {
-    let mut error = not_a_choice(node, path, names);
-    if node.as_str() == Some("ackp") {
-        error.0.help = "partial acknowledgements need snoop's cache: write `snoop+ackp`".to_owned();
-    } else if node.as_table().is_some() {
-        error.0.help = format!(
-            "the agent is a word, its options stand beside it: `agent = \"snoop\"` and `dupacks = 2`; {}",
-            meant("", names)
-        );
-    }
-    error
 }
