@@ -48,8 +48,13 @@ impl Text {
         if path.is_dir() {
             return Err(Failure::input(format!("{word}: this is a directory"), help()));
         }
-        let mut file =
-            std::fs::File::open(path).map_err(|error| Failure::file(path, error, help()))?;
+        let mut file = std::fs::File::open(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Failure::input(
+                format!("there is neither a file nor a built-in scenario `{word}`"),
+                help(),
+            ),
+            _ => Failure::file(path, error, help()),
+        })?;
         let text = read(&mut file, path)?;
         let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
         Ok(Text { origin: word.to_owned(), name: name.into_owned(), text })

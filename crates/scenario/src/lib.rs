@@ -8,6 +8,22 @@
 //!
 //! [`parse`] does all of it. Every value remembers where it was written, in the file or in which argument,
 //! so an [`Error`] can point at it; the first thing that is wrong is the one that is reported.
+//!
+//! ```
+//! use lasthop_scenario::{Argument, example, parse};
+//!
+//! let text = example("west97-lan").map(|example| example.text).unwrap_or_default();
+//! let arguments = [Argument::Vary("errors.mean=16KiB,64KiB".to_owned())];
+//! let (plan, warnings) = parse(text, "west97-lan", &arguments)?;
+//! assert!(warnings.is_empty());
+//! // Three agents, two distances between errors, twenty seeds.
+//! assert_eq!((plan.cells.len(), plan.runs().count()), (6, 120));
+//!
+//! let error = parse("rnus = 5", "mine", &[]).unwrap_err();
+//! assert_eq!(error.at.span, 0..4);
+//! assert!(error.help.contains("did you mean `runs`?"));
+//! # Ok::<(), lasthop_scenario::Error>(())
+//! ```
 
 mod address;
 mod build;

@@ -119,3 +119,21 @@ pub const ERROR_MODELS: [(&str, &[&str]); 5] = [
 pub(crate) fn words<T, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
     core::array::from_fn(|i| table[i].0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_explains_every_key() {
+        let manual = include_str!("../../../docs/scenario-files.md");
+        let tables: [&[&str]; 9] =
+            [&TOP, &TRANSFER, &HOST, &STAGES, &ERRORS, &AGENT_OPTIONS, &LINK, &RADIO, &CROSS];
+        for key in tables.into_iter().flatten() {
+            let told = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY"]
+                .iter()
+                .any(|form| manual.contains(&form.replace("KEY", key)));
+            assert!(told, "the manual lacks `{key}`");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use lasthop_papers::systems::{SYSTEMS, Status, System};
+use lasthop_papers::systems::{Kind, SYSTEMS, Status, System};
 use lasthop_proto::tcp::config::{PRESETS, TcpConfig};
 use lasthop_scenario::examples;
 use serde::Serialize;
@@ -133,13 +133,8 @@ fn systems() -> String {
     for system in SYSTEMS {
         if kind != Some(system.kind) {
             kind = Some(system.kind);
-            let title = format!("{:?}s", system.kind).to_lowercase();
-            let _ = writeln!(
-                text,
-                "{}{}",
-                if text.is_empty() { "" } else { "\n" },
-                style::heading(&title)
-            );
+            let gap = if text.is_empty() { "" } else { "\n" };
+            let _ = writeln!(text, "{gap}{}", style::heading(title(system.kind)));
         }
         let System { key, what, syntax, .. } = system;
         let _ = writeln!(text, "  {key:<width$}  {}  {what}", status(system.status));
@@ -150,6 +145,19 @@ fn systems() -> String {
     let runs = SYSTEMS.iter().filter(|system| system.status != Status::Planned).count();
     let _ = writeln!(text, "\n{runs} of {} run, at least in part, in the simulator", SYSTEMS.len());
     text
+}
+
+fn title(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Sender => "TCP senders",
+        Kind::Receiver => "TCP receivers",
+        Kind::Agent => "agents of a base station",
+        Kind::Link => "link layers",
+        Kind::Mac => "medium access",
+        Kind::Queue => "queues",
+        Kind::Channel => "channels",
+        Kind::Tool => "tools",
+    }
 }
 
 /// Seven columns wide whatever its colour.

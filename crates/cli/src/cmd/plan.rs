@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::units::Rate;
-use lasthop_scenario::{Cell, HostSide, Plan, Run, Scenario, Stage, StageKind};
+use lasthop_scenario::{HostSide, Plan, Run, Scenario, Stage, StageKind};
 use serde::Serialize;
 
 use crate::style;
@@ -44,7 +44,7 @@ pub fn table(plan: &Plan) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{}: {what}, {} runs\n", style::heading(&plan.name), plan.count());
     if let Some(first) = plan.cells.first() {
-        let _ = writeln!(text, "  {}", path(&first.scenario));
+        let _ = writeln!(text, "  {}", path(plan, &first.scenario));
         for line in transfers(&first.scenario) {
             let _ = writeln!(text, "  {line}");
         }
@@ -59,16 +59,15 @@ fn rows(plan: &Plan) -> String {
         plan.axes
             .iter()
             .map(|axis| axis.name.as_str())
-            .chain(["runs", "seeds", "key of the first"])
+            .chain(["runs", "seeds"])
             .map(str::to_owned)
             .collect(),
     ];
-    let keys = first_keys(plan);
-    for (cell, key) in plan.cells.iter().zip(keys).take(LISTED) {
+    for cell in plan.cells.iter().take(LISTED) {
         let Scenario { runs, first_seed, .. } = &cell.scenario;
         let last = first_seed.saturating_add(u64::from(*runs).saturating_sub(1));
         let mut row = cell.labels.clone();
-        row.extend([runs.to_string(), format!("{first_seed}..{last}"), key]);
+        row.extend([runs.to_string(), format!("{first_seed}..{last}")]);
         rows.push(row);
     }
     let mut text = aligned(&rows);
@@ -76,14 +75,6 @@ fn rows(plan: &Plan) -> String {
         let _ = writeln!(text, "  and {} cells more", plan.cells.len() - LISTED);
     }
     text
-}
-
-/// The key of each cell's first run, cut to what tells keys apart.
-fn first_keys(plan: &Plan) -> impl Iterator<Item = String> + '_ {
-    plan.cells.iter().map(|Cell { scenario, .. }| {
-        let key = lasthop_scenario::RunKey::of(scenario, scenario.first_seed);
-        key.to_string().chars().take(12).collect()
-    })
 }
 
 /// Columns two spaces apart, the first row as heading.
@@ -104,8 +95,8 @@ fn aligned(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// The path in one line, from the left hosts to the right ones.
-fn path(scenario: &Scenario) -> String {
+/// The path in one line, from the left hosts to the right ones, as far as it is the same in all cells.
+fn path(plan: &Plan, scenario: &Scenario) -> String {
     let hosts = |side| {
         let names: Vec<&str> = scenario
             .hosts
@@ -116,7 +107,14 @@ fn path(scenario: &Scenario) -> String {
         if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
     };
     let mut parts = vec![hosts(HostSide::Left)];
-    parts.extend(scenario.path.iter().map(stage));
+    parts.extend(scenario.path.iter().enumerate().map(|(i, here)| {
+        let shown = stage(here);
+        let same = plan
+            .cells
+            .iter()
+            .all(|cell| cell.scenario.path.get(i).map(stage) == Some(shown.clone()));
+        if same { shown } else { format!("{}: varies", here.name) }
+    }));
     parts.push(hosts(HostSide::Right));
     parts.join(" | ")
 }

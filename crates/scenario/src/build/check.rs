@@ -22,7 +22,9 @@ pub(super) fn run(
     view.sack_needs_both(notes);
     view.windows(notes);
     view.agents_without_radio(notes);
+    view.agents_without_data(notes);
     view.idle_hosts(notes);
+    view.late_transfers(notes);
 }
 
 struct View<'a> {
@@ -151,6 +153,49 @@ impl View<'_> {
                     .help("a path runs from the wired side to the wireless: put the agent before the radio"),
             );
         }
+    }
+
+    /// All agents help data on its way to the right; the other way they only forward.
+    fn agents_without_data(&self, notes: &mut Vec<Noted>) {
+        let right = |sender: usize| self.scenario.hosts[sender].side == HostSide::Left;
+        if self.senders().into_iter().any(right) {
+            return;
+        }
+        for (i, stage) in self.scenario.path.iter().enumerate() {
+            match &stage.kind {
+                StageKind::Agent(AgentConfig::None) => {}
+                StageKind::Agent(_) => note(
+                    notes,
+                    Diagnostic::new(
+                        Code::NoEffect,
+                        format!("path.{}.agent", i + 1),
+                        &self.agent_place(i),
+                    )
+                    .message(format!("the agent `{}` has no data to help", stage.name))
+                    .label("all data flows to the left")
+                    .help("agents help data from the left end of the path to the right, not back"),
+                ),
+                _ => {}
+            }
+        }
+    }
+
+    /// What starts after the end never starts.
+    fn late_transfers(&self, notes: &mut Vec<Noted>) {
+        let late = |start| start >= self.scenario.horizon;
+        if !self.scenario.transfers.iter().any(|transfer| late(transfer.start)) {
+            return;
+        }
+        note(
+            notes,
+            Diagnostic::new(Code::NoEffect, "horizon", &self.file.place("transfer"))
+                .message("a transfer starts after the run has been cut off")
+                .label("starts too late")
+                .help(format!(
+                    "a run is cut off at `horizon`, which is {}; raise it or lower `start`",
+                    self.scenario.horizon
+                )),
+        );
     }
 
     /// A host that neither sends nor receives is usually a slip of the name.
