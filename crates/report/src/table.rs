@@ -76,10 +76,17 @@ pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
         }
     }
     for (name, unit) in names {
-        let mut row = vec![name.replace('_', " "), if unit == "1" { String::new() } else { unit.to_owned() }];
+        // People compare rates in KiB/s, as west97's tables do under the name KB/s.
+        let (unit, scale) = match unit {
+            "1" => ("", 1.0),
+            "B/s" => ("KiB/s", 1024.0),
+            unit => (unit, 1.0),
+        };
+        let mut row = vec![name.replace('_', " "), unit.to_owned()];
         for case in &averaged {
             let found = case.iter().find(|(n, _, _)| *n == name);
-            row.push(found.map_or_else(|| "–".to_owned(), |(_, _, s)| summary(s)));
+            let scaled = |s: &Summary| summary(&Summary { mean: s.mean / scale, ci95: s.ci95 / scale, ..*s });
+            row.push(found.map_or_else(|| "–".to_owned(), |(_, _, s)| scaled(s)));
         }
         rows.push(row);
     }

@@ -79,11 +79,13 @@ fn log_label(value: f64) -> String {
     }
 }
 
-/// The smallest of 1, 2, 5 times a power of ten that is at least `rough`.
-pub(super) fn round_step(rough: f64) -> f64 {
+/// The nearest of 1, 2, 5 times a power of ten to `rough`, by ratio.
+fn round_step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.max(1e-12).log10().floor());
-    let step = [1.0, 2.0, 5.0].into_iter().map(|s| s * power).find(|s| *s >= rough * 0.9999);
-    step.unwrap_or(power * 10.0)
+    // The borders are the geometric means of neighbours.
+    let steps = [(1.414, 1.0), (3.162, 2.0), (7.071, 5.0)];
+    let step = steps.into_iter().find(|(border, _)| rough / power <= *border);
+    step.map_or(10.0, |(_, step)| step) * power
 }
 
 /// The end of an axis from zero that leaves a little room above `high` and is a round number.
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn ticks_stand_at_round_numbers() {
-        assert_eq!(labels(0.0, 12.7, Spread::Linear), ["0", "5", "10"]);
+        assert_eq!(labels(0.0, 12.7, Spread::Linear), ["0", "2", "4", "6", "8", "10", "12"]);
         assert_eq!(labels(0.0, 1.0, Spread::Linear), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels(0.0, 0.0, Spread::Linear).len(), 6);
         assert_eq!(labels(1.0, 100.0, Spread::Log), ["1", "2", "5", "10", "20", "50", "100"]);
@@ -136,7 +138,8 @@ mod tests {
     #[test]
     fn ends_are_round_and_leave_room() {
         assert_eq!(round_end(199.9), 250.0);
-        assert_eq!(round_end(0.974), 1.2);
+        assert_eq!(round_end(240.0), 250.0);
+        assert!((round_end(0.974) - 1.2).abs() < 1e-9);
         assert_eq!(round_end(0.0), 1.0);
     }
 }

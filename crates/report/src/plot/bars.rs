@@ -1,7 +1,7 @@
 //! Bars: what was published beside what was measured.
 
 use super::axis::{self, Axis, Spread};
-use super::canvas::{Anchor, Canvas, n};
+use super::canvas::{Anchor, Canvas, n, text_width};
 use super::{Plot, style};
 use crate::number::short;
 
@@ -102,7 +102,7 @@ impl BarChart {
             let class = format!("f-{}", self.colour(i));
             canvas.rect(&class, (x, 38.0), (12.0, 12.0), " rx=\"2\"");
             canvas.text("l", x + 18.0, 48.5, Anchor::Start, &series.name);
-            x += 42.0 + 7.0 * series.name.chars().count() as f64;
+            x += 40.0 + text_width(&series.name);
         }
     }
 }
@@ -124,8 +124,7 @@ fn draw_bar(canvas: &mut Canvas, bar: &Bar, colour: &str, (x, width): (f64, f64)
 
 /// `label` in one line, or in two where it is too long for `width`.
 fn two_lines(label: &str, width: f64) -> Vec<String> {
-    let letters = label.chars().count();
-    if letters as f64 * 7.0 <= width {
+    if text_width(label) <= width {
         return vec![label.to_owned()];
     }
     let spaces = label.char_indices().filter(|(_, c)| *c == ' ').map(|(i, _)| i);

@@ -155,12 +155,22 @@ impl Mark {
     }
 }
 
-/// A legend in one line: mark, colour, words. Returns nothing; wraps where the line is full.
+/// About how wide a label is: the reader's font is not known here, so letters are narrow, common or wide.
+pub(super) fn text_width(text: &str) -> f64 {
+    let letter = |c: char| match c {
+        'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | ' ' | '.' | ',' | '(' | ')' | '-' | ':' => 4.6,
+        'm' | 'w' | 'M' | 'W' | '+' | '%' => 11.0,
+        c if c.is_ascii_uppercase() => 8.7,
+        _ => 7.7,
+    };
+    text.chars().map(letter).sum()
+}
+
+/// A legend: mark, colour, words. It wraps where the line is full.
 pub(super) fn legend(canvas: &mut Canvas, at: (f64, f64), right: f64, entries: &[(Mark, &str, String)]) {
     let (mut x, mut y) = at;
     for (mark, colour, words) in entries {
-        // The width of text is not known here; seven units a letter is on the safe side.
-        let width = 18.0 + 7.0 * words.chars().count() as f64 + 14.0;
+        let width = 17.0 + text_width(words) + 18.0;
         if x + width > right && x > at.0 {
             x = at.0;
             y += 17.0;

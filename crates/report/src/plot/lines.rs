@@ -69,9 +69,9 @@ impl LineChart {
         let mut canvas = Canvas::default();
         canvas.text("t", LEFT, 24.0, Anchor::Start, &self.title);
         let entries = self.legend();
-        let letters: usize = entries.iter().map(|(_, _, words)| words.chars().count() * 7 + 32).sum();
+        let needed: f64 = entries.iter().map(|(_, _, words)| canvas::text_width(words) + 35.0).sum();
         // As many lines of legend as the names need.
-        let top = 62.0 + 17.0 * (letters as f64 / (RIGHT - LEFT)).floor();
+        let top = 62.0 + 17.0 * (needed / (RIGHT - LEFT)).floor();
         canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
         let bottom = top + PANEL;
         let x = Axis::new(left, right, LEFT + 12.0, RIGHT - 12.0, spread);

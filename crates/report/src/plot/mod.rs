@@ -43,7 +43,7 @@ impl std::error::Error for PngError {}
 impl Plot {
     fn wrap(&self, style: &str, extra: &str) -> String {
         let Plot { width, height, .. } = self;
-        let title = canvas::escape(&self.title);
+        let title = escape(&self.title);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lh\" viewBox=\"0 0 {width} {height}\" \
              role=\"img\" aria-label=\"{title}\"{extra}>{style}{}</svg>",
@@ -53,7 +53,9 @@ impl Plot {
 
     /// For use inside the page of [`crate::html`], which brings the colours.
     pub fn inline(&self) -> String {
-        self.wrap("", "")
+        // Never larger than drawn; on a phone it is scrolled before it becomes unreadable.
+        let (most, least) = (self.width, (self.width * 0.68).round());
+        self.wrap("", &format!(" style=\"max-width:{most}px;min-width:{least}px\""))
     }
 
     /// A file of its own that follows the reader's preference for light or dark.

@@ -59,7 +59,7 @@ impl TimeSequence<'_> {
 
         let mut canvas = Canvas::default();
         canvas.text("t", LEFT, 24.0, Anchor::Start, self.title);
-        draw_stalls(&mut canvas, &series.stalls, &x, part, bottom);
+        draw_stalls(&mut canvas, &series.stalls, &x, part, with_window);
         axis::draw_y(&mut canvas, &y, LEFT, RIGHT, 6);
         canvas.vertical_text("l", 18.0, TOP + MAIN / 2.0, "sequence (KiB)");
 
@@ -132,11 +132,15 @@ impl TimeSequence<'_> {
     }
 }
 
-fn draw_stalls(canvas: &mut Canvas, stalls: &[Stall], x: &Axis, part: (f64, f64), bottom: f64) {
+fn draw_stalls(canvas: &mut Canvas, stalls: &[Stall], x: &Axis, part: (f64, f64), with_window: bool) {
     let mut free_from = f64::NEG_INFINITY;
     for stall in stalls.iter().filter(|s| s.to_s > part.0 && s.from_s < part.1) {
         let (from, to) = (x.at(stall.from_s.max(part.0)), x.at(stall.to_s.min(part.1)));
-        canvas.rect("f-stall", (from, TOP), ((to - from).max(1.0), bottom - TOP), "");
+        let width = (to - from).max(1.0);
+        canvas.rect("f-stall", (from, TOP), (width, MAIN), "");
+        if with_window {
+            canvas.rect("f-stall", (from, TOP + MAIN + GAP), (width, WINDOW), "");
+        }
         let label = format!("{:.1} s", stall.length_s());
         let (middle, half) = ((from + to) / 2.0, 4.0 * label.len() as f64);
         // A label that would touch its neighbour or leave the plot is left out; the band remains.
@@ -194,10 +198,14 @@ fn steps_path(points: &[(f64, f64)]) -> String {
         }
         let by_y = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
         kept.extend(column.first());
-        kept.extend(column.iter().min_by(by_y));
-        kept.extend(column.iter().max_by(by_y));
+        let (highest, lowest) = (column.iter().min_by(by_y), column.iter().max_by(by_y));
+        let climbs = column.first().map(|p| p.1) >= column.last().map(|p| p.1);
+        kept.extend(if climbs { lowest } else { highest });
+        kept.extend(if climbs { highest } else { lowest });
         kept.extend(column.last());
     }
+    // Where a line only climbs, the first is the lowest and the last the highest.
+    kept.dedup();
     let mut path = String::new();
     for (i, (x, y)) in kept.iter().enumerate() {
         if i == 0 {
