@@ -50,13 +50,12 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 13] = [
+pub(crate) const AGENT_OPTIONS: [&str; 12] = [
     "agent-preset",
     "dupacks",
     "timeout-rule",
     "initial-timeout",
     "min-timeout",
-    "max-timeout",
     "max-retransmits",
     "persist",
     "rtt-fault",
