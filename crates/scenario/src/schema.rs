@@ -12,7 +12,7 @@ pub(crate) const TOP: [&str; 8] =
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 27] = [
+pub(crate) const HOST: [&str; 28] = [
     "preset",
     "tcp",
     "side",
@@ -27,6 +27,7 @@ pub(crate) const HOST: [&str; 27] = [
     "initial-window",
     "loss-window",
     "initial-ssthresh",
+    "growth",
     "halving",
     "dupthresh",
     "delayed-ack",
