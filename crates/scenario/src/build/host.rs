@@ -3,7 +3,9 @@
 use core::ops::RangeInclusive;
 use std::net::IpAddr;
 
-use lasthop_proto::tcp::config::{Clock, DelayedAck, ElnMode, GrowthRule, Halving, PRESETS, TcpConfig, Variant};
+use lasthop_proto::tcp::config::{
+    Clock, DelayedAck, ElnMode, GrowthRule, Halving, PRESETS, TcpConfig, Variant,
+};
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 
