@@ -226,10 +226,10 @@ impl Metrics {
     #[inline]
     fn syn_on_link(&mut self, at: Time, side: Side, packet: &Packet) {
         let Some(segment) = packet.segment() else { return };
-        if segment.flags.has(Flags::SYN) {
-            if let Some(id) = self.flows.of_packet(packet, side) {
-                self.flows.all[id].syn(at, segment);
-            }
+        if segment.flags.has(Flags::SYN)
+            && let Some(id) = self.flows.of_packet(packet, side)
+        {
+            self.flows.all[id].syn(at, segment);
         }
     }
 
