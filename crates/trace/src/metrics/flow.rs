@@ -67,7 +67,7 @@ impl Flows {
 }
 
 /// How many packets that crossed the last link are remembered, should one be lost behind it after all.
-const REMEMBERED: usize = 8;
+const REMEMBERED: usize = 4;
 
 /// What the layout says of a flow.
 #[derive(Clone, Copy, Debug, Default)]
