@@ -21,25 +21,33 @@ use crate::stats::Moments;
 pub(super) struct Flows {
     index: FlowMap<u32>,
     pub(super) all: Vec<Flow>,
-    /// The last answer: packets of one flow come in trains.
-    last: Option<(FlowKey, u32)>,
+    /// The connection asked for last, in both directions: packets of one flow come in trains, and
+    /// deliveries at the other end between them.
+    last: Option<[(FlowKey, u32); 2]>,
 }
 
 impl Flows {
     /// The flow with this key, made if it is new.
     #[inline]
     pub(super) fn id(&mut self, key: FlowKey, towards: Side) -> usize {
-        match self.last {
-            Some((last, id)) if last == key => id as usize,
-            _ => {
-                let id = match self.index.get(&key) {
-                    Some(id) => *id,
-                    None => self.add(key, towards),
-                };
-                self.last = Some((key, id));
-                id as usize
+        if let Some(pair) = &self.last {
+            for (last, id) in pair {
+                if *last == key {
+                    return *id as usize;
+                }
             }
         }
+        self.find(key, towards)
+    }
+
+    #[inline(never)]
+    fn find(&mut self, key: FlowKey, towards: Side) -> usize {
+        let id = match self.index.get(&key) {
+            Some(id) => *id,
+            None => self.add(key, towards),
+        };
+        self.last = Some([(key, id), (key.reversed(), id ^ 1)]);
+        id as usize
     }
 
     #[cold]
