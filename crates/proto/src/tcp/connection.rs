@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Cause, TcpEvent, TcpKind, What};
+use crate::event::{Cause, Tcb, TcpEvent, TcpKind, What};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Ackp, Body, Eln, FlowKey, Flags, Packet, Seq, Segment, Timestamps};
@@ -135,6 +135,11 @@ impl Connection {
     /// Bytes of ours that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.tx.window.una.min(self.tx.window.end).saturating_sub(1)
+    }
+
+    /// A snapshot of the control block.
+    pub fn control_block(&self) -> Tcb {
+        self.tx.tcb(self.rx.nxt)
     }
 
     /// Whether the application reads what is delivered at once (the default) or only by [`Connection::read`].
@@ -661,7 +666,7 @@ impl Connection {
 
     fn report(&self, kind: TcpKind, out: &mut Out) {
         if out.wants(kind.level()) {
-            let tcb = self.tx.tcb(self.rx.nxt);
+            let tcb = self.control_block();
             out.event(What::Tcp(TcpEvent { flow: self.flow, kind, tcb }));
         }
     }

@@ -261,6 +261,9 @@ impl Sender {
         } else {
             self.growth.on_ack(w, acked);
         }
+        if w.una >= w.last() {
+            self.persist_at = None;
+        }
         if w.una >= w.max {
             self.rexmt_at = None;
         } else if rearm {
@@ -388,7 +391,10 @@ impl Sender {
         if self.probe_now {
             self.probe_now = false;
             if let Some(probe) = w.probe() {
-                self.persist_at = Some(self.rtt.deadline(now, 1 << self.persist_backoff));
+                if probe.cause == Cause::WindowProbe {
+                    let factor = 1 << self.persist_backoff;
+                    self.persist_at = Some(self.rtt.deadline(now, factor));
+                }
                 return Some(probe);
             }
         }

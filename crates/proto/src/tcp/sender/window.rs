@@ -123,7 +123,7 @@ impl Window {
             from: self.una,
             len: self.end.saturating_sub(self.una).min(self.allowed().clamp(1, self.mss.into())) as u32,
             fin,
-            cause: Cause::WindowProbe,
+            cause: if self.peer > 0 { Cause::Data } else { Cause::WindowProbe },
         })
     }
 
