@@ -10,7 +10,7 @@ use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Addr, Body, Damage, FlowKey, Flags, Packet, Segment, Seq};
 
-use super::config::{Clock, TcpConfig};
+use super::config::{Clock, ElnMode, TcpConfig};
 use super::connection::{Beats, Connection};
 use super::rtt::Beat;
 use super::state::State;
@@ -46,6 +46,18 @@ pub struct Host {
 
 /// Passive opens beyond this are refused.
 const CONNECTIONS_MAX: usize = 1 << 20;
+
+/// The flow of the `n`th connection that `from` opens to `to`: source ports above the privileged ones, and
+/// when they run out the next destination port.
+pub fn flow_of(from: Addr, to: Addr, port: u16, n: usize) -> FlowKey {
+    const PORTS: usize = 65_536 - 1024;
+    FlowKey {
+        src: from,
+        dst: to,
+        src_port: (1024 + n % PORTS) as u16,
+        dst_port: port.wrapping_add((n / PORTS) as u16),
+    }
+}
 
 impl Host {
     /// A host without connections in the run with `seed`. The phase of its BSD clocks and its initial sequence
@@ -86,15 +98,7 @@ impl Host {
         bytes: Option<Bytes>,
         stream: u32,
     ) -> usize {
-        // Source ports above the privileged ones; when they run out, the next destination port.
-        const PORTS: usize = 65_536 - 1024;
-        let n = self.opened.len();
-        let flow = FlowKey {
-            src: self.config.addr,
-            dst: to,
-            src_port: (1024 + n % PORTS) as u16,
-            dst_port: port.wrapping_add((n / PORTS) as u16),
-        };
+        let flow = flow_of(self.config.addr, to, port, self.opened.len());
         let index = self.add(flow, stream);
         self.connections[index].open(at, bytes);
         self.wakes.set(index, Some(at));
@@ -203,14 +207,14 @@ impl Host {
         out.originate(self.config.side, reset, Cause::Control);
     }
 
-    fn on_damaged_tcp(&mut self, now: Time, packet: Packet, out: &mut Out) {
+    fn on_damaged(&mut self, now: Time, packet: Packet, cause: Cause, out: &mut Out) {
         let found = packet.flow().and_then(|flow| self.find(flow.reversed()));
         if let (Some(index), Some(segment)) = (found, packet.segment()) {
             self.act(index, |connection| {
                 connection.on_damaged(now, segment, &packet.body, out);
             });
         }
-        out.discard(self.config.side.other(), packet, Cause::TcpChecksum);
+        out.discard(self.config.side.other(), packet, cause);
     }
 }
 
@@ -221,8 +225,11 @@ impl Machine for Host {
                 out.packet_event(Op::Received, self.config.side.other(), &packet);
                 self.on_tcp(now, packet, out);
             }
-            Damage::Ip => out.discard(self.config.side.other(), packet, Cause::IpChecksum),
-            Damage::Tcp => self.on_damaged_tcp(now, packet, out),
+            Damage::Ip if self.config.tcp.eln != ElnMode::Ideal => {
+                out.discard(self.config.side.other(), packet, Cause::IpChecksum);
+            }
+            Damage::Ip => self.on_damaged(now, packet, Cause::IpChecksum, out),
+            Damage::Tcp => self.on_damaged(now, packet, Cause::TcpChecksum, out),
         }
     }
 
