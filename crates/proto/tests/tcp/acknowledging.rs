@@ -53,13 +53,7 @@ fn bsd_sends_delayed_acks_on_the_fast_tick() {
 #[test]
 fn a_receiver_may_acknowledge_each_segment() {
     check(
-        &TcpConfig {
-            delayed_ack: DelayedAck {
-                every: 1,
-                timeout: Span::ZERO,
-            },
-            ..fine()
-        },
+        &TcpConfig { delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO }, ..fine() },
         "
         0ms    < S mss 1000
         0ms    > S. ack 1 mss 1000
@@ -106,10 +100,7 @@ fn disorder_and_the_end_of_it_are_acknowledged_at_once() {
 fn the_newest_block_comes_first_and_each_is_told_three_times() {
     //= rfc2018#section-4
     check(
-        &TcpConfig {
-            sack: true,
-            ..fine()
-        },
+        &TcpConfig { sack: true, ..fine() },
         "
         0ms    < S mss 1000 sackok
         0ms    > S. ack 1 mss 1000 sackok
@@ -138,11 +129,7 @@ fn the_newest_block_comes_first_and_each_is_told_three_times() {
 #[test]
 fn timestamps_leave_room_for_three_blocks() {
     check(
-        &TcpConfig {
-            sack: true,
-            timestamps: true,
-            ..fine()
-        },
+        &TcpConfig { sack: true, timestamps: true, ..fine() },
         "
         0ms    < S mss 1000 sackok ts 100 0
         0ms    > S. ack 1 mss 1000 sackok ts 0 100
@@ -165,10 +152,7 @@ fn timestamps_leave_room_for_three_blocks() {
 fn an_ack_echoes_the_timestamp_of_the_first_segment_it_answers() {
     //= rfc7323#section-4.3
     check(
-        &TcpConfig {
-            timestamps: true,
-            ..fine()
-        },
+        &TcpConfig { timestamps: true, ..fine() },
         "
         0ms    < S mss 1000 ts 100 0
         0ms    > S. ack 1 mss 1000 ts 0 100
@@ -190,10 +174,7 @@ fn an_ack_echoes_the_timestamp_of_the_first_segment_it_answers() {
 fn a_ghost_of_another_window_is_known_by_its_timestamp() {
     //= rfc7323#section-5.3
     check(
-        &TcpConfig {
-            timestamps: true,
-            ..fine()
-        },
+        &TcpConfig { timestamps: true, ..fine() },
         "
         0ms    < S mss 1000 ts 100 0
         0ms    > S. ack 1 mss 1000 ts 0 100

@@ -9,10 +9,7 @@ use crate::script::check;
 #[test]
 fn the_side_that_closes_first_waits() {
     check(
-        &TcpConfig {
-            time_wait: Span::secs(2),
-            ..fine()
-        },
+        &TcpConfig { time_wait: Span::secs(2), ..fine() },
         "
         0ms    open 500
         0ms    > S mss 1000

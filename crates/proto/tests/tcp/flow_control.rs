@@ -10,11 +10,7 @@ use crate::script::check;
 fn a_closed_window_is_probed_ever_more_slowly_and_without_congestion() {
     //= rfc9293#section-3.8.6.1
     check(
-        &TcpConfig {
-            rto_max: Span::secs(5),
-            initial_window: 2,
-            ..fine()
-        },
+        &TcpConfig { rto_max: Span::secs(5), initial_window: 2, ..fine() },
         "
         0ms    open
         0ms    > S mss 1000
@@ -73,10 +69,7 @@ fn the_update_of_the_window_ends_the_probing() {
 fn a_sender_sends_no_silly_segments() {
     //= rfc9293#section-3.8.6.2.1
     check(
-        &TcpConfig {
-            initial_window: 4,
-            ..fine()
-        },
+        &TcpConfig { initial_window: 4, ..fine() },
         "
         0ms    open 9000
         0ms    > S mss 1000
@@ -98,10 +91,7 @@ fn a_sender_sends_no_silly_segments() {
 #[test]
 fn half_of_the_largest_window_is_worth_a_segment() {
     check(
-        &TcpConfig {
-            initial_window: 4,
-            ..fine()
-        },
+        &TcpConfig { initial_window: 4, ..fine() },
         "
         0ms    open 9000
         0ms    > S mss 1000
@@ -119,10 +109,7 @@ fn half_of_the_largest_window_is_worth_a_segment() {
 #[test]
 fn the_last_bytes_need_no_full_segment() {
     check(
-        &TcpConfig {
-            initial_window: 4,
-            ..fine()
-        },
+        &TcpConfig { initial_window: 4, ..fine() },
         "
         0ms    open 1300
         0ms    > S mss 1000
@@ -139,10 +126,7 @@ fn the_last_bytes_need_no_full_segment() {
 fn a_receiver_opens_its_window_by_worthwhile_steps() {
     //= rfc9293#section-3.8.6.2.2
     check(
-        &TcpConfig {
-            recv_buffer: 4000,
-            ..fine()
-        },
+        &TcpConfig { recv_buffer: 4000, ..fine() },
         "
         0ms    < S mss 1000
         0ms    > S. ack 1 mss 1000
@@ -178,10 +162,7 @@ fn a_receiver_opens_its_window_by_worthwhile_steps() {
 #[test]
 fn what_lies_beyond_the_window_is_cut_off() {
     check(
-        &TcpConfig {
-            recv_buffer: 4000,
-            ..fine()
-        },
+        &TcpConfig { recv_buffer: 4000, ..fine() },
         "
         0ms    < S mss 1000
         0ms    > S. ack 1 mss 1000
@@ -201,11 +182,7 @@ fn what_lies_beyond_the_window_is_cut_off() {
 #[test]
 fn a_window_that_was_taken_back_is_probed_after_the_time_out() {
     check(
-        &TcpConfig {
-            initial_window: 2,
-            max_retries: 3,
-            ..fine()
-        },
+        &TcpConfig { initial_window: 2, max_retries: 3, ..fine() },
         "
         0ms    open 4000
         0ms    > S mss 1000
@@ -229,10 +206,7 @@ fn a_window_that_was_taken_back_is_probed_after_the_time_out() {
 #[test]
 fn an_old_ack_does_not_change_the_window() {
     check(
-        &TcpConfig {
-            initial_window: 2,
-            ..fine()
-        },
+        &TcpConfig { initial_window: 2, ..fine() },
         "
         0ms    open
         0ms    > S mss 1000

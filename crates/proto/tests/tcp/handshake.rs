@@ -1,6 +1,6 @@
 //! Opening, and what the SYNs agree on.
 
-use lasthop_proto::tcp::{AckpReaction, TcpConfig};
+use lasthop_proto::tcp::{AckpReaction, ElnMode, TcpConfig};
 
 use crate::fine;
 use crate::script::check;
@@ -42,7 +42,7 @@ fn what_the_peer_does_not_offer_is_not_used() {
         mss: 1000,
         initial_window: 1,
         ackp: AckpReaction::Rearm,
-        eln: true,
+        eln: ElnMode::Checksum,
         ..TcpConfig::linux()
     };
     check(
@@ -69,7 +69,7 @@ fn what_both_offer_is_used() {
         mss: 1000,
         initial_window: 1,
         ackp: AckpReaction::Rearm,
-        eln: true,
+        eln: ElnMode::Checksum,
         ..TcpConfig::linux()
     };
     check(
@@ -94,7 +94,7 @@ fn what_both_offer_is_used() {
 fn a_passive_open_answers_what_was_offered() {
     let config = TcpConfig {
         mss: 1000,
-        eln: true,
+        eln: ElnMode::Checksum,
         ackp: AckpReaction::Rearm,
         ..TcpConfig::linux()
     };
@@ -128,10 +128,7 @@ fn a_passive_open_answers_what_was_offered() {
 #[test]
 fn a_lost_syn_is_sent_again_and_leaves_one_segment_of_window() {
     check(
-        &TcpConfig {
-            initial_window: 4,
-            ..fine()
-        },
+        &TcpConfig { initial_window: 4, ..fine() },
         "
         0ms    open 9000
         0ms    > S mss 1000
@@ -169,10 +166,7 @@ fn a_lost_syn_ack_is_sent_again() {
 #[test]
 fn a_syn_that_nobody_answers_is_given_up_without_a_reset() {
     check(
-        &TcpConfig {
-            max_retries: 2,
-            ..fine()
-        },
+        &TcpConfig { max_retries: 2, ..fine() },
         "
         0ms    open 9000
         0ms    > S mss 1000

@@ -18,32 +18,15 @@ const THERE: Addr = Addr::v4(10, 0, 0, 1);
 
 fn host() -> Host {
     let tcp = Arc::new(fine());
-    Host::new(
-        HostConfig {
-            name: "mobile".into(),
-            addr: HERE,
-            side: Side::Left,
-            tcp,
-        },
-        1,
-    )
+    Host::new(HostConfig { name: "mobile".into(), addr: HERE, side: Side::Left, tcp }, 1)
 }
 
 /// What the host answers to a segment from the peer: flags, seq, ack.
 fn answer(host: &mut Host, flags: Flags, seq: u32, ack: u32, len: u32) -> Vec<(Flags, u32, u32)> {
     let mut out = Out::new(Wants::NOTHING);
     let segment = Segment::new(1024, 9, Seq(seq), Seq(ack), flags);
-    let body = Body::Pattern {
-        stream: 1,
-        len,
-        offset: 0,
-    };
-    host.on_packet(
-        Time::ZERO,
-        Side::Left,
-        Packet::tcp(THERE, HERE, segment, body),
-        &mut out,
-    );
+    let body = Body::Pattern { stream: 1, len, offset: 0 };
+    host.on_packet(Time::ZERO, Side::Left, Packet::tcp(THERE, HERE, segment, body), &mut out);
     let parts = |p: &Packet| p.segment().map(|s| (s.flags, s.seq.0, s.ack.0)).unwrap();
     out.sends.iter().map(|(_, packet)| parts(packet)).collect()
 }
@@ -53,18 +36,9 @@ fn a_segment_for_no_connection_is_answered_with_a_reset() {
     //= rfc9293#section-3.10.7.1
     let mut host = host();
     let reset_ack = Flags::RST | Flags::ACK;
-    assert_eq!(
-        answer(&mut host, Flags::ACK, 50, 700, 100),
-        [(Flags::RST, 700, 0)]
-    );
-    assert_eq!(
-        answer(&mut host, Flags::NONE, 50, 0, 100),
-        [(reset_ack, 0, 150)]
-    );
-    assert_eq!(
-        answer(&mut host, Flags::FIN, 50, 0, 0),
-        [(reset_ack, 0, 51)]
-    );
+    assert_eq!(answer(&mut host, Flags::ACK, 50, 700, 100), [(Flags::RST, 700, 0)]);
+    assert_eq!(answer(&mut host, Flags::NONE, 50, 0, 100), [(reset_ack, 0, 150)]);
+    assert_eq!(answer(&mut host, Flags::FIN, 50, 0, 0), [(reset_ack, 0, 51)]);
     assert_eq!(answer(&mut host, Flags::RST, 50, 0, 0), []);
     assert_eq!(host.connections().len(), 0);
 }
@@ -77,15 +51,9 @@ fn a_connection_that_was_reset_is_none() {
     answer(&mut host, Flags::ACK, 51, iss + 1, 0);
     assert_eq!(answer(&mut host, Flags::RST, 51, 0, 0), []);
     assert_eq!(host.connections()[0].state(), State::Closed);
-    assert_eq!(
-        answer(&mut host, Flags::ACK, 51, iss + 1, 100),
-        [(Flags::RST, iss + 1, 0)]
-    );
+    assert_eq!(answer(&mut host, Flags::ACK, 51, iss + 1, 100), [(Flags::RST, iss + 1, 0)]);
     // The same ports may be used again.
-    assert_eq!(
-        answer(&mut host, Flags::SYN, 9000, 0, 0)[0].0,
-        Flags::SYN | Flags::ACK
-    );
+    assert_eq!(answer(&mut host, Flags::SYN, 9000, 0, 0)[0].0, Flags::SYN | Flags::ACK);
     assert_eq!(host.connections().len(), 2);
 }
 
@@ -99,16 +67,8 @@ fn transfer(
 ) -> ([Connection; 2], u64) {
     let config = Arc::new(config);
     let beat = Beat::new(Span::millis(500), Span::ZERO);
-    let beats = Beats {
-        slow: beat,
-        fast: beat,
-    };
-    let flow = FlowKey {
-        src: THERE,
-        dst: HERE,
-        src_port: 1024,
-        dst_port: 9,
-    };
+    let beats = Beats { slow: beat, fast: beat };
+    let flow = FlowKey { src: THERE, dst: HERE, src_port: 1024, dst_port: 9 };
     let near_wrap = Seq(u32::MAX - 5000);
     let mut ends = [
         Connection::new(config.clone(), flow, Side::Right, near_wrap, beats, 1),
@@ -129,12 +89,7 @@ fn transfer(
         let mut acted = 0;
         if arrival == Some(next) {
             let (_, to, packet) = wire.pop_front().unwrap();
-            ends[to].on_segment(
-                now,
-                packet.segment().unwrap(),
-                packet.body.clone(),
-                &mut out,
-            );
+            ends[to].on_segment(now, packet.segment().unwrap(), packet.body.clone(), &mut out);
             acted = to;
         } else {
             acted += usize::from(wakes[0] != Some(next));
@@ -158,10 +113,7 @@ fn transfer(
 #[test]
 fn more_than_four_gigabytes_cross_the_wrap_twice() {
     let bytes = (2 << 32) + 12_345;
-    let config = TcpConfig {
-        mss: 65_000,
-        ..TcpConfig::linux()
-    };
+    let config = TcpConfig { mss: 65_000, ..TcpConfig::linux() };
     let mut lost = 0;
     let (ends, delivered) = transfer(config, bytes, Span::millis(1), |n| {
         lost += u64::from(n % 9_973 == 0);
@@ -175,11 +127,7 @@ fn more_than_four_gigabytes_cross_the_wrap_twice() {
 #[test]
 fn a_loss_before_thousands_of_segments_in_flight_is_repaired() {
     // Once the receiver kept at most 1024 pieces and then refused even the one that was missing.
-    let config = TcpConfig {
-        mss: 1000,
-        initial_window: 3000,
-        ..TcpConfig::linux()
-    };
+    let config = TcpConfig { mss: 1000, initial_window: 3000, ..TcpConfig::linux() };
     let (ends, delivered) = transfer(config, 4_000_000, Span::millis(50), |n| n == 2);
     assert!(ends[0].is_complete());
     assert_eq!(delivered, 4_000_000);
@@ -193,29 +141,11 @@ fn a_host_counts_the_connections_that_are_not_over() {
     let mut out = Out::new(Wants::EVERYTHING);
     host.on_wake(Time::ZERO, &mut out);
     let syn = out.sends.remove(0).1.segment().unwrap().clone();
-    let originated = |e: &What| {
-        matches!(
-            e,
-            What::Packet {
-                op: Op::Originated(Cause::Control),
-                ..
-            }
-        )
-    };
+    let originated =
+        |e: &What| matches!(e, What::Packet { op: Op::Originated(Cause::Control), .. });
     assert!(out.events.iter().any(|e| originated(&e.what)));
-    let reset = Segment::new(
-        9,
-        syn.src_port,
-        Seq(0),
-        syn.seq + 1,
-        Flags::RST | Flags::ACK,
-    );
-    host.on_packet(
-        Time(5),
-        Side::Left,
-        Packet::tcp(THERE, HERE, reset, Body::EMPTY),
-        &mut out,
-    );
+    let reset = Segment::new(9, syn.src_port, Seq(0), syn.seq + 1, Flags::RST | Flags::ACK);
+    host.on_packet(Time(5), Side::Left, Packet::tcp(THERE, HERE, reset, Body::EMPTY), &mut out);
     assert_eq!(host.unfinished(), 0);
     assert!(host.opened().next().unwrap().is_aborted());
 }

@@ -15,28 +15,15 @@ mod wireless;
 
 /// RFC 5681 and 6298 as written, with segments of 1000 bytes and an initial window of one.
 fn fine() -> TcpConfig {
-    TcpConfig {
-        mss: 1000,
-        initial_window: 1,
-        recv_buffer: 32_000,
-        ..TcpConfig::rfc()
-    }
+    TcpConfig { mss: 1000, initial_window: 1, recv_buffer: 32_000, ..TcpConfig::rfc() }
 }
 
 /// 4.4BSD's ticks, with segments of 1000 bytes.
 fn bsd() -> TcpConfig {
-    TcpConfig {
-        mss: 1000,
-        ..TcpConfig::freebsd_2_1()
-    }
+    TcpConfig { mss: 1000, ..TcpConfig::freebsd_2_1() }
 }
 
 /// A sender whose window is `segments` segments from the start.
 fn sender(variant: Variant, segments: u32) -> TcpConfig {
-    TcpConfig {
-        variant,
-        initial_window: segments,
-        sack: variant == Variant::Sack,
-        ..fine()
-    }
+    TcpConfig { variant, initial_window: segments, sack: variant == Variant::Sack, ..fine() }
 }

@@ -8,10 +8,7 @@ use crate::{fine, sender};
 #[test]
 fn slow_start_adds_a_segment_for_each_ack_and_avoidance_one_for_each_window() {
     check(
-        &TcpConfig {
-            initial_ssthresh: 3000,
-            ..fine()
-        },
+        &TcpConfig { initial_ssthresh: 3000, ..fine() },
         "
         0ms    open
         0ms    > S mss 1000
@@ -43,12 +40,7 @@ fn slow_start_adds_a_segment_for_each_ack_and_avoidance_one_for_each_window() {
 #[test]
 fn the_growth_of_bsd_is_faster_by_an_eighth_of_a_segment() {
     check(
-        &TcpConfig {
-            initial_ssthresh: 1000,
-            growth: GrowthRule::Bsd,
-            initial_window: 2,
-            ..fine()
-        },
+        &TcpConfig { initial_ssthresh: 1000, growth: GrowthRule::Bsd, initial_window: 2, ..fine() },
         "
         0ms    open
         0ms    > S mss 1000
@@ -108,10 +100,7 @@ fn reno_repairs_one_loss_and_goes_on_at_half_the_window() {
 #[test]
 fn reno_leaves_recovery_at_the_partial_ack_of_two_losses() {
     check(
-        &TcpConfig {
-            halving: Halving::Window,
-            ..sender(Variant::Reno, 8)
-        },
+        &TcpConfig { halving: Halving::Window, ..sender(Variant::Reno, 8) },
         "
         0ms    open
         0ms    > S mss 1000
@@ -485,10 +474,7 @@ fn sack_without_the_peers_consent_is_newreno() {
 fn limited_transmit_sends_new_data_for_two_duplicates() {
     //= rfc3042#section-2, and RFC 5681: that data is not counted when the window is halved
     check(
-        &TcpConfig {
-            limited_transmit: true,
-            ..sender(Variant::Reno, 4)
-        },
+        &TcpConfig { limited_transmit: true, ..sender(Variant::Reno, 4) },
         "
         0ms    open
         0ms    > S mss 1000
@@ -517,10 +503,7 @@ fn limited_transmit_sends_new_data_for_two_duplicates() {
 fn bsd_halves_the_window_and_the_rfc_the_flight() {
     // Five of eight allowed segments are in flight.
     for (halving, ssthresh) in [(Halving::Window, 4000), (Halving::Flight, 2000)] {
-        let config = TcpConfig {
-            halving,
-            ..sender(Variant::Reno, 8)
-        };
+        let config = TcpConfig { halving, ..sender(Variant::Reno, 8) };
         let script = format!(
             "
             0ms    open 5000

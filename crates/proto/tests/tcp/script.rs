@@ -37,23 +37,14 @@ pub const SLOW_PHASE: Span = Span::millis(130);
 pub const FAST_PHASE: Span = Span::millis(70);
 
 const PEER_WINDOW: u16 = 32_000;
-const FLAGS: [(char, Flags); 5] = [
-    ('S', Flags::SYN),
-    ('F', Flags::FIN),
-    ('R', Flags::RST),
-    ('P', Flags::PSH),
-    ('.', Flags::ACK),
-];
+const FLAGS: [(char, Flags); 5] =
+    [('S', Flags::SYN), ('F', Flags::FIN), ('R', Flags::RST), ('P', Flags::PSH), ('.', Flags::ACK)];
 
 /// Plays `script` on a connection of `config` and fails with the whole record if it differs. It is played with
 /// several initial sequence numbers, so that every script also tests the wrap.
 #[track_caller]
 pub fn check(config: &TcpConfig, script: &str) {
-    for (iss, irs) in [
-        (0, 7000),
-        (u32::MAX - 2000, u32::MAX - 999),
-        (1 << 31, u32::MAX),
-    ] {
+    for (iss, irs) in [(0, 7000), (u32::MAX - 2000, u32::MAX - 999), (1 << 31, u32::MAX)] {
         let got = Player::new(config, Seq(iss), Seq(irs)).play(script);
         let want: Vec<String> = lines(script).map(|line| words(line).join(" ")).collect();
         if got != want {
@@ -70,10 +61,7 @@ pub fn check(config: &TcpConfig, script: &str) {
 }
 
 fn lines(script: &str) -> impl Iterator<Item = &str> {
-    script
-        .lines()
-        .map(|l| l.split('#').next().unwrap().trim())
-        .filter(|l| !l.is_empty())
+    script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
 }
 
 fn words(line: &str) -> Vec<&str> {
@@ -82,11 +70,7 @@ fn words(line: &str) -> Vec<&str> {
 
 fn stamp(at: Time) -> String {
     let (ms, rest) = (at.0 / 1_000_000, at.0 % 1_000_000);
-    if rest == 0 {
-        format!("{ms}ms")
-    } else {
-        format!("{ms}.{:03}ms", rest / 1000)
-    }
+    if rest == 0 { format!("{ms}ms") } else { format!("{ms}.{:03}ms", rest / 1000) }
 }
 
 struct Player {
@@ -124,10 +108,8 @@ impl Player {
     fn play(mut self, script: &str) -> Vec<String> {
         for line in lines(script) {
             let words = words(line);
-            let at = Time::ZERO
-                + words[0]
-                    .parse::<Span>()
-                    .unwrap_or_else(|e| panic!("{line}: {e}"));
+            let at =
+                Time::ZERO + words[0].parse::<Span>().unwrap_or_else(|e| panic!("{line}: {e}"));
             let own = matches!(words[1], ">" | "note");
             if own {
                 continue;
@@ -146,9 +128,7 @@ impl Player {
                     self.wake_until(at);
                 }
                 "stop-reading" => self.connection.set_reading(false),
-                "read" => self
-                    .connection
-                    .read(at, number(2).expect(line), &mut self.out),
+                "read" => self.connection.read(at, number(2).expect(line), &mut self.out),
                 "<" => self.put(at, &words[2..]),
                 "tcb" | "end" => {}
                 other => panic!("{line}: what is {other}?"),
@@ -163,10 +143,7 @@ impl Player {
             self.out.begin(Default::default(), wake);
             self.connection.on_wake(wake, &mut self.out);
             let next = self.connection.next_wake();
-            assert!(
-                next.is_none_or(|next| next > wake),
-                "woken at {wake} again and again"
-            );
+            assert!(next.is_none_or(|next| next > wake), "woken at {wake} again and again");
             self.drain();
         }
     }
@@ -201,12 +178,7 @@ impl Player {
         let (mut len, mut offset, mut damaged) = (0, 0, false);
         let mut words = words[1..].iter();
         while let Some(word) = words.next() {
-            let mut number = || {
-                words
-                    .next()
-                    .and_then(|w| w.parse::<u32>().ok())
-                    .expect(word)
-            };
+            let mut number = || words.next().and_then(|w| w.parse::<u32>().ok()).expect(word);
             match *word {
                 "ack" => segment.ack = self.iss + number(),
                 "at" => segment.seq = self.irs + number(),
@@ -216,10 +188,7 @@ impl Player {
                 "sackok" => segment.options_mut().sack_permitted = true,
                 "ts" => {
                     let (value, echo) = (number(), number());
-                    segment.timestamps = Some(Timestamps {
-                        value,
-                        echo: (self.iss + echo).0,
-                    });
+                    segment.timestamps = Some(Timestamps { value, echo: (self.iss + echo).0 });
                 }
                 "sack" => {
                     let (from, to) = words.next().and_then(|w| w.split_once('-')).expect("A-B");
@@ -239,17 +208,11 @@ impl Player {
                 }
             }
         }
-        let body = Body::Pattern {
-            stream: 7,
-            len,
-            offset,
-        };
+        let body = Body::Pattern { stream: 7, len, offset };
         if damaged {
-            self.connection
-                .on_damaged(at, &segment, &body, &mut self.out);
+            self.connection.on_damaged(at, &segment, &body, &mut self.out);
         } else {
-            self.connection
-                .on_segment(at, &segment, body, &mut self.out);
+            self.connection.on_segment(at, &segment, body, &mut self.out);
         }
     }
 
@@ -258,23 +221,15 @@ impl Player {
         for event in core::mem::take(&mut self.out.events) {
             let at = stamp(event.at);
             match event.what {
-                What::Packet {
-                    op: Op::Originated(cause),
-                    packet,
-                    ..
-                } => {
+                What::Packet { op: Op::Originated(cause), packet, .. } => {
                     assert_eq!(sent.next().expect("a packet").1, packet);
                     let why = match cause.name() {
                         "data" | "ack" | "control" => String::new(),
                         name => format!(" => {name}"),
                     };
-                    let Transport::Tcp(segment) = &packet.transport else {
-                        panic!("not TCP")
-                    };
-                    self.record.push(format!(
-                        "{at} > {}{why}",
-                        self.describe(segment, &packet.body)
-                    ));
+                    let Transport::Tcp(segment) = &packet.transport else { panic!("not TCP") };
+                    self.record
+                        .push(format!("{at} > {}{why}", self.describe(segment, &packet.body)));
                 }
                 What::Tcp(tcp) => {
                     let kind = format!("{:?}", tcp.kind);
@@ -292,10 +247,7 @@ impl Player {
     /// The line of a segment that went out, in the words and the order that scripts use.
     fn describe(&self, s: &Segment, body: &Body) -> String {
         let mut words = Vec::new();
-        let letters = FLAGS
-            .iter()
-            .filter(|(_, flag)| s.flags.has(*flag))
-            .map(|(c, _)| c);
+        let letters = FLAGS.iter().filter(|(_, flag)| s.flags.has(*flag)).map(|(c, _)| c);
         words.push(letters.collect::<String>());
         let at = s.seq - self.iss;
         if !body.is_empty() {
@@ -306,11 +258,7 @@ impl Player {
         if s.flags.has(Flags::ACK) {
             words.push(format!("ack {}", s.ack - self.irs));
         }
-        let usual = if s.flags == Flags::RST {
-            0
-        } else {
-            self.full_window.min(0xffff)
-        };
+        let usual = if s.flags == Flags::RST { 0 } else { self.full_window.min(0xffff) };
         if u32::from(s.window) != usual {
             words.push(format!("win {}", s.window));
         }
@@ -319,8 +267,7 @@ impl Player {
         words.extend(options.window_scale.map(|shift| format!("wscale {shift}")));
         words.extend(options.sack_permitted.then(|| "sackok".to_owned()));
         words.extend(
-            s.timestamps
-                .map(|ts| format!("ts {} {}", ts.value.wrapping_sub(self.iss.0), ts.echo)),
+            s.timestamps.map(|ts| format!("ts {} {}", ts.value.wrapping_sub(self.iss.0), ts.echo)),
         );
         for (from, to) in options.sack.as_slice() {
             words.push(format!("sack {}-{}", *from - self.irs, *to - self.irs));

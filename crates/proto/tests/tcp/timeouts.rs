@@ -10,10 +10,7 @@ use crate::{bsd, fine};
 fn each_time_out_doubles_the_next_up_to_the_maximum() {
     //= rfc6298#section-5.5
     check(
-        &TcpConfig {
-            rto_max: Span::secs(5),
-            ..fine()
-        },
+        &TcpConfig { rto_max: Span::secs(5), ..fine() },
         "
         0ms    open
         0ms    > S mss 1000
@@ -62,10 +59,7 @@ fn karn_a_retransmitted_segment_is_not_measured_and_keeps_the_back_off() {
 #[test]
 fn timestamps_measure_every_segment() {
     check(
-        &TcpConfig {
-            timestamps: true,
-            ..fine()
-        },
+        &TcpConfig { timestamps: true, ..fine() },
         "
         0ms    open
         0ms    > S mss 1000 ts 0 0
@@ -86,10 +80,7 @@ fn timestamps_measure_every_segment() {
 #[test]
 fn a_time_out_sends_everything_again_from_a_window_of_one() {
     check(
-        &TcpConfig {
-            initial_window: 4,
-            ..fine()
-        },
+        &TcpConfig { initial_window: 4, ..fine() },
         "
         0ms    open
         0ms    > S mss 1000
@@ -118,10 +109,7 @@ fn a_time_out_sends_everything_again_from_a_window_of_one() {
 fn the_threshold_is_held_while_the_same_segment_times_out() {
     //= rfc5681#section-3.1: but BSD halves at each time-out, down to two segments
     check(
-        &TcpConfig {
-            initial_window: 8,
-            ..fine()
-        },
+        &TcpConfig { initial_window: 8, ..fine() },
         "
         0ms    open
         0ms    > S mss 1000
@@ -145,10 +133,7 @@ fn the_threshold_is_held_while_the_same_segment_times_out() {
         ",
     );
     check(
-        &TcpConfig {
-            initial_window: 8,
-            ..bsd()
-        },
+        &TcpConfig { initial_window: 8, ..bsd() },
         "
         0ms    open
         0ms    > S mss 1000
@@ -214,10 +199,7 @@ fn bsd_sends_the_second_syn_after_six_seconds_and_the_third_24_later() {
 fn an_ack_of_everything_stops_the_timer_and_another_restarts_it() {
     //= rfc6298#section-5.2 and 5.3
     check(
-        &TcpConfig {
-            initial_window: 2,
-            ..fine()
-        },
+        &TcpConfig { initial_window: 2, ..fine() },
         "
         0ms    open 2000
         0ms    > S mss 1000
@@ -239,10 +221,7 @@ fn an_ack_of_everything_stops_the_timer_and_another_restarts_it() {
 #[test]
 fn a_connection_is_given_up_after_too_many_time_outs_in_a_row() {
     check(
-        &TcpConfig {
-            max_retries: 2,
-            ..fine()
-        },
+        &TcpConfig { max_retries: 2, ..fine() },
         "
         0ms    open
         0ms    > S mss 1000

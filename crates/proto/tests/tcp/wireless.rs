@@ -1,16 +1,12 @@
 //! Partial acknowledgements and explicit loss notifications at the end points.
 
-use lasthop_proto::tcp::{AckpReaction, TcpConfig, Variant};
+use lasthop_proto::tcp::{AckpReaction, ElnMode, TcpConfig, Variant};
 
 use crate::script::check;
 use crate::{fine, sender};
 
 fn ackp(ackp: AckpReaction) -> TcpConfig {
-    TcpConfig {
-        ackp,
-        initial_window: 2,
-        ..fine()
-    }
+    TcpConfig { ackp, initial_window: 2, ..fine() }
 }
 
 #[test]
@@ -128,13 +124,7 @@ fn no_round_trip_is_measured_over_a_local_retransmission() {
         "
         )
     };
-    check(
-        &TcpConfig {
-            ackp_karn: true,
-            ..ackp(AckpReaction::Rearm)
-        },
-        &script("1s"),
-    );
+    check(&TcpConfig { ackp_karn: true, ..ackp(AckpReaction::Rearm) }, &script("1s"));
     check(&ackp(AckpReaction::Rearm), &script("2.0275s"));
 }
 
@@ -162,10 +152,7 @@ fn a_partial_ack_of_nothing_outstanding_is_ignored() {
 fn a_loss_notification_is_answered_without_congestion_measures() {
     //= west97#2.3.3
     check(
-        &TcpConfig {
-            eln: true,
-            ..sender(Variant::Reno, 6)
-        },
+        &TcpConfig { eln: ElnMode::Checksum, ..sender(Variant::Reno, 6) },
         "
         0ms    open
         0ms    > S mss 1000 eln
@@ -203,10 +190,7 @@ fn a_loss_notification_is_answered_without_congestion_measures() {
 #[test]
 fn without_consent_a_notification_is_a_duplicate_ack() {
     check(
-        &TcpConfig {
-            eln: true,
-            ..sender(Variant::Reno, 4)
-        },
+        &TcpConfig { eln: ElnMode::Checksum, ..sender(Variant::Reno, 4) },
         "
         0ms    open
         0ms    > S mss 1000 eln
@@ -230,10 +214,7 @@ fn without_consent_a_notification_is_a_duplicate_ack() {
 #[test]
 fn a_receiver_tells_of_damaged_segments() {
     check(
-        &TcpConfig {
-            eln: true,
-            ..fine()
-        },
+        &TcpConfig { eln: ElnMode::Checksum, ..fine() },
         "
         0ms    < S mss 1000 eln
         0ms    > S. ack 1 mss 1000 eln
@@ -259,10 +240,7 @@ fn a_receiver_tells_of_damaged_segments() {
 #[test]
 fn without_consent_a_damaged_segment_is_dropped_in_silence() {
     check(
-        &TcpConfig {
-            eln: true,
-            ..fine()
-        },
+        &TcpConfig { eln: ElnMode::Checksum, ..fine() },
         "
         0ms    < S mss 1000
         0ms    > S. ack 1 mss 1000
