@@ -1,1 +1,3 @@
-//! papers
+//! The papers: their systems, and what they claim.
+
+pub mod systems;

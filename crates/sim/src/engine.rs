@@ -28,7 +28,7 @@ pub(crate) struct Engine<'a> {
     counts: Vec<StageCount>,
     wakes: WakeTree,
     out: Out,
-    /// Packets on their way to a neighbour, at this instant: the stage, the side they arrive from, the packet.
+    /// Packets that leave a stage at this instant, when there are several: the stage, the side, the packet.
     moving: VecDeque<(usize, Side, Packet)>,
     now: Time,
     hops: u64,
@@ -90,10 +90,9 @@ impl<'a> Engine<'a> {
                 }
             }
             wakes += 1;
-            self.wake(i, sink);
-            if !self.is_path(i) || !self.moving.is_empty() {
-                self.hand_on(sink);
-            }
+            self.wake(i);
+            self.settle(i, sink);
+            self.hand_on(i, sink);
             if self.unfinished() == 0 {
                 break Reason::Finished;
             }
@@ -105,7 +104,7 @@ impl<'a> Engine<'a> {
         self.left.hosts.iter().chain(&self.right.hosts).map(Host::unfinished).sum()
     }
 
-    fn wake<S: Sink>(&mut self, i: usize, sink: &mut S) {
+    fn wake(&mut self, i: usize) {
         let now = self.now;
         self.out.begin(StageId(i as u16), now);
         if self.is_path(i) {
@@ -115,75 +114,93 @@ impl<'a> Engine<'a> {
         } else {
             self.right.hosts[i - self.last].on_wake(now, &mut self.out);
         }
-        self.drain(i, sink);
     }
 
-    /// Hands packets on until none moves at this instant.
-    fn hand_on<S: Sink>(&mut self, sink: &mut S) {
-        while let Some((i, from, packet)) = self.moving.pop_front() {
-            let now = self.now;
-            self.counts[i].arrived += 1;
-            self.out.begin(StageId(i as u16), now);
-            if self.is_path(i) {
-                self.path[i - self.first].on_packet(now, from, packet, &mut self.out);
+    /// Hands packets on until none moves at this instant: what stage `i` answered, and all that follows.
+    fn hand_on<S: Sink>(&mut self, mut i: usize, sink: &mut S) {
+        loop {
+            // Nearly always one packet moves; it need not queue.
+            let (side, packet) = if self.moving.is_empty() && self.out.sends.len() == 1 {
+                match self.out.sends.pop() {
+                    Some(only) => only,
+                    None => return,
+                }
             } else {
-                self.host(i);
-                let host = if i < self.first {
-                    &mut self.left.hosts[i]
-                } else {
-                    &mut self.right.hosts[i - self.last]
-                };
-                host.on_packet(now, from, packet, &mut self.out);
-                self.counts[i].ended += 1;
+                for (side, packet) in self.out.sends.drain(..) {
+                    self.moving.push_back((i, side, packet));
+                }
+                let Some((from, side, packet)) = self.moving.pop_front() else { return };
+                i = from;
+                (side, packet)
+            };
+            match self.neighbour(i, side, &packet) {
+                Some(next) => {
+                    self.arrive(next, side.other(), packet);
+                    self.settle(next, sink);
+                    i = next;
+                }
+                None => self.lost(i, side, packet, sink),
             }
-            self.drain(i, sink);
         }
     }
 
-    /// Takes what stage `i` answered.
-    fn drain<S: Sink>(&mut self, i: usize, sink: &mut S) {
-        for event in &self.out.events {
-            sink.event(event);
+    fn arrive(&mut self, i: usize, from: Side, packet: Packet) {
+        let now = self.now;
+        self.counts[i].arrived += 1;
+        self.out.begin(StageId(i as u16), now);
+        if i < self.first {
+            self.left.hosts[i].on_packet(now, from, packet, &mut self.out);
+        } else if i < self.last {
+            self.path[i - self.first].on_packet(now, from, packet, &mut self.out);
+        } else {
+            self.right.hosts[i - self.last].on_packet(now, from, packet, &mut self.out);
         }
-        self.out.events.clear();
+    }
+
+    /// Stage `i` has been called: takes its events, counts, passes its signals on, and asks for its next wake.
+    /// Its packets stay in `out` for [`Engine::hand_on`].
+    fn settle<S: Sink>(&mut self, i: usize, sink: &mut S) {
+        if !self.out.events.is_empty() {
+            for event in &self.out.events {
+                sink.event(event);
+            }
+            self.out.events.clear();
+        }
         let tally = self.out.take_tally();
+        let sent = self.out.sends.len() as u64;
         let count = &mut self.counts[i];
         count.originated += tally.originated;
-        if (self.first..self.last).contains(&i) {
-            count.ended += tally.discarded;
-            if self.path[i - self.first].is_hop() {
-                self.hops += self.out.sends.len() as u64;
-            }
+        count.ended += tally.discarded;
+        count.departed += sent;
+        if self.is_path(i) && self.path[i - self.first].is_hop() {
+            self.hops += sent;
         }
-        count.departed += self.out.sends.len() as u64;
-        if !self.out.sends.is_empty() {
-            let mut sends = core::mem::take(&mut self.out.sends);
-            for (side, packet) in sends.drain(..) {
-                match self.neighbour(i, side, &packet) {
-                    Some(next) => self.moving.push_back((next, side.other(), packet)),
-                    None => self.lost(i, side, packet, sink),
-                }
-            }
-            self.out.sends = sends;
+        if !self.out.signals.is_empty() {
+            self.pass_signals(i, sink);
         }
-        while let Some((side, signal)) = self.out.signals.pop() {
+        self.rest(i);
+    }
+
+    /// Signals travel the path hop by hop, after the packets that were sent before them.
+    fn pass_signals<S: Sink>(&mut self, i: usize, sink: &mut S) {
+        for (side, packet) in self.out.sends.drain(..) {
+            self.moving.push_back((i, side, packet));
+        }
+        for (side, signal) in core::mem::take(&mut self.out.signals) {
             let next = match side {
                 Side::Left => i.checked_sub(1),
                 Side::Right => Some(i + 1),
             };
             if let Some(next) = next.filter(|n| self.is_path(*n)) {
                 self.out.begin(StageId(next as u16), self.now);
-                self.path[next - self.first].on_signal(
-                    self.now,
-                    side.other(),
-                    signal,
-                    &mut self.out,
-                );
-                // Signals that a signal causes travel on from there.
-                self.drain(next, sink);
+                let machine = &mut self.path[next - self.first];
+                machine.on_signal(self.now, side.other(), signal, &mut self.out);
+                self.settle(next, sink);
+                for (side, packet) in self.out.sends.drain(..) {
+                    self.moving.push_back((next, side, packet));
+                }
             }
         }
-        self.rest(i);
     }
 
     /// The stage that a packet leaving stage `i` to `side` arrives at. At the ends the address decides.
@@ -219,6 +236,10 @@ impl<'a> Engine<'a> {
     }
 
     fn end(mut self, reason: Reason, wakes: u64) -> RunEnd {
+        // A host takes in whatever arrives.
+        for i in (0..self.counts.len()).filter(|i| !(self.first..self.last).contains(i)) {
+            self.counts[i].ended = self.counts[i].arrived;
+        }
         for (i, mid) in self.path.iter().enumerate() {
             self.counts[self.first + i].held = mid.holds() as u64;
             if let Mid::Agent(agent) = mid {

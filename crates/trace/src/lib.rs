@@ -2,6 +2,18 @@
 //!
 //! Metrics are a pure function of the events. They cannot tell one world from another.
 
+pub mod conservation;
+pub mod counts;
+pub mod csv;
+pub mod layout;
+pub mod metrics;
+mod ranges;
+#[cfg(test)]
+mod testing;
+pub mod sequence;
+pub mod stalls;
+pub mod stats;
+
 use lasthop_proto::event::{Event, Wants};
 
 /// Something that takes in the events of a run in order.

@@ -3,9 +3,7 @@
 //! A partial ACK tells the sender that its data has reached the base station, which is having trouble with
 //! the wireless link, so that it does not time out. It works on top of the cache of [`super::snoop`].
 
-use crate::wire::{
-    Ackp, Body, Eln, Flags, FlowKey, Options, Packet, Segment, Seq, Timestamps,
-};
+use crate::wire::{Ackp, Body, Eln, Flags, FlowKey, Options, Packet, Segment, Seq, Timestamps};
 
 /// What a base station must know of a receiver to write an ACK in its name.
 //= west97#4.2: the base station is no part of the connection, its packet must look like the receiver's

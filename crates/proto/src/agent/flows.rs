@@ -1,39 +1,9 @@
 //! The flows that an agent watches: a bounded table that forgets the least recently used.
 
-use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::{Index, IndexMut};
-use std::collections::HashMap;
 
+use crate::flows::FlowMap;
 use crate::wire::FlowKey;
-
-/// A multiply-rotate hash in the manner of Firefox's: fixed, so that a run repeats everywhere, and short.
-/// Somebody who chooses addresses to collide only slows look-ups, and the table's size is bounded.
-#[derive(Default)]
-struct FlowHasher(u64);
-
-impl Hasher for FlowHasher {
-    fn finish(&self) -> u64 {
-        // The table takes its bucket from the low bits, the multiplication mixes into the high ones.
-        self.0 ^ (self.0 >> 32)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64((*byte).into());
-        }
-    }
-
-    fn write_u16(&mut self, n: u16) {
-        self.write_u64(n.into());
-    }
-
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
-#[allow(clippy::disallowed_types, reason = "a fixed hasher, looked up only, never iterated")]
-type Places = HashMap<FlowKey, u32, BuildHasherDefault<FlowHasher>>;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
@@ -53,7 +23,7 @@ struct Slot<F> {
 #[derive(Clone, Debug)]
 pub(super) struct Flows<F> {
     slots: Vec<Slot<F>>,
-    places: Places,
+    places: FlowMap<u32>,
     free: Vec<u32>,
     newest: u32,
     oldest: u32,
@@ -67,7 +37,7 @@ impl<F: Default> Flows<F> {
     pub(super) fn new(limit: usize) -> Flows<F> {
         Flows {
             slots: Vec::new(),
-            places: Places::default(),
+            places: FlowMap::default(),
             free: Vec::new(),
             newest: NONE,
             oldest: NONE,
@@ -225,17 +195,5 @@ mod tests {
                 prop_assert!(flows.slots() <= 8);
             }
         }
-    }
-
-    #[test]
-    fn ports_alone_spread_over_the_table() {
-        let mut seen = [0u32; 256];
-        for n in 0..2560 {
-            let mut hasher = FlowHasher::default();
-            core::hash::Hash::hash(&key(n), &mut hasher);
-            seen[(hasher.finish() & 255) as usize] += 1;
-        }
-        // Ten a bucket on average; a uniform hash stays below thirty but for one time in a million.
-        assert!(seen.iter().all(|n| *n < 30), "{seen:?}");
     }
 }

@@ -45,8 +45,8 @@ pub struct SnoopConfig {
     /// Local retransmissions of one packet before it is left to the sender; a retransmission by the sender
     /// makes it count anew.
     pub max_retransmits: u32,
-    /// A flow that is idle for so long, and for the local time-out once there is a measurement, with unacknowledged data has its first
-    /// packet retransmitted.
+    /// A flow with unacknowledged data that is idle for so long, and no shorter than the local time-out once
+    /// there is a measurement, has its first packet retransmitted. With `rtt_fault` the time-out does not count.
     pub persist: Span,
     /// Whether local round trips are also measured over retransmitted packets (the fault of parsa98 5.2.2).
     pub rtt_fault: bool,

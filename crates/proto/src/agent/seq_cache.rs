@@ -68,8 +68,7 @@ impl Runs {
             self.count += 1;
         } else {
             let last = below + touched - 1;
-            self.runs[below] =
-                (start.min(self.runs[below].0), end.max(self.runs[last].1));
+            self.runs[below] = (start.min(self.runs[below].0), end.max(self.runs[last].1));
             self.runs.copy_within(last + 1..self.count, below + 1);
             self.count -= touched - 1;
         }

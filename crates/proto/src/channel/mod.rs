@@ -247,4 +247,36 @@ mod tests {
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));
     }
+
+    #[test]
+    fn the_draws_of_every_model_are_pinned() {
+        let p = |x| Probability::new(x).unwrap();
+        let (good, bad) = (Span::millis(90), Span::millis(30));
+        let (ber_good, ber_bad) = (p(1e-6), p(1e-3));
+        let models = [
+            ErrorModel::Exponential { mean: Bytes(8192) },
+            ErrorModel::BitErrors { ber: p(15e-6) },
+            ErrorModel::PacketBursts { packets: 6, mean: Bytes(65_536), uniform: false },
+            ErrorModel::TwoState { good, bad, ber_good, ber_bad, deterministic: false },
+            ErrorModel::TwoStateBits { good_bits: 90_000, bad_bits: 9_000, ber_good, ber_bad },
+            ErrorModel::PacketLoss { p: p(0.1) },
+        ];
+        let got = models.map(|model| {
+            let mut channel = Channel::new(&model, Stream::new(1, "radio"));
+            let hits = (0..1000).filter_map(|i| {
+                channel.pass(Time(i * 7_000_000), Span::millis(6), 1500).damaged_at.map(u64::from)
+            });
+            hits.fold((0, 0), |(count, sum), at| (count + 1, sum + at))
+        });
+        assert_eq!(got, PINNED);
+    }
+    /// Packets damaged of a thousand, and the sum of the positions.
+    const PINNED: [(u32, u64); 6] = [
+        (172, 130_326),
+        (173, 128_590),
+        (136, 106_833),
+        (308, 76_002),
+        (207, 107_706),
+        (103, 74_715),
+    ];
 }

@@ -31,7 +31,7 @@ impl PacketBursts {
             }
             None if self.left > 0 => {
                 self.left -= 1;
-                Some(self.onsets.stream().below(bytes.into()) as u32)
+                (bytes > 0).then(|| self.onsets.stream().below(bytes.into()) as u32)
             }
             _ => None,
         }

@@ -63,7 +63,7 @@ impl TwoState {
     fn turn(&mut self) {
         self.good = !self.good;
         let sojourn = self.sojourn();
-        self.until = self.until + sojourn;
+        self.until += sojourn;
     }
 
     fn cycle(&self) -> Span {
@@ -90,7 +90,7 @@ impl TwoState {
         let behind = now.since(self.until);
         if self.deterministic {
             // Whole cycles change nothing.
-            self.until = self.until + self.cycle() * (behind.0 / self.cycle().0);
+            self.until += self.cycle() * (behind.0 / self.cycle().0);
         } else if behind > self.cycle() * MANY_CYCLES {
             // The state is that of the long run, and what is left of it is exponential again.
             let good = self.means[1].0 as f64 / self.cycle().0 as f64;
@@ -247,9 +247,8 @@ mod tests {
         let mut channel =
             TwoState::new([Span(3), Span(1)], [p(0.0), p(1.0)], false, Stream::new(1, "radio"));
         let n = 20_000;
-        let bad = (1..=n)
-            .filter(|i| channel.pass(Time(i << 40), Span(1), 1).is_some())
-            .count() as f64;
+        let bad =
+            (1..=n).filter(|i| channel.pass(Time(i << 40), Span(1), 1).is_some()).count() as f64;
         // A nanosecond frame meets the bad state at its start, or with some chance during it.
         assert!(bad / n as f64 > 0.22 && bad / (n as f64) < 0.60, "{bad}");
         assert!(channel.pass(Time(n << 41), Span::secs(3600), 1500).is_some());

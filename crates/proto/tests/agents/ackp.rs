@@ -51,8 +51,8 @@ fn scenario_1_the_highest_packet_in_order_is_acknowledged() {
             21ms   fixed   3001+1000              # lost
             121ms  base    3001+1000              => local-timeout
             121ms  base    at 1 ack 4001 partial  => partial-ack
-            321ms  base    3001+1000              => local-timeout    # no news since: lastackp
-            330ms  mobile  at 1 ack 4001
+            221ms  base    3001+1000              => local-timeout    # no news since: lastackp
+            230ms  mobile  at 1 ack 4001
             5000ms end
             "
         ),
@@ -70,10 +70,10 @@ fn one_ack_stands_for_all_packets_in_the_cache() {
             12ms   fixed   2001+1000
             110ms  base    1+1000                 => local-timeout
             110ms  base    at 1 ack 3001 partial  => partial-ack
-            200ms  fixed   3001+1000
-            310ms  base    1+1000                 => local-timeout
-            310ms  base    at 1 ack 4001 partial  => partial-ack
-            320ms  mobile  at 1 ack 4001
+            150ms  fixed   3001+1000
+            210ms  base    1+1000                 => local-timeout
+            210ms  base    at 1 ack 4001 partial  => partial-ack
+            220ms  mobile  at 1 ack 4001
             5000ms end
             "
         ),
@@ -92,12 +92,12 @@ fn scenario_2_none_for_a_packet_behind_a_congestive_loss() {
             20ms   fixed   3001+1000
             20ms   note    congestion-hole
             120ms  base    3001+1000              => local-timeout
-            320ms  base    3001+1000              => local-timeout
-            400ms  fixed   1001+1000              # the sender's timer
-            400ms  note    sender-retransmission
-            401ms  fixed   2001+1000
-            401ms  note    sender-retransmission
-            410ms  mobile  at 1 ack 4001
+            220ms  base    3001+1000              => local-timeout
+            300ms  fixed   1001+1000              # the sender's timer
+            300ms  note    sender-retransmission
+            301ms  fixed   2001+1000
+            301ms  note    sender-retransmission
+            310ms  mobile  at 1 ack 4001
             5000ms end
             "
         ),
@@ -139,7 +139,8 @@ fn a_sender_that_did_not_offer_the_option_gets_none() {
         ";
     check(&ackp(AckpMode::Full), lossy);
     // Nor does one whose SYN nobody saw.
-    let unseen: String = lossy.lines().filter(|l| !l.contains("syn")).collect::<Vec<_>>().join("\n");
+    let unseen: String =
+        lossy.lines().filter(|l| !l.contains("syn")).collect::<Vec<_>>().join("\n");
     check(&ackp(AckpMode::Full), &unseen);
 }
 

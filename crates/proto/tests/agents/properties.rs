@@ -94,7 +94,8 @@ fn ends_of(id: u64, out: &mut Out) -> Result<usize, TestCaseError> {
     for event in out.events.drain(..) {
         match event.what {
             What::Packet { op: Op::Originated(cause), side, packet } => {
-                let towards = if cause.is_local_retransmission() { Side::Right } else { Side::Left };
+                let towards =
+                    if cause.is_local_retransmission() { Side::Right } else { Side::Left };
                 prop_assert_eq!(side, towards, "{:?}", cause);
                 originated.push(packet.id);
             }
@@ -171,4 +172,31 @@ fn a_silent_peer_is_not_prodded_for_ever() {
         }
         assert_eq!(wakes, 7);
     }
+}
+
+#[test]
+fn sequence_numbers_take_a_tenth_of_the_memory_of_packets() {
+    // A window of 16 KiB in flight, as in west97.
+    let peak = |config: AgentConfig| {
+        let mut agent = Agent::new(&config);
+        let mut out = Out::new(Wants::NOTHING);
+        let (src, dst) = (Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2));
+        let mut syn = Segment::new(1, 2, Seq(0), Seq(0), Flags::SYN);
+        syn.options_mut().eln = Some(Eln::Permitted);
+        agent.on_packet(Time::ZERO, Side::Left, Packet::tcp(src, dst, syn, Body::EMPTY), &mut out);
+        for n in 0..11 {
+            let segment = Segment::new(1, 2, Seq(1 + 1460 * n), Seq(1), Flags::ACK);
+            let body = Body::Pattern { stream: 0, len: 1460, offset: 0 };
+            agent.on_packet(Time::ZERO, Side::Left, Packet::tcp(src, dst, segment, body), &mut out);
+        }
+        let mut ack = Segment::new(2, 1, Seq(1), Seq(1 + 1460 * 11), Flags::ACK);
+        ack.window = 1000;
+        agent.on_packet(Time::ZERO, Side::Right, Packet::tcp(dst, src, ack, Body::EMPTY), &mut out);
+        assert_eq!(agent.flows(), 1);
+        assert!(agent.state_bytes() < 1000, "{}", agent.state_bytes());
+        agent.peak_state_bytes()
+    };
+    let snoop = peak(AgentConfig::Snoop { snoop: SnoopConfig::west97(), ackp: None });
+    let seq_cache = peak(AgentConfig::SeqCache { flows: 4 });
+    assert!(snoop >= 10 * seq_cache, "{snoop} {seq_cache}");
 }

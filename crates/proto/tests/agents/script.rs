@@ -143,7 +143,7 @@ fn drain(out: &mut Out, isn: Seq, record: &mut Vec<String>) {
 }
 
 fn stamp(at: Time) -> String {
-    if at.0 % 1_000_000 == 0 {
+    if at.0.is_multiple_of(1_000_000) {
         format!("{}ms", at.0 / 1_000_000)
     } else {
         format!("{}us", at.0 / 1000)
@@ -173,7 +173,8 @@ fn packet(from: Side, words: &[&str], isn: Seq) -> Packet {
             "ip-damage" => damage = Damage::Ip,
             "tcp-damage" => damage = Damage::Tcp,
             span => {
-                let (start, count) = span.split_once('+').unwrap_or_else(|| panic!("what is {span}?"));
+                let (start, count) =
+                    span.split_once('+').unwrap_or_else(|| panic!("what is {span}?"));
                 let start: u32 = start.parse().unwrap();
                 (len, offset) = (count.parse().unwrap(), u64::from(start));
                 segment.seq = segment.seq + start;

@@ -216,7 +216,11 @@ impl Flow {
             return None;
         }
         // Silence shorter than the round trips that were seen means nothing.
-        let usual = if self.rtt.is_measured() { self.rtt.timeout(config) } else { Span(1) };
+        //= parsa98#5.2.2: with the fault the persist timer alone drives retransmissions, whatever the estimate
+        let usual = match self.rtt.is_measured() && !config.rtt_fault {
+            true => self.rtt.timeout(config),
+            false => Span(1),
+        };
         let persist = self.busy + config.persist.max(usual);
         Some(self.timer.map_or(persist, |at| at.min(persist)))
     }
