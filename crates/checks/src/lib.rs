@@ -5,31 +5,37 @@
 
 use core::fmt::{self, Write};
 
-use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig};
-use lasthop_proto::channel::ErrorModel;
 use lasthop_proto::event::{Event, Wants};
-use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
-use lasthop_proto::queue::Limit;
-use lasthop_proto::tcp::{AckpReaction, TcpConfig, Variant};
-use lasthop_proto::units::{Bytes, Probability, Rate, Span};
-use lasthop_proto::wire::Addr;
-use lasthop_scenario::{
-    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stage, StageKind, Transfer,
-};
+use lasthop_scenario::{Plan, Scenario, StageKind, parse};
 use lasthop_trace::Sink;
+use lasthop_trace::layout::{Layout, Role, StageInfo};
+use lasthop_trace::metrics::Metrics;
+use lasthop_trace::stats::Summary;
 
-/// How many cases [`digest`] knows.
-pub const CASES: u32 = 12;
+/// How many cases [`digest`] knows: combinations spread over the sweep of `cases.toml`.
+pub const CASES: u32 = 16;
 
-/// Runs a case with a seed and digests everything that happened.
+/// Runs a case with a seed and digests everything that happened, from the scenario's text to the metrics.
 ///
-/// A case is a TCP, an agent, a preset and a channel; over all cases each is met at least once.
+/// # Panics
+///
+/// If the sweep does not parse.
 pub fn digest(case: u32, seed: u64) -> u64 {
+    let plan = plan();
+    // A step without a common divisor with the axes, so that each of their values is met.
+    let cell = &plan.cells[case as usize * 89 % plan.cells.len()];
     let mut digest = Digest::default();
-    let end = lasthop_sim::run(&scenario(case), seed, &mut digest);
+    digest.add(format_args!("{cell:?}"));
+    let mut sinks = (digest, Metrics::new(layout(&cell.scenario)));
+    let end = lasthop_sim::run(&cell.scenario, seed, &mut sinks);
+    let (mut digest, metrics) = sinks;
     // The agents' state is left out: its size in bytes depends on the size of a pointer.
     digest.add(format_args!("{:?}", (end.at, end.reason, end.hops, end.wakes)));
     digest.add(format_args!("{:?}", (end.transfers, end.stages)));
+    let metrics = metrics.finish(end.at);
+    digest.add(format_args!("{metrics:?}"));
+    let numbers: Vec<f64> = metrics.flows.iter().map(|flow| flow.throughput).collect();
+    digest.add(format_args!("{:?}", Summary::of(&numbers)));
     digest.hash
 }
 
@@ -47,7 +53,36 @@ pub extern "C" fn lasthop_digest(case: u32, seed: u64) -> u64 {
     digest(case, seed)
 }
 
-/// FNV-1a over the events as they print: every field counts, floating-point numbers to their last bit.
+/// The sweep that the cases are taken from.
+///
+/// # Panics
+///
+/// If it does not parse.
+pub fn plan() -> Plan {
+    match parse(include_str!("cases.toml"), "cases", &[]) {
+        Ok((plan, _)) => plan,
+        Err(error) => panic!("cases.toml: {error}"),
+    }
+}
+
+fn layout(scenario: &Scenario) -> Layout {
+    let stage = |name: &str, role| StageInfo { name: name.to_owned(), role };
+    let path = scenario.path.iter().map(|s| {
+        let role = match s.kind {
+            StageKind::Link(_) => Role::Link,
+            StageKind::Agent(_) => Role::Agent,
+            StageKind::Radio(_) => Role::Radio,
+            StageKind::Cross(_) => Role::Cross,
+        };
+        stage(&s.name, role)
+    });
+    let mut stages = vec![stage("fixed", Role::Host)];
+    stages.extend(path);
+    stages.push(stage("mobile", Role::Host));
+    Layout { stages, flows: Vec::new() }
+}
+
+/// FNV-1a over values as they print: every field counts, floating-point numbers to their last bit.
 struct Digest {
     hash: u64,
 }
@@ -81,105 +116,4 @@ impl Sink for Digest {
     fn event(&mut self, event: &Event) {
         self.add(format_args!("{event:?}"));
     }
-}
-
-fn scenario(case: u32) -> Scenario {
-    let variants = [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack];
-    let presets: [fn() -> TcpConfig; 4] =
-        [TcpConfig::freebsd_2_1, TcpConfig::rfc, TcpConfig::ns, TcpConfig::linux];
-    let snoop = |config: SnoopConfig, ackp| AgentConfig::Snoop { snoop: config, ackp };
-    let agents = [
-        AgentConfig::None,
-        snoop(SnoopConfig::west97(), Some(AckpMode::Full)),
-        AgentConfig::SeqCache { flows: 8 },
-        snoop(SnoopConfig::parsa98(), None),
-        snoop(SnoopConfig::west97(), Some(AckpMode::EveryPacket)),
-    ];
-    let case = case as usize;
-    let tcp = TcpConfig {
-        variant: variants[case % variants.len()],
-        sack: variants[case % variants.len()] == Variant::Sack,
-        ackp: AckpReaction::Rearm,
-        eln: true,
-        ..presets[case / 3 % presets.len()]()
-    };
-    let host = |name: &str, side, net| Host {
-        name: name.to_owned(),
-        side,
-        addr: Addr::v4(10, 0, net, 1),
-        tcp: tcp.clone(),
-    };
-    let errors = Some(ErrorSpec { model: errors(case) });
-    let path = [
-        ("internet", StageKind::Cross(CrossTraffic { loss: p(0.002), jitter: Span::millis(3) })),
-        ("ethernet", StageKind::Link(line())),
-        ("base", StageKind::Agent(agents[case % agents.len()].clone())),
-        (
-            "radio",
-            StageKind::Radio(RadioStage {
-                radio: radio(case % 2 == 0),
-                errors_right: errors.clone(),
-                errors_left: errors,
-            }),
-        ),
-    ];
-    let path = path.map(|(name, kind)| Stage { name: name.to_owned(), kind });
-    Scenario {
-        name: format!("case-{case}"),
-        runs: 1,
-        first_seed: 1,
-        horizon: Span::secs(600),
-        hosts: vec![host("fixed", HostSide::Left, 1), host("mobile", HostSide::Right, 2)],
-        transfers: vec![Transfer {
-            from: 0,
-            to: 1,
-            bytes: Some(Bytes(100_000)),
-            start: Span::ZERO,
-            count: 2,
-        }],
-        path: path.into(),
-    }
-}
-
-fn errors(case: usize) -> ErrorModel {
-    let (ber_good, ber_bad) = (p(1e-6), p(1e-3));
-    let models = [
-        ErrorModel::Exponential { mean: Bytes(16_384) },
-        ErrorModel::BitErrors { ber: p(5e-6) },
-        ErrorModel::PacketBursts { packets: 4, mean: Bytes(65_536), uniform: false },
-        ErrorModel::TwoState {
-            good: Span::millis(300),
-            bad: Span::millis(40),
-            ber_good,
-            ber_bad,
-            deterministic: false,
-        },
-        ErrorModel::TwoStateBits { good_bits: 500_000, bad_bits: 20_000, ber_good, ber_bad },
-        ErrorModel::PacketLoss { p: p(0.03) },
-    ];
-    models[case % models.len()].clone()
-}
-
-fn line() -> LineConfig {
-    LineConfig {
-        rate_right: Rate::from_bps(10_000_000),
-        rate_left: Rate::from_bps(10_000_000),
-        delay: Span::millis(5),
-        framing: 14,
-        queue: Limit::Packets(20),
-    }
-}
-
-fn radio(half_duplex: bool) -> RadioConfig {
-    RadioConfig {
-        rate: Rate::from_bps(2_000_000).unwrap_or_else(|| unreachable!("not zero")),
-        delay: Span::millis(1),
-        overhead: Span::micros(700),
-        half_duplex,
-        queue: Limit::Bytes(Bytes(30_000)),
-    }
-}
-
-fn p(p: f64) -> Probability {
-    Probability::new(p).unwrap_or(Probability::ZERO)
 }

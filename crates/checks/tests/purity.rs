@@ -3,10 +3,11 @@
 //! A module for wasm32-unknown-unknown has no clock, no randomness, no files and no threads unless it imports
 //! them. This one must import nothing at all.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use lasthop_checks::{CASES, digest};
+use lasthop_checks::{CASES, digest, plan};
 use wasmi::{Engine, Instance, Linker, Module, Store};
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -67,5 +68,15 @@ fn a_run_repeats_and_its_seed_matters() {
     for case in 0..CASES as usize {
         assert_ne!(first[case], other[case], "case {case} does not depend on its seed");
         assert!(!first[..case].contains(&first[case]), "case {case} is like another");
+    }
+}
+
+#[test]
+fn the_cases_meet_every_value_of_every_axis() {
+    let plan = plan();
+    let cell = |case| &plan.cells[case as usize * 89 % plan.cells.len()];
+    for (i, axis) in plan.axes.iter().enumerate() {
+        let met: BTreeSet<&String> = (0..CASES).map(|case| &cell(case).labels[i]).collect();
+        assert_eq!(met.len(), axis.labels.len(), "{}: only {met:?}", axis.name);
     }
 }
