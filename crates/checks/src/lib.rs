@@ -6,9 +6,8 @@
 use core::fmt::{self, Write};
 
 use lasthop_proto::event::{Event, Wants};
-use lasthop_scenario::{Plan, Scenario, StageKind, parse};
+use lasthop_scenario::{Plan, parse};
 use lasthop_trace::Sink;
-use lasthop_trace::layout::{Layout, Role, StageInfo};
 use lasthop_trace::metrics::Metrics;
 use lasthop_trace::stats::Summary;
 
@@ -26,7 +25,7 @@ pub fn digest(case: u32, seed: u64) -> u64 {
     let cell = &plan.cells[case as usize * 89 % plan.cells.len()];
     let mut digest = Digest::default();
     digest.add(format_args!("{cell:?}"));
-    let mut sinks = (digest, Metrics::new(layout(&cell.scenario)));
+    let mut sinks = (digest, Metrics::new(lasthop_sim::layout(&cell.scenario)));
     let end = lasthop_sim::run(&cell.scenario, seed, &mut sinks);
     let (mut digest, metrics) = sinks;
     // The agents' state is left out: its size in bytes depends on the size of a pointer.
@@ -63,23 +62,6 @@ pub fn plan() -> Plan {
         Ok((plan, _)) => plan,
         Err(error) => panic!("cases.toml: {error}"),
     }
-}
-
-fn layout(scenario: &Scenario) -> Layout {
-    let stage = |name: &str, role| StageInfo { name: name.to_owned(), role };
-    let path = scenario.path.iter().map(|s| {
-        let role = match s.kind {
-            StageKind::Link(_) => Role::Link,
-            StageKind::Agent(_) => Role::Agent,
-            StageKind::Radio(_) => Role::Radio,
-            StageKind::Cross(_) => Role::Cross,
-        };
-        stage(&s.name, role)
-    });
-    let mut stages = vec![stage("fixed", Role::Host)];
-    stages.extend(path);
-    stages.push(stage("mobile", Role::Host));
-    Layout { stages, flows: Vec::new() }
 }
 
 /// FNV-1a over values as they print: every field counts, floating-point numbers to their last bit.

@@ -12,7 +12,7 @@ pub(crate) const TOP: [&str; 8] =
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 27] = [
+pub(crate) const HOST: [&str; 28] = [
     "preset",
     "tcp",
     "side",
@@ -27,6 +27,7 @@ pub(crate) const HOST: [&str; 27] = [
     "initial-window",
     "loss-window",
     "initial-ssthresh",
+    "growth",
     "halving",
     "dupthresh",
     "delayed-ack",
@@ -50,13 +51,12 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 13] = [
+pub(crate) const AGENT_OPTIONS: [&str; 12] = [
     "agent-preset",
     "dupacks",
     "timeout-rule",
     "initial-timeout",
     "min-timeout",
-    "max-timeout",
     "max-retransmits",
     "persist",
     "rtt-fault",

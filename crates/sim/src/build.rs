@@ -5,12 +5,15 @@ use std::sync::Arc;
 use lasthop_proto::agent::Agent;
 use lasthop_proto::channel::Channel;
 use lasthop_proto::link::{Cross, Line, Radio};
-use lasthop_proto::machine::{Machine, Out, Side, Signal, StageId};
+use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::rng::Stream;
+use lasthop_proto::tcp::connection::agreed_mss;
+use lasthop_proto::tcp::host::flow_of;
 use lasthop_proto::tcp::{Host, HostConfig};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 use lasthop_scenario::{ErrorSpec, HostSide, Scenario, Stage, StageKind};
+use lasthop_trace::layout::{FlowInfo, Layout, Role, StageInfo};
 
 /// Port of the discard service (RFC 863), which the transfers are sent to.
 const DISCARD: u16 = 9;
@@ -117,16 +120,40 @@ pub(crate) fn ends(scenario: &Scenario, seed: u64) -> [End; 2] {
     })
 }
 
-/// What stands where: the stage ids that events carry, with their names, from left to right. Left hosts come
-/// first, then the path, then the right hosts.
-pub fn layout(scenario: &Scenario) -> Vec<(StageId, String)> {
+/// What stands where: the stages as events number them, left hosts first, then the path, then the right
+/// hosts; and the flows that carry data.
+pub fn layout(scenario: &Scenario) -> Layout {
     let hosts = |side| {
-        scenario.hosts.iter().filter(move |h| h.side == side).map(|h| h.name.clone())
+        let those = scenario.hosts.iter().filter(move |h| h.side == side);
+        those.map(|h| StageInfo { name: h.name.clone(), role: Role::Host })
     };
-    hosts(HostSide::Left)
-        .chain(scenario.path.iter().map(|s| s.name.clone()))
-        .chain(hosts(HostSide::Right))
-        .enumerate()
-        .map(|(i, name)| (StageId(i as u16), name))
-        .collect()
+    let path = scenario.path.iter().map(|stage| {
+        let role = match stage.kind {
+            StageKind::Link(_) => Role::Link,
+            StageKind::Radio(_) => Role::Radio,
+            StageKind::Agent(_) => Role::Agent,
+            StageKind::Cross(_) => Role::Cross,
+        };
+        StageInfo { name: stage.name.clone(), role }
+    });
+    let stages = hosts(HostSide::Left).chain(path).chain(hosts(HostSide::Right)).collect();
+    let mut opened = vec![0; scenario.hosts.len()];
+    let mut flows = Vec::new();
+    for transfer in &scenario.transfers {
+        for _ in 0..transfer.count {
+            let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
+            let nth = &mut opened[transfer.from];
+            flows.push(FlowInfo {
+                key: flow_of(from.addr, to.addr, DISCARD, *nth),
+                towards: match from.side {
+                    HostSide::Left => Side::Right,
+                    HostSide::Right => Side::Left,
+                },
+                bytes: transfer.bytes.map(|b| b.0),
+                mss: Some(agreed_mss(&from.tcp, &to.tcp)),
+            });
+            *nth += 1;
+        }
+    }
+    Layout { stages, flows }
 }

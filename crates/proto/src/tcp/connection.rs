@@ -567,9 +567,7 @@ impl Connection {
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.value;
         }
-        // The peer's MSS bounds what we send; timestamps take their room from the payload.
-        let room = if agreed.timestamps { 12 } else { 0 };
-        let mss = config.mss.min(peer_mss).saturating_sub(room).max(1);
+        let mss = payload_mss(config.mss.min(peer_mss), agreed.timestamps);
         self.tx.window.mss = mss;
         self.rx.synchronise(mss);
     }
@@ -640,4 +638,14 @@ impl Connection {
 /// The smallest shift with which a window of `buffer` bytes fits 16 bits.
 fn scale_for(buffer: u32) -> u8 {
     (0..14).find(|shift| buffer >> shift <= 0xffff).unwrap_or(14)
+}
+
+/// What a full segment carries: the peer's MSS bounds it, and timestamps take their room from the payload.
+fn payload_mss(mss: u32, timestamps: bool) -> u32 {
+    mss.saturating_sub(if timestamps { 12 } else { 0 }).max(1)
+}
+
+/// What a full segment carries between two ends that are configured so.
+pub fn agreed_mss(a: &TcpConfig, b: &TcpConfig) -> u32 {
+    payload_mss(a.mss.min(b.mss), a.timestamps && b.timestamps)
 }

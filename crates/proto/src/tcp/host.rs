@@ -46,6 +46,18 @@ pub struct Host {
 /// Passive opens beyond this are refused.
 const CONNECTIONS_MAX: usize = 1 << 20;
 
+/// The flow of the `n`th connection that `from` opens to `to`: source ports above the privileged ones, and
+/// when they run out the next destination port.
+pub fn flow_of(from: Addr, to: Addr, port: u16, n: usize) -> FlowKey {
+    const PORTS: usize = 65_536 - 1024;
+    FlowKey {
+        src: from,
+        dst: to,
+        src_port: (1024 + n % PORTS) as u16,
+        dst_port: port.wrapping_add((n / PORTS) as u16),
+    }
+}
+
 impl Host {
     /// A host without connections in the run with `seed`. The phase of its BSD clocks and its initial sequence
     /// numbers are drawn from its stream.
@@ -85,15 +97,7 @@ impl Host {
         bytes: Option<Bytes>,
         stream: u32,
     ) -> usize {
-        // Source ports above the privileged ones; when they run out, the next destination port.
-        const PORTS: usize = 65_536 - 1024;
-        let n = self.opened.len();
-        let flow = FlowKey {
-            src: self.config.addr,
-            dst: to,
-            src_port: (1024 + n % PORTS) as u16,
-            dst_port: port.wrapping_add((n / PORTS) as u16),
-        };
+        let flow = flow_of(self.config.addr, to, port, self.opened.len());
         let index = self.add(flow, stream);
         self.connections[index].open(at, bytes);
         self.wakes.set(index, Some(at));

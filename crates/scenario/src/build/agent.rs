@@ -52,28 +52,18 @@ fn snoop(reader: &Reader<'_>) -> Result<SnoopConfig, Error> {
         [("twice-srtt", TimeoutRule::TwiceSrtt), ("srtt-plus-var", TimeoutRule::SrttPlusVar)];
     let period = |key, default| reader.within(key, default, Span::millis(1)..=Span::secs(3600));
     let number = |key, default: u64, most| reader.within(key, default, 1..=most);
-    let snoop = SnoopConfig {
+    Ok(SnoopConfig {
         dupacks: number("dupacks", base.dupacks.into(), 255)? as u32,
         timeout: reader.choice("timeout-rule", &rules)?.unwrap_or(base.timeout),
         initial_timeout: period("initial-timeout", base.initial_timeout)?,
         min_timeout: period("min-timeout", base.min_timeout)?,
-        max_timeout: period("max-timeout", base.max_timeout)?,
         max_retransmits: number("max-retransmits", base.max_retransmits.into(), 1_000_000)? as u32,
         persist: period("persist", base.persist)?,
         rtt_fault: reader.or("rtt-fault", base.rtt_fault)?,
         flow_packets: number("flow-packets", base.flow_packets as u64, 1_000_000)? as usize,
         flows: number("flows", base.flows as u64, 1_000_000)? as usize,
         cache: reader.within("cache", base.cache, Bytes(1500)..=Bytes(1 << 40))?,
-    };
-    if snoop.min_timeout > snoop.max_timeout {
-        let key = if reader.has("min-timeout") { "min-timeout" } else { "max-timeout" };
-        let help = format!(
-            "min-timeout ({}) must not exceed max-timeout ({})",
-            snoop.min_timeout, snoop.max_timeout
-        );
-        return Err(reader.out_of_range(key, &help));
-    }
-    Ok(snoop)
+    })
 }
 
 fn unknown(node: &Node, path: &str, names: &[&str]) -> Error {

@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 use std::net::IpAddr;
 
-use lasthop_proto::tcp::config::{Clock, DelayedAck, Halving, PRESETS, TcpConfig, Variant};
+use lasthop_proto::tcp::config::{Clock, DelayedAck, GrowthRule, Halving, PRESETS, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 
@@ -125,6 +125,8 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     tcp.loss_window = small(reader, "loss-window", tcp.loss_window, 1..=10_000)?;
     tcp.initial_ssthresh =
         size(reader, "initial-ssthresh", tcp.initial_ssthresh, Bytes(1)..=Bytes(u32::MAX.into()))?;
+    let growths = [("rfc5681", GrowthRule::Rfc5681), ("bsd", GrowthRule::Bsd)];
+    tcp.growth = reader.choice("growth", &growths)?.unwrap_or(tcp.growth);
     let halvings = [("window", Halving::Window), ("flight", Halving::Flight)];
     tcp.halving = reader.choice("halving", &halvings)?.unwrap_or(tcp.halving);
     tcp.dupthresh = small(reader, "dupthresh", tcp.dupthresh, 1..=255)?;
