@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use lasthop_proto::event::{Tcb, TcpKind};
+use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq};
-use rustc_hash::FxHashMap;
 
 use super::model::{Delay, FlowMetrics, Sampled};
 use crate::counts::CauseCounts;
@@ -19,7 +19,7 @@ use crate::stats::Moments;
 /// `i ^ 1`.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    index: FxHashMap<FlowKey, u32>,
+    index: FlowMap<u32>,
     pub(super) all: Vec<Flow>,
     /// The last answer: packets of one flow come in trains.
     last: Option<(FlowKey, u32)>,
@@ -67,7 +67,7 @@ impl Flows {
     }
 }
 
-/// How many redundant packets in flight are remembered, should the channel damage one after all.
+/// How many packets that crossed the last link are remembered, should one be lost behind it after all.
 const REMEMBERED: usize = 8;
 
 /// One direction of a connection.
@@ -80,15 +80,17 @@ pub(super) struct Flow {
     largest: u32,
     /// Sequence number of the SYN: position 0 of the stream.
     origin: Option<Seq>,
-    /// One past the highest position offered to the first link.
+    /// One past the highest position offered to the path.
     offered: u64,
-    /// Ends of packets offered and not yet delivered, with the time of the first offer.
+    /// Ends of packets offered and not yet delivered, with the time of the first offer. In order of both.
     waiting: VecDeque<(u64, Time)>,
     delay: Moments,
     /// Positions that crossed the last link unharmed.
     crossed: Ranges,
     redundant: u64,
-    recent_redundant: [Option<PacketId>; REMEMBERED],
+    /// The last packets that crossed, and whether they held anything new; a ring.
+    recent: [(PacketId, bool); REMEMBERED],
+    crossings: usize,
     new_packets: u64,
     pub(super) wired_packets: u64,
     pub(super) wireless_packets: u64,
@@ -123,7 +125,8 @@ impl Flow {
             delay: Moments::default(),
             crossed: Ranges::default(),
             redundant: 0,
-            recent_redundant: [None; REMEMBERED],
+            recent: [(PacketId(u64::MAX), false); REMEMBERED],
+            crossings: 0,
             new_packets: 0,
             wired_packets: 0,
             wireless_packets: 0,
@@ -171,7 +174,8 @@ impl Flow {
         (start, start + u64::from(len))
     }
 
-    /// A data packet reached the first link: it was transmitted, or its queue had no room.
+    /// A data packet entered the path: its host put it there, or, where hosts are not ours, it was seen on
+    /// the first link. Only the first sight of its bytes counts.
     #[inline]
     pub(super) fn offer(&mut self, at: Time, segment: &Segment, len: u32) {
         let (_, end) = self.span(segment, len);
@@ -190,24 +194,22 @@ impl Flow {
     #[inline]
     pub(super) fn cross(&mut self, id: PacketId, segment: &Segment, len: u32) {
         let (start, end) = self.span(segment, len);
-        if !self.crossed.insert(start, end) {
-            self.recent_redundant[self.redundant as usize % REMEMBERED] = Some(id);
-            self.redundant += 1;
-        }
+        let new = self.crossed.insert(start, end);
+        self.redundant += u64::from(!new);
+        self.recent[self.crossings % REMEMBERED] = (id, new);
+        self.crossings += 1;
     }
 
     /// It did not arrive after all: the channel damaged it, or it was dropped behind the last link.
     #[cold]
     pub(super) fn uncross(&mut self, id: PacketId, segment: &Segment, len: u32) {
-        match self.recent_redundant.iter_mut().find(|slot| **slot == Some(id)) {
-            Some(slot) => {
-                *slot = None;
-                self.redundant -= 1;
-            }
-            None => {
-                let (start, end) = self.span(segment, len);
-                self.crossed.remove(start, end);
-            }
+        let Some(slot) = self.recent.iter_mut().find(|slot| slot.0 == id) else { return };
+        let (_, new) = std::mem::replace(slot, (PacketId(u64::MAX), false));
+        if new {
+            let (start, end) = self.span(segment, len);
+            self.crossed.remove(start, end);
+        } else {
+            self.redundant -= 1;
         }
     }
 
