@@ -1,7 +1,10 @@
-//! The documentation leads somewhere: every relative link in it names a file or a heading that exists.
+//! The documentation leads somewhere: every relative link in it names a file or a heading that exists, and every
+//! system that runs has its page.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use lasthop_papers::systems::{SYSTEMS, Status};
 
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -94,4 +97,15 @@ fn every_relative_link_leads_somewhere() {
         }
     }
     assert!(broken.is_empty(), "links that lead nowhere: {broken:#?}");
+}
+
+#[test]
+fn every_system_that_runs_has_its_page() {
+    let pages = root().join("docs/systems");
+    let index = fs::read_to_string(pages.join("README.md")).expect("there is an index");
+    for system in SYSTEMS.iter().filter(|system| system.status != Status::Planned) {
+        let name = format!("{}.md", system.key);
+        assert!(pages.join(&name).exists(), "`{}` has no page docs/systems/{name}", system.key);
+        assert!(index.contains(&format!("({name})")), "docs/systems/README.md leaves out {name}");
+    }
 }
