@@ -2,6 +2,9 @@
 //!
 //! Metrics are a pure function of the events. They cannot tell one world from another.
 
+pub mod capture;
+pub mod pcapng;
+
 use lasthop_proto::event::{Event, Wants};
 
 /// Something that takes in the events of a run in order.

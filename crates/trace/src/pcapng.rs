@@ -210,5 +210,6 @@ fn invalid(error: EmitError) -> io::Error {
 }
 
 fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_COMMENT)]
+    let end = (0..=MAX_COMMENT.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }

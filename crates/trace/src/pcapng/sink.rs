@@ -160,13 +160,13 @@ impl<W: Write> CaptureSink<W> {
     /// # Errors
     /// The first error of writing; what was written before it is lost to the caller.
     pub fn finish(mut self) -> io::Result<Captures<W>> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
         for link in &mut self.links {
             while let Some(held) = link.held.pop_front() {
                 link.write(&held, &mut self.comment)?;
             }
-        }
-        if let Some(error) = self.failed {
-            return Err(error);
         }
         let links = self.links.into_iter().map(|l| (l.stage, l.writer.into_inner())).collect();
         Ok(Captures { links, drops: self.drops.into_inner(), stats: self.stats })
@@ -241,7 +241,7 @@ impl<W: Write> CaptureSink<W> {
     fn take(&mut self, event: &Event) -> io::Result<()> {
         let What::Packet { op, side, packet } = &event.what else { return Ok(()) };
         match *op {
-            Op::Originated(Cause::Data | Cause::Ack) | Op::Received => {}
+            Op::Originated(Cause::Data | Cause::Ack | Cause::Control) | Op::Received => {}
             Op::Originated(cause) => self.causes.insert(packet.id, cause),
             Op::Transmitted => {
                 if let Some(route) = self.route(event.stage) {
