@@ -292,12 +292,6 @@ impl Tracker {
             return;
         }
         let outstanding = self.outstanding_after_last;
-        // Nothing was outstanding: whatever came late, no ACK was waited for.
-        let cause = if outstanding == 0 && cause == StallCause::AckDelayed {
-            StallCause::ApplicationIdle
-        } else {
-            cause
-        };
         self.reading.stalls.push(Stall { from, to: at, offset, outstanding, cause });
     }
 

@@ -92,11 +92,6 @@ impl Wireshark {
         self.flows[side].dupacks
     }
 
-    /// The window that side `side` last announced, scaled.
-    pub(crate) fn window(&self, side: usize) -> u32 {
-        self.flows[side].window
-    }
-
     /// Side `side` sent `segment` with `len` bytes of payload.
     pub(crate) fn packet(&mut self, side: usize, at: Time, segment: &Segment, len: u32) -> Marks {
         self.handshake(side, at, segment);
