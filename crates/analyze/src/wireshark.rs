@@ -210,13 +210,14 @@ fn forward(marks: &mut Marks, fwd: &mut Flow, rev: &Flow, segment: &Segment, len
     }
 }
 
-/// An ACK of bytes that the capture does not hold.
+/// An ACK of bytes that the capture does not hold. It is told once for each gap, and once for all ACKs beyond
+/// everything captured until this side acknowledges something new itself.
 fn acked_unseen(marks: &mut Marks, rev: &mut Flow, ack: Seq) {
     let Some((contiguous, (next, _))) = rev.contiguous.zip(rev.next) else { return };
     if !contiguous.lt(ack) {
         return;
     }
-    if next.lt(contiguous) {
+    if contiguous.lt(next) {
         rev.contiguous = Some(next);
         marks.ack_lost = true;
     } else {
