@@ -1,2 +1,94 @@
-//! lasthop
-fn main() {}
+//! `lasthop`: what a wireless last hop does to TCP, and what would help.
+//!
+//! This crate is thin: arguments in, other crates at work, tables, pictures and exit codes out.
+
+mod cmd;
+mod failure;
+mod output;
+mod progress;
+mod scenario;
+mod stop;
+mod style;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop run                                   a quick demonstration
+  lasthop run west97-lan                        a built-in scenario
+  lasthop run my.toml --vary tcp=reno,sack      your own, for two TCPs
+  lasthop run my.toml --dry-run                 what would be run
+  lasthop list scenarios                        what there is to start from
+
+Exit codes: 0 done, 1 the answer is no, 2 bad input.";
+
+/// What does a wireless last hop do to TCP, and what would help?
+#[derive(Parser, Debug)]
+#[command(name = "lasthop", version, about, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    /// Print JSON instead of tables and pictures; errors too, on stderr
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Run(cmd::run::Args),
+    Reproduce(cmd::reproduce::Args),
+    Analyze(cmd::analyze::Args),
+    Report(cmd::report::Args),
+    List(cmd::list::Args),
+    Doctor(cmd::doctor::Args),
+    Completions(cmd::completions::Args),
+}
+
+/// How a command ended, if it ended well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outcome {
+    /// It did what it was asked.
+    Done,
+    /// It did, and the answer is no: a claim does not hold, something needed is missing.
+    No,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let json = cli.json;
+    let result = match cli.command {
+        Command::Run(args) => cmd::run::run(&args, json),
+        Command::Reproduce(args) => cmd::reproduce::run(&args, json),
+        Command::Analyze(args) => cmd::analyze::run(&args, json),
+        Command::Report(args) => cmd::report::run(&args, json),
+        Command::List(args) => cmd::list::run(&args, json),
+        Command::Doctor(args) => cmd::doctor::run(&args, json),
+        Command::Completions(args) => cmd::completions::run(&args),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::from(1),
+        // `lasthop list systems | head` is no mistake.
+        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            failure.show(json);
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_arguments_fit_together() {
+        super::Cli::command().debug_assert();
+    }
+}

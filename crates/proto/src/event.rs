@@ -78,7 +78,7 @@ pub enum What {
 pub enum Op {
     /// Put into the path, for a reason.
     Originated(Cause),
-    /// A link began to send it.
+    /// A link carried it: seen at the far end, as a packet filter there would see it, damaged or not.
     Transmitted,
     /// The channel damaged it.
     Damaged,
@@ -92,7 +92,7 @@ impl Op {
     /// The level of detail that this belongs to.
     pub fn level(self) -> Wants {
         match self {
-            Op::Received | Op::Originated(Cause::Data | Cause::Ack) => Wants::DETAIL,
+            Op::Received | Op::Originated(Cause::Ack) => Wants::DETAIL,
             _ => Wants::METRICS,
         }
     }

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod channel;
 pub mod event;
+pub mod flows;
 pub mod link;
 pub mod machine;
 pub mod queue;

@@ -82,6 +82,16 @@ pub struct Out {
     now: Time,
     stage: StageId,
     next_id: u64,
+    tally: Tally,
+}
+
+/// How many packets a machine made and ended since it was last asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Put into the path.
+    pub originated: u64,
+    /// Ended, with a cause.
+    pub discarded: u64,
 }
 
 impl Out {
@@ -105,6 +115,7 @@ impl Out {
     pub fn originate(&mut self, side: Side, mut packet: Packet, cause: Cause) {
         packet.id = PacketId(u64::from(self.stage.0) << 48 | self.next_id);
         self.next_id += 1;
+        self.tally.originated += 1;
         self.packet_event(Op::Originated(cause), side, &packet);
         self.sends.push((side, packet));
     }
@@ -112,6 +123,12 @@ impl Out {
     /// Ends a packet's life here and says why.
     pub fn discard(&mut self, side: Side, packet: Packet, cause: Cause) {
         self.packet_event(Op::Dropped(cause), side, &packet);
+        self.tally.discarded += 1;
+    }
+
+    /// How many packets were made and ended since the last call.
+    pub fn take_tally(&mut self) -> Tally {
+        core::mem::take(&mut self.tally)
     }
 
     /// Passes a signal to the neighbour on `side`.

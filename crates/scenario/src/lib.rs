@@ -1,7 +1,65 @@
-//! What to run: a scenario file becomes a validated [`Scenario`], and that a list of [`plan::Run`]s.
+//! What to run: the text of a scenario file becomes a [`Plan`], the list of runs that it asks for.
+//!
+//! Pure: text in, values out. Files, terminals and colours belong to the caller.
+//!
+//! ```text
+//! text + --set/--vary -> document -> one document per combination -> Scenario -> Plan -> Run (seed, key)
+//! ```
+//!
+//! [`parse`] does all of it. Every value remembers where it was written, in the file or in which argument,
+//! so an [`Error`] can point at it; the first thing that is wrong is the one that is reported.
+//!
+//! ```
+//! use lasthop_scenario::{Argument, example, parse};
+//!
+//! let text = example("west97-lan").map(|example| example.text).unwrap_or_default();
+//! let arguments = [Argument::Vary("errors.mean=16KiB,64KiB".to_owned())];
+//! let (plan, warnings) = parse(text, "west97-lan", &arguments)?;
+//! assert!(warnings.is_empty());
+//! // Three agents, two distances between errors, twenty seeds.
+//! assert_eq!((plan.cells.len(), plan.runs().count()), (6, 120));
+//!
+//! let error = parse("rnus = 5", "mine", &[]).unwrap_err();
+//! assert_eq!(error.at.span, 0..4);
+//! assert!(error.help.contains("did you mean `runs`?"));
+//! # Ok::<(), lasthop_scenario::Error>(())
+//! ```
 
+mod address;
+mod build;
+mod document;
+mod error;
+pub mod examples;
 pub mod model;
+pub mod plan;
+mod read;
+mod schema;
+mod vary;
 
+pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
+pub use examples::{Example, example, examples, nearest_example};
 pub use model::{
     CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stage, StageKind, Transfer,
 };
+pub use plan::{Axis, Cell, Plan, Run, RunKey};
+pub use schema::{AGENTS, ERROR_MODELS, VARIANTS};
+pub use vary::Argument;
+
+/// Turns the text of a scenario file into the plan of its runs.
+///
+/// `name` is the scenario's name where the file gives none; a file's stem does well. `arguments` are the
+/// `--set` and `--vary` arguments of the command line, applied in order before anything is checked.
+///
+/// # Errors
+///
+/// The first thing that is wrong, with its place in the text or in an argument, what was expected and an
+/// example. Any text is answered with a plan or an error, never with a panic.
+pub fn parse(
+    text: &str,
+    name: &str,
+    arguments: &[Argument],
+) -> Result<(Plan, Vec<Warning>), Error> {
+    let mut document = document::parse(text)?;
+    let axes = vary::apply(&mut document, arguments)?;
+    plan::expand(&document, name, &axes)
+}

@@ -2,9 +2,10 @@
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::channel::ErrorModel;
+pub use lasthop_proto::link::CrossTraffic;
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::tcp::TcpConfig;
-use lasthop_proto::units::{Bytes, Probability, Span};
+use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 use serde::Serialize;
 
@@ -105,16 +106,6 @@ pub struct RadioStage {
 pub struct ErrorSpec {
     /// How errors come about.
     pub model: ErrorModel,
-}
-
-/// A router shared with other traffic: each packet is dropped with a probability, and delayed by a queue
-/// that others fill.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct CrossTraffic {
-    /// Probability that a packet of a flow is dropped, in the direction of data.
-    pub loss: Probability,
-    /// Largest extra delay; each packet draws uniformly below it, and order is kept.
-    pub jitter: Span,
 }
 
 fn display<T: core::fmt::Display, S: serde::Serializer>(t: &T, s: S) -> Result<S::Ok, S::Error> {

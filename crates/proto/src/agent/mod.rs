@@ -1,26 +1,95 @@
 //! Base-station agents. Each sits between the wired side and the wireless side of a path.
+//!
+//! The wired side, with the fixed host, is on the left; the wireless side, with the mobile host, on the
+//! right. The agents here help data on its way from left to right. Every agent is an IP hop as well: it drops
+//! packets with a damaged IP header, and passes on packets with a damaged TCP checksum without looking into
+//! them.
+
+mod ackp;
+mod flows;
+mod none;
+mod seq_cache;
+mod snoop;
 
 use serde::Serialize;
 
-use crate::units::{Bytes, Span};
+use crate::machine::{Machine, Out, Side};
+use crate::units::{Bytes, Span, Time};
+use crate::wire::Packet;
+
+pub use none::Router;
+pub use seq_cache::SeqCache;
+pub use snoop::Snoop;
+
+/// How the local time-out follows from the round trips measured over the wireless link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeoutRule {
+    /// Twice the smoothed round trip (parsa98 4, after the published description of snoop).
+    TwiceSrtt,
+    /// The smoothed round trip plus four times its variation, as TCP has it (the Berkeley implementation).
+    SrttPlusVar,
+}
 
 /// Configuration of the snoop agent (balakrishnan97 2; west97 2.6; parsa98 4).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SnoopConfig {
     /// Duplicate ACKs that cause a local retransmission: 1 (west97) or 2 (parsa98).
     pub dupacks: u32,
+    /// How the local time-out is computed.
+    pub timeout: TimeoutRule,
+    /// Local time-out of a flow without a round-trip measurement.
+    pub initial_timeout: Span,
     /// Smallest local time-out.
     pub min_timeout: Span,
-    /// A flow that is idle for so long with unacknowledged data has its first packet retransmitted.
+    /// Local retransmissions of one packet before it is left to the sender; a retransmission by the sender
+    /// makes it count anew.
+    pub max_retransmits: u32,
+    /// A flow with unacknowledged data that is idle for so long, and no shorter than the local time-out once
+    /// there is a measurement, has its first packet retransmitted. With `rtt_fault` the time-out does not count.
     pub persist: Span,
     /// Whether local round trips are also measured over retransmitted packets (the fault of parsa98 5.2.2).
     pub rtt_fault: bool,
-    /// Packets cached per flow.
+    /// Packets cached per flow; when they are used up, newer ones pass uncached.
     pub flow_packets: usize,
     /// Flows watched at once; the least recently used is forgotten first.
     pub flows: usize,
-    /// Bytes cached over all flows.
+    /// Bytes (headers and payload) cached over all flows; the least recently used flow makes room.
     pub cache: Bytes,
+}
+
+impl SnoopConfig {
+    /// The snoop of the testbed of west97: the Berkeley implementation, one duplicate ACK (2.6).
+    ///
+    /// The paper names no timer. The rule, its floor of 100 ms, the first time-out (0.1 s plus four times
+    /// 0.25 s) and that nothing is backed off are those of the ns-2 snoop by the authors of the implementation;
+    /// the floor of the persist timer is that of parsa98 4.
+    pub const fn west97() -> SnoopConfig {
+        SnoopConfig {
+            dupacks: 1,
+            timeout: TimeoutRule::SrttPlusVar,
+            initial_timeout: Span::millis(1100),
+            min_timeout: Span::millis(100),
+            max_retransmits: 100,
+            persist: Span::millis(200),
+            rtt_fault: false,
+            flow_packets: 128,
+            flows: 1024,
+            cache: Bytes(16 << 20),
+        }
+    }
+
+    /// The snoop of parsa98 4: two duplicate ACKs, 2 srtt but at least 40 ms, persist timer 200 ms.
+    /// Its first experiments ran with `rtt_fault` (5.2.2).
+    pub const fn parsa98() -> SnoopConfig {
+        SnoopConfig {
+            dupacks: 2,
+            timeout: TimeoutRule::TwiceSrtt,
+            initial_timeout: Span::millis(200),
+            min_timeout: Span::millis(40),
+            ..SnoopConfig::west97()
+        }
+    }
 }
 
 /// When a base station forges partial acknowledgements.
@@ -51,4 +120,81 @@ pub enum AgentConfig {
         /// Flows watched at once.
         flows: usize,
     },
+}
+
+/// The agent at a base station.
+#[derive(Debug)]
+pub enum Agent {
+    /// See [`AgentConfig::None`].
+    None(Router),
+    /// See [`AgentConfig::Snoop`].
+    Snoop(Box<Snoop>),
+    /// See [`AgentConfig::SeqCache`].
+    SeqCache(Box<SeqCache>),
+}
+
+impl Agent {
+    /// The agent of `config`, watching no flow yet.
+    pub fn new(config: &AgentConfig) -> Agent {
+        match config {
+            AgentConfig::None => Agent::None(Router),
+            AgentConfig::Snoop { snoop, ackp } => {
+                Agent::Snoop(Box::new(Snoop::new(snoop.clone(), *ackp)))
+            }
+            AgentConfig::SeqCache { flows } => Agent::SeqCache(Box::new(SeqCache::new(*flows))),
+        }
+    }
+
+    /// Flows watched now.
+    pub fn flows(&self) -> usize {
+        match self {
+            Agent::None(_) => 0,
+            Agent::Snoop(agent) => agent.flows(),
+            Agent::SeqCache(agent) => agent.flows(),
+        }
+    }
+
+    /// Bytes of state held for the flows watched now, headers and payload of cached packets included.
+    pub fn state_bytes(&self) -> usize {
+        match self {
+            Agent::None(_) => 0,
+            Agent::Snoop(agent) => agent.state_bytes(),
+            Agent::SeqCache(agent) => agent.state_bytes(),
+        }
+    }
+
+    /// The most that [`Agent::state_bytes`] ever was.
+    pub fn peak_state_bytes(&self) -> usize {
+        match self {
+            Agent::None(_) => 0,
+            Agent::Snoop(agent) => agent.peak_state_bytes(),
+            Agent::SeqCache(agent) => agent.peak_state_bytes(),
+        }
+    }
+}
+
+impl Machine for Agent {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        match self {
+            Agent::None(agent) => agent.on_packet(now, from, packet, out),
+            Agent::Snoop(agent) => agent.on_packet(now, from, packet, out),
+            Agent::SeqCache(agent) => agent.on_packet(now, from, packet, out),
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        match self {
+            Agent::None(agent) => agent.on_wake(now, out),
+            Agent::Snoop(agent) => agent.on_wake(now, out),
+            Agent::SeqCache(agent) => agent.on_wake(now, out),
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        match self {
+            Agent::None(agent) => agent.next_wake(),
+            Agent::Snoop(agent) => agent.next_wake(),
+            Agent::SeqCache(agent) => agent.next_wake(),
+        }
+    }
 }

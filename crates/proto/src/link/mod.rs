@@ -1,9 +1,23 @@
 //! Links: how packets get from one stage to the next.
 
+pub mod cross;
+pub mod line;
+pub mod radio;
+
+use std::collections::VecDeque;
+
 use serde::Serialize;
 
 use crate::queue::Limit;
-use crate::units::{Rate, Span};
+use crate::units::{Rate, Span, Time};
+use crate::wire::Packet;
+
+pub use cross::{Cross, CrossTraffic};
+pub use line::Line;
+pub use radio::Radio;
+
+/// Packets under way in one direction, each with the time at which it comes out. Order is kept.
+pub type Pipe = VecDeque<(Time, Packet)>;
 
 /// A full-duplex line: each direction has its own transmitter and queue.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -61,6 +61,41 @@ pub enum AckpReaction {
     Exponential,
 }
 
+/// What a loss halves to give the slow-start threshold. The result is rounded down to whole segments and is
+/// at least two of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Halving {
+    /// BSD: the smaller of congestion window and peer's window, at each time-out anew, so that a second
+    /// time-out leaves two segments.
+    Window,
+    /// RFC 5681 equation 4: the data in flight, and only at the first time-out for a segment.
+    Flight,
+}
+
+/// How the congestion window opens in congestion avoidance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GrowthRule {
+    /// One segment per window (RFC 5681).
+    Rfc5681,
+    /// 4.4BSD: one segment per window plus an eighth of a segment per ACK, which RFC 2525 section 2.3 lists
+    /// among the known faults of the TCPs that descend from it.
+    Bsd,
+}
+
+/// Explicit loss notification (west97 2.3.3): which damaged segments a receiver tells the sender of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ElnMode {
+    /// None; notifications are neither offered nor obeyed.
+    Off,
+    /// Those whose IP checksum holds and whose TCP checksum fails: errors in the IP header stay unseen.
+    Checksum,
+    /// Every one, as if told by an oracle: the bound that the paper compares with.
+    Ideal,
+}
+
 /// Configuration of a TCP end point, sender and receiver side.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TcpConfig {
@@ -88,6 +123,10 @@ pub struct TcpConfig {
     pub loss_window: u32,
     /// Initial slow-start threshold in bytes.
     pub initial_ssthresh: u32,
+    /// What a loss halves.
+    pub halving: Halving,
+    /// How the congestion window opens.
+    pub growth: GrowthRule,
     /// Duplicate ACKs that trigger fast retransmit.
     pub dupthresh: u32,
     /// Receiver: when to acknowledge.
@@ -102,9 +141,8 @@ pub struct TcpConfig {
     pub ackp: AckpReaction,
     /// Take no round-trip sample from a segment that a partial acknowledgement covered (west97 3.4).
     pub ackp_karn: bool,
-    /// Offer and obey explicit loss notifications; as a receiver, send them for segments whose IP checksum
-    /// holds and TCP checksum fails (west97 2.3.3).
-    pub eln: bool,
+    /// Offer and obey explicit loss notifications, and which losses a receiver notices.
+    pub eln: ElnMode,
     /// New data on the first and second duplicate ACK (RFC 3042).
     pub limited_transmit: bool,
     /// How long TIME-WAIT lasts.
@@ -146,14 +184,16 @@ impl TcpConfig {
             initial_window: 1,
             loss_window: 1,
             initial_ssthresh: u32::MAX,
+            halving: Halving::Window,
+            growth: GrowthRule::Rfc5681,
             dupthresh: 3,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
             timestamps: false,
             window_scale: false,
             sack: false,
             ackp: AckpReaction::Off,
-            ackp_karn: true,
-            eln: false,
+            ackp_karn: false,
+            eln: ElnMode::Off,
             limited_transmit: false,
             time_wait: Span::secs(60),
         }
@@ -168,6 +208,7 @@ impl TcpConfig {
             send_buffer: 64 * 1024 - 1,
             recv_buffer: 64 * 1024 - 1,
             initial_window: 3,
+            halving: Halving::Flight,
             ..TcpConfig::freebsd_2_1()
         }
     }

@@ -1,5 +1,22 @@
-//! TCP end points.
+//! TCP end points: real TCP from handshake to FIN, as a machine.
+//!
+//! [`host::Host`] is the stage: many [`connection::Connection`]s behind one address. A connection joins a
+//! [`sender::Sender`] and a [`receiver::Receiver`]. A sender has three seams, each a trait with one file per
+//! variant: [`sender::detect`] (is something lost?), [`sender::recovery`] (how is it repaired?) and
+//! [`sender::growth`] (how does the window open?).
+//!
+//! Modelled: option negotiation, byte sequence numbers that wrap, FIN and RST, zero-window probing, delayed
+//! ACKs, Karn's rule, exponential back-off, PAWS, silly-window avoidance at both ends. Not modelled: urgent
+//! data beyond passing it through, TCP Fast Open, keep-alives, Nagle's wait (senders always push).
 
 pub mod config;
+pub mod connection;
+pub mod host;
+pub mod receiver;
+pub mod rtt;
+pub mod sender;
+pub mod state;
 
-pub use config::{AckpReaction, Clock, DelayedAck, TcpConfig, Variant};
+pub use config::{AckpReaction, Clock, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant};
+pub use connection::Connection;
+pub use host::{Host, HostConfig};

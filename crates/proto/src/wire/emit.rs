@@ -22,6 +22,10 @@ pub enum EmitError {
     /// One address is IPv4 and the other IPv6.
     #[error("source and destination address are of different families")]
     MixedFamilies,
+    /// TCP that was not parsed as such is a fragment (or sits behind extension headers), and where it belongs in
+    /// its packet is not kept. Forward its bytes instead.
+    #[error("a fragment cannot be emitted, its place in the packet is not known")]
+    Fragment,
     /// The packet is longer than IP can say.
     #[error("{len} bytes are more than an IP packet can hold")]
     TooLong {
@@ -64,6 +68,9 @@ pub struct Prefix {
 pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<Prefix, EmitError> {
     if packet.src.is_v4() != packet.dst.is_v4() {
         return Err(EmitError::MixedFamilies);
+    }
+    if packet.transport == Transport::Other(PROTOCOL_TCP) {
+        return Err(EmitError::Fragment);
     }
     let written = match &packet.transport {
         Transport::Tcp(segment) if segment.timestamps.is_some() || segment.has_options() => {

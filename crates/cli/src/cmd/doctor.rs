@@ -1,0 +1,213 @@
+//! `lasthop doctor`: what this machine can run, and how to mend what it cannot.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::{Outcome, output, style};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop doctor                  this machine, and results in the current directory
+  lasthop doctor -o /data/runs    results in another one
+
+Exit code 1 if something is missing that simulations need; what is only optional does not count.";
+
+/// Say what this machine can run, and how to mend what it cannot
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Directory that results will be written to
+    #[arg(long, short, value_name = "DIR", default_value = ".")]
+    output: PathBuf,
+}
+
+/// Something that was looked at.
+#[derive(Serialize, Debug)]
+struct Check {
+    name: &'static str,
+    ok: bool,
+    /// Whether simulations need it.
+    required: bool,
+    /// What was found.
+    found: String,
+    /// What it is for.
+    purpose: &'static str,
+    /// What to do, if it is missing.
+    remedy: &'static str,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let checks = [
+        version(),
+        results(&args.output),
+        processors(),
+        terminal(),
+        kernel(),
+        namespaces(),
+        tun(),
+        helper("ip", "sets up the testbed's namespaces and links", "install iproute2"),
+        helper("tshark", "shows captures in depth", "install tshark or Wireshark"),
+        helper("tcpdump", "shows captures", "install tcpdump"),
+    ];
+    if json {
+        output::print_json(&checks)?;
+    } else {
+        output::print(&table(&checks))?;
+    }
+    let missing = checks.iter().any(|check| check.required && !check.ok);
+    Ok(if missing { Outcome::No } else { Outcome::Done })
+}
+
+fn table(checks: &[Check]) -> String {
+    let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for Check { name, ok, required, found, purpose, remedy } in checks {
+        let mark = match (ok, required) {
+            (true, _) => style::good("ok     "),
+            (false, true) => style::bad("MISSING"),
+            (false, false) => style::bad("missing"),
+        };
+        let _ = writeln!(text, "{mark}  {name:<width$}  {found}");
+        if !ok {
+            let _ = writeln!(text, "         {:<width$}  for: {purpose}", "");
+            let _ = writeln!(text, "         {:<width$}  remedy: {remedy}", "");
+        }
+    }
+    text
+}
+
+fn version() -> Check {
+    Check {
+        name: "lasthop",
+        ok: true,
+        required: true,
+        found: format!(
+            "{} for {} on {}",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::OS,
+            std::env::consts::ARCH
+        ),
+        purpose: "",
+        remedy: "",
+    }
+}
+
+fn results(dir: &Path) -> Check {
+    // Looking must not leave a directory behind, so the nearest one that exists is tried.
+    let exists = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("."));
+    let ok = output::prepare(exists).is_ok();
+    Check {
+        name: "results",
+        ok,
+        required: true,
+        found: format!("{} {} be written to", dir.display(), if ok { "can" } else { "cannot" }),
+        purpose: "keeping results of runs",
+        remedy: "choose another directory with `-o DIR`, or change its owner",
+    }
+}
+
+fn processors() -> Check {
+    let count = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    Check {
+        name: "processors",
+        ok: true,
+        required: false,
+        found: format!("{count}, as many runs at a time"),
+        purpose: "",
+        remedy: "",
+    }
+}
+
+fn terminal() -> Check {
+    let ok = std::io::stdout().is_terminal();
+    let colours = if style::stdout_is_colourful() { "with colours" } else { "without colours" };
+    Check {
+        name: "terminal",
+        ok,
+        required: false,
+        found: if ok { colours.to_owned() } else { "the output is not a terminal".to_owned() },
+        purpose: "pictures, progress bars and colours",
+        remedy: "none is needed: files and pipes get the same text without colours",
+    }
+}
+
+fn kernel() -> Check {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = release.trim();
+    let number = |text: Option<&str>| {
+        let digits: String =
+            text.unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u32>().unwrap_or(0)
+    };
+    let mut parts = release.split('.');
+    let ok = (number(parts.next()), number(parts.next())) >= (5, 4);
+    Check {
+        name: "kernel",
+        ok,
+        required: false,
+        found: match release {
+            "" => "no Linux".to_owned(),
+            release => format!("Linux {release}"),
+        },
+        purpose: "testbed and station, which run on real packets",
+        remedy: "use Linux 5.4 or later; simulations run anywhere",
+    }
+}
+
+fn namespaces() -> Check {
+    let setting = |path: &str| {
+        std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok())
+    };
+    let network = Path::new("/proc/self/ns/net").exists();
+    let user = setting("/proc/sys/user/max_user_namespaces").is_some_and(|most| most > 0)
+        // Debian's switch, and Ubuntu's.
+        && setting("/proc/sys/kernel/unprivileged_userns_clone") != Some(0)
+        && setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") != Some(1);
+    let found = match (network, user) {
+        (true, true) => "network namespaces, also without root",
+        (true, false) => "network namespaces, for root only",
+        (false, _) => "no network namespaces",
+    };
+    Check {
+        name: "namespaces",
+        ok: network,
+        required: false,
+        found: found.to_owned(),
+        purpose: "the testbed: real hosts on one machine",
+        remedy: "use a Linux kernel with CONFIG_NET_NS",
+    }
+}
+
+fn tun() -> Check {
+    let ok = Path::new("/dev/net/tun").exists();
+    Check {
+        name: "tun",
+        ok,
+        required: false,
+        found: if ok { "/dev/net/tun" } else { "no /dev/net/tun" }.to_owned(),
+        purpose: "testbed and station, which take packets from the kernel",
+        remedy: "load the module: `modprobe tun`; in a container pass the device on",
+    }
+}
+
+fn helper(name: &'static str, purpose: &'static str, remedy: &'static str) -> Check {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // `sbin` is often not in the path of ordinary users, though its programs work for them.
+    let found = std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .map(|dir| dir.join(name))
+        .find(|file| file.is_file());
+    Check {
+        name,
+        ok: found.is_some(),
+        required: false,
+        found: found.map_or("not found".to_owned(), |file| file.display().to_string()),
+        purpose,
+        remedy,
+    }
+}

@@ -1,0 +1,165 @@
+//! `lasthop list`: what there is.
+
+use std::fmt::Write as _;
+
+use clap::ValueEnum;
+use lasthop_papers::systems::{Kind, SYSTEMS, Status, System};
+use lasthop_proto::tcp::config::{PRESETS, TcpConfig};
+use lasthop_scenario::examples;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::{Outcome, output, style};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop list scenarios                          built-in scenarios, for `lasthop run NAME`
+  lasthop list scenarios --show west97-lan        the text of one, to start from
+  lasthop list systems --json | jq '.[].key'      every system, for programs";
+
+/// List systems, claims, scenarios or presets
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What to list
+    what: What,
+    /// Print the text of this built-in scenario instead
+    #[arg(long, value_name = "NAME")]
+    show: Option<String>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    /// Every system of the papers, and whether it runs
+    Systems,
+    /// Every published result that `lasthop reproduce` tests
+    Claims,
+    /// Built-in scenarios
+    Scenarios,
+    /// TCP presets, for `preset = "..."` of a host
+    Presets,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    if let Some(name) = &args.show {
+        return show(args.what, name, json);
+    }
+    match args.what {
+        What::Systems if json => output::print_json(&SYSTEMS)?,
+        What::Systems => output::print(&systems())?,
+        What::Scenarios if json => output::print_json(&scenarios())?,
+        What::Scenarios => {
+            let rows = scenarios();
+            output::print(&two_columns(rows.iter().map(|row| (row.name, row.what.as_str()))))?;
+        }
+        What::Presets if json => output::print_json(&presets())?,
+        What::Presets => output::print(&two_columns(PRESETS.iter().copied()))?,
+        What::Claims => super::reproduce::list(&lasthop_papers::claims().collect::<Vec<_>>(), json)?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn show(what: What, name: &str, json: bool) -> Result<Outcome, Failure> {
+    if what != What::Scenarios {
+        return Err(Failure::input(
+            "`--show` needs `scenarios`",
+            "for example `lasthop list scenarios --show west97-lan`",
+        ));
+    }
+    let Some(example) = lasthop_scenario::example(name) else {
+        let help = match lasthop_scenario::nearest_example(name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`lasthop list scenarios` names them".to_owned(),
+        };
+        return Err(Failure::input(format!("there is no built-in scenario `{name}`"), help));
+    };
+    if json {
+        let value = serde_json::json!({ "name": example.name, "text": example.text });
+        output::print_json(&value)?;
+    } else {
+        output::print(example.text)?;
+    }
+    Ok(Outcome::Done)
+}
+
+#[derive(Serialize)]
+struct ScenarioRow {
+    name: &'static str,
+    what: String,
+}
+
+fn scenarios() -> Vec<ScenarioRow> {
+    examples()
+        .iter()
+        .map(|example| ScenarioRow { name: example.name, what: example.summary() })
+        .collect()
+}
+
+#[derive(Serialize)]
+struct PresetRow {
+    name: &'static str,
+    what: &'static str,
+    tcp: Option<TcpConfig>,
+}
+
+fn presets() -> Vec<PresetRow> {
+    PRESETS
+        .iter()
+        .map(|&(name, what)| PresetRow { name, what, tcp: TcpConfig::preset(name) })
+        .collect()
+}
+
+fn two_columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
+    let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, what) in rows {
+        // Padded before it is painted: colours have no width.
+        let name = style::heading(&format!("{name:<width$}"));
+        let _ = writeln!(text, "{name}  {what}");
+    }
+    text
+}
+
+fn systems() -> String {
+    let width = SYSTEMS.iter().map(|system| system.key.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    let mut kind = None;
+    for system in SYSTEMS {
+        if kind != Some(system.kind) {
+            kind = Some(system.kind);
+            let gap = if text.is_empty() { "" } else { "\n" };
+            let _ = writeln!(text, "{gap}{}", style::heading(title(system.kind)));
+        }
+        let System { key, what, syntax, .. } = system;
+        let _ = writeln!(text, "  {key:<width$}  {}  {what}", status(system.status));
+        if !syntax.is_empty() {
+            let _ = writeln!(text, "  {:<width$}           {}", "", style::dim(syntax));
+        }
+    }
+    let runs = SYSTEMS.iter().filter(|system| system.status != Status::Planned).count();
+    let _ = writeln!(text, "\n{runs} of {} run, at least in part, in the simulator", SYSTEMS.len());
+    text
+}
+
+fn title(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Sender => "TCP senders",
+        Kind::Receiver => "TCP receivers",
+        Kind::Agent => "agents of a base station",
+        Kind::Link => "link layers",
+        Kind::Mac => "medium access",
+        Kind::Queue => "queues",
+        Kind::Channel => "channels",
+        Kind::Tool => "tools",
+    }
+}
+
+/// Seven columns wide whatever its colour.
+fn status(status: Status) -> String {
+    match status {
+        Status::Implemented => style::good("runs   "),
+        Status::Partial => style::bad("partly "),
+        Status::Planned => style::dim("planned"),
+    }
+}

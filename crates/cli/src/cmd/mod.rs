@@ -1,0 +1,10 @@
+//! The commands, one file each.
+
+pub mod analyze;
+pub mod completions;
+pub mod doctor;
+pub mod list;
+mod plan;
+pub mod report;
+pub mod reproduce;
+pub mod run;

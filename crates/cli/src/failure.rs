@@ -1,0 +1,187 @@
+//! Why a command could not do what it was asked, and how that is shown.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lasthop_scenario::{Argument, Diagnostic, Source};
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity};
+
+use crate::style;
+
+/// Why a command could not do what it was asked. All of them end the program with exit code 2.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A scenario is wrong; shown with the line concerned.
+    #[error("{0}")]
+    Scenario(Box<Located>),
+    /// An argument is wrong: what, and what would be right.
+    #[error("{message}")]
+    Input {
+        /// What is wrong.
+        message: String,
+        /// What would be right.
+        help: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+        /// What to do about it.
+        help: String,
+    },
+    /// The standard output is gone or full.
+    #[error("cannot write to the standard output: {0}")]
+    Output(io::Error),
+}
+
+impl Failure {
+    /// A wrong argument.
+    pub fn input(message: impl Into<String>, help: impl Into<String>) -> Failure {
+        Failure::Input { message: message.into(), help: help.into() }
+    }
+
+    /// A file that cannot be read or written.
+    pub fn file(path: &Path, error: io::Error, help: impl Into<String>) -> Failure {
+        Failure::File { path: path.to_owned(), error, help: help.into() }
+    }
+
+    /// A part of the program that this build does not have.
+    pub fn not_in_this_build(what: &str, instead: &str) -> Failure {
+        Failure::input(format!("{what} is not available in this build of lasthop"), instead)
+    }
+
+    /// Shows the failure on stderr.
+    pub fn show(&self, json: bool) {
+        if json {
+            let value = serde_json::json!({ "error": self.json() });
+            eprintln!("{value}");
+            return;
+        }
+        match self {
+            Failure::Scenario(located) => eprint!("{}", located.rendered(Severity::Error)),
+            Failure::Input { help, .. } | Failure::File { help, .. } if !help.is_empty() => {
+                eprintln!("{} {self}\n  {} {help}", style::error("error:"), style::bold("help:"));
+            }
+            _ => eprintln!("{} {self}", style::error("error:")),
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        match self {
+            Failure::Scenario(located) => located.json(),
+            Failure::Input { message, help } => {
+                serde_json::json!({ "code": "bad-input", "message": message, "help": help })
+            }
+            Failure::File { path, help, .. } => serde_json::json!({
+                "code": "file", "message": self.to_string(), "file": path, "help": help,
+            }),
+            Failure::Output(_) => {
+                serde_json::json!({ "code": "output", "message": self.to_string() })
+            }
+        }
+    }
+}
+
+/// A diagnostic together with the text that it points into.
+#[derive(Debug)]
+pub struct Located {
+    diagnostic: Diagnostic,
+    /// File name, or the option for an argument.
+    name: String,
+    text: String,
+}
+
+impl Located {
+    /// Finds the text that a diagnostic points into: the file's or an argument's.
+    pub fn new(diagnostic: Diagnostic, file: &str, text: &str, arguments: &[Argument]) -> Located {
+        let (name, text) = match diagnostic.at.source {
+            Source::File => (file, text),
+            Source::Argument(index) => arguments
+                .get(index)
+                .map_or((file, text), |argument| (argument.option(), argument.text())),
+        };
+        Located { diagnostic, name: name.to_owned(), text: text.to_owned() }
+    }
+
+    /// The diagnostic with a snippet of the text, for a person.
+    pub fn rendered(&self, severity: Severity) -> String {
+        let theme = if style::stderr_is_colourful() {
+            GraphicalTheme::unicode()
+        } else {
+            GraphicalTheme::unicode_nocolor()
+        };
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(style::stderr_width())
+            .with_links(false);
+        let shown = Shown { located: self, text: self.source(), severity };
+        let mut text = String::new();
+        match handler.render_report(&mut text, &shown) {
+            Ok(()) => text,
+            // The message matters more than its frame.
+            Err(_) => format!("{}\n{}\n", self.diagnostic.message, self.diagnostic.help),
+        }
+    }
+
+    /// The diagnostic for a program.
+    pub fn json(&self) -> serde_json::Value {
+        let Diagnostic { code, message, key, at, label, help } = &self.diagnostic;
+        let (line, column) = at.line_column(&self.text);
+        serde_json::json!({
+            "code": code.to_string(), "message": message, "key": key, "file": self.name,
+            "line": line, "column": column, "span": [at.span.start, at.span.end],
+            "label": label, "help": help,
+        })
+    }
+
+    fn source(&self) -> NamedSource<String> {
+        NamedSource::new(&self.name, self.text.clone())
+    }
+
+    /// The place, cut to its first line (a table's place is all of it) and to the text.
+    fn span(&self) -> (usize, usize) {
+        let span = &self.diagnostic.at.span;
+        let start = span.start.min(self.text.len());
+        let end = span.end.clamp(start, self.text.len());
+        let first_line = self.text.as_bytes()[start..end].iter().position(|byte| *byte == b'\n');
+        (start, first_line.unwrap_or(end - start))
+    }
+}
+
+impl std::fmt::Display for Located {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.diagnostic.message)
+    }
+}
+
+/// What `miette` draws.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", located.diagnostic.message)]
+struct Shown<'a> {
+    located: &'a Located,
+    text: NamedSource<String>,
+    severity: Severity,
+}
+
+impl miette::Diagnostic for Shown<'_> {
+    fn severity(&self) -> Option<Severity> {
+        Some(self.severity)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        let help = &self.located.diagnostic.help;
+        (!help.is_empty()).then(|| Box::new(help) as Box<dyn std::fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        Some(&self.text)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let (start, length) = self.located.span();
+        let label = Some(self.located.diagnostic.label.clone());
+        Some(Box::new(std::iter::once(LabeledSpan::new(label, start, length))))
+    }
+}

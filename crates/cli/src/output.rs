@@ -1,0 +1,113 @@
+//! Writing results: whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// Prints to stdout; a closed pipe is reported as such and ends the program quietly.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
+}
+
+/// Prints a value as JSON.
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::Output(io::Error::other(error)))?;
+    text.push('\n');
+    print(&text)
+}
+
+/// Makes sure that a directory for results is there and can be written to.
+pub fn prepare(dir: &Path) -> Result<(), Failure> {
+    let help = "choose a directory that you may write to, with `-o DIR`";
+    fs::create_dir_all(dir).map_err(|error| Failure::file(dir, error, help))?;
+    // A file that is never committed leaves nothing behind.
+    AtomicFile::create(&dir.join("probe"))
+        .map(drop)
+        .map_err(|error| Failure::file(dir, error, help))
+}
+
+/// A file that appears under its name only when it is complete: it is written beside it under a temporary
+/// name and renamed. Dropped before that, it leaves nothing behind.
+#[derive(Debug)]
+pub struct AtomicFile {
+    /// `None` once committed.
+    file: Option<BufWriter<File>>,
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+impl AtomicFile {
+    /// Begins a file that will be called `target`.
+    pub fn create(target: &Path) -> io::Result<AtomicFile> {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        // Two programs that write the same result must not write the same temporary file.
+        let temporary = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let file = Some(BufWriter::new(File::create(&temporary)?));
+        Ok(AtomicFile { file, temporary, target: target.to_owned() })
+    }
+
+    /// Gives the complete file its name.
+    pub fn commit(mut self) -> io::Result<()> {
+        if let Some(mut file) = self.file.take() {
+            let renamed = file
+                .flush()
+                .and_then(|()| file.get_ref().sync_all())
+                .and_then(|()| fs::rename(&self.temporary, &self.target));
+            if renamed.is_err() {
+                let _ = fs::remove_file(&self.temporary);
+            }
+            return renamed;
+        }
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => Ok(0),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), BufWriter::flush)
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_there_whole_or_not_at_all() {
+        let dir = std::env::temp_dir().join(format!("lasthop-output-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let target = dir.join("result.json");
+
+        let mut dropped = AtomicFile::create(&target).unwrap();
+        dropped.write_all(b"half").unwrap();
+        drop(dropped);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+
+        let mut whole = AtomicFile::create(&target).unwrap();
+        whole.write_all(b"whole").unwrap();
+        assert!(!target.exists());
+        whole.commit().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"whole");
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

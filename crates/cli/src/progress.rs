@@ -1,0 +1,49 @@
+//! A progress bar on stderr, if somebody is there to see it.
+
+use std::io::IsTerminal as _;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How far a sweep is; clones share the bar, also across threads.
+#[derive(Clone, Debug)]
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// A bar for `total` runs; invisible if stderr is no terminal or the output is for a program.
+    pub fn new(total: u64, json: bool) -> Progress {
+        if json || !std::io::stderr().is_terminal() {
+            return Progress(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left {msg}");
+        Progress(match style {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        })
+    }
+
+    /// One more run is done; `what` says which cell is at work.
+    pub fn step(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+        self.0.inc(1);
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_terminal_the_bar_is_silent() {
+        let progress = Progress::new(2, true);
+        progress.step("agent=snoop");
+        assert_eq!(progress.0.position(), 1);
+        assert!(progress.0.is_hidden());
+        progress.finish();
+    }
+}

@@ -1,0 +1,96 @@
+//! From a scenario's name or file to its plan.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use lasthop_scenario::{Argument, Error, Plan, Warning, example, nearest_example};
+use miette::Severity;
+
+use crate::failure::{Failure, Located};
+
+/// No scenario is longer; a capture given by mistake is not read to its end.
+const LONGEST: u64 = 16 << 20;
+
+/// A scenario's text, and what to call it.
+#[derive(Debug)]
+pub struct Text {
+    /// For messages: the path, or the name of a built-in scenario.
+    pub origin: String,
+    /// The scenario's name, where the text gives none.
+    pub name: String,
+    /// The text itself.
+    pub text: String,
+}
+
+impl Text {
+    /// Reads a file, `-` for stdin, or a built-in scenario. A file wins over a built-in of the same name.
+    pub fn load(word: &str) -> Result<Text, Failure> {
+        let path = Path::new(word);
+        if word == "-" {
+            let text = read(&mut std::io::stdin().lock(), Path::new("stdin"))?;
+            return Ok(Text { origin: "stdin".to_owned(), name: "stdin".to_owned(), text });
+        }
+        if !path.is_file()
+            && let Some(example) = example(word.strip_suffix(".toml").unwrap_or(word))
+        {
+            return Ok(Text {
+                origin: format!("{} (built in)", example.name),
+                name: example.name.to_owned(),
+                text: example.text.to_owned(),
+            });
+        }
+        let help = || match nearest_example(word) {
+            Some(near) => format!("did you mean the built-in scenario `{near}`?"),
+            None => "give a TOML file or one of `lasthop list scenarios`, for example \
+                     `lasthop run west97-lan`"
+                .to_owned(),
+        };
+        if path.is_dir() {
+            return Err(Failure::input(format!("{word}: this is a directory"), help()));
+        }
+        let mut file = std::fs::File::open(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Failure::input(
+                format!("there is neither a file nor a built-in scenario `{word}`"),
+                help(),
+            ),
+            _ => Failure::file(path, error, help()),
+        })?;
+        let text = read(&mut file, path)?;
+        let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
+        Ok(Text { origin: word.to_owned(), name: name.into_owned(), text })
+    }
+
+    /// Parses the text with the arguments of the command line.
+    pub fn plan(&self, arguments: &[Argument]) -> Result<(Plan, Vec<Warning>), Failure> {
+        lasthop_scenario::parse(&self.text, &self.name, arguments).map_err(|Error(diagnostic)| {
+            Failure::Scenario(Box::new(self.located(*diagnostic, arguments)))
+        })
+    }
+
+    /// A warning with its place, for a person.
+    pub fn rendered(&self, warning: &Warning, arguments: &[Argument]) -> String {
+        self.located(warning.clone(), arguments).rendered(Severity::Warning)
+    }
+
+    /// A warning with its place, for a program.
+    pub fn json(&self, warning: &Warning, arguments: &[Argument]) -> serde_json::Value {
+        self.located(warning.clone(), arguments).json()
+    }
+
+    fn located(&self, diagnostic: Warning, arguments: &[Argument]) -> Located {
+        Located::new(diagnostic, &self.origin, &self.text, arguments)
+    }
+}
+
+fn read(from: &mut impl std::io::Read, path: &Path) -> Result<String, Failure> {
+    let help = "a scenario is a TOML file in UTF-8";
+    let mut bytes = Vec::new();
+    from.take(LONGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::file(path, error, help))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(Failure::input(format!("{}: too large for a scenario", path.display()), help));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::input(format!("{}: this is not a text file", path.display()), help))
+}

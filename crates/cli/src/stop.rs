@@ -1,0 +1,47 @@
+//! Ctrl-C: the first asks a long run to stop after what it is at, the second ends the program at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::failure::Failure;
+
+/// The exit code of a program that was interrupted, as shells have it.
+const INTERRUPTED: i32 = 130;
+
+/// A flag that is raised by Ctrl-C; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Begins to listen; once in a program.
+    pub fn listen() -> Result<Stop, Failure> {
+        let stop = Stop::default();
+        let raised = stop.clone();
+        ctrlc::set_handler(move || {
+            if raised.0.swap(true, Ordering::Relaxed) {
+                std::process::exit(INTERRUPTED);
+            }
+            eprintln!("stopping; what is finished is kept (Ctrl-C again stops at once)");
+        })
+        .map_err(|error| Failure::input(format!("cannot listen for Ctrl-C: {error}"), ""))?;
+        Ok(stop)
+    }
+
+    /// Whether to stop: long loops ask between two runs.
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_share_the_flag() {
+        let stop = Stop::default();
+        let clone = stop.clone();
+        stop.0.store(true, Ordering::Relaxed);
+        assert!(clone.requested());
+    }
+}

@@ -1,0 +1,129 @@
+//! The program as a user meets it: what it prints, and how it ends.
+//!
+//! Snapshots hold stdout, stderr and the exit code. After a change that is meant, run the tests with
+//! `INSTA_UPDATE=always` and read the difference.
+
+use std::process::{Command, Output, Stdio};
+
+fn lasthop(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lasthop"))
+        .args(arguments)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data"))
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts")
+}
+
+fn shown(output: &Output) -> String {
+    format!(
+        "exit code {}\n----- stdout\n{}\n----- stderr\n{}",
+        output.status.code().unwrap_or(-1),
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    )
+}
+
+macro_rules! snapshot {
+    ($($name:ident: $($argument:literal),*;)*) => {$(
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(shown(&lasthop(&[$($argument),*])));
+        }
+    )*};
+}
+
+snapshot! {
+    help: "--help";
+    help_run: "run", "--help";
+    help_reproduce: "reproduce", "--help";
+    help_analyze: "analyze", "--help";
+    help_report: "report", "--help";
+    help_list: "list", "--help";
+    help_doctor: "doctor", "--help";
+    unknown_key: "run", "unknown-key.toml";
+    unknown_key_json: "run", "unknown-key.toml", "--json";
+    wrong_unit: "run", "wrong-unit.toml";
+    negative_rate: "run", "negative-rate.toml";
+    empty_path: "run", "empty-path.toml";
+    two_agents: "run", "two-agents.toml";
+    syntax: "run", "syntax.toml";
+    missing_file: "run", "no-such-file.toml";
+    missing_name: "run", "west97-lna";
+    bad_set: "run", "west97-lan", "--set", "host.fixd.tcp=sack", "--dry-run";
+    bad_vary: "run", "west97-lan", "--vary", "agent=none,snop", "--dry-run";
+    bad_seeds: "run", "west97-lan", "--seeds", "0";
+    warning: "run", "warning.toml", "--dry-run";
+    plan: "run", "west97-lan", "--vary", "tcp=reno,sack", "--seeds", "5", "--dry-run";
+    list_scenarios: "list", "scenarios";
+    list_presets: "list", "presets";
+    list_systems: "list", "systems";
+    list_nothing: "list", "scenarios", "--show", "satelite";
+}
+
+fn code(arguments: &[&str]) -> Option<i32> {
+    lasthop(arguments).status.code()
+}
+
+#[test]
+fn exit_codes() {
+    assert_eq!(code(&["list", "systems"]), Some(0));
+    assert_eq!(code(&["doctor"]), Some(0));
+    assert_eq!(code(&["doctor", "-o", "/proc/nowhere"]), Some(1));
+    assert_eq!(code(&[]), Some(2));
+    assert_eq!(code(&["frobnicate"]), Some(2));
+    assert_eq!(code(&["run", "two-agents.toml"]), Some(2));
+    assert_eq!(code(&["analyze", "no-such.pcap"]), Some(2));
+    assert_eq!(code(&["report", "no-such-directory"]), Some(2));
+}
+
+#[test]
+fn json_is_json() {
+    for arguments in [
+        &["list", "systems", "--json"][..],
+        &["list", "scenarios", "--json"],
+        &["list", "presets", "--json"],
+        &["doctor", "--json"],
+        &["run", "satellite", "--dry-run", "--json"],
+    ] {
+        let output = lasthop(arguments);
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert!(!value.is_null(), "{arguments:?}");
+        assert!(output.stderr.is_empty(), "{arguments:?}");
+    }
+    let output = lasthop(&["run", "wrong-unit.toml", "--json"]);
+    assert!(output.stdout.is_empty());
+    let value: serde_json::Value = serde_json::from_slice(&output.stderr).expect("JSON");
+    assert_eq!(value["error"]["line"], 8);
+    assert_eq!(value["error"]["code"], "bad-value");
+}
+
+#[test]
+fn a_scenario_may_come_from_a_pipe() {
+    use std::io::Write as _;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lasthop"))
+        .args(["run", "-", "--dry-run"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let text = include_str!("../../../scenarios/quickstart.toml");
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("written");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("quickstart: 2 cells, 40 runs"));
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = lasthop(&["completions", shell]);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("reproduce"), "{shell}");
+    }
+}
+
+#[test]
+fn the_demonstration_needs_no_arguments() {
+    let output = lasthop(&["run", "--dry-run"]);
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("quickstart:"));
+}

@@ -1,0 +1,424 @@
+//! Every system that the papers describe, and whether it runs yet.
+//!
+//! A row is written before its system is: the list is complete from the first day, and its status honest.
+
+use serde::Serialize;
+
+/// What part of a path a system is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A TCP sender.
+    Sender,
+    /// A TCP receiver.
+    Receiver,
+    /// An agent at the base station.
+    Agent,
+    /// A link layer.
+    Link,
+    /// Medium access.
+    Mac,
+    /// A queue in front of a link.
+    Queue,
+    /// A channel and its errors.
+    Channel,
+    /// A tool for measuring.
+    Tool,
+}
+
+/// What turns the crank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum World {
+    /// The simulator.
+    Sim,
+    /// Real packets, with the kernel's TCP at the ends.
+    Live,
+}
+
+/// Whether it runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// In the simulator, by its scenario syntax.
+    Implemented,
+    /// Parts of it.
+    Partial,
+    /// Not yet.
+    Planned,
+}
+
+/// A system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct System {
+    /// Its name everywhere in this project.
+    pub key: &'static str,
+    /// What part of a path it is.
+    pub kind: Kind,
+    /// 1 if the papers built or measured it, 2 if they describe it as related work.
+    pub tier: u8,
+    /// Where it is meant to run.
+    pub worlds: &'static [World],
+    /// Whether it runs in the simulator.
+    pub status: Status,
+    /// How a scenario file or a command asks for it; empty as long as it is planned.
+    #[serde(rename = "where")]
+    pub syntax: &'static str,
+    /// What it does.
+    pub what: &'static str,
+}
+
+const SIM: &[World] = &[World::Sim];
+const LIVE: &[World] = &[World::Live];
+const BOTH: &[World] = &[World::Sim, World::Live];
+
+/// A row of the table.
+const fn row(
+    key: &'static str,
+    (kind, tier, worlds): (Kind, u8, &'static [World]),
+    status: Status,
+    syntax: &'static str,
+    what: &'static str,
+) -> System {
+    System { key, kind, tier, worlds, status, syntax, what }
+}
+
+const fn planned(
+    key: &'static str,
+    (kind, tier, worlds): (Kind, u8, &'static [World]),
+    what: &'static str,
+) -> System {
+    row(key, (kind, tier, worlds), Status::Planned, "", what)
+}
+
+/// All systems, in the order of a path from sender to receiver, tools last.
+pub const SYSTEMS: &[System] = &[
+    row(
+        "tahoe",
+        (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: tcp = \"tahoe\"",
+        "slow start and congestion avoidance; three duplicate ACKs retransmit at once, then slow start",
+    ),
+    row(
+        "reno",
+        (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: tcp = \"reno\"",
+        "Tahoe with fast recovery: duplicate ACKs inflate the window instead of emptying the pipe",
+    ),
+    row(
+        "newreno",
+        (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: tcp = \"newreno\"",
+        "Reno that stays in fast recovery until every loss of the window is repaired (RFC 6582)",
+    ),
+    row(
+        "sack",
+        (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: tcp = \"sack\"",
+        "selective acknowledgements with a scoreboard and an estimate of the pipe (RFC 2018, RFC 6675)",
+    ),
+    planned(
+        "smart",
+        (Kind::Sender, 1, SIM),
+        "the receiver names the segment that caused each ACK; the sender infers the holes",
+    ),
+    row(
+        "eln",
+        (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: eln = \"checksum\" | \"ideal\"",
+        "losses that the receiver marks as corruption do not shrink the window (receiver checksum)",
+    ),
+    planned(
+        "eln-rxmt",
+        (Kind::Sender, 1, SIM),
+        "explicit loss notification that retransmits on the first marked duplicate ACK",
+    ),
+    row(
+        "ackp-sender",
+        (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: ackp = \"rearm\"",
+        "a partial ACK from the base station restarts the retransmission timer and does nothing else",
+    ),
+    planned(
+        "ebsn-sender",
+        (Kind::Sender, 1, SIM),
+        "a notification from the base station restarts the timer with the current time-out",
+    ),
+    planned(
+        "source-quench",
+        (Kind::Sender, 1, SIM),
+        "reaction to ICMP source quench and to ECN marks",
+    ),
+    row(
+        "right-edge",
+        (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: limited-transmit = true",
+        "a new segment on each of the first two duplicate ACKs, so that small windows see a third (RFC 3042)",
+    ),
+    planned(
+        "tcp-int",
+        (Kind::Sender, 1, SIM),
+        "connections to the same host share one congestion window and repair each other's losses",
+    ),
+    planned(
+        "sender-adaptation",
+        (Kind::Sender, 1, SIM),
+        "the window grows by bytes acknowledged and bursts are paced, for paths where ACKs are rare",
+    ),
+    planned("vegas", (Kind::Sender, 1, SIM), "congestion avoidance by delay, as SCPS-TP uses it"),
+    planned(
+        "scps-tp",
+        (Kind::Sender, 2, SIM),
+        "the space transport: negative acknowledgements and a default guess about why packets are lost",
+    ),
+    planned(
+        "fast-rtx-handoff",
+        (Kind::Sender, 2, SIM),
+        "fast retransmit as soon as a hand-off is over, instead of waiting for a time-out",
+    ),
+    planned(
+        "t-tcp",
+        (Kind::Sender, 2, SIM),
+        "transactions whose first segment carries data (RFC 1644)",
+    ),
+    row(
+        "delayed-ack",
+        (Kind::Receiver, 1, SIM),
+        Status::Implemented,
+        "host: delayed-ack = { every = 2, timeout = \"200ms\" }",
+        "acknowledge every segment, every other one with a timer, or by the timer alone",
+    ),
+    planned(
+        "acc",
+        (Kind::Receiver, 1, SIM),
+        "congestion control for ACKs: the receiver sends fewer when the way back is full",
+    ),
+    row(
+        "tcp-options",
+        (Kind::Receiver, 1, SIM),
+        Status::Partial,
+        "host: mss, window-scale, timestamps, sack",
+        "MSS, window scaling, timestamps with PAWS and SACK, each on or off; orders of header prediction are planned",
+    ),
+    row(
+        "snoop",
+        (Kind::Agent, 1, BOTH),
+        Status::Implemented,
+        "path: agent = \"snoop\"",
+        "caches data, retransmits locally on duplicate ACKs and short time-outs, and hides them from the sender",
+    ),
+    planned(
+        "snoop-smart",
+        (Kind::Agent, 1, BOTH),
+        "snoop that also knows which packets got through, from selective acknowledgements",
+    ),
+    planned(
+        "snoop-nack",
+        (Kind::Agent, 1, BOTH),
+        "for data from the mobile host: the base station asks for what the air has lost",
+    ),
+    row(
+        "ackp",
+        (Kind::Agent, 1, BOTH),
+        Status::Implemented,
+        "path: agent = \"snoop+ackp\"",
+        "tells the sender which data reached the base station, so that its timer waits for the local repair",
+    ),
+    planned("ebsn", (Kind::Agent, 1, BOTH), "tells the sender about each failed local attempt"),
+    row(
+        "seq-cache",
+        (Kind::Agent, 1, BOTH),
+        Status::Implemented,
+        "path: agent = \"seq-cache\"",
+        "keeps sequence numbers only; tells the sender that a loss was the radio's, and the sender retransmits",
+    ),
+    planned(
+        "split",
+        (Kind::Agent, 1, BOTH),
+        "ends the connection at the base station and runs a second one over the air (I-TCP)",
+    ),
+    planned(
+        "split-sack",
+        (Kind::Agent, 1, BOTH),
+        "the same with selective acknowledgements over the air",
+    ),
+    planned(
+        "i-tcp-handoff",
+        (Kind::Agent, 2, SIM),
+        "moves the state of an agent to the next base station at a hand-off",
+    ),
+    planned(
+        "m-tcp",
+        (Kind::Agent, 2, SIM),
+        "a split connection that keeps end-to-end acknowledgements and outlives disconnections",
+    ),
+    planned(
+        "good-packet-size",
+        (Kind::Agent, 1, BOTH),
+        "chooses the packet size by the state of the channel",
+    ),
+    planned(
+        "ll",
+        (Kind::Link, 1, SIM),
+        "link-layer retransmission with cumulative ACKs and timers, in no particular order",
+    ),
+    planned("ll-sack", (Kind::Link, 1, SIM), "link-layer retransmission with selective ACKs"),
+    planned(
+        "local-recovery",
+        (Kind::Link, 1, SIM),
+        "retries with random back-off, a limited number of times",
+    ),
+    planned(
+        "tulip",
+        (Kind::Link, 1, BOTH),
+        "reliable or plain service by packet type, interleaved with the other direction, in-order release",
+    ),
+    planned(
+        "fragmentation",
+        (Kind::Link, 1, SIM),
+        "packets cut to a small wireless MTU; one lost piece loses the packet",
+    ),
+    planned("fec", (Kind::Link, 2, SIM), "forward error correction as a layer"),
+    planned(
+        "airmail",
+        (Kind::Link, 2, SIM),
+        "whole-window retransmission with forward error correction, most of the work at the base station",
+    ),
+    planned(
+        "header-compression",
+        (Kind::Link, 1, SIM),
+        "TCP/IP headers of 40 bytes in about 6 (RFC 1144)",
+    ),
+    planned(
+        "fama-ncs",
+        (Kind::Mac, 1, SIM),
+        "the floor is acquired by RTS and CTS before data; tells its neighbours when it transmits or waits",
+    ),
+    planned(
+        "dcf",
+        (Kind::Mac, 1, SIM),
+        "802.11: listen, back off, acknowledge, retry, RTS above a threshold",
+    ),
+    planned(
+        "half-duplex-hops",
+        (Kind::Mac, 1, SIM),
+        "packet radio over several hops, with a pause whenever a station turns around",
+    ),
+    row(
+        "drop-tail",
+        (Kind::Queue, 1, SIM),
+        Status::Implemented,
+        "path: queue = \"50p\" or \"64KiB\"",
+        "what does not fit is dropped; measured in packets or bytes",
+    ),
+    planned("red", (Kind::Queue, 1, SIM), "random early detection that drops or marks"),
+    planned(
+        "ack-filter",
+        (Kind::Queue, 1, BOTH),
+        "a newer cumulative ACK throws older ones of its connection out of the queue",
+    ),
+    planned("acks-first", (Kind::Queue, 1, BOTH), "ACKs overtake data"),
+    planned(
+        "csdp",
+        (Kind::Queue, 2, SIM),
+        "serves the mobile hosts in turn, skipping those whose channel is bad",
+    ),
+    row(
+        "exponential-errors",
+        (Kind::Channel, 1, BOTH),
+        Status::Implemented,
+        "path: errors = { model = \"exponential\", mean = \"64KiB\" }",
+        "single byte errors at exponential distances; where they fall decides which checksum they break",
+    ),
+    row(
+        "bit-errors",
+        (Kind::Channel, 1, BOTH),
+        Status::Implemented,
+        "path: errors = { model = \"bit-errors\", ber = 1e-6 }",
+        "independent bit errors at a given rate",
+    ),
+    row(
+        "packet-bursts",
+        (Kind::Channel, 1, BOTH),
+        Status::Implemented,
+        "path: errors = { model = \"packet-bursts\", packets = 6, mean = \"64KiB\" }",
+        "each error destroys several packets in a row",
+    ),
+    row(
+        "two-state",
+        (Kind::Channel, 1, BOTH),
+        Status::Implemented,
+        "path: errors = { model = \"two-state\", good = \"10s\", bad = \"1s\", ber-bad = 1e-2 }",
+        "a channel that is good or bad for a while, by time or by bits",
+    ),
+    row(
+        "packet-filter",
+        (Kind::Tool, 1, BOTH),
+        Status::Implemented,
+        "lasthop run -o DIR",
+        "captures on each link that Wireshark, tcpdump and tcptrace open",
+    ),
+    row(
+        "tcb-trace",
+        (Kind::Tool, 1, BOTH),
+        Status::Implemented,
+        "lasthop run -o DIR",
+        "the TCP control block at each event: windows, round trips, time-outs",
+    ),
+    row(
+        "sequence-plot",
+        (Kind::Tool, 1, SIM),
+        Status::Implemented,
+        "lasthop report DIR",
+        "sequence numbers against time, with losses, retransmissions and stalls",
+    ),
+    planned("test-sender", (Kind::Tool, 1, LIVE), "bulk sender and discard receiver on real hosts"),
+    planned(
+        "wireless-config",
+        (Kind::Tool, 1, LIVE),
+        "reads and changes errors and enhancements of a running base station",
+    ),
+    planned(
+        "energy-model",
+        (Kind::Tool, 1, SIM),
+        "battery, radio states and the cost of each packet",
+    ),
+    row(
+        "metrics",
+        (Kind::Tool, 1, BOTH),
+        Status::Implemented,
+        "lasthop run",
+        "throughput, goodput on each side, time-outs, delays, stalls, fairness; means with confidence intervals",
+    ),
+];
+
+/// The system of this key.
+pub fn system(key: &str) -> Option<&'static System> {
+    SYSTEMS.iter().find(|system| system.key == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_and_what_runs_says_how() {
+        assert_eq!(SYSTEMS.len(), 58);
+        for (i, system) in SYSTEMS.iter().enumerate() {
+            assert!(SYSTEMS[..i].iter().all(|other| other.key != system.key), "{}", system.key);
+            assert_eq!(
+                system.status == Status::Planned,
+                system.syntax.is_empty(),
+                "{}",
+                system.key
+            );
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Partial acknowledgements (west97 3): when to forge one, and how it looks.
+//!
+//! A partial ACK tells the sender that its data has reached the base station, which is having trouble with
+//! the wireless link, so that it does not time out. It works on top of the cache of [`super::snoop`].
+
+use crate::wire::{Ackp, Body, Eln, Flags, FlowKey, Options, Packet, Segment, Seq, Timestamps};
+
+/// What a base station must know of a receiver to write an ACK in its name.
+//= west97#4.2: the base station is no part of the connection, its packet must look like the receiver's
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Receiver {
+    /// The sequence number it would send next.
+    seq: Option<Seq>,
+    /// The window field it sent last.
+    window: Option<u16>,
+    /// The timestamps it sent last.
+    timestamps: Option<Timestamps>,
+}
+
+impl Receiver {
+    /// The receiver sent `segment` with `body` bytes of payload.
+    #[inline]
+    pub(super) fn sent(&mut self, segment: &Segment, body: u32) {
+        let next = segment.seq + segment.seq_len(body);
+        // A retransmission of its own data must not take its sequence number back.
+        if self.seq.is_none_or(|seq| seq.lt(next)) {
+            self.seq = Some(next);
+        }
+        self.window = Some(segment.window);
+        self.timestamps = segment.timestamps;
+    }
+
+    /// The sender's data says which sequence number it expects next from the receiver.
+    #[inline]
+    pub(super) fn expected(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::ACK) {
+            self.seq.get_or_insert(segment.ack);
+        }
+    }
+
+    /// The window field it sent last.
+    #[inline]
+    pub(super) fn window(&self) -> Option<u16> {
+        self.window
+    }
+
+    /// An ACK for the data of `flow`, written in the name of its receiver.
+    fn ack(&self, flow: FlowKey, ack: Seq, mark: impl FnOnce(&mut Options)) -> Packet {
+        let from = flow.reversed();
+        let seq = self.seq.unwrap_or_default();
+        let mut segment = Segment::new(from.src_port, from.dst_port, seq, ack, Flags::ACK);
+        segment.window = self.window.unwrap_or_default();
+        segment.timestamps = self.timestamps;
+        mark(segment.options_mut());
+        Packet::tcp(from.src, from.dst, segment, Body::EMPTY)
+    }
+
+    /// The partial ACK that says: everything below `ack` has reached the base station.
+    pub(super) fn partial_ack(&self, flow: FlowKey, ack: Seq) -> Packet {
+        self.ack(flow, ack, |options| options.ackp = Some(Ackp::Partial))
+    }
+
+    /// The notification that says: the segment at `lost`, which is next to be acknowledged, was lost on the
+    /// wireless link.
+    pub(super) fn loss_notification(&self, flow: FlowKey, lost: Seq) -> Packet {
+        self.ack(flow, lost, |options| options.eln = Some(Eln::Lost(lost)))
+    }
+}
+
+/// The partial-acknowledgement state of one flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Partial {
+    /// Whether the sender's SYN carried the option.
+    //= west97#3.2: without the option on the SYN the base station sends no partial ACK
+    pub(super) permitted: bool,
+    /// `lastackp`: position past the last byte partially acknowledged.
+    last: u64,
+}
+
+impl Partial {
+    /// The local retransmission timer, which doubles as the delayed-ACK timer, expired without an ACK of the
+    /// receiver. The bytes from `acked` to `contiguous` are cached without a hole. Returns the position that a
+    /// partial ACK is due for.
+    //= west97#3.3: one is due only if the highest contiguous packet lies above lastackp, so that it is news
+    pub(super) fn due(&mut self, acked: u64, contiguous: u64) -> Option<u64> {
+        if !self.permitted || contiguous <= acked.max(self.last) {
+            return None;
+        }
+        self.last = contiguous;
+        Some(contiguous)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Addr;
+
+    #[test]
+    fn only_news_is_due_and_only_to_a_sender_that_asked() {
+        let mut partial = Partial::default();
+        assert_eq!(partial.due(10, 40), None);
+        partial.permitted = true;
+        assert_eq!(partial.due(10, 10), None);
+        assert_eq!(partial.due(10, 40), Some(40));
+        assert_eq!(partial.due(10, 40), None);
+        assert_eq!(partial.due(20, 50), Some(50));
+        assert_eq!(partial.due(50, 50), None);
+    }
+
+    #[test]
+    fn a_forged_ack_looks_like_the_receivers() {
+        let (fixed, mobile) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1));
+        let flow = FlowKey { src: fixed, dst: mobile, src_port: 5001, dst_port: 9 };
+        let mut receiver = Receiver::default();
+        let mut last = Segment::new(9, 5001, Seq(700), Seq(1), Flags::ACK);
+        last.window = 17_520;
+        last.timestamps = Some(Timestamps { value: 3, echo: 4 });
+        receiver.sent(&last, 20);
+        let packet = receiver.partial_ack(flow, Seq(2921));
+        let segment = packet.segment().unwrap();
+        assert_eq!(packet.flow(), Some(flow.reversed()));
+        assert_eq!((segment.seq, segment.ack, segment.window), (Seq(720), Seq(2921), 17_520));
+        assert_eq!((segment.flags, segment.timestamps), (Flags::ACK, last.timestamps));
+        assert_eq!(segment.options().ackp, Some(Ackp::Partial));
+        assert!(packet.body.is_empty());
+    }
+}

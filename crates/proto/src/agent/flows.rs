@@ -1,0 +1,199 @@
+//! The flows that an agent watches: a bounded table that forgets the least recently used.
+
+use core::ops::{Index, IndexMut};
+
+use crate::flows::FlowMap;
+use crate::wire::FlowKey;
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+struct Slot<F> {
+    key: FlowKey,
+    flow: F,
+    /// The slot used next after this one.
+    newer: u32,
+    /// The slot used last before this one.
+    older: u32,
+}
+
+/// At most `limit` flows, found by key at a cost that does not grow with their number. A flow's slot keeps
+/// its number for as long as the flow is watched, and its memory when another flow takes its place.
+#[derive(Clone, Debug)]
+pub(super) struct Flows<F> {
+    slots: Vec<Slot<F>>,
+    places: FlowMap<u32>,
+    free: Vec<u32>,
+    newest: u32,
+    oldest: u32,
+    limit: usize,
+    /// Packets come in trains: the last answer is the likeliest next one.
+    last: Option<(FlowKey, u32)>,
+}
+
+impl<F: Default> Flows<F> {
+    /// An empty table for at most `limit` flows, at least one.
+    pub(super) fn new(limit: usize) -> Flows<F> {
+        Flows {
+            slots: Vec::new(),
+            places: FlowMap::default(),
+            free: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+            limit: limit.clamp(1, NONE as usize),
+            last: None,
+        }
+    }
+
+    /// Flows watched now.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Slots ever used: one more than the highest number handed out.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether another flow only fits in place of an old one.
+    pub(super) fn is_full(&self) -> bool {
+        self.len() == self.limit
+    }
+
+    /// The flow unused for longest.
+    pub(super) fn oldest(&self) -> Option<usize> {
+        (self.oldest != NONE).then_some(self.oldest as usize)
+    }
+
+    /// The key of the flow in slot `i`.
+    pub(super) fn key(&self, i: usize) -> FlowKey {
+        self.slots[i].key
+    }
+
+    /// The slot of `key`, which becomes the most recently used.
+    #[inline]
+    pub(super) fn find(&mut self, key: FlowKey) -> Option<usize> {
+        let i = match self.last {
+            Some((last, i)) if last == key => i,
+            _ => *self.places.get(&key)?,
+        };
+        self.last = Some((key, i));
+        if self.newest != i {
+            self.unlink(i);
+            self.link(i);
+        }
+        Some(i as usize)
+    }
+
+    /// Gives `key`, which is not watched, a slot. The caller has made room; the flow in the slot is whatever
+    /// was left there, so that its buffers can be used again.
+    pub(super) fn insert(&mut self, key: FlowKey) -> usize {
+        debug_assert!(!self.is_full() && !self.places.contains_key(&key));
+        let i = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { key, flow: F::default(), newer: NONE, older: NONE });
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[i as usize].key = key;
+        self.places.insert(key, i);
+        self.link(i);
+        self.last = Some((key, i));
+        i as usize
+    }
+
+    /// Forgets the flow in slot `i`.
+    pub(super) fn remove(&mut self, i: usize) {
+        self.last = None;
+        self.places.remove(&self.slots[i].key);
+        self.unlink(i as u32);
+        self.free.push(i as u32);
+    }
+
+    fn link(&mut self, i: u32) {
+        let older = self.newest;
+        let slot = &mut self.slots[i as usize];
+        (slot.older, slot.newer) = (older, NONE);
+        match older {
+            NONE => self.oldest = i,
+            older => self.slots[older as usize].newer = i,
+        }
+        self.newest = i;
+    }
+
+    fn unlink(&mut self, i: u32) {
+        let Slot { older, newer, .. } = self.slots[i as usize];
+        match older {
+            NONE => self.oldest = newer,
+            older => self.slots[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            newer => self.slots[newer as usize].older = older,
+        }
+    }
+}
+
+impl<F> Index<usize> for Flows<F> {
+    type Output = F;
+    fn index(&self, i: usize) -> &F {
+        &self.slots[i].flow
+    }
+}
+
+impl<F> IndexMut<usize> for Flows<F> {
+    fn index_mut(&mut self, i: usize) -> &mut F {
+        &mut self.slots[i].flow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Addr;
+    use proptest::prelude::*;
+
+    fn key(n: u16) -> FlowKey {
+        let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1));
+        FlowKey { src, dst, src_port: n, dst_port: 9 }
+    }
+
+    proptest! {
+        #[test]
+        fn it_behaves_like_a_list_in_order_of_use(
+            steps in prop::collection::vec((0u8..3, 0u16..12), 1..300),
+        ) {
+            let mut flows = Flows::<()>::new(8);
+            // Oldest first.
+            let mut plain: Vec<u16> = Vec::new();
+            for (step, n) in steps {
+                let known = plain.iter().position(|m| *m == n);
+                let slot = flows.find(key(n));
+                prop_assert_eq!(slot.is_some(), known.is_some());
+                if let Some(at) = known {
+                    plain.remove(at);
+                    plain.push(n);
+                }
+                match (step, slot) {
+                    (0, Some(i)) => {
+                        flows.remove(i);
+                        plain.pop();
+                    }
+                    (1, None) => {
+                        if flows.is_full() {
+                            let oldest = flows.oldest().unwrap();
+                            prop_assert_eq!(flows.key(oldest), key(plain[0]));
+                            flows.remove(oldest);
+                            plain.remove(0);
+                        }
+                        flows.insert(key(n));
+                        plain.push(n);
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(flows.len(), plain.len());
+                prop_assert_eq!(flows.oldest().map(|i| flows.key(i)), plain.first().map(|n| key(*n)));
+                prop_assert!(flows.slots() <= 8);
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! A base station that is only a router.
+
+use crate::event::Cause;
+use crate::machine::{Machine, Out, Side};
+use crate::units::Time;
+use crate::wire::{Damage, Packet};
+
+/// Forwards every packet in both directions, except those whose IP header is damaged.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Router;
+
+/// What every IP hop does first: a packet with a wrong header checksum ends here.
+//= west97#4.3: a packet whose IP header is damaged is dropped by the IP layer that receives it
+#[inline]
+pub(super) fn admit(from: Side, packet: Packet, out: &mut Out) -> Option<Packet> {
+    if packet.damage == Damage::Ip {
+        out.discard(from.other(), packet, Cause::IpChecksum);
+        return None;
+    }
+    Some(packet)
+}
+
+impl Machine for Router {
+    fn on_packet(&mut self, _now: Time, from: Side, packet: Packet, out: &mut Out) {
+        if let Some(packet) = admit(from, packet, out) {
+            out.send(from.other(), packet);
+        }
+    }
+
+    fn on_wake(&mut self, _now: Time, _out: &mut Out) {}
+
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+}

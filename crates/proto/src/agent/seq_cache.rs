@@ -1,0 +1,435 @@
+//! A base station that keeps sequence numbers instead of packets, as west97 7.0 proposes and leaves open.
+//!
+//! It knows which bytes have passed it, so it can tell a wireless loss from a congestive one as snoop does, by a
+//! duplicate ACK or by a local time-out. It hides the duplicate ACKs and tells the sender once per loss which
+//! segment was lost; the sender retransmits it without congestion control. Duplicate ACKs for bytes that never
+//! passed go through. Only flows whose sender put the option on its SYN are watched.
+//!
+//! What the paper leaves open, and the choice here:
+//!
+//! - After a notification the sender's retransmission takes a round trip over the wired side. Until it passes by,
+//!   all duplicate ACKs are hidden and no timer runs; a lost notification is left to the sender's own timer.
+//! - That a retransmission was lost as well shows as more duplicate ACKs than packets went ahead of it, or by the
+//!   local timer; then it counts as a new loss with a notification of its own.
+//! - A retransmission that the base station did not ask for is the sender's own doing, and the duplicate ACKs
+//!   that belong to it are forwarded.
+
+use core::mem::size_of;
+
+use super::SnoopConfig;
+use super::ackp::Receiver;
+use super::flows::Flows;
+use super::none::admit;
+use super::snoop::rtt::Rtt;
+use crate::event::{AgentNote, Cause, Wants, What};
+use crate::machine::{Machine, Out, Side};
+use crate::units::Time;
+use crate::wake::WakeTree;
+use crate::wire::{Damage, Eln, Flags, FlowKey, Packet, Seq};
+
+/// Position of the SYN: leaves room below, as in snoop.
+const FIRST: u64 = 1 << 32;
+/// Runs of bytes remembered: one more than there can be congestion holes at a time. Beyond that the highest
+/// bytes are not remembered, and their loss is left to the sender.
+const RUNS: usize = 4;
+
+/// The bytes above the last ACK that have passed, as runs in order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Runs {
+    runs: [(u64, u64); RUNS],
+    count: usize,
+}
+
+impl Runs {
+    fn as_slice(&self) -> &[(u64, u64)] {
+        &self.runs[..self.count]
+    }
+
+    /// Whether the byte at `position` has passed.
+    fn has(&self, position: u64) -> bool {
+        self.as_slice().iter().any(|(start, end)| (*start..*end).contains(&position))
+    }
+
+    /// Bytes from `start` to `end` pass; returns false when there is no place to remember them.
+    fn add(&mut self, start: u64, end: u64) -> bool {
+        // The usual case: the next bytes in sequence.
+        if self.count > 0 && self.runs[self.count - 1].1 == start {
+            self.runs[self.count - 1].1 = end;
+            return true;
+        }
+        let below = self.as_slice().partition_point(|run| run.1 < start);
+        let touched = self.as_slice()[below..].iter().take_while(|run| run.0 <= end).count();
+        if touched == 0 {
+            if self.count == RUNS {
+                return false;
+            }
+            self.runs.copy_within(below..self.count, below + 1);
+            self.runs[below] = (start, end);
+            self.count += 1;
+        } else {
+            let last = below + touched - 1;
+            self.runs[below] = (start.min(self.runs[below].0), end.max(self.runs[last].1));
+            self.runs.copy_within(last + 1..self.count, below + 1);
+            self.count -= touched - 1;
+        }
+        true
+    }
+
+    /// Bytes below `ack` need not be remembered.
+    fn release(&mut self, ack: u64) {
+        let gone = self.as_slice().partition_point(|run| run.1 <= ack);
+        self.runs.copy_within(gone..self.count, 0);
+        self.count -= gone;
+        if self.count > 0 {
+            self.runs[0].0 = self.runs[0].0.max(ack);
+        }
+    }
+}
+
+/// What is known of the segment that the receiver waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Loss {
+    /// Nothing.
+    #[default]
+    None,
+    /// It was lost and the sender was told; its retransmission has not passed yet.
+    Notified,
+    /// The retransmission passed. So many packets went ahead of it that may still cause duplicate ACKs, and
+    /// so many after it.
+    Resent { ahead: u32, after: u32 },
+    /// The sender retransmitted it of its own accord.
+    BySender,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    origin: Seq,
+    top: u64,
+    acked: u64,
+    fin: Option<u64>,
+    receiver: Receiver,
+    runs: Runs,
+    loss: Loss,
+    /// While notified: packets on the wireless link that may still cause duplicate ACKs.
+    ahead: u32,
+    /// Size of the last segment that passed.
+    segment: u32,
+    /// Duplicate ACKs that answer retransmissions of bytes acknowledged long ago.
+    answers: u32,
+    rtt: Rtt,
+    timer: Option<Time>,
+    backoff: u32,
+}
+
+impl Flow {
+    fn position(&self, seq: Seq) -> Option<u64> {
+        seq.unwrap_near(self.origin, self.top)
+    }
+
+    /// The segment that the receiver waits for has passed, and the wireless link has lost it.
+    fn lose(&mut self, ahead: u32) {
+        self.loss = Loss::Notified;
+        self.ahead = ahead;
+        self.timer = None;
+        // Round trips now include the sender's.
+        self.rtt.retransmitted(false);
+    }
+
+    fn restart(&mut self, now: Time) {
+        self.timer = Some(now + self.rtt.timeout(&TIMERS) * (1 << self.backoff.min(6)));
+    }
+
+    fn is_shut(&self) -> bool {
+        self.receiver.window() == Some(0)
+    }
+}
+
+/// The local timer is that of snoop in the same testbed.
+const TIMERS: SnoopConfig = SnoopConfig::west97();
+
+/// The agent that caches sequence numbers only (west97 7.0).
+#[derive(Debug)]
+pub struct SeqCache {
+    flows: Flows<Flow>,
+    wakes: WakeTree,
+    peak: usize,
+}
+
+fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
+    if out.wants(Wants::METRICS) {
+        out.event(What::Agent { flow: key, note });
+    }
+}
+
+impl SeqCache {
+    /// An agent for at most `flows` flows, watching none yet.
+    pub fn new(flows: usize) -> SeqCache {
+        SeqCache { flows: Flows::new(flows), wakes: WakeTree::new(1), peak: 0 }
+    }
+
+    /// Flows watched now.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes of state: a control block per flow, nothing else.
+    pub fn state_bytes(&self) -> usize {
+        self.flows.len() * size_of::<Flow>()
+    }
+
+    /// The most that [`SeqCache::state_bytes`] ever was.
+    pub fn peak_state_bytes(&self) -> usize {
+        self.peak
+    }
+
+    fn forget(&mut self, i: usize, out: &mut Out) {
+        note(out, self.flows.key(i), AgentNote::FlowForgotten);
+        self.flows.remove(i);
+        self.wakes.set(i, None);
+    }
+
+    fn set_wake(&mut self, i: usize) {
+        let flow = &self.flows[i];
+        self.wakes.set(i, flow.timer.filter(|_| !flow.is_shut()));
+    }
+
+    fn notify(&mut self, i: usize, out: &mut Out) {
+        let key = self.flows.key(i);
+        let flow = &self.flows[i];
+        let lost = flow.origin + flow.acked as u32;
+        let packet = flow.receiver.loss_notification(key, lost);
+        out.originate(Side::Left, packet, Cause::LossNotification);
+    }
+
+    fn on_syn(&mut self, key: FlowKey, packet: &Packet, out: &mut Out) {
+        let Some(segment) = packet.segment() else { return };
+        let known = self.flows.find(key);
+        if known.is_some_and(|i| self.flows[i].origin == segment.seq) {
+            return;
+        }
+        if let Some(i) = known {
+            self.forget(i, out);
+        }
+        if segment.options().eln != Some(Eln::Permitted) {
+            return;
+        }
+        if self.flows.is_full()
+            && let Some(oldest) = self.flows.oldest()
+        {
+            self.forget(oldest, out);
+        }
+        let i = self.flows.insert(key);
+        self.wakes.grow(self.flows.slots());
+        let top = FIRST + u64::from(segment.seq_len(packet.body.len()));
+        self.flows[i] = Flow { origin: segment.seq, top, acked: FIRST, ..Flow::default() };
+        self.peak = self.peak.max(self.state_bytes());
+        note(out, key, AgentNote::FlowSeen);
+    }
+
+    /// A TCP packet from the fixed host, which will be forwarded.
+    fn on_data(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+        let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
+        let len = segment.seq_len(packet.body.len());
+        if segment.flags.has(Flags::SYN) {
+            return self.on_syn(key, packet, out);
+        }
+        if len == 0 && !segment.flags.has(Flags::RST) {
+            return;
+        }
+        let Some(i) = self.flows.find(key) else { return };
+        if segment.flags.has(Flags::RST) {
+            return self.forget(i, out);
+        }
+        let flow = &mut self.flows[i];
+        let Some(start) = flow.position(segment.seq) else { return };
+        let end = start + u64::from(len);
+        flow.receiver.expected(segment);
+        if segment.flags.has(Flags::FIN) {
+            flow.fin = Some(end);
+        }
+        if end <= flow.acked {
+            flow.answers = flow.answers.saturating_add(1);
+            return note(out, key, AgentNote::SenderRetransmission);
+        }
+        flow.segment = len;
+        match &mut flow.loss {
+            Loss::None | Loss::BySender => {}
+            Loss::Notified => flow.ahead = flow.ahead.saturating_add(1),
+            Loss::Resent { after, .. } => *after = after.saturating_add(1),
+        }
+        if start >= flow.top {
+            if start > flow.top {
+                note(out, key, AgentNote::CongestionHole);
+            }
+            flow.rtt.sent(end, now);
+        } else {
+            note(out, key, AgentNote::SenderRetransmission);
+            flow.rtt.retransmitted(false);
+            if start <= flow.acked {
+                flow.loss = match flow.loss {
+                    // Counted above as one of those ahead, which it is not.
+                    Loss::Notified => Loss::Resent { ahead: flow.ahead - 1, after: 0 },
+                    _ => Loss::BySender,
+                };
+                flow.restart(now);
+            }
+        }
+        flow.top = flow.top.max(end);
+        if !flow.runs.add(start.max(flow.acked), end) {
+            note(out, key, AgentNote::CacheEvicted);
+        }
+        if flow.timer.is_none() && flow.loss != Loss::Notified {
+            flow.restart(now);
+        }
+        self.set_wake(i);
+    }
+
+    /// Acts on a TCP packet from the mobile host, and says why it must not reach the sender, if so.
+    fn on_ack(&mut self, now: Time, packet: &Packet, out: &mut Out) -> Option<Cause> {
+        let segment = packet.segment()?;
+        let i = self.flows.find(packet.flow()?.reversed())?;
+        if segment.flags.has(Flags::RST) {
+            self.forget(i, out);
+            return None;
+        }
+        let flow = &mut self.flows[i];
+        let ack = flow.position(segment.ack)?;
+        if !segment.flags.has(Flags::ACK) || ack > flow.top {
+            return None;
+        }
+        let pure = segment.seq_len(packet.body.len()) == 0;
+        if ack < flow.acked {
+            return pure.then_some(Cause::SpuriousAck);
+        }
+        let same_window = flow.receiver.window() == Some(segment.window);
+        let was_shut = flow.is_shut();
+        flow.receiver.sent(segment, packet.body.len());
+        let mut hidden = None;
+        if ack > flow.acked {
+            flow.acked = ack;
+            flow.runs.release(ack);
+            (flow.loss, flow.answers, flow.backoff) = (Loss::None, 0, 0);
+            let sample = flow.rtt.acked(ack, now);
+            flow.timer = None;
+            if flow.top > ack {
+                flow.restart(now);
+            }
+            let ended = flow.fin.is_some_and(|fin| fin <= ack);
+            if let Some(rtt) = sample {
+                note(out, self.flows.key(i), AgentNote::LocalRtt { rtt });
+            }
+            if ended {
+                self.forget(i, out);
+                return None;
+            }
+        } else if pure && same_window && !flow.is_shut() {
+            hidden = self.on_duplicate(i, out);
+        } else if was_shut && flow.timer.is_some() {
+            flow.restart(now);
+        }
+        self.set_wake(i);
+        hidden
+    }
+
+    fn on_duplicate(&mut self, i: usize, out: &mut Out) -> Option<Cause> {
+        let flow = &mut self.flows[i];
+        if flow.answers > 0 {
+            flow.answers -= 1;
+            return None;
+        }
+        if !flow.runs.has(flow.acked) {
+            // Nothing outstanding, or a congestive loss: the sender must act as it always does.
+            return None;
+        }
+        match &mut flow.loss {
+            Loss::BySender => return None,
+            Loss::Notified => flow.ahead = flow.ahead.saturating_sub(1),
+            Loss::Resent { ahead, .. } if *ahead > 0 => *ahead -= 1,
+            Loss::Resent { after, .. } => {
+                // All that went ahead is accounted for: this one stems from a packet after it.
+                let ahead = after.saturating_sub(1);
+                flow.lose(ahead);
+                self.notify(i, out);
+            }
+            Loss::None => {
+                // One for each packet behind the lost one, of which this is the first.
+                let behind = (flow.top - flow.acked).div_ceil(flow.segment.max(1).into());
+                flow.lose(u32::try_from(behind.saturating_sub(2)).unwrap_or(u32::MAX));
+                self.notify(i, out);
+            }
+        }
+        Some(Cause::SuppressedDupAck)
+    }
+
+    fn expire(&mut self, now: Time, i: usize, out: &mut Out) {
+        let flow = &mut self.flows[i];
+        if flow.timer.is_none_or(|at| at > now) {
+            return self.set_wake(i);
+        }
+        flow.timer = None;
+        if flow.runs.has(flow.acked) && flow.loss != Loss::Notified {
+            flow.backoff = flow.backoff.saturating_add(1);
+            let behind = (flow.top - flow.acked).div_ceil(flow.segment.max(1).into());
+            flow.lose(u32::try_from(behind.saturating_sub(1)).unwrap_or(u32::MAX));
+            self.notify(i, out);
+        }
+        self.set_wake(i);
+    }
+}
+
+impl Machine for SeqCache {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        let Some(packet) = admit(from, packet, out) else { return };
+        let mut hidden = None;
+        // A damaged segment is not to be believed, neither its data nor its numbers.
+        if packet.damage != Damage::Tcp {
+            match from {
+                Side::Left => self.on_data(now, &packet, out),
+                Side::Right => hidden = self.on_ack(now, &packet, out),
+            }
+        }
+        match hidden {
+            None => out.send(from.other(), packet),
+            Some(cause) => out.discard(from.other(), packet, cause),
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
+            self.expire(now, i, out);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.wakes.first().map(|(at, _)| at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_remember_bytes_as_a_set_would(
+            steps in prop::collection::vec((0u64..60, 1u64..10, 0u64..4), 1..60),
+        ) {
+            let mut runs = Runs::default();
+            let mut plain = [false; 80];
+            let mut acked = 0;
+            for (start, len, ack) in steps {
+                acked += ack;
+                runs.release(acked);
+                plain[..acked as usize].fill(false);
+                let (start, end) = (start.max(acked), (start + len).max(acked));
+                if start < end && end < 80 && runs.add(start, end) {
+                    plain[start as usize..end as usize].fill(true);
+                }
+                if acked >= 60 { break; }
+                prop_assert!((0..80).all(|at| runs.has(at) == plain[at as usize]));
+                prop_assert!(runs.as_slice().windows(2).all(|w| w[0].1 < w[1].0));
+            }
+        }
+    }
+}

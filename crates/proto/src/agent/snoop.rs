@@ -1,0 +1,342 @@
+//! Snoop: the base station caches data on its way to the mobile host, retransmits what the wireless link
+//! loses, and hides those losses from the sender (balakrishnan97 2; west97 2.6; parsa98 4).
+//!
+//! Modelled as published, for data from the fixed to the mobile host:
+//!
+//! - data: cached and forwarded; a packet beyond a hole shows a loss before the base station; a retransmission
+//!   by the sender is recognised, and what answers it is not hidden from the sender;
+//! - ACKs: a new one frees the cache and may complete a round-trip sample; an old one is dropped; a duplicate
+//!   one is hidden and answered with a local retransmission if the packet is cached, and forwarded otherwise;
+//! - a local retransmission timer, and a persist timer for a flow that has fallen silent.
+//!
+//! Choices where accounts of snoop differ: bytes that were acknowledged before are forwarded when the sender
+//! repeats them, and the receiver's answer is let through (the first description forges that ACK instead).
+//! With a full cache newer packets pass uncached, since the oldest is the one needed next. While the receiver's
+//! window is closed, timers rest and duplicate ACKs pass: they belong to the sender's window probes.
+//!
+//! With partial acknowledgements (west97 3) the agent also tells the sender of its trouble; see [`super::ackp`].
+
+mod cache;
+mod flow;
+pub(super) mod rtt;
+
+use core::mem::size_of;
+
+use super::flows::Flows;
+use super::none::admit;
+use super::{AckpMode, SnoopConfig};
+use crate::event::{AgentNote, Cause, Wants, What};
+use crate::machine::{Machine, Out, Side};
+use crate::units::Time;
+use crate::wake::WakeTree;
+use crate::wire::{Ackp, Damage, Flags, FlowKey, Packet, Seq};
+use flow::{Flow, Verdict};
+
+/// The snoop agent, with partial acknowledgements or without.
+#[derive(Debug)]
+pub struct Snoop {
+    config: SnoopConfig,
+    ackp: Option<AckpMode>,
+    flows: Flows<Flow>,
+    wakes: WakeTree,
+    /// Bytes cached over all flows.
+    cached: u64,
+    peak: usize,
+}
+
+/// Says what the agent noticed in the flow of `key`.
+fn note(out: &mut Out, key: FlowKey, note: AgentNote) {
+    if out.wants(Wants::METRICS) {
+        out.event(What::Agent { flow: key, note });
+    }
+}
+
+impl Snoop {
+    /// An agent that watches no flow yet.
+    pub fn new(config: SnoopConfig, ackp: Option<AckpMode>) -> Snoop {
+        let flows = Flows::new(config.flows);
+        Snoop { config, ackp, flows, wakes: WakeTree::new(1), cached: 0, peak: 0 }
+    }
+
+    /// Flows watched now.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes cached now: headers and payload.
+    pub fn cached_bytes(&self) -> u64 {
+        self.cached
+    }
+
+    /// Bytes of state: a control block per flow, and headers and payload of each cached packet.
+    pub fn state_bytes(&self) -> usize {
+        self.flows.len() * size_of::<Flow>() + self.cached as usize
+    }
+
+    /// The most that [`Snoop::state_bytes`] ever was.
+    pub fn peak_state_bytes(&self) -> usize {
+        self.peak
+    }
+
+    fn forget(&mut self, i: usize, out: &mut Out) {
+        note(out, self.flows.key(i), AgentNote::FlowForgotten);
+        self.cached -= self.flows[i].cache.bytes();
+        self.flows[i].open(Seq(0), false);
+        self.flows.remove(i);
+        self.wakes.set(i, None);
+    }
+
+    fn watch(&mut self, key: FlowKey, first: Seq, syn: bool, out: &mut Out) -> usize {
+        if self.flows.is_full()
+            && let Some(oldest) = self.flows.oldest()
+        {
+            self.forget(oldest, out);
+        }
+        let i = self.flows.insert(key);
+        self.wakes.grow(self.flows.slots());
+        self.flows[i].open(first, syn);
+        note(out, key, AgentNote::FlowSeen);
+        i
+    }
+
+    /// Makes room for `bytes` of flow `i` by forgetting flows that were used less recently.
+    fn make_room(&mut self, i: usize, bytes: u64, out: &mut Out) -> bool {
+        if bytes > self.config.cache.0 {
+            return false;
+        }
+        while self.cached + bytes > self.config.cache.0 {
+            match self.flows.oldest() {
+                Some(oldest) if oldest != i => self.forget(oldest, out),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    fn set_wake(&mut self, i: usize) {
+        self.wakes.set(i, self.flows[i].wake(&self.config));
+    }
+
+    /// A TCP packet from the fixed host.
+    fn on_data(&mut self, now: Time, packet: Packet, out: &mut Out) {
+        let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
+        let (seq, flags) = (segment.seq, segment.flags);
+        let len = segment.seq_len(packet.body.len());
+        if flags.has(Flags::RST) {
+            if let Some(i) = self.flows.find(key) {
+                self.forget(i, out);
+            }
+        } else if flags.has(Flags::SYN) {
+            self.on_syn(now, key, &packet, out);
+        } else if len > 0 {
+            let i = match self.flows.find(key) {
+                Some(i) => i,
+                None => self.watch(key, seq, false, out),
+            };
+            self.flows[i].receiver.expected(segment);
+            if let Some(start) = self.flows[i].position(seq) {
+                self.keep(now, i, [start, start + u64::from(len)], &packet, out);
+            }
+            let mimic = (self.ackp == Some(AckpMode::EveryPacket) && !packet.body.is_empty())
+                .then(|| self.flows[i].receiver.partial_ack(key, seq + len));
+            out.send(Side::Right, packet);
+            //= west97#4.2: the first implementation sends one for every packet received, without negotiation
+            if let Some(partial) = mimic {
+                out.originate(Side::Left, partial, Cause::PartialAck);
+            }
+            return;
+        }
+        out.send(Side::Right, packet);
+    }
+
+    /// A SYN, with an ACK or without, from the fixed host: its data will begin after this sequence number.
+    fn on_syn(&mut self, now: Time, key: FlowKey, packet: &Packet, out: &mut Out) {
+        let Some(segment) = packet.segment() else { return };
+        let i = match self.flows.find(key) {
+            // A retransmission of the SYN changes nothing.
+            Some(i) if self.flows[i].is_syn_of(segment.seq) => i,
+            Some(i) => {
+                self.forget(i, out);
+                self.watch(key, segment.seq, true, out)
+            }
+            None => self.watch(key, segment.seq, true, out),
+        };
+        let flow = &mut self.flows[i];
+        flow.touch(now);
+        let past = flow.position(segment.seq + segment.seq_len(packet.body.len()));
+        flow.top = flow.top.max(past.unwrap_or(0));
+        //= west97#3.2: the option on the sender's SYN tells the base station that it may send partial ACKs
+        flow.partial.permitted = segment.options().ackp == Some(Ackp::Permitted);
+        self.peak = self.peak.max(self.state_bytes());
+    }
+
+    /// `snoop_data`: data at the positions of `span` goes out on the wireless link.
+    fn keep(&mut self, now: Time, i: usize, span: [u64; 2], packet: &Packet, out: &mut Out) {
+        let [start, end] = span;
+        let key = self.flows.key(i);
+        let config = &self.config;
+        let flow = &mut self.flows[i];
+        flow.touch(now);
+        let sent_as = flow.transmitted();
+        if packet.segment().is_some_and(|s| s.flags.has(Flags::FIN)) {
+            flow.fin = Some(end);
+        }
+        if flow.acked.is_some_and(|acked| end <= acked) {
+            // The receiver has it, so its ACK was lost on the way to the sender; it will answer again.
+            note(out, key, AgentNote::SenderRetransmission);
+            flow.expect_answer();
+            self.set_wake(i);
+            return;
+        }
+        let repeated = start < flow.top;
+        if repeated {
+            note(out, key, AgentNote::SenderRetransmission);
+            flow.rtt.retransmitted(config.rtt_fault);
+        } else {
+            if start > flow.top {
+                note(out, key, AgentNote::CongestionHole);
+            }
+            flow.rtt.sent(end, now);
+        }
+        flow.top = flow.top.max(end);
+
+        let before = flow.cache.bytes();
+        if repeated && flow.store_again(span, packet, sent_as) {
+            // Cached before; the copy's headers were renewed.
+        } else if flow.cache.len() >= config.flow_packets
+            || !self.make_room(i, packet.wire_len().into(), out)
+        {
+            note(out, key, AgentNote::CacheEvicted);
+        } else {
+            // What fills a hole is a retransmission by the sender, or came out of order. Either way duplicate
+            // ACKs for it are on their way that the sender has cause to expect.
+            self.flows[i].store(span, packet, sent_as, repeated);
+        }
+        let flow = &mut self.flows[i];
+        self.cached = self.cached + flow.cache.bytes() - before;
+        if repeated && flow.cache.front().is_some_and(|first| first.start == start) {
+            flow.restart(now, &self.config);
+        } else if !flow.cache.is_empty() {
+            flow.arm(now, &self.config);
+        }
+        self.set_wake(i);
+        self.peak = self.peak.max(self.state_bytes());
+    }
+
+    /// A TCP packet from the mobile host; forwarded unless `snoop_ack` finds that the sender is better off
+    /// without it.
+    fn on_ack(&mut self, now: Time, packet: Packet, out: &mut Out) {
+        let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
+        let key = key.reversed();
+        let mut verdict = None;
+        if let Some(i) = self.flows.find(key) {
+            if segment.flags.has(Flags::RST) {
+                self.forget(i, out);
+            } else if segment.flags.has(Flags::ACK) {
+                verdict = self.judge(now, i, &packet, out);
+            }
+        }
+        match verdict {
+            None => out.send(Side::Left, packet),
+            Some(cause) => out.discard(Side::Left, packet, cause),
+        }
+    }
+
+    /// `snoop_ack`: acts on an ACK for flow `i`, and says why it must not reach the sender, if so.
+    fn judge(&mut self, now: Time, i: usize, packet: &Packet, out: &mut Out) -> Option<Cause> {
+        let segment = packet.segment()?;
+        let flow = &mut self.flows[i];
+        let ack = flow.position(segment.ack)?;
+        if flow.complete && ack > flow.top {
+            // Nobody can have received what has not passed here: a stray packet, not the receiver's word.
+            return None;
+        }
+        flow.touch(now);
+        let pure = segment.seq_len(packet.body.len()) == 0;
+        let acked = flow.acked.unwrap_or(0);
+        if ack < acked {
+            return pure.then_some(Cause::SpuriousAck);
+        }
+        let same_window = flow.receiver.window() == Some(segment.window);
+        let was_shut = flow.is_shut();
+        flow.receiver.sent(segment, packet.body.len());
+        let mut hidden = None;
+        if ack > acked {
+            let before = flow.cache.bytes();
+            if let Some(rtt) = flow.advance(ack, now, &self.config) {
+                note(out, self.flows.key(i), AgentNote::LocalRtt { rtt });
+            }
+            let flow = &self.flows[i];
+            self.cached -= before - flow.cache.bytes();
+            if flow.fin.is_some_and(|fin| fin <= ack) {
+                self.forget(i, out);
+                return None;
+            }
+        } else if pure && same_window && !flow.is_shut() {
+            // A window update is not a duplicate ACK.
+            let verdict = flow.duplicate(&self.config);
+            if verdict == Verdict::Retransmit {
+                self.retransmit(now, i, Cause::LocalDupAck, out);
+            }
+            hidden = (verdict != Verdict::Forward).then_some(Cause::SuppressedDupAck);
+        } else if was_shut {
+            // The timers rested. What was sent into the closed window may have been thrown away.
+            flow.restart(now, &self.config);
+        }
+        self.set_wake(i);
+        hidden
+    }
+
+    fn retransmit(&mut self, now: Time, i: usize, cause: Cause, out: &mut Out) {
+        if let Some(packet) = self.flows[i].retransmit(now, &self.config) {
+            out.originate(Side::Right, packet, cause);
+        }
+    }
+
+    /// A timer of flow `i` has expired, unless something passed since it was set.
+    fn expire(&mut self, now: Time, i: usize, out: &mut Out) {
+        if self.flows[i].wake(&self.config).is_none_or(|at| at > now) {
+            self.set_wake(i);
+            return;
+        }
+        let cause =
+            if self.flows[i].timed_out(now) { Cause::LocalTimeout } else { Cause::LocalPersist };
+        self.retransmit(now, i, cause, out);
+        if self.ackp == Some(AckpMode::Full) {
+            let key = self.flows.key(i);
+            let flow = &mut self.flows[i];
+            if let Some(acked) = flow.unacknowledged()
+                && let Some(ack) = flow.partial.due(acked, flow.cache.contiguous(acked))
+            {
+                let partial = flow.receiver.partial_ack(key, flow.seq(ack));
+                out.originate(Side::Left, partial, Cause::PartialAck);
+            }
+        }
+        self.set_wake(i);
+    }
+}
+
+impl Machine for Snoop {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        let Some(packet) = admit(from, packet, out) else { return };
+        // A damaged segment is not to be believed, neither its data nor its numbers.
+        if packet.damage == Damage::Tcp || packet.segment().is_none() {
+            out.send(from.other(), packet);
+            return;
+        }
+        match from {
+            Side::Left => self.on_data(now, packet, out),
+            Side::Right => self.on_ack(now, packet, out),
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
+            self.expire(now, i, out);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.wakes.first().map(|(at, _)| at)
+    }
+}

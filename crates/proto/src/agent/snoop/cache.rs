@@ -1,0 +1,181 @@
+//! The packets of one flow that have passed the base station and are not acknowledged yet.
+
+use std::collections::VecDeque;
+
+use crate::wire::Packet;
+
+/// A cached packet. Positions are 64-bit stream offsets, so that nothing here wraps.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Position of its first byte.
+    pub(super) start: u64,
+    /// Position past its last byte; a FIN counts one.
+    pub(super) end: u64,
+    /// The copy.
+    pub(super) packet: Packet,
+    /// Which of the flow's transmissions over the wireless link was its last, counted from 1.
+    pub(super) sent_as: u64,
+    /// Local retransmissions since the sender last sent it.
+    pub(super) attempts: u32,
+    /// Whether the sender's last transmission was a retransmission: it expects duplicate ACKs to reach it.
+    pub(super) by_sender: bool,
+}
+
+/// Cached packets in the order of their positions. None contains another, so ends are in order as well.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cache {
+    entries: VecDeque<Entry>,
+    bytes: u64,
+}
+
+impl Cache {
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Headers and payload of all cached packets.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn front(&self) -> Option<&Entry> {
+        self.entries.front()
+    }
+
+    pub(super) fn front_mut(&mut self) -> Option<&mut Entry> {
+        self.entries.front_mut()
+    }
+
+    /// The entry that holds all bytes from `start` to `end`.
+    pub(super) fn holding(&mut self, start: u64, end: u64) -> Option<&mut Entry> {
+        let after = self.entries.partition_point(|e| e.start <= start);
+        let entry = self.entries.get_mut(after.checked_sub(1)?)?;
+        (end <= entry.end).then_some(entry)
+    }
+
+    /// Replaces the packet of the entry that holds all its bytes, with the same bytes in other headers.
+    /// Returns false if the range is not cached as one packet; a smaller piece leaves the larger one in place.
+    pub(super) fn refresh(&mut self, start: u64, end: u64, packet: &Packet) -> bool {
+        let Some(entry) = self.holding(start, end) else { return false };
+        if (entry.start, entry.end) == (start, end) {
+            let old = u64::from(entry.packet.wire_len());
+            entry.packet.clone_from(packet);
+            self.bytes = self.bytes - old + u64::from(packet.wire_len());
+        }
+        true
+    }
+
+    /// Adds an entry that no other one holds, and drops those that it holds (the sender may cut its bytes into
+    /// other packets when it retransmits).
+    pub(super) fn insert(&mut self, entry: Entry) {
+        self.bytes += u64::from(entry.packet.wire_len());
+        if self.entries.back().is_none_or(|last| last.start < entry.start) {
+            self.entries.push_back(entry);
+            return;
+        }
+        let at = self.entries.partition_point(|e| e.start < entry.start);
+        while let Some(held) = self.entries.get(at).filter(|e| e.end <= entry.end) {
+            self.bytes -= u64::from(held.packet.wire_len());
+            self.entries.remove(at);
+        }
+        self.entries.insert(at, entry);
+    }
+
+    /// Drops everything below `ack`; the last transmission that this ACK gives news of. For a packet that was
+    /// retransmitted that is its retransmission only if `hole` says that the first transmission was lost.
+    pub(super) fn release(&mut self, ack: u64, hole: bool) -> Option<u64> {
+        let mut latest = None;
+        while let Some(entry) = self.entries.front().filter(|e| e.end <= ack) {
+            self.bytes -= u64::from(entry.packet.wire_len());
+            if hole || entry.attempts == 0 {
+                latest = latest.max(Some(entry.sent_as));
+            }
+            self.entries.pop_front();
+        }
+        latest
+    }
+
+    /// Position past the last byte of an unbroken run of cached bytes that begins at or before `from`;
+    /// `from` itself if there is none.
+    pub(super) fn contiguous(&self, from: u64) -> u64 {
+        self.entries
+            .iter()
+            .try_fold(from, |edge, e| if e.start <= edge { Ok(edge.max(e.end)) } else { Err(edge) })
+            .unwrap_or_else(|edge| edge)
+    }
+
+    /// Drops all packets, but keeps the room they took.
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Addr, Body, Flags, Segment, Seq};
+    use proptest::prelude::*;
+
+    fn entry(start: u64, end: u64) -> Entry {
+        let segment = Segment::new(1, 2, Seq(start as u32), Seq(0), Flags::ACK);
+        let body = Body::Pattern { stream: 0, len: (end - start) as u32, offset: start };
+        let packet = Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body);
+        Entry { start, end, packet, sent_as: start, attempts: 0, by_sender: false }
+    }
+
+    fn put(cache: &mut Cache, start: u64, end: u64) {
+        let new = entry(start, end);
+        if !cache.refresh(start, end, &new.packet) {
+            cache.insert(new);
+        }
+    }
+
+    #[test]
+    fn a_hole_ends_the_contiguous_run() {
+        let mut cache = Cache::default();
+        put(&mut cache, 10, 20);
+        put(&mut cache, 30, 40);
+        assert_eq!(cache.contiguous(10), 20);
+        assert_eq!(cache.contiguous(5), 5);
+        put(&mut cache, 20, 30);
+        assert_eq!(cache.contiguous(10), 40);
+        assert_eq!(cache.contiguous(50), 50);
+    }
+
+    #[test]
+    fn other_cuts_of_the_same_bytes_do_not_pile_up() {
+        let mut cache = Cache::default();
+        put(&mut cache, 10, 20);
+        put(&mut cache, 20, 30);
+        put(&mut cache, 12, 15);
+        assert_eq!(cache.len(), 2);
+        put(&mut cache, 10, 30);
+        assert_eq!(cache.len(), 1);
+        assert_eq!(cache.bytes(), 40 + 20);
+        assert_eq!(cache.release(30, true), Some(10));
+        assert_eq!((cache.len(), cache.bytes()), (0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn order_and_byte_count_hold(
+            puts in prop::collection::vec((0u64..100, 1u64..30, 0u64..40), 1..60),
+        ) {
+            let mut cache = Cache::default();
+            for (start, len, ack) in puts {
+                put(&mut cache, start, start + len);
+                prop_assert!(cache.holding(start, start + len).is_some());
+                cache.release(ack, true);
+                let pairs = cache.entries.iter().zip(cache.entries.iter().skip(1));
+                prop_assert!(pairs.clone().all(|(a, b)| a.start < b.start && a.end < b.end));
+                let bytes: u64 = cache.entries.iter().map(|e| u64::from(e.packet.wire_len())).sum();
+                prop_assert_eq!(cache.bytes(), bytes);
+            }
+        }
+    }
+}

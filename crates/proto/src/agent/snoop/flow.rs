@@ -1,0 +1,232 @@
+//! What snoop knows of one flow, and what it concludes from ACKs and from silence.
+
+use super::super::SnoopConfig;
+use super::super::ackp::{Partial, Receiver};
+use super::cache::{Cache, Entry};
+use super::rtt::Rtt;
+use crate::units::{Span, Time};
+use crate::wire::{Packet, Seq};
+
+/// The position given to the sequence number with which a flow comes into view. Retransmissions of older
+/// bytes have positions below it, and none is ever negative.
+const FIRST: u64 = 1 << 32;
+
+/// A flow from a fixed host to a mobile host.
+///
+/// Duplicate ACKs are accounted for by the order of transmissions: the wireless link delivers in order
+/// (west97 2.6), so each transmission gives rise to one ACK at most, in its turn. `sent` counts the flow's
+/// data packets passed to the link, `heard` those known to have arrived or been lost. The published code
+/// computes once how many duplicate ACKs it expects; the account says the same for the first loss in a window
+/// and stays right for the later ones, where the published count comes out too large.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flow {
+    origin: Seq,
+    /// Whether the flow was seen from its SYN on, so that nothing can be acknowledged that was not seen.
+    pub(super) complete: bool,
+    /// Position past the highest byte seen.
+    pub(super) top: u64,
+    /// Position of the last ACK seen.
+    pub(super) acked: Option<u64>,
+    /// Position past the FIN.
+    pub(super) fin: Option<u64>,
+    pub(super) receiver: Receiver,
+    pub(super) partial: Partial,
+    pub(super) cache: Cache,
+    pub(super) rtt: Rtt,
+    sent: u64,
+    heard: u64,
+    /// Duplicate ACKs since the last new one.
+    dups: u32,
+    /// Duplicate ACKs that answer retransmissions of bytes acknowledged long ago: the sender waits for them.
+    answers: u32,
+    /// When the local retransmission timer expires.
+    timer: Option<Time>,
+    /// When the last packet of the flow passed, in either direction.
+    busy: Time,
+}
+
+/// What to do with a duplicate ACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// Not a matter of the wireless link: the sender must see it.
+    Forward,
+    /// The sender must not see it.
+    Suppress,
+    /// It shows a loss on the wireless link.
+    Retransmit,
+}
+
+impl Flow {
+    /// Begins to watch a flow at the sequence number `first`: that of its SYN, or of any data.
+    pub(super) fn open(&mut self, first: Seq, syn: bool) {
+        let mut cache = core::mem::take(&mut self.cache);
+        cache.clear();
+        *self = Flow { origin: first, complete: syn, top: FIRST, cache, ..Flow::default() };
+    }
+
+    /// Whether this is a SYN of the connection that is being watched.
+    pub(super) fn is_syn_of(&self, seq: Seq) -> bool {
+        self.complete && seq == self.origin
+    }
+
+    /// The stream position of a sequence number near what is in flight.
+    #[inline]
+    pub(super) fn position(&self, seq: Seq) -> Option<u64> {
+        seq.unwrap_near(self.origin, self.top)
+    }
+
+    /// The sequence number at a position.
+    pub(super) fn seq(&self, position: u64) -> Seq {
+        self.origin + position as u32
+    }
+
+    /// Something passed by.
+    #[inline]
+    pub(super) fn touch(&mut self, now: Time) {
+        self.busy = now;
+    }
+
+    /// A packet with data goes out on the wireless link; its number among the flow's transmissions.
+    #[inline]
+    pub(super) fn transmitted(&mut self) -> u64 {
+        self.sent += 1;
+        self.sent
+    }
+
+    /// The sender retransmitted bytes that the receiver has: it will see one more duplicate ACK for it.
+    pub(super) fn expect_answer(&mut self) {
+        self.answers = self.answers.saturating_add(1);
+    }
+
+    /// Takes a copy of `packet`, the flow's transmission number `sent_as`.
+    pub(super) fn store(&mut self, span: [u64; 2], packet: &Packet, sent_as: u64, by_sender: bool) {
+        let [start, end] = span;
+        let entry = Entry { start, end, packet: packet.clone(), sent_as, attempts: 0, by_sender };
+        self.cache.insert(entry);
+    }
+
+    /// The sender retransmitted a packet that may be cached; whether it is.
+    pub(super) fn store_again(&mut self, span: [u64; 2], packet: &Packet, sent_as: u64) -> bool {
+        let [start, end] = span;
+        if !self.cache.refresh(start, end, packet) {
+            return false;
+        }
+        if let Some(entry) = self.cache.holding(start, end) {
+            entry.sent_as = sent_as;
+            entry.attempts = 0;
+            entry.by_sender = true;
+        }
+        true
+    }
+
+    /// Starts the local timer if it is not running, or came due while it rested.
+    #[inline]
+    pub(super) fn arm(&mut self, now: Time, config: &SnoopConfig) {
+        if self.timer.is_none_or(|at| at < now) {
+            self.restart(now, config);
+        }
+    }
+
+    /// Starts the local timer anew.
+    #[inline]
+    pub(super) fn restart(&mut self, now: Time, config: &SnoopConfig) {
+        self.timer = Some(now + self.rtt.timeout(config));
+    }
+
+    /// A new ACK: frees what it covers. The sample of the round trip, if it completes one.
+    pub(super) fn advance(&mut self, ack: u64, now: Time, config: &SnoopConfig) -> Option<Span> {
+        if let Some(latest) = self.cache.release(ack, self.dups > 0) {
+            self.heard = self.heard.max(latest);
+        }
+        self.acked = Some(ack);
+        self.top = self.top.max(ack);
+        (self.dups, self.answers) = (0, 0);
+        let sample = self.rtt.acked(ack, now);
+        // The next packet may be known to be lost as well, if later ones were seen to arrive. The published
+        // snoop does not conclude that: it waits for the next duplicate ACK or for the timer.
+        self.timer = None;
+        if !self.cache.is_empty() {
+            self.restart(now, config);
+        }
+        sample
+    }
+
+    /// An ACK like the last one, without data and with the same window.
+    pub(super) fn duplicate(&mut self, config: &SnoopConfig) -> Verdict {
+        let Some(acked) = self.acked else { return Verdict::Forward };
+        self.heard = (self.heard + 1).min(self.sent);
+        if self.answers > 0 {
+            self.answers -= 1;
+            return Verdict::Forward;
+        }
+        let Some(first) = self.cache.front() else { return Verdict::Forward };
+        if first.start > acked {
+            // The packet asked for never reached the base station: lost to congestion, the sender's matter.
+            return Verdict::Forward;
+        }
+        if first.by_sender || first.attempts >= config.max_retransmits {
+            return Verdict::Forward;
+        }
+        self.dups += 1;
+        if first.attempts == 0 {
+            if self.dups == 1 {
+                // The first one shows that the link is past this packet; it stems from a later one.
+                self.heard = self.heard.max(first.sent_as + 1).min(self.sent);
+            }
+            if self.dups >= config.dupacks { Verdict::Retransmit } else { Verdict::Suppress }
+        } else if self.heard >= first.sent_as {
+            // More than the packets ahead of the local retransmission can have caused: it was lost, too.
+            self.heard = (first.sent_as + 1).min(self.sent);
+            Verdict::Retransmit
+        } else {
+            Verdict::Suppress
+        }
+    }
+
+    /// The first cached packet, to be sent once more by the base station.
+    pub(super) fn retransmit(&mut self, now: Time, config: &SnoopConfig) -> Option<Packet> {
+        let sent_as = self.sent + 1;
+        let first = self.cache.front_mut()?;
+        first.sent_as = sent_as;
+        first.attempts += 1;
+        let packet = first.packet.clone();
+        self.sent = sent_as;
+        self.rtt.retransmitted(config.rtt_fault);
+        self.busy = now;
+        self.restart(now, config);
+        Some(packet)
+    }
+
+    /// Whether the receiver's window is closed: nothing may be sent, and duplicate ACKs answer window probes.
+    #[inline]
+    pub(super) fn is_shut(&self) -> bool {
+        self.receiver.window() == Some(0)
+    }
+
+    /// Whether the local timer has expired at `now`.
+    pub(super) fn timed_out(&self, now: Time) -> bool {
+        self.timer.is_some_and(|at| at <= now)
+    }
+
+    /// When the flow's local or persist timer expires next.
+    #[inline]
+    pub(super) fn wake(&self, config: &SnoopConfig) -> Option<Time> {
+        let first = self.cache.front()?;
+        if self.is_shut() || first.attempts >= config.max_retransmits {
+            return None;
+        }
+        // Silence shorter than the round trips that were seen means nothing.
+        //= parsa98#5.2.2: with the fault the persist timer alone drives retransmissions, whatever the estimate
+        let usual = match self.rtt.is_measured() && !config.rtt_fault {
+            true => self.rtt.timeout(config),
+            false => Span(1),
+        };
+        let persist = self.busy + config.persist.max(usual);
+        Some(self.timer.map_or(persist, |at| at.min(persist)))
+    }
+
+    /// From where on bytes must be cached for a partial ACK to cover them: the last ACK, or the first byte.
+    pub(super) fn unacknowledged(&self) -> Option<u64> {
+        self.acked.or_else(|| self.complete.then_some(FIRST + 1))
+    }
+}

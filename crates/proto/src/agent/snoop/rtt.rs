@@ -1,0 +1,134 @@
+//! Round-trip time over the wireless link, as the agent measures it, and the local time-out from it.
+
+use super::super::{SnoopConfig, TimeoutRule};
+use crate::units::{Span, Time};
+
+/// The estimator of one flow. One packet per window is timed, from its arrival at the agent to the ACK that
+/// covers it, so that the base station's own queue is part of the round trip.
+//= parsa98#4: only one round-trip estimate is made per window
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Rtt {
+    /// Smoothed round trip and its variation.
+    estimate: Option<(Span, Span)>,
+    /// Without an estimate yet: an upper bound on the round trip.
+    bound: Option<Span>,
+    timed: Option<Timed>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    /// Position past the timed packet.
+    end: u64,
+    /// When it came.
+    at: Time,
+    /// Whether anything was retransmitted since.
+    spoiled: bool,
+}
+
+impl Rtt {
+    /// A packet that ends at position `end` passes for the first time.
+    #[inline]
+    pub(in super::super) fn sent(&mut self, end: u64, now: Time) {
+        self.timed.get_or_insert(Timed { end, at: now, spoiled: false });
+    }
+
+    /// Something was retransmitted. The ACK of the timed packet may now wait for the retransmission to fill a
+    /// hole before it, so it says nothing about the link.
+    pub(in super::super) fn retransmitted(&mut self, rtt_fault: bool) {
+        //= parsa98#5.2.2: the on-line code kept the sample all the same, and its estimate grew out of all measure
+        if let Some(timed) = self.timed.as_mut().filter(|_| !rtt_fault) {
+            timed.spoiled = true;
+        }
+    }
+
+    /// An ACK covers everything below `ack`; the sample, if it covers the timed packet.
+    #[inline]
+    pub(in super::super) fn acked(&mut self, ack: u64, now: Time) -> Option<Span> {
+        let timed = self.timed.filter(|timed| timed.end <= ack)?;
+        self.timed = None;
+        let rtt = now.since(timed.at);
+        if timed.spoiled {
+            // The round trip was no longer than this. A first time-out that is too short for the link would
+            // spoil every sample and stay in force; the bound takes its place until there is an estimate.
+            self.bound = Some(self.bound.map_or(rtt, |bound| bound.min(rtt)));
+            return None;
+        }
+        // Gains of 1/8 and 1/4, as in the TCP of the time.
+        self.estimate = Some(match self.estimate {
+            None => (rtt, rtt / 2),
+            Some((srtt, rttvar)) => {
+                let off = Span(srtt.0.abs_diff(rtt.0));
+                (Span(srtt.0 - srtt.0 / 8 + rtt.0 / 8), Span(rttvar.0 - rttvar.0 / 4 + off.0 / 4))
+            }
+        });
+        Some(rtt)
+    }
+
+    /// Whether anything is known about the round trip: an estimate, or a bound.
+    pub(in super::super) fn is_measured(&self) -> bool {
+        self.estimate.is_some() || self.bound.is_some()
+    }
+
+    /// The local time-out. It is not backed off: the wireless link is not congested by its losses, and several
+    /// attempts must fit into the sender's own time-out.
+    pub(in super::super) fn timeout(&self, config: &SnoopConfig) -> Span {
+        let base = match (self.estimate, config.timeout) {
+            (None, _) => self.bound.map_or(config.initial_timeout, |bound| bound * 2),
+            (Some((srtt, _)), TimeoutRule::TwiceSrtt) => srtt * 2,
+            (Some((srtt, rttvar)), TimeoutRule::SrttPlusVar) => srtt + rttvar * 4,
+        };
+        base.max(config.min_timeout).max(Span(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_packet_at_a_time_is_timed() {
+        let mut rtt = Rtt::default();
+        rtt.sent(100, Time(0));
+        rtt.sent(200, Time(5_000_000));
+        assert_eq!(rtt.acked(50, Time(6_000_000)), None);
+        assert_eq!(rtt.acked(200, Time(10_000_000)), Some(Span::millis(10)));
+        assert_eq!(rtt.acked(300, Time(11_000_000)), None);
+    }
+
+    #[test]
+    fn a_retransmission_spoils_the_sample_unless_the_fault_is_wanted() {
+        for (fault, sample) in [(false, None), (true, Some(Span::millis(90)))] {
+            let mut rtt = Rtt::default();
+            rtt.sent(100, Time(0));
+            rtt.retransmitted(fault);
+            assert_eq!(rtt.acked(100, Time(90_000_000)), sample);
+        }
+    }
+
+    #[test]
+    fn a_first_timeout_that_is_too_short_does_not_stay() {
+        let config = SnoopConfig::parsa98();
+        let mut rtt = Rtt::default();
+        rtt.sent(100, Time(0));
+        rtt.retransmitted(false);
+        assert_eq!(rtt.acked(100, Time(600_000_000)), None);
+        assert_eq!(rtt.timeout(&config), Span::millis(1200));
+        rtt.sent(200, Time(700_000_000));
+        rtt.acked(200, Time(1_200_000_000));
+        assert_eq!(rtt.timeout(&config), Span::secs(1), "an estimate takes over");
+    }
+
+    #[test]
+    fn the_timeout_follows_its_rule_and_has_a_floor() {
+        let parsa = SnoopConfig::parsa98();
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.timeout(&parsa), parsa.initial_timeout);
+        rtt.sent(100, Time(0));
+        rtt.acked(100, Time(30_000_000));
+        assert_eq!(rtt.timeout(&parsa), Span::millis(60));
+        let west = SnoopConfig { min_timeout: Span::millis(1), ..SnoopConfig::west97() };
+        assert_eq!(rtt.timeout(&west), Span::millis(90));
+        let slow = SnoopConfig { min_timeout: Span::secs(1), ..parsa };
+        assert_eq!(rtt.timeout(&slow), Span::secs(1));
+    }
+}

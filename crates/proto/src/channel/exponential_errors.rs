@@ -1,0 +1,115 @@
+//! Errors at exponential distances in bytes, the Poisson model of the Berkeley testbed.
+
+use crate::rng::Stream;
+use crate::units::Bytes;
+
+/// Distances in bytes from one event to the next, along all the packets of one direction.
+///
+/// The distance is a real number, so events form a Poisson process over the byte stream and a byte may
+/// hold more than one.
+#[derive(Clone, Debug)]
+pub(super) struct Gaps {
+    stream: Stream,
+    mean: f64,
+    uniform: bool,
+    /// Bytes from the start of the next packet to the next event.
+    next: f64,
+}
+
+impl Gaps {
+    /// Gaps with this mean: exponential, or all equal when `uniform`.
+    pub(super) fn new(mean: Bytes, uniform: bool, stream: Stream) -> Gaps {
+        let mut gaps = Gaps { stream, mean: mean.0 as f64, uniform, next: 0.0 };
+        gaps.next = gaps.draw();
+        gaps
+    }
+
+    fn draw(&mut self) -> f64 {
+        if self.uniform { self.mean } else { self.stream.exponential(self.mean) }
+    }
+
+    /// Moves on by a packet of `bytes`; the position of the first event inside it.
+    #[inline]
+    pub(super) fn pass(&mut self, bytes: u32) -> Option<u32> {
+        let len = f64::from(bytes);
+        if self.next >= len {
+            self.next -= len;
+            return None;
+        }
+        let first = self.next as u32;
+        if self.mean < 1.0 {
+            // A mean of no bytes at all: every byte has an event, and drawing gaps would never end.
+            return Some(first);
+        }
+        //= west97#4.3: the next gap counts from the spot of this error, so a packet may hold several
+        while self.next < len {
+            self.next += self.draw();
+        }
+        self.next -= len;
+        Some(first)
+    }
+
+    /// The draws of this model beside its gaps.
+    pub(super) fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+}
+
+/// Errors at exponential distances; each damages the packet that it falls into (west97 4.3).
+#[derive(Clone, Debug)]
+pub struct ExponentialErrors(Gaps);
+
+impl ExponentialErrors {
+    /// Errors that lie `mean` bytes apart on average; with a mean of 0 every packet is damaged.
+    pub fn new(mean: Bytes, stream: Stream) -> ExponentialErrors {
+        ExponentialErrors(Gaps::new(mean, false, stream))
+    }
+
+    /// The position of the first error in the next packet of `bytes` bytes.
+    #[inline]
+    pub fn pass(&mut self, bytes: u32) -> Option<u32> {
+        self.0.pass(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_their_mean_distance_and_fall_anywhere() {
+        let mut errors = ExponentialErrors::new(Bytes(65_536), Stream::new(1, "radio"));
+        let packets = 400_000;
+        let hits: Vec<u32> = (0..packets).filter_map(|_| errors.pass(1500)).collect();
+        // Expected: 400,000 * (1 - exp(-1500 / 65536)) = 9,052 with deviation 94; tolerance four deviations.
+        assert!((hits.len() as f64 - 9_052.0).abs() < 380.0, "{}", hits.len());
+        let mean = hits.iter().map(|p| f64::from(*p)).sum::<f64>() / hits.len() as f64;
+        // Uniform over 1500 bytes but for 0.6 %: mean 748, standard error 4.6.
+        assert!((mean - 748.0).abs() < 20.0, "{mean}");
+    }
+
+    #[test]
+    fn several_errors_in_a_packet_damage_it_once() {
+        let mut errors = ExponentialErrors::new(Bytes(1), Stream::new(1, "radio"));
+        assert!((0..1000).all(|_| errors.pass(1500).is_some()));
+    }
+
+    #[test]
+    fn the_draws_are_pinned() {
+        let mut errors = ExponentialErrors::new(Bytes(4096), Stream::new(1, "radio"));
+        let hits: Vec<(usize, u32)> =
+            (0..20).filter_map(|i| errors.pass(1500).map(|at| (i, at))).collect();
+        assert_eq!(hits, PINNED);
+    }
+    const PINNED: [(usize, u32); 9] = [
+        (3, 931),
+        (8, 1144),
+        (9, 232),
+        (11, 1128),
+        (12, 315),
+        (15, 1342),
+        (16, 33),
+        (17, 912),
+        (18, 231),
+    ];
+}

@@ -1,0 +1,71 @@
+//! A router that other people's traffic shares: it drops some data packets and delays what passes.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use crate::event::Cause;
+use crate::machine::{Machine, Out, Side};
+use crate::rng::Stream;
+use crate::units::{Probability, Span, Time};
+use crate::wire::Packet;
+
+use super::Pipe;
+
+/// How much other traffic there is.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct CrossTraffic {
+    /// Probability that a packet with data is dropped.
+    pub loss: Probability,
+    /// Largest extra delay; each packet draws uniformly below it, and order is kept.
+    pub jitter: Span,
+}
+
+/// The router.
+#[derive(Debug)]
+pub struct Cross {
+    config: CrossTraffic,
+    chance: Stream,
+    pipes: [Pipe; 2],
+}
+
+impl Cross {
+    /// An empty router that draws from `chance`.
+    pub fn new(config: CrossTraffic, chance: Stream) -> Cross {
+        Cross { config, chance, pipes: Default::default() }
+    }
+}
+
+impl Machine for Cross {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        let side = from.other();
+        if packet.is_data() && self.chance.chance(self.config.loss.get()) {
+            out.discard(side, packet, Cause::CrossTraffic);
+            return;
+        }
+        let delay = Span(self.chance.below(self.config.jitter.0 + 1));
+        let pipe = &mut self.pipes[side.index()];
+        let last = pipe.back().map_or(Time::ZERO, |(at, _)| *at);
+        pipe.push_back(((now + delay).max(last), packet));
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        for side in [Side::Left, Side::Right] {
+            let pipe = &mut self.pipes[side.index()];
+            while pipe.front().is_some_and(|(at, _)| *at <= now) {
+                if let Some((_, packet)) = pipe.pop_front() {
+                    out.send(side, packet);
+                }
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.pipes.iter().filter_map(|pipe| pipe.front().map(|(at, _)| *at)).min()
+    }
+
+    fn holds(&self) -> usize {
+        self.pipes.iter().map(VecDeque::len).sum()
+    }
+}
+

@@ -1,0 +1,245 @@
+//! A host: one address, many connections, and the applications on top of them.
+
+use std::sync::Arc;
+
+use crate::event::{Cause, Op};
+use crate::flows::FlowMap;
+use crate::machine::{Machine, Out, Side};
+use crate::rng::Stream;
+use crate::units::{Bytes, Span, Time};
+use crate::wake::WakeTree;
+use crate::wire::{Addr, Body, Damage, FlowKey, Flags, Packet, Segment, Seq};
+
+use super::config::{Clock, ElnMode, TcpConfig};
+use super::connection::{Beats, Connection};
+use super::rtt::Beat;
+
+/// What a host is.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// Names its random stream.
+    pub name: String,
+    /// Its address.
+    pub addr: Addr,
+    /// Which way the path lies.
+    pub side: Side,
+    /// Its TCP.
+    pub tcp: Arc<TcpConfig>,
+}
+
+/// A host. Every port accepts connections and discards what arrives, like the discard service (RFC 863).
+#[derive(Debug)]
+pub struct Host {
+    config: HostConfig,
+    beats: Beats,
+    chance: Stream,
+    connections: Vec<Connection>,
+    by_flow: FlowMap<u32>,
+    /// The connection of the last packet: in bulk transfers nearly always that of the next one.
+    last: Option<(FlowKey, u32)>,
+    wakes: WakeTree,
+    opened: Vec<u32>,
+    /// Connections that this host opened and that are not over.
+    unfinished: usize,
+}
+
+/// Passive opens beyond this are refused.
+const CONNECTIONS_MAX: usize = 1 << 20;
+
+/// The flow of the `n`th connection that `from` opens to `to`: source ports above the privileged ones, and
+/// when they run out the next destination port.
+pub fn flow_of(from: Addr, to: Addr, port: u16, n: usize) -> FlowKey {
+    const PORTS: usize = 65_536 - 1024;
+    FlowKey {
+        src: from,
+        dst: to,
+        src_port: (1024 + n % PORTS) as u16,
+        dst_port: port.wrapping_add((n / PORTS) as u16),
+    }
+}
+
+impl Host {
+    /// A host without connections in the run with `seed`. The phase of its BSD clocks and its initial sequence
+    /// numbers are drawn from its stream.
+    pub fn new(config: HostConfig, seed: u64) -> Host {
+        let mut chance = Stream::new(seed, &format!("host.{}", config.name));
+        let (slow, fast) = match config.tcp.clock {
+            Clock::Ticks { slow, fast } => (slow, fast),
+            Clock::Fine { granularity } => (granularity, granularity),
+        };
+        let mut beat = |period: Span| Beat::new(period, Span(chance.below(period.0.max(1))));
+        let beats = Beats { slow: beat(slow), fast: beat(fast) };
+        Host {
+            config,
+            beats,
+            chance,
+            connections: Vec::new(),
+            by_flow: FlowMap::default(),
+            last: None,
+            wakes: WakeTree::new(1),
+            opened: Vec::new(),
+            unfinished: 0,
+        }
+    }
+
+    /// This host's address.
+    pub fn addr(&self) -> Addr {
+        self.config.addr
+    }
+
+    /// Opens a connection at `at` that sends `bytes` of `stream` to the peer's `port` and closes.
+    /// Returns its index.
+    pub fn open(
+        &mut self,
+        to: Addr,
+        port: u16,
+        at: Time,
+        bytes: Option<Bytes>,
+        stream: u32,
+    ) -> usize {
+        let flow = flow_of(self.config.addr, to, port, self.opened.len());
+        let index = self.add(flow, stream);
+        self.connections[index].open(at, bytes);
+        self.wakes.set(index, Some(at));
+        self.opened.push(index as u32);
+        self.unfinished += 1;
+        index
+    }
+
+    /// The connections that this host opened.
+    pub fn opened(&self) -> impl Iterator<Item = &Connection> {
+        self.opened.iter().map(|i| &self.connections[*i as usize])
+    }
+
+    /// The connection of `flow`, seen from this host.
+    pub fn connection(&self, flow: FlowKey) -> Option<&Connection> {
+        self.by_flow.get(&flow).map(|i| &self.connections[*i as usize])
+    }
+
+    /// All connections, in the order in which they came to be.
+    pub fn connections(&self) -> &[Connection] {
+        &self.connections
+    }
+
+    /// How many of the connections that this host opened are not over.
+    pub fn unfinished(&self) -> usize {
+        self.unfinished
+    }
+
+    /// Acts on a connection, as its application or because something arrived for it.
+    pub fn act(&mut self, index: usize, action: impl FnOnce(&mut Connection)) {
+        let connection = &mut self.connections[index];
+        let was_over = connection.is_over();
+        action(connection);
+        self.wakes.set(index, connection.next_wake());
+        if !was_over && connection.is_over() && connection.is_active() {
+            self.unfinished -= 1;
+        }
+    }
+
+    fn add(&mut self, flow: FlowKey, stream: u32) -> usize {
+        let iss = Seq(self.chance.next_u64() as u32);
+        let config = self.config.tcp.clone();
+        let connection =
+            Connection::new(config, flow, self.config.side, iss, self.beats, stream);
+        let index = self.connections.len();
+        self.connections.push(connection);
+        self.wakes.grow(index + 1);
+        // A tuple that is used again replaces a connection that is over.
+        self.by_flow.insert(flow, index as u32);
+        self.last = None;
+        index
+    }
+
+    fn find(&mut self, flow: FlowKey) -> Option<usize> {
+        if let Some((last, index)) = self.last {
+            if last == flow {
+                return Some(index as usize);
+            }
+        }
+        let index = *self.by_flow.get(&flow)?;
+        self.last = Some((flow, index));
+        Some(index as usize)
+    }
+
+    fn on_tcp(&mut self, now: Time, mut packet: Packet, out: &mut Out) {
+        let toward = self.config.side.other();
+        let Some(flow) = packet.flow().map(FlowKey::reversed) else {
+            out.discard(toward, packet, Cause::NoSuchConnection);
+            return;
+        };
+        let body = core::mem::replace(&mut packet.body, Body::EMPTY);
+        let Some(segment) = packet.segment() else { return };
+        let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
+        let found = self.find(flow).filter(|i| {
+            !(opens && self.connections[*i].is_over())
+        });
+        let index = match found {
+            Some(index) => index,
+            None if opens && self.connections.len() < CONNECTIONS_MAX => self.add(flow, 0),
+            None => {
+                self.refuse(segment, &body, &packet, out);
+                packet.body = body;
+                out.discard(toward, packet, Cause::NoSuchConnection);
+                return;
+            }
+        };
+        self.act(index, |connection| connection.on_segment(now, segment, body, out));
+    }
+
+    /// Answers a segment for no connection.
+    //= rfc9293#section-3.10.7.1: with a reset, unless it is one
+    fn refuse(&self, segment: &Segment, body: &Body, packet: &Packet, out: &mut Out) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        let acked = segment.flags.has(Flags::ACK);
+        let (seq, ack, flags) = if acked {
+            (segment.ack, Seq(0), Flags::RST)
+        } else {
+            (Seq(0), segment.seq + segment.seq_len(body.len()), Flags::RST | Flags::ACK)
+        };
+        let reset = Segment::new(segment.dst_port, segment.src_port, seq, ack, flags);
+        let reset = Packet::tcp(packet.dst, packet.src, reset, Body::EMPTY);
+        out.originate(self.config.side, reset, Cause::Control);
+    }
+
+    fn on_damaged(&mut self, now: Time, packet: Packet, cause: Cause, out: &mut Out) {
+        let found = packet.flow().and_then(|flow| self.find(flow.reversed()));
+        if let (Some(index), Some(segment)) = (found, packet.segment()) {
+            self.act(index, |connection| {
+                connection.on_damaged(now, segment, &packet.body, out);
+            });
+        }
+        out.discard(self.config.side.other(), packet, cause);
+    }
+}
+
+impl Machine for Host {
+    fn on_packet(&mut self, now: Time, _from: Side, packet: Packet, out: &mut Out) {
+        match packet.damage {
+            Damage::None => {
+                out.packet_event(Op::Received, self.config.side.other(), &packet);
+                self.on_tcp(now, packet, out);
+            }
+            Damage::Ip if self.config.tcp.eln != ElnMode::Ideal => {
+                out.discard(self.config.side.other(), packet, Cause::IpChecksum);
+            }
+            Damage::Ip => self.on_damaged(now, packet, Cause::IpChecksum, out),
+            Damage::Tcp => self.on_damaged(now, packet, Cause::TcpChecksum, out),
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        // One connection a call: the driver comes back as long as a time in the past is due.
+        if let Some((at, index)) = self.wakes.first() {
+            if at <= now {
+                self.act(index, |connection| connection.on_wake(now, out));
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.wakes.first().map(|(at, _)| at)
+    }
+}

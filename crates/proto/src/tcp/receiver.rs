@@ -1,0 +1,338 @@
+//! The receiving half of a connection: reassembly, delivery, and when to acknowledge.
+
+use crate::units::{Span, Time};
+use crate::wire::{Body, SackBlocks, Seq};
+
+use super::config::{Clock, TcpConfig};
+use super::rtt::Beat;
+
+/// What a segment did to the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Taken {
+    /// Bytes that were delivered in order.
+    pub delivered: u32,
+    /// Whether the peer's FIN has now been reached.
+    pub fin: bool,
+    /// A byte was about to be delivered that is not the byte that was sent.
+    pub corrupted: bool,
+}
+
+/// The receiving half of a connection. Positions are stream offsets of the peer: 0 is its SYN.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// Next position expected.
+    pub nxt: u64,
+    buffer: u32,
+    mss: u32,
+    /// One past the last position that was ever advertised; never shrinks.
+    edge: u64,
+    /// Delivered, but not yet read by the application.
+    unread: u64,
+    /// Whether the application reads everything at once.
+    pub reading: bool,
+    /// Out-of-order pieces: sorted by position, disjoint.
+    pieces: Vec<Piece>,
+    /// Where the most recent pieces began, newest first: the order of SACK blocks.
+    recent: [u64; 4],
+    fin_at: Option<u64>,
+    /// The stream that the first delivered byte belonged to, and how far it is.
+    stream: Option<(u32, u64)>,
+    ack_now: bool,
+    ack_at: Option<Time>,
+    unacked: u32,
+    every: u32,
+    timeout: Span,
+    fast: Option<Beat>,
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    from: u64,
+    to: u64,
+    body: Body,
+}
+
+/// A hostile peer could send ever new fragments of one byte.
+const PIECES_MAX: usize = 1024;
+
+impl Receiver {
+    /// A receiver before the handshake. `fast` is the host's fast beat, used with [`Clock::Ticks`].
+    pub fn new(config: &TcpConfig, fast: Beat) -> Receiver {
+        Receiver {
+            nxt: 0,
+            buffer: config.recv_buffer,
+            mss: config.mss,
+            edge: 0,
+            unread: 0,
+            reading: true,
+            pieces: Vec::new(),
+            recent: [u64::MAX; 4],
+            fin_at: None,
+            stream: None,
+            ack_now: false,
+            ack_at: None,
+            unacked: 0,
+            every: config.delayed_ack.every.max(1),
+            timeout: config.delayed_ack.timeout,
+            fast: matches!(config.clock, Clock::Ticks { .. }).then_some(fast),
+        }
+    }
+
+    /// The peer's SYN was taken in; data starts at position 1.
+    pub fn synchronise(&mut self, mss: u32) {
+        self.nxt = 1;
+        self.edge = 1 + u64::from(self.buffer);
+        self.mss = mss;
+    }
+
+    /// Bytes delivered in order so far: every position but SYN and FIN.
+    pub fn delivered(&self) -> u64 {
+        let fin = self.fin_at.is_some_and(|at| at < self.nxt);
+        self.nxt.saturating_sub(1 + u64::from(fin))
+    }
+
+    /// One past the last acceptable position.
+    pub fn edge(&self) -> u64 {
+        self.edge
+    }
+
+    /// The window to advertise. It never takes back what was advertised, and moves only in worthwhile steps.
+    //= rfc9293#section-3.8.6.2.2: by the smaller of half the buffer and one segment
+    pub fn window(&mut self) -> u64 {
+        let free = u64::from(self.buffer).saturating_sub(self.unread);
+        let edge = self.nxt + free;
+        let step = u64::from(self.mss.min(self.buffer / 2).max(1));
+        if edge >= self.edge + step || self.edge < self.nxt {
+            self.edge = edge.max(self.edge);
+        }
+        self.edge.saturating_sub(self.nxt)
+    }
+
+    /// Takes in the bytes from `from` on, already cut to the window.
+    pub fn take(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
+        let to = from + u64::from(body.len());
+        if fin {
+            self.fin_at = Some(to);
+        }
+        let mut taken = Taken::default();
+        if from == self.nxt && self.pieces.is_empty() {
+            self.deliver(&body, &mut taken);
+            if !body.is_empty() {
+                self.count_in_order(now);
+            }
+        } else {
+            // Out of order, or a hole that is being filled: acknowledge at once.
+            //= rfc5681#section-4.2: immediate ACK for out-of-order data and for data that fills a gap
+            self.ack_now = true;
+            self.keep(from, to, body);
+            while self.pieces.first().is_some_and(|p| p.from <= self.nxt) {
+                let piece = self.pieces.remove(0);
+                let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;
+                self.deliver(&piece.body.slice(skip, u32::MAX), &mut taken);
+            }
+        }
+        if self.fin_at == Some(self.nxt) {
+            self.nxt += 1;
+            taken.fin = true;
+            self.ack_now = true;
+        }
+        taken
+    }
+
+    fn deliver(&mut self, body: &Body, taken: &mut Taken) {
+        let len = body.len();
+        if len == 0 {
+            return;
+        }
+        if let Body::Pattern { stream, offset, .. } = body {
+            let (expected, at) = self.stream.unwrap_or((*stream, 0));
+            taken.corrupted |= expected != *stream || at != *offset;
+            self.stream = Some((expected, offset + u64::from(len)));
+        }
+        self.nxt += u64::from(len);
+        if !self.reading {
+            self.unread += u64::from(len);
+        }
+        taken.delivered += len;
+    }
+
+    /// In-order data: acknowledge every so many segments, or when the timer says so.
+    //= rfc5681#section-4.2: at least every second full-sized segment, within 500 ms
+    fn count_in_order(&mut self, now: Time) {
+        self.unacked += 1;
+        if self.unacked >= self.every {
+            self.ack_now = true;
+        } else if self.ack_at.is_none() {
+            self.ack_at = Some(match self.fast {
+                Some(beat) => beat.nth_after(now, 1),
+                None => now + self.timeout,
+            });
+        }
+    }
+
+    fn keep(&mut self, from: u64, to: u64, body: Body) {
+        let mut from = from.max(self.nxt);
+        let start = to - u64::from(body.len());
+        let at = self.pieces.partition_point(|p| p.to <= from);
+        let mut at = at;
+        // Fill only the gaps between what is kept already: bytes are never replaced.
+        while from < to && self.pieces.len() < PIECES_MAX {
+            let (next_from, next_to) =
+                self.pieces.get(at).map_or((u64::MAX, u64::MAX), |p| (p.from, p.to));
+            if next_from <= from {
+                from = from.max(next_to);
+                at += 1;
+                continue;
+            }
+            let end = to.min(next_from);
+            let part = body.slice((from - start) as u32, (end - from) as u32);
+            self.pieces.insert(at, Piece { from, to: end, body: part });
+            self.note_recent(from);
+            from = end;
+            at += 1;
+        }
+    }
+
+    fn note_recent(&mut self, from: u64) {
+        self.recent.rotate_right(1);
+        self.recent[0] = from;
+    }
+
+    /// The SACK blocks to report: the block of the newest piece first, then the other recent ones.
+    //= rfc2018#section-4: the first block holds the segment that triggered the ACK
+    pub fn sack(&self, irs: Seq, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if self.pieces.is_empty() {
+            return blocks;
+        }
+        let mut told: [(u64, u64); 4] = [(0, 0); 4];
+        let mut count = 0;
+        for start in self.recent {
+            let Some(i) = self.pieces.iter().position(|p| p.from <= start && start < p.to) else {
+                continue;
+            };
+            // Neighbouring pieces make one block.
+            let mut first = i;
+            while first > 0 && self.pieces[first - 1].to == self.pieces[first].from {
+                first -= 1;
+            }
+            let mut last = i;
+            while last + 1 < self.pieces.len() && self.pieces[last].to == self.pieces[last + 1].from
+            {
+                last += 1;
+            }
+            let block = (self.pieces[first].from, self.pieces[last].to);
+            if told[..count].contains(&block) || count >= most.min(4) {
+                continue;
+            }
+            told[count] = block;
+            count += 1;
+            blocks.push(irs + block.0 as u32, irs + block.1 as u32);
+        }
+        blocks
+    }
+
+    /// An ACK should go out now, whatever data there is to send.
+    pub fn demand_ack(&mut self) {
+        self.ack_now = true;
+    }
+
+    /// Whether an ACK is due.
+    pub fn ack_due(&self) -> bool {
+        self.ack_now
+    }
+
+    /// An ACK went out.
+    pub fn acked(&mut self) {
+        self.ack_now = false;
+        self.ack_at = None;
+        self.unacked = 0;
+    }
+
+    /// When a delayed ACK is due.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.ack_at
+    }
+
+    /// The delayed-ACK timer may have expired.
+    pub fn on_wake(&mut self, now: Time) {
+        if self.ack_at.is_some_and(|at| at <= now) {
+            self.ack_now = true;
+            self.ack_at = None;
+        }
+    }
+
+    /// The application reads `bytes`; an ACK is due if that opens the window by a worthwhile step.
+    pub fn read(&mut self, bytes: u64) {
+        self.unread = self.unread.saturating_sub(bytes);
+        let before = self.edge;
+        self.window();
+        let step = u64::from((2 * self.mss).min(self.buffer / 2));
+        if self.edge >= before + step || before <= self.nxt && self.edge > before {
+            self.ack_now = true;
+        }
+    }
+
+    /// Stops the delayed-ACK timer.
+    pub fn stop(&mut self) {
+        self.ack_at = None;
+        self.ack_now = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn receiver() -> Receiver {
+        let config = TcpConfig { recv_buffer: 65_535, ..TcpConfig::rfc() };
+        let mut r = Receiver::new(&config, Beat::new(Span::millis(200), Span::ZERO));
+        r.synchronise(1000);
+        r
+    }
+
+    fn body(from: u64, len: u32) -> Body {
+        Body::Pattern { stream: 1, offset: from - 1, len }
+    }
+
+    #[test]
+    fn blocks_come_newest_first() {
+        let mut r = receiver();
+        for from in [2001, 4001, 6001] {
+            r.take(Time(0), from, body(from, 1000), false);
+        }
+        let blocks = r.sack(Seq(0), 3);
+        let starts: Vec<u32> = blocks.as_slice().iter().map(|b| b.0.0).collect();
+        assert_eq!(starts, [6001, 4001, 2001]);
+    }
+
+    #[test]
+    fn a_wrong_byte_is_noticed() {
+        let mut r = receiver();
+        assert!(!r.take(Time(0), 1, body(1, 10), false).corrupted);
+        assert!(r.take(Time(0), 11, body(12, 10), false).corrupted);
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_is_delivered_once_and_in_order(pieces in prop::collection::vec((0u64..300, 1u32..60), 1..80)) {
+            let mut r = receiver();
+            let mut have = [false; 400];
+            let mut delivered = 0;
+            for (at, len) in pieces {
+                let from = 1 + at;
+                have[at as usize..at as usize + len as usize].fill(true);
+                // The connection cuts what was received before; do as it does.
+                let cut = r.nxt.saturating_sub(from).min(len.into()) as u32;
+                let part = body(from, len).slice(cut, u32::MAX);
+                if part.is_empty() { continue; }
+                let taken = r.take(Time(0), from + u64::from(cut), part, false);
+                prop_assert!(!taken.corrupted);
+                delivered += taken.delivered;
+                let contiguous = have.iter().take_while(|h| **h).count();
+                prop_assert_eq!(delivered as usize, contiguous);
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Round-trip estimation and the retransmission time-out, by BSD ticks or by RFC 6298.
+
+use crate::units::{Span, Time};
+
+use super::config::{Clock, TcpConfig};
+
+/// A clock that beats at a period from a phase: BSD's slow and fast time-outs are host-wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beat {
+    period: Span,
+    phase: Span,
+}
+
+impl Beat {
+    /// Beats at `phase`, `phase + period`, ... A zero period is taken as one nanosecond.
+    pub fn new(period: Span, phase: Span) -> Beat {
+        let period = Span(period.0.max(1));
+        Beat { period, phase: Span(phase.0 % period.0) }
+    }
+
+    /// How many beats have been by `now`.
+    fn count(self, now: Time) -> u64 {
+        (now.0 + self.period.0 - self.phase.0) / self.period.0
+    }
+
+    /// When the `n`th beat after `now` will be.
+    pub fn nth_after(self, now: Time, n: u64) -> Time {
+        let last = self.count(now).saturating_add(n.max(1));
+        Time(last.saturating_mul(self.period.0).saturating_add(self.phase.0) - self.period.0)
+    }
+}
+
+/// Estimates the round-trip time and derives the time-out from it.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    kind: Kind,
+    min: Span,
+    max: Span,
+    initial: Span,
+    backoff: u32,
+    sampled: bool,
+    /// The time-out in force, kept because every ACK restarts the timer with it.
+    rto: Span,
+    rto_ticks: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// 4.4BSD: `srtt` in eighths of a tick, `rttvar` in quarters, integer arithmetic throughout. The
+    /// truncation keeps a LAN's time-out at three ticks, so it is part of what the papers measured.
+    Ticks { beat: Beat, srtt: i32, rttvar: i32 },
+    Fine { granularity: Span, srtt: Option<Span>, rttvar: Span },
+}
+
+/// BSD's `tcp_backoff[]`: doubling up to 64 times.
+fn backoff_factor(backoff: u32) -> u64 {
+    1 << backoff.min(6)
+}
+
+impl RttEstimator {
+    /// An estimator without measurements. `slow` is the host's slow beat, used with [`Clock::Ticks`].
+    pub fn new(config: &TcpConfig, slow: Beat) -> RttEstimator {
+        let kind = match config.clock {
+            // 4.4BSD starts with no estimate and a variation of three seconds.
+            Clock::Ticks { slow: period, .. } => {
+                let default = (Span::secs(3).0 / period.0.max(1)) as i32;
+                Kind::Ticks { beat: slow, srtt: 0, rttvar: default << 2 }
+            }
+            Clock::Fine { granularity } => {
+                Kind::Fine { granularity, srtt: None, rttvar: Span::ZERO }
+            }
+        };
+        let mut estimator = RttEstimator {
+            kind,
+            min: config.rto_min,
+            max: config.rto_max,
+            initial: config.rto_initial,
+            backoff: 0,
+            sampled: false,
+            rto: Span::ZERO,
+            rto_ticks: 0,
+        };
+        estimator.set_rto(true);
+        estimator
+    }
+
+    /// A segment sent at `sent`, and only once, was acknowledged at `now`. Ends any back-off.
+    pub fn sample(&mut self, sent: Time, now: Time) {
+        match &mut self.kind {
+            Kind::Ticks { beat, srtt, rttvar } => {
+                // t_rtt counts from one.
+                let rtt = (beat.count(now) - beat.count(sent)) as i32 + 1;
+                if *srtt == 0 {
+                    *srtt = rtt << 3;
+                    *rttvar = rtt << 1;
+                } else {
+                    let error = rtt - 1 - (*srtt >> 3);
+                    *srtt = (*srtt + error).max(1);
+                    *rttvar = (*rttvar + error.abs() - (*rttvar >> 2)).max(1);
+                }
+            }
+            Kind::Fine { granularity, srtt, rttvar } => {
+                let g = granularity.0.max(1);
+                let rtt = Span(now.since(sent).0.max(1).div_ceil(g) * g);
+                match srtt {
+                    //= rfc6298#section-2.2: the first measurement sets both
+                    None => {
+                        *rttvar = rtt / 2;
+                        *srtt = Some(rtt);
+                    }
+                    //= rfc6298#section-2.3: RTTVAR before SRTT, gains 1/4 and 1/8
+                    Some(srtt) => {
+                        *rttvar = Span((3 * rttvar.0 + srtt.0.abs_diff(rtt.0)) / 4);
+                        *srtt = Span((7 * srtt.0 + rtt.0) / 8);
+                    }
+                }
+            }
+        }
+        self.backoff = 0;
+        self.sampled = true;
+        self.set_rto(false);
+    }
+
+    /// The timer expired: double the time-out.
+    //= rfc6298#section-5.5: the time-out is doubled, bounded above
+    pub fn back_off(&mut self) {
+        self.backoff += 1;
+        self.set_rto(false);
+        // 4.4BSD: after the fourth time-out in a row the estimate is thought stale; it moves into the
+        // variation, so that the next measurement starts afresh.
+        if let Kind::Ticks { srtt, rttvar, .. } = &mut self.kind {
+            if self.backoff > 3 {
+                *rttvar += *srtt >> 3;
+                *srtt = 0;
+            }
+        }
+    }
+
+    /// `initial`: nothing was measured and nothing timed out yet. (BSD's second SYN follows after 6 s, the
+    /// third 24 s later, since then the default variation counts.)
+    fn set_rto(&mut self, initial: bool) {
+        let factor = backoff_factor(self.backoff);
+        match &self.kind {
+            Kind::Ticks { beat, srtt, rttvar } => {
+                let ticks = |span: Span| span.0.div_ceil(beat.period.0);
+                let base =
+                    if initial { ticks(self.initial) } else { ((*srtt >> 3) + *rttvar) as u64 };
+                self.rto_ticks = (base * factor).clamp(ticks(self.min), ticks(self.max));
+                self.rto = beat.period * self.rto_ticks;
+            }
+            Kind::Fine { granularity, srtt, rttvar } => {
+                let base = match srtt {
+                    None => self.initial,
+                    //= rfc6298#section-2.3: RTO = SRTT + max(G, 4 RTTVAR)
+                    Some(srtt) => (*srtt + Span(granularity.0.max(4 * rttvar.0))).max(self.min),
+                };
+                self.rto = (base * factor).min(self.max);
+            }
+        }
+    }
+
+    /// When a timer that is started at `now` with `factor` times the time-out in force expires.
+    pub fn deadline(&self, now: Time, factor: u64) -> Time {
+        match &self.kind {
+            Kind::Ticks { beat, .. } => beat.nth_after(now, self.rto_ticks.saturating_mul(factor)),
+            Kind::Fine { .. } => now + self.rto * factor,
+        }
+    }
+
+    /// As [`RttEstimator::deadline`] with twice the time-out before any back-off.
+    //= west97#4.2: a constant of about twice the initial value
+    pub fn constant_deadline(&self, now: Time) -> Time {
+        let mut fresh = self.clone();
+        fresh.backoff = 0;
+        fresh.set_rto(!self.sampled);
+        fresh.deadline(now, 2)
+    }
+
+    /// Time-outs in a row.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// The time-out in force, back-off included.
+    pub fn rto(&self) -> Span {
+        self.rto
+    }
+
+    /// Largest time-out.
+    pub fn max(&self) -> Span {
+        self.max
+    }
+
+    /// Smoothed round-trip time; zero before the first measurement.
+    pub fn srtt(&self) -> Span {
+        match &self.kind {
+            Kind::Ticks { beat, srtt, .. } => beat.period * (*srtt as u64) / 8,
+            Kind::Fine { srtt, .. } => srtt.unwrap_or(Span::ZERO),
+        }
+    }
+
+    /// Round-trip time variation.
+    pub fn rttvar(&self) -> Span {
+        match &self.kind {
+            Kind::Ticks { beat, rttvar, .. } => beat.period * (*rttvar as u64) / 4,
+            Kind::Fine { rttvar, .. } => *rttvar,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn bsd(phase: Span) -> RttEstimator {
+        RttEstimator::new(&TcpConfig::freebsd_2_1(), Beat::new(Span::millis(500), phase))
+    }
+
+    #[test]
+    fn beats_come_at_their_phase() {
+        let beat = Beat::new(Span::millis(500), Span::millis(130));
+        assert_eq!(beat.nth_after(Time(0), 1), Time(130 * MS));
+        assert_eq!(beat.nth_after(Time(129 * MS), 2), Time(630 * MS));
+        assert_eq!(beat.nth_after(Time(130 * MS), 1), Time(630 * MS));
+        assert_eq!(beat.nth_after(Time(0), u64::MAX), Time(u64::MAX - beat.period.0));
+    }
+
+    #[test]
+    fn bsd_starts_at_six_seconds() {
+        assert_eq!(bsd(Span::ZERO).rto(), Span::secs(6));
+    }
+
+    /// The figures follow by hand from the integer arithmetic of 4.4BSD.
+    #[test]
+    fn bsd_on_a_lan_settles_at_three_ticks() {
+        let mut rtt = bsd(Span::ZERO);
+        rtt.sample(Time(10 * MS), Time(20 * MS));
+        assert_eq!(rtt.rto(), Span::millis(1500)); // srtt 8/8, rttvar 2/4: 1 + 2 ticks
+        for _ in 0..50 {
+            rtt.sample(Time(10 * MS), Time(20 * MS));
+        }
+        assert_eq!(rtt.rto(), Span::millis(1500)); // truncation holds rttvar at 3
+    }
+
+    #[test]
+    fn bsd_time_outs_double_and_stop_at_64_seconds() {
+        let mut rtt = bsd(Span::ZERO);
+        rtt.sample(Time(10 * MS), Time(20 * MS));
+        let mut seen = vec![];
+        for _ in 0..8 {
+            rtt.back_off();
+            seen.push(rtt.rto().0 / (500 * MS));
+        }
+        assert_eq!(seen, [6, 12, 24, 48, 96, 128, 128, 128]);
+        rtt.sample(Time(0), Time(MS));
+        assert_eq!(rtt.backoff(), 0);
+    }
+
+    #[test]
+    fn a_tick_that_falls_into_a_round_trip_counts() {
+        let mut rtt = bsd(Span::ZERO);
+        rtt.sample(Time(499 * MS), Time(501 * MS));
+        assert_eq!(rtt.rto(), Span::secs(3)); // rtt 2: srtt 16/8, rttvar 4/4
+    }
+
+    #[test]
+    fn rfc6298_by_hand() {
+        let mut rtt = RttEstimator::new(&TcpConfig::rfc(), Beat::new(Span::millis(1), Span::ZERO));
+        assert_eq!(rtt.rto(), Span::secs(1));
+        rtt.sample(Time(0), Time(800 * MS));
+        assert_eq!((rtt.srtt(), rtt.rttvar()), (Span::millis(800), Span::millis(400)));
+        assert_eq!(rtt.rto(), Span::millis(2400));
+        rtt.sample(Time(0), Time(400 * MS));
+        assert_eq!((rtt.srtt(), rtt.rttvar()), (Span::millis(750), Span::millis(400)));
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Span::millis(2 * 2350));
+    }
+}

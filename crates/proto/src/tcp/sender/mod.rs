@@ -1,0 +1,420 @@
+//! The sending half of a connection: what to send next, and what an ACK or a timer means.
+//!
+//! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
+
+pub mod detect;
+pub mod growth;
+pub mod newreno;
+pub mod recovery;
+pub mod reno;
+pub mod sack;
+pub mod scoreboard;
+pub mod tahoe;
+pub mod window;
+
+use crate::event::{Cause, Tcb, TcpKind};
+use crate::units::{Span, Time};
+
+use super::config::{AckpReaction, Halving, TcpConfig, Variant};
+use super::rtt::{Beat, RttEstimator};
+use detect::{Detect, Detector};
+use growth::{Growth, SlowStartAvoidance};
+use recovery::{AnyRecovery, Progress, Recovery};
+pub use window::Window;
+
+/// Why a sender takes a loss, or the threat of one, into account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Congestion {
+    /// Duplicate ACKs reached the threshold.
+    FastRetransmit,
+    /// The retransmission timer expired.
+    Timeout,
+    /// A router marked a packet.
+    Ecn,
+    /// An explicit notification: the loss was on the wireless link, so no congestion at all.
+    WirelessLoss,
+    /// ICMP source quench.
+    Quench,
+}
+
+/// A piece of the stream to be sent now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// Position of its first byte.
+    pub from: u64,
+    /// Payload bytes; may be 0 when only the FIN is left.
+    pub len: u32,
+    /// Whether the FIN goes with it.
+    pub fin: bool,
+    /// Why it is sent.
+    pub cause: Cause,
+}
+
+/// What a sender is told by an incoming segment.
+#[derive(Clone, Debug)]
+pub struct AckInfo<'a> {
+    /// Acknowledged position.
+    pub ack: u64,
+    /// The peer's window in bytes.
+    pub window: u32,
+    /// Whether the segment carried data, SYN or FIN: then it is no duplicate ACK.
+    pub carries: bool,
+    /// SACK blocks as positions.
+    pub sacked: &'a [(u64, u64)],
+    /// When the segment that this one echoes was sent, if timestamps tell.
+    pub echoed: Option<Time>,
+    /// The position that was lost on the wireless link, if the segment tells.
+    pub lost: Option<u64>,
+}
+
+/// What became of an ACK: the event to report, if any.
+pub type Verdict = Option<TcpKind>;
+
+const NOTIFIED_MAX: usize = 64;
+
+/// The sending half of a connection.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Windows and edges.
+    pub window: Window,
+    rtt: RttEstimator,
+    detector: Detector,
+    growth: SlowStartAvoidance,
+    recovery: AnyRecovery,
+    dupacks: u32,
+    limited_transmit: bool,
+    loss_window: u32,
+    halve_at_each_timeout: bool,
+    ackp: AckpReaction,
+    ackp_karn: bool,
+    /// Partial acknowledgements since the last complete one.
+    ackp_run: u32,
+    /// Positions that were lost on the wireless link and have been sent again, oldest first.
+    notified: Vec<u64>,
+    /// One segment is timed at a time: the position past its end, and when it was sent.
+    timed: Option<(u64, Time)>,
+    rexmt_at: Option<Time>,
+    persist_at: Option<Time>,
+    persist_backoff: u32,
+    probe_now: bool,
+}
+
+impl Sender {
+    /// A sender before its handshake. `mss` is corrected by [`Sender::established`].
+    pub fn new(config: &TcpConfig, slow: Beat) -> Sender {
+        Sender {
+            window: Window::new(config),
+            rtt: RttEstimator::new(config, slow),
+            detector: Detector::new(config),
+            growth: SlowStartAvoidance::new(config.growth),
+            recovery: AnyRecovery::new(config.variant),
+            dupacks: 0,
+            limited_transmit: config.limited_transmit,
+            loss_window: config.loss_window,
+            halve_at_each_timeout: config.halving == Halving::Window,
+            ackp: config.ackp,
+            ackp_karn: config.ackp_karn,
+            ackp_run: 0,
+            notified: Vec::new(),
+            timed: None,
+            rexmt_at: None,
+            persist_at: None,
+            persist_backoff: 0,
+            probe_now: false,
+        }
+    }
+
+    /// The SYN went out at `now` (again, if `again`).
+    pub fn syn_sent(&mut self, now: Time, again: bool) {
+        self.window.nxt = 1;
+        self.window.max = 1;
+        self.timed = if again { None } else { Some((1, now)) };
+        self.rexmt_at = Some(self.rtt.deadline(now, 1));
+    }
+
+    /// The handshake is complete: the segment size is settled, data may flow. `sack` says whether both sides
+    /// agreed on selective acknowledgements.
+    pub fn established(&mut self, config: &TcpConfig, mss: u32, peer_window: u32, sack: bool) {
+        self.window.settle(config, mss, peer_window);
+        if config.variant == Variant::Sack && !sack {
+            // Without SACK blocks the best that is left is NewReno (RFC 6582 section 1).
+            self.recovery = AnyRecovery::new(Variant::NewReno);
+        }
+    }
+
+    /// Our SYN was acknowledged at `now`.
+    pub fn syn_acked(&mut self, now: Time) {
+        if let Some((_, sent)) = self.timed.take() {
+            self.rtt.sample(sent, now);
+        }
+        self.window.una = self.window.una.max(1);
+        self.rexmt_at = None;
+    }
+
+    /// Everything that was ever sent has been acknowledged, and there is nothing more to send.
+    pub fn is_done(&self) -> bool {
+        self.window.una >= self.window.last()
+    }
+
+    /// An acknowledgement that is not beyond what was sent. The caller sends afterwards.
+    pub fn on_ack(&mut self, now: Time, info: &AckInfo<'_>) -> Verdict {
+        let w = &mut self.window;
+        let window_changed = info.window != w.peer;
+        w.set_peer(info.window);
+        if w.peer > 0 {
+            self.persist_at = None;
+            self.persist_backoff = 0;
+        }
+        let new_sack = self.recovery.learn(w, info.sacked);
+        if let Some(lost) = info.lost {
+            if self.notify(now, lost) {
+                // Duplicate ACKs that follow tell of the same loss and count towards nothing.
+                self.advance(now, info);
+                return Some(TcpKind::LossNotified);
+            }
+        }
+        if info.ack > self.window.una {
+            return self.advance(now, info);
+        }
+        let w = &mut self.window;
+        let duplicate = info.ack == w.una
+            && !info.carries
+            && w.max > w.una
+            && (!window_changed || new_sack);
+        if !duplicate {
+            return None;
+        }
+        self.dupacks += 1;
+        if self.recovery.active() {
+            self.recovery.on_dup_ack(w);
+            return Some(TcpKind::DupAck);
+        }
+        if self.notified.first() == Some(&w.una) {
+            // The retransmission is under way; keep the ACK clock going, keep the window.
+            w.extra = w.mss.saturating_mul(self.dupacks);
+            return Some(TcpKind::DupAck);
+        }
+        let lost = self.detector.lost(self.dupacks, self.recovery.sacked_above(w));
+        if lost && self.recovery.may_enter(w) {
+            self.timed = None;
+            w.extra = 0;
+            self.recovery.enter(w, self.dupacks);
+            self.rexmt_at = Some(self.rtt.deadline(now, 1));
+            return Some(TcpKind::FastRetransmit);
+        }
+        if self.limited_transmit && self.dupacks < self.detector.threshold() {
+            //= rfc3042#section-2: one new segment for each of the first two duplicate ACKs
+            w.extra = w.mss.saturating_mul(self.dupacks);
+        }
+        Some(TcpKind::DupAck)
+    }
+
+    /// The left edge moves to `info.ack`.
+    fn advance(&mut self, now: Time, info: &AckInfo<'_>) -> Verdict {
+        let w = &mut self.window;
+        if info.ack <= w.una {
+            return None;
+        }
+        let acked = (info.ack - w.una) as u32;
+        match (info.echoed, self.timed) {
+            (Some(sent), _) => self.rtt.sample(sent, now),
+            (None, Some((end, sent))) if info.ack >= end => {
+                self.rtt.sample(sent, now);
+                self.timed = None;
+            }
+            _ => {}
+        }
+        w.una = info.ack;
+        w.nxt = w.nxt.max(info.ack);
+        w.extra = 0;
+        self.dupacks = 0;
+        self.ackp_run = 0;
+        self.notified.retain(|position| *position >= info.ack);
+        let mut verdict = TcpKind::Acked;
+        let mut rearm = true;
+        if self.recovery.active() {
+            match self.recovery.on_ack(w, acked) {
+                Progress::Over => verdict = TcpKind::RecoveryEnded,
+                Progress::Partial { rearm: again } => rearm = again,
+            }
+        } else {
+            self.growth.on_ack(w, acked);
+        }
+        if w.una >= w.max {
+            self.rexmt_at = None;
+        } else if rearm {
+            self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        }
+        Some(verdict)
+    }
+
+    /// A wireless loss at `position`: queue it again without touching the window. False if it is not
+    /// outstanding.
+    //= west97#2.3.3: the sender retransmits at once and takes no congestion measures
+    fn notify(&mut self, now: Time, position: u64) -> bool {
+        let w = &mut self.window;
+        if position < w.una || position >= w.max || self.notified.len() >= NOTIFIED_MAX {
+            return false;
+        }
+        if let Err(at) = self.notified.binary_search(&position) {
+            self.notified.insert(at, position);
+        }
+        w.repair = Some((position, Cause::ElnRetransmit));
+        self.timed = None;
+        self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        true
+    }
+
+    /// A base station says that everything below `position` has reached it.
+    //= west97#3.4: the retransmission timer is reset, nothing else is done
+    pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
+        if self.ackp == AckpReaction::Off || position <= self.window.una || self.rexmt_at.is_none() {
+            return None;
+        }
+        self.rexmt_at = Some(match self.ackp {
+            AckpReaction::Constant => self.rtt.constant_deadline(now),
+            AckpReaction::Exponential => {
+                self.ackp_run = (self.ackp_run + 1).min(6);
+                let most = self.rtt.max().0 / self.rtt.rto().0.max(1);
+                self.rtt.deadline(now, (1u64 << self.ackp_run).min(most.max(1)))
+            }
+            AckpReaction::Rearm | AckpReaction::Off => self.rtt.deadline(now, 1),
+        });
+        if self.ackp_karn && self.timed.is_some_and(|(end, _)| end <= position) {
+            self.timed = None;
+        }
+        Some(TcpKind::PartialAck)
+    }
+
+    /// When a timer of this sender expires next.
+    pub fn next_wake(&self) -> Option<Time> {
+        match (self.rexmt_at, self.persist_at) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
+    pub fn on_wake(&mut self, now: Time) -> Verdict {
+        if self.persist_at.is_some_and(|at| at <= now) {
+            self.persist_at = None;
+            self.persist_backoff = (self.persist_backoff + 1).min(6);
+            self.probe_now = true;
+            return Some(TcpKind::WindowProbe);
+        }
+        if self.rexmt_at.is_some_and(|at| at <= now) {
+            self.on_timeout(now);
+            return Some(TcpKind::Timeout);
+        }
+        None
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        let w = &mut self.window;
+        //= rfc5681#section-3.1: the threshold is held while the same segment times out again
+        if self.rtt.backoff() == 0 || self.halve_at_each_timeout {
+            w.ssthresh = w.half();
+        }
+        self.rtt.back_off();
+        self.timed = None;
+        self.dupacks = 0;
+        self.notified.clear();
+        self.recovery.on_timeout(w);
+        w.cwnd = w.mss * self.loss_window;
+        w.extra = 0;
+        w.repair = None;
+        w.nxt = w.una;
+        w.again = Cause::TimeoutRetransmit;
+        self.rexmt_at = Some(self.rtt.deadline(now, 1));
+    }
+
+    /// The next piece to send, if the windows allow one. Call until it answers `None`.
+    pub fn poll(&mut self, now: Time) -> Option<Chunk> {
+        let chunk = self.choose(now)?;
+        let end = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
+        let w = &mut self.window;
+        if chunk.from == w.nxt && chunk.cause != Cause::WindowProbe {
+            w.nxt = end;
+        }
+        if end > w.max {
+            w.max = end;
+            //= rfc6298#section-3: only data sent for the first time is timed (Karn's rule)
+            if self.timed.is_none() {
+                self.timed = Some((end, now));
+            }
+        } else if self.timed.is_some_and(|(timed, _)| chunk.from < timed) {
+            self.timed = None;
+        }
+        if self.rexmt_at.is_none() && chunk.cause != Cause::WindowProbe {
+            self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        }
+        Some(chunk)
+    }
+
+    fn choose(&mut self, now: Time) -> Option<Chunk> {
+        let w = &mut self.window;
+        if let Some((position, cause)) = w.repair.take() {
+            if position >= w.una && position < w.max {
+                return Some(w.chunk_at(position, cause));
+            }
+        }
+        if self.probe_now {
+            self.probe_now = false;
+            if let Some(probe) = w.probe() {
+                self.persist_at = Some(self.rtt.deadline(now, 1 << self.persist_backoff));
+                return Some(probe);
+            }
+        }
+        if let Some(choice) = self.recovery.next_chunk(w) {
+            return choice;
+        }
+        let chunk = w.next_chunk();
+        if chunk.is_none()
+            && w.una == w.max
+            && w.nxt < w.last()
+            && self.rexmt_at.is_none()
+            && self.persist_at.is_none()
+        {
+            // Something to send, nothing outstanding, and the peer's window is what forbids it.
+            self.persist_at = Some(self.rtt.deadline(now, 1));
+        }
+        chunk
+    }
+
+    /// Time-outs in a row. A closed window is probed for ever, so probes do not count.
+    //= rfc9293#section-3.8.6.1: a connection stays open as long as the peer answers probes
+    pub fn backoff(&self) -> u32 {
+        self.rtt.backoff()
+    }
+
+    /// Stops all timers.
+    pub fn stop(&mut self) {
+        self.rexmt_at = None;
+        self.persist_at = None;
+    }
+
+    /// A snapshot; `rcv_nxt` is the other half's.
+    pub fn tcb(&self, rcv_nxt: u64) -> Tcb {
+        let w = &self.window;
+        Tcb {
+            snd_una: w.una,
+            snd_nxt: w.nxt,
+            snd_max: w.max,
+            rcv_nxt,
+            cwnd: w.cwnd,
+            ssthresh: w.ssthresh,
+            snd_wnd: w.peer,
+            dupacks: self.dupacks,
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            rto: self.rtt.rto(),
+            backoff: self.rtt.backoff(),
+            in_recovery: self.recovery.active(),
+        }
+    }
+
+    /// The retransmission time-out in force.
+    pub fn rto(&self) -> Span {
+        self.rtt.rto()
+    }
+}

@@ -1,0 +1,133 @@
+//! SACK (west97 2.3.2, RFC 6675): a scoreboard of what arrived, and a pipe that says how much is in flight.
+
+use crate::event::Cause;
+
+use super::recovery::{Progress, Recovery};
+use super::scoreboard::{Hole, Scoreboard};
+use super::{Chunk, Window};
+
+/// SACK-based recovery.
+#[derive(Clone, Debug, Default)]
+pub struct Sack {
+    board: Scoreboard,
+    active: bool,
+    /// One past the highest position sent when the last loss was detected.
+    recover: u64,
+    /// Everything below this has been sent again in this recovery (HighRxt).
+    retransmitted: u64,
+}
+
+const DUPTHRESH: u64 = 3;
+
+impl Sack {
+    /// IsLost of RFC 6675: enough was reported above the hole.
+    fn is_lost(hole: &Hole, mss: u32) -> bool {
+        hole.ranges_above as u64 >= DUPTHRESH
+            || hole.sacked_above > (DUPTHRESH - 1) * u64::from(mss)
+    }
+
+    /// Bytes believed to be in the network.
+    //= rfc6675#section-4: SetPipe: what is neither reported nor lost, and what was sent again
+    fn pipe(&self, w: &Window) -> u64 {
+        let mut pipe = w.max - self.board.highest().unwrap_or(w.una).max(w.una);
+        for hole in self.board.holes(w.una) {
+            if !Sack::is_lost(&hole, w.mss) {
+                pipe += hole.to - hole.from;
+            }
+            pipe += self.retransmitted.min(hole.to).saturating_sub(hole.from);
+        }
+        pipe
+    }
+
+    /// The lowest position to send again: in a hole (a lost one, if `lost_only`) and not sent again yet.
+    fn next_hole(&self, w: &Window, lost_only: bool) -> Option<(u64, u64)> {
+        self.board
+            .holes(w.una)
+            .filter(|hole| !lost_only || Sack::is_lost(hole, w.mss))
+            .map(|hole| (hole.from.max(self.retransmitted), hole.to))
+            .find(|(from, to)| from < to)
+    }
+
+    fn resend(&mut self, w: &Window, from: u64, to: u64) -> Chunk {
+        let mut chunk = w.chunk_at(from, Cause::FastRetransmit);
+        if u64::from(chunk.len) > to - from {
+            chunk.len = (to - from) as u32;
+            chunk.fin = false;
+        }
+        self.retransmitted = from + u64::from(chunk.len) + u64::from(chunk.fin);
+        chunk
+    }
+}
+
+impl Recovery for Sack {
+    fn active(&self) -> bool {
+        self.active
+    }
+    fn may_enter(&self, w: &Window) -> bool {
+        w.una >= self.recover
+    }
+    fn enter(&mut self, w: &mut Window, _: u32) {
+        self.active = true;
+        self.recover = w.max;
+        w.ssthresh = w.half();
+        w.cwnd = w.ssthresh;
+        //= rfc6675#section-5: the first lost segment goes out whatever the pipe says
+        w.repair = Some((w.una, Cause::FastRetransmit));
+        self.retransmitted = w.una + u64::from(w.chunk_at(w.una, Cause::FastRetransmit).len);
+    }
+    fn on_dup_ack(&mut self, _: &mut Window) {}
+    fn on_ack(&mut self, w: &mut Window, _: u32) -> Progress {
+        self.board.acknowledge(w.una);
+        if w.una >= self.recover {
+            self.active = false;
+            return Progress::Over;
+        }
+        // A partial ACK without reports above it: the next segment is missing as well.
+        if self.board.ranges().is_empty() && self.retransmitted <= w.una {
+            w.repair = Some((w.una, Cause::FastRetransmit));
+            self.retransmitted = w.una + u64::from(w.chunk_at(w.una, Cause::FastRetransmit).len);
+        }
+        Progress::Partial { rearm: true }
+    }
+    //= rfc2018#section-8: a time-out forgets what was reported, since the receiver may have reneged
+    fn on_timeout(&mut self, w: &mut Window) {
+        self.active = false;
+        self.recover = w.max;
+        self.board.clear();
+    }
+    fn learn(&mut self, w: &Window, blocks: &[(u64, u64)]) -> bool {
+        self.board.acknowledge(w.una);
+        let mut news = false;
+        for &(from, to) in blocks {
+            // A duplicate report (RFC 2883) or one beyond what was sent says nothing here.
+            if from >= w.una && to <= w.max {
+                news |= self.board.add(from, to);
+            }
+        }
+        news
+    }
+    fn sacked_above(&self, _: &Window) -> u64 {
+        self.board.bytes()
+    }
+    //= rfc6675#section-5: NextSeg: lost holes, then new data, then holes not yet known to be lost
+    fn next_chunk(&mut self, w: &mut Window) -> Option<Option<Chunk>> {
+        if !self.active {
+            return None;
+        }
+        if self.pipe(w) + u64::from(w.mss) > u64::from(w.cwnd) {
+            return Some(None);
+        }
+        if let Some((from, to)) = self.next_hole(w, true) {
+            return Some(Some(self.resend(w, from, to)));
+        }
+        w.nxt = w.nxt.max(w.max);
+        // The pipe has spoken for the congestion window; the peer's window and the buffer still bound.
+        let congestion = core::mem::replace(&mut w.cwnd, u32::MAX);
+        let new = w.next_chunk();
+        w.cwnd = congestion;
+        if new.is_some() {
+            return Some(new);
+        }
+        Some(self.next_hole(w, false).map(|(from, to)| self.resend(w, from, to)))
+    }
+}

@@ -1,0 +1,134 @@
+//! What the receiver holds above the left edge, as its SACK blocks tell (RFC 6675 section 3).
+
+/// Selectively acknowledged ranges: sorted, disjoint, not touching.
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    ranges: Vec<(u64, u64)>,
+}
+
+/// A hostile peer could report ever new fragments; honest ones cannot need more.
+const RANGES_MAX: usize = 1024;
+
+impl Scoreboard {
+    /// Takes in a block; whether it told anything new.
+    pub fn add(&mut self, from: u64, to: u64) -> bool {
+        if from >= to {
+            return false;
+        }
+        // The first range that touches or follows the block, and the first beyond it.
+        let first = self.ranges.partition_point(|r| r.1 < from);
+        let beyond = self.ranges.partition_point(|r| r.0 <= to);
+        if first == beyond {
+            if self.ranges.len() >= RANGES_MAX {
+                return false;
+            }
+            self.ranges.insert(first, (from, to));
+            return true;
+        }
+        let merged = (self.ranges[first].0.min(from), self.ranges[beyond - 1].1.max(to));
+        if beyond - first == 1 && merged == self.ranges[first] {
+            return false;
+        }
+        self.ranges[first] = merged;
+        self.ranges.drain(first + 1..beyond);
+        true
+    }
+
+    /// Forgets what is below the left edge.
+    pub fn acknowledge(&mut self, una: u64) {
+        let gone = self.ranges.partition_point(|r| r.1 <= una);
+        self.ranges.drain(..gone);
+        if let Some(first) = self.ranges.first_mut() {
+            first.0 = first.0.max(una);
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    /// All ranges.
+    pub fn ranges(&self) -> &[(u64, u64)] {
+        &self.ranges
+    }
+
+    /// Bytes in all ranges.
+    pub fn bytes(&self) -> u64 {
+        self.ranges.iter().map(|r| r.1 - r.0).sum()
+    }
+
+    /// One past the highest reported position.
+    pub fn highest(&self) -> Option<u64> {
+        self.ranges.last().map(|r| r.1)
+    }
+
+    /// The holes between `una` and the highest reported position, lowest first, each with the bytes and the
+    /// number of ranges reported above it.
+    pub fn holes(&self, una: u64) -> impl Iterator<Item = Hole> + '_ {
+        let mut above = self.bytes();
+        let mut from = una;
+        self.ranges.iter().enumerate().filter_map(move |(i, r)| {
+            let hole = Hole {
+                from,
+                to: r.0,
+                sacked_above: above,
+                ranges_above: self.ranges.len() - i,
+            };
+            from = r.1;
+            above -= r.1 - r.0;
+            (hole.from < hole.to).then_some(hole)
+        })
+    }
+}
+
+/// A range that the receiver has not reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// Its first position.
+    pub from: u64,
+    /// One past its last position.
+    pub to: u64,
+    /// Bytes reported above it.
+    pub sacked_above: u64,
+    /// Disjoint ranges reported above it.
+    pub ranges_above: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn holes_know_what_lies_above() {
+        let mut board = Scoreboard::default();
+        assert!(board.add(20, 30));
+        assert!(board.add(40, 50));
+        assert!(!board.add(22, 28));
+        let holes: Vec<_> = board.holes(10).map(|h| (h.from, h.to, h.sacked_above)).collect();
+        assert_eq!(holes, [(10, 20, 20), (30, 40, 10)]);
+        assert!(board.add(30, 40));
+        assert_eq!(board.ranges(), [(20, 50)]);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_set_of_its_blocks(blocks in prop::collection::vec((0u64..60, 0u64..12), 0..40), una in 0u64..70) {
+            let mut board = Scoreboard::default();
+            let mut set = [false; 80];
+            for (from, len) in blocks {
+                let told = (from..from + len).any(|i| !set[i as usize]);
+                set[from as usize..(from + len) as usize].fill(true);
+                prop_assert_eq!(board.add(from, from + len), told);
+            }
+            board.acknowledge(una);
+            set[..una as usize].fill(false);
+            for i in 0..80u64 {
+                let inside = board.ranges().iter().any(|r| r.0 <= i && i < r.1);
+                prop_assert_eq!(inside, set[i as usize]);
+            }
+            prop_assert!(board.ranges().windows(2).all(|p| p[0].1 < p[1].0));
+        }
+    }
+}

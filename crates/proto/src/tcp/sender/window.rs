@@ -1,0 +1,149 @@
+//! The edges and windows of a sender, and the classic choice of what to send next.
+
+use crate::event::Cause;
+use crate::tcp::config::{Halving, TcpConfig};
+
+use super::Chunk;
+
+/// Edges, windows and thresholds of a sender, in bytes and stream positions.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Segment size in force.
+    pub mss: u32,
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Added to the congestion window while duplicate ACKs arrive outside recovery.
+    pub extra: u32,
+    /// Slow-start threshold.
+    pub ssthresh: u32,
+    /// The peer's advertised window.
+    pub peer: u32,
+    /// The largest window the peer ever advertised.
+    pub peer_max: u32,
+    /// Oldest unacknowledged position.
+    pub una: u64,
+    /// Next position to send.
+    pub nxt: u64,
+    /// Highest position sent plus one.
+    pub max: u64,
+    /// One past the last byte that the application has written.
+    pub end: u64,
+    /// Whether the application has closed: a FIN follows the last byte.
+    pub fin: bool,
+    /// A segment to be sent next, whatever the window says.
+    pub repair: Option<(u64, Cause)>,
+    /// Why positions below `max` are being sent again.
+    pub again: Cause,
+    /// Socket send buffer: bounds what may be outstanding.
+    send_buffer: u32,
+    halving: Halving,
+}
+
+/// No congestion window grows beyond what a scaled window can advertise.
+const CWND_MAX: u32 = 1 << 30;
+
+impl Window {
+    /// Windows before the handshake.
+    pub fn new(config: &TcpConfig) -> Window {
+        Window {
+            mss: config.mss.max(1),
+            cwnd: config.mss.saturating_mul(config.initial_window),
+            extra: 0,
+            ssthresh: config.initial_ssthresh,
+            peer: 0,
+            peer_max: 0,
+            una: 0,
+            nxt: 0,
+            max: 0,
+            end: 1,
+            fin: false,
+            repair: None,
+            again: Cause::TimeoutRetransmit,
+            send_buffer: config.send_buffer,
+            halving: config.halving,
+        }
+    }
+
+    /// The handshake settled the segment size and the peer's first window.
+    pub fn settle(&mut self, config: &TcpConfig, mss: u32, peer: u32) {
+        self.mss = mss.max(1);
+        self.cwnd = self.mss.saturating_mul(config.initial_window);
+        self.set_peer(peer);
+    }
+
+    /// The peer advertises a window of `bytes`.
+    pub fn set_peer(&mut self, bytes: u32) {
+        self.peer = bytes;
+        self.peer_max = self.peer_max.max(bytes);
+    }
+
+    /// One past the last position of the stream, FIN included.
+    pub fn last(&self) -> u64 {
+        self.end + u64::from(self.fin)
+    }
+
+    /// Positions sent and not acknowledged.
+    pub fn flight(&self) -> u32 {
+        (self.max - self.una) as u32
+    }
+
+    /// The new slow-start threshold after a loss: half of what [`Halving`] says, in whole segments.
+    //= rfc5681#section-3.1: at most max(FlightSize / 2, 2 * SMSS)
+    pub fn half(&self) -> u32 {
+        let whole = match self.halving {
+            Halving::Window => self.cwnd.min(self.peer),
+            Halving::Flight => self.flight(),
+        };
+        (whole / 2 / self.mss * self.mss).max(2 * self.mss)
+    }
+
+    /// Opens the congestion window by `bytes`.
+    pub fn open(&mut self, bytes: u32) {
+        self.cwnd = self.cwnd.saturating_add(bytes).min(CWND_MAX);
+    }
+
+    /// The segment that begins at `from`, up to one segment size and what was sent before.
+    pub fn chunk_at(&self, from: u64, cause: Cause) -> Chunk {
+        let len = (self.end.min(self.max).saturating_sub(from)).min(self.mss.into()) as u32;
+        let fin = self.fin && from + u64::from(len) == self.end && self.max > self.end;
+        Chunk { from, len, fin, cause }
+    }
+
+    /// One byte beyond a closed window, to learn whether it has opened.
+    //= rfc9293#section-3.8.6.1: zero-window probing
+    pub fn probe(&self) -> Option<Chunk> {
+        let fin = self.una >= self.end && self.fin;
+        (self.una < self.last()).then_some(Chunk {
+            from: self.una,
+            len: u32::from(!fin),
+            fin,
+            cause: Cause::WindowProbe,
+        })
+    }
+
+    /// Bytes that may be outstanding now.
+    pub fn allowed(&self) -> u64 {
+        let congestion = self.cwnd.saturating_add(self.extra);
+        u64::from(congestion.min(self.peer).min(self.send_buffer))
+    }
+
+    /// The next piece from `nxt` onwards, if the windows allow one and it is not silly.
+    pub fn next_chunk(&self) -> Option<Chunk> {
+        let limit = self.una + self.allowed();
+        let sendable = self.end.min(limit);
+        let len = (sendable.saturating_sub(self.nxt)).min(self.mss.into()) as u32;
+        let reaches_end = self.nxt + u64::from(len) == self.end;
+        let fin = self.fin && reaches_end && self.nxt <= self.end && limit > self.end;
+        if len == 0 && !fin {
+            return None;
+        }
+        let resent = self.nxt < self.max;
+        //= rfc9293#section-3.8.6.2.1: no silly windows: a full segment, the last one, or half a window
+        let worthwhile = len == self.mss || reaches_end || resent || len >= self.peer_max / 2;
+        if !worthwhile {
+            return None;
+        }
+        let cause = if self.nxt + u64::from(len) <= self.max && resent { self.again } else { Cause::Data };
+        Some(Chunk { from: self.nxt, len, fin, cause })
+    }
+}

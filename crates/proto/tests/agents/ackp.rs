@@ -1,0 +1,163 @@
+//! Partial acknowledgements, packet for packet (west97 3.3).
+
+use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig};
+use lasthop_proto::units::Span;
+
+use crate::script::check;
+
+fn ackp(mode: AckpMode) -> AgentConfig {
+    let snoop = SnoopConfig {
+        initial_timeout: Span::millis(100),
+        persist: Span::secs(1),
+        ..SnoopConfig::west97()
+    };
+    AgentConfig::Snoop { snoop, ackp: Some(mode) }
+}
+
+/// A connection whose sender asks for partial acknowledgements, with packets 1 to 4 of 1000 bytes to come.
+const OPEN: &str = "
+        0ms    fixed   syn ackp
+        1ms    mobile  syn ack 1
+        2ms    fixed   at 1
+";
+
+#[test]
+fn without_errors_there_is_none() {
+    check(
+        &ackp(AckpMode::Full),
+        &format!(
+            "{OPEN}
+            10ms   fixed   1+1000
+            11ms   fixed   1001+1000
+            18ms   mobile  at 1 ack 1001
+            26ms   mobile  at 1 ack 2001
+            5000ms end
+            "
+        ),
+    );
+}
+
+#[test]
+fn scenario_1_the_highest_packet_in_order_is_acknowledged() {
+    // Figure 5: packets 1 to 3 are acknowledged, packet 4 has trouble.
+    check(
+        &ackp(AckpMode::Full),
+        &format!(
+            "{OPEN}
+            10ms   fixed   1+1000
+            11ms   fixed   1001+1000
+            12ms   fixed   2001+1000
+            20ms   mobile  at 1 ack 3001
+            21ms   fixed   3001+1000              # lost
+            121ms  base    3001+1000              => local-timeout
+            121ms  base    at 1 ack 4001 partial  => partial-ack
+            221ms  base    3001+1000              => local-timeout    # no news since: lastackp
+            230ms  mobile  at 1 ack 4001
+            5000ms end
+            "
+        ),
+    );
+}
+
+#[test]
+fn one_ack_stands_for_all_packets_in_the_cache() {
+    check(
+        &ackp(AckpMode::Full),
+        &format!(
+            "{OPEN}
+            10ms   fixed   1+1000                 # lost, with all that follow
+            11ms   fixed   1001+1000
+            12ms   fixed   2001+1000
+            110ms  base    1+1000                 => local-timeout
+            110ms  base    at 1 ack 3001 partial  => partial-ack
+            150ms  fixed   3001+1000
+            210ms  base    1+1000                 => local-timeout
+            210ms  base    at 1 ack 4001 partial  => partial-ack
+            220ms  mobile  at 1 ack 4001
+            5000ms end
+            "
+        ),
+    );
+}
+
+#[test]
+fn scenario_2_none_for_a_packet_behind_a_congestive_loss() {
+    // Figure 6: packet 4 arrives, packets 2 and 3 were lost before the base station.
+    check(
+        &ackp(AckpMode::Full),
+        &format!(
+            "{OPEN}
+            10ms   fixed   1+1000
+            18ms   mobile  at 1 ack 1001
+            20ms   fixed   3001+1000
+            20ms   note    congestion-hole
+            120ms  base    3001+1000              => local-timeout
+            220ms  base    3001+1000              => local-timeout
+            300ms  fixed   1001+1000              # the sender's timer
+            300ms  note    sender-retransmission
+            301ms  fixed   2001+1000
+            301ms  note    sender-retransmission
+            310ms  mobile  at 1 ack 4001
+            5000ms end
+            "
+        ),
+    );
+}
+
+#[test]
+fn scenario_3_a_filled_hole_gives_one_ack_that_jumps() {
+    // Figure 7: packet 3 fills the hole before packet 4.
+    check(
+        &ackp(AckpMode::Full),
+        &format!(
+            "{OPEN}
+            10ms   fixed   1+1000
+            11ms   fixed   1001+1000
+            20ms   mobile  at 1 ack 2001
+            21ms   fixed   3001+1000
+            21ms   note    congestion-hole
+            30ms   fixed   2001+1000              # lost on the wireless link this time
+            30ms   note    sender-retransmission
+            130ms  base    2001+1000              => local-timeout
+            130ms  base    at 1 ack 4001 partial  => partial-ack
+            140ms  mobile  at 1 ack 4001
+            5000ms end
+            "
+        ),
+    );
+}
+
+#[test]
+fn a_sender_that_did_not_offer_the_option_gets_none() {
+    let lossy = "
+        0ms    fixed   syn
+        1ms    mobile  syn ack 1
+        10ms   fixed   1+1000                     # lost
+        110ms  base    1+1000                     => local-timeout
+        120ms  mobile  at 1 ack 1001
+        5000ms end
+        ";
+    check(&ackp(AckpMode::Full), lossy);
+    // Nor does one whose SYN nobody saw.
+    let unseen: String =
+        lossy.lines().filter(|l| !l.contains("syn")).collect::<Vec<_>>().join("\n");
+    check(&ackp(AckpMode::Full), &unseen);
+}
+
+#[test]
+fn the_first_implementation_sends_one_for_every_packet() {
+    check(
+        &ackp(AckpMode::EveryPacket),
+        "
+        0ms    fixed   syn
+        1ms    mobile  syn ack 1
+        10ms   fixed   1+1000
+        10ms   base    at 1 ack 1001 partial      => partial-ack
+        11ms   fixed   1001+1000
+        11ms   base    at 1 ack 2001 partial      => partial-ack
+        18ms   mobile  at 1 ack 1001
+        26ms   mobile  at 1 ack 2001
+        5000ms end
+        ",
+    );
+}

@@ -1,0 +1,234 @@
+//! Scripts of packets in virtual time, with no tolerance.
+//!
+//! A script is the complete record of what passes a base station. Each line is a time, who acts, and what:
+//!
+//! ```text
+//! 0ms    fixed   1+1460                        the fixed host sends bytes 1 to 1460; they are forwarded
+//! 8ms    mobile  ack 1461                      the mobile host acknowledges them; the ACK is forwarded
+//! 9ms    mobile  ack 1461 => suppressed-dup-ack   the base station drops this one, and why
+//! 9ms    base    1461+1460 => local-dup-ack       the base station sends a packet of its own, and why
+//! 9ms    note    sender-retransmission            the base station notices something
+//! 500ms  end                                   nothing else happens until here
+//! ```
+//!
+//! Lines of `fixed` and `mobile` up to `=>` are what the test puts in; all the rest is what must come out. Numbers
+//! count from the initial sequence number, which is 0. Further words: `syn`, `fin`, `rst`, `win N` (16384
+//! unless said), `at N` (the sequence number of a packet without
+//! data), `ackp` and `eln` (options permitted), `partial`, `lost N` (options on an ACK), `ip-damage`,
+//! `tcp-damage`, and `port N` for another flow. Lines after `#` are comments.
+
+use lasthop_proto::agent::{Agent, AgentConfig};
+use lasthop_proto::event::{AgentNote, Op, Wants, What};
+use lasthop_proto::machine::{Machine, Out, Side};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{
+    Ackp, Addr, Body, Damage, Eln, Flags, Packet, PacketId, Segment, Seq, Transport,
+};
+
+const FIXED: Addr = Addr::v4(10, 0, 0, 1);
+const MOBILE: Addr = Addr::v4(10, 1, 0, 1);
+const MOBILE_SEQ: Seq = Seq(7000);
+const WINDOW: u16 = 16_384;
+const PORT: u16 = 5001;
+
+/// Runs `script` through the agent of `config` and fails with both records if they differ. It runs with
+/// several initial sequence numbers, so that every script also tests the wrap.
+pub fn check(config: &AgentConfig, script: &str) {
+    for isn in [0, u32::MAX - 3000, 1 << 31] {
+        let got = play(config, script, Seq(isn));
+        let want: Vec<String> = lines(script).map(|line| words(line).join(" ")).collect();
+        if got != want {
+            let first = got.iter().zip(&want).take_while(|(a, b)| a == b).count();
+            panic!(
+                "isn {isn}: line {} is\n    {}\nwhere the script says\n    {}\nthe whole record:\n{}",
+                first + 1,
+                got.get(first).map_or("(nothing)", |s| s),
+                want.get(first).map_or("(nothing)", |s| s),
+                got.join("\n"),
+            );
+        }
+    }
+}
+
+fn lines(script: &str) -> impl Iterator<Item = &str> {
+    script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
+    let mut agent = Agent::new(config);
+    let mut out = Out::new(Wants::METRICS);
+    let mut record = Vec::new();
+    let mut next_id = 1;
+    for line in lines(script) {
+        let words = words(line);
+        let at = Time::ZERO + words[0].parse::<Span>().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let side = match words[1] {
+            "fixed" => Side::Left,
+            "mobile" => Side::Right,
+            "end" => {
+                wake_until(&mut agent, &mut out, at, isn, &mut record);
+                record.push(words.join(" "));
+                continue;
+            }
+            _ => continue,
+        };
+        wake_until(&mut agent, &mut out, at, isn, &mut record);
+        let put = words.iter().position(|w| *w == "=>").unwrap_or(words.len());
+        let mut packet = packet(side, &words[2..put], isn);
+        packet.id = PacketId(next_id);
+        next_id += 1;
+        let input = format!("{} {} {}", stamp(at), words[1], describe(&packet, isn));
+        out.begin(Default::default(), at);
+        agent.on_packet(at, side, packet.clone(), &mut out);
+        let fate = fate_of(&packet, side, &mut out);
+        record.push(format!("{input}{fate}"));
+        drain(&mut out, isn, &mut record);
+    }
+    record
+}
+
+/// Takes what became of the packet put in out of `out`: nothing to say if it went on unchanged.
+fn fate_of(packet: &Packet, from: Side, out: &mut Out) -> String {
+    if let Some(at) = out.sends.iter().position(|(_, p)| p.id == packet.id) {
+        assert_eq!(out.sends.remove(at), (from.other(), packet.clone()));
+        return String::new();
+    }
+    let dropped = |what: &What| match what {
+        What::Packet { op: Op::Dropped(cause), packet: p, .. } if p.id == packet.id => Some(*cause),
+        _ => None,
+    };
+    let at = out.events.iter().position(|e| dropped(&e.what).is_some());
+    let event = out.events.remove(at.expect("the packet vanished without a cause"));
+    format!(" => {}", dropped(&event.what).unwrap().name())
+}
+
+fn wake_until(agent: &mut Agent, out: &mut Out, at: Time, isn: Seq, record: &mut Vec<String>) {
+    while let Some(wake) = agent.next_wake().filter(|w| *w <= at) {
+        out.begin(Default::default(), wake);
+        agent.on_wake(wake, out);
+        assert!(agent.next_wake().is_none_or(|w| w > wake), "woken at {wake} again and again");
+        drain(out, isn, record);
+    }
+}
+
+fn drain(out: &mut Out, isn: Seq, record: &mut Vec<String>) {
+    for event in out.events.drain(..) {
+        let at = stamp(event.at);
+        match event.what {
+            What::Packet { op: Op::Originated(cause), side, packet } => {
+                let sent = out.sends.remove(0);
+                assert_eq!(sent, (side, packet));
+                record.push(format!("{at} base {} => {}", describe(&sent.1, isn), cause.name()));
+            }
+            // Beginning to watch is no news, and round trips have tests of their own.
+            What::Agent { note: AgentNote::FlowSeen | AgentNote::LocalRtt { .. }, .. } => {}
+            What::Agent { note, .. } => {
+                let name = match note {
+                    AgentNote::FlowForgotten => "flow-forgotten",
+                    AgentNote::CacheEvicted => "cache-evicted",
+                    AgentNote::SenderRetransmission => "sender-retransmission",
+                    AgentNote::CongestionHole => "congestion-hole",
+                    _ => unreachable!(),
+                };
+                record.push(format!("{at} note {name}"));
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert!(out.sends.is_empty(), "sent without saying why: {:?}", out.sends);
+}
+
+fn stamp(at: Time) -> String {
+    if at.0.is_multiple_of(1_000_000) {
+        format!("{}ms", at.0 / 1_000_000)
+    } else {
+        format!("{}us", at.0 / 1000)
+    }
+}
+
+/// The packet of a script line.
+fn packet(from: Side, words: &[&str], isn: Seq) -> Packet {
+    let ack = if from == Side::Left { MOBILE_SEQ } else { isn };
+    let seq = if from == Side::Left { isn } else { MOBILE_SEQ };
+    let mut segment = Segment::new(PORT, 9, seq, ack, Flags::ACK);
+    segment.window = WINDOW;
+    let (mut len, mut offset, mut damage) = (0, 0, Damage::None);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|w| w.parse::<u32>().ok()).expect(word);
+        match *word {
+            "syn" => segment.flags = segment.flags | Flags::SYN,
+            "fin" => segment.flags = segment.flags | Flags::FIN,
+            "rst" => segment.flags = segment.flags | Flags::RST,
+            "ack" => segment.ack = isn + number(),
+            "at" => segment.seq = segment.seq + number(),
+            "win" => segment.window = number() as u16,
+            "port" => segment.src_port = number() as u16,
+            "ackp" => segment.options_mut().ackp = Some(Ackp::Permitted),
+            "eln" => segment.options_mut().eln = Some(Eln::Permitted),
+            "ip-damage" => damage = Damage::Ip,
+            "tcp-damage" => damage = Damage::Tcp,
+            span => {
+                let (start, count) =
+                    span.split_once('+').unwrap_or_else(|| panic!("what is {span}?"));
+                let start: u32 = start.parse().unwrap();
+                (len, offset) = (count.parse().unwrap(), u64::from(start));
+                segment.seq = segment.seq + start;
+            }
+        }
+    }
+    let (mut src, mut dst) = (FIXED, MOBILE);
+    if from == Side::Right {
+        (src, dst) = (dst, src);
+        (segment.src_port, segment.dst_port) = (segment.dst_port, segment.src_port);
+    }
+    let mut packet = Packet::tcp(src, dst, segment, Body::Pattern { stream: 1, len, offset });
+    packet.damage = damage;
+    packet
+}
+
+/// The line of a packet, in the words and the order that scripts use.
+fn describe(packet: &Packet, isn: Seq) -> String {
+    let Transport::Tcp(s) = &packet.transport else { panic!("not TCP") };
+    let to_mobile = packet.dst == MOBILE;
+    let mut words = Vec::new();
+    for (flag, word) in [(Flags::SYN, "syn"), (Flags::FIN, "fin"), (Flags::RST, "rst")] {
+        if s.flags.has(flag) {
+            words.push(word.to_owned());
+        }
+    }
+    let offset = s.seq - if to_mobile { isn } else { MOBILE_SEQ };
+    if !packet.body.is_empty() {
+        words.push(format!("{offset}+{}", packet.body.len()));
+    } else if offset != 0 {
+        words.push(format!("at {offset}"));
+    }
+    if !to_mobile {
+        words.push(format!("ack {}", s.ack - isn));
+    }
+    if s.window != WINDOW {
+        words.push(format!("win {}", s.window));
+    }
+    let port = if to_mobile { s.src_port } else { s.dst_port };
+    if port != PORT {
+        words.push(format!("port {port}"));
+    }
+    words.extend(s.options().ackp.map(|o| match o {
+        Ackp::Permitted => "ackp".to_owned(),
+        Ackp::Partial => "partial".to_owned(),
+    }));
+    words.extend(s.options().eln.map(|o| match o {
+        Eln::Permitted => "eln".to_owned(),
+        Eln::Lost(seq) => format!("lost {}", seq - isn),
+    }));
+    match packet.damage {
+        Damage::None => {}
+        Damage::Ip => words.push("ip-damage".to_owned()),
+        Damage::Tcp => words.push("tcp-damage".to_owned()),
+    }
+    words.join(" ")
+}

@@ -1,0 +1,453 @@
+//! Snoop, mechanism by mechanism.
+
+use lasthop_proto::agent::{AgentConfig, SnoopConfig, TimeoutRule};
+use lasthop_proto::units::{Bytes, Span};
+
+use crate::script::check;
+
+/// Local time-out 100 ms without a round-trip measurement, persist timer one second.
+fn config() -> SnoopConfig {
+    SnoopConfig {
+        initial_timeout: Span::millis(100),
+        persist: Span::secs(1),
+        ..SnoopConfig::west97()
+    }
+}
+
+fn snoop(config: SnoopConfig) -> AgentConfig {
+    AgentConfig::Snoop { snoop: config, ackp: None }
+}
+
+#[test]
+fn without_losses_it_only_forwards() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   syn
+        1ms    mobile  syn ack 1
+        2ms    fixed   at 1
+        3ms    fixed   1+1460
+        4ms    fixed   1461+1460
+        10ms   mobile  at 1 ack 1461
+        12ms   fixed   2921+500
+        18ms   mobile  at 1 ack 2921
+        20ms   mobile  at 1 ack 3421
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn one_duplicate_ack_brings_a_local_retransmission_and_is_hidden() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        1ms    fixed   1461+1460         # lost on the wireless link
+        2ms    fixed   2921+1460
+        3ms    fixed   4381+1460
+        8ms    mobile  ack 1461
+        16ms   mobile  ack 1461          => suppressed-dup-ack
+        16ms   base    1461+1460         => local-dup-ack
+        24ms   mobile  ack 1461          => suppressed-dup-ack
+        32ms   mobile  ack 5841
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn the_snoop_of_parsa98_waits_for_the_second_duplicate_ack() {
+    check(
+        &snoop(SnoopConfig { dupacks: 2, ..config() }),
+        "
+        0ms    fixed   1+1460
+        1ms    fixed   1461+1460         # lost
+        2ms    fixed   2921+1460
+        3ms    fixed   4381+1460
+        8ms    mobile  ack 1461
+        16ms   mobile  ack 1461          => suppressed-dup-ack
+        24ms   mobile  ack 1461          => suppressed-dup-ack
+        24ms   base    1461+1460         => local-dup-ack
+        32ms   mobile  ack 5841
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn more_duplicate_acks_than_expected_show_that_the_retransmission_was_lost() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460            # lost
+        1ms    fixed   1461+1460
+        2ms    fixed   2921+1460
+        3ms    mobile  ack 1             # the ACK before, delayed
+        8ms    mobile  ack 1             => suppressed-dup-ack
+        8ms    base    1+1460            => local-dup-ack
+        9ms    fixed   4381+1460         # behind the retransmission
+        10ms   fixed   5841+1460
+        16ms   mobile  ack 1             => suppressed-dup-ack   # of 2921, still expected
+        24ms   mobile  ack 1             => suppressed-dup-ack   # of 4381: one too many
+        24ms   base    1+1460            => local-dup-ack
+        32ms   mobile  ack 1             => suppressed-dup-ack   # of 5841, expected again
+        40ms   mobile  ack 7301
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn losses_in_one_window_are_mended_one_by_one() {
+    // The published snoop draws no conclusion about 1461 from the ACK that follows the mending of 1: it waits
+    // for a duplicate ACK, which takes a new packet, or for its timer.
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460            # lost
+        1ms    fixed   1461+1460         # lost
+        2ms    fixed   2921+1460
+        3ms    mobile  ack 1
+        8ms    mobile  ack 1             => suppressed-dup-ack
+        8ms    base    1+1460            => local-dup-ack
+        16ms   mobile  ack 1461
+        20ms   fixed   4381+1460
+        28ms   mobile  ack 1461          => suppressed-dup-ack
+        28ms   base    1461+1460         => local-dup-ack
+        36ms   mobile  ack 5841
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn the_local_timer_retransmits_until_an_ack_comes() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        100ms  base    1+1460            => local-timeout
+        200ms  base    1+1460            => local-timeout
+        300ms  base    1+1460            => local-timeout
+        310ms  mobile  ack 1461
+        9000ms end
+        ",
+    );
+}
+
+#[test]
+fn the_left_edge_restarts_the_local_timer() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        1ms    fixed   1461+1460         # lost
+        20ms   mobile  ack 1461          # round trip 20 ms, so the floor of 100 ms holds
+        120ms  base    1461+1460         => local-timeout
+        130ms  mobile  ack 2921
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn with_the_rtt_fault_a_recovery_counts_as_a_round_trip() {
+    // The second packet timed is 1461; it takes two local retransmissions and 290 ms. parsa98 5.2.2: with many such
+    // losses the estimate grows until only the persist timer retransmits.
+    let script = "
+        0ms    fixed   1+1460
+        20ms   mobile  ack 1461
+        30ms   fixed   1461+1460         # lost
+        31ms   fixed   2921+1460
+        130ms  base    1461+1460         => local-timeout
+        230ms  base    1461+1460         => local-timeout
+        320ms  mobile  ack 4381
+        321ms  fixed   4381+1460         # lost
+        ";
+    let config = SnoopConfig { timeout: TimeoutRule::TwiceSrtt, ..config() };
+    let mended = "
+        421ms  base    4381+1460         => local-timeout
+        430ms  mobile  ack 5841
+        5000ms end
+        ";
+    check(&snoop(config.clone()), &format!("{script}{mended}"));
+    // Twice (7/8 of 20 ms + 1/8 of 290 ms) is more than the floor of 100 ms.
+    let faulty = "
+        428500us base  4381+1460         => local-timeout
+        430ms  mobile  ack 5841
+        5000ms end
+        ";
+    check(&snoop(SnoopConfig { rtt_fault: true, ..config }), &format!("{script}{faulty}"));
+}
+
+#[test]
+fn the_persist_timer_waits_for_a_round_trip() {
+    // The first round trip is longer than the persist timer, so afterwards 200 ms of silence mean nothing.
+    let config = SnoopConfig { timeout: TimeoutRule::TwiceSrtt, ..SnoopConfig::west97() };
+    check(
+        &snoop(config),
+        "
+        0ms    fixed   1+1460
+        200ms  base    1+1460            => local-persist
+        300ms  mobile  ack 1461          # no sample, but a bound of 300 ms
+        301ms  fixed   1461+1460
+        600ms  mobile  ack 2921
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_silent_flow_is_prodded_by_the_persist_timer() {
+    check(
+        &snoop(SnoopConfig { initial_timeout: Span::secs(10), max_retransmits: 3, ..config() }),
+        "
+        0ms    fixed   1+1460
+        1000ms base    1+1460            => local-persist
+        2000ms base    1+1460            => local-persist
+        3000ms base    1+1460            => local-persist
+        60000ms end                      # then it is up to the sender
+        60000ms fixed  1+1460
+        60000ms note   sender-retransmission
+        61000ms base   1+1460            => local-persist
+        61001ms mobile ack 1461
+        90000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_congestive_loss_is_left_to_the_sender() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        2ms    fixed   2921+1460         # 1461 was lost before the base station
+        2ms    note    congestion-hole
+        3ms    fixed   4381+1460
+        8ms    mobile  ack 1461
+        16ms   mobile  ack 1461
+        24ms   mobile  ack 1461
+        30ms   fixed   1461+1460         # the sender's fast retransmission
+        30ms   note    sender-retransmission
+        31ms   mobile  ack 1461          # expected by the sender
+        38ms   mobile  ack 5841
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_retransmission_of_the_sender_is_not_hidden_from_it() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460            # lost
+        1ms    fixed   1461+1460
+        3ms    mobile  ack 1
+        50ms   fixed   1+1460
+        50ms   note    sender-retransmission
+        51ms   mobile  ack 1
+        # The timer started anew with the retransmission.
+        150ms  base    1+1460            => local-timeout
+        160ms  mobile  ack 2921
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_sender_that_missed_an_ack_gets_its_answer() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        8ms    mobile  ack 1461          # lost on its way to the sender
+        20ms   fixed   1461+1460
+        21ms   fixed   1+1460
+        21ms   note    sender-retransmission
+        28ms   mobile  ack 1461          # the receiver answers, not a sign of loss
+        29ms   mobile  ack 2921
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn old_acks_end_here_unless_they_carry_data() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        1ms    fixed   1461+1460
+        8ms    mobile  ack 2921
+        9ms    mobile  ack 1461          => spurious-ack
+        10ms   mobile  1+100 ack 1461
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_window_update_is_no_duplicate_ack() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        1ms    fixed   1461+1460
+        8ms    mobile  ack 1461
+        9ms    mobile  ack 1461 win 20000
+        10ms   mobile  ack 2921 win 20000
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_closed_window_stops_the_timers() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        8ms    mobile  ack 1461 win 0
+        500ms  fixed   1461+1            # a window probe
+        508ms  mobile  ack 1461 win 0
+        3000ms mobile  ack 1461
+        3100ms base    1461+1            => local-timeout
+        3110ms mobile  ack 1462
+        9000ms end
+        ",
+    );
+}
+
+#[test]
+fn damaged_segments_are_not_believed() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460 tcp-damage     # forwarded, but neither cached nor counted
+        1ms    fixed   1461+1460 ip-damage   => ip-checksum
+        2ms    mobile  ack 1 tcp-damage
+        3ms    mobile  ack 1 ip-damage       => ip-checksum
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_fin_is_mended_like_data_and_ends_the_flow() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        1ms    fixed   fin at 1461           # lost
+        8ms    mobile  ack 1461
+        108ms  base    fin at 1461           => local-timeout
+        116ms  mobile  ack 1462
+        116ms  note    flow-forgotten
+        117ms  mobile  fin ack 1462
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_reset_ends_the_flow_at_once() {
+    for side in ["fixed ", "mobile ack 0"] {
+        let (who, rest) = side.split_once(' ').unwrap();
+        check(
+            &snoop(config()),
+            &format!(
+                "
+                0ms    fixed   1+1460
+                1ms    {who}   rst {rest}
+                1ms    note    flow-forgotten
+                5000ms end
+                "
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_new_connection_on_the_same_ports_starts_afresh() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   syn
+        1ms    fixed   syn                   # the same SYN again
+        2ms    fixed   1+1460
+        3ms    fixed   syn at 500000
+        3ms    note    flow-forgotten
+        4ms    mobile  syn ack 500001
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn what_was_never_sent_cannot_be_acknowledged() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   syn
+        1ms    mobile  syn ack 1
+        2ms    fixed   1+1460
+        3ms    mobile  at 1 ack 900000       # not believed, and not ours to judge
+        8ms    mobile  at 1 ack 1461
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_full_cache_keeps_the_oldest_packets() {
+    check(
+        &snoop(SnoopConfig { flow_packets: 2, ..config() }),
+        "
+        0ms    fixed   1+1460                # lost
+        1ms    fixed   1461+1460
+        2ms    fixed   2921+1460
+        2ms    note    cache-evicted
+        3ms    mobile  ack 1
+        8ms    mobile  ack 1                 => suppressed-dup-ack
+        8ms    base    1+1460                => local-dup-ack
+        9ms    mobile  ack 2921
+        16ms   mobile  ack 2921              # not cached: the sender's matter
+        24ms   mobile  ack 4381
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn the_least_recently_used_flow_makes_room() {
+    let notes = "
+        0ms    fixed   1+1460
+        1ms    fixed   1+1460 port 6000
+        2ms    fixed   1461+1460
+        3ms    fixed   1+1460 port 7000
+        3ms    note    flow-forgotten
+        8ms    mobile  ack 2921
+        9ms    mobile  ack 1461 port 6000
+        10ms   mobile  ack 1461 port 7000
+        5000ms end
+        ";
+    check(&snoop(SnoopConfig { flows: 2, ..config() }), notes);
+    // Four packets of 1500 bytes are too many for 5,999 bytes of cache.
+    check(&snoop(SnoopConfig { cache: Bytes(5_999), ..config() }), notes);
+}
+
+#[test]
+fn other_directions_and_protocols_pass() {
+    check(
+        &snoop(config()),
+        "
+        0ms    mobile  1+1460 ack 1
+        1ms    fixed   at 1
+        2ms    mobile  1461+1460 ack 1
+        5000ms end
+        ",
+    );
+}

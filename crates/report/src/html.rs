@@ -1,0 +1,227 @@
+//! One self-contained page: no network, no script, colours for light and dark, readable on a phone and on
+//! paper. Every text is escaped; only the SVG of a figure is taken as it is.
+
+use crate::model::{Again, Assumption, ClaimResult, Figure, Page, Section, Table, Verdict};
+use crate::plot::{Theme, page_css, page_variables};
+use crate::table::claim_figures;
+
+const CSS: &str = include_str!("page.css");
+
+/// Colours of the page that plots do not use: light, dark.
+const GROUND: [(&str, &str, &str); 2] =
+    [("ground", "#f6f7f9", "#0d1014"), ("code", "#f0f2f5", "#1d232a")];
+
+/// The page as HTML, which is well-formed XML too.
+pub fn render(page: &Page) -> String {
+    let mut out = String::with_capacity(1 << 16);
+    let title = escape(&page.title);
+    out += "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>";
+    out += "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>";
+    out += "<meta name=\"color-scheme\" content=\"light dark\"/>";
+    // Nothing may be fetched, whatever a text manages to say.
+    out += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>";
+    out += &format!("<title>{title} · lasthop</title><style>{}</style></head><body>\n", css());
+    header(&mut out, page);
+    out += "<main>";
+    let claims: Vec<&ClaimResult> = page.sections.iter().filter_map(|s| s.claim.as_ref()).collect();
+    if !claims.is_empty() {
+        tally(&mut out, &claims);
+    }
+    page.sections.iter().enumerate().for_each(|(i, s)| section(&mut out, i, s));
+    assumptions(&mut out, &page.assumptions);
+    again(&mut out, &page.again);
+    out += "</main>\n<footer>Made by lasthop";
+    if !page.again.version.is_empty() {
+        out += &format!(" {}", escape(&page.again.version));
+    }
+    out += ". Intervals are 95 % confidence intervals of the mean over runs (Student’s t).</footer></body></html>\n";
+    out
+}
+
+/// Text as it may stand in an element or an attribute.
+pub fn escape(text: &str) -> String {
+    crate::plot::escape(text)
+}
+
+fn css() -> String {
+    let variables = |theme: Theme| {
+        let ground: String = GROUND
+            .iter()
+            .map(|(name, light, dark)| {
+                format!("--lh-{name}:{};", if theme == Theme::Light { light } else { dark })
+            })
+            .collect();
+        page_variables(theme) + &ground
+    };
+    format!(
+        ":root{{color-scheme:light dark;{}}}@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}{}{CSS}",
+        variables(Theme::Light),
+        variables(Theme::Dark),
+        page_css()
+    )
+}
+
+fn header(out: &mut String, page: &Page) {
+    *out += "<header><div class=\"in\"><p class=\"over\">lasthop report</p>";
+    *out += &format!("<h1>{}</h1>", escape(&page.title));
+    if !page.subtitle.is_empty() {
+        *out += &format!("<p class=\"sub\">{}</p>", escape(&page.subtitle));
+    }
+    if !page.facts.is_empty() {
+        *out += "<dl class=\"facts\">";
+        for (name, value) in &page.facts {
+            *out += &format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value));
+        }
+        *out += "</dl>";
+    }
+    *out += "</div></header>\n";
+}
+
+fn badge(verdict: Verdict) -> String {
+    let words = match verdict {
+        Verdict::Holds => "✓ holds",
+        Verdict::Fails => "✗ fails",
+        Verdict::NotRun => "– not run",
+    };
+    format!("<span class=\"badge {}\">{words}</span>", verdict.word())
+}
+
+/// How many claims hold, and a row for each that leads to its section.
+fn tally(out: &mut String, claims: &[&ClaimResult]) {
+    *out += "<div class=\"tally\">";
+    for (verdict, words) in [
+        (Verdict::Holds, "found again"),
+        (Verdict::Fails, "not found again"),
+        (Verdict::NotRun, "not run"),
+    ] {
+        let count = claims.iter().filter(|c| c.verdict == verdict).count();
+        *out += &format!("<div class=\"{}\"><b>{count}</b><span>{words}</span></div>", verdict.word());
+    }
+    *out += "</div><div class=\"scroll\"><table><thead><tr><th>claim</th><th>where</th><th>verdict</th>\
+             <th>reason</th></tr></thead><tbody>";
+    for claim in claims {
+        *out += &format!(
+            "<tr><td><a href=\"#{}\">{}</a></td><td>{} {}</td><td>{}</td><td>{}</td></tr>",
+            anchor(&claim.id),
+            escape(&claim.id),
+            escape(&claim.paper),
+            escape(&claim.place),
+            badge(claim.verdict),
+            escape(&claim.reason)
+        );
+    }
+    *out += "</tbody></table></div>\n";
+}
+
+/// A claim's name as a fragment: anything but letters, digits, `-`, `_` and `.` becomes `-`.
+fn anchor(id: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    format!("claim-{}", id.chars().map(safe).collect::<String>())
+}
+
+fn section(out: &mut String, index: usize, section: &Section) {
+    let id = match &section.claim {
+        Some(claim) => anchor(&claim.id),
+        None => format!("section-{}", index + 1),
+    };
+    if section.claim.is_none() && !section.title.is_empty() {
+        *out += &format!("<h2>{}</h2>", escape(&section.title));
+    }
+    *out += &format!("<section class=\"card\" id=\"{id}\">");
+    if let Some(claim) = &section.claim {
+        claim_head(out, &section.title, claim);
+    }
+    for paragraph in &section.text {
+        *out += &format!("<p>{}</p>", escape(paragraph));
+    }
+    if let Some(claim) = section.claim.as_ref().filter(|c| !c.measured.is_empty()) {
+        table(out, &claim_figures(claim));
+    }
+    section.tables.iter().for_each(|t| table(out, t));
+    section.figures.iter().for_each(|f| figure(out, f));
+    *out += "</section>\n";
+}
+
+fn claim_head(out: &mut String, title: &str, claim: &ClaimResult) {
+    let heading = if title.is_empty() { claim.id.clone() } else { format!("{}: {title}", claim.id) };
+    *out += &format!("<div class=\"head\"><h3>{}</h3>{}</div>", escape(&heading), badge(claim.verdict));
+    *out += &format!("<p class=\"where\">{} {}", escape(&claim.paper), escape(&claim.place));
+    if claim.runs > 0 {
+        *out += &format!(" · {} runs", claim.runs);
+    }
+    *out += "</p><dl class=\"pair\">";
+    for (name, value) in
+        [("Setup", &claim.setup), ("Published", &claim.published), ("Verdict", &claim.reason)]
+    {
+        if !value.is_empty() {
+            *out += &format!("<dt>{name}</dt><dd>{}</dd>", escape(value));
+        }
+    }
+    *out += "</dl>";
+}
+
+fn table(out: &mut String, table: &Table) {
+    *out += "<div class=\"scroll\"><table>";
+    if !table.title.is_empty() {
+        *out += &format!("<caption>{}</caption>", escape(&table.title));
+    }
+    let class = |i: usize| {
+        if table.columns.get(i).is_some_and(|c| c.numeric) { " class=\"num\"" } else { "" }
+    };
+    *out += "<thead><tr>";
+    for (i, column) in table.columns.iter().enumerate() {
+        *out += &format!("<th{}>{}</th>", class(i), escape(&column.title));
+    }
+    *out += "</tr></thead><tbody>";
+    for row in &table.rows {
+        *out += "<tr>";
+        for (i, cell) in row.iter().enumerate() {
+            *out += &format!("<td{}>{}</td>", class(i), escape(cell));
+        }
+        *out += "</tr>";
+    }
+    *out += "</tbody></table></div>";
+}
+
+fn figure(out: &mut String, figure: &Figure) {
+    *out += &format!("<figure><div class=\"scroll\">{}</div><figcaption>", figure.svg);
+    if !figure.title.is_empty() {
+        *out += &format!("<strong>{}.</strong> ", escape(&figure.title));
+    }
+    *out += &format!("{}</figcaption></figure>", escape(&figure.caption));
+}
+
+fn assumptions(out: &mut String, assumptions: &[Assumption]) {
+    if assumptions.is_empty() {
+        return;
+    }
+    *out += "<h2>Assumptions</h2><section class=\"card\"><ol class=\"assume\">";
+    for a in assumptions {
+        *out += &format!(
+            "<li>{}<span class=\"why\">{}</span></li>",
+            escape(&a.what),
+            escape(&a.why)
+        );
+    }
+    *out += "</ol></section>\n";
+}
+
+fn again(out: &mut String, again: &Again) {
+    if again.commands.is_empty() {
+        return;
+    }
+    *out += &format!(
+        "<h2>Run it again</h2><section class=\"card\"><pre>{}</pre>",
+        escape(&again.commands.join("\n"))
+    );
+    let facts = [("Seeds", &again.seeds), ("Version", &again.version)];
+    let facts: Vec<_> = facts.iter().filter(|(_, value)| !value.is_empty()).collect();
+    if !facts.is_empty() {
+        *out += "<dl class=\"pair\" style=\"margin-top:14px;margin-bottom:0\">";
+        for (name, value) in facts {
+            *out += &format!("<dt>{name}</dt><dd>{}</dd>", escape(value));
+        }
+        *out += "</dl>";
+    }
+    *out += "</section>\n";
+}

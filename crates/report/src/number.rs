@@ -1,0 +1,75 @@
+//! Numbers as people write them.
+
+use lasthop_trace::stats::Summary;
+
+/// `value` with about three significant digits after rounding: enough to compare, not more than was
+/// measured. Whole numbers stay whole.
+pub fn short(value: f64) -> String {
+    let size = value.abs();
+    let decimals = match size {
+        _ if !value.is_finite() => return "–".to_owned(),
+        _ if value == value.trunc() && size < 1e15 => 0,
+        s if s >= 1000.0 => 0,
+        s if s >= 100.0 => 1,
+        s if s >= 1.0 => 2,
+        s if s >= 0.1 => 3,
+        s if s >= 0.001 => 4,
+        _ => return format!("{value:.2e}"),
+    };
+    grouped(&format!("{value:.decimals$}"))
+}
+
+/// `mean ± half-width` with as many decimals as the interval deserves; the mean alone when there is no
+/// interval.
+pub fn with_interval(mean: f64, ci95: f64) -> String {
+    if !mean.is_finite() || !ci95.is_finite() || ci95 <= 0.0 {
+        return short(mean);
+    }
+    // Two significant digits of the interval; the mean to the same place.
+    let decimals = (1 - ci95.log10().floor() as i32).clamp(0, 9) as usize;
+    format!("{} ± {}", grouped(&format!("{mean:.decimals$}")), grouped(&format!("{ci95:.decimals$}")))
+}
+
+/// A summary as `mean ± half-width`.
+pub fn summary(s: &Summary) -> String {
+    if s.n == 0 { "–".to_owned() } else { with_interval(s.mean, s.ci95) }
+}
+
+/// Puts a thin space between groups of three digits from ten thousand on, and a true minus sign.
+pub(crate) fn grouped(number: &str) -> String {
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(rest) if rest.trim_matches(['0', '.']).is_empty() => ("", rest),
+        Some(rest) => ("\u{2212}", rest),
+        None => ("", number),
+    };
+    let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    let mut out = sign.to_owned();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && whole.len() > 4 && (whole.len() - i) % 3 == 0 {
+            out.push('\u{2009}');
+        }
+        out.push(digit);
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_carry_what_was_measured() {
+        assert_eq!(short(199.917), "199.9");
+        assert_eq!(short(7.5), "7.50");
+        assert_eq!(short(20.0), "20");
+        assert_eq!(short(0.9735), "0.974");
+        assert_eq!(short(0.000_003_9), "3.90e-6");
+        assert_eq!(short(-1_234_567.8), "\u{2212}1\u{2009}234\u{2009}568");
+        assert_eq!(short(f64::NAN), "–");
+        assert_eq!(with_interval(98.361, 10.82), "98 ± 11");
+        assert_eq!(with_interval(98.361, 1.082), "98.4 ± 1.1");
+        assert_eq!(with_interval(0.97351, 0.00042), "0.97351 ± 0.00042");
+        assert_eq!(with_interval(12.0, 0.0), "12");
+        assert_eq!(grouped("-0.00"), "0.00");
+    }
+}

@@ -1,0 +1,182 @@
+//! The few shapes that plots are made of, written as SVG.
+
+use std::fmt::Write;
+
+/// Text that is safe inside elements and attributes of SVG and HTML.
+pub(crate) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            // Not allowed in XML at all, not even escaped.
+            c if c.is_control() && !matches!(c, '\n' | '\t') => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// A coordinate with one decimal, or none where none is needed.
+pub(super) fn n(x: f64) -> String {
+    let tenths = (x * 10.0).round() as i64;
+    if tenths % 10 == 0 {
+        format!("{}", tenths / 10)
+    } else {
+        format!("{}{}.{}", if tenths < 0 { "-" } else { "" }, (tenths / 10).abs(), (tenths % 10).abs())
+    }
+}
+
+/// Which point of a text its position means.
+#[derive(Clone, Copy)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// What a mark looks like. Shape tells as much as colour does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Cross,
+    Triangle,
+    Diamond,
+    Square,
+    Ring,
+    Dot,
+    Dash,
+}
+
+/// A drawing in progress.
+#[derive(Default)]
+pub(super) struct Canvas {
+    pub(super) body: String,
+}
+
+impl Canvas {
+    pub(super) fn text(&mut self, class: &str, x: f64, y: f64, anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let _ = write!(
+            self.body,
+            "<text class=\"{class}\" x=\"{}\" y=\"{}\"{anchor}>{}</text>",
+            n(x),
+            n(y),
+            escape(text)
+        );
+    }
+
+    /// Text that reads upwards, for a vertical axis.
+    pub(super) fn vertical_text(&mut self, class: &str, x: f64, y: f64, text: &str) {
+        let (x, y) = (n(x), n(y));
+        let _ = write!(
+            self.body,
+            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{}</text>",
+            escape(text)
+        );
+    }
+
+    pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64), width: f64) {
+        let path = format!("M{} {}L{} {}", n(from.0), n(from.1), n(to.0), n(to.1));
+        self.path(class, &path, width, "");
+    }
+
+    /// An open path; `extra` holds further attributes.
+    pub(super) fn path(&mut self, class: &str, path: &str, width: f64, extra: &str) {
+        if !path.is_empty() {
+            let _ = write!(
+                self.body,
+                "<path class=\"{class}\" d=\"{path}\" stroke-width=\"{}\"{extra}/>",
+                n(width)
+            );
+        }
+    }
+
+    pub(super) fn fill(&mut self, class: &str, path: &str) {
+        if !path.is_empty() {
+            let _ = write!(self.body, "<path class=\"{class}\" d=\"{path}\"/>");
+        }
+    }
+
+    pub(super) fn rect(&mut self, class: &str, (x, y): (f64, f64), (w, h): (f64, f64), extra: &str) {
+        let _ = write!(
+            self.body,
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{extra}/>",
+            n(x),
+            n(y),
+            n(w.max(0.0)),
+            n(h.max(0.0))
+        );
+    }
+
+    /// All marks of one kind as a single path, so that thousands stay light.
+    pub(super) fn marks(&mut self, mark: Mark, colour: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+        let mut path = String::new();
+        for (x, y) in points {
+            mark.draw(&mut path, x, y);
+        }
+        let (width, filled) = match mark {
+            Mark::Cross => (2.0, false),
+            Mark::Ring => (1.6, false),
+            Mark::Dash => (1.8, false),
+            _ => (0.0, true),
+        };
+        if filled {
+            self.fill(&format!("f-{colour}"), &path);
+        } else {
+            self.path(&format!("s-{colour}"), &path, width, " stroke-linecap=\"round\"");
+        }
+    }
+}
+
+impl Mark {
+    fn draw(self, path: &mut String, x: f64, y: f64) {
+        let circle = |r: f64| {
+            format!("M{} {}a{r} {r} 0 1 0 {} 0a{r} {r} 0 1 0 {} 0", n(x - r), n(y), 2.0 * r, -2.0 * r)
+        };
+        *path += &match self {
+            Mark::Cross => {
+                let (left, top) = (n(x - 3.5), n(y - 3.5));
+                format!("M{left} {top}l7 7m-7 0l7 -7")
+            }
+            Mark::Triangle => format!("M{} {}l4.6 8h-9.2z", n(x), n(y - 5.0)),
+            Mark::Diamond => format!("M{} {}l4.6 4.6l-4.6 4.6l-4.6 -4.6z", n(x), n(y - 4.6)),
+            Mark::Square => format!("M{} {}h7v7h-7z", n(x - 3.5), n(y - 3.5)),
+            Mark::Ring => circle(3.4),
+            Mark::Dot => circle(3.2),
+            Mark::Dash => format!("M{} {}h12", n(x - 6.0), n(y)),
+        };
+    }
+}
+
+/// About how wide a label is: the reader's font is not known here, so letters are narrow, common or wide.
+pub(super) fn text_width(text: &str) -> f64 {
+    let letter = |c: char| match c {
+        'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | ' ' | '.' | ',' | '(' | ')' | '-' | ':' => 4.6,
+        'm' | 'w' | 'M' | 'W' | '+' | '%' => 11.0,
+        c if c.is_ascii_uppercase() => 8.7,
+        _ => 7.7,
+    };
+    text.chars().map(letter).sum()
+}
+
+/// A legend: mark, colour, words. It wraps where the line is full.
+pub(super) fn legend(canvas: &mut Canvas, at: (f64, f64), right: f64, entries: &[(Mark, &str, String)]) {
+    let (mut x, mut y) = at;
+    for (mark, colour, words) in entries {
+        let width = 17.0 + text_width(words) + 18.0;
+        if x + width > right && x > at.0 {
+            x = at.0;
+            y += 17.0;
+        }
+        canvas.marks(*mark, colour, [(x + 6.0, y - 4.0)]);
+        canvas.text("l", x + 17.0, y, Anchor::Start, words);
+        x += width;
+    }
+}

@@ -1,0 +1,105 @@
+//! Plots, drawn once as SVG and shown in three ways: inside a page (colours from the page's variables), as a
+//! file of its own (light and dark by the reader's preference), and as PNG (one of the two).
+
+mod axis;
+mod bars;
+mod canvas;
+mod lines;
+mod sequence;
+mod style;
+
+use std::sync::{Arc, OnceLock};
+
+use resvg::{tiny_skia, usvg};
+
+pub use bars::{Bar, BarChart, BarGroup, BarSeries};
+pub use lines::{LineChart, LineSeries, Point};
+pub use sequence::TimeSequence;
+pub(crate) use canvas::escape;
+pub(crate) use style::{page_css, page_variables};
+pub use style::Theme;
+
+/// A finished drawing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plot {
+    width: f64,
+    height: f64,
+    title: String,
+    body: String,
+}
+
+/// Why a drawing could not be turned into pixels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PngError(String);
+
+impl std::fmt::Display for PngError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the plot could not be drawn as PNG: {}", self.0)
+    }
+}
+
+impl std::error::Error for PngError {}
+
+impl Plot {
+    fn wrap(&self, style: &str, extra: &str) -> String {
+        let Plot { width, height, .. } = self;
+        let title = escape(&self.title);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lh\" viewBox=\"0 0 {width} {height}\" \
+             role=\"img\" aria-label=\"{title}\"{extra}>{style}{}</svg>",
+            self.body
+        )
+    }
+
+    /// For use inside the page of [`crate::html`], which brings the colours.
+    pub fn inline(&self) -> String {
+        // Never larger than drawn; on a phone it is scrolled before it becomes unreadable.
+        let (most, least) = (self.width, (self.width * 0.68).round());
+        self.wrap("", &format!(" style=\"max-width:{most}px;min-width:{least}px\""))
+    }
+
+    /// A file of its own that follows the reader's preference for light or dark.
+    pub fn svg(&self) -> String {
+        let size = format!(" width=\"{}\" height=\"{}\"", self.width, self.height);
+        let style = format!("<style>{}</style>{}", style::standalone_css(), style::BACKGROUND);
+        self.wrap(&style, &size)
+    }
+
+    /// Pixels: `scale` 1 is as large as the SVG, 2 twice as sharp. Needs no font on the machine.
+    ///
+    /// # Errors
+    ///
+    /// When `scale` is so small or so large that no image of that size can be made.
+    pub fn png(&self, theme: Theme, scale: f32) -> Result<Vec<u8>, PngError> {
+        let style = format!("<style>{}</style>{}", style::fixed_css(theme), style::BACKGROUND);
+        let size = format!(" width=\"{}\" height=\"{}\"", self.width, self.height);
+        let options = usvg::Options {
+            fontdb: fonts(),
+            font_family: style::PNG_FONT.to_owned(),
+            ..usvg::Options::default()
+        };
+        let error = |e: &dyn std::fmt::Display| PngError(e.to_string());
+        let tree = usvg::Tree::from_str(&self.wrap(&style, &size), &options).map_err(|e| error(&e))?;
+        let size = tree
+            .size()
+            .to_int_size()
+            .scale_by(scale)
+            .ok_or_else(|| error(&format_args!("scale {scale} leaves no picture")))?;
+        let mut pixels = tiny_skia::Pixmap::new(size.width(), size.height())
+            .ok_or_else(|| error(&"too large"))?;
+        let transform = tiny_skia::Transform::from_scale(scale, scale);
+        resvg::render(&tree, transform, &mut pixels.as_mut());
+        pixels.encode_png().map_err(|e| error(&e))
+    }
+}
+
+/// The one font of PNGs, so that they look alike on every machine, with fonts or without.
+fn fonts() -> Arc<usvg::fontdb::Database> {
+    static FONTS: OnceLock<Arc<usvg::fontdb::Database>> = OnceLock::new();
+    let load = || {
+        let mut fonts = usvg::fontdb::Database::new();
+        fonts.load_font_data(dejavu::sans::regular().to_vec());
+        Arc::new(fonts)
+    };
+    FONTS.get_or_init(load).clone()
+}

@@ -1,0 +1,265 @@
+//! Time-sequence plots (west97 4.4): where every byte was when. A straight line is a transfer without
+//! trouble; a flat part is a stall.
+
+use lasthop_trace::sequence::{SendKind, Series};
+use lasthop_trace::stalls::Stall;
+
+use super::Plot;
+use super::axis::{self, Axis, Spread};
+use super::canvas::{self, Anchor, Canvas, Mark, n};
+
+const WIDTH: f64 = 920.0;
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = WIDTH - 18.0;
+const TOP: f64 = 76.0;
+const MAIN: f64 = 330.0;
+const GAP: f64 = 26.0;
+const WINDOW: f64 = 96.0;
+const FOOT: f64 = 52.0;
+const KIB: f64 = 1024.0;
+
+/// What is drawn, and which part of it.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeSequence<'a> {
+    /// Heading.
+    pub title: &'a str,
+    /// The flow.
+    pub series: &'a Series,
+    /// Time from and to, in seconds, for a closer look; `None` shows all.
+    pub part: Option<(f64, f64)>,
+}
+
+/// How each kind of transmission looks; first transmissions are a line of their own.
+const KINDS: [(SendKind, Mark, &str, &str); 5] = [
+    (SendKind::Fast, Mark::Triangle, "orange", "fast retransmission"),
+    (SendKind::Timeout, Mark::Diamond, "purple", "retransmission after time-out"),
+    (SendKind::Eln, Mark::Square, "sky", "retransmission after loss notice"),
+    (SendKind::Local, Mark::Ring, "green", "local retransmission"),
+    (SendKind::Again, Mark::Ring, "orange", "retransmission"),
+];
+
+impl TimeSequence<'_> {
+    /// Draws it. Packets that would fall on the same pixel are drawn as one, so a long transfer stays light.
+    pub fn plot(&self) -> Plot {
+        let series = self.series;
+        let part = self.part.unwrap_or((0.0, series.end_s.max(1e-6)));
+        let inside = |at: f64| at >= part.0 && at <= part.1;
+        let shown: Vec<_> = series.sent.iter().filter(|s| inside(s.at_s)).collect();
+        let low = match self.part {
+            Some(_) => shown.iter().map(|s| s.start as f64).fold(f64::INFINITY, f64::min) / KIB,
+            None => 0.0,
+        };
+        let high = shown.iter().map(|s| s.end as f64).fold(0.0, f64::max) / KIB;
+        let room = (high - low).abs() * 0.03;
+        let x = Axis::new(part.0, part.1, LEFT, RIGHT, Spread::Linear);
+        let low = if self.part.is_some() { low - room } else { low };
+        let y = Axis::new(low, high + room, TOP + MAIN, TOP, Spread::Linear);
+        let with_window = series.windows.iter().any(|w| w.cwnd > 0);
+        let bottom = TOP + MAIN + if with_window { GAP + WINDOW } else { 0.0 };
+
+        let mut canvas = Canvas::default();
+        canvas.text("t", LEFT, 24.0, Anchor::Start, self.title);
+        draw_stalls(&mut canvas, &series.stalls, &x, part, with_window);
+        axis::draw_y(&mut canvas, &y, LEFT, RIGHT, 6);
+        canvas.vertical_text("l", 18.0, TOP + MAIN / 2.0, "sequence (KiB)");
+
+        let mut entries = Vec::new();
+        let acked = series.acked.iter().filter(|(at, _)| inside(*at));
+        let steps: Vec<_> = acked.map(|(at, to)| (x.at(*at), y.at(*to as f64 / KIB))).collect();
+        canvas.path("s-muted", &steps_path(&steps), 1.0, "");
+        let first = shown.iter().filter(|s| s.kind == SendKind::First);
+        let dashes = first.map(|s| {
+            (x.at(s.at_s), y.at(s.end as f64 / KIB), y.at(s.start as f64 / KIB))
+        });
+        canvas.path("s-blue", &dashes_path(dashes), 2.2, " stroke-linecap=\"round\"");
+        entries.push((Mark::Dash, "blue", "data".to_owned()));
+        if steps.len() > 1 {
+            entries.push((Mark::Dash, "muted", "acknowledged".to_owned()));
+        }
+        let mid = |start: u64, end: u64| y.at((start + end) as f64 / 2.0 / KIB);
+        for (kind, mark, colour, words) in KINDS {
+            let places: Vec<_> = shown.iter().filter(|s| s.kind == kind).collect();
+            if !places.is_empty() {
+                entries.push((mark, colour, format!("{words} ({})", places.len())));
+                let places = places.iter().map(|s| (x.at(s.at_s), mid(s.start, s.end)));
+                canvas.marks(mark, colour, apart(places));
+            }
+        }
+        let lost: Vec<_> = series.lost.iter().filter(|l| inside(l.at_s)).collect();
+        if !lost.is_empty() {
+            entries.push((Mark::Cross, "red", format!("lost ({})", lost.len())));
+            let places = lost.iter().map(|l| (x.at(l.at_s), mid(l.start, l.end)));
+            canvas.marks(Mark::Cross, "red", apart(places));
+        }
+        canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
+        if with_window {
+            self.draw_window(&mut canvas, &x, inside);
+        }
+        axis::draw_x(&mut canvas, &x, bottom, 10, "time (s)");
+        Plot { width: WIDTH, height: bottom + FOOT, title: self.title.to_owned(), body: canvas.body }
+    }
+
+    /// The window below, with the moments at which the timer expired.
+    fn draw_window(&self, canvas: &mut Canvas, x: &Axis, inside: impl Fn(f64) -> bool) {
+        let series = self.series;
+        let (top, bottom) = (TOP + MAIN + GAP, TOP + MAIN + GAP + WINDOW);
+        let windows: Vec<_> = series.windows.iter().filter(|w| inside(w.at_s)).collect();
+        let high = windows.iter().map(|w| f64::from(w.cwnd)).fold(0.0, f64::max) / KIB;
+        let y = Axis::new(0.0, high * 1.12, bottom, top, Spread::Linear);
+        axis::draw_y(canvas, &y, LEFT, RIGHT, 3);
+        canvas.vertical_text("l", 18.0, (top + bottom) / 2.0, "window (KiB)");
+        let threshold = windows.iter().map(|w| {
+            // An untouched threshold is far above the panel: it stays at its edge.
+            (x.at(w.at_s), y.at(f64::from(w.ssthresh) / KIB).max(top))
+        });
+        let path = steps_path(&threshold.collect::<Vec<_>>());
+        canvas.path("s-muted", &path, 1.0, " stroke-dasharray=\"4 3\"");
+        let steps: Vec<_> =
+            windows.iter().map(|w| (x.at(w.at_s), y.at(f64::from(w.cwnd) / KIB))).collect();
+        canvas.path("s-green", &steps_path(&steps), 1.4, "");
+        let timeouts: Vec<_> = series.timeouts.iter().filter(|at| inside(**at)).collect();
+        let places = timeouts.iter().map(|at| (x.at(**at), bottom));
+        let path: String = places.map(|(x, y)| format!("M{} {}v-12", n(x), n(y))).collect();
+        canvas.path("s-purple", &path, 2.4, "");
+        let mut entries = vec![
+            (Mark::Dash, "green", "cwnd".to_owned()),
+            (Mark::Dash, "muted", "ssthresh (dashed)".to_owned()),
+        ];
+        if !timeouts.is_empty() {
+            entries.push((Mark::Dash, "purple", format!("timer expired ({})", timeouts.len())));
+        }
+        canvas::legend(canvas, (LEFT, top - 8.0), RIGHT, &entries);
+    }
+}
+
+fn draw_stalls(canvas: &mut Canvas, stalls: &[Stall], x: &Axis, part: (f64, f64), with_window: bool) {
+    let mut free_from = f64::NEG_INFINITY;
+    for stall in stalls.iter().filter(|s| s.to_s > part.0 && s.from_s < part.1) {
+        let (from, to) = (x.at(stall.from_s.max(part.0)), x.at(stall.to_s.min(part.1)));
+        let width = (to - from).max(1.0);
+        canvas.rect("f-stall", (from, TOP), (width, MAIN), "");
+        if with_window {
+            canvas.rect("f-stall", (from, TOP + MAIN + GAP), (width, WINDOW), "");
+        }
+        let label = format!("{:.1} s", stall.length_s());
+        let (middle, half) = ((from + to) / 2.0, 4.0 * label.len() as f64);
+        // A label that would touch its neighbour or leave the plot is left out; the band remains.
+        if to - from > 10.0 && middle - half > free_from && middle + half <= RIGHT + 14.0 {
+            canvas.text("v", middle, TOP + 13.0, Anchor::Middle, &label);
+            free_from = middle + half;
+        }
+    }
+}
+
+/// Points, without those that would fall on a pixel already taken by the one before.
+fn apart(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    for point in points {
+        if kept.last().is_none_or(|k| (k.0 - point.0).abs() + (k.1 - point.1).abs() >= 0.7) {
+            kept.push(point);
+        }
+    }
+    kept
+}
+
+/// Vertical strokes from `top` to `bottom` at `x`; neighbours on the same column that touch become one.
+fn dashes_path(dashes: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
+    let mut path = String::new();
+    let mut open: Option<(f64, f64, f64)> = None;
+    let mut write = |(x, top, bottom): (f64, f64, f64)| {
+        path += &format!("M{} {}V{}", n(x), n(bottom), n(top.min(bottom - 0.1)));
+    };
+    for (x, top, bottom) in dashes {
+        match &mut open {
+            Some(dash) if (x - dash.0).abs() < 0.5 && bottom <= dash.2 + 1.0 && top >= dash.1 - 1.0 => {
+                dash.1 = dash.1.min(top);
+                dash.2 = dash.2.max(bottom);
+            }
+            // Data climbs: the next packet sits right above the last.
+            Some(dash) if (x - dash.0).abs() < 0.5 && (bottom - dash.1).abs() < 1.0 => dash.1 = top,
+            _ => {
+                if let Some(done) = open.replace((x, top, bottom)) {
+                    write(done);
+                }
+            }
+        }
+    }
+    open.into_iter().for_each(write);
+    path
+}
+
+/// A staircase through `points`. In each column of pixels only the first, lowest, highest and last survive.
+fn steps_path(points: &[(f64, f64)]) -> String {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    for column in points.chunk_by(|a, b| (a.0 * 2.0).floor() == (b.0 * 2.0).floor()) {
+        if column.len() <= 4 {
+            kept.extend(column);
+            continue;
+        }
+        let by_y = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        kept.extend(column.first());
+        let (highest, lowest) = (column.iter().min_by(by_y), column.iter().max_by(by_y));
+        let climbs = column.first().map(|p| p.1) >= column.last().map(|p| p.1);
+        kept.extend(if climbs { lowest } else { highest });
+        kept.extend(if climbs { highest } else { lowest });
+        kept.extend(column.last());
+    }
+    // Where a line only climbs, the first is the lowest and the last the highest.
+    kept.dedup();
+    let mut path = String::new();
+    for (i, (x, y)) in kept.iter().enumerate() {
+        if i == 0 {
+            path += &format!("M{} {}", n(*x), n(*y));
+        } else {
+            path += &format!("H{}V{}", n(*x), n(*y));
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_trace::sequence::{Lost, Sent};
+
+    #[test]
+    fn a_hundred_thousand_packets_stay_light() {
+        let sent = (0..100_000u64).map(|i| Sent {
+            at_s: i as f64 * 1e-3,
+            start: i * 1460,
+            end: (i + 1) * 1460,
+            kind: SendKind::First,
+        });
+        let series = Series {
+            sent: sent.collect(),
+            acked: (0..100_000).map(|i| (f64::from(i) * 1e-3, u64::from(i as u32) * 1460)).collect(),
+            end_s: 100.0,
+            ..Series::default()
+        };
+        let plot = TimeSequence { title: "long", series: &series, part: None }.plot();
+        assert!(plot.inline().len() < 100_000, "{}", plot.inline().len());
+    }
+
+    #[test]
+    fn an_empty_series_draws_an_empty_plot() {
+        let series = Series::default();
+        let plot = TimeSequence { title: "nothing <yet>", series: &series, part: None }.plot();
+        assert!(plot.inline().contains("nothing &lt;yet&gt;"));
+        assert!(!plot.inline().contains("NaN"));
+    }
+
+    #[test]
+    fn losses_and_stalls_are_drawn_where_they_are() {
+        let series = Series {
+            sent: vec![Sent { at_s: 1.0, start: 0, end: 1024, kind: SendKind::Timeout }],
+            lost: vec![Lost { at_s: 0.5, start: 0, end: 1024 }],
+            stalls: vec![Stall { from_s: 0.5, to_s: 1.5 }],
+            end_s: 2.0,
+            ..Series::default()
+        };
+        let svg = TimeSequence { title: "t", series: &series, part: None }.plot().inline();
+        assert!(svg.contains("lost (1)") && svg.contains("1.0 s"), "{svg}");
+        let rest = TimeSequence { title: "t", series: &series, part: Some((1.6, 2.0)) }.plot().inline();
+        assert!(!rest.contains("lost") && !rest.contains("1.0 s"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Colours and type of the plots.
+//!
+//! The colours of series are those of Okabe and Ito, which people with any common colour blindness can
+//! tell apart, adjusted for contrast on a dark ground. Shape tells as much as colour throughout.
+
+/// Light or dark, where a picture cannot follow the reader's preference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Theme {
+    /// Dark on light; for paper.
+    #[default]
+    Light,
+    /// Light on dark.
+    Dark,
+}
+
+/// Name, light, dark.
+const COLOURS: [(&str, &str, &str); 13] = [
+    ("paper", "#ffffff", "#14181d"),
+    ("ink", "#1b2430", "#e7ebf0"),
+    ("muted", "#5c6773", "#9ba6b2"),
+    ("grid", "#e3e7ec", "#2a323b"),
+    ("axis", "#9aa5b1", "#5b6672"),
+    ("stall", "#f0ead6", "#2c2a20"),
+    ("blue", "#0072b2", "#5ab4ea"),
+    ("orange", "#d98c00", "#f0b23c"),
+    ("green", "#00875f", "#2fc49a"),
+    ("purple", "#b4558c", "#dd90bd"),
+    ("sky", "#3a9bd6", "#8fd0f5"),
+    ("red", "#cc3311", "#ff7458"),
+    ("published", "#b8c0ca", "#4a545f"),
+];
+
+/// The series colours in the order they are given out.
+pub(super) const SERIES: [&str; 6] = ["blue", "orange", "green", "purple", "sky", "red"];
+
+/// The family of PNGs; the embedded font.
+pub(super) const PNG_FONT: &str = "DejaVu Sans";
+
+const PAGE_FONT: &str = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif";
+
+/// The ground of a picture that stands alone.
+pub(super) const BACKGROUND: &str = "<rect class=\"f-paper\" width=\"100%\" height=\"100%\"/>";
+
+/// The rules of all classes that plots use: text (`t`itle, `l`abel, tic`k`, `v`alue), strokes, fills and
+/// bands by colour. `colour` turns a name into a CSS value; `scope` goes before each selector.
+fn rules(scope: &str, colour: impl Fn(&str) -> String, font: &str) -> String {
+    let (ink, muted) = (colour("ink"), colour("muted"));
+    let mut css = String::new();
+    for (class, size, colour) in
+        [("t", "15px;font-weight:600", &ink), ("l", "12.5px", &muted), ("k", "12px", &muted), ("v", "11.5px", &ink)]
+    {
+        css += &format!("{scope}.{class}{{font-family:{font};font-size:{size};fill:{colour}}}");
+    }
+    for (name, _, _) in COLOURS {
+        let c = colour(name);
+        css += &format!(
+            "{scope}.s-{name}{{stroke:{c};fill:none}}{scope}.f-{name}{{fill:{c}}}\
+             {scope}.b-{name}{{fill:{c};fill-opacity:.18}}"
+        );
+    }
+    css
+}
+
+fn pick(theme: Theme, name: &str) -> &'static str {
+    let colour = COLOURS.iter().find(|(n, _, _)| *n == name);
+    colour.map_or("#808080", |(_, light, dark)| if theme == Theme::Light { light } else { dark })
+}
+
+fn variables(theme: Theme) -> String {
+    COLOURS.iter().map(|(name, _, _)| format!("--lh-{name}:{};", pick(theme, name))).collect()
+}
+
+/// Definitions of the colour variables for the page that holds inline plots.
+pub(crate) fn page_variables(theme: Theme) -> String {
+    variables(theme)
+}
+
+/// The rules for the page that holds inline plots; they count only within a plot.
+pub(crate) fn page_css() -> String {
+    rules(".lh ", |name| format!("var(--lh-{name})"), PAGE_FONT)
+}
+
+/// Style of a file that follows the reader's preference.
+pub(super) fn standalone_css() -> String {
+    format!(
+        "svg{{{}}}@media (prefers-color-scheme:dark){{svg{{{}}}}}{}",
+        variables(Theme::Light),
+        variables(Theme::Dark),
+        rules("", |name| format!("var(--lh-{name})"), PAGE_FONT)
+    )
+}
+
+/// Style with every colour spelled out, for a renderer without variables.
+pub(super) fn fixed_css(theme: Theme) -> String {
+    rules("", |name| pick(theme, name).to_owned(), &format!("'{PNG_FONT}'"))
+}

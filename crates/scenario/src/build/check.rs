@@ -1,0 +1,249 @@
+//! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
+
+use lasthop_proto::tcp::ElnMode;
+use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::tcp::config::{AckpReaction, Variant};
+
+use super::Noted;
+use super::host::HostSpec;
+use crate::document::Node;
+use crate::error::{Code, Diagnostic, Place};
+use crate::model::{HostSide, Scenario, StageKind};
+use crate::read::Reader;
+
+/// Looks at the finished scenario and notes what will surprise.
+pub(super) fn run(
+    scenario: &Scenario,
+    file: &Reader<'_>,
+    specs: &[HostSpec],
+    notes: &mut Vec<Noted>,
+) {
+    let view = View { scenario, file, specs };
+    view.partial_acks(notes);
+    view.loss_notifications(notes);
+    view.sack_needs_both(notes);
+    view.windows(notes);
+    view.agents_without_radio(notes);
+    view.agents_without_data(notes);
+    view.idle_hosts(notes);
+    view.late_transfers(notes);
+}
+
+struct View<'a> {
+    scenario: &'a Scenario,
+    file: &'a Reader<'a>,
+    specs: &'a [HostSpec],
+}
+
+fn note(notes: &mut Vec<Noted>, warning: Diagnostic) {
+    notes.push(Noted { warning, in_every_cell: false });
+}
+
+impl View<'_> {
+    fn host_key(&self, host: usize, key: &str) -> (String, Place) {
+        let spec = &self.specs[host];
+        let written = self
+            .file
+            .node("host")
+            .and_then(Node::as_table)
+            .and_then(|hosts| hosts.get(&spec.name))
+            .and_then(Node::as_table)
+            .and_then(|host| host.get(key));
+        let place = written.map_or_else(|| spec.at.clone(), |node| node.at.clone());
+        (format!("host.{}.{key}", spec.name), place)
+    }
+
+    fn agent_place(&self, stage: usize) -> Place {
+        let items = self.file.node("path").and_then(Node::as_array).unwrap_or_default();
+        let item = items.get(stage).and_then(Node::as_table).and_then(|table| table.get("agent"));
+        item.map_or_else(|| self.file.at().clone(), |node| node.at.clone())
+    }
+
+    /// The hosts that send towards the wireless side, each once.
+    fn senders(&self) -> Vec<usize> {
+        let mut senders: Vec<usize> = self.scenario.transfers.iter().map(|t| t.from).collect();
+        senders.sort_unstable();
+        senders.dedup();
+        senders
+    }
+
+    /// A base station sends partial acknowledgements only to senders that offered the option.
+    fn partial_acks(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.scenario.path.iter().enumerate() {
+            let StageKind::Agent(AgentConfig::Snoop { ackp: Some(_), .. }) = &stage.kind else {
+                continue;
+            };
+            for sender in self.senders() {
+                let host = &self.scenario.hosts[sender];
+                if host.side != HostSide::Left || host.tcp.ackp != AckpReaction::Off {
+                    continue;
+                }
+                note(
+                    notes,
+                    Diagnostic::new(Code::NoEffect, format!("path.{}.agent", i + 1), &self.agent_place(i))
+                        .message(format!(
+                            "`snoop+ackp` sends no partial acknowledgements to `{}`, which does not offer them",
+                            host.name
+                        ))
+                        .label("the same as `snoop` for this sender")
+                        .help(format!("write `ackp = \"rearm\"` in `[host.{}]`", host.name)),
+                );
+            }
+        }
+    }
+
+    /// A sequence cache notifies senders whose connections agreed on explicit loss notification.
+    fn loss_notifications(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.scenario.path.iter().enumerate() {
+            let StageKind::Agent(AgentConfig::SeqCache { .. }) = &stage.kind else { continue };
+            for transfer in &self.scenario.transfers {
+                let (from, to) =
+                    (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
+                if from.side != HostSide::Left || (from.tcp.eln != ElnMode::Off && to.tcp.eln != ElnMode::Off) {
+                    continue;
+                }
+                let key = format!("path.{}.agent", i + 1);
+                note(
+                    notes,
+                    Diagnostic::new(Code::NoEffect, key, &self.agent_place(i))
+                        .message(format!(
+                            "`seq-cache` sends no loss notifications to `{}`: both ends must agree on them",
+                            from.name
+                        ))
+                        .label("the same as `none` for this sender")
+                        .help(format!(
+                            "write `eln = \"checksum\"` in `[host.{}]` and `[host.{}]`",
+                            from.name, to.name
+                        )),
+                );
+            }
+        }
+    }
+
+    /// A SACK sender learns nothing from a receiver that sends no blocks.
+    fn sack_needs_both(&self, notes: &mut Vec<Noted>) {
+        for transfer in &self.scenario.transfers {
+            let (from, to) =
+                (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
+            if from.tcp.variant != Variant::Sack || to.tcp.sack {
+                continue;
+            }
+            let (key, at) = self.host_key(transfer.from, "tcp");
+            note(
+                notes,
+                Diagnostic::new(Code::NoEffect, key, &at)
+                    .message(format!(
+                        "`{}` uses SACK, but `{}` sends no SACK blocks",
+                        from.name, to.name
+                    ))
+                    .label("needs the receiver's help")
+                    .help(format!("write `sack = true` in `[host.{}]`", to.name)),
+            );
+        }
+    }
+
+    /// Without window scaling no more than 64 KiB can be advertised.
+    fn windows(&self, notes: &mut Vec<Noted>) {
+        for (i, host) in self.scenario.hosts.iter().enumerate() {
+            if host.tcp.recv_buffer <= u32::from(u16::MAX) || host.tcp.window_scale {
+                continue;
+            }
+            let (key, at) = self.host_key(i, "recv-buffer");
+            note(
+                notes,
+                Diagnostic::new(Code::NoEffect, key, &at)
+                    .message(format!(
+                        "`{}` cannot advertise its receive buffer of {} bytes",
+                        host.name, host.tcp.recv_buffer
+                    ))
+                    .label("only 65535 bytes can be advertised")
+                    .help("write `window-scale = true` for all hosts concerned"),
+            );
+        }
+    }
+
+    /// An agent repairs what lies on its right.
+    fn agents_without_radio(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.scenario.path.iter().enumerate() {
+            let idle = match &stage.kind {
+                StageKind::Agent(agent) => *agent == AgentConfig::None,
+                _ => true,
+            };
+            let radio = self.scenario.path[i..]
+                .iter()
+                .any(|stage| matches!(stage.kind, StageKind::Radio(_) | StageKind::Cross(_)));
+            if idle || radio {
+                continue;
+            }
+            note(
+                notes,
+                Diagnostic::new(Code::NoEffect, format!("path.{}.agent", i + 1), &self.agent_place(i))
+                    .message(format!("the agent `{}` has no radio on its right", stage.name))
+                    .label("nothing to repair")
+                    .help("a path runs from the wired side to the wireless: put the agent before the radio"),
+            );
+        }
+    }
+
+    /// All agents help data on its way to the right; the other way they only forward.
+    fn agents_without_data(&self, notes: &mut Vec<Noted>) {
+        let right = |sender: usize| self.scenario.hosts[sender].side == HostSide::Left;
+        if self.senders().into_iter().any(right) {
+            return;
+        }
+        for (i, stage) in self.scenario.path.iter().enumerate() {
+            match &stage.kind {
+                StageKind::Agent(AgentConfig::None) => {}
+                StageKind::Agent(_) => note(
+                    notes,
+                    Diagnostic::new(
+                        Code::NoEffect,
+                        format!("path.{}.agent", i + 1),
+                        &self.agent_place(i),
+                    )
+                    .message(format!("the agent `{}` has no data to help", stage.name))
+                    .label("all data flows to the left")
+                    .help("agents help data from the left end of the path to the right, not back"),
+                ),
+                _ => {}
+            }
+        }
+    }
+
+    /// What starts after the end never starts.
+    fn late_transfers(&self, notes: &mut Vec<Noted>) {
+        let late = |start| start >= self.scenario.horizon;
+        if !self.scenario.transfers.iter().any(|transfer| late(transfer.start)) {
+            return;
+        }
+        note(
+            notes,
+            Diagnostic::new(Code::NoEffect, "horizon", &self.file.place("transfer"))
+                .message("a transfer starts after the run has been cut off")
+                .label("starts too late")
+                .help(format!(
+                    "a run is cut off at `horizon`, which is {}; raise it or lower `start`",
+                    self.scenario.horizon
+                )),
+        );
+    }
+
+    /// A host that neither sends nor receives is usually a slip of the name.
+    fn idle_hosts(&self, notes: &mut Vec<Noted>) {
+        for (i, spec) in self.specs.iter().enumerate() {
+            if self.scenario.transfers.iter().any(|t| t.from == i || t.to == i) {
+                continue;
+            }
+            note(
+                notes,
+                Diagnostic::new(Code::NoEffect, format!("host.{}", spec.name), &spec.at)
+                    .message(format!("`{}` neither sends nor receives", spec.name))
+                    .label("no transfer names it")
+                    .help(format!(
+                        "add a `[[transfer]]` with it, or leave out `[host.{}]`",
+                        spec.name
+                    )),
+            );
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! A document becomes a scenario, or the first thing that is wrong with it.
+
+mod agent;
+mod check;
+mod errors;
+mod host;
+mod path;
+mod transfer;
+
+use lasthop_proto::units::Span;
+
+use crate::document::Table;
+use crate::error::{Code, Diagnostic, Error, Place, Warning};
+use crate::model::Scenario;
+use crate::read::Reader;
+use crate::schema;
+
+/// Most runs of one scenario.
+const MAX_RUNS: u64 = 1_000_000;
+
+/// A warning, and whether it only counts if every combination of a sweep has it: an option of the snoop
+/// agent is no slip as long as one cell of the sweep has that agent.
+pub(crate) struct Noted {
+    pub warning: Warning,
+    pub in_every_cell: bool,
+}
+
+/// Builds the scenario that a document describes; its `[vary]` table has been applied already.
+pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<Noted>), Error> {
+    let file = Reader::over(document, "", Place::file(0..0), &schema::TOP)?;
+    let name = match file.optional::<String>("name")? {
+        Some(given) => {
+            named(&given, "name", &file.place("name"))?;
+            given
+        }
+        None => tidy(name),
+    };
+    let runs = file.within("runs", 20_u64, 1..=MAX_RUNS)?;
+    let first_seed = file.within("seed", 1_u64, 0..=i64::MAX as u64 - MAX_RUNS)?;
+    let horizon =
+        file.within("horizon", Span::secs(3600), Span::millis(1)..=Span::secs(30 * 86_400))?;
+
+    let mut specs = host::read(&file)?;
+    let transfers = transfer::read(&file, &specs)?;
+    let hosts = transfer::place(&mut specs, &transfers)?;
+    let mut notes = Vec::new();
+    let path = path::read(&file, transfer::directions(&hosts, &transfers), &mut notes)?;
+
+    let transfers = transfers.into_iter().map(|spec| spec.transfer).collect();
+    let scenario =
+        Scenario { name, runs: runs as u32, first_seed, horizon, hosts, transfers, path };
+    check::run(&scenario, &file, &specs, &mut notes);
+    Ok((scenario, notes))
+}
+
+/// Names become parts of file names, of dotted keys and of table rows.
+fn named(name: &str, key: &str, at: &Place) -> Result<(), Error> {
+    let fits = (1..=64).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        && !name.starts_with('-');
+    if fits {
+        return Ok(());
+    }
+    Err(Diagnostic::new(Code::BadName, key, at)
+        .message(format!("`{key}`: `{name}` cannot be a name"))
+        .label("not a name")
+        .help("a name is 1 to 64 letters, digits, `-` or `_`, for example `west97-lan`")
+        .into())
+}
+
+/// The nearest name to a file's stem.
+fn tidy(stem: &str) -> String {
+    let tidied: String = stem
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' })
+        .take(64)
+        .collect();
+    let tidied = tidied.trim_matches('-');
+    if tidied.is_empty() { "scenario".to_owned() } else { tidied.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_stem_gives_a_name() {
+        assert_eq!(tidy("my link (2)"), "my-link--2");
+        assert_eq!(tidy("日本"), "scenario");
+        assert!(named(&tidy("-x-"), "name", &Place::file(0..0)).is_ok());
+    }
+}

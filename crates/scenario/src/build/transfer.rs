@@ -1,0 +1,231 @@
+//! Transfers, and which end of the path each host hangs on.
+
+use lasthop_proto::units::{Bytes, Span};
+use lasthop_proto::wire::Addr;
+
+use super::host::{HostSpec, names};
+use crate::document::{Node, Value};
+use crate::error::{Code, Diagnostic, Error, Place, meant};
+use crate::model::{Host, HostSide, Transfer};
+use crate::read::Reader;
+use crate::schema;
+
+/// Most transfers of a table, and most connections in all.
+const MAX_CONNECTIONS: u64 = 100_000;
+
+/// A transfer and where it was written.
+pub(super) struct TransferSpec {
+    pub transfer: Transfer,
+    pub at: Place,
+    pub key: String,
+}
+
+/// Which ways data flows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Directions {
+    /// From a left host to a right one.
+    pub right: bool,
+    /// From a right host to a left one.
+    pub left: bool,
+}
+
+/// All transfers: one table or a list of tables.
+pub(super) fn read(file: &Reader<'_>, hosts: &[HostSpec]) -> Result<Vec<TransferSpec>, Error> {
+    let Some(node) = file.node("transfer") else {
+        let example = "{ from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }";
+        return Err(file.missing("transfer", "what is sent by whom to whom", example));
+    };
+    let specs = match &node.value {
+        Value::Array(items) if items.is_empty() => {
+            return Err(Diagnostic::new(Code::BadTransfer, "transfer", &node.at)
+                .message("the scenario transfers nothing")
+                .label("an empty list")
+                .help("for example `transfer = { from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }`")
+                .into());
+        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| transfer(file, item, format!("transfer.{}", i + 1), hosts))
+            .collect::<Result<Vec<_>, _>>()?,
+        _ => vec![transfer(file, node, "transfer".to_owned(), hosts)?],
+    };
+    let mut connections = 0;
+    for spec in &specs {
+        connections += u64::from(spec.transfer.count);
+        if connections > MAX_CONNECTIONS {
+            return Err(Diagnostic::new(Code::OutOfRange, &spec.key, &spec.at)
+                .message(format!("the transfers add up to more than {MAX_CONNECTIONS} connections"))
+                .label("too many with this one")
+                .help("lower `count` or leave out transfers")
+                .into());
+        }
+    }
+    Ok(specs)
+}
+
+fn transfer(
+    file: &Reader<'_>,
+    node: &Node,
+    key: String,
+    hosts: &[HostSpec],
+) -> Result<TransferSpec, Error> {
+    let reader = Reader::open(node, &key, &schema::TRANSFER)?;
+    let from = end(&reader, "from", hosts)?;
+    let to = end(&reader, "to", hosts)?;
+    let bytes = match reader.node("bytes").and_then(Node::as_str) {
+        Some("unlimited") if !file.has("horizon") => {
+            return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.place("bytes"))
+                .message("an unlimited transfer needs a `horizon`")
+                .label("never ends by itself")
+                .help("say at the top of the file when a run is cut off, for example `horizon = \"60s\"`")
+                .into());
+        }
+        Some("unlimited") => None,
+        _ if !reader.has("bytes") => {
+            let expected = "how much is sent (a size, or \"unlimited\" with a `horizon`)";
+            return Err(reader.missing("bytes", expected, "\"2MB\""));
+        }
+        _ => Some(reader.within("bytes", Bytes(0), Bytes(1)..=Bytes(1 << 50))?),
+    };
+    let start = reader.within("start", Span::ZERO, Span::ZERO..=Span::secs(30 * 86_400))?;
+    let count = reader.within("count", 1_u64, 1..=MAX_CONNECTIONS)? as u32;
+    Ok(TransferSpec {
+        transfer: Transfer { from, to, bytes, start, count },
+        at: reader.at().clone(),
+        key,
+    })
+}
+
+fn end(reader: &Reader<'_>, key: &str, hosts: &[HostSpec]) -> Result<usize, Error> {
+    let name: String = reader.required(key)?;
+    hosts.iter().position(|host| host.name == name).ok_or_else(|| {
+        Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.place(key))
+            .message(format!("there is no host `{name}`"))
+            .label("no such host")
+            .help(format!("{}; or add a table `[host.{name}]`", meant(&name, &names(hosts))))
+            .into()
+    })
+}
+
+/// Gives each host its side and address.
+///
+/// A side is, in this order: what the file says; left for a name that begins with `fixed` and right for one
+/// with `mobile`; the other side of a host that it exchanges data with; left for the first host that is still
+/// undecided, and so on.
+pub(super) fn place(
+    specs: &mut [HostSpec],
+    transfers: &[TransferSpec],
+) -> Result<Vec<Host>, Error> {
+    for spec in specs.iter_mut() {
+        if spec.side.is_none() && spec.name.starts_with("fixed") {
+            spec.side = Some(HostSide::Left);
+        } else if spec.side.is_none() && spec.name.starts_with("mobile") {
+            spec.side = Some(HostSide::Right);
+        }
+    }
+    loop {
+        spread(specs, transfers);
+        match specs.iter_mut().find(|spec| spec.side.is_none()) {
+            Some(undecided) => undecided.side = Some(HostSide::Left),
+            None => break,
+        }
+    }
+    for TransferSpec { transfer, at, key } in transfers {
+        let (from, to) = (&specs[transfer.from], &specs[transfer.to]);
+        if from.side == to.side {
+            return Err(same_end(from, to, at, key));
+        }
+    }
+    addresses(specs)
+}
+
+/// Hosts that exchange data hang on opposite ends.
+fn spread(specs: &mut [HostSpec], transfers: &[TransferSpec]) {
+    // Each round decides at least one host or is the last.
+    loop {
+        let mut changed = false;
+        for TransferSpec { transfer: Transfer { from, to, .. }, .. } in transfers {
+            for (known, unknown) in [(*from, *to), (*to, *from)] {
+                if let (Some(side), None) = (specs[known].side, specs[unknown].side) {
+                    specs[unknown].side = Some(opposite(side));
+                    changed = true;
+                }
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+}
+
+fn opposite(side: HostSide) -> HostSide {
+    match side {
+        HostSide::Left => HostSide::Right,
+        HostSide::Right => HostSide::Left,
+    }
+}
+
+fn same_end(from: &HostSpec, to: &HostSpec, at: &Place, key: &str) -> Error {
+    let side = match from.side {
+        Some(HostSide::Right) => "right",
+        _ => "left",
+    };
+    Diagnostic::new(Code::BadTransfer, key, at)
+        .message(if from.name == to.name {
+            format!("`{}` cannot send to itself", from.name)
+        } else {
+            format!("`{}` and `{}` hang on the same end of the path", from.name, to.name)
+        })
+        .label(format!("both ends are {side}"))
+        .help(format!(
+            "data must cross the path: give one of the hosts the other side, for example \
+             `side = \"right\"` in `[host.{}]`",
+            to.name
+        ))
+        .into()
+}
+
+/// Hosts without an address get 10.0.0.1 and so on at the left end, 10.1.0.1 and so on at the right.
+fn addresses(specs: &[HostSpec]) -> Result<Vec<Host>, Error> {
+    let taken: Vec<Addr> =
+        specs.iter().filter_map(|spec| spec.addr.as_ref().map(|(addr, _)| *addr)).collect();
+    let mut hosts: Vec<Host> = Vec::with_capacity(specs.len());
+    let mut next = [1_u16, 1_u16];
+    for spec in specs {
+        let side = spec.side.unwrap_or(HostSide::Left);
+        let addr = match &spec.addr {
+            Some((addr, at)) => {
+                if let Some(other) = hosts.iter().find(|host| host.addr == *addr) {
+                    return Err(Diagnostic::new(
+                        Code::BadName,
+                        format!("host.{}.addr", spec.name),
+                        at,
+                    )
+                    .message(format!("`{addr}` is already the address of `{}`", other.name))
+                    .label("used twice")
+                    .help("each host needs its own address; without `addr` one is chosen")
+                    .into());
+                }
+                *addr
+            }
+            None => loop {
+                let end = usize::from(side == HostSide::Right);
+                let [high, low] = next[end].to_be_bytes();
+                next[end] += 1;
+                let addr = Addr::v4(10, end as u8, high, low);
+                if !taken.contains(&addr) {
+                    break addr;
+                }
+            },
+        };
+        hosts.push(Host { name: spec.name.clone(), side, addr, tcp: spec.tcp.clone() });
+    }
+    Ok(hosts)
+}
+
+/// Which ways data flows.
+pub(super) fn directions(hosts: &[Host], transfers: &[TransferSpec]) -> Directions {
+    let from = |side| transfers.iter().any(|spec| hosts[spec.transfer.from].side == side);
+    Directions { right: from(HostSide::Left), left: from(HostSide::Right) }
+}

@@ -1,0 +1,215 @@
+//! What is wrong with a scenario, and where.
+
+use core::fmt;
+use core::ops::{Deref, Range};
+
+use serde::Serialize;
+
+/// The text that a place lies in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The scenario file.
+    File,
+    /// The argument of this index in the list given to [`crate::parse`].
+    Argument(usize),
+}
+
+/// A piece of text: bytes of the file or of an argument.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Place {
+    /// Which text.
+    pub source: Source,
+    /// Bytes within it.
+    pub span: Range<usize>,
+}
+
+impl Place {
+    /// A place in the file.
+    pub(crate) fn file(span: Range<usize>) -> Place {
+        Place { source: Source::File, span }
+    }
+
+    /// Line and column of this place's beginning in `text`, both counted from one, columns in characters.
+    pub fn line_column(&self, text: &str) -> (usize, usize) {
+        let end = (0..=self.span.start.min(text.len()))
+            .rev()
+            .find(|i| text.is_char_boundary(*i))
+            .unwrap_or(0);
+        let before = &text[..end];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
+        (line, column)
+    }
+}
+
+/// What kind of fault it is: a stable word for scripts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    /// The text is not TOML.
+    Syntax,
+    /// A key that no scenario has, or not at this place.
+    UnknownKey,
+    /// A key that is needed is not there.
+    MissingKey,
+    /// A value of the wrong kind or without its unit, or a word that is none of the choices.
+    BadValue,
+    /// A value that is too small, too large or negative.
+    OutOfRange,
+    /// The path or its stages do not fit together.
+    BadPath,
+    /// Hosts and transfers do not fit together.
+    BadTransfer,
+    /// A `--set` or `--vary` argument, or an axis, that says nothing usable.
+    BadAxis,
+    /// A name that is used twice, or that cannot name a file.
+    BadName,
+    /// Warning: part of the scenario has no effect.
+    NoEffect,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Code::Syntax => "syntax",
+            Code::UnknownKey => "unknown-key",
+            Code::MissingKey => "missing-key",
+            Code::BadValue => "bad-value",
+            Code::OutOfRange => "out-of-range",
+            Code::BadPath => "bad-path",
+            Code::BadTransfer => "bad-transfer",
+            Code::BadAxis => "bad-axis",
+            Code::BadName => "bad-name",
+            Code::NoEffect => "no-effect",
+        })
+    }
+}
+
+/// One thing to tell the user about a scenario.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Diagnostic {
+    /// What kind of fault it is.
+    pub code: Code,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// The key concerned, dotted as `--set` takes it; empty if it concerns the whole file.
+    pub key: String,
+    /// Where it was written.
+    pub at: Place,
+    /// A few words to stand at the place itself.
+    pub label: String,
+    /// What was expected, an example, and what was probably meant.
+    pub help: String,
+}
+
+/// Something that a scenario says and that probably is not meant. It can be run all the same.
+pub type Warning = Diagnostic;
+
+impl Diagnostic {
+    pub(crate) fn new(code: Code, key: impl Into<String>, at: &Place) -> Diagnostic {
+        Diagnostic {
+            code,
+            key: key.into(),
+            at: at.clone(),
+            message: String::new(),
+            label: String::new(),
+            help: String::new(),
+        }
+    }
+
+    pub(crate) fn message(mut self, message: impl Into<String>) -> Diagnostic {
+        self.message = message.into();
+        self
+    }
+
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Diagnostic {
+        self.label = label.into();
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = help.into();
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Why a text is not a scenario. Boxed, since it is large and rare.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(pub Box<Diagnostic>);
+
+impl From<Diagnostic> for Error {
+    fn from(diagnostic: Diagnostic) -> Error {
+        Error(Box::new(diagnostic))
+    }
+}
+
+impl Deref for Error {
+    type Target = Diagnostic;
+    fn deref(&self) -> &Diagnostic {
+        &self.0
+    }
+}
+
+/// The candidate that was probably meant by `word`: near enough that a slip of the keys explains it.
+pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let folded = word.to_ascii_lowercase().replace('_', "-");
+    // A third of the letters may be wrong; of very short words one.
+    let budget = (folded.chars().count() / 3).max(1);
+    candidates
+        .iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&folded, candidate), *candidate))
+        .filter(|(distance, candidate)| *distance <= budget && *distance < candidate.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// `a`, `b` and `c`, quoted, for a help text.
+pub(crate) fn listed(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        None => "nothing".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// Help for a word that is none of `candidates`: what was probably meant, and all that there is.
+pub(crate) fn meant(word: &str, candidates: &[&str]) -> String {
+    // A long list drowns the suggestion, and without one the list is all the help there is.
+    match nearest(word, candidates) {
+        Some(near) if candidates.len() > 12 => format!("did you mean `{near}`?"),
+        Some(near) => format!("did you mean `{near}`? There are {}", listed(candidates)),
+        None => format!("there are {}", listed(candidates)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_misses_are_recognised_and_others_are_not() {
+        let keys = ["delay", "rate", "send-buffer", "tcp"];
+        assert_eq!(nearest("dealy", &keys), Some("delay"));
+        assert_eq!(nearest("send_buffer", &keys), Some("send-buffer"));
+        assert_eq!(nearest("Rate", &keys), Some("rate"));
+        assert_eq!(nearest("tpc", &keys), Some("tcp"));
+        assert_eq!(nearest("colour", &keys), None);
+    }
+
+    #[test]
+    fn lines_and_columns_count_from_one_in_characters() {
+        let text = "a = 1\nö = 2\n";
+        assert_eq!(Place::file(0..1).line_column(text), (1, 1));
+        assert_eq!(Place::file(9..10).line_column(text), (2, 3));
+        assert_eq!(Place::file(900..901).line_column(text), (3, 1));
+    }
+}

@@ -1,0 +1,83 @@
+//! Scenarios to start from, built in so that they run by name wherever the program is.
+
+use serde::Serialize;
+
+/// A built-in scenario file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Example {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text, with comments, as in `scenarios/`.
+    #[serde(skip)]
+    pub text: &'static str,
+}
+
+macro_rules! examples {
+    ($($name:literal),* $(,)?) => {
+        /// All built-in scenarios, the simplest first.
+        pub fn examples() -> &'static [Example] {
+            const ALL: &[Example] = &[$(Example {
+                name: $name,
+                text: include_str!(concat!("../../../scenarios/", $name, ".toml")),
+            }),*];
+            ALL
+        }
+    };
+}
+
+examples![
+    "quickstart",
+    "variants",
+    "west97-lan",
+    "west97-lan-bursts",
+    "west97-slow",
+    "west97-wan",
+    "many-flows",
+    "satellite",
+    "fading",
+];
+
+/// The built-in scenario of this name.
+pub fn example(name: &str) -> Option<&'static Example> {
+    examples().iter().find(|example| example.name == name)
+}
+
+/// The name of the built-in scenario that was probably meant by `name`.
+pub fn nearest_example(name: &str) -> Option<&'static str> {
+    let names: Vec<&'static str> = examples().iter().map(|example| example.name).collect();
+    crate::error::nearest(name, &names)
+}
+
+impl Example {
+    /// What it shows: the first sentence of the comment that it begins with.
+    pub fn summary(&self) -> String {
+        let comment: Vec<&str> = self
+            .text
+            .lines()
+            .map_while(|line| line.strip_prefix('#'))
+            .take_while(|line| !line.trim().is_empty())
+            .map(str::trim)
+            .collect();
+        let comment = comment.join(" ");
+        match comment.split_once(". ") {
+            Some((first, _)) => format!("{first}."),
+            None => comment,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_parses_without_warnings() {
+        for example in examples() {
+            let (plan, warnings) = crate::parse(example.text, example.name, &[])
+                .unwrap_or_else(|error| panic!("{}: {error}\n{}", example.name, error.help));
+            assert_eq!(plan.name, example.name);
+            assert!(warnings.is_empty(), "{}: {warnings:#?}", example.name);
+            assert!(example.summary().len() > 20, "{}", example.name);
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Reading typed values out of a document, with errors that say what was expected and show how to write it.
+
+use core::ops::RangeInclusive;
+
+use lasthop_proto::queue::Limit;
+use lasthop_proto::units::{Bytes, Probability, Rate, Span, UnitError};
+
+use crate::document::{Entry, Node, Table, Value};
+use crate::error::{Code, Diagnostic, Error, Place, meant};
+
+/// A value that can be written in a scenario.
+pub(crate) trait Word: Sized {
+    /// What it is, with examples: finishes the sentence "expected ...".
+    const EXPECTED: &'static str;
+    /// One value as it would stand after `key = `.
+    const EXAMPLE: &'static str;
+
+    /// The value, or what is wrong with it.
+    fn read(node: &Node) -> Result<Self, Trouble>;
+}
+
+/// What is wrong with a value: the kind of fault, and a few words.
+pub(crate) type Trouble = (Code, String);
+
+/// A value of the wrong kind.
+fn bad(why: impl Into<String>) -> Trouble {
+    (Code::BadValue, why.into())
+}
+
+/// A value of the right kind, but too small or too large.
+fn beyond(why: impl Into<String>) -> Trouble {
+    (Code::OutOfRange, why.into())
+}
+
+/// One table of the document while its keys are being read.
+#[derive(Clone)]
+pub(crate) struct Reader<'t> {
+    table: &'t Table,
+    /// Dotted key of the table; empty for the file.
+    path: String,
+    at: Place,
+}
+
+impl<'t> Reader<'t> {
+    /// Opens a table that may have `keys` and no others. Unknown keys are reported before missing ones,
+    /// since the one is usually the cause of the other.
+    pub fn open(node: &'t Node, path: &str, keys: &[&str]) -> Result<Reader<'t>, Error> {
+        let Some(table) = node.as_table() else {
+            let example = keys.first().copied().unwrap_or("key");
+            return Err(Diagnostic::new(Code::BadValue, path, &node.at)
+                .message(format!("`{path}` is {}, not a table", node.kind()))
+                .label("expected a table")
+                .help(format!("write it in braces: `{{ {example} = ... }}`; {}", meant("", keys)))
+                .into());
+        };
+        Reader::over(table, path, node.at.clone(), keys)
+    }
+
+    /// The same for a table that has no value of its own, such as the file.
+    pub fn over(
+        table: &'t Table,
+        path: &str,
+        at: Place,
+        keys: &[&str],
+    ) -> Result<Reader<'t>, Error> {
+        let reader = Reader { table, path: path.to_owned(), at };
+        match table.entries.iter().find(|entry| !keys.contains(&entry.key.as_str())) {
+            None => Ok(reader),
+            Some(entry) => Err(reader.unknown(entry, keys)),
+        }
+    }
+
+    fn unknown(&self, entry: &Entry, keys: &[&str]) -> Error {
+        let place = self.named("a scenario");
+        Diagnostic::new(Code::UnknownKey, self.key(&entry.key), &entry.key_at)
+            .message(format!("{place} has no key `{}`", entry.key))
+            .label("unknown key")
+            .help(meant(&entry.key, keys))
+            .into()
+    }
+
+    fn named(&self, file: &str) -> String {
+        if self.path.is_empty() { file.to_owned() } else { format!("`{}`", self.path) }
+    }
+
+    /// Dotted key of `key` in this table.
+    pub fn key(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// Where the table was written.
+    pub fn at(&self) -> &Place {
+        &self.at
+    }
+
+    /// The bare value of a key.
+    pub fn node(&self, key: &str) -> Option<&'t Node> {
+        self.table.get(key)
+    }
+
+    /// Whether the key is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.has(key)
+    }
+
+    /// Where the key's value was written, or the table if it was not.
+    pub fn place(&self, key: &str) -> Place {
+        self.node(key).map_or_else(|| self.at.clone(), |node| node.at.clone())
+    }
+
+    /// The value of a key that may be left out.
+    pub fn optional<T: Word>(&self, key: &str) -> Result<Option<T>, Error> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        read(node, &self.key(key), key).map(Some)
+    }
+
+    /// The value of a key that must be there.
+    pub fn required<T: Word>(&self, key: &str) -> Result<T, Error> {
+        self.optional(key)?.ok_or_else(|| self.missing(key, T::EXPECTED, T::EXAMPLE))
+    }
+
+    /// The value of a key, or a default.
+    pub fn or<T: Word>(&self, key: &str, default: T) -> Result<T, Error> {
+        Ok(self.optional(key)?.unwrap_or(default))
+    }
+
+    /// The value of a key, or a default, within limits.
+    pub fn within<T: Word + PartialOrd + Limits>(
+        &self,
+        key: &str,
+        default: T,
+        range: RangeInclusive<T>,
+    ) -> Result<T, Error> {
+        match self.optional::<T>(key)? {
+            None => Ok(default),
+            Some(value) if range.contains(&value) => Ok(value),
+            Some(_) => {
+                let help = format!(
+                    "`{key}` may be {} to {}; the default is {}",
+                    range.start().shown(),
+                    range.end().shown(),
+                    default.shown()
+                );
+                Err(self.out_of_range(key, &help))
+            }
+        }
+    }
+
+    /// One of several words.
+    pub fn choice<T: Copy, const N: usize>(
+        &self,
+        key: &str,
+        choices: &[(&'static str, T); N],
+    ) -> Result<Option<T>, Error> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        let words = crate::schema::words(choices);
+        let word = node.as_str().unwrap_or_default();
+        match choices.iter().find(|(name, _)| *name == word) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => Err(not_a_choice(node, &self.key(key), &words)),
+        }
+    }
+
+    /// The error for a key that is needed and not there.
+    pub fn missing(&self, key: &str, expected: &str, example: &str) -> Error {
+        let place = self.named("the scenario");
+        Diagnostic::new(Code::MissingKey, self.key(key), &self.at)
+            .message(format!("{place} needs `{key}`"))
+            .label(format!("`{key}` is missing"))
+            .help(format!("expected {expected}, for example `{key} = {example}`"))
+            .into()
+    }
+
+    /// The error for a value outside its limits.
+    pub fn out_of_range(&self, key: &str, help: &str) -> Error {
+        let shown = self.node(key).map(Node::brief).unwrap_or_default();
+        Diagnostic::new(Code::OutOfRange, self.key(key), &self.place(key))
+            .message(format!("`{}`: {shown} is out of range", self.key(key)))
+            .label("out of range")
+            .help(help)
+            .into()
+    }
+}
+
+/// Reads a value that stands alone.
+pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Error> {
+    T::read(node).map_err(|(code, why)| {
+        Diagnostic::new(code, path, &node.at)
+            .message(format!("`{path}`: {why}"))
+            .label(format!("expected {}", T::EXPECTED))
+            .help(format!("for example `{key} = {}`", T::EXAMPLE))
+            .into()
+    })
+}
+
+/// The error for a word that is none of the choices.
+pub(crate) fn not_a_choice(node: &Node, path: &str, words: &[&str]) -> Error {
+    let what = match node.as_str() {
+        Some(word) => format!("`{word}` is none of the choices"),
+        None => format!("this is {}, not a word in quotes", node.kind()),
+    };
+    Diagnostic::new(Code::BadValue, path, &node.at)
+        .message(format!("`{path}`: {what}"))
+        .label("not known")
+        .help(meant(node.as_str().unwrap_or_default(), words))
+        .into()
+}
+
+/// A value that can be shown in "may be ... to ...".
+pub(crate) trait Limits {
+    fn shown(&self) -> String;
+}
+
+impl Limits for Span {
+    fn shown(&self) -> String {
+        format!("`{self}`")
+    }
+}
+
+impl Limits for Bytes {
+    fn shown(&self) -> String {
+        format!("`{self}`")
+    }
+}
+
+impl Limits for u64 {
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// What is wrong with a word that should be a quantity. The expected form is said elsewhere.
+fn unit_trouble(error: UnitError) -> Trouble {
+    match error {
+        UnitError::NotANumber(word, _) => bad(format!("`{word}` does not begin with a number")),
+        UnitError::OutOfRange(word, _) if word.trim().starts_with('-') => {
+            beyond(format!("`{word}` is negative"))
+        }
+        UnitError::OutOfRange(word, _) => beyond(format!("`{word}` is out of range")),
+        UnitError::UnknownUnit(word, _)
+            if word.ends_with(|c: char| c.is_ascii_digit() || c == '.') =>
+        {
+            bad(format!("`{word}` has no unit"))
+        }
+        UnitError::UnknownUnit(word, _) => bad(format!("`{word}` has no known unit")),
+        ambiguous @ UnitError::Ambiguous(..) => bad(ambiguous.to_string()),
+    }
+}
+
+/// A quantity is a word; a bare number has no unit and is refused, unless it is zero.
+fn quantity<T: core::str::FromStr<Err = UnitError>>(node: &Node) -> Result<T, Trouble> {
+    match &node.value {
+        Value::String(word) => word.parse().map_err(unit_trouble),
+        Value::Integer(_, text) | Value::Float(_, text) => text.parse().map_err(unit_trouble),
+        _ => Err(bad(format!("this is {}", node.kind()))),
+    }
+}
+
+impl Word for Span {
+    const EXPECTED: &'static str = "a time with its unit (s, ms, us or ns)";
+    const EXAMPLE: &'static str = "\"20ms\"";
+    fn read(node: &Node) -> Result<Span, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Rate {
+    const EXPECTED: &'static str = "a rate with its unit (bit, kbit, mbit or gbit)";
+    const EXAMPLE: &'static str = "\"2mbit\"";
+    fn read(node: &Node) -> Result<Rate, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Bytes {
+    const EXPECTED: &'static str = "a size in bytes or with its unit (KiB, MiB, kB, MB)";
+    const EXAMPLE: &'static str = "\"64KiB\"";
+    fn read(node: &Node) -> Result<Bytes, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Probability {
+    const EXPECTED: &'static str = "a probability from 0 to 1 or a percentage";
+    const EXAMPLE: &'static str = "\"0.4%\"";
+    fn read(node: &Node) -> Result<Probability, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for bool {
+    const EXPECTED: &'static str = "true or false";
+    const EXAMPLE: &'static str = "true";
+    fn read(node: &Node) -> Result<bool, Trouble> {
+        match &node.value {
+            Value::Bool(value) => Ok(*value),
+            Value::String(word) => {
+                Err(bad(format!("\"{word}\" is a string; leave out the quotes")))
+            }
+            _ => Err(bad(format!("this is {}", node.kind()))),
+        }
+    }
+}
+
+impl Word for u64 {
+    const EXPECTED: &'static str = "a whole number";
+    const EXAMPLE: &'static str = "20";
+    fn read(node: &Node) -> Result<u64, Trouble> {
+        match &node.value {
+            Value::Integer(Some(value), text) => {
+                u64::try_from(*value).map_err(|_| beyond(format!("{text} is negative")))
+            }
+            Value::Integer(None, text) => Err(beyond(format!("{text} is too large"))),
+            Value::String(word) => {
+                Err(bad(format!("\"{word}\" is a string; leave out the quotes")))
+            }
+            _ => Err(bad(format!("this is {}", node.kind()))),
+        }
+    }
+}
+
+impl Word for String {
+    const EXPECTED: &'static str = "a word in quotes";
+    const EXAMPLE: &'static str = "\"fixed\"";
+    fn read(node: &Node) -> Result<String, Trouble> {
+        match &node.value {
+            Value::String(word) => Ok(word.clone()),
+            _ => Err(bad(format!("this is {}", node.kind()))),
+        }
+    }
+}
+
+impl Word for Limit {
+    const EXPECTED: &'static str = "a queue length in packets (p) or bytes (KiB)";
+    const EXAMPLE: &'static str = "\"50p\"` or `queue = \"64KiB\"";
+    fn read(node: &Node) -> Result<Limit, Trouble> {
+        let Value::String(word) = &node.value else {
+            return Err(bad(match &node.value {
+                Value::Integer(_, text) => format!("{text} could be packets or bytes"),
+                _ => format!("this is {}", node.kind()),
+            }));
+        };
+        let word = word.trim();
+        match word.strip_suffix('p') {
+            Some(packets) => match packets.trim().parse() {
+                Ok(packets) => Ok(Limit::Packets(packets)),
+                Err(_) if packets.starts_with('-') => Err(beyond(format!("`{word}` is negative"))),
+                Err(_) => Err(bad(format!("`{word}` is not a number of packets"))),
+            },
+            None if word.ends_with(|c: char| c.is_ascii_digit()) => {
+                Err(bad(format!("`{word}` could be packets or bytes")))
+            }
+            None => word.parse().map(Limit::Bytes).map_err(unit_trouble),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Every key and every word that a scenario file knows, in one place: they are what unknown keys are
+//! checked against, what suggestions are drawn from, and what dotted keys of the command line resolve to.
+
+use lasthop_proto::agent::AckpMode;
+use lasthop_proto::tcp::config::{AckpReaction, Variant};
+
+/// Keys of the file itself.
+pub(crate) const TOP: [&str; 8] =
+    ["name", "runs", "seed", "horizon", "transfer", "host", "path", "vary"];
+
+/// Keys of a transfer.
+pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
+
+/// Keys of a host.
+pub(crate) const HOST: [&str; 28] = [
+    "preset",
+    "tcp",
+    "side",
+    "addr",
+    "mss",
+    "send-buffer",
+    "recv-buffer",
+    "rto-min",
+    "rto-max",
+    "rto-initial",
+    "max-retries",
+    "initial-window",
+    "loss-window",
+    "initial-ssthresh",
+    "growth",
+    "halving",
+    "dupthresh",
+    "delayed-ack",
+    "timestamps",
+    "window-scale",
+    "sack",
+    "ackp",
+    "ackp-karn",
+    "eln",
+    "limited-transmit",
+    "time-wait",
+    "ticks",
+    "granularity",
+];
+
+/// What a stage of the path can be: exactly one of these keys.
+pub(crate) const STAGES: [&str; 4] = ["link", "agent", "radio", "cross"];
+
+/// Keys that stand beside `radio` in its stage.
+pub(crate) const ERRORS: [&str; 5] =
+    ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
+
+/// Keys that stand beside `agent` in its stage.
+pub(crate) const AGENT_OPTIONS: [&str; 12] = [
+    "agent-preset",
+    "dupacks",
+    "timeout-rule",
+    "initial-timeout",
+    "min-timeout",
+    "max-retransmits",
+    "persist",
+    "rtt-fault",
+    "flows",
+    "cache",
+    "flow-packets",
+    "ackp-mode",
+];
+
+/// The words for when a base station sends partial acknowledgements.
+pub(crate) const ACKP_MODES: [(&str, AckpMode); 2] =
+    [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
+
+/// Keys of `link`.
+pub(crate) const LINK: [&str; 6] = ["rate", "rate-right", "rate-left", "delay", "queue", "framing"];
+
+/// Keys of `radio`.
+pub(crate) const RADIO: [&str; 5] = ["rate", "delay", "duplex", "overhead", "queue"];
+
+/// Keys of `cross`.
+pub(crate) const CROSS: [&str; 2] = ["loss", "jitter"];
+
+/// The words for a TCP variant.
+pub const VARIANTS: [(&str, Variant); 4] = [
+    ("tahoe", Variant::Tahoe),
+    ("reno", Variant::Reno),
+    ("newreno", Variant::NewReno),
+    ("sack", Variant::Sack),
+];
+
+/// The words for what a sender does with partial acknowledgements.
+pub(crate) const ACKP: [(&str, AckpReaction); 4] = [
+    ("off", AckpReaction::Off),
+    ("rearm", AckpReaction::Rearm),
+    ("constant", AckpReaction::Constant),
+    ("exponential", AckpReaction::Exponential),
+];
+
+/// The words for an agent, each with what it is.
+pub const AGENTS: [(&str, &str); 4] = [
+    ("none", "packets are only forwarded"),
+    ("snoop", "packets are cached and lost ones retransmitted locally"),
+    ("snoop+ackp", "snoop, and partial acknowledgements to senders that offer them"),
+    ("seq-cache", "sequence numbers only; the sender retransmits on a loss notification"),
+];
+
+/// The words for an error model, each with its keys beside `model` and `on`.
+pub const ERROR_MODELS: [(&str, &[&str]); 5] = [
+    ("exponential", &["mean"]),
+    ("bit-errors", &["ber"]),
+    ("packet-bursts", &["packets", "mean", "spacing"]),
+    (
+        "two-state",
+        &["good", "bad", "good-bits", "bad-bits", "ber-good", "ber-bad", "deterministic"],
+    ),
+    ("packet-loss", &["p"]),
+];
+
+/// The words alone.
+pub(crate) fn words<T, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
+    core::array::from_fn(|i| table[i].0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_explains_every_key() {
+        let manual = include_str!("../../../docs/scenario-files.md");
+        let tables: [&[&str]; 9] =
+            [&TOP, &TRANSFER, &HOST, &STAGES, &ERRORS, &AGENT_OPTIONS, &LINK, &RADIO, &CROSS];
+        for key in tables.into_iter().flatten() {
+            let told = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY"]
+                .iter()
+                .any(|form| manual.contains(&form.replace("KEY", key)));
+            assert!(told, "the manual lacks `{key}`");
+        }
+    }
+}

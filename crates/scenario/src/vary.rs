@@ -1,0 +1,307 @@
+//! Changes from the command line, and the axes of a sweep.
+
+use crate::address::{Dotted, Route, Step, set};
+use crate::document::{self, Node, Table, Value};
+use crate::error::{Code, Diagnostic, Error, Place, Source};
+
+/// Most cells of a sweep.
+const MAX_CELLS: usize = 10_000;
+
+/// An argument of the command line that changes a scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Argument {
+    /// `--set KEY=VALUE`: one value; an axis of the file with this key is dropped.
+    Set(String),
+    /// `--vary KEY=A,B,C`: an axis; it replaces an axis of the file with this key.
+    Vary(String),
+}
+
+impl Argument {
+    /// The option that it belongs to.
+    pub fn option(&self) -> &'static str {
+        match self {
+            Argument::Set(_) => "--set",
+            Argument::Vary(_) => "--vary",
+        }
+    }
+
+    /// What the user wrote after the option; [`Place`]s count its bytes.
+    pub fn text(&self) -> &str {
+        match self {
+            Argument::Set(text) | Argument::Vary(text) => text,
+        }
+    }
+}
+
+/// An axis: what each of its points sets.
+#[derive(Clone, Debug)]
+pub(crate) struct AxisSpec {
+    pub name: String,
+    pub points: Vec<Point>,
+    /// Where a plain axis points to; a labelled one sets several keys and has none.
+    routes: Vec<Route>,
+}
+
+/// One point of an axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    pub label: String,
+    changes: Vec<Change>,
+}
+
+#[derive(Clone, Debug)]
+struct Change {
+    key: String,
+    routes: Vec<Route>,
+    node: Node,
+}
+
+impl Point {
+    /// Makes this point's changes.
+    pub fn apply(&self, document: &mut Table) -> Result<(), Error> {
+        self.changes.iter().try_for_each(|change| change.apply(document))
+    }
+}
+
+impl Change {
+    fn new(document: &Table, key: &Dotted, node: &Node) -> Result<Change, Error> {
+        Ok(Change { key: key.text(), routes: key.routes(document)?, node: node.clone() })
+    }
+
+    fn apply(&self, document: &mut Table) -> Result<(), Error> {
+        self.routes.iter().try_for_each(|route| set(document, route, &self.node, &self.key))
+    }
+}
+
+/// Takes `[vary]` out of the document, applies the arguments and returns the axes that are left.
+pub(crate) fn apply(document: &mut Table, arguments: &[Argument]) -> Result<Vec<AxisSpec>, Error> {
+    let vary = document.remove("vary");
+    let mut fixed: Vec<Vec<Route>> = Vec::new();
+    for (i, argument) in arguments.iter().enumerate() {
+        if let Argument::Set(text) = argument {
+            let (key, value, from) = halves(text, i, "--set host.fixed.tcp=sack")?;
+            let change = Change::new(document, &key, &document::parse_value(value, i, from))?;
+            change.apply(document)?;
+            fixed.push(change.routes);
+        }
+    }
+    let mut axes = match &vary {
+        Some(entry) => from_file(document, &entry.node)?,
+        None => Vec::new(),
+    };
+    axes.retain(|axis| !fixed.iter().any(|routes| same(routes, &axis.routes)));
+    for (i, argument) in arguments.iter().enumerate() {
+        if let Argument::Vary(text) = argument {
+            let axis = from_argument(document, text, i)?;
+            axes.retain(|other| other.name != axis.name && !same(&other.routes, &axis.routes));
+            axes.push(axis);
+        }
+    }
+    let cells = axes.iter().try_fold(1_usize, |cells, axis| cells.checked_mul(axis.points.len()));
+    if cells.is_none_or(|cells| cells > MAX_CELLS) {
+        let at = vary.map_or(Place::file(0..0), |entry| entry.key_at);
+        return Err(Diagnostic::new(Code::OutOfRange, "vary", &at)
+            .message(format!("the axes have more than {MAX_CELLS} combinations"))
+            .label("all axes together")
+            .help("leave out points, or run the sweep in parts")
+            .into());
+    }
+    Ok(axes)
+}
+
+/// Whether two keys mean the same values.
+fn same(a: &[Route], b: &[Route]) -> bool {
+    let word = |step: &Step| match step {
+        Step::Key(word, _) => word.clone(),
+        Step::Index(index) => index.to_string(),
+    };
+    !a.is_empty()
+        && a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| a.iter().map(word).eq(b.iter().map(word)))
+}
+
+/// Key, value, and where the value begins.
+fn halves<'t>(
+    text: &'t str,
+    index: usize,
+    example: &str,
+) -> Result<(Dotted, &'t str, usize), Error> {
+    let whole = Place { source: Source::Argument(index), span: 0..text.len() };
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((Dotted::split(key, &whole, 0), value, key.len() + 1))
+        }
+        _ => Err(Diagnostic::new(Code::BadAxis, "", &whole)
+            .message(format!("`{text}` is not of the form KEY=VALUE"))
+            .label("expected KEY=VALUE")
+            .help(format!("for example `{example}`"))
+            .into()),
+    }
+}
+
+fn from_argument(document: &Table, text: &str, index: usize) -> Result<AxisSpec, Error> {
+    let (key, values, from) = halves(text, index, "--vary agent=none,snoop")?;
+    let mut nodes = Vec::new();
+    let mut begin = 0;
+    for part in commas(values) {
+        let at = from + begin;
+        begin += part.len() + 1;
+        if part.trim().is_empty() {
+            let place = Place { source: Source::Argument(index), span: at..at + part.len() };
+            return Err(Diagnostic::new(Code::BadAxis, key.text(), &place)
+                .message(format!("`{text}` has an empty value"))
+                .label("nothing here")
+                .help("values are separated by single commas: `--vary agent=none,snoop`")
+                .into());
+        }
+        nodes.push(document::parse_value(part, index, at));
+    }
+    axis(document, &key, &nodes)
+}
+
+/// Splits at the commas outside of brackets, braces and quotes.
+fn commas(text: &str) -> Vec<&str> {
+    let (mut depth, mut quote, mut begin) = (0_i32, None, 0);
+    let mut parts = Vec::new();
+    for (i, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth -= 1,
+            (None, ',') if depth == 0 => {
+                parts.push(&text[begin..i]);
+                begin = i + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[begin..]);
+    parts
+}
+
+/// The axes of `[vary]`; a dotted key may be written with or without quotes.
+fn from_file(document: &Table, vary: &Node) -> Result<Vec<AxisSpec>, Error> {
+    let Some(table) = vary.as_table() else {
+        return Err(not_an_axis("vary", vary, "expected a table of lists"));
+    };
+    let mut axes = Vec::new();
+    collect(document, table, &Dotted { segments: Vec::new() }, &mut axes)?;
+    Ok(axes)
+}
+
+fn collect(
+    document: &Table,
+    table: &Table,
+    prefix: &Dotted,
+    axes: &mut Vec<AxisSpec>,
+) -> Result<(), Error> {
+    for entry in &table.entries {
+        let key = extended(prefix, &entry.key, &entry.key_at);
+        match &entry.node.value {
+            Value::Table(inner) => collect(document, inner, &key, axes)?,
+            Value::Array(items) if !items.is_empty() => axes.push(axis(document, &key, items)?),
+            Value::Array(_) => {
+                return Err(not_an_axis(&key.text(), &entry.node, "an empty list"));
+            }
+            _ => return Err(not_an_axis(&key.text(), &entry.node, "expected a list")),
+        }
+    }
+    Ok(())
+}
+
+fn not_an_axis(key: &str, node: &Node, label: &str) -> Error {
+    Diagnostic::new(Code::BadAxis, format!("vary.{key}"), &node.at)
+        .message(format!("`{key}` under `[vary]` is not a list of values"))
+        .label(label)
+        .help("an axis is a key and the values it takes: `agent = [\"none\", \"snoop\"]`")
+        .into()
+}
+
+/// `prefix` and one more key of the file, which may itself be dotted if it was quoted.
+fn extended(prefix: &Dotted, key: &str, at: &Place) -> Dotted {
+    let quoted = at.span.len() == key.len() + 2;
+    let mut dotted = Dotted::split(key, at, at.span.start + usize::from(quoted));
+    if !quoted && at.span.len() != key.len() {
+        // Escapes: the segments cannot be found in the text, the key can.
+        dotted.segments.iter_mut().for_each(|(_, place)| *place = at.clone());
+    }
+    Dotted { segments: [prefix.segments.clone(), dotted.segments].concat() }
+}
+
+fn axis(document: &Table, key: &Dotted, items: &[Node]) -> Result<AxisSpec, Error> {
+    let labelled = |node: &Node| node.as_table().is_some_and(|table| table.has("label"));
+    let (points, routes) = if items.iter().any(labelled) {
+        let points = items
+            .iter()
+            .map(|item| labelled_point(document, key, item))
+            .collect::<Result<Vec<_>, _>>()?;
+        (points, Vec::new())
+    } else {
+        let routes = key.routes(document)?;
+        let point = |item: &Node| Point {
+            label: item.brief(),
+            changes: vec![Change { key: key.text(), routes: routes.clone(), node: item.clone() }],
+        };
+        (items.iter().map(point).collect(), routes)
+    };
+    for (i, point) in points.iter().enumerate() {
+        if points[..i].iter().any(|other: &Point| other.label == point.label) {
+            return Err(Diagnostic::new(Code::BadAxis, key.text(), &items[i].at)
+                .message(format!("`{}` takes the value `{}` twice", key.text(), point.label))
+                .label("again")
+                .help("each point of an axis differs from the others; for repetitions raise `runs`")
+                .into());
+        }
+    }
+    Ok(AxisSpec { name: key.text(), points, routes })
+}
+
+/// A point that sets several keys at once: `{ label = "slow", link.delay = "50ms", host.mobile.mss = 512 }`.
+fn labelled_point(document: &Table, key: &Dotted, item: &Node) -> Result<Point, Error> {
+    let label = item.as_table().and_then(|table| table.get("label")).and_then(Node::as_str);
+    let (Some(table), Some(label)) = (item.as_table(), label) else {
+        return Err(Diagnostic::new(Code::BadAxis, key.text(), &item.at)
+            .message(format!("a point of the axis `{}` has no label", key.text()))
+            .label("expected a table with a label")
+            .help("where one point has a label, all have: `{ label = \"slow\", link.delay = \"50ms\" }`")
+            .into());
+    };
+    let mut changes = Vec::new();
+    let prefix = Dotted { segments: Vec::new() };
+    gather(document, table, &prefix, &mut changes)?;
+    Ok(Point { label: label.to_owned(), changes })
+}
+
+/// A table in braces is a value; one that stems from a dotted key leads on to values.
+fn gather(
+    document: &Table,
+    table: &Table,
+    prefix: &Dotted,
+    changes: &mut Vec<Change>,
+) -> Result<(), Error> {
+    for entry in &table.entries {
+        if prefix.segments.is_empty() && entry.key == "label" {
+            continue;
+        }
+        let key = extended(prefix, &entry.key, &entry.key_at);
+        match &entry.node.value {
+            Value::Table(inner) if !inner.inline => gather(document, inner, &key, changes)?,
+            _ => changes.push(Change::new(document, &key, &entry.node)?),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_in_brackets_and_quotes_do_not_split() {
+        assert_eq!(commas("none,snoop"), ["none", "snoop"]);
+        assert_eq!(commas("[\"a\",\"b\"],[\"c\"]"), ["[\"a\",\"b\"]", "[\"c\"]"]);
+        assert_eq!(commas("{m=\"x,y\",n=1},none"), ["{m=\"x,y\",n=1}", "none"]);
+    }
+}

@@ -1,0 +1,220 @@
+//! Each fault is answered with one error that points at the place and says what would be right.
+
+use lasthop_scenario::{Argument, Code, Error, Source, parse};
+
+/// A scenario without fault, in pieces that the tests replace.
+const HEAD: &str = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }\n";
+const HOSTS: &str = "[host.fixed]\n[host.mobile]\n";
+const PATH: &str = "[[path]]\nlink = { rate = \"10mbit\", delay = \"1ms\" }\n[[path]]\nagent = \"snoop\"\n\
+                    [[path]]\nradio = { rate = \"2mbit\" }\n";
+
+fn fault(text: &str) -> Error {
+    parse(text, "test", &[]).map(|_| text).expect_err("this should be refused")
+}
+
+/// Asserts code and key, that the error points at `pointed`, and that message, label and help together
+/// contain all of `said`.
+#[track_caller]
+fn refused(text: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
+    let error = fault(text);
+    let all = format!("{} | {} | {}", error.message, error.label, error.help);
+    assert_eq!((error.code, error.key.as_str()), (code, key), "{all}");
+    assert_eq!(error.at.source, Source::File);
+    assert_eq!(text.get(error.at.span.clone()), Some(pointed), "{all}");
+    for words in said {
+        assert!(all.contains(words), "`{words}` is not said in: {all}");
+    }
+}
+
+/// The same for a path of its own.
+#[track_caller]
+fn path_refused(path: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
+    refused(&format!("{HEAD}{HOSTS}{path}"), code, key, pointed, said);
+}
+
+/// The same for one line at the top of the file.
+#[track_caller]
+fn top_refused(line: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
+    refused(&format!("{line}\n{HEAD}{HOSTS}{PATH}"), code, key, pointed, said);
+}
+
+#[test]
+fn the_pieces_are_without_fault() {
+    assert!(parse(&format!("{HEAD}{HOSTS}{PATH}"), "test", &[]).is_ok());
+}
+
+#[test]
+fn text_that_is_not_toml() {
+    let error = fault("name = \"x\nruns = 3\n");
+    assert_eq!(error.code, Code::Syntax);
+    assert!(error.help.contains("double quotes"), "{}", error.help);
+}
+
+#[test]
+fn unknown_keys_are_pointed_at_with_what_was_meant() {
+    top_refused("rnus = 20", Code::UnknownKey, "rnus", "rnus", &["did you mean `runs`"]);
+    let text = format!("{HEAD}[host.fixed]\nsend_buffer = 1\n[host.mobile]\n{PATH}");
+    let key = "host.fixed.send_buffer";
+    refused(&text, Code::UnknownKey, key, "send_buffer", &["did you mean `send-buffer`"]);
+    let path = "[[path]]\nlink = { rate = \"1mbit\", dealy = \"1ms\" }\n";
+    path_refused(path, Code::UnknownKey, "path.1.link.dealy", "dealy", &["did you mean `delay`"]);
+}
+
+#[test]
+fn a_key_beside_the_wrong_stage_is_told_where_it_belongs() {
+    let path =
+        "[[path]]\nlink = { rate = \"1mbit\" }\nerrors = { model = \"packet-loss\", p = 0.1 }\n";
+    path_refused(path, Code::UnknownKey, "path.1.errors", "errors", &["beside `radio"]);
+    let path = "[[path]]\nradio = { rate = \"1mbit\" }\ndupacks = 2\n";
+    path_refused(path, Code::UnknownKey, "path.1.dupacks", "dupacks", &["beside `agent"]);
+}
+
+#[test]
+fn quantities_need_the_right_unit_and_sign() {
+    let with = |rate: &str| format!("[[path]]\nradio = {{ rate = {rate} }}\n");
+    let key = "path.1.radio.rate";
+    let bad = Code::BadValue;
+    path_refused(&with("\"2mbps\""), bad, key, "\"2mbps\"", &["ambiguous", "`2mbit`"]);
+    path_refused(&with("\"2\""), bad, key, "\"2\"", &["no unit", "mbit"]);
+    path_refused(&with("2000000"), bad, key, "2000000", &["no unit", "\"2mbit\""]);
+    path_refused(&with("\"2ms\""), bad, key, "\"2ms\"", &["no known unit", "a rate"]);
+    path_refused(&with("true"), bad, key, "true", &["true or false", "a rate"]);
+    let negative = &with("\"-2mbit\"");
+    path_refused(negative, Code::OutOfRange, key, "\"-2mbit\"", &["negative", "\"2mbit\""]);
+    let queue = "[[path]]\nradio = { rate = \"1mbit\", queue = 50 }\n";
+    path_refused(queue, bad, "path.1.radio.queue", "50", &["packets or bytes", "\"50p\""]);
+}
+
+#[test]
+fn numbers_have_limits() {
+    top_refused("runs = 0", Code::OutOfRange, "runs", "0", &["1 to 1000000"]);
+    top_refused("runs = 2000000", Code::OutOfRange, "runs", "2000000", &["1 to 1000000"]);
+    top_refused("runs = \"20\"", Code::BadValue, "runs", "\"20\"", &["leave out the quotes"]);
+    top_refused("seed = -1", Code::OutOfRange, "seed", "-1", &["negative"]);
+    top_refused("horizon = \"0s\"", Code::OutOfRange, "horizon", "\"0s\"", &["out of range"]);
+    let head = "transfer = { from = \"fixed\", to = \"mobile\", bytes = 1, count = 100001 }\n";
+    let text = format!("{head}{HOSTS}{PATH}");
+    refused(&text, Code::OutOfRange, "transfer.count", "100001", &["1 to 100000"]);
+}
+
+#[test]
+fn paths_must_fit_together() {
+    let both = "[[path]]\nlink = { rate = \"1mbit\" }\nagent = \"none\"\n";
+    let error = fault(&format!("{HEAD}{HOSTS}{both}"));
+    assert_eq!(error.code, Code::BadPath);
+    assert!(error.message.contains("several things"), "{}", error.message);
+
+    let error = fault(&format!("path = []\n{HEAD}{HOSTS}"));
+    assert_eq!((error.code, error.message.as_str()), (Code::BadPath, "the path is empty"));
+    let error = fault(&format!("{HEAD}{HOSTS}"));
+    assert_eq!((error.code, error.key.as_str()), (Code::MissingKey, "path"));
+
+    let agents = "[[path]]\nagent = \"snoop\"\n[[path]]\nlink = { delay = \"1ms\" }\n[[path]]\n\
+                  agent = \"seq-cache\"\n[[path]]\nradio = { rate = \"1mbit\" }\n";
+    let key = "path.3.agent";
+    path_refused(agents, Code::BadPath, key, "\"seq-cache\"", &["two agents", "path.1", "[vary]"]);
+
+    let many = "[[path]]\nlink = { delay = \"1ms\" }\n".repeat(65);
+    assert_eq!(fault(&format!("{HEAD}{HOSTS}{many}")).code, Code::OutOfRange);
+}
+
+#[test]
+fn several_radio_hops_may_each_have_an_agent() {
+    let hop = "[[path]]\nagent = \"snoop\"\n[[path]]\nradio = { rate = \"1mbit\" }\n";
+    let (plan, _) = parse(&format!("{HEAD}{HOSTS}{hop}{hop}"), "two", &[]).unwrap();
+    let names: Vec<&str> =
+        plan.cells[0].scenario.path.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(names, ["agent", "radio", "agent2", "radio2"]);
+}
+
+#[test]
+fn transfers_cross_the_path_between_hosts_that_exist() {
+    let with = |from: &str, to: &str| {
+        format!("transfer = {{ from = \"{from}\", to = \"{to}\", bytes = 1 }}\n{HOSTS}{PATH}")
+    };
+    let bad = Code::BadTransfer;
+    refused(&with("fixed", "mobil"), bad, "transfer.to", "\"mobil\"", &["did you mean `mobile`"]);
+    let error = fault(&with("fixed", "fixed"));
+    assert_eq!((error.code, error.key.as_str()), (bad, "transfer"));
+    let hosts = "[host.a]\nside = \"left\"\n[host.b]\nside = \"left\"\n";
+    let head = "transfer = { from = \"a\", to = \"b\", bytes = 1 }\n";
+    let error = fault(&format!("{head}{hosts}{PATH}"));
+    assert!(error.message.contains("same end"), "{}", error.message);
+    assert!(error.help.contains("side = \"right\""), "{}", error.help);
+}
+
+#[test]
+fn an_endless_transfer_needs_a_horizon() {
+    let head = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"unlimited\" }\n";
+    assert_eq!(fault(&format!("{head}{HOSTS}{PATH}")).key, "horizon");
+    let text = format!("horizon = \"60s\"\n{head}{HOSTS}{PATH}");
+    let (plan, _) = parse(&text, "endless", &[]).unwrap();
+    assert_eq!(plan.cells[0].scenario.transfers[0].bytes, None);
+}
+
+#[test]
+fn keys_of_another_error_model_are_named_as_such() {
+    let path =
+        "[[path]]\nradio = { rate = \"1mbit\" }\nerrors = { model = \"bit-errors\", mean = 5 }\n";
+    let key = "path.1.errors.mean";
+    path_refused(path, Code::UnknownKey, key, "mean", &["`bit-errors` takes `ber`"]);
+    let path = "[[path]]\nradio = { rate = \"1mbit\" }\nerrors = { model = \"expnential\" }\n";
+    let key = "path.1.errors.model";
+    path_refused(path, Code::BadValue, key, "\"expnential\"", &["did you mean `exponential`"]);
+    let path = "[[path]]\nradio = { rate = \"1mbit\" }\nerrors = { model = \"exponential\" }\n";
+    assert_eq!(fault(&format!("{HEAD}{HOSTS}{path}")).code, Code::MissingKey);
+}
+
+#[test]
+fn one_direction_has_one_channel() {
+    let path = "[[path]]\nradio = { rate = \"1mbit\" }\nerrors = { model = \"packet-loss\", p = 0.1 }\n\
+                errors-ack = { model = \"packet-loss\", p = 0.2 }\n";
+    let error = fault(&format!("{HEAD}{HOSTS}{path}"));
+    assert_eq!((error.code, error.key.as_str()), (Code::BadPath, "path.1.errors-ack"));
+}
+
+fn argument_fault(argument: Argument) -> (Error, String) {
+    let text = format!("{HEAD}{HOSTS}{PATH}");
+    let error = parse(&text, "test", std::slice::from_ref(&argument)).expect_err("refused");
+    assert_eq!(error.at.source, Source::Argument(0), "{error}");
+    let pointed = argument.text().get(error.at.span.clone()).unwrap_or("?").to_owned();
+    (error, pointed)
+}
+
+#[test]
+fn errors_in_arguments_point_into_the_argument() {
+    let set = |text: &str| argument_fault(Argument::Set(text.to_owned()));
+    let vary = |text: &str| argument_fault(Argument::Vary(text.to_owned()));
+
+    let (error, pointed) = set("host.fixd.tcp=sack");
+    assert_eq!((error.code, pointed.as_str()), (Code::UnknownKey, "fixd"));
+    let (error, pointed) = set("host.fixed.tpc=sack");
+    assert_eq!((error.code, pointed.as_str()), (Code::UnknownKey, "tpc"));
+    assert!(error.help.contains("`tcp`"), "{}", error.help);
+    let (error, pointed) = set("link.rate=-1mbit");
+    assert_eq!((error.code, pointed.as_str()), (Code::OutOfRange, "-1mbit"));
+    let (error, pointed) = set("agnet=none");
+    assert_eq!((error.code, pointed.as_str()), (Code::UnknownKey, "agnet"));
+    assert!(error.help.contains("did you mean `agent`"), "{}", error.help);
+    let (error, pointed) = set("path.9.agent=none");
+    assert_eq!((error.code, pointed.as_str()), (Code::BadAxis, "9"));
+    assert_eq!(set("runs").0.code, Code::BadAxis);
+    assert_eq!(set("name=x").0.code, Code::BadAxis);
+    assert_eq!(set("cross.loss=1%").0.code, Code::BadAxis);
+    let (error, pointed) = vary("agent=none,snop");
+    assert_eq!((error.code, pointed.as_str()), (Code::BadValue, "snop"));
+    assert!(error.help.contains("in the combination agent = snop"), "{}", error.help);
+    assert_eq!(vary("agent=none,,snoop").0.code, Code::BadAxis);
+    assert_eq!(vary("agent=none,none").0.code, Code::BadAxis);
+}
+
+#[test]
+fn axes_are_lists_of_different_values() {
+    let with = |axis: &str| fault(&format!("{HEAD}{HOSTS}{PATH}[vary]\n{axis}\n"));
+    assert_eq!(with("agent = \"snoop\"").code, Code::BadAxis);
+    assert_eq!(with("agent = []").code, Code::BadAxis);
+    let seeds: Vec<String> = (1..=200).map(|n| n.to_string()).collect();
+    let list = seeds.join(", ");
+    let error = with(&format!("seed = [{list}]\nruns = [{list}]"));
+    assert_eq!(error.code, Code::OutOfRange);
+}

@@ -1,0 +1,237 @@
+//! What a scenario file means.
+
+use std::collections::BTreeSet;
+
+use lasthop_proto::agent::{AckpMode, AgentConfig};
+use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::link::{LineConfig, RadioConfig};
+use lasthop_proto::queue::Limit;
+use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
+use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_scenario::{Argument, HostSide, Plan, RadioStage, StageKind, example, parse};
+
+fn example_plan(name: &str, arguments: &[Argument]) -> Plan {
+    let text = example(name).map(|example| example.text).unwrap_or_default();
+    let (plan, warnings) =
+        parse(text, name, arguments).unwrap_or_else(|e| panic!("{e}: {}", e.help));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    plan
+}
+
+fn set(text: &str) -> Argument {
+    Argument::Set(text.to_owned())
+}
+
+fn vary(text: &str) -> Argument {
+    Argument::Vary(text.to_owned())
+}
+
+#[test]
+fn the_testbed_of_west97_is_what_the_paper_says() {
+    let plan = example_plan("west97-slow", &[]);
+    let scenario = &plan.cells[2].scenario;
+    assert_eq!(plan.cells[2].labels, ["snoop+ackp"]);
+    assert_eq!((scenario.runs, scenario.first_seed), (20, 1));
+    assert_eq!(scenario.hosts[0].side, HostSide::Left);
+    assert_eq!(scenario.hosts[1].side, HostSide::Right);
+    let offered = TcpConfig { ackp: AckpReaction::Rearm, ..TcpConfig::freebsd_2_1() };
+    assert_eq!(scenario.hosts[0].tcp, offered);
+    assert_eq!(scenario.transfers[0].bytes, Some(Bytes(2_000_000)));
+    let [ethernet, verdi, brake, wavelan] = scenario.path.as_slice() else {
+        panic!("four stages");
+    };
+    let fast = Rate::from_bps(10_000_000);
+    assert_eq!(
+        ethernet.kind,
+        StageKind::Link(LineConfig {
+            rate_right: fast,
+            rate_left: fast,
+            delay: Span::micros(200),
+            framing: 0,
+            queue: Limit::Packets(50),
+        })
+    );
+    assert!(matches!(
+        verdi.kind,
+        StageKind::Agent(AgentConfig::Snoop { ackp: Some(AckpMode::Full), .. })
+    ));
+    assert!(matches!(
+        brake.kind,
+        StageKind::Link(LineConfig { rate_right: Some(r), rate_left: None, .. }) if r.bps() == 119_603
+    ));
+    let StageKind::Radio(RadioStage { radio, errors_right, errors_left }) = &wavelan.kind else {
+        panic!("a radio");
+    };
+    assert_eq!(
+        Some(radio),
+        Rate::from_bps(2_000_000)
+            .map(|rate| RadioConfig {
+                rate,
+                delay: Span::millis(1),
+                overhead: Span::micros(700),
+                half_duplex: true,
+                queue: Limit::Packets(50),
+            })
+            .as_ref()
+    );
+    let model = ErrorModel::Exponential { mean: Bytes(65_536) };
+    assert!(
+        [errors_right, errors_left].iter().all(|e| e.as_ref().is_some_and(|e| e.model == model))
+    );
+}
+
+#[test]
+fn errors_on_data_follow_the_direction_of_the_transfers() {
+    let plan = example_plan("west97-wan", &[]);
+    assert_eq!(plan.axes[0].labels, ["none", "64KiB"]);
+    let errors = |cell: usize| match &plan.cells[cell].scenario.path[3].kind {
+        StageKind::Radio(radio) => (radio.errors_right.is_some(), radio.errors_left.is_some()),
+        _ => panic!("a radio"),
+    };
+    assert_eq!(errors(0), (false, false));
+    // The mobile host, on the right, sends.
+    assert_eq!(errors(1), (false, true));
+}
+
+#[test]
+fn the_first_axis_changes_slowest() {
+    let plan = example_plan("many-flows", &[]);
+    let labels: Vec<String> = plan.cells.iter().map(|cell| cell.title(&plan.axes)).collect();
+    assert_eq!(labels[0], "transfer.count=2 agent=none");
+    assert_eq!(labels[1], "transfer.count=2 agent=snoop");
+    assert_eq!(labels[8], "transfer.count=32 agent=snoop+ackp");
+    assert_eq!(plan.cells[8].scenario.transfers[0].count, 32);
+}
+
+#[test]
+fn arguments_change_what_the_file_says() {
+    let plan = example_plan(
+        "west97-lan",
+        &[set("agent=snoop"), set("tcp=sack"), set("runs=3"), set("radio.overhead=1ms")],
+    );
+    // The axis of the file is gone: the agent has been decided.
+    assert_eq!((plan.axes.len(), plan.cells.len(), plan.count()), (0, 1, 3));
+    let scenario = &plan.cells[0].scenario;
+    assert!(scenario.hosts.iter().all(|host| host.tcp.variant == Variant::Sack && host.tcp.sack));
+    assert!(
+        matches!(&scenario.path[2].kind, StageKind::Radio(r) if r.radio.overhead == Span::millis(1))
+    );
+
+    let plan = example_plan(
+        "west97-lan",
+        &[vary("path.verdi.agent=none,snoop"), vary("errors.mean=16KiB,32KiB")],
+    );
+    let axes: Vec<&str> = plan.axes.iter().map(|axis| axis.name.as_str()).collect();
+    assert_eq!(axes, ["path.verdi.agent", "errors.mean"]);
+    assert_eq!(plan.cells.len(), 4);
+}
+
+#[test]
+fn all_forms_of_a_key_mean_the_same() {
+    let by = |key: &str| {
+        example_plan("west97-lan", &[set(&format!("{key}=32KiB")), set("agent=none")]).cells
+    };
+    let plain = by("errors.mean");
+    assert_eq!(plain, by("path.3.errors.mean"));
+    assert_eq!(plain, by("path.radio.errors.mean"));
+    assert_eq!(plain, by("path.wavelan.errors.mean"));
+    assert_eq!(plain, by("wavelan.errors.mean"));
+    assert_eq!(plain, by("radio.errors.mean"));
+    let rate = |key: &str| example_plan("quickstart", &[set(&format!("{key}=1mbit"))]).cells;
+    assert_eq!(rate("radio.rate"), rate("path.3.radio.rate"));
+    assert_eq!(rate("radio.rate"), rate("path.radio.rate"));
+    let host = |key: &str| example_plan("quickstart", &[set(&format!("{key}=1000"))]).cells;
+    assert_eq!(host("mss"), host("host.*.mss"));
+}
+
+#[test]
+fn a_point_of_an_axis_can_set_several_keys() {
+    let text = example("quickstart").map(|e| e.text).unwrap_or_default().replace(
+        "agent = [\"none\", \"snoop\"]",
+        "place = [\n { label = \"near\", link.delay = \"1ms\" },\n \
+         { label = \"far\", \"link.delay\" = \"50ms\", host.server.initial-window = 10 },\n]",
+    );
+    let (plan, _) = parse(&text, "places", &[]).unwrap();
+    assert_eq!(plan.axes[0].labels, ["near", "far"]);
+    let far = &plan.cells[1].scenario;
+    assert_eq!(far.hosts[0].tcp.initial_window, 10);
+    assert!(matches!(&far.path[0].kind, StageKind::Link(line) if line.delay == Span::millis(50)));
+}
+
+#[test]
+fn sides_follow_from_names_and_transfers() {
+    let path = "[[path]]\nradio = { rate = \"1mbit\" }\n";
+    let text = format!(
+        "transfer = [\n {{ from = \"c\", to = \"b\", bytes = 1 }},\n {{ from = \"b\", to = \"a\", bytes = 1 }},\n]\n\
+         [host.a]\n[host.b]\n[host.c]\n{path}"
+    );
+    let (plan, _) = parse(&text, "sides", &[]).unwrap();
+    let sides: Vec<HostSide> = plan.cells[0].scenario.hosts.iter().map(|host| host.side).collect();
+    assert_eq!(sides, [HostSide::Left, HostSide::Right, HostSide::Left]);
+
+    let text = format!(
+        "transfer = {{ from = \"mobile2\", to = \"x\", bytes = 1 }}\n[host.mobile2]\n[host.x]\n{path}"
+    );
+    let (plan, _) = parse(&text, "sides", &[]).unwrap();
+    assert_eq!(plan.cells[0].scenario.hosts[0].side, HostSide::Right);
+    assert_eq!(plan.cells[0].scenario.hosts[1].side, HostSide::Left);
+}
+
+#[test]
+fn ticks_and_delayed_acks_agree() {
+    let tcp = |arguments: &[Argument]| {
+        let mut all = vec![set("agent=none")];
+        all.extend_from_slice(arguments);
+        example_plan("west97-lan", &all).cells[0].scenario.hosts[0].tcp.clone()
+    };
+    let slow = tcp(&[set("ticks={slow=\"100ms\",fast=\"50ms\"}")]);
+    assert_eq!(slow.clock, Clock::Ticks { slow: Span::millis(100), fast: Span::millis(50) });
+    assert_eq!(slow.delayed_ack.timeout, Span::millis(50));
+    let acks = tcp(&[set("delayed-ack={timeout=\"500ms\"}")]);
+    assert_eq!(acks.clock, Clock::Ticks { slow: Span::millis(500), fast: Span::millis(500) });
+    assert_eq!(tcp(&[set("delayed-ack=off")]).delayed_ack.every, 1);
+    let fine = tcp(&[set("granularity=10ms")]);
+    assert_eq!(fine.clock, Clock::Fine { granularity: Span::millis(10) });
+}
+
+#[test]
+fn what_has_no_effect_is_warned_about() {
+    let text = example("quickstart").map(|e| e.text).unwrap_or_default();
+    let warnings = |arguments: &[Argument]| {
+        let (_, warnings) = parse(text, "quickstart", arguments).unwrap();
+        warnings.into_iter().map(|w| (w.key, w.help)).collect::<Vec<_>>()
+    };
+    let ackp = warnings(&[set("agent=snoop+ackp")]);
+    assert_eq!(ackp.len(), 1);
+    assert!(ackp[0].1.contains("ackp = \"rearm\"") && ackp[0].1.contains("[host.server]"));
+    assert!(warnings(&[set("agent=snoop+ackp"), set("host.server.ackp=rearm")]).is_empty());
+    // An option that one cell of the sweep uses is no slip; one that no cell uses is.
+    assert!(warnings(&[set("agent.dupacks=2")]).is_empty());
+    assert_eq!(warnings(&[set("dupacks=2"), set("agent=none")]).len(), 1);
+    assert_eq!(warnings(&[set("host.server.tcp=sack")]).len(), 1);
+    assert!(warnings(&[set("tcp=sack")]).is_empty());
+    assert_eq!(warnings(&[set("host.laptop.recv-buffer=1MiB")]).len(), 1);
+    assert_eq!(warnings(&[set("agent=seq-cache")]).len(), 1);
+    assert!(warnings(&[set("agent=seq-cache"), set("eln=checksum")]).is_empty());
+    assert_eq!(warnings(&[set("transfer.start=7200s"), set("agent=none")]).len(), 1);
+    let back = [set("transfer.from=laptop"), set("transfer.to=server"), set("agent=snoop")];
+    assert!(warnings(&back).iter().any(|(key, _)| key == "path.2.agent"));
+}
+
+#[test]
+fn keys_of_runs_cover_what_bears_on_the_result_and_nothing_else() {
+    let keys = |plan: &Plan| plan.runs().map(|run| run.key).collect::<Vec<_>>();
+    let plan = example_plan("west97-lan", &[]);
+    let all = keys(&plan);
+    assert_eq!(all.len(), 60);
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 60);
+    assert_eq!(all, keys(&example_plan("west97-lan", &[])));
+    // More runs keep the results that are there.
+    let more = keys(&example_plan("west97-lan", &[set("runs=30")]));
+    assert_eq!(all[..20], more[..20]);
+    // So does another first seed, where the seeds overlap.
+    let later = keys(&example_plan("west97-lan", &[set("seed=11")]));
+    assert_eq!(all[10..20], later[..10]);
+    let other = keys(&example_plan("west97-lan", &[set("link.delay=0.3ms")]));
+    assert!(all.iter().all(|key| !other.contains(key)));
+}

@@ -1,0 +1,126 @@
+//! How fast the simulator is, in wall-clock time. Rates are per packet-hop: a packet carried by one link.
+//!
+//! `cargo bench -p lasthop-sim` prints one line a case; see docs/performance.md for what the figures mean.
+
+use std::time::Instant;
+
+use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::link::{LineConfig, RadioConfig};
+use lasthop_proto::queue::Limit;
+use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_proto::wire::Addr;
+use lasthop_scenario::{
+    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stage, StageKind, Transfer,
+};
+use lasthop_sim::{RunEnd, run};
+use lasthop_trace::{Nothing, Record, Sink};
+
+fn rate(word: &str) -> Option<Rate> {
+    word.parse().ok()
+}
+
+fn line(name: &str, speed: &str, delay: Span, queue: u32) -> Stage {
+    let config = LineConfig {
+        rate_right: rate(speed),
+        rate_left: rate(speed),
+        delay,
+        framing: 0,
+        queue: Limit::Packets(queue),
+    };
+    Stage { name: name.into(), kind: StageKind::Link(config) }
+}
+
+fn scenario(tcp: TcpConfig, path: Vec<Stage>, bytes: Option<u64>, count: u32) -> Scenario {
+    let host = |name: &str, side, addr| Host { name: name.into(), side, addr, tcp: tcp.clone() };
+    Scenario {
+        name: "bench".into(),
+        runs: 1,
+        first_seed: 1,
+        horizon: Span::secs(60),
+        hosts: vec![
+            host("fixed", HostSide::Left, Addr::v4(10, 0, 1, 1)),
+            host("mobile", HostSide::Right, Addr::v4(10, 0, 2, 1)),
+        ],
+        transfers: vec![Transfer {
+            from: 0,
+            to: 1,
+            bytes: bytes.map(Bytes),
+            start: Span::ZERO,
+            count,
+        }],
+        path,
+    }
+}
+
+fn west97() -> Scenario {
+    let radio = RadioConfig {
+        rate: rate("2mbit").unwrap_or_else(|| unreachable!()),
+        delay: Span::millis(1),
+        overhead: Span::micros(700),
+        half_duplex: true,
+        queue: Limit::Packets(50),
+    };
+    let model = ErrorModel::Exponential { mean: Bytes(65_536) };
+    let errors = Some(ErrorSpec { model });
+    let radio = RadioStage { radio, errors_right: errors.clone(), errors_left: errors };
+    let path = vec![
+        line("ethernet", "10mbit", Span::micros(200), 50),
+        Stage { name: "base".into(), kind: StageKind::Agent(AgentConfig::None) },
+        Stage { name: "wavelan".into(), kind: StageKind::Radio(radio) },
+    ];
+    let mut scenario = scenario(TcpConfig::freebsd_2_1(), path, Some(2_000_000), 1);
+    scenario.horizon = Span::secs(10_000);
+    scenario
+}
+
+fn flows(count: u32) -> Scenario {
+    let path = vec![
+        line("access", "1gbit", Span::millis(1), 10_000),
+        line("bottleneck", "100mbit", Span::millis(10), 500),
+    ];
+    scenario(TcpConfig::rfc(), path, None, count)
+}
+
+fn time<S: Sink + Default>(name: &str, scenario: &Scenario, seeds: u64) -> f64 {
+    let mut best = f64::INFINITY;
+    let mut last: Option<RunEnd> = None;
+    let mut hops = 0;
+    for _ in 0..5 {
+        hops = 0;
+        let start = Instant::now();
+        for seed in 0..seeds {
+            let end = run(scenario, seed, &mut S::default());
+            hops += end.hops;
+            last = Some(end);
+        }
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    let reason = last.map(|end| format!("{:?}", end.reason)).unwrap_or_default();
+    println!(
+        "{name:<44} {:>9.1} ms {:>11} hops {:>7.2} M hops/s  ({reason})",
+        best * 1e3,
+        hops,
+        hops as f64 / best / 1e6
+    );
+    best / hops as f64
+}
+
+fn main() {
+    let two_links = |bytes| {
+        let path = vec![
+            line("first", "100mbit", Span::millis(1), 1000),
+            line("second", "100mbit", Span::millis(5), 1000),
+        ];
+        let mut scenario = scenario(TcpConfig::rfc(), path, Some(bytes), 1);
+        scenario.horizon = Span::secs(1000);
+        scenario
+    };
+    time::<Nothing>("100 MB over two links, no trace", &two_links(100_000_000), 1);
+    time::<Record>("10 MB over two links, events kept", &two_links(10_000_000), 1);
+    time::<Nothing>("2 MB as in west97, 1000 seeds, no trace", &west97(), 1000);
+    let ten = time::<Nothing>("10 flows, 100 Mb/s, 60 s, no trace", &flows(10), 1);
+    let thousand = time::<Nothing>("1000 flows, 100 Mb/s, 60 s, no trace", &flows(1000), 1);
+    println!("cost of a hop with 1000 flows / with 10: {:.2}", thousand / ten);
+}

@@ -1,0 +1,75 @@
+//! How a run ended.
+
+use lasthop_proto::machine::StageId;
+use lasthop_proto::units::{Bytes, Time};
+use serde::Serialize;
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reason {
+    /// Every transfer is over.
+    Finished,
+    /// The scenario's horizon was reached.
+    Horizon,
+    /// Nothing was left to happen although a transfer is not over.
+    Idle,
+    /// Time stood still for a million wakes: a fault of a machine.
+    Stuck,
+}
+
+/// What came of one transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct TransferEnd {
+    /// Bytes to be transferred, if bounded.
+    pub wanted: Option<Bytes>,
+    /// Bytes that the receiver's application got, in order.
+    pub delivered: u64,
+    /// Bytes that the sender knows to be acknowledged.
+    pub acknowledged: u64,
+    /// Everything was sent and acknowledged.
+    pub complete: bool,
+    /// The connection was given up or reset.
+    pub aborted: bool,
+}
+
+/// Packets at one stage, counted from outside the machine where possible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct StageCount {
+    /// Handed to it.
+    pub arrived: u64,
+    /// Put into the path by it.
+    pub originated: u64,
+    /// Handed on by it, own ones included.
+    pub departed: u64,
+    /// Ended by it, with a cause; hosts count what they took in.
+    pub ended: u64,
+    /// Inside it at the end of the run.
+    pub held: u64,
+}
+
+impl StageCount {
+    /// Nothing vanished and nothing came from nowhere.
+    pub fn is_conserved(&self) -> bool {
+        self.arrived + self.originated == self.departed + self.ended + self.held
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RunEnd {
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub reason: Reason,
+    /// How many packets links and radios carried.
+    pub hops: u64,
+    /// How many wakes it took.
+    pub wakes: u64,
+    /// Transfers in the order of the scenario, each connection on its own.
+    pub transfers: Vec<TransferEnd>,
+    /// Packet counts, by stage.
+    pub stages: Vec<(StageId, StageCount)>,
+    /// Largest state that an agent held, in bytes, by stage.
+    pub agent_state: Vec<(StageId, u64)>,
+}

@@ -1,0 +1,411 @@
+//! Traces as text: one row an event, fixed columns, the same bytes on every machine.
+//!
+//! Both sinks write to what the caller gives them and never fail half-way: the first error is kept, the
+//! rest of the run is discarded, and `finish` reports it.
+
+use std::io::{self, Write};
+
+use lasthop_proto::event::{AgentNote, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::flows::FlowMap;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet};
+
+use crate::Sink;
+use crate::layout::{Layout, flow_name};
+
+/// Columns of the event trace.
+///
+/// | column | meaning |
+/// |---|---|
+/// | `time_s` | seconds since the run began, nine decimals |
+/// | `stage` | name of the stage |
+/// | `event` | `originated`, `transmitted`, `damaged`, `received`, `dropped`; `tcp-...`, `agent-...`, `channel-good`, `channel-bad` |
+/// | `cause` | why a packet was originated or dropped |
+/// | `side` | direction of travel: `left` or `right` |
+/// | `id` | identity of this transmission |
+/// | `flow` | `source:port>destination:port`; for `tcp-...` from that end point to its peer |
+/// | `seq`, `ack` | numbers as they stand in the TCP header |
+/// | `flags` | tcpdump's letters |
+/// | `window` | window field as it stands in the header |
+/// | `payload` | TCP payload in bytes |
+/// | `length` | the whole IP packet in bytes |
+/// | `damage` | `ip` or `tcp` when that checksum is wrong |
+/// | `value` | `tcp-delivered`: bytes; `agent-local-rtt`: nanoseconds |
+pub const EVENT_COLUMNS: &str =
+    "time_s,stage,event,cause,side,id,flow,seq,ack,flags,window,payload,length,damage,value\n";
+
+/// Columns of the control-block trace (what `trpt` prints, west97 4.4): one row for each event of a TCP
+/// end point, with its control block right after it. Positions count from the SYN (0); the first byte is 1.
+/// `cwnd` and `ssthresh` are bytes; `srtt_s`, `rttvar_s` and `rto_s` seconds, `rto_s` with back-off.
+pub const TCB_COLUMNS: &str = "time_s,flow,kind,snd_una,snd_nxt,snd_max,rcv_nxt,cwnd,ssthresh,snd_wnd,srtt_s,\
+rttvar_s,rto_s,backoff,dupacks,in_recovery\n";
+
+const FLUSH_AT: usize = 1 << 16;
+
+/// Rows on their way to a writer.
+struct Rows<W> {
+    row: Vec<u8>,
+    to: W,
+    error: Option<io::Error>,
+    flows: FlowMap<Box<str>>,
+}
+
+impl<W: Write> Rows<W> {
+    fn new(to: W, header: &str) -> Rows<W> {
+        let mut row = Vec::with_capacity(FLUSH_AT + 512);
+        row.extend_from_slice(header.as_bytes());
+        Rows { row, to, error: None, flows: FlowMap::default() }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.row.extend_from_slice(text.as_bytes());
+    }
+
+    fn comma(&mut self) {
+        self.row.push(b',');
+    }
+
+    fn int(&mut self, n: impl itoa::Integer) {
+        self.text(itoa::Buffer::new().format(n));
+    }
+
+    /// Seconds with nine decimals: exact, and as wide as any clock in use.
+    fn seconds(&mut self, nanos: u64) {
+        self.int(nanos / 1_000_000_000);
+        let mut digits = *b".000000000";
+        let mut rest = nanos % 1_000_000_000;
+        for digit in digits[1..].iter_mut().rev() {
+            *digit += (rest % 10) as u8;
+            rest /= 10;
+        }
+        self.row.extend_from_slice(&digits);
+    }
+
+    fn flow(&mut self, flow: FlowKey) {
+        let name = self.flows.entry(flow).or_insert_with(|| flow_name(&flow).into());
+        self.row.extend_from_slice(name.as_bytes());
+    }
+
+    fn end(&mut self) {
+        self.row.push(b'\n');
+        if self.row.len() >= FLUSH_AT {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.error.is_none() {
+            self.error = self.to.write_all(&self.row).err();
+        }
+        self.row.clear();
+    }
+
+    fn finish(mut self) -> io::Result<W> {
+        self.flush();
+        match self.error {
+            Some(error) => Err(error),
+            None => self.to.flush().map(|()| self.to),
+        }
+    }
+}
+
+/// Quotes a field where CSV asks for it (RFC 4180 section 2).
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+/// The sink that writes every event as a row; columns: [`EVENT_COLUMNS`].
+pub struct EventCsv<W> {
+    rows: Rows<W>,
+    stages: Vec<String>,
+}
+
+impl<W: Write> EventCsv<W> {
+    /// Writes to `to`; stages are named as in `layout`.
+    pub fn new(layout: &Layout, to: W) -> EventCsv<W> {
+        let stages = layout.stages.iter().map(|stage| quoted(&stage.name)).collect();
+        EventCsv { rows: Rows::new(to, EVENT_COLUMNS), stages }
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    ///
+    /// The first error that the writer met.
+    pub fn finish(self) -> io::Result<W> {
+        self.rows.finish()
+    }
+
+    fn begin(&mut self, at: Time, stage: StageId) {
+        self.rows.seconds(at.0);
+        self.rows.comma();
+        match self.stages.get(usize::from(stage.0)) {
+            Some(name) => self.rows.row.extend_from_slice(name.as_bytes()),
+            None => self.rows.int(stage.0),
+        }
+        self.rows.comma();
+    }
+
+    fn packet(&mut self, op: Op, side: Side, packet: &Packet) {
+        let rows = &mut self.rows;
+        let (event, cause) = match op {
+            Op::Originated(cause) => ("originated", cause.name()),
+            Op::Transmitted => ("transmitted", ""),
+            Op::Damaged => ("damaged", ""),
+            Op::Received => ("received", ""),
+            Op::Dropped(cause) => ("dropped", cause.name()),
+        };
+        rows.text(event);
+        rows.comma();
+        rows.text(cause);
+        rows.comma();
+        rows.text(side_name(side));
+        rows.comma();
+        rows.int(packet.id.0);
+        rows.comma();
+        if let (Some(segment), Some(flow)) = (packet.segment(), packet.flow()) {
+            rows.flow(flow);
+            rows.comma();
+            rows.int(segment.seq.0);
+            rows.comma();
+            rows.int(segment.ack.0);
+            rows.comma();
+            flags(&mut rows.row, segment.flags);
+            rows.comma();
+            rows.int(segment.window);
+            rows.comma();
+        } else {
+            rows.text(",,,,,");
+        }
+        rows.int(packet.body.len());
+        rows.comma();
+        rows.int(packet.wire_len());
+        rows.text(match packet.damage {
+            Damage::None => ",,",
+            Damage::Ip => ",ip,",
+            Damage::Tcp => ",tcp,",
+        });
+        rows.end();
+    }
+
+    /// A row about a flow or a channel rather than a packet: most columns are empty.
+    fn other(&mut self, event: &str, side: &str, flow: Option<FlowKey>, value: Option<u64>) {
+        let rows = &mut self.rows;
+        rows.text(event);
+        rows.text(",,");
+        rows.text(side);
+        rows.text(",,");
+        if let Some(flow) = flow {
+            rows.flow(flow);
+        }
+        rows.text(",,,,,,,,");
+        if let Some(value) = value {
+            rows.int(value);
+        }
+        rows.end();
+    }
+}
+
+impl<W: Write> Sink for EventCsv<W> {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.begin(event.at, event.stage);
+        match &event.what {
+            What::Packet { op, side, packet } => self.packet(*op, *side, packet),
+            What::Tcp(tcp) => {
+                let value = match tcp.kind {
+                    TcpKind::Delivered { bytes } => Some(bytes.into()),
+                    _ => None,
+                };
+                self.other(tcp_name(tcp.kind), "", Some(tcp.flow), value);
+            }
+            What::Agent { flow, note } => {
+                let (name, value) = match *note {
+                    AgentNote::FlowSeen => ("agent-flow-seen", None),
+                    AgentNote::FlowForgotten => ("agent-flow-forgotten", None),
+                    AgentNote::CacheEvicted => ("agent-cache-evicted", None),
+                    AgentNote::SenderRetransmission => ("agent-sender-retransmission", None),
+                    AgentNote::CongestionHole => ("agent-congestion-hole", None),
+                    AgentNote::LocalRtt { rtt: Span(nanos) } => ("agent-local-rtt", Some(nanos)),
+                };
+                self.other(name, "", Some(*flow), value);
+            }
+            What::Channel { side, good } => {
+                let name = if *good { "channel-good" } else { "channel-bad" };
+                self.other(name, side_name(*side), None, None);
+            }
+        }
+    }
+}
+
+/// The sink that writes the control block at each event of a TCP end point; columns: [`TCB_COLUMNS`].
+pub struct TcbCsv<W> {
+    rows: Rows<W>,
+}
+
+impl<W: Write> TcbCsv<W> {
+    /// Writes to `to`.
+    pub fn new(to: W) -> TcbCsv<W> {
+        TcbCsv { rows: Rows::new(to, TCB_COLUMNS) }
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    ///
+    /// The first error that the writer met.
+    pub fn finish(self) -> io::Result<W> {
+        self.rows.finish()
+    }
+}
+
+impl<W: Write> Sink for TcbCsv<W> {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+
+    fn event(&mut self, event: &Event) {
+        let What::Tcp(tcp) = &event.what else { return };
+        let (rows, tcb) = (&mut self.rows, &tcp.tcb);
+        rows.seconds(event.at.0);
+        rows.comma();
+        rows.flow(tcp.flow);
+        rows.comma();
+        rows.text(&tcp_name(tcp.kind)["tcp-".len()..]);
+        for n in [tcb.snd_una, tcb.snd_nxt, tcb.snd_max, tcb.rcv_nxt] {
+            rows.comma();
+            rows.int(n);
+        }
+        for n in [tcb.cwnd, tcb.ssthresh, tcb.snd_wnd] {
+            rows.comma();
+            rows.int(n);
+        }
+        for span in [tcb.srtt, tcb.rttvar, tcb.rto] {
+            rows.comma();
+            rows.seconds(span.0);
+        }
+        for n in [tcb.backoff, tcb.dupacks, u32::from(tcb.in_recovery)] {
+            rows.comma();
+            rows.int(n);
+        }
+        rows.end();
+    }
+}
+
+fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Left => "left",
+        Side::Right => "right",
+    }
+}
+
+fn tcp_name(kind: TcpKind) -> &'static str {
+    match kind {
+        TcpKind::Opening => "tcp-opening",
+        TcpKind::Established => "tcp-established",
+        TcpKind::Acked => "tcp-acked",
+        TcpKind::DupAck => "tcp-dup-ack",
+        TcpKind::FastRetransmit => "tcp-fast-retransmit",
+        TcpKind::RecoveryEnded => "tcp-recovery-ended",
+        TcpKind::Timeout => "tcp-timeout",
+        TcpKind::PartialAck => "tcp-partial-ack",
+        TcpKind::LossNotified => "tcp-loss-notified",
+        TcpKind::WindowProbe => "tcp-window-probe",
+        TcpKind::Delivered { .. } => "tcp-delivered",
+        TcpKind::Corrupted => "tcp-corrupted",
+        TcpKind::Complete => "tcp-complete",
+        TcpKind::Closed => "tcp-closed",
+        TcpKind::Aborted => "tcp-aborted",
+    }
+}
+
+fn flags(row: &mut Vec<u8>, flags: Flags) {
+    // The display of flags writes letter by letter and cannot fail into a vector.
+    let _ = write!(row, "{flags}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Role, StageInfo};
+    use crate::testing;
+
+    fn layout() -> Layout {
+        let stages = ["fixed", "wire, \"thin\""]
+            .map(|name| StageInfo { name: name.to_owned(), role: Role::Link });
+        Layout { stages: stages.into(), flows: Vec::new() }
+    }
+
+    #[test]
+    fn rows_are_exact_and_of_equal_width() {
+        let mut csv = EventCsv::new(&layout(), Vec::new());
+        let mut tcb = TcbCsv::new(Vec::new());
+        let events = [
+            testing::transmitted(1_500_000_001, 1, 7, 1, 1460),
+            testing::tcp_at_receiver(2_000_000_000, TcpKind::Delivered { bytes: 1460 }),
+            testing::tcp_at_sender(2_000_000_000, TcpKind::Timeout),
+            Event {
+                at: Time(3),
+                stage: StageId(9),
+                what: What::Agent {
+                    flow: testing::FLOW,
+                    note: AgentNote::LocalRtt { rtt: Span::millis(4) },
+                },
+            },
+            Event {
+                at: Time(4),
+                stage: StageId(1),
+                what: What::Channel { side: Side::Right, good: false },
+            },
+        ];
+        for event in &events {
+            csv.event(event);
+            tcb.event(event);
+        }
+        let text = String::from_utf8(csv.finish().unwrap()).unwrap();
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            rows[1],
+            "1.500000001,\"wire, \"\"thin\"\"\",transmitted,,right,7,10.0.0.1:1024>10.0.1.1:9,1001,5001,.,8760,1460,1500,,"
+        );
+        assert_eq!(rows[4], "0.000000003,9,agent-local-rtt,,,,10.0.0.1:1024>10.0.1.1:9,,,,,,,,4000000");
+        assert_eq!(rows[5], "0.000000004,\"wire, \"\"thin\"\"\",channel-bad,,right,,,,,,,,,,");
+        let columns = EVENT_COLUMNS.matches(',').count();
+        for row in &rows {
+            assert_eq!(row.replace("wire, ", "").matches(',').count(), columns, "{row}");
+        }
+        let text = String::from_utf8(tcb.finish().unwrap()).unwrap();
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(rows.len(), 3);
+        assert!(rows[2].contains(",timeout,"), "{}", rows[2]);
+        for row in &rows {
+            assert_eq!(row.matches(',').count(), TCB_COLUMNS.matches(',').count(), "{row}");
+        }
+    }
+
+    #[test]
+    fn the_first_error_of_the_writer_is_reported() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::Error::other("disk full"))
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut csv = EventCsv::new(&layout(), Full);
+        for _ in 0..10_000 {
+            csv.event(&testing::transmitted(0, 1, 1, 1, 1460));
+        }
+        assert_eq!(csv.finish().map(|_| ()).unwrap_err().to_string(), "disk full");
+    }
+}

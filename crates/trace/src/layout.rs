@@ -1,0 +1,129 @@
+//! What a sink must know of the path beside the events: which stage is what, and which flows carry data.
+//!
+//! The world that runs a scenario builds this once. Flows that it does not name are still measured; they are
+//! found by their first packet.
+
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::wire::{Addr, FlowKey};
+use serde::{Deserialize, Serialize};
+
+/// What a stage is, as far as counting goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// One or more TCP end points.
+    Host,
+    /// A wired line.
+    Link,
+    /// A base-station agent.
+    Agent,
+    /// A radio hop.
+    Radio,
+    /// A router shared with other traffic.
+    Cross,
+}
+
+impl Role {
+    /// Whether packets are transmitted here.
+    pub fn is_link(self) -> bool {
+        matches!(self, Role::Link | Role::Radio)
+    }
+}
+
+/// One stage of the run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StageInfo {
+    /// Name in the scenario.
+    pub name: String,
+    /// What it is.
+    pub role: Role,
+}
+
+/// One flow that will carry data.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowInfo {
+    /// The flow in the direction of its data.
+    pub key: FlowKey,
+    /// The direction of its data along the path.
+    pub towards: Side,
+    /// Bytes to transfer; `None` sends until the run ends.
+    pub bytes: Option<u64>,
+    /// Payload of a full segment in bytes, TCP options taken off; `None` takes the largest payload seen.
+    pub mss: Option<u32>,
+}
+
+/// The path and its flows.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Layout {
+    /// Stages by [`StageId`], left to right, hosts included.
+    pub stages: Vec<StageInfo>,
+    /// Flows in the order of the scenario.
+    pub flows: Vec<FlowInfo>,
+}
+
+impl Layout {
+    /// The stages that data towards `side` crosses, in the order it crosses them.
+    pub fn along(&self, side: Side) -> impl DoubleEndedIterator<Item = (StageId, &StageInfo)> {
+        let count = self.stages.len();
+        (0..count).map(move |i| {
+            let i = if side == Side::Right { i } else { count - 1 - i };
+            (StageId(i as u16), &self.stages[i])
+        })
+    }
+
+    /// The first stage towards `side` that transmits.
+    pub fn first_link(&self, side: Side) -> Option<StageId> {
+        self.along(side).find(|(_, stage)| stage.role.is_link()).map(|(id, _)| id)
+    }
+
+    /// The last stage towards `side` that transmits.
+    pub fn last_link(&self, side: Side) -> Option<StageId> {
+        self.along(side).rfind(|(_, stage)| stage.role.is_link()).map(|(id, _)| id)
+    }
+
+    /// The first stage towards `side` that is a `role`.
+    pub fn first(&self, side: Side, role: Role) -> Option<StageId> {
+        self.along(side).find(|(_, stage)| stage.role == role).map(|(id, _)| id)
+    }
+
+    /// The name of `stage`; empty when the layout does not know it.
+    pub fn name(&self, stage: StageId) -> &str {
+        self.stages.get(usize::from(stage.0)).map_or("", |info| &info.name)
+    }
+}
+
+/// A flow as one word without commas, for tables and files: `10.0.0.1:1024>10.0.1.1:9`.
+pub fn flow_name(flow: &FlowKey) -> String {
+    let end = |addr: Addr, port: u16| std::net::SocketAddr::new(addr.ip(), port).to_string();
+    format!("{}>{}", end(flow.src, flow.src_port), end(flow.dst, flow.dst_port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout() -> Layout {
+        let roles =
+            [Role::Host, Role::Link, Role::Agent, Role::Radio, Role::Host].into_iter().enumerate();
+        let stages = roles.map(|(i, role)| StageInfo { name: format!("s{i}"), role }).collect();
+        Layout { stages, flows: Vec::new() }
+    }
+
+    #[test]
+    fn links_are_found_in_the_direction_of_travel() {
+        let layout = layout();
+        assert_eq!(layout.first_link(Side::Right), Some(StageId(1)));
+        assert_eq!(layout.last_link(Side::Right), Some(StageId(3)));
+        assert_eq!(layout.first_link(Side::Left), Some(StageId(3)));
+        assert_eq!(layout.first(Side::Left, Role::Link), Some(StageId(1)));
+        assert_eq!(layout.name(StageId(3)), "s3");
+        assert_eq!(layout.name(StageId(9)), "");
+    }
+
+    #[test]
+    fn a_flow_has_one_name() {
+        let v6: std::net::IpAddr = "fd00::7".parse().unwrap();
+        let flow = FlowKey { src: Addr::v4(10, 0, 0, 1), dst: v6.into(), src_port: 1, dst_port: 9 };
+        assert_eq!(flow_name(&flow), "10.0.0.1:1>[fd00::7]:9");
+    }
+}

@@ -1,0 +1,357 @@
+//! What is remembered of one flow while a run goes on.
+
+use std::collections::VecDeque;
+
+use lasthop_proto::event::{Tcb, TcpKind};
+use lasthop_proto::flows::FlowMap;
+use lasthop_proto::machine::Side;
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq};
+
+use super::model::{Delay, FlowMetrics, Sampled};
+use crate::counts::CauseCounts;
+use crate::layout::{FlowInfo, flow_name};
+use crate::ranges::Ranges;
+use crate::stalls::StallWatch;
+use crate::stats::Moments;
+
+/// Flows in pairs: both directions of a connection stand side by side, so that the peer of index `i` is
+/// `i ^ 1`.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    index: FlowMap<u32>,
+    pub(super) all: Vec<Flow>,
+    /// The connection asked for last, in both directions: packets of one flow come in trains, and
+    /// deliveries at the other end between them.
+    last: Option<[(FlowKey, u32); 2]>,
+}
+
+impl Flows {
+    /// The flow with this key, made if it is new.
+    #[inline]
+    pub(super) fn id(&mut self, key: FlowKey, towards: Side) -> usize {
+        if let Some(pair) = &self.last {
+            for (last, id) in pair {
+                if *last == key {
+                    return *id as usize;
+                }
+            }
+        }
+        self.find(key, towards)
+    }
+
+    #[inline(never)]
+    fn find(&mut self, key: FlowKey, towards: Side) -> usize {
+        let id = match self.index.get(&key) {
+            Some(id) => *id,
+            None => self.add(key, towards),
+        };
+        self.last = Some([(key, id), (key.reversed(), id ^ 1)]);
+        id as usize
+    }
+
+    #[cold]
+    fn add(&mut self, key: FlowKey, towards: Side) -> u32 {
+        let id = self.all.len() as u32;
+        self.index.insert(key, id);
+        self.index.insert(key.reversed(), id + 1);
+        self.all.push(Flow::new(key, towards));
+        self.all.push(Flow::new(key.reversed(), towards.other()));
+        id
+    }
+
+    /// Makes the flow that `info` declares.
+    pub(super) fn declare(&mut self, info: &FlowInfo) {
+        let id = self.id(info.key, info.towards);
+        let flow = &mut self.all[id];
+        flow.declared = Some(Declared { bytes: info.bytes, mss: info.mss });
+    }
+
+    /// The flow of a packet, if it is TCP.
+    #[inline]
+    pub(super) fn of_packet(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
+        packet.flow().map(|key| self.id(key, towards))
+    }
+}
+
+/// How many packets that crossed the last link are remembered, should one be lost behind it after all.
+const REMEMBERED: usize = 4;
+
+/// What the layout says of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Declared {
+    bytes: Option<u64>,
+    mss: Option<u32>,
+}
+
+/// One direction of a connection.
+#[derive(Debug)]
+pub(super) struct Flow {
+    key: FlowKey,
+    pub(super) towards: Side,
+    declared: Option<Declared>,
+    largest: u32,
+    /// Sequence number of the SYN: position 0 of the stream.
+    origin: Option<Seq>,
+    /// One past the highest position offered to the path.
+    offered: u64,
+    /// Ends of packets offered and not yet delivered, with the time of the first offer. In order of both.
+    waiting: VecDeque<(u64, Time)>,
+    delay: Moments,
+    /// Positions that crossed the last link unharmed.
+    crossed: Ranges,
+    redundant: u64,
+    /// The last packets that crossed, and whether they held anything new; a ring.
+    recent: [(PacketId, bool); REMEMBERED],
+    crossings: usize,
+    new_packets: u64,
+    pub(super) wired_packets: u64,
+    pub(super) wireless_packets: u64,
+    opened: Option<Time>,
+    completed: Option<Time>,
+    aborted: bool,
+    delivered: u64,
+    timeouts: u64,
+    fast_retransmits: u64,
+    recoveries: u64,
+    dupacks: u64,
+    partial_acks: u64,
+    loss_notifications: u64,
+    pub(super) originated: CauseCounts,
+    pub(super) dropped: CauseCounts,
+    srtt: Samples,
+    rto: Samples,
+    stalls: StallWatch,
+}
+
+impl Flow {
+    fn new(key: FlowKey, towards: Side) -> Flow {
+        Flow {
+            key,
+            towards,
+            declared: None,
+            largest: 0,
+            origin: None,
+            offered: 0,
+            waiting: VecDeque::new(),
+            delay: Moments::default(),
+            crossed: Ranges::default(),
+            redundant: 0,
+            recent: [(PacketId(u64::MAX), false); REMEMBERED],
+            crossings: 0,
+            new_packets: 0,
+            wired_packets: 0,
+            wireless_packets: 0,
+            opened: None,
+            completed: None,
+            aborted: false,
+            delivered: 0,
+            timeouts: 0,
+            fast_retransmits: 0,
+            recoveries: 0,
+            dupacks: 0,
+            partial_acks: 0,
+            loss_notifications: 0,
+            originated: CauseCounts::default(),
+            dropped: CauseCounts::default(),
+            srtt: Samples::default(),
+            rto: Samples::default(),
+            stalls: StallWatch::default(),
+        }
+    }
+
+    /// Whether this direction carried data or was meant to.
+    pub(super) fn counts(&self) -> bool {
+        self.declared.is_some() || self.offered > 0 || self.delivered > 0
+    }
+
+    /// A SYN passed: it fixes the origin of the stream.
+    pub(super) fn syn(&mut self, at: Time, segment: &Segment) {
+        self.origin = Some(segment.seq);
+        self.open(at);
+    }
+
+    fn open(&mut self, at: Time) {
+        self.opened.get_or_insert(at);
+        self.stalls.begin(at);
+    }
+
+    /// Stream positions of a data packet's payload, 1 for the first byte.
+    #[inline]
+    fn span(&mut self, segment: &Segment, len: u32) -> (u64, u64) {
+        let first = segment.seq + u32::from(segment.flags.has(Flags::SYN));
+        // A flow that was joined midway begins with the first packet seen.
+        let origin = *self.origin.get_or_insert(Seq(first.0.wrapping_sub(1)));
+        let start = first.unwrap_near(origin, self.offered).unwrap_or(0);
+        (start, start + u64::from(len))
+    }
+
+    /// A data packet entered the path: its host put it there, or, where hosts are not ours, it was seen on
+    /// the first link. Only the first sight of its bytes counts.
+    #[inline]
+    pub(super) fn offer(&mut self, at: Time, segment: &Segment, len: u32) {
+        let (_, end) = self.span(segment, len);
+        self.largest = self.largest.max(len);
+        if end > self.offered {
+            if self.opened.is_none() {
+                self.open(at);
+            }
+            self.offered = end;
+            self.new_packets += 1;
+            self.waiting.push_back((end, at));
+        }
+    }
+
+    /// An unharmed data packet crosses the last link.
+    #[inline]
+    pub(super) fn cross(&mut self, id: PacketId, segment: &Segment, len: u32) {
+        let (start, end) = self.span(segment, len);
+        let new = self.crossed.insert(start, end);
+        self.redundant += u64::from(!new);
+        self.recent[self.crossings % REMEMBERED] = (id, new);
+        self.crossings += 1;
+    }
+
+    /// It did not arrive after all: the channel damaged it, or it was dropped behind the last link.
+    #[cold]
+    pub(super) fn uncross(&mut self, id: PacketId, segment: &Segment, len: u32) {
+        let Some(slot) = self.recent.iter_mut().find(|slot| slot.0 == id) else { return };
+        let (_, new) = std::mem::replace(slot, (PacketId(u64::MAX), false));
+        if new {
+            let (start, end) = self.span(segment, len);
+            self.crossed.remove(start, end);
+        } else {
+            self.redundant -= 1;
+        }
+    }
+
+    /// Data was delivered to the application at the other end.
+    pub(super) fn deliver(&mut self, at: Time, bytes: u32) {
+        self.delivered += u64::from(bytes);
+        self.stalls.progress(at);
+        while let Some((end, offered)) = self.waiting.front() {
+            if *end > 1 + self.delivered {
+                break;
+            }
+            self.delay.add(at.since(*offered).as_secs_f64());
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Something happened to the end point that sends this flow.
+    pub(super) fn sender_event(&mut self, at: Time, kind: TcpKind, tcb: &Tcb) {
+        match kind {
+            TcpKind::Opening => self.open(at),
+            TcpKind::DupAck => self.dupacks += 1,
+            TcpKind::FastRetransmit => self.fast_retransmits += 1,
+            TcpKind::RecoveryEnded => self.recoveries += 1,
+            TcpKind::Timeout => self.timeouts += 1,
+            TcpKind::PartialAck => self.partial_acks += 1,
+            TcpKind::LossNotified => self.loss_notifications += 1,
+            TcpKind::Complete => {
+                self.completed.get_or_insert(at);
+                self.stalls.end(at);
+            }
+            TcpKind::Aborted => {
+                self.aborted = true;
+                self.stalls.end(at);
+            }
+            // Of the other direction, or seen only in a full trace.
+            TcpKind::Delivered { .. } | TcpKind::Acked => return,
+            TcpKind::Established | TcpKind::WindowProbe | TcpKind::Corrupted | TcpKind::Closed => {}
+        }
+        self.srtt.add(tcb.srtt);
+        self.rto.add(tcb.rto);
+    }
+
+    /// The numbers of this flow; `acks` is the opposite direction of its connection.
+    pub(super) fn metrics(&self, acks: &Flow, end: Time) -> FlowMetrics {
+        // The connection may have been opened by the receiver of the data.
+        let opened = self.opened.into_iter().chain(acks.opened).min();
+        let until = self.completed.unwrap_or(end);
+        let transfer_time_s = opened.map_or(0.0, |opened| until.since(opened).as_secs_f64());
+        let per_second = if transfer_time_s > 0.0 { 1.0 / transfer_time_s } else { 0.0 };
+        let declared = self.declared.unwrap_or_default();
+        let mss = declared.mss.unwrap_or(self.largest);
+        let ideal_packets = if mss > 0 { self.delivered.div_ceil(mss.into()) } else { 0 };
+        let goodput = |packets| (packets > 0).then(|| ideal_packets as f64 / packets as f64);
+        let mut stall_list = self.stalls.stalls(end);
+        let (unlisted, unlisted_time) = self.stalls.unlisted();
+        let lengths = || stall_list.iter().map(|s| s.length_s());
+        let (stall_time_s, longest_stall_s) = (lengths().sum::<f64>(), lengths().fold(0.0, f64::max));
+        let stalls = stall_list.len() as u64 + unlisted;
+        stall_list.truncate(super::LISTED_STALLS);
+        FlowMetrics {
+            flow: flow_name(&self.key),
+            towards: Some(self.towards),
+            opened_s: opened.map(Time::as_secs_f64),
+            completed_s: self.completed.map(Time::as_secs_f64),
+            complete: self.completed.is_some(),
+            aborted: self.aborted || acks.aborted,
+            wanted: declared.bytes,
+            delivered: self.delivered,
+            transfer_time_s,
+            throughput: self.delivered as f64 * per_second,
+            mss,
+            ideal_packets,
+            wired_packets: self.wired_packets,
+            wireless_packets: self.wireless_packets,
+            wired_goodput: goodput(self.wired_packets),
+            wireless_goodput: goodput(self.wireless_packets),
+            timeouts: self.timeouts,
+            fast_retransmits: self.fast_retransmits,
+            recoveries: self.recoveries,
+            dupacks: self.dupacks,
+            partial_acks: self.partial_acks,
+            loss_notifications: self.loss_notifications,
+            new_packets: self.new_packets,
+            originated: self.originated,
+            originated_acks: acks.originated,
+            dropped: self.dropped,
+            dropped_acks: acks.dropped,
+            redundant: self.redundant,
+            delay: Delay {
+                packets: self.delay.n(),
+                mean_s: self.delay.mean(),
+                sd_s: self.delay.sd(),
+                max_s: self.delay.max(),
+            },
+            srtt: self.srtt.metrics(),
+            rto: self.rto.metrics(),
+            stalls,
+            stall_time_s: stall_time_s + unlisted_time.as_secs_f64(),
+            longest_stall_s,
+            typical_gap_s: self.stalls.typical_gap().as_secs_f64(),
+            stall_list,
+        }
+    }
+}
+
+/// Samples of a control-block value; zero means not measured yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Samples {
+    n: u64,
+    sum: u64,
+    max: u64,
+    last: u64,
+}
+
+impl Samples {
+    fn add(&mut self, value: Span) {
+        if value > Span::ZERO {
+            self.n += 1;
+            self.sum = self.sum.saturating_add(value.0);
+            self.max = self.max.max(value.0);
+            self.last = value.0;
+        }
+    }
+
+    fn metrics(&self) -> Sampled {
+        Sampled {
+            samples: self.n,
+            mean_s: Span(self.sum / self.n.max(1)).as_secs_f64(),
+            max_s: Span(self.max).as_secs_f64(),
+            last_s: Span(self.last).as_secs_f64(),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The numbers of a run, computed while it goes on.
+//!
+//! [`Metrics`] sees an event for each link transmission, so it is built to be cheap: counters by stage and
+//! direction for every packet, and a look-up of the flow only for data packets, where they enter the path
+//! and on the first, the last and the radio link. Nothing is allocated for an event; per flow, memory grows with the packets in flight
+//! and the holes in the stream, not with time.
+//!
+//! Only events of [`Wants::METRICS`] count, even when a fuller trace is collected for another sink, so
+//! that the same run has the same metrics however it is watched.
+
+mod flow;
+mod model;
+
+pub use model::{Delay, FlowMetrics, RunMetrics, Sampled, Scalar, StageMetrics};
+
+use lasthop_proto::event::{Event, Op, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Damage, Flags, Packet};
+
+use self::flow::Flows;
+use crate::Sink;
+use crate::counts::CauseCounts;
+use crate::layout::{Layout, Role};
+use crate::stats::jain_index;
+
+/// How many stalls of a flow are listed one by one in [`FlowMetrics::stall_list`].
+pub const LISTED_STALLS: usize = 256;
+
+/// What a stage in one direction means to the flows that cross it.
+#[derive(Clone, Copy, Default)]
+struct Marks(u8);
+
+impl Marks {
+    const FIRST: Marks = Marks(1);
+    const LAST: Marks = Marks(2);
+    const WIRED: Marks = Marks(4);
+    const WIRELESS: Marks = Marks(8);
+    /// Behind the last link.
+    const BEYOND: Marks = Marks(16);
+
+    fn has(self, mark: Marks) -> bool {
+        self.0 & mark.0 != 0
+    }
+}
+
+/// Counters of a stage in one direction.
+#[derive(Clone, Default)]
+struct Counter {
+    marks: Marks,
+    packets: u64,
+    bytes: u64,
+    data_packets: u64,
+    data_bytes: u64,
+    damaged: u64,
+    damaged_data: u64,
+    dropped: CauseCounts,
+    originated: CauseCounts,
+}
+
+/// The sink that computes [`RunMetrics`].
+pub struct Metrics {
+    layout: Layout,
+    /// By stage, then by direction.
+    counters: Vec<[Counter; 2]>,
+    flows: Flows,
+    events: u64,
+    corrupted: u64,
+}
+
+impl Metrics {
+    /// Ready for the first event of a run over `layout`.
+    pub fn new(layout: Layout) -> Metrics {
+        let mut counters = vec![<[Counter; 2]>::default(); layout.stages.len()];
+        let mut mark = |stage: Option<StageId>, side: Side, mark: Marks| {
+            if let Some(stage) = stage {
+                counters[usize::from(stage.0)][side.index()].marks.0 |= mark.0;
+            }
+        };
+        for side in [Side::Left, Side::Right] {
+            let last = layout.last_link(side);
+            mark(layout.first_link(side), side, Marks::FIRST);
+            mark(last, side, Marks::LAST);
+            mark(layout.first(side, Role::Link), side, Marks::WIRED);
+            mark(layout.first(side, Role::Radio), side, Marks::WIRELESS);
+            let beyond = layout.along(side).skip_while(|(id, _)| Some(*id) != last).skip(1);
+            beyond.for_each(|(id, _)| mark(Some(id), side, Marks::BEYOND));
+        }
+        let mut flows = Flows::default();
+        layout.flows.iter().for_each(|info| flows.declare(info));
+        Metrics { layout, counters, flows, events: 0, corrupted: 0 }
+    }
+
+    /// The numbers so far, for a run that ended at `end`.
+    pub fn finish(&self, end: Time) -> RunMetrics {
+        let pairs = self.flows.all.iter().enumerate();
+        let measured: Vec<_> = pairs
+            .filter(|(_, flow)| flow.counts())
+            .map(|(i, flow)| flow.metrics(&self.flows.all[i ^ 1], end))
+            .collect();
+        let throughputs: Vec<f64> = measured.iter().map(|f| f.throughput).collect();
+        let opened = measured.iter().filter_map(|f| f.opened_s).fold(f64::INFINITY, f64::min);
+        let until = measured.iter().map(|f| f.completed_s.unwrap_or(end.as_secs_f64()));
+        let makespan = until.fold(0.0, f64::max) - opened;
+        let delivered: u64 = measured.iter().map(|f| f.delivered).sum();
+        RunMetrics {
+            end_s: end.as_secs_f64(),
+            events: self.events,
+            stages: self.stage_metrics(&measured),
+            aggregate_throughput: if makespan > 0.0 { delivered as f64 / makespan } else { 0.0 },
+            jain_index: jain_index(&throughputs),
+            corrupted: self.corrupted,
+            flows: measured,
+        }
+    }
+
+    fn stage_metrics(&self, flows: &[FlowMetrics]) -> Vec<StageMetrics> {
+        let mut all = Vec::new();
+        for (i, pair) in self.counters.iter().enumerate() {
+            for side in [Side::Right, Side::Left] {
+                let c = &pair[side.index()];
+                if c.packets + c.damaged + c.dropped.total() + c.originated.total() == 0 {
+                    continue;
+                }
+                let this_way = flows.iter().filter(|f| f.towards == Some(side));
+                let ideal: u64 = this_way.map(|f| f.ideal_packets).sum();
+                let info = self.layout.stages.get(i);
+                all.push(StageMetrics {
+                    name: info.map_or_else(|| format!("stage{i}"), |info| info.name.clone()),
+                    role: info.map_or(Role::Link, |info| info.role),
+                    towards: Some(side),
+                    packets: c.packets,
+                    bytes: c.bytes,
+                    data_packets: c.data_packets,
+                    data_bytes: c.data_bytes,
+                    damaged: c.damaged,
+                    damaged_data: c.damaged_data,
+                    dropped: c.dropped,
+                    originated: c.originated,
+                    goodput: (c.data_packets > 0).then(|| ideal as f64 / c.data_packets as f64),
+                });
+            }
+        }
+        all
+    }
+
+    #[inline]
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        if op.level() != Wants::METRICS {
+            return;
+        }
+        self.events += 1;
+        let stage = usize::from(stage.0);
+        if stage >= self.counters.len() {
+            self.grow(stage);
+        }
+        let counter = &mut self.counters[stage][side.index()];
+        let is_data = packet.is_data();
+        match op {
+            Op::Transmitted => {
+                counter.packets += 1;
+                counter.bytes += u64::from(packet.wire_len());
+                let marks = counter.marks;
+                if is_data {
+                    counter.data_packets += 1;
+                    counter.data_bytes += u64::from(packet.body.len());
+                    if marks.0 != 0 {
+                        self.data_on_link(at, marks, side, packet);
+                    }
+                } else if marks.has(Marks::FIRST) {
+                    self.syn_on_link(at, side, packet);
+                }
+            }
+            Op::Damaged => {
+                counter.damaged += 1;
+                counter.damaged_data += u64::from(is_data);
+                // A link that tells of damage only after the far end.
+                if is_data && counter.marks.has(Marks::LAST) {
+                    self.lost_at_the_end(side, packet);
+                }
+            }
+            Op::Dropped(cause) => {
+                counter.dropped.add(cause);
+                let marks = counter.marks;
+                let Some(id) = self.flows.of_packet(packet, side) else { return };
+                self.flows.all[id].dropped.add(cause);
+                let Some(segment) = packet.segment().filter(|_| is_data) else { return };
+                if marks.has(Marks::FIRST) {
+                    self.flows.all[id].offer(at, segment, packet.body.len());
+                }
+                // What the channel damaged never counted as crossed.
+                if marks.has(Marks::BEYOND) && packet.damage == Damage::None {
+                    self.lost_at_the_end(side, packet);
+                }
+            }
+            Op::Originated(cause) => {
+                counter.originated.add(cause);
+                if let Some(id) = self.flows.of_packet(packet, side) {
+                    let flow = &mut self.flows.all[id];
+                    flow.originated.add(cause);
+                    if let Some(segment) = packet.segment().filter(|_| is_data) {
+                        flow.offer(at, segment, packet.body.len());
+                    }
+                }
+            }
+            Op::Received => {}
+        }
+    }
+
+    #[inline]
+    fn data_on_link(&mut self, at: Time, marks: Marks, side: Side, packet: &Packet) {
+        let Some(segment) = packet.segment() else { return };
+        let Some(id) = self.flows.of_packet(packet, side) else { return };
+        let flow = &mut self.flows.all[id];
+        let len = packet.body.len();
+        flow.wired_packets += u64::from(marks.has(Marks::WIRED));
+        flow.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
+        if marks.has(Marks::FIRST) {
+            flow.offer(at, segment, len);
+        }
+        if marks.has(Marks::LAST) && packet.damage == Damage::None {
+            flow.cross(packet.id, segment, len);
+        }
+    }
+
+    #[inline]
+    fn syn_on_link(&mut self, at: Time, side: Side, packet: &Packet) {
+        let Some(segment) = packet.segment() else { return };
+        if segment.flags.has(Flags::SYN)
+            && let Some(id) = self.flows.of_packet(packet, side)
+        {
+            self.flows.all[id].syn(at, segment);
+        }
+    }
+
+    #[cold]
+    fn lost_at_the_end(&mut self, side: Side, packet: &Packet) {
+        let (Some(segment), Some(id)) = (packet.segment(), self.flows.of_packet(packet, side)) else {
+            return;
+        };
+        self.flows.all[id].uncross(packet.id, segment, packet.body.len());
+    }
+
+    /// Events of a stage that the layout does not know still count.
+    #[cold]
+    fn grow(&mut self, stage: usize) {
+        self.counters.resize_with(stage + 1, Default::default);
+    }
+
+    fn tcp(&mut self, at: Time, stage: StageId, event: &TcpEvent) {
+        if event.kind.level() != Wants::METRICS {
+            return;
+        }
+        self.events += 1;
+        // An end point on the left sends to the right.
+        let towards = match self.layout.first_link(Side::Right) {
+            Some(first) if stage > first => Side::Left,
+            _ => Side::Right,
+        };
+        let id = self.flows.id(event.flow, towards);
+        match event.kind {
+            TcpKind::Delivered { bytes } => self.flows.all[id ^ 1].deliver(at, bytes),
+            kind => {
+                self.corrupted += u64::from(kind == TcpKind::Corrupted);
+                self.flows.all[id].sender_event(at, kind, &event.tcb);
+            }
+        }
+    }
+}
+
+impl Sink for Metrics {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        match &event.what {
+            What::Packet { op, side, packet } => {
+                self.packet(event.at, event.stage, *op, *side, packet);
+            }
+            What::Tcp(tcp) => self.tcp(event.at, event.stage, tcp),
+            What::Agent { .. } | What::Channel { .. } => self.events += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! What a run amounted to, in numbers.
+
+use lasthop_proto::event::Cause;
+use lasthop_proto::machine::Side;
+use serde::{Deserialize, Serialize};
+
+use crate::counts::CauseCounts;
+use crate::layout::Role;
+use crate::stalls::Stall;
+
+/// Everything measured in one run. Times are in seconds since the run began, sizes in bytes, shares
+/// between 0 and 1.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RunMetrics {
+    /// When the run ended, in seconds.
+    pub end_s: f64,
+    /// Events of the metrics level that were taken in.
+    pub events: u64,
+    /// One entry for each flow that carried data, in the order of the layout, then of appearance.
+    pub flows: Vec<FlowMetrics>,
+    /// One entry for each stage and direction in which anything happened, left to right, rightward first.
+    pub stages: Vec<StageMetrics>,
+    /// Bytes delivered in order by all flows together, from the first opening to the last completion (the
+    /// end of the run if any flow is not complete), per second.
+    pub aggregate_throughput: f64,
+    /// Jain's fairness index over the flows' throughputs: 1 is even, 1/n is one flow takes all.
+    pub jain_index: f64,
+    /// Bytes about to be delivered that were not the bytes sent. Anything but zero is a fault of the
+    /// implementation.
+    pub corrupted: u64,
+}
+
+/// One flow in the direction of its data.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct FlowMetrics {
+    /// `source:port>destination:port`.
+    pub flow: String,
+    /// Direction of its data along the path.
+    #[serde(with = "side")]
+    pub towards: Option<Side>,
+    /// When its connection was opened (first SYN, or its first data if the SYN was not seen), in seconds.
+    pub opened_s: Option<f64>,
+    /// When all its data had been acknowledged at the sender, in seconds.
+    pub completed_s: Option<f64>,
+    /// Whether all its data was delivered and acknowledged.
+    pub complete: bool,
+    /// Whether its connection was given up or reset.
+    pub aborted: bool,
+    /// Bytes to be transferred, if the layout names a number.
+    pub wanted: Option<u64>,
+    /// Bytes delivered to the application, in order.
+    pub delivered: u64,
+    /// From opening to completion, in seconds; to the end of the run for a flow that is not complete.
+    pub transfer_time_s: f64,
+    /// `delivered / transfer_time_s`, in bytes per second.
+    pub throughput: f64,
+    /// Payload of a full segment in bytes, as declared or the largest seen.
+    pub mss: u32,
+    /// Full segments needed for `delivered`: the "ideal number of data packets" of west97 5.2.
+    pub ideal_packets: u64,
+    /// Data packets recorded on the first wired link on its way.
+    pub wired_packets: u64,
+    /// Data packets recorded on the first radio hop on its way.
+    pub wireless_packets: u64,
+    /// `ideal_packets / wired_packets` (west97 5.2); `None` without a wired link.
+    pub wired_goodput: Option<f64>,
+    /// `ideal_packets / wireless_packets` (west97 5.2); `None` without a radio hop.
+    pub wireless_goodput: Option<f64>,
+    /// Expirations of the sender's retransmission timer, that of the SYN included.
+    pub timeouts: u64,
+    /// Fast retransmissions that began a recovery.
+    pub fast_retransmits: u64,
+    /// Fast recoveries that ended with all their data acknowledged.
+    pub recoveries: u64,
+    /// Duplicate ACKs that reached the sender.
+    pub dupacks: u64,
+    /// Partial acknowledgements of a base station that the sender heeded.
+    pub partial_acks: u64,
+    /// Loss notifications that the sender heeded.
+    pub loss_notifications: u64,
+    /// Data packets put into the path that held bytes never sent before.
+    pub new_packets: u64,
+    /// Packets put into the path in the direction of the data, by cause: by the sender, and by the base
+    /// station (local retransmissions).
+    pub originated: CauseCounts,
+    /// Packets towards the sender put into the path, by cause, the receiver's plain ACKs left out: forged
+    /// partial ACKs, loss notifications, SYN and FIN.
+    pub originated_acks: CauseCounts,
+    /// Packets in the direction of the data dropped, by cause, anywhere on the path.
+    pub dropped: CauseCounts,
+    /// Packets towards the sender dropped, by cause: among them the duplicate ACKs that a base station hid.
+    pub dropped_acks: CauseCounts,
+    /// Data packets that came out of the last link unharmed and held nothing that had not come before: the
+    /// receiver threw them away.
+    pub redundant: u64,
+    /// Packet delay end to end.
+    pub delay: Delay,
+    /// Smoothed round-trip time at the sender.
+    pub srtt: Sampled,
+    /// Retransmission time-out in force at the sender, back-off included.
+    pub rto: Sampled,
+    /// How many stalls.
+    pub stalls: u64,
+    /// Time spent in stalls, in seconds.
+    pub stall_time_s: f64,
+    /// The longest stall, in seconds.
+    pub longest_stall_s: f64,
+    /// Median gap between deliveries, in seconds: what stalls are judged by.
+    pub typical_gap_s: f64,
+    /// The first stalls, oldest first; at most [`super::LISTED_STALLS`].
+    pub stall_list: Vec<Stall>,
+}
+
+impl FlowMetrics {
+    /// Data packets that the host sent again, for whatever reason.
+    pub fn host_retransmissions(&self) -> u64 {
+        self.originated.total_of(Cause::is_host_retransmission)
+    }
+
+    /// Data packets that the base station sent again.
+    pub fn local_retransmissions(&self) -> u64 {
+        self.originated.total_of(Cause::is_local_retransmission)
+    }
+}
+
+/// Packet delay: from the moment the sender first puts a packet's bytes into the path (where senders are not
+/// ours: from the far end of the first link) until the last of them is delivered in order; queues,
+/// retransmissions and reordering included (parsa98 5.1).
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Delay {
+    /// Packets delivered.
+    pub packets: u64,
+    /// Mean in seconds.
+    pub mean_s: f64,
+    /// Sample standard deviation in seconds.
+    pub sd_s: f64,
+    /// Longest in seconds.
+    pub max_s: f64,
+}
+
+/// A value of the control block, sampled at the sender's events (not evenly in time: only at duplicate
+/// ACKs, retransmissions, partial ACKs, opening and completion).
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Sampled {
+    /// How many samples.
+    pub samples: u64,
+    /// Mean of the samples in seconds.
+    pub mean_s: f64,
+    /// Largest sample in seconds.
+    pub max_s: f64,
+    /// Last sample in seconds.
+    pub last_s: f64,
+}
+
+/// One stage in one direction.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StageMetrics {
+    /// Name in the scenario.
+    pub name: String,
+    /// What it is.
+    pub role: Role,
+    /// Direction of travel.
+    #[serde(with = "side")]
+    pub towards: Option<Side>,
+    /// Packets that the link carried to its far end, damaged or not.
+    pub packets: u64,
+    /// Bytes carried, IP headers included, framing not.
+    pub bytes: u64,
+    /// Of these, packets with TCP payload.
+    pub data_packets: u64,
+    /// Their payload in bytes.
+    pub data_bytes: u64,
+    /// Packets that the channel damaged.
+    pub damaged: u64,
+    /// Of these, packets with TCP payload.
+    pub damaged_data: u64,
+    /// Packets whose life ended here, by cause.
+    pub dropped: CauseCounts,
+    /// Packets put into the path here, by cause; plain `ack`s are not among the events of metrics.
+    pub originated: CauseCounts,
+    /// Ideal number of data packets over those recorded here (west97 5.2), over all flows that go this
+    /// way; `None` where no data was transmitted.
+    pub goodput: Option<f64>,
+}
+
+impl StageMetrics {
+    /// Share of the data packets transmitted here that the channel left unharmed (parsa98 5, goodput of a
+    /// link); `None` where no data was transmitted.
+    pub fn delivery_ratio(&self) -> Option<f64> {
+        (self.data_packets > 0).then(|| 1.0 - self.damaged_data as f64 / self.data_packets as f64)
+    }
+}
+
+/// A number of a run that can be averaged over runs.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Scalar {
+    /// Stable name: a column in files, a key in JSON.
+    pub name: &'static str,
+    /// Unit, `1` for shares and counts.
+    pub unit: &'static str,
+    /// The value.
+    pub value: f64,
+}
+
+impl RunMetrics {
+    /// Sum over flows.
+    pub fn sum(&self, of: impl Fn(&FlowMetrics) -> u64) -> u64 {
+        self.flows.iter().map(of).sum()
+    }
+
+    /// Goodput over all flows: ideal packets over recorded ones; `None` if nothing was recorded.
+    fn goodput(&self, recorded: impl Fn(&FlowMetrics) -> u64) -> Option<f64> {
+        let packets = self.sum(recorded);
+        (packets > 0).then(|| self.sum(|f| f.ideal_packets) as f64 / packets as f64)
+    }
+
+    /// Goodput on the wired link over all flows.
+    pub fn wired_goodput(&self) -> Option<f64> {
+        self.goodput(|f| f.wired_packets)
+    }
+
+    /// Goodput on the radio hop over all flows.
+    pub fn wireless_goodput(&self) -> Option<f64> {
+        self.goodput(|f| f.wireless_packets)
+    }
+
+    /// Whether every flow completed.
+    pub fn complete(&self) -> bool {
+        !self.flows.is_empty() && self.flows.iter().all(|f| f.complete)
+    }
+
+    /// Mean packet delay over all flows, in seconds.
+    pub fn mean_delay_s(&self) -> f64 {
+        let packets = self.sum(|f| f.delay.packets);
+        let total: f64 = self.flows.iter().map(|f| f.delay.mean_s * f.delay.packets as f64).sum();
+        if packets > 0 { total / packets as f64 } else { 0.0 }
+    }
+
+    /// The numbers that are averaged over runs and shown in tables, always in this order. Goodputs of a
+    /// path without such a link are left out.
+    pub fn scalars(&self) -> Vec<Scalar> {
+        let flows = self.flows.len().max(1) as f64;
+        let mean = |of: &dyn Fn(&FlowMetrics) -> f64| self.flows.iter().map(of).sum::<f64>() / flows;
+        let count = |name, of: &dyn Fn(&FlowMetrics) -> u64| Scalar { name, unit: "1", value: self.sum(of) as f64 };
+        let mut all = vec![
+            Scalar { name: "throughput", unit: "B/s", value: self.aggregate_throughput },
+            Scalar { name: "transfer_time", unit: "s", value: mean(&|f| f.transfer_time_s) },
+        ];
+        let goodputs =
+            [("wired_goodput", self.wired_goodput()), ("wireless_goodput", self.wireless_goodput())];
+        for (name, value) in goodputs {
+            all.extend(value.map(|value| Scalar { name, unit: "1", value }));
+        }
+        all.extend([
+            count("timeouts", &|f| f.timeouts),
+            count("fast_retransmits", &|f| f.fast_retransmits),
+            count("dupacks", &|f| f.dupacks),
+            count("host_retransmissions", &FlowMetrics::host_retransmissions),
+            count("local_retransmissions", &FlowMetrics::local_retransmissions),
+            count("redundant", &|f| f.redundant),
+            count("partial_acks", &|f| f.partial_acks),
+            count("loss_notifications", &|f| f.loss_notifications),
+            count("stalls", &|f| f.stalls),
+            Scalar { name: "stall_time", unit: "s", value: mean(&|f| f.stall_time_s) },
+            Scalar { name: "delay_mean", unit: "s", value: self.mean_delay_s() },
+            Scalar { name: "delay_sd", unit: "s", value: mean(&|f| f.delay.sd_s) },
+            Scalar { name: "jain_index", unit: "1", value: self.jain_index },
+            count("complete", &|f| u64::from(f.complete)),
+            Scalar { name: "corrupted", unit: "1", value: self.corrupted as f64 },
+        ]);
+        all
+    }
+}
+
+/// A direction as `"left"` or `"right"`; the contract's own type is only written.
+mod side {
+    use super::Side;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(side: &Option<Side>, s: S) -> Result<S::Ok, S::Error> {
+        side.serialize(s)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Side>, D::Error> {
+        Ok(match Option::<String>::deserialize(d)?.as_deref() {
+            Some("left") => Some(Side::Left),
+            Some("right") => Some(Side::Right),
+            None => None,
+            Some(other) => {
+                return Err(serde::de::Error::unknown_variant(other, &["left", "right"]));
+            }
+        })
+    }
+}

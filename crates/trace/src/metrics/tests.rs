@@ -1,0 +1,227 @@
+//! Metrics of event lists whose answers are known by hand.
+
+use lasthop_proto::event::Cause;
+use lasthop_proto::wire::FlowKey;
+
+use super::*;
+use crate::conservation::Conservation;
+use crate::testing::*;
+
+const MS: u64 = 1_000_000;
+
+/// Two packets of 1000 bytes; the second is damaged on the radio, times out at 1 s, and its second copy
+/// arrives; a third copy, sent by the base station, arrives in vain.
+fn story() -> Vec<Event> {
+    vec![
+        tcp_at_sender(0, TcpKind::Opening),
+        syn(0, 1),
+        transmitted(20 * MS, 1, 1, 1, 1000),
+        transmitted(21 * MS, 1, 2, 1001, 1000),
+        transmitted(24 * MS, 3, 1, 1, 1000),
+        damaged(24 * MS, 2, 1001, 1000),
+        transmitted_harmed(28 * MS, 2, 1001, 1000),
+        tcp_at_receiver(30 * MS, TcpKind::Delivered { bytes: 1000 }),
+        dropped(32 * MS, Cause::TcpChecksum, 2, 1001, 1000),
+        packet_event(33 * MS, 3, Op::Transmitted, ack(3)),
+        packet_event(34 * MS, 2, Op::Dropped(Cause::SuppressedDupAck), ack(3)),
+        tcp_at_sender(40 * MS, TcpKind::DupAck),
+        tcp_at_sender(1000 * MS, TcpKind::Timeout),
+        originated(1000 * MS, Cause::TimeoutRetransmit, 4, 1001, 1000),
+        transmitted(1000 * MS, 1, 4, 1001, 1000),
+        transmitted(1004 * MS, 3, 4, 1001, 1000),
+        tcp_at_receiver(1010 * MS, TcpKind::Delivered { bytes: 1000 }),
+        originated(1011 * MS, Cause::LocalTimeout, 5, 1001, 1000),
+        transmitted(1011 * MS, 3, 5, 1001, 1000),
+        tcp_at_sender(2000 * MS, TcpKind::Complete),
+    ]
+}
+
+fn measure(events: &[Event]) -> RunMetrics {
+    let mut metrics = Metrics::new(layout());
+    events.iter().for_each(|event| metrics.event(event));
+    metrics.finish(Time(5_000 * MS))
+}
+
+fn close(a: f64, b: f64) {
+    assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+}
+
+#[test]
+fn a_known_story_has_known_numbers() {
+    let run = measure(&story());
+    assert_eq!(run.flows.len(), 1);
+    let flow = &run.flows[0];
+    assert!(flow.complete && !flow.aborted);
+    assert_eq!((flow.delivered, flow.ideal_packets), (2000, 2));
+    close(flow.transfer_time_s, 2.0);
+    close(flow.throughput, 1000.0);
+    close(run.aggregate_throughput, 1000.0);
+    // Three data packets on the wire, four on the radio, two needed.
+    close(flow.wired_goodput.unwrap(), 2.0 / 3.0);
+    close(flow.wireless_goodput.unwrap(), 0.5);
+    assert_eq!((flow.timeouts, flow.dupacks, flow.redundant), (1, 1, 1));
+    assert_eq!((flow.host_retransmissions(), flow.local_retransmissions()), (1, 1));
+    assert_eq!(flow.new_packets, 2);
+    assert_eq!(flow.dropped.get(Cause::TcpChecksum), 1);
+    assert_eq!(flow.dropped_acks.get(Cause::SuppressedDupAck), 1);
+    // 10 ms and 989 ms from the first offer to the delivery.
+    assert_eq!(flow.delay.packets, 2);
+    close(flow.delay.mean_s, (0.010 + 0.989) / 2.0);
+    close(flow.delay.max_s, 0.989);
+    close(flow.delay.sd_s, 0.979 / 2f64.sqrt());
+    close(flow.srtt.last_s, 0.008);
+    close(flow.rto.max_s, 1.0);
+    assert_eq!(run.corrupted, 0);
+    assert_eq!(run.events, 20);
+}
+
+#[test]
+fn silence_between_deliveries_is_a_stall() {
+    let run = measure(&story());
+    let flow = &run.flows[0];
+    // Gaps of 30, 980 and 990 ms: the median class holds 980 ms, and four times that is no stall here.
+    assert_eq!(flow.stalls, 0);
+    let mut events = story();
+    for i in 0..100 {
+        let at = 1010 * MS + i * 5 * MS;
+        events.insert(events.len() - 1, tcp_at_receiver(at, TcpKind::Delivered { bytes: 10 }));
+    }
+    let flow = &measure(&events).flows[0];
+    assert_eq!(flow.stalls, 2);
+    close(flow.stall_time_s, 0.98 + (2.0 - 1.505));
+    close(flow.longest_stall_s, 0.98);
+}
+
+#[test]
+fn stages_are_counted_by_direction() {
+    let run = measure(&story());
+    let radio = |towards| run.stages.iter().find(|s| s.name == "radio" && s.towards == Some(towards));
+    let right = radio(Side::Right).unwrap();
+    assert_eq!((right.packets, right.data_packets, right.damaged_data), (4, 4, 1));
+    assert_eq!((right.bytes, right.data_bytes), (4 * 1040, 4000));
+    close(right.goodput.unwrap(), 0.5);
+    close(right.delivery_ratio().unwrap(), 0.75);
+    let left = radio(Side::Left).unwrap();
+    assert_eq!((left.packets, left.data_packets, left.goodput), (1, 0, None));
+    let agent: Vec<_> = run.stages.iter().filter(|s| s.role == Role::Agent).collect();
+    assert_eq!(agent[0].originated.get(Cause::LocalTimeout), 1);
+    assert_eq!(agent[1].dropped.get(Cause::SuppressedDupAck), 1);
+}
+
+/// smoltcp's PR 1153: a metric table that cannot see a change is worth nothing.
+#[test]
+fn every_change_of_the_story_shows() {
+    let before = measure(&story());
+    for skip in 0..story().len() {
+        let mut events = story();
+        let gone = events.remove(skip);
+        let mut after = measure(&events);
+        assert_ne!(before.events, after.events);
+        after.events = before.events;
+        // The first SYN repeats what the opening says.
+        if !matches!(&gone.what, What::Packet { packet, .. } if packet.id.0 == 0) {
+            assert_ne!(before, after, "nobody noticed that {gone:?} is missing");
+        }
+    }
+}
+
+#[test]
+fn a_fuller_trace_gives_the_same_numbers() {
+    let mut events = story();
+    events.insert(7, packet_event(30 * MS, 4, Op::Received, data(FLOW, 1, 1, 1000)));
+    events.insert(8, packet_event(30 * MS, 4, Op::Originated(Cause::Ack), ack(3)));
+    events.insert(9, tcp_at_sender(31 * MS, TcpKind::Acked));
+    assert_eq!(measure(&events), measure(&story()));
+}
+
+#[test]
+fn a_flow_cut_off_says_so() {
+    let mut events = story();
+    events.pop();
+    let flow = &measure(&events).flows[0];
+    assert!(!flow.complete);
+    close(flow.transfer_time_s, 5.0);
+    assert_eq!(flow.stalls, 2, "the gap still open is judged like the others");
+    close(flow.longest_stall_s, 3.99);
+    close(flow.throughput, 400.0);
+}
+
+#[test]
+fn delay_counts_from_the_sender_where_the_sender_tells() {
+    let mut events = story();
+    events.insert(2, originated(16 * MS, Cause::Data, 1, 1, 1000));
+    events.insert(3, originated(16 * MS, Cause::Data, 2, 1001, 1000));
+    let flow = &measure(&events).flows[0];
+    assert_eq!((flow.delay.packets, flow.new_packets), (2, 2), "a packet is offered once");
+    close(flow.delay.max_s, 0.994);
+    assert_eq!(flow.originated.get(Cause::Data), 2);
+}
+
+#[test]
+fn what_is_lost_behind_the_last_link_did_not_arrive() {
+    let lost = |id| packet_event(1012 * MS, 4, Op::Dropped(Cause::NoSuchConnection), data(FLOW, id, 1001, 1000));
+    let mut events = story();
+    events.push(lost(5));
+    assert_eq!(measure(&events).flows[0].redundant, 0, "the redundant copy was lost");
+    let mut events = story();
+    events.insert(16, lost(4));
+    assert_eq!(measure(&events).flows[0].redundant, 0, "the copy before it was, so it is none");
+    // Damage is known before the far end is reached and changes nothing that crossed before.
+    let mut events = story();
+    events.insert(18, damaged(1011 * MS, 6, 1001, 1000));
+    assert_eq!(measure(&events).flows[0].redundant, 1);
+}
+
+#[test]
+fn flows_share_unevenly_and_jain_tells() {
+    let other = FlowKey { src_port: 2048, ..FLOW };
+    let mut metrics = Metrics::new(layout());
+    for (flow, bytes) in [(FLOW, 3000), (other, 1000)] {
+        metrics.event(&packet_event(0, 1, Op::Transmitted, data(flow, 1, 1, 1000)));
+        let mut event = tcp_at_receiver(500 * MS, TcpKind::Delivered { bytes });
+        if let What::Tcp(tcp) = &mut event.what {
+            tcp.flow = flow.reversed();
+        }
+        metrics.event(&event);
+    }
+    let run = metrics.finish(Time(1000 * MS));
+    assert_eq!(run.flows.len(), 2);
+    assert_eq!(run.flows[1].flow, "10.0.0.1:2048>10.0.1.1:9");
+    close(run.jain_index, 16.0 / (2.0 * 10.0));
+    close(run.aggregate_throughput, 4000.0);
+}
+
+#[test]
+fn metrics_survive_json() {
+    let run = measure(&story());
+    let json = serde_json::to_string(&run).unwrap();
+    assert_eq!(serde_json::from_str::<RunMetrics>(&json).unwrap(), run);
+}
+
+#[test]
+fn a_flow_joined_midway_and_an_unknown_stage_are_measured() {
+    let mut metrics = Metrics::new(Layout { flows: Vec::new(), ..layout() });
+    metrics.event(&transmitted(0, 1, 1, 900_001, 1000));
+    metrics.event(&transmitted(1, 3, 1, 900_001, 1000));
+    metrics.event(&transmitted(2, 17, 1, 900_001, 1000));
+    metrics.event(&tcp_at_receiver(MS, TcpKind::Delivered { bytes: 1000 }));
+    let run = metrics.finish(Time(MS));
+    close(run.flows[0].wired_goodput.unwrap(), 1.0);
+    assert_eq!(run.flows[0].delay.packets, 1);
+    assert_eq!(run.stages.last().unwrap().name, "stage17");
+}
+
+#[test]
+fn the_books_balance_or_say_why() {
+    let mut books = Conservation::default();
+    books.event(&originated(0, Cause::Data, 1, 1, 1000));
+    books.event(&originated(0, Cause::Data, 2, 1001, 1000));
+    books.event(&transmitted(1, 1, 1, 1, 1000));
+    books.event(&dropped(2, Cause::TcpChecksum, 2, 1001, 1000));
+    assert_eq!((books.in_flight(), books.check(1)), (1, Ok(())));
+    assert!(books.check(0).unwrap_err().contains("tcp-checksum"));
+    books.event(&packet_event(3, 4, Op::Received, data(FLOW, 1, 1, 1000)));
+    assert_eq!(books.check(0), Ok(()));
+    books.event(&packet_event(4, 4, Op::Received, data(FLOW, 1, 1, 1000)));
+    assert!(books.check(0).unwrap_err().contains("do not exist"), "taken in twice");
+}

@@ -1,0 +1,343 @@
+//! The time-sequence series of one flow: what a plot like west97's Figures 9, 10, 12 and 13 is drawn from.
+
+use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::machine::StageId;
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq};
+use serde::{Deserialize, Serialize};
+
+use crate::Sink;
+use crate::layout::flow_name;
+use crate::stalls::{Stall, StallWatch};
+
+/// Why a data packet was sent.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SendKind {
+    /// For the first time.
+    First,
+    /// Again, because of duplicate ACKs, partial ACKs or SACK blocks.
+    Fast,
+    /// Again, because the sender's timer expired.
+    Timeout,
+    /// Again, because the sender was told of a wireless loss.
+    Eln,
+    /// Again, by the base station.
+    Local,
+    /// Again, for a reason that the place of observation does not show.
+    Again,
+}
+
+/// A data packet put into the path.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Sent {
+    /// When, in seconds since the run began.
+    pub at_s: f64,
+    /// First byte, counted from 0.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// Why.
+    pub kind: SendKind,
+}
+
+/// A data packet that was damaged or dropped.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Lost {
+    /// When, in seconds since the run began.
+    pub at_s: f64,
+    /// First byte, counted from 0.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
+/// The sender's window at one moment.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Window {
+    /// When, in seconds since the run began.
+    pub at_s: f64,
+    /// Congestion window in bytes.
+    pub cwnd: u32,
+    /// Slow-start threshold in bytes.
+    pub ssthresh: u32,
+}
+
+/// Everything that a time-sequence plot shows. Positions are bytes of the stream, counted from 0.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Series {
+    /// `source:port>destination:port`.
+    pub flow: String,
+    /// Data packets sent, oldest first.
+    pub sent: Vec<Sent>,
+    /// The ACK line: time in seconds and first byte not yet acknowledged at the sender.
+    pub acked: Vec<(f64, u64)>,
+    /// Data packets lost, oldest first.
+    pub lost: Vec<Lost>,
+    /// Expirations of the sender's timer, in seconds.
+    pub timeouts: Vec<f64>,
+    /// The sender's window.
+    pub windows: Vec<Window>,
+    /// Stalls in delivery.
+    pub stalls: Vec<Stall>,
+    /// When the flow was complete, or observation ended, in seconds.
+    pub end_s: f64,
+}
+
+/// Where the flow is watched from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Watch {
+    /// At its TCP end points, which tell why they send.
+    EndPoints,
+    /// On a link, when the end points are not ours: retransmissions show no reason, stalls and the ACK
+    /// line follow the ACKs that pass.
+    Link(StageId),
+}
+
+/// A list of bounded length: when it is full, every second entry is forgotten, and from then on every
+/// second new one is left out. What remains is spread evenly.
+#[derive(Debug)]
+struct Thinned<T> {
+    items: Vec<T>,
+    stride: usize,
+    seen: usize,
+}
+
+impl<T> Thinned<T> {
+    const LIMIT: usize = 1 << 17;
+
+    fn new() -> Thinned<T> {
+        Thinned { items: Vec::new(), stride: 1, seen: 0 }
+    }
+
+    fn push(&mut self, item: T) {
+        if self.seen.is_multiple_of(self.stride) {
+            self.items.push(item);
+            if self.items.len() == Self::LIMIT {
+                let mut keep = false;
+                self.items.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                self.stride *= 2;
+            }
+        }
+        self.seen += 1;
+    }
+}
+
+/// The sink that collects a [`Series`] in bounded memory.
+#[derive(Debug)]
+pub struct Sequence {
+    flow: FlowKey,
+    watch: Watch,
+    /// Sequence numbers of the first byte of data, and of what the sender's SYN acknowledges nothing of.
+    first_byte: Option<Seq>,
+    highest: u64,
+    acked_to: u64,
+    done: Option<Time>,
+    // Retransmissions are few and all of interest: they are not thinned together with first transmissions.
+    first: Thinned<Sent>,
+    again: Thinned<Sent>,
+    acked: Thinned<(f64, u64)>,
+    lost: Thinned<Lost>,
+    timeouts: Thinned<f64>,
+    windows: Thinned<Window>,
+    stalls: StallWatch,
+}
+
+impl Sequence {
+    /// Watches `flow`, given in the direction of its data.
+    pub fn new(flow: FlowKey, watch: Watch) -> Sequence {
+        Sequence {
+            flow,
+            watch,
+            first_byte: None,
+            highest: 0,
+            acked_to: 0,
+            done: None,
+            first: Thinned::new(),
+            again: Thinned::new(),
+            acked: Thinned::new(),
+            lost: Thinned::new(),
+            timeouts: Thinned::new(),
+            windows: Thinned::new(),
+            stalls: StallWatch::default(),
+        }
+    }
+
+    /// The series of a run that ended at `end`.
+    pub fn finish(self, end: Time) -> Series {
+        let mut sent = self.first.items;
+        sent.extend(self.again.items);
+        sent.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+        Series {
+            flow: flow_name(&self.flow),
+            sent,
+            acked: self.acked.items,
+            lost: self.lost.items,
+            timeouts: self.timeouts.items,
+            windows: self.windows.items,
+            stalls: self.stalls.stalls(end),
+            end_s: self.done.unwrap_or(end).as_secs_f64(),
+        }
+    }
+
+    fn span(&mut self, packet: &Packet) -> Option<(u64, u64)> {
+        let segment = packet.segment()?;
+        let seq = segment.seq + u32::from(segment.flags.has(Flags::SYN));
+        let origin = *self.first_byte.get_or_insert(seq);
+        let start = seq.unwrap_near(origin, self.highest)?;
+        Some((start, start + u64::from(packet.body.len())))
+    }
+
+    fn data(&mut self, at: Time, op: Op, stage: StageId, packet: &Packet) {
+        let kind = match (self.watch, op) {
+            (Watch::EndPoints, Op::Originated(cause)) => match cause {
+                Cause::FastRetransmit => SendKind::Fast,
+                Cause::TimeoutRetransmit => SendKind::Timeout,
+                Cause::ElnRetransmit => SendKind::Eln,
+                cause if cause.is_local_retransmission() => SendKind::Local,
+                _ => SendKind::First,
+            },
+            (Watch::Link(link), Op::Transmitted) if link == stage => SendKind::Again,
+            (_, Op::Damaged) => return self.loss(at, packet),
+            // A damaged packet is dropped later by whoever notices: one loss, not two.
+            (_, Op::Dropped(_)) if packet.damage == Damage::None => return self.loss(at, packet),
+            _ => return,
+        };
+        let Some((start, end)) = self.span(packet) else { return };
+        let kind = if kind == SendKind::Again && end > self.highest { SendKind::First } else { kind };
+        self.highest = self.highest.max(end);
+        self.stalls.begin(at);
+        let sent = Sent { at_s: at.as_secs_f64(), start, end, kind };
+        if kind == SendKind::First { self.first.push(sent) } else { self.again.push(sent) }
+    }
+
+    fn loss(&mut self, at: Time, packet: &Packet) {
+        if let Some((start, end)) = self.span(packet) {
+            self.lost.push(Lost { at_s: at.as_secs_f64(), start, end });
+        }
+    }
+
+    fn ack(&mut self, at: Time, to: u64) {
+        if to > self.acked_to {
+            self.acked_to = to;
+            self.acked.push((at.as_secs_f64(), to));
+        }
+    }
+
+    fn packet(&mut self, at: Time, op: Op, stage: StageId, packet: &Packet) {
+        let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else { return };
+        if flow == self.flow {
+            if packet.is_data() {
+                self.data(at, op, stage, packet);
+            } else if segment.flags.has(Flags::SYN) {
+                self.first_byte = Some(segment.seq + 1);
+            }
+        } else if self.watch == Watch::Link(stage)
+            && op == Op::Transmitted
+            && flow == self.flow.reversed()
+            // A forged partial ACK says nothing about the receiver.
+            && segment.options().ackp.is_none()
+            && segment.flags.has(Flags::ACK)
+        {
+            let Some(origin) = self.first_byte else { return };
+            if let Some(to) = segment.ack.unwrap_near(origin, self.acked_to)
+                && to > self.acked_to
+                && to <= self.highest
+            {
+                self.stalls.progress(at);
+                self.ack(at, to);
+            }
+        }
+    }
+}
+
+impl Sink for Sequence {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+
+    fn event(&mut self, event: &Event) {
+        let at = event.at;
+        match &event.what {
+            What::Packet { op, packet, .. } => self.packet(at, *op, event.stage, packet),
+            What::Tcp(tcp) if tcp.flow == self.flow => {
+                let at_s = at.as_secs_f64();
+                match tcp.kind {
+                    TcpKind::Opening => self.stalls.begin(at),
+                    TcpKind::Timeout => self.timeouts.push(at_s),
+                    TcpKind::Complete | TcpKind::Aborted => {
+                        self.done.get_or_insert(at);
+                        self.stalls.end(at);
+                    }
+                    _ => {}
+                }
+                // Position 1 of the control block is byte 0; a FIN takes a position but is no byte.
+                self.ack(at, tcp.tcb.snd_una.saturating_sub(1).min(self.highest));
+                let (cwnd, ssthresh) = (tcp.tcb.cwnd, tcp.tcb.ssthresh);
+                self.windows.push(Window { at_s, cwnd, ssthresh });
+            }
+            What::Tcp(tcp) if tcp.flow == self.flow.reversed() => {
+                if let (TcpKind::Delivered { .. }, Watch::EndPoints) = (tcp.kind, self.watch) {
+                    self.stalls.progress(at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_series_holds_sends_losses_acks_and_stalls() {
+        let mut sink = Sequence::new(testing::FLOW, Watch::EndPoints);
+        let ms = 1_000_000;
+        let events = [
+            testing::tcp_at_sender(0, TcpKind::Opening),
+            testing::syn(0, 1),
+            testing::originated(10 * ms, Cause::Data, 1, 1, 1000),
+            testing::originated(11 * ms, Cause::Data, 2, 1001, 1000),
+            testing::damaged(12 * ms, 2, 1001, 1000),
+            testing::dropped(13 * ms, Cause::TcpChecksum, 2, 1001, 1000),
+            testing::tcp_at_receiver(15 * ms, TcpKind::Delivered { bytes: 1000 }),
+            testing::tcp_at_sender(1000 * ms, TcpKind::Timeout),
+            testing::originated(1000 * ms, Cause::TimeoutRetransmit, 3, 1001, 1000),
+            testing::tcp_at_receiver(1015 * ms, TcpKind::Delivered { bytes: 1000 }),
+            testing::tcp_at_sender(1020 * ms, TcpKind::Complete),
+        ];
+        events.iter().for_each(|event| sink.event(event));
+        let series = sink.finish(Time(9_000 * ms));
+        let sent: Vec<_> = series.sent.iter().map(|s| (s.start, s.end, s.kind)).collect();
+        let first = |start| (start, start + 1000, SendKind::First);
+        assert_eq!(sent, [first(0), first(1000), (1000, 2000, SendKind::Timeout)]);
+        assert_eq!(series.lost, [Lost { at_s: 0.012, start: 1000, end: 2000 }]);
+        assert_eq!(series.stalls, [Stall { from_s: 0.015, to_s: 1.015 }]);
+        assert_eq!(series.timeouts, [1.0]);
+        assert_eq!(series.end_s, 1.02);
+    }
+
+    #[test]
+    fn on_a_link_a_repeated_range_is_a_retransmission() {
+        let mut sink = Sequence::new(testing::FLOW, Watch::Link(StageId(1)));
+        sink.event(&testing::transmitted(0, 1, 1, 1, 1000));
+        sink.event(&testing::transmitted(5, 2, 2, 1001, 1000));
+        sink.event(&testing::transmitted(9, 1, 3, 1, 1000));
+        let series = sink.finish(Time(10));
+        let kinds: Vec<_> = series.sent.iter().map(|s| s.kind).collect();
+        assert_eq!(kinds, [SendKind::First, SendKind::Again], "the other link is not watched");
+    }
+
+    #[test]
+    fn thinning_keeps_an_even_spread() {
+        let mut list = Thinned::new();
+        (0..5 * Thinned::<usize>::LIMIT).for_each(|i| list.push(i));
+        assert!(list.items.len() <= Thinned::<usize>::LIMIT);
+        assert!(list.items.windows(2).all(|w| w[1] - w[0] == list.stride));
+    }
+}

@@ -1,0 +1,205 @@
+//! Stalls: the flat parts of a time-sequence plot (west97 5.1).
+
+use lasthop_proto::units::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// A gap shorter than this is never a stall: half a tick of the coarsest TCP timer in use, well above a
+/// delayed ACK and any local repair on a LAN.
+pub const MIN_STALL: Span = Span::millis(200);
+
+/// How many typical gaps make a stall, so that a slow link is not one long stall.
+pub const STALL_FACTOR: u64 = 4;
+
+/// Gaps remembered one by one; longer trails are thinned by what is already known to be typical.
+const KEPT: usize = 4096;
+
+/// A time in which a flow had unfinished business and nothing new was delivered.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Stall {
+    /// When the last new data was delivered, in seconds since the run began.
+    pub from_s: f64,
+    /// When the next was, in seconds since the run began.
+    pub to_s: f64,
+}
+
+impl Stall {
+    /// How long it lasted, in seconds.
+    pub fn length_s(&self) -> f64 {
+        self.to_s - self.from_s
+    }
+}
+
+/// Watches one flow for stalls. Told of every sign of progress; progress twice in one instant is one sign.
+///
+/// A stall is a gap between two signs of progress that is longer than [`MIN_STALL`] and than
+/// [`STALL_FACTOR`] times the flow's median gap. The median is known only at the end, so long gaps are
+/// kept and judged then; it comes from a histogram with four classes an octave, exact to 12 %.
+#[derive(Clone, Debug, Default)]
+pub struct StallWatch {
+    last: Option<Time>,
+    gaps: Option<Box<Histogram>>,
+    long: Vec<(Time, Time)>,
+    /// Gaps that found no room in `long` although they were stalls by what was known then.
+    unlisted: (u64, Span),
+}
+
+impl StallWatch {
+    /// Business begins: from now on, silence counts.
+    pub fn begin(&mut self, at: Time) {
+        self.last.get_or_insert(at);
+    }
+
+    /// Something new was delivered, or all is done.
+    pub fn progress(&mut self, at: Time) {
+        let Some(last) = self.last.replace(at) else { return };
+        let gap = at.since(last);
+        if gap == Span::ZERO {
+            return;
+        }
+        self.gaps.get_or_insert_default().add(gap);
+        if gap > MIN_STALL {
+            self.keep(last, at);
+        }
+    }
+
+    /// The flow has ended at `at`: later silence is rest, not a stall.
+    pub fn end(&mut self, at: Time) {
+        self.progress(at);
+        self.last = None;
+    }
+
+    #[cold]
+    fn keep(&mut self, from: Time, to: Time) {
+        if self.long.len() == KEPT {
+            let threshold = self.threshold();
+            self.long.retain(|(from, to)| to.since(*from) > threshold);
+        }
+        if self.long.len() < KEPT {
+            self.long.push((from, to));
+        } else if to.since(from) > self.threshold() {
+            self.unlisted.0 += 1;
+            self.unlisted.1 = self.unlisted.1 + to.since(from);
+        }
+    }
+
+    /// The median gap so far; zero before the first.
+    pub fn typical_gap(&self) -> Span {
+        self.gaps.as_ref().map_or(Span::ZERO, |gaps| gaps.median())
+    }
+
+    /// What a gap must exceed to be a stall, by what is known so far.
+    pub fn threshold(&self) -> Span {
+        MIN_STALL.max(self.typical_gap() * STALL_FACTOR)
+    }
+
+    /// The stalls so far, oldest first, the one still going on at `now` included.
+    pub fn stalls(&self, now: Time) -> Vec<Stall> {
+        let threshold = self.threshold();
+        let open = self.last.map(|last| (last, now));
+        let all = self.long.iter().copied().chain(open);
+        all.filter(|(from, to)| to.since(*from) > threshold)
+            .map(|(from, to)| Stall { from_s: from.as_secs_f64(), to_s: to.as_secs_f64() })
+            .collect()
+    }
+
+    /// Stalls beyond those listed: how many, and their time together.
+    pub fn unlisted(&self) -> (u64, Span) {
+        self.unlisted
+    }
+}
+
+/// Classes of a quarter octave from about a microsecond to about an hour.
+#[derive(Clone, Debug)]
+struct Histogram([u32; (LAST_OCTAVE - FIRST_OCTAVE + 1) * 4]);
+
+const FIRST_OCTAVE: usize = 10;
+const LAST_OCTAVE: usize = 42;
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram([0; (LAST_OCTAVE - FIRST_OCTAVE + 1) * 4])
+    }
+}
+
+impl Histogram {
+    fn add(&mut self, gap: Span) {
+        let nanos = gap.0.clamp(1 << FIRST_OCTAVE, (1 << (LAST_OCTAVE + 1)) - 1);
+        let octave = nanos.ilog2() as usize;
+        let quarter = (nanos >> (octave - 2)) as usize & 3;
+        let class = &mut self.0[(octave - FIRST_OCTAVE) * 4 + quarter];
+        *class = class.saturating_add(1);
+    }
+
+    fn median(&self) -> Span {
+        let total: u64 = self.0.iter().map(|n| u64::from(*n)).sum();
+        let mut below = 0;
+        for (i, n) in self.0.iter().enumerate() {
+            below += u64::from(*n);
+            if below * 2 >= total && below > 0 {
+                let quarter = 1u64 << (i / 4 + FIRST_OCTAVE - 2);
+                let low = quarter * (4 + i as u64 % 4);
+                return Span(low + quarter / 2);
+            }
+        }
+        Span::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    #[test]
+    fn a_long_gap_among_short_ones_is_a_stall() {
+        let mut watch = StallWatch::default();
+        watch.begin(at(0));
+        for ms in (10..=500).step_by(10) {
+            watch.progress(at(ms));
+        }
+        watch.progress(at(1500));
+        watch.progress(at(1510));
+        watch.end(at(1520));
+        let stalls = watch.stalls(at(9000));
+        assert_eq!(stalls, [Stall { from_s: 0.5, to_s: 1.5 }]);
+    }
+
+    #[test]
+    fn a_slow_link_is_not_one_long_stall() {
+        let mut watch = StallWatch::default();
+        watch.begin(at(0));
+        for ms in (250..10_000).step_by(250) {
+            watch.progress(at(ms));
+        }
+        assert!(watch.stalls(at(10_000)).is_empty());
+        assert_eq!(watch.stalls(at(11_000)).len(), 1, "silence at the end counts");
+    }
+
+    #[test]
+    fn the_median_is_close() {
+        let mut watch = StallWatch::default();
+        watch.begin(at(0));
+        for i in 1..100u64 {
+            watch.progress(Time(i * 6_000_000));
+        }
+        let typical = watch.typical_gap().as_secs_f64();
+        assert!((typical / 0.006 - 1.0).abs() < 0.125, "{typical}");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut watch = StallWatch::default();
+        watch.begin(at(0));
+        let mut now = 0;
+        for i in 0..30_000 {
+            now += if i % 2 == 0 { 10 } else { 5000 };
+            watch.progress(at(now));
+        }
+        let listed = watch.stalls(at(now)).len() as u64;
+        assert!(listed <= KEPT as u64);
+        assert_eq!(listed + watch.unlisted().0, 15_000);
+    }
+}

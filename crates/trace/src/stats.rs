@@ -1,0 +1,261 @@
+//! Statistics over runs: means with confidence intervals, paired differences, quantiles, regression.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Mean and spread of a sample of independent runs.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// How many values.
+    pub n: u64,
+    /// Arithmetic mean; zero for an empty sample.
+    pub mean: f64,
+    /// Sample standard deviation (divisor n - 1); zero for fewer than two values.
+    pub sd: f64,
+    /// Half the width of the 95 % confidence interval of the mean: `mean` plus or minus this. Zero for
+    /// fewer than two values, where no interval can be stated.
+    pub ci95: f64,
+}
+
+impl Summary {
+    /// Summary of `values` by two passes, which loses no precision to cancellation.
+    pub fn of(values: &[f64]) -> Summary {
+        let n = values.len();
+        if n == 0 {
+            return Summary::default();
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        if n == 1 {
+            return Summary { n: 1, mean, sd: 0.0, ci95: 0.0 };
+        }
+        let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+        let sd = (squares / (n - 1) as f64).sqrt();
+        let ci95 = student_t(n as u64 - 1) * sd / (n as f64).sqrt();
+        Summary { n: n as u64, mean, sd, ci95 }
+    }
+
+    /// Summary of `a - b` pair by pair: runs with the same seed share their errors, so the interval of
+    /// the difference is narrower than the two intervals suggest. `None` when the lengths differ.
+    pub fn of_differences(a: &[f64], b: &[f64]) -> Option<Summary> {
+        if a.len() != b.len() {
+            return None;
+        }
+        let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+        Some(Summary::of(&differences))
+    }
+
+    /// Lower end of the 95 % confidence interval.
+    pub fn low(&self) -> f64 {
+        self.mean - self.ci95
+    }
+
+    /// Upper end of the 95 % confidence interval.
+    pub fn high(&self) -> f64 {
+        self.mean + self.ci95
+    }
+}
+
+/// The factor of a two-sided 95 % interval: Student's t at 0.975 with `freedom` degrees of freedom.
+/// Infinite for none.
+pub fn student_t(freedom: u64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
+}
+
+/// Mean and deviation of a stream of values in constant memory (Welford).
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Moments {
+    n: u64,
+    mean: f64,
+    squares: f64,
+    max: f64,
+}
+
+impl Moments {
+    /// Takes in one value.
+    pub fn add(&mut self, x: f64) {
+        self.n += 1;
+        let from_old = x - self.mean;
+        self.mean += from_old / self.n as f64;
+        self.squares += from_old * (x - self.mean);
+        self.max = if self.n == 1 { x } else { self.max.max(x) };
+    }
+
+    /// How many values.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// Arithmetic mean; zero before the first value.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// Sample standard deviation; zero for fewer than two values.
+    pub fn sd(&self) -> f64 {
+        if self.n < 2 { 0.0 } else { (self.squares / (self.n - 1) as f64).sqrt() }
+    }
+
+    /// Largest value; zero before the first.
+    pub fn max(&self) -> f64 {
+        self.max
+    }
+}
+
+/// A straight line through points, by least squares.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Line {
+    /// Change of y for each unit of x.
+    pub slope: f64,
+    /// y at x = 0.
+    pub intercept: f64,
+    /// Share of the variance of y that the line explains, 0..=1 (R squared).
+    pub r2: f64,
+}
+
+/// The line that fits `points` best; `None` for fewer than two distinct x.
+pub fn regression(points: &[(f64, f64)]) -> Option<Line> {
+    let n = points.len() as f64;
+    let (mx, my) = points.iter().fold((0.0, 0.0), |(sx, sy), (x, y)| (sx + x / n, sy + y / n));
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (x, y) in points {
+        let (dx, dy) = (x - mx, y - my);
+        xx += dx * dx;
+        xy += dx * dy;
+        yy += dy * dy;
+    }
+    if xx <= 0.0 || !xx.is_finite() {
+        return None;
+    }
+    let slope = xy / xx;
+    // A level line explains all there is to explain of level points.
+    let r2 = if yy > 0.0 { (xy * xy / (xx * yy)).min(1.0) } else { 1.0 };
+    Some(Line { slope, intercept: my - slope * mx, r2 })
+}
+
+/// The `q`-quantile of `values` (0..=1), interpolated between neighbours as NumPy and R (type 7) do.
+/// `None` for an empty sample.
+pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    let place = q.clamp(0.0, 1.0) * last as f64;
+    let below = place as usize;
+    let above = (below + 1).min(last);
+    Some(sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64))
+}
+
+/// The middle of `values`; `None` for an empty sample.
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// Jain's fairness index of `shares`: 1 when all are equal, 1/n when one has all. One for no share or
+/// only empty ones.
+pub fn jain_index(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: f64, b: f64, tolerance: f64) {
+        assert!((a - b).abs() <= tolerance, "{a} is not {b}");
+    }
+
+    #[test]
+    fn student_t_agrees_with_the_printed_table() {
+        // Critical values at 0.975, NIST/SEMATECH e-Handbook of Statistical Methods, table 1.3.6.7.2.
+        for (freedom, t) in [
+            (1, 12.706),
+            (2, 4.303),
+            (3, 3.182),
+            (4, 2.776),
+            (9, 2.262),
+            (19, 2.093),
+            (29, 2.045),
+            (49, 2.010),
+            (99, 1.984),
+        ] {
+            close(student_t(freedom), t, 0.0006);
+        }
+        close(student_t(1_000_000), 1.960, 0.0006);
+    }
+
+    #[test]
+    fn summary_of_a_known_sample() {
+        let s = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
+        close(s.mean, 5.0, 1e-12);
+        close(s.sd, 2.138_089_935, 1e-9);
+        close(s.ci95, 2.3646 * 2.138_089_935 / 8f64.sqrt(), 1e-4);
+        assert_eq!(Summary::of(&[]).n, 0);
+        assert_eq!(Summary::of(&[3.0]).ci95, 0.0);
+    }
+
+    #[test]
+    fn pairing_narrows_the_interval() {
+        let a = [10.0, 20.0, 30.0, 40.0];
+        let b = [9.0, 18.9, 29.1, 39.0];
+        let paired = Summary::of_differences(&a, &b).unwrap();
+        close(paired.mean, 1.0, 1e-9);
+        assert!(paired.ci95 < 0.2);
+        assert_eq!(Summary::of_differences(&a, &b[1..]), None);
+    }
+
+    #[test]
+    fn streaming_and_two_pass_agree() {
+        let values: Vec<f64> = (0..1000).map(|i| 1e9 + f64::from(i % 17)).collect();
+        let mut moments = Moments::default();
+        values.iter().for_each(|x| moments.add(*x));
+        let summary = Summary::of(&values);
+        close(moments.mean(), summary.mean, 1e-4);
+        close(moments.sd(), summary.sd, 1e-6);
+        assert_eq!(moments.max(), 1e9 + 16.0);
+        assert_eq!(moments.n(), 1000);
+    }
+
+    #[test]
+    fn a_straight_line_has_r2_one() {
+        let line = regression(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]).unwrap();
+        close(line.slope, 2.0, 1e-12);
+        close(line.intercept, 1.0, 1e-12);
+        close(line.r2, 1.0, 1e-12);
+        // Anscombe's first set.
+        let anscombe = [
+            (10.0, 8.04),
+            (8.0, 6.95),
+            (13.0, 7.58),
+            (9.0, 8.81),
+            (11.0, 8.33),
+            (14.0, 9.96),
+            (6.0, 7.24),
+            (4.0, 4.26),
+            (12.0, 10.84),
+            (7.0, 4.82),
+            (5.0, 5.68),
+        ];
+        let line = regression(&anscombe).unwrap();
+        close(line.slope, 0.5001, 1e-4);
+        close(line.intercept, 3.0001, 1e-3);
+        close(line.r2, 0.6665, 1e-4);
+        assert_eq!(regression(&[(1.0, 1.0), (1.0, 2.0)]), None);
+    }
+
+    #[test]
+    fn quantiles_interpolate() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(quantile(&[0.0, 10.0], 0.9), Some(9.0));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn jain_index_spans_its_range() {
+        close(jain_index(&[5.0, 5.0, 5.0]), 1.0, 1e-12);
+        close(jain_index(&[1.0, 0.0, 0.0, 0.0]), 0.25, 1e-12);
+        close(jain_index(&[1.0, 2.0]), 0.9, 1e-12);
+        assert_eq!(jain_index(&[]), 1.0);
+    }
+}
