@@ -4,13 +4,17 @@ use crate::units::Time;
 
 /// A winner tree: the earliest wake time of each of `n` sleepers, and the earliest of all at its root.
 /// Changing one entry costs log2(n) comparisons; nothing is allocated after growth. Equal times go to the
-/// lower index, so that the order of events is the same everywhere.
+/// lower index, so that the order of events is the same everywhere. A handful of sleepers is cheaper to look
+/// through than to keep in order, so their inner nodes are not used.
 #[derive(Clone, Debug)]
 pub struct WakeTree {
     /// Leaves stand at `leaves..2 * leaves`; node `i` holds the winner of `2i` and `2i + 1`.
     nodes: Vec<(Time, u32)>,
     leaves: usize,
 }
+
+/// So many sleepers are looked through one by one.
+const FEW: usize = 8;
 
 impl WakeTree {
     /// A tree for `n` sleepers, none of which wants to be woken.
@@ -39,8 +43,17 @@ impl WakeTree {
     }
 
     /// Sleeper `i` wants to be woken at `at`, or not at all.
+    #[inline]
     pub fn set(&mut self, i: usize, at: Option<Time>) {
         let at = at.unwrap_or(Time::NEVER);
+        if self.leaves <= FEW {
+            self.nodes[self.leaves + i].0 = at;
+        } else {
+            self.replay(i, at);
+        }
+    }
+
+    fn replay(&mut self, i: usize, at: Time) {
         let mut node = self.leaves + i;
         if self.nodes[node].0 == at {
             return;
@@ -58,8 +71,20 @@ impl WakeTree {
     }
 
     /// The earliest sleeper and its time.
+    #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
-        let (at, i) = self.nodes[1];
+        let (at, i) = if self.leaves <= FEW {
+            let leaves = &self.nodes[self.leaves..];
+            let mut best = leaves[0];
+            for &leaf in &leaves[1..] {
+                if leaf.0 < best.0 {
+                    best = leaf;
+                }
+            }
+            best
+        } else {
+            self.nodes[1]
+        };
         (at != Time::NEVER).then_some((at, i as usize))
     }
 }

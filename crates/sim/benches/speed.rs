@@ -110,6 +110,8 @@ fn time<S: Sink + Default>(name: &str, scenario: &Scenario, seeds: u64) -> f64 {
 }
 
 fn main() {
+    // `speed one`: a single transfer, for profilers that count instructions.
+    let one = std::env::args().any(|a| a == "one");
     let two_links = |bytes| {
         let path = vec![
             line("first", "100mbit", Span::millis(1), 1000),
@@ -119,6 +121,11 @@ fn main() {
         scenario.horizon = Span::secs(1000);
         scenario
     };
+    if one {
+        let end = run(&two_links(10_000_000), 1, &mut Nothing);
+        println!("{} hops", end.hops);
+        return;
+    }
     time::<Nothing>("100 MB over two links, no trace", &two_links(100_000_000), 1);
     time::<Record>("10 MB over two links, events kept", &two_links(10_000_000), 1);
     time::<Nothing>("2 MB as in west97, 1000 seeds, no trace", &west97(), 1000);

@@ -11,15 +11,16 @@ use lasthop_proto::tcp::connection::agreed_mss;
 use lasthop_proto::tcp::host::flow_of;
 use lasthop_proto::tcp::{Host, HostConfig};
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::Packet;
-use lasthop_scenario::{ErrorSpec, HostSide, Scenario, Stage, StageKind};
+use lasthop_proto::wire::{Addr, Packet};
+use lasthop_scenario::{ErrorSpec, HostSide, Scenario, StageKind, model};
 use lasthop_trace::layout::{FlowInfo, Layout, Role, StageInfo};
 
 /// Port of the discard service (RFC 863), which the transfers are sent to.
 const DISCARD: u16 = 9;
 
-/// A stage of the path. One match instead of a table of function pointers: the compiler sees through it.
-pub(crate) enum Mid {
+/// A stage of the run. One match instead of a table of function pointers: the compiler sees through it.
+pub(crate) enum Stage {
+    Host(Box<Host>),
     Line(Line),
     Radio(Radio),
     Agent(Box<Agent>),
@@ -29,21 +30,25 @@ pub(crate) enum Mid {
 macro_rules! each {
     ($self:ident, $m:ident => $call:expr) => {
         match $self {
-            Mid::Line($m) => $call,
-            Mid::Radio($m) => $call,
-            Mid::Agent($m) => $call,
-            Mid::Cross($m) => $call,
+            Stage::Host($m) => $call,
+            Stage::Line($m) => $call,
+            Stage::Radio($m) => $call,
+            Stage::Agent($m) => $call,
+            Stage::Cross($m) => $call,
         }
     };
 }
 
-impl Machine for Mid {
+impl Machine for Stage {
+    #[inline]
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         each!(self, m => m.on_packet(now, from, packet, out));
     }
+    #[inline]
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         each!(self, m => m.on_wake(now, out));
     }
+    #[inline]
     fn next_wake(&self) -> Option<Time> {
         each!(self, m => m.next_wake())
     }
@@ -55,50 +60,74 @@ impl Machine for Mid {
     }
 }
 
-impl Mid {
-    /// Whether a packet that leaves this stage has made a hop.
-    pub(crate) fn is_hop(&self) -> bool {
-        matches!(self, Mid::Line(_) | Mid::Radio(_))
+impl Stage {
+    pub(crate) fn host(&self) -> Option<&Host> {
+        match self {
+            Stage::Host(host) => Some(host),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_host(&self, addr: Addr) -> bool {
+        self.host().is_some_and(|host| host.addr() == addr)
+    }
+
+    #[inline]
+    pub(crate) fn unfinished(&self) -> usize {
+        self.host().map_or(0, Host::unfinished)
+    }
+
+    fn of_path(stage: &model::Stage, seed: u64) -> Stage {
+        let stream = |part: &str| Stream::new(seed, &format!("{}.{part}", stage.name));
+        let channel = |errors: &Option<ErrorSpec>, part: &str| {
+            errors.as_ref().map(|spec| Channel::new(&spec.model, stream(part)))
+        };
+        match &stage.kind {
+            StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
+            StageKind::Radio(radio) => Stage::Radio(Radio::new(
+                radio.radio.clone(),
+                channel(&radio.errors_left, "errors.left"),
+                channel(&radio.errors_right, "errors.right"),
+            )),
+            StageKind::Agent(config) => Stage::Agent(Box::new(Agent::new(config))),
+            StageKind::Cross(config) => Stage::Cross(Cross::new(*config, stream("cross"))),
+        }
     }
 }
 
-pub(crate) fn stage(stage: &Stage, seed: u64) -> Mid {
-    let stream = |part: &str| Stream::new(seed, &format!("{}.{part}", stage.name));
-    let channel = |errors: &Option<ErrorSpec>, part: &str| {
-        errors.as_ref().map(|spec| Channel::new(&spec.model, stream(part)))
-    };
-    match &stage.kind {
-        StageKind::Link(config) => Mid::Line(Line::new(config.clone())),
-        StageKind::Radio(radio) => Mid::Radio(Radio::new(
-            radio.radio.clone(),
-            channel(&radio.errors_left, "errors.left"),
-            channel(&radio.errors_right, "errors.right"),
-        )),
-        StageKind::Agent(config) => Mid::Agent(Box::new(Agent::new(config))),
-        StageKind::Cross(config) => Mid::Cross(Cross::new(*config, stream("cross"))),
+/// All stages of a run: left hosts, the path, right hosts.
+pub(crate) struct Built {
+    pub(crate) stages: Vec<Stage>,
+    /// Index of the first path stage, and of the first right host.
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+    /// The stage of each host of the scenario.
+    pub(crate) host_stages: Vec<usize>,
+}
+
+impl Built {
+    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Built {
+        let mut built =
+            Built { stages: Vec::new(), first: 0, last: 0, host_stages: vec![0; scenario.hosts.len()] };
+        built.add_hosts(scenario, seed, HostSide::Left);
+        built.first = built.stages.len();
+        built.stages.extend(scenario.path.iter().map(|s| Stage::of_path(s, seed)));
+        built.last = built.stages.len();
+        built.add_hosts(scenario, seed, HostSide::Right);
+        built
     }
-}
 
-/// The hosts of one end, in the order of the scenario, with their transfers scheduled; and for each transfer
-/// that starts here the host and its connection's index.
-pub(crate) struct End {
-    pub(crate) hosts: Vec<Host>,
-    /// Scenario index of each host.
-    pub(crate) indices: Vec<usize>,
-}
-
-pub(crate) fn ends(scenario: &Scenario, seed: u64) -> [End; 2] {
-    [HostSide::Left, HostSide::Right].map(|side| {
-        let mut end = End { hosts: Vec::new(), indices: Vec::new() };
+    /// Adds the hosts of one end with their transfers scheduled.
+    fn add_hosts(&mut self, scenario: &Scenario, seed: u64, side: HostSide) {
         for (i, host) in scenario.hosts.iter().enumerate().filter(|(_, h)| h.side == side) {
-            let toward = match side {
-                HostSide::Left => Side::Right,
-                HostSide::Right => Side::Left,
-            };
             let config = HostConfig {
                 name: host.name.clone(),
                 addr: host.addr,
-                side: toward,
+                side: match side {
+                    HostSide::Left => Side::Right,
+                    HostSide::Right => Side::Left,
+                },
                 tcp: Arc::new(host.tcp.clone()),
             };
             let mut machine = Host::new(config, seed);
@@ -113,11 +142,10 @@ pub(crate) fn ends(scenario: &Scenario, seed: u64) -> [End; 2] {
                     }
                 }
             }
-            end.hosts.push(machine);
-            end.indices.push(i);
+            self.host_stages[i] = self.stages.len();
+            self.stages.push(Stage::Host(Box::new(machine)));
         }
-        end
-    })
+    }
 }
 
 /// What stands where: the stages as events number them, left hosts first, then the path, then the right
