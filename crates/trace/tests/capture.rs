@@ -211,6 +211,8 @@ fn a_run_is_captured_at_each_link() {
         event(6, 3, Op::Transmitted, &packet(4, 1001, 1000)),
         event(7, 3, Op::Damaged, &damaged),
         event(8, 3, Op::Dropped(Cause::QueueFull), &full),
+        event(8, 3, Op::Damaged, &Packet { damage: Damage::Ip, ..packet(5, 3001, 1000) }),
+        event(9, 3, Op::Transmitted, &Packet { damage: Damage::Ip, ..packet(5, 3001, 1000) }),
         event(9, 0, Op::Dropped(Cause::TcpChecksum), &damaged),
         event(9, 7, Op::Transmitted, &plain),
     ] {
@@ -225,13 +227,16 @@ fn a_run_is_captured_at_each_link() {
     assert_eq!(comments(&captures.links[0].1), ["", "timeout-retransmit"]);
     assert_eq!(
         comments(&captures.links[1].1),
-        ["", "timeout-retransmit; damaged: tcp-checksum", ""]
+        ["", "timeout-retransmit; damaged: tcp-checksum", "", "damaged: ip-checksum"]
     );
     assert_eq!(
         comments(&captures.drops),
         ["dropped: queue-full", "dropped: tcp-checksum; sent as timeout-retransmit"]
     );
-    assert_eq!((captures.stats.packets, captures.stats.elsewhere), (7, 1));
+    let stats = captures.stats;
+    assert_eq!((stats.packets, stats.elsewhere, stats.lost_damage), (8, 1, 0));
+    let last = frames(&captures.links[1].1)[3];
+    assert_eq!(last.view(true).unwrap().unwrap().damage, Damage::Ip);
 }
 
 proptest! {
