@@ -143,8 +143,7 @@ fn big_endian_sections_and_other_resolutions() {
         let len = long(body.len() as u32 + 12);
         [&long(kind)[..], &len, body, &len].concat()
     };
-    let section =
-        block(0x0a0d_0d0a, &[&long(0x1a2b_3c4d)[..], &[0, 1, 0, 0], &[0xff; 8]].concat());
+    let section = block(0x0a0d_0d0a, &[&long(0x1a2b_3c4d)[..], &[0, 1, 0, 0], &[0xff; 8]].concat());
     let tsresol = [0, 9, 0, 1, 0x80 | 20, 0, 0, 0, 0, 14, 0, 8, 0, 0, 0, 0, 0, 0, 0, 100];
     let interface = block(1, &[&[0, 101, 0, 0][..], &long(0), &tsresol, &[0; 4]].concat());
     let ip = ip();
@@ -153,7 +152,8 @@ fn big_endian_sections_and_other_resolutions() {
     let simple = block(3, &[&long(60)[..], &ip].concat());
     let unknown = block(77, &[1, 2, 3, 4]);
     // A second section begins anew with its interfaces.
-    let file = [&section[..], &interface, &unknown, &packet, &section, &interface, &simple].concat();
+    let file =
+        [&section[..], &interface, &unknown, &packet, &section, &interface, &simple].concat();
     let got = frames(&file);
     assert_eq!(got.len(), 2);
     assert_eq!(got[0].at, Time(101_500_000_000));
@@ -190,7 +190,8 @@ fn event(at: u64, stage: u16, op: Op, packet: &Packet) -> Event {
 
 #[test]
 fn a_run_is_captured_at_each_link() {
-    let place = |stage, name: &str, is_link| Place { stage: StageId(stage), name: name.into(), is_link };
+    let place =
+        |stage, name: &str, is_link| Place { stage: StageId(stage), name: name.into(), is_link };
     let places = [place(0, "fixed", false), place(1, "line", true), place(3, "radio", true)];
     let mut opened = Vec::new();
     let mut sink = CaptureSink::new(&places, 0, |place| {

@@ -188,7 +188,13 @@ impl<W: Write> CaptureSink<W> {
         route
     }
 
-    fn transmitted(&mut self, at: Time, route: Route, side: Side, packet: &Packet) -> io::Result<()> {
+    fn transmitted(
+        &mut self,
+        at: Time,
+        route: Route,
+        side: Side,
+        packet: &Packet,
+    ) -> io::Result<()> {
         let Some(link) = route.link.and_then(|i| self.links.get_mut(i)) else {
             self.stats.elsewhere += 1;
             return Ok(());
@@ -237,7 +243,14 @@ impl<W: Write> CaptureSink<W> {
         }
     }
 
-    fn dropped(&mut self, at: Time, route: Route, side: Side, packet: &Packet, why: Cause) -> io::Result<()> {
+    fn dropped(
+        &mut self,
+        at: Time,
+        route: Route,
+        side: Side,
+        packet: &Packet,
+        why: Cause,
+    ) -> io::Result<()> {
         self.comment.clear();
         self.comment.push_str("dropped: ");
         self.comment.push_str(why.name());
