@@ -55,7 +55,14 @@ impl Conn {
         only_syn && self.base[self.side(flow)].is_some_and(|base| base != segment.seq)
     }
 
-    pub(crate) fn packet(&mut self, config: &Config, at: Time, flow: FlowKey, segment: &Segment, len: u32) {
+    pub(crate) fn packet(
+        &mut self,
+        config: &Config,
+        at: Time,
+        flow: FlowKey,
+        segment: &Segment,
+        len: u32,
+    ) {
         let side = self.side(flow);
         self.ended = self.ended.max(at);
         let syn = segment.flags.has(Flags::SYN);

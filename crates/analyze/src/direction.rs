@@ -154,7 +154,8 @@ impl Tracker {
         let mut repair = None;
         if repeated > 0 || late || data.acked {
             kind = PointKind::Retransmission;
-            repair = Some(self.retransmission(config, data, start, end, filled > 0 && repeated == 0));
+            repair =
+                Some(self.retransmission(config, data, start, end, filled > 0 && repeated == 0));
         } else if filled > 0 {
             kind = PointKind::OutOfOrder;
             self.reading.out_of_order += 1;
@@ -203,7 +204,14 @@ impl Tracker {
         (filled, opened)
     }
 
-    fn retransmission(&mut self, config: &Config, data: Data, start: i64, end: i64, unseen: bool) -> Retransmission {
+    fn retransmission(
+        &mut self,
+        config: &Config,
+        data: Data,
+        start: i64,
+        end: i64,
+        unseen: bool,
+    ) -> Retransmission {
         let (original, repeatedly) = self.mark_again(start, end);
         // The segment just before the lost one met the same queue; what was lost again met the present one.
         let before = self.samples.range(..=start).next_back().map(|(_, rtt)| *rtt);
@@ -310,7 +318,14 @@ impl Tracker {
     }
 
     /// The peer acknowledged up to `ack`, echoing `echo`, with SACK blocks.
-    pub(crate) fn acked(&mut self, config: &Config, at: Time, ack: Seq, echo: Option<u32>, duplicate: bool) {
+    pub(crate) fn acked(
+        &mut self,
+        config: &Config,
+        at: Time,
+        ack: Seq,
+        echo: Option<u32>,
+        duplicate: bool,
+    ) {
         // Acknowledged before anything was seen: only the other direction is captured.
         self.begins(ack, false);
         let Some(ack) = self.offset(ack) else { return };
@@ -447,7 +462,10 @@ fn guess(loss: &Loss, rtt: Option<Spread>) -> (Guess, String) {
     let burst = loss.burst;
     if before > rtt.min * LOW && share > ROOM {
         if before >= rtt.min * INFLATED && share >= FULL {
-            return (Guess::Queue, format!("{figures}: the queue was about as long as it ever was"));
+            return (
+                Guess::Queue,
+                format!("{figures}: the queue was about as long as it ever was"),
+            );
         }
         return (Guess::Unclear, format!("{figures}: the queue was neither short nor full"));
     }

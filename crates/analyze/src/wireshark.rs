@@ -149,9 +149,9 @@ impl Wireshark {
         if !behind || len > 1 && next + u32::MAX == segment.seq {
             return;
         }
-        let asked = rev.last_ack.is_some_and(|(ack, acked)| {
-            ack == segment.seq && at.since(acked) < FAST_WITHIN
-        });
+        let asked = rev
+            .last_ack
+            .is_some_and(|(ack, acked)| ack == segment.seq && at.since(acked) < FAST_WITHIN);
         let reorder = self.first_rtt.unwrap_or(REORDER_WITHOUT_RTT);
         if rev.dupacks >= 2 && asked {
             marks.fast = true;
@@ -162,7 +162,15 @@ impl Wireshark {
         }
     }
 
-    fn remember(&mut self, side: usize, marks: Marks, at: Time, segment: &Segment, len: u32, window: u32) {
+    fn remember(
+        &mut self,
+        side: usize,
+        marks: Marks,
+        at: Time,
+        segment: &Segment,
+        len: u32,
+        window: u32,
+    ) {
         let fwd = &mut self.flows[side];
         let counted = u32::from(segment.flags.any(Flags::SYN | Flags::FIN));
         let end = segment.seq + len + counted;
@@ -181,7 +189,15 @@ impl Wireshark {
 }
 
 /// The marks that depend on windows, ACKs and the next sequence number.
-fn forward(marks: &mut Marks, fwd: &mut Flow, rev: &Flow, segment: &Segment, len: u32, window: u32, plain: bool) {
+fn forward(
+    marks: &mut Marks,
+    fwd: &mut Flow,
+    rev: &Flow,
+    segment: &Segment,
+    len: u32,
+    window: u32,
+    plain: bool,
+) {
     let next = fwd.next.map(|(next, _)| next);
     let expected = next == Some(segment.seq);
     if len == 1 && expected && rev.window == 0 && rev.last_ack.is_some() {

@@ -62,7 +62,8 @@ fn ours(analysis: &Analysis) -> Counts {
 
 /// Whether tshark is there. A machine that tests for others must have it.
 fn have_tshark() -> bool {
-    let there = Command::new("tshark").arg("--version").output().is_ok_and(|out| out.status.success());
+    let there =
+        Command::new("tshark").arg("--version").output().is_ok_and(|out| out.status.success());
     assert!(there || std::env::var_os("CI").is_none(), "CI is set, but there is no tshark");
     if !there {
         eprintln!("skipped: there is no tshark to compare with");
@@ -110,7 +111,8 @@ fn compare(name: &str, capture: &[u8]) -> Counts {
     let mut differences = Vec::new();
     for (key, mine) in &mine {
         for (i, field) in FIELDS.iter().enumerate().filter(|(i, _)| mine[*i] != theirs[key][*i]) {
-            differences.push(format!("{key:?}: {field}: ours {}, tshark {}", mine[i], theirs[key][i]));
+            differences
+                .push(format!("{key:?}: {field}: ours {}, tshark {}", mine[i], theirs[key][i]));
         }
     }
     assert!(differences.is_empty(), "{name}:\n{}", differences.join("\n"));
@@ -249,7 +251,9 @@ fn two_hundred_chaotic_connections() {
                     next += 1000;
                 }
                 6 => next += 1000, // lost before the capture
-                7 | 8 if next > 1 => s.data(at, 1 + 1000 * draw.below(u64::from(next / 1000)) as u32, 1000),
+                7 | 8 if next > 1 => {
+                    s.data(at, 1 + 1000 * draw.below(u64::from(next / 1000)) as u32, 1000)
+                }
                 9 => s.data(at, acked, 1000),
                 10 => s.data(at, next.saturating_sub(1), draw.below(2) as u32),
                 11 => {

@@ -23,9 +23,8 @@ fn addresses() -> impl Strategy<Value = (Addr, Addr)> {
 
 fn option_sets() -> impl Strategy<Value = Options> {
     let seq = || any::<u32>().prop_map(Seq);
-    let unknown = (9u8..250, prop::collection::vec(any::<u8>(), 0..12)).prop_map(|(kind, value)| {
-        [&[kind, value.len() as u8 + 2][..], &value].concat()
-    });
+    let unknown = (9u8..250, prop::collection::vec(any::<u8>(), 0..12))
+        .prop_map(|(kind, value)| [&[kind, value.len() as u8 + 2][..], &value].concat());
     let ackp = prop::sample::select(vec![Ackp::Permitted, Ackp::Partial]);
     let eln = prop_oneof![Just(Eln::Permitted), seq().prop_map(Eln::Lost)];
     (
@@ -68,8 +67,11 @@ fn segments() -> impl Strategy<Value = Segment> {
 fn bodies() -> impl Strategy<Value = Body> {
     prop_oneof![
         Just(Body::EMPTY),
-        (any::<u32>(), 1u32..3000, 0u64..1 << 40)
-            .prop_map(|(stream, len, offset)| Body::Pattern { stream, len, offset }),
+        (any::<u32>(), 1u32..3000, 0u64..1 << 40).prop_map(|(stream, len, offset)| Body::Pattern {
+            stream,
+            len,
+            offset
+        }),
         prop::collection::vec(any::<u8>(), 1..2000).prop_map(|bytes| Body::copy_of(&bytes)),
     ]
 }
@@ -246,7 +248,9 @@ fn every_flipped_bit_is_noticed() {
         flipped[bit / 8] ^= 1 << (bit % 8);
         match parse(&flipped.into(), 0, true) {
             // A version of 6 is an IPv6 packet of another protocol, without a checksum that could tell.
-            Ok(packet) if packet.segment().is_none() => assert!(bit < 8 || packet.damage == Damage::Ip),
+            Ok(packet) if packet.segment().is_none() => {
+                assert!(bit < 8 || packet.damage == Damage::Ip)
+            }
             Ok(packet) => assert_ne!(packet.damage, Damage::None, "bit {bit}"),
             Err(_) => continue,
         }

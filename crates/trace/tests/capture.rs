@@ -143,8 +143,7 @@ fn big_endian_sections_and_other_resolutions() {
         let len = long(body.len() as u32 + 12);
         [&long(kind)[..], &len, body, &len].concat()
     };
-    let section =
-        block(0x0a0d_0d0a, &[&long(0x1a2b_3c4d)[..], &[0, 1, 0, 0], &[0xff; 8]].concat());
+    let section = block(0x0a0d_0d0a, &[&long(0x1a2b_3c4d)[..], &[0, 1, 0, 0], &[0xff; 8]].concat());
     let tsresol = [0, 9, 0, 1, 0x80 | 20, 0, 0, 0, 0, 14, 0, 8, 0, 0, 0, 0, 0, 0, 0, 100];
     let interface = block(1, &[&[0, 101, 0, 0][..], &long(0), &tsresol, &[0; 4]].concat());
     let ip = ip();
@@ -153,7 +152,8 @@ fn big_endian_sections_and_other_resolutions() {
     let simple = block(3, &[&long(60)[..], &ip].concat());
     let unknown = block(77, &[1, 2, 3, 4]);
     // A second section begins anew with its interfaces.
-    let file = [&section[..], &interface, &unknown, &packet, &section, &interface, &simple].concat();
+    let file =
+        [&section[..], &interface, &unknown, &packet, &section, &interface, &simple].concat();
     let got = frames(&file);
     assert_eq!(got.len(), 2);
     assert_eq!(got[0].at, Time(101_500_000_000));
@@ -190,7 +190,8 @@ fn event(at: u64, stage: u16, op: Op, packet: &Packet) -> Event {
 
 #[test]
 fn a_run_is_captured_at_each_link() {
-    let place = |stage, name: &str, is_link| Place { stage: StageId(stage), name: name.into(), is_link };
+    let place =
+        |stage, name: &str, is_link| Place { stage: StageId(stage), name: name.into(), is_link };
     let places = [place(0, "fixed", false), place(1, "line", true), place(3, "radio", true)];
     let mut opened = Vec::new();
     let mut sink = CaptureSink::new(&places, 0, |place| {
@@ -211,6 +212,8 @@ fn a_run_is_captured_at_each_link() {
         event(6, 3, Op::Transmitted, &packet(4, 1001, 1000)),
         event(7, 3, Op::Damaged, &damaged),
         event(8, 3, Op::Dropped(Cause::QueueFull), &full),
+        event(8, 3, Op::Damaged, &Packet { damage: Damage::Ip, ..packet(5, 3001, 1000) }),
+        event(9, 3, Op::Transmitted, &Packet { damage: Damage::Ip, ..packet(5, 3001, 1000) }),
         event(9, 0, Op::Dropped(Cause::TcpChecksum), &damaged),
         event(9, 7, Op::Transmitted, &plain),
     ] {
@@ -225,13 +228,16 @@ fn a_run_is_captured_at_each_link() {
     assert_eq!(comments(&captures.links[0].1), ["", "timeout-retransmit"]);
     assert_eq!(
         comments(&captures.links[1].1),
-        ["", "timeout-retransmit; damaged: tcp-checksum", ""]
+        ["", "timeout-retransmit; damaged: tcp-checksum", "", "damaged: ip-checksum"]
     );
     assert_eq!(
         comments(&captures.drops),
         ["dropped: queue-full", "dropped: tcp-checksum; sent as timeout-retransmit"]
     );
-    assert_eq!((captures.stats.packets, captures.stats.elsewhere), (7, 1));
+    let stats = captures.stats;
+    assert_eq!((stats.packets, stats.elsewhere, stats.lost_damage), (8, 1, 0));
+    let last = frames(&captures.links[1].1)[3];
+    assert_eq!(last.view(true).unwrap().unwrap().damage, Damage::Ip);
 }
 
 proptest! {

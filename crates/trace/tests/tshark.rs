@@ -15,7 +15,8 @@ use lasthop_trace::pcapng::{Interface, Writer};
 
 #[test]
 fn wireshark_agrees_about_every_field() {
-    let there = Command::new("tshark").arg("--version").output().is_ok_and(|out| out.status.success());
+    let there =
+        Command::new("tshark").arg("--version").output().is_ok_and(|out| out.status.success());
     assert!(there || std::env::var_os("CI").is_none(), "CI is set, but there is no tshark");
     if !there {
         eprintln!("skipped: there is no tshark to read the capture");

@@ -68,9 +68,11 @@ impl Body {
             (
                 Body::Pattern { stream, len, offset },
                 Body::Pattern { stream: same, len: more, offset: follows },
-            ) if stream == same && offset + u64::from(*len) == *follows => {
-                Some(Body::Pattern { stream: *stream, len: len.checked_add(*more)?, offset: *offset })
-            }
+            ) if stream == same && offset + u64::from(*len) == *follows => Some(Body::Pattern {
+                stream: *stream,
+                len: len.checked_add(*more)?,
+                offset: *offset,
+            }),
             _ => None,
         }
     }

@@ -96,8 +96,8 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
         ipv6(packet, transport_len as u16, out);
     }
     let at = out.len();
-    let spoiled = packet.damage == Damage::Tcp
-        || packet.damage == Damage::Ip && !packet.src.is_v4();
+    let spoiled =
+        packet.damage == Damage::Tcp || packet.damage == Damage::Ip && !packet.src.is_v4();
     match &packet.transport {
         Transport::Tcp(segment) => {
             tcp(segment, options, out);
@@ -110,7 +110,11 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
         }
         Transport::Other(_) => {
             packet.body.copy_into(payload, out);
-            if spoiled && payload == packet.body.len() && payload > 0 && let Some(last) = out.last_mut() {
+            if spoiled
+                && payload == packet.body.len()
+                && payload > 0
+                && let Some(last) = out.last_mut()
+            {
                 *last ^= 1;
             }
         }

@@ -160,9 +160,7 @@ impl ReadOptions {
                 self.timestamps = two_words(value).map(|(value, echo)| Timestamps { value, echo });
                 self.timestamps.is_some()
             }
-            (KIND_MSS, &[a, b]) => {
-                self.others().mss.replace_none(u16::from_be_bytes([a, b]))
-            }
+            (KIND_MSS, &[a, b]) => self.others().mss.replace_none(u16::from_be_bytes([a, b])),
             (KIND_WINDOW_SCALE, &[shift]) => self.others().window_scale.replace_none(shift),
             (KIND_SACK_PERMITTED, []) => {
                 !core::mem::replace(&mut self.others().sack_permitted, true)
@@ -306,7 +304,10 @@ fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
         out.put(&[KIND_WINDOW_SCALE, 3, shift]);
     }
     if sack_blocks > 0 {
-        if out.len.is_multiple_of(4) && out.len + 4 + 8 * sack_blocks <= MAX_LEN && only_sack(options) {
+        if out.len.is_multiple_of(4)
+            && out.len + 4 + 8 * sack_blocks <= MAX_LEN
+            && only_sack(options)
+        {
             // The layout that RFC 2018's authors and every stack use; receivers have fast paths for it.
             out.put(&[KIND_NOP, KIND_NOP]);
         }
@@ -393,10 +394,7 @@ mod tests {
         let bytes = [2, 3, 5, 2, 4, 5, 180, 2, 4, 9, 9, 5, 2, 254, 3, 76, 254, 5, 0x4c, 0x50, 7];
         let options = read(&bytes).options.unwrap();
         assert_eq!(options.mss, Some(1460));
-        assert_eq!(
-            options.unknown,
-            [2, 3, 5, 2, 4, 9, 9, 5, 2, 254, 3, 76, 254, 5, 0x4c, 0x50, 7]
-        );
+        assert_eq!(options.unknown, [2, 3, 5, 2, 4, 9, 9, 5, 2, 254, 3, 76, 254, 5, 0x4c, 0x50, 7]);
     }
 
     #[test]

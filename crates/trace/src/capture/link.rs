@@ -57,9 +57,7 @@ pub(super) fn ip_at(link: LinkType, frame: &[u8]) -> Option<usize> {
         // Families differ between systems, so what follows is believed instead.
         LinkType::NULL | LinkType::LOOP => 4,
         LinkType::LINUX_SLL => behind_ethertype(frame, 14)?,
-        LinkType::LINUX_SLL2 => {
-            is_ip(ethertype(frame, 0)?).then_some(20)?
-        }
+        LinkType::LINUX_SLL2 => is_ip(ethertype(frame, 0)?).then_some(20)?,
         LinkType::RAW
         | LinkType::RAW_OPENBSD
         | LinkType::RAW_DLT

@@ -52,7 +52,11 @@ enum Resolution {
 
 impl Resolution {
     fn from_option(value: u8) -> Resolution {
-        if value & 0x80 == 0 { Resolution::Decimal(value) } else { Resolution::Binary(value & 0x7f) }
+        if value & 0x80 == 0 {
+            Resolution::Decimal(value)
+        } else {
+            Resolution::Binary(value & 0x7f)
+        }
     }
 
     fn nanos(self, units: u64) -> i128 {
@@ -218,7 +222,11 @@ impl<'a> Pcapng<'a> {
     }
 
     /// Interface number `interface` of the current section, and its index in the file.
-    fn described(&self, block: &Block<'_>, interface: u32) -> Result<(u32, &Interface<'a>), CaptureError> {
+    fn described(
+        &self,
+        block: &Block<'_>,
+        interface: u32,
+    ) -> Result<(u32, &Interface<'a>), CaptureError> {
         let index = self.section + interface as usize;
         self.interfaces.get(index).map(|described| (index as u32, described)).ok_or(
             CaptureError::Interface {

@@ -32,8 +32,9 @@ pub struct CaptureStats {
     pub unwritable: u64,
     /// Events at stages that no [`Place`] names.
     pub elsewhere: u64,
-    /// Damage that was reported after its packet had been written: it is missing as a comment there.
-    pub late_damage: u64,
+    /// Damage that could not be told beside its packet: it was reported too long after the transmission, or of
+    /// a packet that was never transmitted.
+    pub lost_damage: u64,
 }
 
 /// The finished captures.
@@ -54,8 +55,8 @@ pub struct Captures<W> {
 /// is not a plain first transmission or ACK, and say when the channel damaged it. Packets that a queue or an
 /// agent dropped are never on a wire: they are in [`Captures::drops`].
 ///
-/// Damage is reported after a transmission began, so the latest [`HELD`] packets of a link are held back until
-/// they are overtaken.
+/// Damage may be reported before the transmission (then the packet's checksum is wrong in the capture, too) or
+/// after it (then only the comment tells): the latest [`HELD`] packets of a link are held back until they are overtaken.
 ///
 /// Errors of writing are kept and come out of [`CaptureSink::finish`].
 #[derive(Debug)]
@@ -89,6 +90,8 @@ struct Link<W> {
     writer: Writer<W>,
     interface: InterfaceId,
     held: VecDeque<Held>,
+    /// Damage to packets that are about to be transmitted.
+    announced: BTreeMap<PacketId, Damage>,
     /// Emptied buffers, to be filled again.
     spare: Vec<Vec<u8>>,
 }
@@ -124,8 +127,14 @@ impl<W: Write> CaptureSink<W> {
                 description: &description,
                 ..Interface::default()
             })?;
-            let (held, spare) = (VecDeque::with_capacity(HELD), Vec::new());
-            links.push(Link { stage: place.stage, writer, interface, held, spare });
+            links.push(Link {
+                stage: place.stage,
+                writer,
+                interface,
+                held: VecDeque::with_capacity(HELD),
+                announced: BTreeMap::new(),
+                spare: Vec::new(),
+            });
         }
         let mut drops = Writer::new(open(None)?)?;
         let mut routes = Vec::new();
@@ -167,6 +176,7 @@ impl<W: Write> CaptureSink<W> {
             while let Some(held) = link.held.pop_front() {
                 link.write(&held, &mut self.comment)?;
             }
+            self.stats.lost_damage += link.announced.len() as u64;
         }
         let links = self.links.into_iter().map(|l| (l.stage, l.writer.into_inner())).collect();
         Ok(Captures { links, drops: self.drops.into_inner(), stats: self.stats })
@@ -178,7 +188,13 @@ impl<W: Write> CaptureSink<W> {
         route
     }
 
-    fn transmitted(&mut self, at: Time, route: Route, side: Side, packet: &Packet) -> io::Result<()> {
+    fn transmitted(
+        &mut self,
+        at: Time,
+        route: Route,
+        side: Side,
+        packet: &Packet,
+    ) -> io::Result<()> {
         let Some(link) = route.link.and_then(|i| self.links.get_mut(i)) else {
             self.stats.elsewhere += 1;
             return Ok(());
@@ -198,7 +214,9 @@ impl<W: Write> CaptureSink<W> {
         match emit_prefix(packet, self.payload, &mut bytes) {
             Ok(Prefix { original, .. }) => {
                 let cause = self.causes.get(packet.id);
-                let (id, damage) = (packet.id, packet.damage);
+                let id = packet.id;
+                let announced = link.announced.remove(&id);
+                let damage = announced.unwrap_or(packet.damage);
                 link.held.push_back(Held { id, at, side, bytes, original, cause, damage });
                 self.stats.packets += 1;
             }
@@ -211,16 +229,28 @@ impl<W: Write> CaptureSink<W> {
     }
 
     fn damaged(&mut self, route: Route, packet: &Packet) {
-        let held = route.link.and_then(|i| self.links.get_mut(i)).and_then(|link| {
-            link.held.iter_mut().rev().find(|held| held.id == packet.id)
-        });
-        match held {
-            Some(held) => held.damage = packet.damage,
-            None => self.stats.late_damage += 1,
+        let Some(link) = route.link.and_then(|i| self.links.get_mut(i)) else {
+            self.stats.lost_damage += 1;
+            return;
+        };
+        if let Some(held) = link.held.iter_mut().rev().find(|held| held.id == packet.id) {
+            held.damage = packet.damage;
+            return;
+        }
+        link.announced.insert(packet.id, packet.damage);
+        if link.announced.len() > HELD && link.announced.pop_first().is_some() {
+            self.stats.lost_damage += 1;
         }
     }
 
-    fn dropped(&mut self, at: Time, route: Route, side: Side, packet: &Packet, why: Cause) -> io::Result<()> {
+    fn dropped(
+        &mut self,
+        at: Time,
+        route: Route,
+        side: Side,
+        packet: &Packet,
+        why: Cause,
+    ) -> io::Result<()> {
         self.comment.clear();
         self.comment.push_str("dropped: ");
         self.comment.push_str(why.name());
