@@ -1,0 +1,127 @@
+//! Many runs at once: the step from a plan to numbers.
+//!
+//! A run is pure and single-threaded; here runs are spread over threads and their results put back into the
+//! order of the seeds, so that the number of threads cannot be seen in any result.
+
+use lasthop_proto::event::Event;
+use lasthop_proto::units::Time;
+use lasthop_scenario::Scenario;
+use lasthop_sim::{Reason, RunEnd};
+use lasthop_trace::Record;
+use lasthop_trace::metrics::{Metrics, RunMetrics};
+use lasthop_trace::sequence::{Sequence, Series, Watch};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// What a finished run is known by.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Its seed.
+    pub seed: u64,
+    /// Why it ended: `finished`, `horizon`, `idle` or `stuck`.
+    pub reason: String,
+    /// Packets carried by links.
+    pub hops: u64,
+    /// Largest state that a base-station agent held, in bytes; zero without an agent.
+    pub agent_state_bytes: u64,
+    /// Everything measured.
+    pub metrics: RunMetrics,
+}
+
+/// Who wants to know how far a batch is, and may end it early.
+pub trait Observer: Sync {
+    /// A run has finished.
+    fn finished(&self) {}
+
+    /// Whether to begin no further run.
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody watches.
+impl Observer for () {}
+
+/// Runs `scenario` once with `seed` and measures it.
+pub fn measure(scenario: &Scenario, seed: u64) -> RunResult {
+    let mut metrics = Metrics::new(lasthop_sim::layout(scenario));
+    let end = lasthop_sim::run(scenario, seed, &mut metrics);
+    result(seed, &end, metrics.finish(end.at))
+}
+
+fn result(seed: u64, end: &RunEnd, metrics: RunMetrics) -> RunResult {
+    let reason = match end.reason {
+        Reason::Finished => "finished",
+        Reason::Horizon => "horizon",
+        Reason::Idle => "idle",
+        Reason::Stuck => "stuck",
+    };
+    RunResult {
+        seed,
+        reason: reason.to_owned(),
+        hops: end.hops,
+        agent_state_bytes: end
+            .agent_state
+            .iter()
+            .map(|(_, bytes)| *bytes)
+            .max()
+            .unwrap_or(0),
+        metrics,
+    }
+}
+
+/// Runs jobs, each a scenario with a seed, on all threads of the current pool. Results come in the order of
+/// the jobs; a job that was not begun because the observer said stop is `None`.
+pub fn measure_all(jobs: &[(&Scenario, u64)], observer: &dyn Observer) -> Vec<Option<RunResult>> {
+    jobs.par_iter()
+        .map(|(scenario, seed)| {
+            if observer.stop() {
+                return None;
+            }
+            let result = measure(scenario, *seed);
+            observer.finished();
+            Some(result)
+        })
+        .collect()
+}
+
+/// More flows than this nobody looks at one by one.
+const DRAWN: usize = 8;
+
+/// A run with all its events.
+#[derive(Debug)]
+pub struct Recording {
+    /// What was measured, exactly as without the recording.
+    pub result: RunResult,
+    /// When the run ended.
+    pub end: Time,
+    /// Every event in order.
+    pub events: Vec<Event>,
+    /// The time-sequence series of the first flows of the scenario.
+    pub series: Vec<Series>,
+}
+
+/// Runs `scenario` once with `seed` and keeps everything.
+pub fn record(scenario: &Scenario, seed: u64) -> Recording {
+    let layout = lasthop_sim::layout(scenario);
+    let mut sequences: Vec<Sequence> = layout
+        .flows
+        .iter()
+        .take(DRAWN)
+        .map(|flow| Sequence::new(flow.key, Watch::EndPoints))
+        .collect();
+    let mut sinks = (Record::default(), Metrics::new(layout));
+    let end = lasthop_sim::run(scenario, seed, &mut sinks);
+    let (Record { events }, metrics) = sinks;
+    for sequence in &mut sequences {
+        events
+            .iter()
+            .for_each(|event| lasthop_trace::Sink::event(sequence, event));
+    }
+    Recording {
+        result: result(seed, &end, metrics.finish(end.at)),
+        end: end.at,
+        events,
+        series: sequences.into_iter().map(|s| s.finish(end.at)).collect(),
+    }
+}
