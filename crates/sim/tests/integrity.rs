@@ -14,8 +14,25 @@ use lasthop_trace::Sink;
 
 use common::Dice;
 
+const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
+
 /// Cases that once failed, each with what was wrong.
-const REGRESSIONS: [(u64, &str); 0] = [];
+const REGRESSIONS: [(u64, &str); 14] = [
+    (725, FOREIGN_PARTIAL),
+    (997, FOREIGN_PARTIAL),
+    (1165, FOREIGN_PARTIAL),
+    (1670, FOREIGN_PARTIAL),
+    (3020, FOREIGN_PARTIAL),
+    (3094, FOREIGN_PARTIAL),
+    (5335, FOREIGN_PARTIAL),
+    (6141, FOREIGN_PARTIAL),
+    (7132, FOREIGN_PARTIAL),
+    (8133, FOREIGN_PARTIAL),
+    (8257, FOREIGN_PARTIAL),
+    (8612, FOREIGN_PARTIAL),
+    (9219, FOREIGN_PARTIAL),
+    (9352, FOREIGN_PARTIAL),
+];
 
 /// Notices bytes that are not those that were sent.
 #[derive(Default)]
@@ -115,8 +132,7 @@ fn what_is_delivered_is_what_was_sent() {
 #[test]
 fn what_was_mended_stays_mended() {
     for (case, fault) in REGRESSIONS {
-        if let Err(what) = examine(case) {
-            panic!("case {case} ({fault}): {what}");
-        }
+        let outcome = examine(case);
+        assert!(outcome.is_ok(), "case {case} ({fault}): {outcome:?}");
     }
 }
