@@ -46,8 +46,16 @@ impl Dice {
     }
 
     fn rate(&mut self) -> Rate {
-        Rate::from_bps(self.pick(&[9_600, 28_800, 119_603, 1_000_000, 2_000_000, 10_000_000, 1 << 30]))
-            .unwrap()
+        Rate::from_bps(self.pick(&[
+            9_600,
+            28_800,
+            119_603,
+            1_000_000,
+            2_000_000,
+            10_000_000,
+            1 << 30,
+        ]))
+        .unwrap()
     }
 
     fn delay(&mut self) -> Span {
