@@ -51,10 +51,6 @@ impl AtomicFile {
     }
 
     /// Gives the complete file its name.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "results are written once the simulator is wired in")
-    )]
     pub fn commit(mut self) -> io::Result<()> {
         if let Some(mut file) = self.file.take() {
             let renamed = file

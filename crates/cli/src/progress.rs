@@ -23,7 +23,6 @@ impl Progress {
     }
 
     /// One more run is done; `what` says which cell is at work.
-    #[cfg_attr(not(test), expect(dead_code, reason = "called once the simulator is wired in"))]
     pub fn step(&self, what: &str) {
         self.0.set_message(what.to_owned());
         self.0.inc(1);

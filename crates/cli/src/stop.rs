@@ -28,7 +28,6 @@ impl Stop {
     }
 
     /// Whether to stop: long loops ask between two runs.
-    #[cfg_attr(not(test), expect(dead_code, reason = "asked once the simulator is wired in"))]
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -23,9 +23,7 @@ impl Sink for First {
     }
     fn event(&mut self, event: &Event) {
         if let What::Tcp(tcp) = &event.what {
-            if tcp.kind == TcpKind::Opening && self.0.is_none() {
-                self.0 = Some(tcp.flow);
-            }
+            self.0 = self.0.or((tcp.kind == TcpKind::Opening).then_some(tcp.flow));
         }
     }
 }
@@ -40,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut cases: BTreeMap<usize, (String, Vec<RunMetrics>)> = BTreeMap::new();
     for run in plan.runs() {
         let cell = &plan.cells[run.cell];
-        let mut sink = (Metrics::new(lasthop_report::layout(&cell.scenario)), First::default());
+        let mut sink = (Metrics::new(lasthop_sim::layout(&cell.scenario)), First::default());
         let end = lasthop_sim::run(&cell.scenario, run.seed, &mut sink);
         let case = cases.entry(run.cell).or_insert_with(|| (cell.title(&plan.axes), Vec::new()));
         case.1.push(sink.0.finish(end.at));

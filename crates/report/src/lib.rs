@@ -5,10 +5,7 @@
 //! The same input gives the same bytes.
 
 pub mod html;
-mod layout;
 pub mod model;
 pub mod number;
 pub mod plot;
 pub mod table;
-
-pub use layout::layout;

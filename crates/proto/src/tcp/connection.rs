@@ -626,6 +626,7 @@ impl Connection {
         let mss = self.tx.window.mss;
         let peer = u32::from(segment.window) << scale;
         let config = self.config.clone();
+        self.tx.window.largest = 0xffff << self.agreed.send_scale;
         self.tx.established(&config, mss, peer, self.agreed.sack);
         self.report(TcpKind::Established, out);
     }

@@ -21,25 +21,33 @@ use crate::stats::Moments;
 pub(super) struct Flows {
     index: FlowMap<u32>,
     pub(super) all: Vec<Flow>,
-    /// The last answer: packets of one flow come in trains.
-    last: Option<(FlowKey, u32)>,
+    /// The connection asked for last, in both directions: packets of one flow come in trains, and
+    /// deliveries at the other end between them.
+    last: Option<[(FlowKey, u32); 2]>,
 }
 
 impl Flows {
     /// The flow with this key, made if it is new.
     #[inline]
     pub(super) fn id(&mut self, key: FlowKey, towards: Side) -> usize {
-        match self.last {
-            Some((last, id)) if last == key => id as usize,
-            _ => {
-                let id = match self.index.get(&key) {
-                    Some(id) => *id,
-                    None => self.add(key, towards),
-                };
-                self.last = Some((key, id));
-                id as usize
+        if let Some(pair) = &self.last {
+            for (last, id) in pair {
+                if *last == key {
+                    return *id as usize;
+                }
             }
         }
+        self.find(key, towards)
+    }
+
+    #[inline(never)]
+    fn find(&mut self, key: FlowKey, towards: Side) -> usize {
+        let id = match self.index.get(&key) {
+            Some(id) => *id,
+            None => self.add(key, towards),
+        };
+        self.last = Some([(key, id), (key.reversed(), id ^ 1)]);
+        id as usize
     }
 
     #[cold]
@@ -56,8 +64,7 @@ impl Flows {
     pub(super) fn declare(&mut self, info: &FlowInfo) {
         let id = self.id(info.key, info.towards);
         let flow = &mut self.all[id];
-        flow.declared = true;
-        flow.declared_mss = info.mss;
+        flow.declared = Some(Declared { bytes: info.bytes, mss: info.mss });
     }
 
     /// The flow of a packet, if it is TCP.
@@ -68,15 +75,21 @@ impl Flows {
 }
 
 /// How many packets that crossed the last link are remembered, should one be lost behind it after all.
-const REMEMBERED: usize = 8;
+const REMEMBERED: usize = 4;
+
+/// What the layout says of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Declared {
+    bytes: Option<u64>,
+    mss: Option<u32>,
+}
 
 /// One direction of a connection.
 #[derive(Debug)]
 pub(super) struct Flow {
     key: FlowKey,
     pub(super) towards: Side,
-    declared: bool,
-    declared_mss: Option<u32>,
+    declared: Option<Declared>,
     largest: u32,
     /// Sequence number of the SYN: position 0 of the stream.
     origin: Option<Seq>,
@@ -116,8 +129,7 @@ impl Flow {
         Flow {
             key,
             towards,
-            declared: false,
-            declared_mss: None,
+            declared: None,
             largest: 0,
             origin: None,
             offered: 0,
@@ -150,7 +162,7 @@ impl Flow {
 
     /// Whether this direction carried data or was meant to.
     pub(super) fn counts(&self) -> bool {
-        self.declared || self.offered > 0 || self.delivered > 0
+        self.declared.is_some() || self.offered > 0 || self.delivered > 0
     }
 
     /// A SYN passed: it fixes the origin of the stream.
@@ -259,7 +271,8 @@ impl Flow {
         let until = self.completed.unwrap_or(end);
         let transfer_time_s = opened.map_or(0.0, |opened| until.since(opened).as_secs_f64());
         let per_second = if transfer_time_s > 0.0 { 1.0 / transfer_time_s } else { 0.0 };
-        let mss = self.declared_mss.unwrap_or(self.largest);
+        let declared = self.declared.unwrap_or_default();
+        let mss = declared.mss.unwrap_or(self.largest);
         let ideal_packets = if mss > 0 { self.delivered.div_ceil(mss.into()) } else { 0 };
         let goodput = |packets| (packets > 0).then(|| ideal_packets as f64 / packets as f64);
         let mut stall_list = self.stalls.stalls(end);
@@ -275,6 +288,7 @@ impl Flow {
             completed_s: self.completed.map(Time::as_secs_f64),
             complete: self.completed.is_some(),
             aborted: self.aborted || acks.aborted,
+            wanted: declared.bytes,
             delivered: self.delivered,
             transfer_time_s,
             throughput: self.delivered as f64 * per_second,

@@ -46,6 +46,8 @@ pub struct FlowMetrics {
     pub complete: bool,
     /// Whether its connection was given up or reset.
     pub aborted: bool,
+    /// Bytes to be transferred, if the layout names a number.
+    pub wanted: Option<u64>,
     /// Bytes delivered to the application, in order.
     pub delivered: u64,
     /// From opening to completion, in seconds; to the end of the run for a flow that is not complete.

@@ -36,13 +36,12 @@ pub struct Window {
     pub repair: Option<(u64, Cause)>,
     /// Why positions below `max` are being sent again.
     pub again: Cause,
+    /// The largest window that the peer can ever advertise: the congestion window grows no further.
+    pub largest: u32,
     /// Socket send buffer: bounds what may be outstanding.
     send_buffer: u32,
     halving: Halving,
 }
-
-/// No congestion window grows beyond what a scaled window can advertise.
-const CWND_MAX: u32 = 1 << 30;
 
 impl Window {
     /// Windows before the handshake.
@@ -62,6 +61,7 @@ impl Window {
             fin: false,
             repair: None,
             again: Cause::TimeoutRetransmit,
+            largest: 0xffff,
             send_buffer: config.send_buffer,
             halving: config.halving,
         }
@@ -103,7 +103,7 @@ impl Window {
 
     /// Opens the congestion window by `bytes`.
     pub fn open(&mut self, bytes: u32) {
-        self.cwnd = self.cwnd.saturating_add(bytes).min(CWND_MAX);
+        self.cwnd = self.cwnd.saturating_add(bytes).min(self.largest.max(self.cwnd));
     }
 
     /// The segment that begins at `from`, up to one segment size and what was sent before.
