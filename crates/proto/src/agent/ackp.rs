@@ -91,6 +91,12 @@ impl Partial {
     }
 }
 
+/// Whether `packet` is a partial acknowledgement of a base station further on: not the receiver's word, so
+/// other agents take nothing from it.
+pub(super) fn is_partial(packet: &Packet) -> bool {
+    packet.segment().is_some_and(|segment| segment.options().ackp == Some(Ackp::Partial))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

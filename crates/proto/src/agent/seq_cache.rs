@@ -17,7 +17,7 @@
 use core::mem::size_of;
 
 use super::SnoopConfig;
-use super::ackp::Receiver;
+use super::ackp::{Receiver, is_partial};
 use super::flows::Flows;
 use super::none::admit;
 use super::snoop::rtt::Rtt;
@@ -382,7 +382,7 @@ impl Machine for SeqCache {
         let Some(packet) = admit(from, packet, out) else { return };
         let mut hidden = None;
         // A damaged segment is not to be believed, neither its data nor its numbers.
-        if packet.damage != Damage::Tcp {
+        if packet.damage != Damage::Tcp && !(from == Side::Right && is_partial(&packet)) {
             match from {
                 Side::Left => self.on_data(now, &packet, out),
                 Side::Right => hidden = self.on_ack(now, &packet, out),

@@ -23,6 +23,7 @@ pub(super) mod rtt;
 use core::mem::size_of;
 
 use super::flows::Flows;
+use super::ackp::is_partial;
 use super::none::admit;
 use super::{AckpMode, SnoopConfig};
 use crate::event::{AgentNote, Cause, Wants, What};
@@ -326,6 +327,7 @@ impl Machine for Snoop {
         }
         match from {
             Side::Left => self.on_data(now, packet, out),
+            Side::Right if is_partial(&packet) => out.send(Side::Left, packet),
             Side::Right => self.on_ack(now, packet, out),
         }
     }

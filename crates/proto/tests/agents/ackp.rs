@@ -161,3 +161,19 @@ fn the_first_implementation_sends_one_for_every_packet() {
         ",
     );
 }
+
+#[test]
+fn the_partial_ack_of_another_base_station_passes_and_tells_nothing() {
+    // Found by the integrity test: an agent nearer to the sender took it for the receiver's word.
+    let script = "
+        0ms    fixed   syn ackp eln
+        1ms    mobile  syn ack 1 eln
+        10ms   fixed   1+1000
+        11ms   mobile  at 1 ack 1001 partial
+        12ms   mobile  at 1 ack 1001 partial
+        18ms   mobile  at 1 ack 1001              # neither old nor a duplicate
+        5000ms end
+        ";
+    check(&ackp(AckpMode::Full), script);
+    check(&AgentConfig::SeqCache { flows: 4 }, script);
+}

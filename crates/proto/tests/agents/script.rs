@@ -169,6 +169,7 @@ fn packet(from: Side, words: &[&str], isn: Seq) -> Packet {
             "win" => segment.window = number() as u16,
             "port" => segment.src_port = number() as u16,
             "ackp" => segment.options_mut().ackp = Some(Ackp::Permitted),
+            "partial" => segment.options_mut().ackp = Some(Ackp::Partial),
             "eln" => segment.options_mut().eln = Some(Eln::Permitted),
             "ip-damage" => damage = Damage::Ip,
             "tcp-damage" => damage = Damage::Tcp,

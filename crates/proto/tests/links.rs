@@ -1,0 +1,265 @@
+//! Lines, radios and their queues: nothing vanishes, order is kept, rates are met to the nanosecond.
+
+use lasthop_proto::event::{Cause, Op, Wants, What};
+use lasthop_proto::link::{Cross, CrossTraffic, Line, LineConfig, Radio, RadioConfig};
+use lasthop_proto::machine::{Machine, Out, Side};
+use lasthop_proto::queue::Limit;
+use lasthop_proto::rng::Stream;
+use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
+use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+use proptest::prelude::*;
+
+/// A packet of `bytes` bytes, 40 of them headers.
+fn packet(id: u64, bytes: u32) -> Packet {
+    let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+    let body = Body::Pattern { stream: 1, len: bytes - 40, offset: 0 };
+    let mut packet = Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body);
+    packet.id = PacketId(id);
+    packet
+}
+
+/// What became of packets: when and where they came out, and which were dropped.
+#[derive(Default, Debug)]
+struct Outcome {
+    out: Vec<(Time, Side, u64)>,
+    dropped: Vec<(Time, u64, Cause)>,
+}
+
+/// Puts `arrivals` (sorted by time; from which side, and how long) into `machine`, checking at each step that
+/// nothing vanishes.
+fn play(machine: &mut impl Machine, arrivals: &[(Time, Side, u32)]) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut out = Out::new(Wants::EVERYTHING);
+    let mut arrivals = arrivals.iter().enumerate().peekable();
+    let mut arrived = 0;
+    loop {
+        let wake = machine.next_wake().unwrap_or(Time::NEVER);
+        let now = match arrivals.peek() {
+            Some((_, (at, ..))) if *at <= wake => *at,
+            _ if wake == Time::NEVER => break,
+            _ => wake,
+        };
+        out.begin(Default::default(), now);
+        match arrivals.next_if(|(_, (at, ..))| *at == now) {
+            Some((id, (_, from, bytes))) => {
+                machine.on_packet(now, *from, packet(id as u64, *bytes), &mut out);
+                arrived += 1;
+            }
+            None => {
+                machine.on_wake(now, &mut out);
+                assert!(machine.next_wake().is_none_or(|next| next > now), "no progress at {now}");
+            }
+        }
+        outcome.out.extend(out.sends.drain(..).map(|(side, packet)| (now, side, packet.id.0)));
+        for event in out.events.drain(..) {
+            if let What::Packet { op: Op::Dropped(cause), packet, .. } = event.what {
+                outcome.dropped.push((now, packet.id.0, cause));
+            }
+        }
+        let ended = outcome.out.len() + outcome.dropped.len();
+        assert_eq!(arrived, ended + machine.holds(), "conservation at {now}");
+    }
+    assert_eq!(machine.holds(), 0);
+    outcome
+}
+
+fn rate(bps: u64) -> Rate {
+    Rate::from_bps(bps).unwrap()
+}
+
+fn line(queue: Limit) -> LineConfig {
+    LineConfig {
+        rate_right: Some(rate(1_000_000)),
+        rate_left: Some(rate(500_000)),
+        delay: Span::millis(10),
+        framing: 25,
+        queue,
+    }
+}
+
+fn radio(half_duplex: bool, queue: Limit) -> RadioConfig {
+    RadioConfig {
+        rate: rate(1_000_000),
+        delay: Span::millis(1),
+        overhead: Span::micros(500),
+        half_duplex,
+        queue,
+    }
+}
+
+const MS: u64 = 1_000_000;
+const PLENTY: Limit = Limit::Packets(1000);
+
+#[test]
+fn a_line_serialises_each_direction_on_its_own() {
+    let mut line = Line::new(line(PLENTY));
+    // 125 bytes on the wire: 1 ms to the right, 2 ms to the left.
+    let arrivals = [
+        (Time(0), Side::Left, 100),
+        (Time(0), Side::Left, 100),
+        (Time(0), Side::Right, 100),
+        (Time(5 * MS), Side::Left, 100), // the line has been idle
+    ];
+    let want = [
+        (Time(11 * MS), Side::Right, 0),
+        (Time(12 * MS), Side::Right, 1),
+        (Time(12 * MS), Side::Left, 2),
+        (Time(16 * MS), Side::Right, 3),
+    ];
+    let mut got = play(&mut line, &arrivals).out;
+    got.sort_by_key(|(at, side, id)| (*at, *side != Side::Right, *id));
+    assert_eq!(got, want);
+}
+
+#[test]
+fn a_line_without_a_rate_only_delays() {
+    let config = LineConfig { rate_right: None, ..line(Limit::Packets(0)) };
+    let outcome = play(&mut Line::new(config), &[(Time(7), Side::Left, 1500); 3]);
+    assert_eq!(outcome.out.len(), 3);
+    assert!(outcome.out.iter().all(|(at, ..)| *at == Time(7 + 10 * MS)));
+}
+
+#[test]
+fn a_full_queue_drops_the_newest() {
+    // One in transmission, two waiting; at 1 ms the first of them starts and makes room.
+    for limit in [Limit::Packets(2), Limit::Bytes(Bytes(250))] {
+        let mut arrivals = vec![(Time(0), Side::Left, 100); 4];
+        arrivals.push((Time(MS), Side::Left, 100));
+        arrivals.push((Time(MS), Side::Left, 100));
+        let outcome = play(&mut Line::new(line(limit)), &arrivals);
+        let dropped = [(Time(0), 3, Cause::QueueFull), (Time(MS), 5, Cause::QueueFull)];
+        assert_eq!(outcome.dropped, dropped, "{limit:?}");
+    }
+    // The radio counts the packets themselves, without framing.
+    for limit in [Limit::Packets(2), Limit::Bytes(Bytes(200))] {
+        let mut radio = Radio::new(radio(true, limit), None, None);
+        let outcome = play(&mut radio, &[(Time(0), Side::Left, 100); 4]);
+        assert_eq!(outcome.dropped, [(Time(0), 3, Cause::QueueFull)], "{limit:?}");
+    }
+}
+
+#[test]
+fn both_stations_of_a_half_duplex_radio_take_turns() {
+    // 100 bytes: 0.8 ms and 0.5 ms of overhead, then 1 ms of propagation.
+    let mut radio = Radio::new(radio(true, PLENTY), None, None);
+    let mut arrivals = vec![(Time(0), Side::Left, 100); 3];
+    arrivals.extend([(Time(0), Side::Right, 100); 2]);
+    let times = |n: u64| Time(n * 13 * MS / 10 + MS);
+    let want = [
+        (times(1), Side::Right, 0),
+        (times(2), Side::Left, 3),
+        (times(3), Side::Right, 1),
+        (times(4), Side::Left, 4),
+        (times(5), Side::Right, 2),
+    ];
+    assert_eq!(play(&mut radio, &arrivals).out, want);
+}
+
+#[test]
+fn in_full_duplex_nobody_waits_for_the_other() {
+    let mut radio = Radio::new(radio(false, PLENTY), None, None);
+    let arrivals = [(Time(0), Side::Left, 100), (Time(0), Side::Right, 100)];
+    let out = play(&mut radio, &arrivals).out;
+    assert!(out.iter().all(|(at, ..)| *at == Time(23 * MS / 10)));
+}
+
+fn arrivals() -> impl Strategy<Value = Vec<(Time, Side, u32)>> {
+    let one = (0u64..3_000_000, any::<bool>(), prop_oneof![Just(40u32), 41u32..1500]);
+    prop::collection::vec(one, 1..80).prop_map(|steps| {
+        let mut now = Time::ZERO;
+        let step = |(gap, left, bytes)| {
+            now += Span(gap);
+            (now, if left { Side::Left } else { Side::Right }, bytes)
+        };
+        steps.into_iter().map(step).collect()
+    })
+}
+
+fn limits() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        (0u32..6).prop_map(Limit::Packets),
+        (0u64..4000).prop_map(|n| Limit::Bytes(Bytes(n))),
+    ]
+}
+
+/// Packets come out in the order in which they went in, in each direction.
+fn in_order(outcome: &Outcome) -> bool {
+    [Side::Left, Side::Right].iter().all(|side| {
+        let ids: Vec<u64> = outcome.out.iter().filter(|o| o.1 == *side).map(|o| o.2).collect();
+        ids.is_sorted()
+    })
+}
+
+/// When each packet that came out was on the air or the wire: from, to, and towards which side.
+fn transmissions(
+    outcome: &Outcome,
+    arrivals: &[(Time, Side, u32)],
+    delay: Span,
+    duration: impl Fn(Side, u32) -> Span,
+) -> Vec<(u64, u64, Side)> {
+    let mut all: Vec<_> = outcome
+        .out
+        .iter()
+        .map(|(at, side, id)| {
+            let end = at.0 - delay.0;
+            (end - duration(*side, arrivals[*id as usize].2).0, end, *side)
+        })
+        .collect();
+    all.sort_by_key(|(from, ..)| *from);
+    all
+}
+
+proptest! {
+    #[test]
+    fn a_line_keeps_order_and_never_exceeds_its_rate(arrivals in arrivals(), limit in limits()) {
+        let config = line(limit);
+        let outcome = play(&mut Line::new(config.clone()), &arrivals);
+        prop_assert!(in_order(&outcome));
+        let duration = |side, bytes: u32| {
+            let rate = if side == Side::Left { config.rate_left } else { config.rate_right };
+            rate.unwrap().transmit((bytes + config.framing).into())
+        };
+        let all = transmissions(&outcome, &arrivals, config.delay, duration);
+        for side in [Side::Left, Side::Right] {
+            let mine: Vec<_> = all.iter().filter(|t| t.2 == side).collect();
+            prop_assert!(mine.windows(2).all(|two| two[0].1 <= two[1].0));
+        }
+    }
+
+    #[test]
+    fn a_radio_keeps_order_and_carries_one_frame_at_a_time(
+        arrivals in arrivals(),
+        limit in limits(),
+        half_duplex in any::<bool>(),
+    ) {
+        let config = radio(half_duplex, limit);
+        let outcome = play(&mut Radio::new(config.clone(), None, None), &arrivals);
+        prop_assert!(in_order(&outcome));
+        let duration = |_, bytes: u32| config.overhead + config.rate.transmit(bytes.into());
+        let all = transmissions(&outcome, &arrivals, config.delay, duration);
+        for (i, a) in all.iter().enumerate() {
+            for b in &all[i + 1..] {
+                prop_assert!(a.1 <= b.0 || (!half_duplex && a.2 != b.2), "{:?} {:?}", a, b);
+            }
+        }
+        // The medium is not idle while somebody waits.
+        if limit == Limit::Packets(5) && half_duplex {
+            for two in all.windows(2) {
+                let waiting = |t: &(u64, u64, Side)| arrivals.iter().any(|a| a.0.0 == t.0);
+                prop_assert!(two[0].1 == two[1].0 || waiting(&two[1]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_shared_router_keeps_order_and_drops_only_data(arrivals in arrivals(), seed in any::<u64>()) {
+        let config = CrossTraffic { loss: Probability::new(0.3).unwrap(), jitter: Span::millis(9) };
+        let mut cross = Cross::new(config, Stream::new(seed, "cross"));
+        let outcome = play(&mut cross, &arrivals);
+        prop_assert!(in_order(&outcome));
+        for (_, id, cause) in outcome.dropped {
+            prop_assert_eq!(cause, Cause::CrossTraffic);
+            prop_assert!(arrivals[id as usize].2 > 40);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Random scenarios: anything that a user could write down, and much that nobody would.
+
+use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig};
+use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
+use lasthop_proto::queue::Limit;
+use lasthop_proto::rng::Stream;
+use lasthop_proto::tcp::{
+    AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
+};
+use lasthop_proto::units::{Bytes, Probability, Rate, Span};
+use lasthop_proto::wire::Addr;
+use lasthop_scenario::{
+    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stage, StageKind, Transfer,
+};
+
+/// Draws a scenario. The same number draws the same scenario for ever (or a pinned seed means nothing).
+pub struct Dice(Stream);
+
+impl Dice {
+    pub fn new(case: u64) -> Dice {
+        Dice(Stream::new(case, "scenario"))
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.0.below(n)
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize].clone()
+    }
+
+    /// Between `low` and `high`, as likely small as large. Only by multiplication, which is portable.
+    fn scale(&mut self, low: f64, high: f64) -> f64 {
+        let values = core::iter::successors(Some(low), |x| Some(x * 1.25));
+        let values: Vec<f64> = values.take_while(|x| *x <= high).collect();
+        self.pick(&values)
+    }
+
+    fn probability(&mut self, low: f64, high: f64) -> Probability {
+        Probability::new(self.scale(low, high).min(1.0)).unwrap()
+    }
+
+    fn rate(&mut self) -> Rate {
+        Rate::from_bps(self.pick(&[
+            9_600,
+            28_800,
+            119_603,
+            1_000_000,
+            2_000_000,
+            10_000_000,
+            1 << 30,
+        ]))
+        .unwrap()
+    }
+
+    fn delay(&mut self) -> Span {
+        Span::micros(self.pick(&[0, 1, 200, 1_000, 10_000, 75_000, 300_000]))
+    }
+
+    fn limit(&mut self) -> Limit {
+        match self.below(3) {
+            0 => Limit::Bytes(Bytes(self.pick(&[0, 100, 1_600, 10_000, 1 << 20]))),
+            _ => Limit::Packets(self.pick(&[0, 1, 2, 5, 20, 50, 1000])),
+        }
+    }
+
+    fn errors(&mut self) -> Option<ErrorSpec> {
+        let model = match self.below(8) {
+            0 => ErrorModel::Exponential { mean: Bytes(self.scale(500.0, 300_000.0) as u64) },
+            1 => ErrorModel::BitErrors { ber: self.probability(1e-7, 1e-4) },
+            2 => ErrorModel::PacketBursts {
+                packets: 1 + self.below(8) as u32,
+                mean: Bytes(self.scale(3_000.0, 300_000.0) as u64),
+                uniform: self.one_in(2),
+            },
+            3 => ErrorModel::TwoState {
+                good: Span::millis(1 + self.below(10_000)),
+                bad: Span::millis(1 + self.below(4_000)),
+                ber_good: self.probability(1e-9, 1e-5),
+                ber_bad: self.probability(1e-5, 1.0),
+                deterministic: self.one_in(2),
+            },
+            4 => ErrorModel::TwoStateBits {
+                good_bits: 1 + self.below(1_000_000),
+                bad_bits: 1 + self.below(10_000),
+                ber_good: Probability::ZERO,
+                ber_bad: self.probability(1e-4, 1.0),
+            },
+            5 => ErrorModel::PacketLoss { p: self.probability(0.001, 0.9) },
+            _ => return None,
+        };
+        Some(ErrorSpec { model })
+    }
+
+    fn tcp(&mut self) -> TcpConfig {
+        let preset = self.pick(&["freebsd-2.1", "ns", "rfc", "linux"]);
+        let mut tcp = TcpConfig::preset(preset).unwrap();
+        tcp.variant = self.pick(&[Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack]);
+        tcp.halving = self.pick(&[Halving::Window, Halving::Flight]);
+        tcp.growth = self.pick(&[GrowthRule::Rfc5681, GrowthRule::Bsd]);
+        tcp.sack ^= self.one_in(3);
+        tcp.timestamps ^= self.one_in(3);
+        tcp.window_scale ^= self.one_in(3);
+        tcp.limited_transmit ^= self.one_in(3);
+        tcp.ackp_karn = self.one_in(2);
+        tcp.eln = self.pick(&[ElnMode::Off, ElnMode::Checksum, ElnMode::Ideal]);
+        tcp.ackp = self.pick(&[
+            AckpReaction::Off,
+            AckpReaction::Rearm,
+            AckpReaction::Constant,
+            AckpReaction::Exponential,
+        ]);
+        tcp.dupthresh = self.pick(&[1, 2, 3, 3, 3]);
+        if self.one_in(3) {
+            tcp.mss = self.pick(&[1, 88, 536, 1000, 1460, 8960, 65_000]);
+        }
+        if self.one_in(3) {
+            tcp.recv_buffer = self.pick(&[1, 500, 1_460, 2_000, 65_535, 65_536, 1 << 22]);
+        }
+        if self.one_in(3) {
+            tcp.send_buffer = self.pick(&[1, 500, 1_460, 2_000, 65_535, 65_536, 1 << 22]);
+        }
+        if self.one_in(3) {
+            tcp.delayed_ack = DelayedAck {
+                every: self.pick(&[1, 2, 8]),
+                timeout: Span::millis(self.pick(&[0, 40, 500])),
+            };
+        }
+        tcp.max_retries = self.pick(&[3, 8, tcp.max_retries]);
+        tcp
+    }
+
+    fn agent(&mut self) -> AgentConfig {
+        let mut snoop = self.pick(&[SnoopConfig::west97(), SnoopConfig::parsa98()]);
+        if self.one_in(3) {
+            snoop.cache = Bytes(self.pick(&[0, 3_000, 20_000]));
+            snoop.flows = self.pick(&[1, 2, 100]);
+            snoop.flow_packets = self.pick(&[1, 4, 128]);
+        }
+        snoop.rtt_fault = self.one_in(4);
+        let ackp = self.pick(&[None, Some(AckpMode::Full), Some(AckpMode::EveryPacket)]);
+        match self.below(4) {
+            0 => AgentConfig::None,
+            1 => AgentConfig::SeqCache { flows: self.pick(&[1, 2, 100]) },
+            _ => AgentConfig::Snoop { snoop, ackp },
+        }
+    }
+
+    fn line(&mut self) -> LineConfig {
+        let rate = |dice: &mut Dice| (!dice.one_in(5)).then(|| dice.rate());
+        LineConfig {
+            rate_right: rate(self),
+            rate_left: rate(self),
+            // Time must pass somewhere on a path.
+            delay: Span(self.delay().0 + 1),
+            framing: self.pick(&[0, 18, 1500]),
+            queue: self.limit(),
+        }
+    }
+
+    fn radio(&mut self) -> RadioStage {
+        let radio = RadioConfig {
+            rate: self.rate(),
+            delay: self.delay(),
+            overhead: Span::micros(self.below(2_000)),
+            half_duplex: self.one_in(2),
+            queue: self.limit(),
+        };
+        RadioStage { radio, errors_right: self.errors(), errors_left: self.errors() }
+    }
+
+    fn path(&mut self) -> Vec<StageKind> {
+        let mut path = vec![StageKind::Link(self.line())];
+        for _ in 0..self.below(2) {
+            let loss = self.probability(0.0001, 0.2);
+            path.push(StageKind::Cross(CrossTraffic { loss, jitter: self.delay() }));
+        }
+        for _ in 0..1 + self.below(2) {
+            path.push(StageKind::Agent(self.agent()));
+            path.push(StageKind::Radio(self.radio()));
+        }
+        path
+    }
+
+    fn addr(&mut self, v6: bool, side: u8, n: u8) -> Addr {
+        if v6 {
+            let text = format!("fd00:{side}::{}", n + 1);
+            Addr::from(text.parse::<core::net::IpAddr>().unwrap())
+        } else {
+            Addr::v4(10, 0, side, n + 1)
+        }
+    }
+
+    pub fn scenario(&mut self) -> Scenario {
+        let v6 = self.one_in(3);
+        let lefts = 1 + self.below(2) as usize;
+        let rights = 1 + self.below(2) as usize;
+        let mut hosts = Vec::new();
+        for i in 0..lefts + rights {
+            let left = i < lefts;
+            hosts.push(Host {
+                name: format!("host{i}"),
+                side: if left { HostSide::Left } else { HostSide::Right },
+                addr: self.addr(v6, u8::from(left), i as u8),
+                tcp: self.tcp(),
+            });
+        }
+        let endless = self.one_in(20);
+        let transfers = (0..1 + self.below(3)).map(|_| {
+            let left = self.below(lefts as u64) as usize;
+            let right = lefts + self.below(rights as u64) as usize;
+            let (from, to) = if self.one_in(3) { (right, left) } else { (left, right) };
+            let bytes = Bytes(match self.below(4) {
+                0 => self.below(3_000),
+                _ => self.scale(1_000.0, 300_000.0) as u64,
+            });
+            // A byte a segment takes its time.
+            let tiny = hosts[from].tcp.mss.min(hosts[to].tcp.mss).min(hosts[from].tcp.send_buffer);
+            let bytes = Bytes(bytes.0.min(u64::from(tiny.min(hosts[to].tcp.recv_buffer)) * 2_000));
+            Transfer {
+                from,
+                to,
+                bytes: (!endless).then_some(bytes),
+                start: Span::millis(self.below(3) * self.below(2_000)),
+                count: if self.one_in(3) { 2 } else { 1 },
+            }
+        });
+        let transfers = transfers.collect();
+        let path = self.path().into_iter().enumerate();
+        Scenario {
+            name: "random".into(),
+            runs: 1,
+            first_seed: 1,
+            horizon: Span::secs(if endless { 60 } else { 100_000 }),
+            hosts,
+            transfers,
+            path: path.map(|(i, kind)| Stage { name: format!("stage{i}"), kind }).collect(),
+        }
+    }
+}

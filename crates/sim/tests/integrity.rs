@@ -1,0 +1,138 @@
+//! Whatever the path does, what is delivered is what was sent, and nothing hangs.
+//!
+//! `LASTHOP_CASES` says how many random scenarios to run; a failure names its case, and [`REGRESSIONS`] keeps
+//! those that once failed.
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_sim::{Reason, RunEnd, run};
+use lasthop_trace::Sink;
+
+use common::Dice;
+
+const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
+
+/// Cases that once failed, each with what was wrong.
+const REGRESSIONS: [(u64, &str); 14] = [
+    (725, FOREIGN_PARTIAL),
+    (997, FOREIGN_PARTIAL),
+    (1165, FOREIGN_PARTIAL),
+    (1670, FOREIGN_PARTIAL),
+    (3020, FOREIGN_PARTIAL),
+    (3094, FOREIGN_PARTIAL),
+    (5335, FOREIGN_PARTIAL),
+    (6141, FOREIGN_PARTIAL),
+    (7132, FOREIGN_PARTIAL),
+    (8133, FOREIGN_PARTIAL),
+    (8257, FOREIGN_PARTIAL),
+    (8612, FOREIGN_PARTIAL),
+    (9219, FOREIGN_PARTIAL),
+    (9352, FOREIGN_PARTIAL),
+];
+
+/// Notices bytes that are not those that were sent.
+#[derive(Default)]
+struct Watch {
+    corrupted: bool,
+}
+
+impl Sink for Watch {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+    fn event(&mut self, event: &Event) {
+        if let What::Tcp(tcp) = &event.what {
+            self.corrupted |= tcp.kind == TcpKind::Corrupted;
+        }
+    }
+}
+
+fn demand(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// Runs a case and says what is wrong with it.
+fn examine(case: u64) -> Result<Reason, String> {
+    let scenario = Dice::new(case).scenario();
+    let mut watch = Watch::default();
+    let end = run(&scenario, case, &mut watch);
+    demand(!watch.corrupted, || "a wrong byte was delivered".into())?;
+    demand(end.reason != Reason::Stuck, || format!("stuck at {}", end.at))?;
+    for (stage, count) in &end.stages {
+        demand(count.is_conserved(), || format!("stage {}: {count:?}", stage.0))?;
+    }
+    check_transfers(&end)?;
+    Ok(end.reason)
+}
+
+fn check_transfers(end: &RunEnd) -> Result<(), String> {
+    for (i, transfer) in end.transfers.iter().enumerate() {
+        let demand = |holds, what| demand(holds, || format!("transfer {i}: {what}: {transfer:?}"));
+        let wanted = transfer.wanted.map_or(u64::MAX, |bytes| bytes.0);
+        demand(transfer.delivered <= wanted, "more than was sent")?;
+        demand(transfer.acknowledged <= transfer.delivered, "acknowledged but not delivered")?;
+        if transfer.complete {
+            demand(transfer.delivered == wanted, "complete but not delivered")?;
+            demand(transfer.acknowledged == wanted, "complete but not acknowledged")?;
+        }
+        let settled = transfer.complete || transfer.aborted;
+        demand(settled || end.reason == Reason::Horizon, "neither complete nor given up")?;
+    }
+    Ok(())
+}
+
+/// Runs `cases` on all processors and returns what failed, and how the others ended.
+fn examine_all(cases: &[u64]) -> (Vec<(u64, String)>, [u64; 3]) {
+    let next = AtomicU64::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let mut failures = Vec::new();
+    let mut tally = [0; 3];
+    std::thread::scope(|scope| {
+        let work = || {
+            let (mut failures, mut tally) = (Vec::new(), [0; 3]);
+            while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+                match catch_unwind(AssertUnwindSafe(|| examine(*case))) {
+                    Ok(Ok(Reason::Finished)) => tally[0] += 1,
+                    Ok(Ok(Reason::Horizon)) => tally[1] += 1,
+                    Ok(Ok(_)) => tally[2] += 1,
+                    Ok(Err(what)) => failures.push((*case, what)),
+                    Err(_) => failures.push((*case, "panicked".into())),
+                }
+            }
+            (failures, tally)
+        };
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        for handle in handles {
+            let (more, counts) = handle.join().expect("a worker");
+            failures.extend(more);
+            tally.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+        }
+    });
+    failures.sort();
+    (failures, tally)
+}
+
+#[test]
+fn what_is_delivered_is_what_was_sent() {
+    let count = std::env::var("LASTHOP_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let cases: Vec<u64> = (0..count).collect();
+    let (failures, [finished, horizon, idle]) = examine_all(&cases);
+    println!("{finished} finished, {horizon} cut off at the horizon, {idle} came to rest");
+    let shown: Vec<String> =
+        failures.iter().take(20).map(|(case, what)| format!("case {case}: {what}")).collect();
+    assert!(failures.is_empty(), "{} of {count} failed:\n{}", failures.len(), shown.join("\n"));
+    // Or the scenarios are so hard that nothing is tested.
+    assert!(finished * 10 > count * 7, "only {finished} of {count} finished");
+}
+
+#[test]
+fn what_was_mended_stays_mended() {
+    for (case, fault) in REGRESSIONS {
+        let outcome = examine(case);
+        assert!(outcome.is_ok(), "case {case} ({fault}): {outcome:?}");
+    }
+}
