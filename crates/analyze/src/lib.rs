@@ -1,1 +1,37 @@
-//! analyze
+//! What happened to TCP in a capture.
+//!
+//! [`analyze_capture`] reads any pcap or pcapng file; [`Analyzer`] takes packets one by one. The answer is an
+//! [`Analysis`]: every connection with, for each direction, volumes, round-trip times, retransmissions by
+//! kind, losses with a guess at their cause, stalls, and points to plot. Nothing is rendered here.
+//!
+//! # Definitions
+//!
+//! Wireshark's counts are kept beside ours ([`WiresharkCounts`]): they follow `tcp_analyze_sequence_number` of its
+//! version 4.0 and agree with `tshark` packet by packet. Ours ([`Retransmissions`]) differ knowingly:
+//!
+//! - Wireshark calls a packet "out of order" when it comes within one round-trip time of the highest sequence number,
+//!   so most SACK retransmissions of a busy sender are "out of order" to it. Here the bytes decide: what this
+//!   point of capture has seen before is a retransmission; what it has not is out of order only if the gap
+//!   is younger than the first round trip, since no sender could have learnt of the loss sooner.
+//! - Wireshark has one kind of other retransmission; here they are told apart by what the sender knew: duplicate ACKs or SACK
+//!   blocks (fast), an episode in progress (recovery), or a silence that only a timer ends (timeout).
+//!
+//! # Bounds
+//!
+//! Time is linear in the number of packets. A connection keeps at most [`Config::points`] plot points,
+//! [`Config::losses`] losses and stalls, and a few thousand outstanding segments and gaps for each direction; a capture
+//! keeps at most [`Config::connections`] connections. What exceeds a bound is counted, never silently lost.
+
+mod connection;
+mod direction;
+mod reading;
+mod stats;
+mod table;
+mod wireshark;
+
+pub use reading::{
+    Analysis, Closing, Connection, Direction, Endpoint, Guess, Loss, Opening, Point, PointKind,
+    Retransmission, Retransmissions, Seen, Stall, StallCause, WiresharkCounts,
+};
+pub use stats::Spread;
+pub use table::{Analyzer, Config, analyze_capture};

@@ -2,17 +2,19 @@
 //!
 //! Metrics are a pure function of the events. They cannot tell one world from another.
 
+pub mod capture;
 pub mod conservation;
 pub mod counts;
 pub mod csv;
 pub mod layout;
 pub mod metrics;
+pub mod pcapng;
 mod ranges;
-#[cfg(test)]
-mod testing;
 pub mod sequence;
 pub mod stalls;
 pub mod stats;
+#[cfg(test)]
+mod testing;
 
 use lasthop_proto::event::{Event, Wants};
 

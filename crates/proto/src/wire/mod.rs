@@ -5,7 +5,11 @@
 //! between packets and bytes; [`checksum`] is the Internet checksum.
 
 pub mod body;
+pub mod checksum;
+pub mod emit;
+pub mod options;
 pub mod packet;
+pub mod parse;
 pub mod segment;
 pub mod seq;
 

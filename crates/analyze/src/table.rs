@@ -1,0 +1,123 @@
+//! From packets to connections.
+
+use std::collections::BTreeMap;
+
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::parse::View;
+use lasthop_proto::wire::{Damage, FlowKey, Transport};
+use lasthop_trace::capture::{self, CaptureError};
+
+use crate::connection::Conn;
+use crate::reading::Analysis;
+
+/// What an analysis may keep, and whom it believes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Most connections; packets of later ones are counted in [`Analysis::ignored_packets`].
+    pub connections: usize,
+    /// Most plot points for each direction.
+    pub points: usize,
+    /// Most losses, and most stalls, for each direction.
+    pub losses: usize,
+    /// Whether packets with wrong checksums are left out, as a receiver would. Off by default: a capture at a sender that
+    /// leaves checksums to its hardware holds none that is right.
+    pub verify: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { connections: 65_536, points: 100_000, losses: 10_000, verify: false }
+    }
+}
+
+/// Takes packets in the order of the capture.
+#[derive(Clone, Debug, Default)]
+pub struct Analyzer {
+    config: Config,
+    /// The latest connection between each pair of ends, by the flow whose source is the lesser end.
+    open: BTreeMap<FlowKey, usize>,
+    connections: Vec<Conn>,
+    analysis: Analysis,
+}
+
+impl Analyzer {
+    /// An analyzer that has seen nothing.
+    pub fn new(config: Config) -> Analyzer {
+        Analyzer { config, ..Analyzer::default() }
+    }
+
+    /// The next packet, captured at `at`.
+    pub fn packet(&mut self, at: Time, packet: &View) {
+        self.analysis.packets += 1;
+        let Transport::Tcp(segment) = &packet.transport else {
+            self.analysis.other_packets += 1;
+            return;
+        };
+        if self.config.verify && packet.damage != Damage::None {
+            self.analysis.damaged_packets += 1;
+            return;
+        }
+        let (src, dst) = (packet.src, packet.dst);
+        let flow = FlowKey { src, dst, src_port: segment.src_port, dst_port: segment.dst_port };
+        let key = flow.min(flow.reversed());
+        let known = self.open.get(&key).copied();
+        let index = known.filter(|&i| !self.connections[i].is_replaced_by(flow, segment));
+        let index = match index {
+            Some(index) => index,
+            None if self.connections.len() < self.config.connections => {
+                let index = self.connections.len();
+                self.connections.push(Conn::new(index as u32, flow, at, segment));
+                self.open.insert(key, index);
+                index
+            }
+            None => {
+                self.analysis.ignored_packets += 1;
+                return;
+            }
+        };
+        self.analysis.tcp_packets += 1;
+        self.connections[index].packet(&self.config, at, flow, segment, packet.body_len);
+    }
+
+    /// A packet that holds no IP.
+    pub fn other(&mut self) {
+        self.analysis.packets += 1;
+        self.analysis.other_packets += 1;
+    }
+
+    /// A packet whose headers cannot be read.
+    pub fn malformed(&mut self) {
+        self.analysis.packets += 1;
+        self.analysis.malformed_packets += 1;
+    }
+
+    /// The result.
+    pub fn finish(mut self) -> Analysis {
+        self.analysis.connections = self.connections.into_iter().map(Conn::finish).collect();
+        self.analysis
+    }
+}
+
+/// Analyses the capture in `file`.
+///
+/// A file that breaks off or turns to nonsense is analysed up to there; [`Analysis::truncated`] and
+/// [`Analysis::error`] say so.
+///
+/// # Errors
+/// When `file` is not a capture at all.
+pub fn analyze_capture(file: &[u8], config: Config) -> Result<Analysis, CaptureError> {
+    let mut analyzer = Analyzer::new(config);
+    let mut capture = capture::open(file)?;
+    for frame in &mut capture {
+        match frame {
+            Ok(frame) => match frame.view(config.verify) {
+                Some(Ok(view)) => analyzer.packet(frame.at, &view),
+                Some(Err(_)) => analyzer.malformed(),
+                None => analyzer.other(),
+            },
+            Err(error) => analyzer.analysis.error = Some(error.to_string()),
+        }
+    }
+    analyzer.analysis.truncated = capture.truncated();
+    Ok(analyzer.finish())
+}

@@ -1,0 +1,231 @@
+//! Wireshark's sequence analysis, by its definitions.
+//!
+//! The rules, their order and their constants are those of Wireshark 4.0 with its default preferences, as its
+//! user's guide (section 7.5, "TCP Analysis") and its dissector state them. They are kept apart from our own
+//! analysis so that a user who compares the two tools finds the same numbers.
+
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Flags, Segment, Seq};
+
+use crate::reading::WiresharkCounts;
+
+/// A retransmission later than this after the last duplicate ACK is not a fast one.
+const FAST_WITHIN: Span = Span::millis(20);
+
+/// Order is only changed within this time when no handshake told the round-trip time.
+const REORDER_WITHOUT_RTT: Span = Span::millis(3);
+
+/// What Wireshark says about one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Marks {
+    pub(crate) retransmission: bool,
+    pub(crate) fast: bool,
+    pub(crate) spurious: bool,
+    pub(crate) out_of_order: bool,
+    pub(crate) lost_segment: bool,
+    pub(crate) ack_lost: bool,
+    pub(crate) duplicate_ack: bool,
+    pub(crate) zero_window: bool,
+    pub(crate) probe: bool,
+    pub(crate) probe_ack: bool,
+    pub(crate) keep_alive: bool,
+    pub(crate) keep_alive_ack: bool,
+    pub(crate) window_update: bool,
+}
+
+impl WiresharkCounts {
+    pub(crate) fn add(&mut self, marks: Marks) {
+        let any = marks.retransmission || marks.fast || marks.spurious;
+        for (count, mark) in [
+            (&mut self.retransmission, any),
+            (&mut self.fast_retransmission, marks.fast),
+            (&mut self.spurious_retransmission, marks.spurious),
+            (&mut self.out_of_order, marks.out_of_order),
+            (&mut self.lost_segment, marks.lost_segment),
+            (&mut self.ack_lost_segment, marks.ack_lost),
+            (&mut self.duplicate_ack, marks.duplicate_ack),
+            (&mut self.zero_window, marks.zero_window),
+            (&mut self.zero_window_probe, marks.probe),
+            (&mut self.zero_window_probe_ack, marks.probe_ack),
+            (&mut self.keep_alive, marks.keep_alive),
+            (&mut self.keep_alive_ack, marks.keep_alive_ack),
+            (&mut self.window_update, marks.window_update),
+        ] {
+            *count += u64::from(mark);
+        }
+    }
+}
+
+/// What is remembered of one side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Flow {
+    /// One past the highest sequence number.
+    next: Option<(Seq, Time)>,
+    /// The last ACK this side sent.
+    last_ack: Option<(Seq, Time)>,
+    /// The window in its last packet, scaled.
+    window: u32,
+    scale: Option<u8>,
+    /// Duplicate ACKs in a row; -1 after an ACK of bytes that were not captured.
+    dupacks: i64,
+    /// The highest number that may be acknowledged without a gap in the capture.
+    contiguous: Option<Seq>,
+    last: Marks,
+}
+
+/// The analysis of one connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wireshark {
+    flows: [Flow; 2],
+    syn: Option<Time>,
+    first_rtt: Option<Span>,
+}
+
+impl Wireshark {
+    /// From the first SYN to the ACK that ends the handshake.
+    pub(crate) fn first_rtt(&self) -> Option<Span> {
+        self.first_rtt
+    }
+
+    /// Duplicate ACKs in a row that side `side` has sent.
+    pub(crate) fn dupacks(&self, side: usize) -> i64 {
+        self.flows[side].dupacks
+    }
+
+    /// The window that side `side` last announced, scaled.
+    pub(crate) fn window(&self, side: usize) -> u32 {
+        self.flows[side].window
+    }
+
+    /// Side `side` sent `segment` with `len` bytes of payload.
+    pub(crate) fn packet(&mut self, side: usize, at: Time, segment: &Segment, len: u32) -> Marks {
+        self.handshake(side, at, segment);
+        let [a, b] = &mut self.flows;
+        let (fwd, rev) = if side == 0 { (a, b) } else { (b, a) };
+        let control = Flags::SYN | Flags::FIN | Flags::RST;
+        let plain = !segment.flags.any(control);
+        let shift = if segment.flags.has(Flags::SYN) { 0 } else { fwd.scale.unwrap_or(0) };
+        let window = u32::from(segment.window) << shift;
+        let mut marks = Marks::default();
+        forward(&mut marks, fwd, rev, segment, len, window, plain);
+        let ack = segment.ack;
+        if fwd.last_ack.is_none_or(|(last, _)| last != ack) {
+            fwd.dupacks = 0;
+        }
+        if segment.flags.has(Flags::ACK) {
+            acked_unseen(&mut marks, rev, ack);
+        }
+        let counts = segment.flags.any(Flags::SYN | Flags::FIN);
+        if (len > 0 || counts) && !marks.keep_alive {
+            self.resent(side, &mut marks, at, segment, len);
+        }
+        self.remember(side, marks, at, segment, len, window);
+        marks
+    }
+
+    fn handshake(&mut self, side: usize, at: Time, segment: &Segment) {
+        let flags = segment.flags;
+        if flags.has(Flags::SYN) {
+            // Scaling counts only if both sides offer it; until the peer's SYN comes no packet is scaled anyway.
+            self.flows[side].scale = segment.options().window_scale.map(|shift| shift.min(14));
+            if flags.has(Flags::ACK) && self.flows[side].scale.is_none() {
+                self.flows.iter_mut().for_each(|flow| flow.scale = None);
+            }
+            if !flags.has(Flags::ACK) {
+                self.syn = Some(at);
+            }
+        } else if flags.has(Flags::ACK) && self.first_rtt.is_none() {
+            self.first_rtt = self.syn.map(|syn| at.since(syn)).filter(|rtt| *rtt > Span::ZERO);
+        }
+    }
+
+    /// Out of order, or a retransmission of some kind?
+    fn resent(&self, side: usize, marks: &mut Marks, at: Time, segment: &Segment, len: u32) {
+        let (fwd, rev) = (&self.flows[side], &self.flows[1 - side]);
+        let end = segment.seq + len;
+        let counted = end + u32::from(segment.flags.any(Flags::SYN | Flags::FIN));
+        if len > 0 && rev.last_ack.is_some_and(|(ack, _)| end.le(ack)) {
+            marks.spurious = true;
+            return;
+        }
+        let Some((next, next_at)) = fwd.next else { return };
+        let behind = segment.seq.lt(next);
+        // One byte of overlap with new data behind it: the byte was a window probe.
+        if !behind || len > 1 && next + u32::MAX == segment.seq {
+            return;
+        }
+        let asked = rev.last_ack.is_some_and(|(ack, acked)| {
+            ack == segment.seq && at.since(acked) < FAST_WITHIN
+        });
+        let reorder = self.first_rtt.unwrap_or(REORDER_WITHOUT_RTT);
+        if rev.dupacks >= 2 && asked {
+            marks.fast = true;
+        } else if at.since(next_at) < reorder && next != counted {
+            marks.out_of_order = true;
+        } else {
+            marks.retransmission = true;
+        }
+    }
+
+    fn remember(&mut self, side: usize, marks: Marks, at: Time, segment: &Segment, len: u32, window: u32) {
+        let fwd = &mut self.flows[side];
+        let counted = u32::from(segment.flags.any(Flags::SYN | Flags::FIN));
+        let end = segment.seq + len + counted;
+        if !marks.probe {
+            if fwd.next.is_none_or(|(next, _)| next.lt(end)) {
+                fwd.next = Some((end, at));
+            }
+            if fwd.contiguous.is_none_or(|contiguous| contiguous == segment.seq) {
+                fwd.contiguous = fwd.next.map(|(next, _)| next);
+            }
+        }
+        fwd.window = window;
+        fwd.last_ack = Some((segment.ack, at));
+        fwd.last = marks;
+    }
+}
+
+/// The marks that depend on windows, ACKs and the next sequence number.
+fn forward(marks: &mut Marks, fwd: &mut Flow, rev: &Flow, segment: &Segment, len: u32, window: u32, plain: bool) {
+    let next = fwd.next.map(|(next, _)| next);
+    let expected = next == Some(segment.seq);
+    if len == 1 && expected && rev.window == 0 && rev.last_ack.is_some() {
+        marks.probe = true;
+        return;
+    }
+    marks.zero_window = window == 0 && plain;
+    marks.lost_segment =
+        next.is_some_and(|next| next.lt(segment.seq)) && !segment.flags.has(Flags::RST);
+    marks.keep_alive = len <= 1 && plain && next == Some(segment.seq + 1);
+    let same_ack = fwd.last_ack.is_some_and(|(ack, _)| ack == segment.ack);
+    if len > 0 || !plain || !expected || !same_ack {
+        return;
+    }
+    marks.window_update = window != 0 && window != fwd.window;
+    if window != fwd.window {
+        return;
+    }
+    if window == 0 {
+        marks.probe_ack = rev.last.probe;
+    } else if rev.last.keep_alive {
+        marks.keep_alive_ack = true;
+    } else {
+        fwd.dupacks = if fwd.dupacks < 0 { 1 } else { fwd.dupacks + 1 };
+        marks.duplicate_ack = true;
+    }
+}
+
+/// An ACK of bytes that the capture does not hold.
+fn acked_unseen(marks: &mut Marks, rev: &mut Flow, ack: Seq) {
+    let Some((contiguous, (next, _))) = rev.contiguous.zip(rev.next) else { return };
+    if !contiguous.lt(ack) {
+        return;
+    }
+    if next.lt(contiguous) {
+        rev.contiguous = Some(next);
+        marks.ack_lost = true;
+    } else {
+        marks.ack_lost = rev.dupacks == 0;
+        rev.dupacks = -1;
+    }
+}

@@ -1,0 +1,176 @@
+//! From packets to bytes.
+//!
+//! [`emit`] writes what stands on the wire. A damaged packet is written with a checksum that is really
+//! wrong, so that the receiver of the bytes drops it for the reason the channel model gave.
+//!
+//! What a [`Packet`] does not keep is written anew: the IPv4 identification from the packet's identity,
+//! "don't fragment" set, no IPv4 options, an IPv6 flow label of zero.
+
+use super::checksum::{Sum, checksum};
+use super::options::{self, WriteError};
+use super::{Body, Damage, Packet, Segment, Transport};
+
+/// The IP protocol number of TCP.
+pub const PROTOCOL_TCP: u8 = 6;
+
+/// Wrong for every right checksum: no two checksums that differ so are equal in ones' complement.
+const SPOIL: u16 = 0x5555;
+
+/// Why a packet cannot be put into bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EmitError {
+    /// One address is IPv4 and the other IPv6.
+    #[error("source and destination address are of different families")]
+    MixedFamilies,
+    /// The packet is longer than IP can say.
+    #[error("{len} bytes are more than an IP packet can hold")]
+    TooLong {
+        /// Length of the packet with its IP header.
+        len: u64,
+    },
+    /// The options do not fit the header.
+    #[error(transparent)]
+    Options(#[from] WriteError),
+}
+
+/// Appends the bytes of `packet` to `out` and says how many there are.
+///
+/// [`Damage::Ip`] spoils the IPv4 header checksum. IPv6 has none, so there the transport is spoiled like
+/// by [`Damage::Tcp`]: the packet is lost one stage later, at its receiver. Damage to a transport other than
+/// TCP is a flipped bit in its last byte, which its own checksum covers.
+///
+/// # Errors
+/// See [`EmitError`]; nothing is appended then.
+pub fn emit(packet: &Packet, out: &mut Vec<u8>) -> Result<usize, EmitError> {
+    emit_prefix(packet, u32::MAX, out).map(|written| written.captured as usize)
+}
+
+/// How much of a packet [`emit_prefix`] wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Prefix {
+    /// Bytes appended.
+    pub captured: u32,
+    /// Bytes of the whole packet.
+    pub original: u32,
+}
+
+/// Like [`emit`], but with at most the first `payload` bytes of the body: for captures.
+///
+/// When the body is cut, the TCP checksum covers only what is written, since the point of cutting is not to
+/// generate the rest. No reader can verify a checksum over bytes it does not have.
+///
+/// # Errors
+/// See [`EmitError`]; nothing is appended then.
+pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<Prefix, EmitError> {
+    if packet.src.is_v4() != packet.dst.is_v4() {
+        return Err(EmitError::MixedFamilies);
+    }
+    let written = match &packet.transport {
+        Transport::Tcp(segment) if segment.timestamps.is_some() || segment.has_options() => {
+            Some(options::write(segment.timestamps, segment.options())?)
+        }
+        _ => None,
+    };
+    let options = written.as_ref().map_or(&[][..], |w| w.as_slice());
+    let tcp_header = packet.segment().map_or(0, |_| 20 + options.len() as u32);
+    let transport_len = u64::from(tcp_header) + u64::from(packet.body.len());
+    let ip_header = packet.ip_header_len();
+    // IPv4 counts its header in the length field, IPv6 does not.
+    let len = u64::from(ip_header) + transport_len;
+    if (if packet.src.is_v4() { len } else { transport_len }) > 0xffff {
+        return Err(EmitError::TooLong { len });
+    }
+    let transport_len = transport_len as u32;
+    let payload = payload.min(packet.body.len());
+    out.reserve((ip_header + tcp_header + payload) as usize);
+    if packet.src.is_v4() {
+        ipv4(packet, len as u16, out);
+    } else {
+        ipv6(packet, transport_len as u16, out);
+    }
+    let at = out.len();
+    let spoiled = packet.damage == Damage::Tcp
+        || packet.damage == Damage::Ip && !packet.src.is_v4();
+    match &packet.transport {
+        Transport::Tcp(segment) => {
+            tcp(segment, options, out);
+            body(&packet.body, payload, out);
+            let mut sum = Sum::default();
+            sum.pseudo_header(packet.src, packet.dst, PROTOCOL_TCP, transport_len);
+            sum.bytes(&out[at..]);
+            let check = sum.checksum() ^ if spoiled { SPOIL } else { 0 };
+            out[at + 16..at + 18].copy_from_slice(&check.to_be_bytes());
+        }
+        Transport::Other(_) => {
+            body(&packet.body, payload, out);
+            if spoiled && payload == packet.body.len() && payload > 0 && let Some(last) = out.last_mut() {
+                *last ^= 1;
+            }
+        }
+    }
+    Ok(Prefix { captured: ip_header + tcp_header + payload, original: len as u32 })
+}
+
+fn protocol(packet: &Packet) -> u8 {
+    match packet.transport {
+        Transport::Tcp(_) => PROTOCOL_TCP,
+        Transport::Other(protocol) => protocol,
+    }
+}
+
+//= rfc791#section-3.1: layout of the header
+fn ipv4(packet: &Packet, len: u16, out: &mut Vec<u8>) {
+    let octets = |addr: super::Addr| addr.as_v4().map_or([0; 4], |v4| v4.octets());
+    let mut header = [0u8; 20];
+    header[0] = 0x45;
+    header[1] = packet.tos;
+    header[2..4].copy_from_slice(&len.to_be_bytes());
+    //= rfc6864#section-4.1: with fragmentation forbidden the identification may be any value
+    header[4..6].copy_from_slice(&(packet.id.0 as u16).to_be_bytes());
+    header[6] = 0x40;
+    header[8] = packet.ttl;
+    header[9] = protocol(packet);
+    header[12..16].copy_from_slice(&octets(packet.src));
+    header[16..20].copy_from_slice(&octets(packet.dst));
+    let check = checksum(&header) ^ if packet.damage == Damage::Ip { SPOIL } else { 0 };
+    header[10..12].copy_from_slice(&check.to_be_bytes());
+    out.extend_from_slice(&header);
+}
+
+//= rfc8200#section-3: layout of the header
+fn ipv6(packet: &Packet, payload_len: u16, out: &mut Vec<u8>) {
+    let mut header = [0u8; 40];
+    header[0] = 0x60 | packet.tos >> 4;
+    header[1] = packet.tos << 4;
+    header[4..6].copy_from_slice(&payload_len.to_be_bytes());
+    header[6] = protocol(packet);
+    header[7] = packet.ttl;
+    header[8..24].copy_from_slice(&packet.src.as_v6().octets());
+    header[24..40].copy_from_slice(&packet.dst.as_v6().octets());
+    out.extend_from_slice(&header);
+}
+
+//= rfc9293#section-3.1: layout of the header
+fn tcp(segment: &Segment, options: &[u8], out: &mut Vec<u8>) {
+    let mut header = [0u8; 20];
+    header[0..2].copy_from_slice(&segment.src_port.to_be_bytes());
+    header[2..4].copy_from_slice(&segment.dst_port.to_be_bytes());
+    header[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());
+    header[8..12].copy_from_slice(&segment.ack.0.to_be_bytes());
+    header[12] = ((20 + options.len()) as u8 / 4) << 4;
+    header[13] = segment.flags.0;
+    header[14..16].copy_from_slice(&segment.window.to_be_bytes());
+    header[18..20].copy_from_slice(&segment.options().urgent.to_be_bytes());
+    out.extend_from_slice(&header);
+    out.extend_from_slice(options);
+}
+
+fn body(body: &Body, count: u32, out: &mut Vec<u8>) {
+    match body {
+        Body::Bytes { frame, from, .. } => {
+            let from = *from as usize;
+            out.extend_from_slice(&frame[from..from + count as usize]);
+        }
+        Body::Pattern { .. } => out.extend((0..count).map(|i| body.byte(i).unwrap_or(0))),
+    }
+}

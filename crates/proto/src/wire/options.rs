@@ -1,0 +1,437 @@
+//! TCP options between their bytes and their parsed form.
+//!
+//! The walker reads every option, known or not, and stops only at the end of the list or at a length
+//! that cannot be true. What it does not know is kept as it stood, so that a packet that is parsed and
+//! emitted again carries the options of protocols that were invented later.
+
+use super::segment::{ACKP_LEN, ELN_LOST_LEN, ELN_PERMITTED_LEN};
+use super::{Ackp, Eln, Options, Seq, Timestamps};
+
+/// End of the option list (RFC 9293 section 3.2).
+pub const KIND_END: u8 = 0;
+/// Padding (RFC 9293 section 3.2).
+pub const KIND_NOP: u8 = 1;
+/// Maximum segment size (RFC 9293 section 3.2).
+pub const KIND_MSS: u8 = 2;
+/// Window scale (RFC 7323 section 2.2).
+pub const KIND_WINDOW_SCALE: u8 = 3;
+/// SACK permitted (RFC 2018 section 2).
+pub const KIND_SACK_PERMITTED: u8 = 4;
+/// SACK blocks (RFC 2018 section 3).
+pub const KIND_SACK: u8 = 5;
+/// Timestamps (RFC 7323 section 3.2).
+pub const KIND_TIMESTAMPS: u8 = 8;
+/// Second kind for experiments (RFC 4727), shared by experiments through identifiers (RFC 6994).
+pub const KIND_EXPERIMENT: u8 = 254;
+
+/// Experiment identifier of [`Ackp`]: "LP". Not registered with IANA; chosen to collide with none that is.
+//= rfc6994#section-3: an experimental option begins with a 16-bit identifier of the experiment
+pub const EXID_ACKP: u16 = 0x4c50;
+/// Experiment identifier of [`Eln`]: "LE". Not registered with IANA; chosen to collide with none that is.
+pub const EXID_ELN: u16 = 0x4c45;
+
+/// Room for options in a TCP header: fifteen 32-bit words less the fixed five.
+pub const MAX_LEN: usize = 40;
+
+const ACKP_PERMITTED: u8 = 0;
+const ACKP_PARTIAL: u8 = 1;
+
+/// One option as it stands in the header, padding left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawOption<'a> {
+    /// The option kind.
+    pub kind: u8,
+    /// The whole option: kind, length, value.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> RawOption<'a> {
+    /// The bytes after kind and length.
+    pub fn value(&self) -> &'a [u8] {
+        self.bytes.get(2..).unwrap_or(&[])
+    }
+}
+
+/// An option whose length is below two or reaches beyond the header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("TCP option of kind {kind} at byte {at} of the options has an impossible length")]
+pub struct OptionError {
+    /// Index of the kind byte within the options.
+    pub at: usize,
+    /// The option kind.
+    pub kind: u8,
+}
+
+/// Walks over the options of a TCP header; ends at the end-of-list option, or after the first error.
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// A walk over `bytes`, the part of a TCP header behind its first twenty bytes.
+pub fn walk(bytes: &[u8]) -> Walk<'_> {
+    Walk { bytes, at: 0 }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Result<RawOption<'a>, OptionError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let rest = self.bytes.get(self.at..)?;
+            let (&kind, tail) = rest.split_first()?;
+            match kind {
+                KIND_END => {
+                    self.at = self.bytes.len();
+                    return None;
+                }
+                KIND_NOP => self.at += 1,
+                _ => {
+                    let len = tail.first().map_or(0, |&len| usize::from(len));
+                    let bytes = if len < 2 { None } else { rest.get(..len) };
+                    let Some(bytes) = bytes else {
+                        //= rfc9293#section-3.1: an illegal option length must not do harm
+                        let error = OptionError { at: self.at, kind };
+                        self.at = self.bytes.len();
+                        return Some(Err(error));
+                    };
+                    self.at += len;
+                    return Some(Ok(RawOption { kind, bytes }));
+                }
+            }
+        }
+    }
+}
+
+/// What the options of one header say.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ReadOptions {
+    /// Timestamps, if carried.
+    pub timestamps: Option<Timestamps>,
+    /// All other options; `None` if there are none, so that the common segment allocates nothing.
+    pub options: Option<Box<Options>>,
+    /// Where the walk ended before the end of the list.
+    pub error: Option<OptionError>,
+}
+
+/// Reads the options in `bytes`. An option behind a malformed one is not read.
+///
+/// A known option with a length other than its own, or one that comes a second time, is kept among the
+/// unknown ones: the first says what counts, and nothing is lost on the way.
+pub fn read(bytes: &[u8]) -> ReadOptions {
+    let mut read = ReadOptions::default();
+    // Nearly every segment has exactly this layout (RFC 7323 appendix A).
+    if let [1, 1, 8, 10, value @ ..] = bytes
+        && let Some((value, echo)) = two_words(value)
+    {
+        read.timestamps = Some(Timestamps { value, echo });
+        return read;
+    }
+    for option in walk(bytes) {
+        let option = match option {
+            Ok(option) => option,
+            Err(error) => {
+                read.error = Some(error);
+                break;
+            }
+        };
+        if !read.known(option) {
+            read.others().unknown.extend_from_slice(option.bytes);
+        }
+    }
+    read
+}
+
+fn two_words(bytes: &[u8]) -> Option<(u32, u32)> {
+    let [a, b, c, d, e, f, g, h] = *bytes else { return None };
+    Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
+}
+
+impl ReadOptions {
+    fn others(&mut self) -> &mut Options {
+        self.options.get_or_insert_default()
+    }
+
+    /// Takes in an option this code knows; false if it does not, or has one already.
+    fn known(&mut self, option: RawOption<'_>) -> bool {
+        match (option.kind, option.value()) {
+            (KIND_TIMESTAMPS, value) if self.timestamps.is_none() => {
+                self.timestamps = two_words(value).map(|(value, echo)| Timestamps { value, echo });
+                self.timestamps.is_some()
+            }
+            (KIND_MSS, &[a, b]) => {
+                self.others().mss.replace_none(u16::from_be_bytes([a, b]))
+            }
+            (KIND_WINDOW_SCALE, &[shift]) => self.others().window_scale.replace_none(shift),
+            (KIND_SACK_PERMITTED, []) => {
+                !core::mem::replace(&mut self.others().sack_permitted, true)
+            }
+            (KIND_SACK, value) => self.sack(value),
+            (KIND_EXPERIMENT, value) => self.experiment(value),
+            _ => false,
+        }
+    }
+
+    fn sack(&mut self, value: &[u8]) -> bool {
+        let count = value.len() / 8;
+        let fits = value.len().is_multiple_of(8) && (1..=4).contains(&count);
+        if !fits || !self.others().sack.is_empty() {
+            return false;
+        }
+        value.chunks_exact(8).filter_map(two_words).for_each(|(left, right)| {
+            self.others().sack.push(Seq(left), Seq(right));
+        });
+        true
+    }
+
+    fn experiment(&mut self, value: &[u8]) -> bool {
+        let Some((&[high, low], rest)) = value.split_first_chunk() else { return false };
+        match (u16::from_be_bytes([high, low]), rest) {
+            (EXID_ACKP, &[ACKP_PERMITTED]) => self.others().ackp.replace_none(Ackp::Permitted),
+            (EXID_ACKP, &[ACKP_PARTIAL]) => self.others().ackp.replace_none(Ackp::Partial),
+            (EXID_ELN, []) => self.others().eln.replace_none(Eln::Permitted),
+            (EXID_ELN, &[a, b, c, d]) => {
+                self.others().eln.replace_none(Eln::Lost(Seq(u32::from_be_bytes([a, b, c, d]))))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Fills an empty place.
+trait ReplaceNone<T> {
+    /// Stores `value` and returns true, unless there is one already.
+    fn replace_none(&mut self, value: T) -> bool;
+}
+
+impl<T> ReplaceNone<T> for Option<T> {
+    fn replace_none(&mut self, value: T) -> bool {
+        let empty = self.is_none();
+        if empty {
+            *self = Some(value);
+        }
+        empty
+    }
+}
+
+/// Why options cannot be put into a header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WriteError {
+    /// More than forty bytes, even with all SACK blocks left out.
+    #[error("TCP options take {len} bytes, a header has room for {MAX_LEN}")]
+    TooLong {
+        /// Bytes needed without SACK blocks.
+        len: usize,
+    },
+    /// [`Options::unknown`] is not a sequence of whole options.
+    #[error(transparent)]
+    Malformed(#[from] OptionError),
+}
+
+/// Options as bytes, padded to 32 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    bytes: [u8; MAX_LEN],
+    len: usize,
+}
+
+impl Written {
+    /// The bytes of the header behind its first twenty.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        // Callers have checked that everything fits; a mistake there must not become a panic here.
+        if let Some(room) = self.bytes.get_mut(self.len..self.len + bytes.len()) {
+            room.copy_from_slice(bytes);
+            self.len += bytes.len();
+        }
+    }
+}
+
+/// Lays out options as [`super::Segment::header_len`] counts them: timestamps first, aligned by two NOPs,
+/// then the others, padded together by NOPs.
+///
+/// What does not fit so is packed without alignment; what does not fit then loses SACK blocks from the last,
+/// since the first one is the most recent.
+///
+/// # Errors
+/// When the options are too long without any SACK block, or the unknown ones are malformed.
+pub fn write(timestamps: Option<Timestamps>, options: &Options) -> Result<Written, WriteError> {
+    let mut out = Written { bytes: [KIND_NOP; MAX_LEN], len: 0 };
+    if let Some(Timestamps { value, echo }) = timestamps {
+        out.put(&[KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10]);
+        out.put(&value.to_be_bytes());
+        out.put(&echo.to_be_bytes());
+    }
+    let fixed = options.wire_len() as usize;
+    if fixed == 0 {
+        return Ok(out);
+    }
+    for option in walk(&options.unknown) {
+        option?;
+    }
+    let blocks = options.sack.as_slice();
+    let sack_len = |count: usize| if count > 0 { 2 + 8 * count } else { 0 };
+    let fixed = fixed - sack_len(blocks.len());
+    let fitting = |used: usize| {
+        (0..=blocks.len()).rev().find(|&count| used + fixed + sack_len(count) <= MAX_LEN)
+    };
+    //= rfc2018#section-3: with timestamps there is room for three blocks only
+    let mut count = fitting(out.len);
+    if out.len > 0 && count != Some(blocks.len()) && fitting(10) > count {
+        // The two bytes that align the timestamps are what is missing.
+        out.bytes.copy_within(2..12, 0);
+        out.bytes[10..].fill(KIND_NOP);
+        out.len = 10;
+        count = fitting(10);
+    }
+    let Some(count) = count else { return Err(WriteError::TooLong { len: out.len + fixed }) };
+    put_others(&mut out, options, count);
+    out.len = out.len.next_multiple_of(4).min(MAX_LEN);
+    Ok(out)
+}
+
+fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
+    if let Some(mss) = options.mss {
+        out.put(&[KIND_MSS, 4]);
+        out.put(&mss.to_be_bytes());
+    }
+    if options.sack_permitted {
+        out.put(&[KIND_SACK_PERMITTED, 2]);
+    }
+    if let Some(shift) = options.window_scale {
+        out.put(&[KIND_WINDOW_SCALE, 3, shift]);
+    }
+    if sack_blocks > 0 {
+        if out.len.is_multiple_of(4) && out.len + 4 + 8 * sack_blocks <= MAX_LEN && only_sack(options) {
+            // The layout that RFC 2018's authors and every stack use; receivers have fast paths for it.
+            out.put(&[KIND_NOP, KIND_NOP]);
+        }
+        out.put(&[KIND_SACK, 2 + 8 * sack_blocks as u8]);
+        for (left, right) in &options.sack.as_slice()[..sack_blocks] {
+            out.put(&left.0.to_be_bytes());
+            out.put(&right.0.to_be_bytes());
+        }
+    }
+    let exid = |out: &mut Written, len: u32, exid: u16| {
+        out.put(&[KIND_EXPERIMENT, len as u8]);
+        out.put(&exid.to_be_bytes());
+    };
+    if let Some(ackp) = options.ackp {
+        exid(out, ACKP_LEN, EXID_ACKP);
+        out.put(&[match ackp {
+            Ackp::Permitted => ACKP_PERMITTED,
+            Ackp::Partial => ACKP_PARTIAL,
+        }]);
+    }
+    match options.eln {
+        None => {}
+        Some(Eln::Permitted) => exid(out, ELN_PERMITTED_LEN, EXID_ELN),
+        Some(Eln::Lost(seq)) => {
+            exid(out, ELN_LOST_LEN, EXID_ELN);
+            out.put(&seq.0.to_be_bytes());
+        }
+    }
+    out.put(&options.unknown);
+}
+
+/// Whether SACK blocks are the last thing written, so that two bytes of padding may precede them.
+fn only_sack(options: &Options) -> bool {
+    options.ackp.is_none() && options.eln.is_none() && options.unknown.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TS: Timestamps = Timestamps { value: 0x0102_0304, echo: 0x0506_0708 };
+
+    fn sack(n: u32) -> Options {
+        let mut options = Options::default();
+        (0..n).for_each(|i| assert!(options.sack.push(Seq(10 * i), Seq(10 * i + 5))));
+        options
+    }
+
+    #[test]
+    fn unknown_options_do_not_stop_the_walk() {
+        let bytes = [19, 4, 7, 7, 1, 253, 2, 2, 4, 5, 180, 0, 99, 99];
+        let read = read(&bytes);
+        let options = read.options.unwrap();
+        assert_eq!(options.mss, Some(1460));
+        assert_eq!(options.unknown, [19, 4, 7, 7, 253, 2]);
+        assert_eq!(read.error, None, "bytes behind the end of the list are nobody's");
+    }
+
+    #[test]
+    fn impossible_lengths_are_told_apart_from_the_end() {
+        for (bytes, at) in [
+            (&[8u8, 0][..], 0),
+            (&[8, 1], 0),
+            (&[1, 5, 10, 0, 0], 1),
+            (&[2, 4, 5, 180, 7], 4),
+            (&[30, 255], 0),
+        ] {
+            let error = read(bytes).error.unwrap();
+            assert_eq!(error.at, at, "{bytes:?}");
+        }
+        assert_eq!(read(&[0, 5]).error, None);
+        assert_eq!(read(&[1, 1, 1]).error, None);
+    }
+
+    #[test]
+    fn what_comes_before_a_malformed_option_counts() {
+        let read = read(&[2, 4, 5, 180, 3, 9]);
+        assert_eq!(read.options.unwrap().mss, Some(1460));
+        assert!(read.error.is_some());
+    }
+
+    #[test]
+    fn wrong_lengths_and_repetitions_are_kept_as_they_stood() {
+        let bytes = [2, 3, 5, 2, 4, 5, 180, 2, 4, 9, 9, 5, 2, 254, 3, 76, 254, 5, 0x4c, 0x50, 7];
+        let options = read(&bytes).options.unwrap();
+        assert_eq!(options.mss, Some(1460));
+        assert_eq!(
+            options.unknown,
+            [2, 3, 5, 2, 4, 9, 9, 5, 2, 254, 3, 76, 254, 5, 0x4c, 0x50, 7]
+        );
+    }
+
+    #[test]
+    fn timestamps_leave_room_for_three_blocks() {
+        let all = write(None, &sack(4)).unwrap();
+        assert_eq!(all.as_slice().len(), 36);
+        assert_eq!(all.as_slice()[..4], [1, 1, 5, 34]);
+        let three = write(Some(TS), &sack(4)).unwrap();
+        assert_eq!(three.as_slice().len(), 40);
+        let read = read(three.as_slice());
+        assert_eq!(read.options.unwrap().sack, sack(3).sack, "the most recent blocks stay");
+        assert_eq!(read.timestamps, Some(TS));
+    }
+
+    #[test]
+    fn alignment_gives_way_to_content() {
+        // A fast-open SYN of Linux with an 18-byte cookie needs every byte there is.
+        let options = Options {
+            mss: Some(1460),
+            sack_permitted: true,
+            window_scale: Some(7),
+            unknown: [&[34, 21][..], &[9; 19]].concat(),
+            ..Options::default()
+        };
+        let written = write(Some(TS), &options).unwrap();
+        assert_eq!(written.as_slice().len(), 40);
+        let read = read(written.as_slice());
+        assert_eq!((*read.options.unwrap(), read.timestamps), (options, Some(TS)));
+    }
+
+    #[test]
+    fn what_cannot_fit_is_refused() {
+        let options = Options { unknown: [&[30, 41][..], &[0; 39]].concat(), ..Options::default() };
+        assert!(matches!(write(None, &options), Err(WriteError::TooLong { len: 41 })));
+        let options = Options { unknown: vec![30, 9], ..Options::default() };
+        assert!(matches!(write(None, &options), Err(WriteError::Malformed(_))));
+    }
+}

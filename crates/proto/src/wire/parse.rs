@@ -1,0 +1,315 @@
+//! From bytes to packets.
+//!
+//! The bytes come from outside: from the air, from a capture file, from an attacker. Nothing here panics,
+//! allocates more than one options record, or reads beyond what the headers bound.
+//!
+//! [`view`] reads headers in place, also of packets that a capture has cut short; [`parse`] makes the
+//! packet that travels through machines, sharing the frame's bytes.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use super::checksum::{Sum, checksum};
+use super::emit::PROTOCOL_TCP;
+use super::options::{self, OptionError};
+use super::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
+
+/// Why bytes are not a packet. Positions count from the first byte of the IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ParseError {
+    /// There is no byte at all.
+    #[error("no bytes")]
+    Empty,
+    /// Neither IPv4 nor IPv6.
+    #[error("IP version {0}")]
+    Version(u8),
+    /// The bytes end within a header.
+    #[error("{have} bytes end within the {header} header, which needs {need}")]
+    Short {
+        /// Which header.
+        header: &'static str,
+        /// Bytes needed up to its end.
+        need: usize,
+        /// Bytes there are.
+        have: usize,
+    },
+    /// A header says it is shorter than its fixed part.
+    #[error("the {header} header claims to be only {len} bytes long")]
+    HeaderLength {
+        /// Which header.
+        header: &'static str,
+        /// The length it claims.
+        len: usize,
+    },
+    /// The length field of IP names less than the headers or more than there is.
+    #[error("the IP packet claims {claimed} bytes, its headers take {headers}, there are {have}")]
+    Length {
+        /// Length by the field.
+        claimed: usize,
+        /// Length of the headers.
+        headers: usize,
+        /// Bytes there are.
+        have: usize,
+    },
+    /// A TCP option has an impossible length.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// A [`Body`] counts its position in 32 bits.
+    #[error("frames of four gigabytes are not packets")]
+    TooLarge,
+}
+
+/// What [`view`] is to expect of the bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mode {
+    /// Whether checksums are computed and compared. Without, every packet counts as undamaged: for
+    /// interfaces that leave the checksum to hardware.
+    pub verify: bool,
+    /// In a capture: the length of the whole packet on the wire, of which the bytes may be only the beginning.
+    /// `None` means that the bytes are the whole packet, maybe followed by padding.
+    pub wire_len: Option<usize>,
+}
+
+impl Mode {
+    /// The whole packet, with its checksums verified.
+    pub const WHOLE: Mode = Mode { verify: true, wire_len: None };
+}
+
+/// A packet's headers, and where in the bytes its payload is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct View {
+    /// Source address.
+    pub src: Addr,
+    /// Destination address.
+    pub dst: Addr,
+    /// Transport header.
+    pub transport: Transport,
+    /// Traffic class: DSCP and ECN bits.
+    pub tos: u8,
+    /// Hops left.
+    pub ttl: u8,
+    /// IPv4 identification; zero on IPv6.
+    pub ip_id: u16,
+    /// What the checksums say; [`Damage::None`] where they were not or could not be verified.
+    pub damage: Damage,
+    /// Index of the first byte of the payload.
+    pub body_at: usize,
+    /// Length of the payload on the wire.
+    pub body_len: u32,
+    /// How many bytes of the payload are there.
+    pub captured: u32,
+    /// The TCP option that could not be read; those before it were.
+    pub bad_option: Option<OptionError>,
+}
+
+/// The IP layer of a packet.
+struct Ip {
+    src: Addr,
+    dst: Addr,
+    protocol: u8,
+    tos: u8,
+    ttl: u8,
+    id: u16,
+    header: usize,
+    /// Length of the packet on the wire, header included.
+    total: usize,
+    damaged: bool,
+    /// Whether the payload is the transport packet from its first byte.
+    whole: bool,
+}
+
+/// The headers of the IP packet at the start of `bytes`.
+///
+/// TCP is read behind IPv4 (with options, which are skipped) and directly behind IPv6. Fragments and IPv6
+/// extension headers make a packet [`Transport::Other`]: no machine here acts on half a segment.
+/// A TCP option of impossible length is reported in [`View::bad_option`]; what stands before it counts.
+///
+/// # Errors
+/// When the bytes do not hold the headers, or their length fields contradict each other.
+pub fn view(bytes: &[u8], mode: Mode) -> Result<View, ParseError> {
+    let ip = match bytes.first() {
+        None => return Err(ParseError::Empty),
+        Some(first) if first >> 4 == 4 => ipv4(bytes, mode)?,
+        Some(first) if first >> 4 == 6 => ipv6(bytes, mode)?,
+        Some(first) => return Err(ParseError::Version(first >> 4)),
+    };
+    let end = ip.total.min(bytes.len());
+    let packet = &bytes[..end];
+    let mut view = View {
+        src: ip.src,
+        dst: ip.dst,
+        transport: Transport::Other(ip.protocol),
+        tos: ip.tos,
+        ttl: ip.ttl,
+        ip_id: ip.id,
+        damage: if ip.damaged { Damage::Ip } else { Damage::None },
+        body_at: ip.header,
+        body_len: u32::try_from(ip.total - ip.header).map_err(|_| ParseError::TooLarge)?,
+        captured: (end - ip.header) as u32,
+        bad_option: None,
+    };
+    if ip.protocol == PROTOCOL_TCP && ip.whole {
+        tcp(packet, &ip, mode, &mut view)?;
+    }
+    Ok(view)
+}
+
+fn short(header: &'static str, need: usize, bytes: &[u8]) -> ParseError {
+    ParseError::Short { header, need, have: bytes.len() }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The packet's length from its length field, checked against the bytes.
+fn total(claimed: usize, headers: usize, bytes: &[u8], mode: Mode) -> Result<usize, ParseError> {
+    let have = mode.wire_len.unwrap_or(bytes.len());
+    let error = ParseError::Length { claimed, headers, have };
+    if claimed < headers {
+        // Segmentation offload leaves the field empty for packets that outgrow it.
+        if let Some(wire) = mode.wire_len
+            && claimed == 0
+            && wire >= headers
+        {
+            return Ok(wire);
+        }
+        return Err(error);
+    }
+    // In a capture the length field is the better witness: snapped and offloaded frames differ from it.
+    if claimed > have && mode.wire_len.is_none() { Err(error) } else { Ok(claimed) }
+}
+
+fn ipv4(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
+    let fixed = bytes.first_chunk::<20>().ok_or_else(|| short("IPv4", 20, bytes))?;
+    let header = usize::from(fixed[0] & 0x0f) * 4;
+    if header < 20 {
+        return Err(ParseError::HeaderLength { header: "IPv4", len: header });
+    }
+    if bytes.len() < header {
+        return Err(short("IPv4", header, bytes));
+    }
+    // Fragment offset or more-fragments.
+    let fragment = u16_at(fixed, 6) & 0x3fff != 0;
+    let addr = |at| Addr::from(IpAddr::V4(Ipv4Addr::from(u32_at(fixed, at))));
+    Ok(Ip {
+        src: addr(12),
+        dst: addr(16),
+        protocol: fixed[9],
+        tos: fixed[1],
+        ttl: fixed[8],
+        id: u16_at(fixed, 4),
+        header,
+        total: total(usize::from(u16_at(fixed, 2)), header, bytes, mode)?,
+        damaged: mode.verify && checksum(&bytes[..header]) != 0,
+        whole: !fragment,
+    })
+}
+
+fn ipv6(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
+    let fixed = bytes.first_chunk::<40>().ok_or_else(|| short("IPv6", 40, bytes))?;
+    let addr = |at: usize| {
+        let halves = [at, at + 4, at + 8, at + 12].map(|at| u128::from(u32_at(fixed, at)));
+        let bits = halves.into_iter().fold(0, |bits, word| bits << 32 | word);
+        Addr::from(IpAddr::V6(Ipv6Addr::from_bits(bits)))
+    };
+    let payload = usize::from(u16_at(fixed, 4));
+    // A jumbogram's length is zero here (RFC 2675); in a capture the frame says how long it is.
+    let claimed = if payload == 0 && mode.wire_len.is_some() { 0 } else { 40 + payload };
+    Ok(Ip {
+        src: addr(8),
+        dst: addr(24),
+        protocol: fixed[6],
+        tos: fixed[0] << 4 | fixed[1] >> 4,
+        ttl: fixed[7],
+        id: 0,
+        header: 40,
+        total: total(claimed, 40, bytes, mode)?,
+        damaged: false,
+        whole: true,
+    })
+}
+
+fn tcp(packet: &[u8], ip: &Ip, mode: Mode, view: &mut View) -> Result<(), ParseError> {
+    let bytes = &packet[ip.header..];
+    let need = |len: usize| short("TCP", ip.header + len, packet);
+    let fixed = bytes.first_chunk::<20>().ok_or_else(|| need(20))?;
+    let header = usize::from(fixed[12] >> 4) * 4;
+    if header < 20 {
+        return Err(ParseError::HeaderLength { header: "TCP", len: header });
+    }
+    let headers = ip.header + header;
+    if headers > ip.total {
+        return Err(ParseError::Length { claimed: ip.total, headers, have: packet.len() });
+    }
+    // A snap length may cut the options; what is left of them is read.
+    if bytes.len() < header && mode.wire_len.is_none() {
+        return Err(need(header));
+    }
+    let header_there = header.min(bytes.len());
+    let read = options::read(&bytes[20..header_there]);
+    let mut segment = Segment::new(
+        u16_at(fixed, 0),
+        u16_at(fixed, 2),
+        Seq(u32_at(fixed, 4)),
+        Seq(u32_at(fixed, 8)),
+        Flags(fixed[13]),
+    );
+    segment.window = u16_at(fixed, 14);
+    segment.timestamps = read.timestamps;
+    if let Some(options) = read.options {
+        *segment.options_mut() = *options;
+    }
+    let urgent = u16_at(fixed, 18);
+    if urgent != 0 {
+        segment.options_mut().urgent = urgent;
+    }
+    if mode.verify && !ip.damaged && packet.len() == ip.total {
+        let mut sum = Sum::default();
+        sum.pseudo_header(ip.src, ip.dst, PROTOCOL_TCP, bytes.len() as u32);
+        sum.bytes(bytes);
+        if !sum.verifies() {
+            view.damage = Damage::Tcp;
+        }
+    }
+    view.transport = Transport::Tcp(segment);
+    view.body_at = ip.header + header_there;
+    view.body_len = (ip.total - headers) as u32;
+    view.captured = (bytes.len() - header_there) as u32;
+    view.bad_option = read.error;
+    Ok(())
+}
+
+/// The packet whose IP header begins at `at` in `frame`; its body shares the frame.
+///
+/// The packet's identity is zero: whoever puts it into a path names it.
+///
+/// # Errors
+/// See [`ParseError`]; unlike [`view`] this refuses malformed TCP options, because a packet emitted from what
+/// could be read would differ from the one that came.
+pub fn parse(frame: &Arc<[u8]>, at: usize, verify: bool) -> Result<Packet, ParseError> {
+    let bytes = frame.get(at..).unwrap_or(&[]);
+    let view = view(bytes, Mode { verify, wire_len: None })?;
+    if let Some(error) = view.bad_option {
+        return Err(error.into());
+    }
+    let from = u32::try_from(at + view.body_at).map_err(|_| ParseError::TooLarge)?;
+    let body = match view.body_len {
+        0 => Body::EMPTY,
+        len => Body::Bytes { frame: frame.clone(), from, len },
+    };
+    Ok(Packet {
+        id: PacketId(0),
+        src: view.src,
+        dst: view.dst,
+        transport: view.transport,
+        body,
+        tos: view.tos,
+        ttl: view.ttl,
+        damage: view.damage,
+    })
+}

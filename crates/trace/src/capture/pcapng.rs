@@ -1,0 +1,304 @@
+//! The pcapng format (draft-ietf-opsawg-pcapng): sections of blocks, each section of its own byte order.
+
+use lasthop_proto::machine::Side;
+use lasthop_proto::units::Time;
+
+use super::{CaptureError, Frame, LinkType, MAX_INTERFACES, MAX_RECORD, Order, Step, time};
+
+/// The type of a section header block; the same in either byte order.
+pub(super) const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+const INTERFACE: u32 = 1;
+const PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+
+const OPT_COMMENT: u16 = 1;
+const IF_NAME: u16 = 2;
+const IF_TSRESOL: u16 = 9;
+const IF_TSOFFSET: u16 = 14;
+const PACKET_FLAGS: u16 = 2;
+
+/// A pcapng capture.
+#[derive(Clone, Debug)]
+pub(super) struct Pcapng<'a> {
+    file: &'a [u8],
+    at: usize,
+    order: Order,
+    /// The interfaces of all sections so far.
+    interfaces: Vec<Interface<'a>>,
+    /// Index of the current section's first interface.
+    section: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Interface<'a> {
+    link: LinkType,
+    snap: u32,
+    name: &'a str,
+    resolution: Resolution,
+    /// Seconds to add to each time.
+    offset: i64,
+}
+
+/// What one unit of a time stamp is.
+#[derive(Clone, Copy, Debug)]
+enum Resolution {
+    /// 10^-n seconds.
+    Decimal(u8),
+    /// 2^-n seconds.
+    Binary(u8),
+}
+
+impl Resolution {
+    fn from_option(value: u8) -> Resolution {
+        if value & 0x80 == 0 { Resolution::Decimal(value) } else { Resolution::Binary(value & 0x7f) }
+    }
+
+    fn nanos(self, units: u64) -> i128 {
+        let units = u128::from(units);
+        let nanos = match self {
+            Resolution::Decimal(n @ 0..=9) => units * 10u128.pow(9 - u32::from(n)),
+            // Finer than 10^-38 s no 64-bit count reaches a nanosecond.
+            Resolution::Decimal(n) => {
+                10u128.checked_pow(u32::from(n) - 9).map_or(0, |divisor| units / divisor)
+            }
+            Resolution::Binary(n) => (units * 1_000_000_000).checked_shr(n.into()).unwrap_or(0),
+        };
+        // 2^64 seconds in nanoseconds are below 2^94.
+        nanos as i128
+    }
+}
+
+/// A block without its framing.
+struct Block<'a> {
+    kind: u32,
+    body: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Pcapng<'a> {
+    pub(super) fn open(file: &'a [u8]) -> Result<Pcapng<'a>, CaptureError> {
+        let order = section_order(file, 0)?.ok_or(CaptureError::Empty)?;
+        Ok(Pcapng { file, at: 0, order, interfaces: Vec::new(), section: 0 })
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.interfaces.iter().map(|interface| interface.name.to_owned()).collect()
+    }
+
+    pub(super) fn step(&mut self) -> Result<Step<'a>, CaptureError> {
+        loop {
+            if self.at >= self.file.len() {
+                return Ok(Step::End);
+            }
+            let Some(block) = self.block()? else { return Ok(Step::Truncated) };
+            match block.kind {
+                // Section headers are dealt with where they set the byte order.
+                INTERFACE => self.interface(&block)?,
+                ENHANCED_PACKET | PACKET => return self.packet(&block),
+                SIMPLE_PACKET => return self.simple(&block),
+                _ => {}
+            }
+        }
+    }
+
+    /// The block at the present position; `None` if the file ends within it.
+    fn block(&mut self) -> Result<Option<Block<'a>>, CaptureError> {
+        let offset = self.at;
+        let rest = &self.file[offset..];
+        if rest.starts_with(&SECTION) {
+            let Some(order) = section_order(rest, offset)? else { return Ok(None) };
+            self.order = order;
+            self.section = self.interfaces.len();
+        }
+        let (Some(kind), Some(len)) = (self.order.u32(rest, 0), self.order.u32(rest, 4)) else {
+            return Ok(None);
+        };
+        if len < 12 || !len.is_multiple_of(4) || len > MAX_RECORD {
+            return Err(CaptureError::Length { offset, what: "block", len });
+        }
+        let Some(block) = rest.get(..len as usize) else { return Ok(None) };
+        // The length stands at both ends; where they differ one of them is wrong, and so is all that follows.
+        if let Some(trailer) = self.order.u32(block, block.len() - 4)
+            && trailer != len
+        {
+            return Err(CaptureError::Length { offset, what: "block", len: trailer });
+        }
+        self.at += block.len();
+        Ok(Some(Block { kind, body: &block[8..block.len() - 4], offset }))
+    }
+
+    fn interface(&mut self, block: &Block<'a>) -> Result<(), CaptureError> {
+        let order = self.order;
+        let (Some(link), Some(snap)) = (order.u16(block.body, 0), order.u32(block.body, 4)) else {
+            return Err(block.short());
+        };
+        if self.interfaces.len() >= MAX_INTERFACES {
+            return Err(CaptureError::TooManyInterfaces { offset: block.offset });
+        }
+        // Without a statement, microseconds.
+        let resolution = Resolution::Decimal(6);
+        let link = LinkType(link);
+        let mut interface = Interface { link, snap, name: "", resolution, offset: 0 };
+        for (code, value) in (BlockOptions { order, bytes: &block.body[8..] }) {
+            match (code, value) {
+                (IF_NAME, name) => interface.name = text(name).unwrap_or(""),
+                (IF_TSRESOL, &[unit]) => interface.resolution = Resolution::from_option(unit),
+                (IF_TSOFFSET, value) => interface.offset = order.i64(value, 0).unwrap_or(0),
+                _ => {}
+            }
+        }
+        self.interfaces.push(interface);
+        Ok(())
+    }
+
+    /// An enhanced packet block, or the obsolete packet block that differs from it in one field.
+    fn packet(&self, block: &Block<'a>) -> Result<Step<'a>, CaptureError> {
+        let (order, body) = (self.order, block.body);
+        let interface = if block.kind == PACKET {
+            order.u16(body, 0).map(u32::from)
+        } else {
+            order.u32(body, 0)
+        };
+        let (Some(interface), Some(high), Some(low), Some(captured), Some(wire_len)) = (
+            interface,
+            order.u32(body, 4),
+            order.u32(body, 8),
+            order.u32(body, 12),
+            order.u32(body, 16),
+        ) else {
+            return Err(block.short());
+        };
+        let (index, description) = self.described(block, interface)?;
+        let bytes = block.packet(20, captured)?;
+        let mut frame = Frame {
+            number: 0,
+            at: description.time(u64::from(high) << 32 | u64::from(low)),
+            interface: index,
+            link: description.link,
+            bytes,
+            wire_len,
+            direction: None,
+            comment: None,
+        };
+        let options = body.get(20 + bytes.len().next_multiple_of(4)..).unwrap_or(&[]);
+        for (code, value) in (BlockOptions { order, bytes: options }) {
+            match code {
+                OPT_COMMENT if frame.comment.is_none() => frame.comment = text(value),
+                PACKET_FLAGS => {
+                    frame.direction = match order.u32(value, 0).unwrap_or(0) & 3 {
+                        1 => Some(Side::Left),
+                        2 => Some(Side::Right),
+                        _ => None,
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(Step::Frame(frame))
+    }
+
+    /// A simple packet block: only bytes, of the first interface, without a time.
+    fn simple(&self, block: &Block<'a>) -> Result<Step<'a>, CaptureError> {
+        let wire_len = self.order.u32(block.body, 0).ok_or_else(|| block.short())?;
+        let (index, description) = self.described(block, 0)?;
+        let snap = if description.snap == 0 { u32::MAX } else { description.snap };
+        let bytes = block.packet(4, wire_len.min(snap))?;
+        Ok(Step::Frame(Frame {
+            number: 0,
+            at: Time::ZERO,
+            interface: index,
+            link: description.link,
+            bytes,
+            wire_len,
+            direction: None,
+            comment: None,
+        }))
+    }
+
+    /// Interface number `interface` of the current section, and its index in the file.
+    fn described(&self, block: &Block<'_>, interface: u32) -> Result<(u32, &Interface<'a>), CaptureError> {
+        let index = self.section + interface as usize;
+        self.interfaces.get(index).map(|described| (index as u32, described)).ok_or(
+            CaptureError::Interface {
+                offset: block.offset,
+                interface,
+                known: self.interfaces.len() - self.section,
+            },
+        )
+    }
+}
+
+/// The byte order of the section that begins with `block`; `None` if the file ends before it tells.
+fn section_order(block: &[u8], offset: usize) -> Result<Option<Order>, CaptureError> {
+    match block.get(8..).and_then(|rest| rest.first_chunk::<4>()) {
+        None => Ok(None),
+        Some([0x1a, 0x2b, 0x3c, 0x4d]) => Ok(Some(Order::Big)),
+        Some([0x4d, 0x3c, 0x2b, 0x1a]) => Ok(Some(Order::Little)),
+        Some(&magic) => Err(CaptureError::ByteOrder { offset, magic }),
+    }
+}
+
+impl<'a> Block<'a> {
+    fn short(&self) -> CaptureError {
+        let len = self.body.len() as u32 + 12;
+        CaptureError::Length { offset: self.offset, what: "block", len }
+    }
+
+    /// The `len` captured bytes that begin at `at`.
+    fn packet(&self, at: usize, len: u32) -> Result<&'a [u8], CaptureError> {
+        let bytes = self.body.get(at..).and_then(|rest| rest.get(..len as usize));
+        bytes.ok_or(CaptureError::Length { offset: self.offset, what: "packet", len })
+    }
+}
+
+impl Interface<'_> {
+    fn time(&self, units: u64) -> Time {
+        time(self.resolution.nanos(units) + i128::from(self.offset) * 1_000_000_000)
+    }
+}
+
+fn text(bytes: &[u8]) -> Option<&str> {
+    core::str::from_utf8(bytes).ok()
+}
+
+/// Walks over the options of a block; ends at the end-of-options mark, or where they stop making sense.
+struct BlockOptions<'a> {
+    order: Order,
+    bytes: &'a [u8],
+}
+
+impl<'a> Iterator for BlockOptions<'a> {
+    type Item = (u16, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (code, len) = (self.order.u16(self.bytes, 0)?, self.order.u16(self.bytes, 2)?);
+        if code == 0 {
+            return None;
+        }
+        let value = self.bytes.get(4..4 + usize::from(len))?;
+        self.bytes = self.bytes.get(4 + usize::from(len).next_multiple_of(4)..).unwrap_or(&[]);
+        Some((code, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_resolution_gives_nanoseconds() {
+        let nanos = |option: u8, units: u64| Resolution::from_option(option).nanos(units);
+        assert_eq!(nanos(0, 7), 7_000_000_000);
+        assert_eq!(nanos(3, 7), 7_000_000);
+        assert_eq!(nanos(6, 7), 7_000);
+        assert_eq!(nanos(9, 7), 7);
+        assert_eq!(nanos(12, 7_999), 7);
+        assert_eq!(nanos(127, u64::MAX), 0);
+        assert_eq!(nanos(0x80 | 10, 1024), 1_000_000_000);
+        assert_eq!(nanos(0x80 | 32, 1 << 31), 500_000_000);
+        assert_eq!(nanos(0xff, u64::MAX), 0);
+        assert!(nanos(0, u64::MAX) > 0 && nanos(0x80, u64::MAX) > 0);
+    }
+}

@@ -1,0 +1,324 @@
+//! A capture at every link of a run.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Write};
+
+use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::emit::{Prefix, emit_prefix};
+use lasthop_proto::wire::{Damage, Packet, PacketId};
+
+use super::{Interface, InterfaceId, Writer};
+use crate::Sink;
+
+/// A stage of the path, as the capture names it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Which stage.
+    pub stage: StageId,
+    /// Its name, as the interface is called: `radio`, `2:link`.
+    pub name: String,
+    /// Whether it transmits, so that it gets a capture of its own: links and radios.
+    pub is_link: bool,
+}
+
+/// How much of what came by could not be kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CaptureStats {
+    /// Packets written, over all captures.
+    pub packets: u64,
+    /// Packets left out because they cannot be put into bytes.
+    pub unwritable: u64,
+    /// Events at stages that no [`Place`] names.
+    pub elsewhere: u64,
+    /// Damage that was reported after its packet had been written: it is missing as a comment there.
+    pub late_damage: u64,
+}
+
+/// The finished captures.
+#[derive(Debug)]
+pub struct Captures<W> {
+    /// One capture for each link, in the order of the places: each packet it began to send, once.
+    pub links: Vec<(StageId, W)>,
+    /// Every packet whose life ended on the way, with the reason as a comment and the stage as the interface.
+    pub drops: W,
+    /// What is missing from them.
+    pub stats: CaptureStats,
+}
+
+/// Captures each link of a run in a file of its own, and all drops in another.
+///
+/// A link's capture holds each packet that the link began to send exactly once, at the moment it began, so that
+/// Wireshark's sequence analysis sees what a sniffer at the near end would see. Comments name the cause of every packet that
+/// is not a plain first transmission or ACK, and say when the channel damaged it. Packets that a queue or an
+/// agent dropped are never on a wire: they are in [`Captures::drops`].
+///
+/// Damage is reported after a transmission began, so the latest [`HELD`] packets of a link are held back until
+/// they are overtaken.
+///
+/// Errors of writing are kept and come out of [`CaptureSink::finish`].
+#[derive(Debug)]
+pub struct CaptureSink<W> {
+    links: Vec<Link<W>>,
+    drops: Writer<W>,
+    /// Where each stage's events go; indexed by stage.
+    routes: Vec<Option<Route>>,
+    causes: Causes,
+    payload: u32,
+    stats: CaptureStats,
+    failed: Option<io::Error>,
+    comment: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    link: Option<usize>,
+    drops: InterfaceId,
+}
+
+/// How many packets of one link wait for news about damage: more than a bandwidth-delay product of a last hop.
+pub const HELD: usize = 1024;
+
+/// How many causes are remembered: those of packets that are neither data sent first nor ACKs and still travel.
+const CAUSES: usize = 1 << 16;
+
+#[derive(Debug)]
+struct Link<W> {
+    stage: StageId,
+    writer: Writer<W>,
+    interface: InterfaceId,
+    held: VecDeque<Held>,
+    /// Emptied buffers, to be filled again.
+    spare: Vec<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Held {
+    id: PacketId,
+    at: Time,
+    side: Side,
+    bytes: Vec<u8>,
+    original: u32,
+    cause: Option<Cause>,
+    damage: Damage,
+}
+
+impl<W: Write> CaptureSink<W> {
+    /// A sink for the stages in `places`, keeping `payload` bytes of each packet's body. `open` gives the
+    /// places to write to: it is called once with each link, then once with `None` for the drops.
+    ///
+    /// # Errors
+    /// Those of `open` and of writing the heads of the captures.
+    pub fn new(
+        places: &[Place],
+        payload: u32,
+        mut open: impl FnMut(Option<&Place>) -> io::Result<W>,
+    ) -> io::Result<CaptureSink<W>> {
+        let mut links = Vec::new();
+        for place in places.iter().filter(|place| place.is_link) {
+            let mut writer = Writer::new(open(Some(place))?)?;
+            let description = format!("stage {}: packets it began to send", place.stage.0);
+            let interface = writer.interface(&Interface {
+                name: &place.name,
+                description: &description,
+                ..Interface::default()
+            })?;
+            let (held, spare) = (VecDeque::with_capacity(HELD), Vec::new());
+            links.push(Link { stage: place.stage, writer, interface, held, spare });
+        }
+        let mut drops = Writer::new(open(None)?)?;
+        let mut routes = Vec::new();
+        for place in places {
+            let description = format!("stage {}: packets that ended here", place.stage.0);
+            let id = drops.interface(&Interface {
+                name: &place.name,
+                description: &description,
+                ..Interface::default()
+            })?;
+            let index = usize::from(place.stage.0);
+            if routes.len() <= index {
+                routes.resize(index + 1, None);
+            }
+            let link = links.iter().position(|link| place.is_link && link.stage == place.stage);
+            routes[index] = Some(Route { link, drops: id });
+        }
+        Ok(CaptureSink {
+            links,
+            drops,
+            routes,
+            causes: Causes::default(),
+            payload,
+            stats: CaptureStats::default(),
+            failed: None,
+            comment: String::new(),
+        })
+    }
+
+    /// Writes what is held back and gives the captures out.
+    ///
+    /// # Errors
+    /// The first error of writing; what was written before it is lost to the caller.
+    pub fn finish(mut self) -> io::Result<Captures<W>> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        for link in &mut self.links {
+            while let Some(held) = link.held.pop_front() {
+                link.write(&held, &mut self.comment)?;
+            }
+        }
+        let links = self.links.into_iter().map(|l| (l.stage, l.writer.into_inner())).collect();
+        Ok(Captures { links, drops: self.drops.into_inner(), stats: self.stats })
+    }
+
+    fn route(&mut self, stage: StageId) -> Option<Route> {
+        let route = self.routes.get(usize::from(stage.0)).copied().flatten();
+        self.stats.elsewhere += u64::from(route.is_none());
+        route
+    }
+
+    fn transmitted(&mut self, at: Time, route: Route, side: Side, packet: &Packet) -> io::Result<()> {
+        let Some(link) = route.link.and_then(|i| self.links.get_mut(i)) else {
+            self.stats.elsewhere += 1;
+            return Ok(());
+        };
+        let mut bytes = if link.held.len() < HELD {
+            link.spare.pop().unwrap_or_default()
+        } else {
+            match link.held.pop_front() {
+                Some(oldest) => {
+                    link.write(&oldest, &mut self.comment)?;
+                    oldest.bytes
+                }
+                None => Vec::new(),
+            }
+        };
+        bytes.clear();
+        match emit_prefix(packet, self.payload, &mut bytes) {
+            Ok(Prefix { original, .. }) => {
+                let cause = self.causes.get(packet.id);
+                let (id, damage) = (packet.id, packet.damage);
+                link.held.push_back(Held { id, at, side, bytes, original, cause, damage });
+                self.stats.packets += 1;
+            }
+            Err(_) => {
+                link.spare.push(bytes);
+                self.stats.unwritable += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn damaged(&mut self, route: Route, packet: &Packet) {
+        let held = route.link.and_then(|i| self.links.get_mut(i)).and_then(|link| {
+            link.held.iter_mut().rev().find(|held| held.id == packet.id)
+        });
+        match held {
+            Some(held) => held.damage = packet.damage,
+            None => self.stats.late_damage += 1,
+        }
+    }
+
+    fn dropped(&mut self, at: Time, route: Route, side: Side, packet: &Packet, why: Cause) -> io::Result<()> {
+        self.comment.clear();
+        self.comment.push_str("dropped: ");
+        self.comment.push_str(why.name());
+        if let Some(cause) = self.causes.remove(packet.id) {
+            self.comment.push_str("; sent as ");
+            self.comment.push_str(cause.name());
+        }
+        match self.drops.packet(route.drops, at, side, packet, self.payload, &self.comment) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.stats.unwritable += 1,
+            result => {
+                result?;
+                self.stats.packets += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, event: &Event) -> io::Result<()> {
+        let What::Packet { op, side, packet } = &event.what else { return Ok(()) };
+        match *op {
+            Op::Originated(Cause::Data | Cause::Ack | Cause::Control) | Op::Received => {}
+            Op::Originated(cause) => self.causes.insert(packet.id, cause),
+            Op::Transmitted => {
+                if let Some(route) = self.route(event.stage) {
+                    self.transmitted(event.at, route, *side, packet)?;
+                }
+            }
+            Op::Damaged => {
+                if let Some(route) = self.route(event.stage) {
+                    self.damaged(route, packet);
+                }
+            }
+            Op::Dropped(cause) => {
+                if let Some(route) = self.route(event.stage) {
+                    self.dropped(event.at, route, *side, packet, cause)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Link<W> {
+    fn write(&mut self, held: &Held, comment: &mut String) -> io::Result<()> {
+        comment.clear();
+        if let Some(cause) = held.cause {
+            comment.push_str(cause.name());
+        }
+        let damage = match held.damage {
+            Damage::None => "",
+            Damage::Ip => "damaged: ip-checksum",
+            Damage::Tcp => "damaged: tcp-checksum",
+        };
+        if !comment.is_empty() && !damage.is_empty() {
+            comment.push_str("; ");
+        }
+        comment.push_str(damage);
+        self.writer.bytes(self.interface, held.at, held.side, &held.bytes, held.original, comment)
+    }
+}
+
+impl<W: Write> Sink for CaptureSink<W> {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+
+    fn event(&mut self, event: &Event) {
+        if self.failed.is_none()
+            && let Err(error) = self.take(event)
+        {
+            self.failed = Some(error);
+        }
+    }
+}
+
+/// Why packets exist, of the latest [`CAUSES`] that exist for a reason worth a comment.
+#[derive(Debug, Default)]
+struct Causes {
+    by_id: BTreeMap<PacketId, Cause>,
+    oldest: VecDeque<PacketId>,
+}
+
+impl Causes {
+    fn insert(&mut self, id: PacketId, cause: Cause) {
+        if self.oldest.len() >= CAUSES
+            && let Some(oldest) = self.oldest.pop_front()
+        {
+            self.by_id.remove(&oldest);
+        }
+        self.by_id.insert(id, cause);
+        self.oldest.push_back(id);
+    }
+
+    fn get(&self, id: PacketId) -> Option<Cause> {
+        self.by_id.get(&id).copied()
+    }
+
+    fn remove(&mut self, id: PacketId) -> Option<Cause> {
+        self.by_id.remove(&id)
+    }
+}
