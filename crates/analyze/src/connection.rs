@@ -85,7 +85,7 @@ impl Conn {
             let sack = segment.options().sack;
             if !sack.is_empty() {
                 reading.sack_acks += 1;
-                reading.dsacks += u64::from(peer.sacked(segment.ack, sack.as_slice()));
+                reading.dsacks += u64::from(peer.sacked(at, segment.ack, sack.as_slice()));
             }
             let echo = segment.timestamps.map(|timestamps| timestamps.echo);
             peer.acked(config, at, segment.ack, echo, marks.duplicate_ack);

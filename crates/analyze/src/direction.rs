@@ -8,7 +8,7 @@ use lasthop_proto::wire::Seq;
 use crate::reading::{
     Direction, Guess, Loss, Point, PointKind, Retransmission, Seen, Stall, StallCause,
 };
-use crate::stats::Series;
+use crate::stats::{Series, Spread};
 use crate::table::Config;
 
 /// Outstanding segments kept for each direction; beyond, the oldest gives no round-trip time.
@@ -17,13 +17,20 @@ const OUTSTANDING: usize = 4096;
 /// Gaps kept for each direction; beyond, the oldest counts as seen.
 const GAPS: usize = 1024;
 
+/// Round-trip times kept to look up what a lost segment's neighbour met.
+const SAMPLES: usize = 1024;
+
 /// No common retransmission timer is shorter (Linux: 200 ms), less some slack for the clock of the capture.
 const SHORTEST_TIMEOUT: Span = Span::millis(180);
 
-/// Round-trip times from this multiple of the smallest speak of a queue ...
-const INFLATED: f64 = 1.6;
-/// ... and up to this one of none.
+/// Up to this multiple of the smallest, a round-trip time speaks of no queue ...
 const LOW: f64 = 1.3;
+/// ... and from this one on of a queue, which may be the full one.
+const INFLATED: f64 = 1.6;
+/// A queue counts as full from this share of the delay that it reached at other times ...
+const FULL: f64 = 0.7;
+/// ... and below this one as having had room.
+const ROOM: f64 = 0.45;
 /// At a low round-trip time more losses than this in one episode are no isolated ones.
 const ISOLATED: u32 = 3;
 
@@ -44,7 +51,8 @@ impl Origin {
 struct Sent {
     end: i64,
     at: Time,
-    again: bool,
+    /// Sent again, or measured already: gives no round-trip time any more.
+    spent: bool,
 }
 
 /// From the first retransmission to the ACK of all that was outstanding then.
@@ -70,6 +78,8 @@ pub(crate) struct Tracker {
     outstanding: VecDeque<Sent>,
     rtt: Series,
     last_rtt: Option<f64>,
+    /// The latest samples by the end of the segment that gave them.
+    samples: BTreeMap<i64, f64>,
     episode: Option<Episode>,
     episodes: u32,
     /// The episode of each loss, beside `reading.losses`.
@@ -155,7 +165,7 @@ impl Tracker {
             if self.outstanding.len() >= OUTSTANDING {
                 self.outstanding.pop_front();
             }
-            self.outstanding.push_back(Sent { end, at: data.at, again: repair.is_some() });
+            self.outstanding.push_back(Sent { end, at: data.at, spent: repair.is_some() });
             self.next = end;
         }
         self.first_data.get_or_insert(data.at);
@@ -194,7 +204,10 @@ impl Tracker {
     }
 
     fn retransmission(&mut self, config: &Config, data: Data, start: i64, end: i64, unseen: bool) -> Retransmission {
-        let original = self.mark_again(start, end);
+        let (original, repeatedly) = self.mark_again(start, end);
+        // The segment just before the lost one met the same queue; what was lost again met the present one.
+        let before = self.samples.range(..=start).next_back().map(|(_, rtt)| *rtt);
+        let rtt_before = before.filter(|_| !repeatedly).or(self.last_rtt);
         let repair = self.classify(data, start);
         let counts = &mut self.reading.retransmissions;
         *match repair {
@@ -227,7 +240,7 @@ impl Tracker {
             len: data.len,
             seen: if unseen { Seen::Never } else { Seen::Before },
             repair,
-            rtt_before: self.last_rtt,
+            rtt_before,
             rtt_min: None,
             burst: 1,
             guess: Guess::Unclear,
@@ -236,18 +249,19 @@ impl Tracker {
         repair
     }
 
-    /// Marks what is outstanding of `start..end` as sent again; when the first of it was sent.
-    fn mark_again(&mut self, start: i64, end: i64) -> Option<Time> {
+    /// Marks what is outstanding of `start..end` as sent again; when the first of it was sent, and
+    /// whether it had been sent again before.
+    fn mark_again(&mut self, start: i64, end: i64) -> (Option<Time>, bool) {
         let from = self.outstanding.partition_point(|sent| sent.end <= start);
-        let mut original = None;
+        let (mut original, mut repeatedly) = (None, false);
         for sent in self.outstanding.iter_mut().skip(from) {
             original.get_or_insert(sent.at);
-            sent.again = true;
+            repeatedly |= core::mem::replace(&mut sent.spent, true);
             if sent.end >= end {
                 break;
             }
         }
-        original
+        (original, repeatedly)
     }
 
     fn classify(&self, data: Data, start: i64) -> Retransmission {
@@ -272,7 +286,7 @@ impl Tracker {
 
     fn stall(&mut self, config: &Config, at: Time, offset: i64, repair: Option<Retransmission>) {
         let Some(from) = self.last_data else { return };
-        let rtt = self.rtt.spread().map_or(0.0, |rtt| rtt.mean);
+        let rtt = self.rtt.spread().map_or(0.0, |rtt| rtt.min);
         let gap = at.since(from);
         if gap <= Span::millis(200).max(Span::from_secs_f64(2.0 * rtt)) {
             return;
@@ -292,12 +306,6 @@ impl Tracker {
             return;
         }
         let outstanding = self.outstanding_after_last;
-        // Nothing was outstanding: whatever came late, no ACK was waited for.
-        let cause = if outstanding == 0 && cause == StallCause::AckDelayed {
-            StallCause::ApplicationIdle
-        } else {
-            cause
-        };
         self.reading.stalls.push(Stall { from, to: at, offset, outstanding, cause });
     }
 
@@ -338,31 +346,49 @@ impl Tracker {
     }
 
     fn sample(&mut self, at: Time, ack: i64) {
-        let (mut newest, mut again) = (None, false);
+        let (mut newest, mut spent) = (None, false);
         while let Some(&sent) = self.outstanding.front()
             && sent.end <= ack
         {
             self.outstanding.pop_front();
-            again |= sent.again;
+            spent |= sent.spent;
             newest = Some(sent.at);
         }
         //= rfc6298#section-3: no sample from segments that were retransmitted
-        if let Some(sent) = newest.filter(|_| !again) {
-            let rtt = at.since(sent).as_secs_f64();
-            self.rtt.add(rtt);
-            self.last_rtt = Some(rtt);
+        if let Some(sent) = newest.filter(|_| !spent) {
+            self.measured(ack, at.since(sent));
         }
+    }
+
+    fn measured(&mut self, end: i64, rtt: Span) {
+        let rtt = rtt.as_secs_f64();
+        if self.samples.len() >= SAMPLES {
+            self.samples.pop_first();
+        }
+        self.samples.insert(end, rtt);
+        self.rtt.add(rtt);
+        self.last_rtt = Some(rtt);
     }
 
     /// The peer's SACK blocks, in its ACK of `ack`. True if the first reports a duplicate.
     //= rfc2883#section-4: a first block below the ACK, or within the second block, is a DSACK
-    pub(crate) fn sacked(&mut self, ack: Seq, blocks: &[(Seq, Seq)]) -> bool {
+    pub(crate) fn sacked(&mut self, at: Time, ack: Seq, blocks: &[(Seq, Seq)]) -> bool {
         let Some(&(left, right)) = blocks.first() else { return false };
         let within = |outer: &(Seq, Seq)| outer.0.le(left) && right.le(outer.1);
         let duplicate = right.le(ack) || blocks.get(1).is_some_and(within);
         for &(_, right) in blocks.iter().skip(usize::from(duplicate)) {
-            if let Some(right) = self.offset(right) {
-                self.sacked = self.sacked.max(right);
+            let Some(right) = self.offset(right) else { continue };
+            if right <= self.sacked {
+                continue;
+            }
+            self.sacked = right;
+            // While ACKs stand still, SACK blocks are the only measure of the path.
+            let edge = self.outstanding.partition_point(|sent| sent.end < right);
+            if let Some(sent) = self.outstanding.get_mut(edge).filter(|sent| sent.end == right)
+                && !core::mem::replace(&mut sent.spent, true)
+            {
+                let rtt = at.since(sent.at);
+                self.measured(right, rtt);
             }
         }
         if duplicate {
@@ -383,7 +409,7 @@ impl Tracker {
         for (loss, episode) in self.reading.losses.iter_mut().zip(&self.episode_of) {
             loss.rtt_min = rtt.map(|rtt| rtt.min);
             loss.burst = bursts.get(episode).copied().unwrap_or(1);
-            (loss.guess, loss.evidence) = guess(loss);
+            (loss.guess, loss.evidence) = guess(loss, rtt);
         }
         let reading = &mut self.reading;
         reading.rtt = rtt;
@@ -400,25 +426,33 @@ impl Tracker {
     }
 }
 
-/// Radio or queue: a queue that overflows was full just before, and what passed it took longer.
-fn guess(loss: &Loss) -> (Guess, String) {
+/// Radio or queue: a queue that overflows was full just before, and what passed it took longest.
+fn guess(loss: &Loss, rtt: Option<Spread>) -> (Guess, String) {
     if loss.seen == Seen::Never {
         let text = "lost before the point of capture, where no round-trip time is known";
         return (Guess::Unclear, text.to_owned());
     }
-    let (Some(before), Some(min)) = (loss.rtt_before, loss.rtt_min) else {
+    let (Some(before), Some(rtt)) = (loss.rtt_before, rtt) else {
         return (Guess::Unclear, "no round-trip time was measured".to_owned());
     };
-    let ratio = if min > 0.0 { before / min } else { 1.0 };
-    let rtt = format!("RTT before the loss {:.1} ms, smallest {:.1} ms", before * 1e3, min * 1e3);
+    // The longest samples may be delayed ACKs; two standard deviations bound what queues did.
+    let longest = rtt.max.min(rtt.mean + 2.0 * rtt.sd);
+    let share = if longest > rtt.min { (before - rtt.min) / (longest - rtt.min) } else { 0.0 };
+    let figures = format!(
+        "RTT before the loss {:.1} ms, else {:.1} to {:.1} ms",
+        before * 1e3,
+        rtt.min * 1e3,
+        longest * 1e3
+    );
     let burst = loss.burst;
-    if ratio >= INFLATED {
-        (Guess::Queue, format!("{rtt}: a queue had built up"))
-    } else if ratio > LOW {
-        (Guess::Unclear, format!("{rtt}: neither empty nor full"))
-    } else if burst > ISOLATED {
-        (Guess::Unclear, format!("{rtt}: no queue, but {burst} losses in one episode"))
-    } else {
-        (Guess::Radio, format!("{rtt}: no queue, {burst} of its episode"))
+    if before > rtt.min * LOW && share > ROOM {
+        if before >= rtt.min * INFLATED && share >= FULL {
+            return (Guess::Queue, format!("{figures}: the queue was about as long as it ever was"));
+        }
+        return (Guess::Unclear, format!("{figures}: the queue was neither short nor full"));
     }
+    if before <= rtt.min * LOW && burst > ISOLATED {
+        return (Guess::Unclear, format!("{figures}: no queue, but {burst} losses in one episode"));
+    }
+    (Guess::Radio, format!("{figures}: the queue had room"))
 }

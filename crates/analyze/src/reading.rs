@@ -117,8 +117,8 @@ pub struct Direction {
     pub sack_permitted: bool,
     /// Whether its packets carry timestamps.
     pub timestamps: bool,
-    /// From a segment to the ACK of it, both as seen at the point of capture; segments that were
-    /// retransmitted, and ACKs that cover one, give no sample (Karn's rule).
+    /// From a segment to the ACK or SACK block that reports it, both as seen at the point of capture; segments that
+    /// were retransmitted, and ACKs that cover one, give no sample (Karn's rule).
     pub rtt: Option<Spread>,
     /// Retransmissions by kind.
     pub retransmissions: Retransmissions,
@@ -235,7 +235,8 @@ pub struct Loss {
     pub seen: Seen,
     /// How it was repaired.
     pub repair: Retransmission,
-    /// The last round-trip time measured before the repair, in seconds.
+    /// The round-trip time of the segment sent just before the lost one; the latest measured if that is not known.
+    /// In seconds.
     pub rtt_before: Option<f64>,
     /// The smallest round-trip time of the direction, in seconds.
     pub rtt_min: Option<f64>,

@@ -92,11 +92,6 @@ impl Wireshark {
         self.flows[side].dupacks
     }
 
-    /// The window that side `side` last announced, scaled.
-    pub(crate) fn window(&self, side: usize) -> u32 {
-        self.flows[side].window
-    }
-
     /// Side `side` sent `segment` with `len` bytes of payload.
     pub(crate) fn packet(&mut self, side: usize, at: Time, segment: &Segment, len: u32) -> Marks {
         self.handshake(side, at, segment);
@@ -215,13 +210,14 @@ fn forward(marks: &mut Marks, fwd: &mut Flow, rev: &Flow, segment: &Segment, len
     }
 }
 
-/// An ACK of bytes that the capture does not hold.
+/// An ACK of bytes that the capture does not hold. It is told once for each gap, and once for all ACKs beyond
+/// everything captured until this side acknowledges something new itself.
 fn acked_unseen(marks: &mut Marks, rev: &mut Flow, ack: Seq) {
     let Some((contiguous, (next, _))) = rev.contiguous.zip(rev.next) else { return };
     if !contiguous.lt(ack) {
         return;
     }
-    if next.lt(contiguous) {
+    if contiguous.lt(next) {
         rev.contiguous = Some(next);
         marks.ack_lost = true;
     } else {

@@ -111,7 +111,7 @@ fn a_scenario_may_come_from_a_pipe() {
     child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("written");
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success());
-    assert!(String::from_utf8_lossy(&output.stdout).contains("quickstart: 2 cells, 10 runs"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("quickstart: 2 cells, 40 runs"));
 }
 
 #[test]

@@ -130,7 +130,7 @@ pub const SYSTEMS: &[System] = &[
         "eln",
         (Kind::Sender, 1, SIM),
         Status::Implemented,
-        "host: eln = true",
+        "host: eln = \"checksum\" | \"ideal\"",
         "losses that the receiver marks as corruption do not shrink the window (receiver checksum)",
     ),
     planned(

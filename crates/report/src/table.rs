@@ -63,7 +63,22 @@ pub fn averages(runs: &[RunMetrics]) -> Vec<(&'static str, &'static str, Summary
     names.into_iter().map(|(name, unit)| (name, unit, Summary::of(&of(name)))).collect()
 }
 
-/// One column of means for each case of a sweep: `cases` are name and runs.
+/// More cases than this stand below each other, with the numbers of [`CORE`] only.
+const SIDE_BY_SIDE: usize = 4;
+
+/// What one looks at first.
+const CORE: [&str; 7] = [
+    "throughput",
+    "transfer_time",
+    "wired_goodput",
+    "wireless_goodput",
+    "timeouts",
+    "stall_time",
+    "jain_index",
+];
+
+/// Means with intervals for each case of a sweep: `cases` are name and runs. A few cases stand side by side
+/// with all numbers; many stand below each other with those one looks at first.
 pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
     let mut columns = vec![Column::text(""), Column::text("unit")];
     columns.extend(cases.iter().map(|(name, runs)| Column::number(format!("{name} (n={})", runs.len()))));
@@ -90,7 +105,25 @@ pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
         }
         rows.push(row);
     }
-    Table { title: title.to_owned(), columns, rows }
+    let table = Table { title: title.to_owned(), columns, rows };
+    if cases.len() > SIDE_BY_SIDE { turned(table) } else { table }
+}
+
+/// A row for each case instead of a column.
+fn turned(table: Table) -> Table {
+    let core: Vec<_> =
+        table.rows.into_iter().filter(|row| CORE.contains(&row[0].replace(' ', "_").as_str())).collect();
+    let heading = |row: &Vec<String>| {
+        let unit = if row[1].is_empty() { String::new() } else { format!(" ({})", row[1]) };
+        Column::number(format!("{}{unit}", row[0]))
+    };
+    let columns = std::iter::once(Column::text("")).chain(core.iter().map(heading)).collect();
+    let case = |(i, column): (usize, &Column)| {
+        let numbers = core.iter().map(|row| row[i].clone());
+        std::iter::once(column.title.clone()).chain(numbers).collect()
+    };
+    let rows = table.columns.iter().enumerate().skip(2).map(case).collect();
+    Table { title: table.title, columns, rows }
 }
 
 /// Published beside measured, a row for each figure of `claim`.

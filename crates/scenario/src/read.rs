@@ -15,8 +15,21 @@ pub(crate) trait Word: Sized {
     /// One value as it would stand after `key = `.
     const EXAMPLE: &'static str;
 
-    /// The value, or what is wrong with it in a few words.
-    fn read(node: &Node) -> Result<Self, String>;
+    /// The value, or what is wrong with it.
+    fn read(node: &Node) -> Result<Self, Trouble>;
+}
+
+/// What is wrong with a value: the kind of fault, and a few words.
+pub(crate) type Trouble = (Code, String);
+
+/// A value of the wrong kind.
+fn bad(why: impl Into<String>) -> Trouble {
+    (Code::BadValue, why.into())
+}
+
+/// A value of the right kind, but too small or too large.
+fn beyond(why: impl Into<String>) -> Trouble {
+    (Code::OutOfRange, why.into())
 }
 
 /// One table of the document while its keys are being read.
@@ -171,8 +184,7 @@ impl<'t> Reader<'t> {
 
 /// Reads a value that stands alone.
 pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Error> {
-    T::read(node).map_err(|why| {
-        let code = if why.contains("negative") { Code::OutOfRange } else { Code::BadValue };
+    T::read(node).map_err(|(code, why)| {
         Diagnostic::new(code, path, &node.at)
             .message(format!("`{path}`: {why}"))
             .label(format!("expected {}", T::EXPECTED))
@@ -185,7 +197,7 @@ pub(crate) fn read<T: Word>(node: &Node, path: &str, key: &str) -> Result<T, Err
 pub(crate) fn not_a_choice(node: &Node, path: &str, words: &[&str]) -> Error {
     let what = match node.as_str() {
         Some(word) => format!("`{word}` is none of the choices"),
-        None => format!("{} is none of the choices", node.kind()),
+        None => format!("this is {}, not a word in quotes", node.kind()),
     };
     Diagnostic::new(Code::BadValue, path, &node.at)
         .message(format!("`{path}`: {what}"))
@@ -218,36 +230,36 @@ impl Limits for u64 {
 }
 
 /// What is wrong with a word that should be a quantity. The expected form is said elsewhere.
-fn unit_trouble(error: UnitError) -> String {
+fn unit_trouble(error: UnitError) -> Trouble {
     match error {
-        UnitError::NotANumber(word, _) => format!("`{word}` does not begin with a number"),
+        UnitError::NotANumber(word, _) => bad(format!("`{word}` does not begin with a number")),
         UnitError::OutOfRange(word, _) if word.trim().starts_with('-') => {
-            format!("`{word}` is negative")
+            beyond(format!("`{word}` is negative"))
         }
-        UnitError::OutOfRange(word, _) => format!("`{word}` is out of range"),
+        UnitError::OutOfRange(word, _) => beyond(format!("`{word}` is out of range")),
         UnitError::UnknownUnit(word, _)
             if word.ends_with(|c: char| c.is_ascii_digit() || c == '.') =>
         {
-            format!("`{word}` has no unit")
+            bad(format!("`{word}` has no unit"))
         }
-        UnitError::UnknownUnit(word, _) => format!("`{word}` has no known unit"),
-        ambiguous @ UnitError::Ambiguous(..) => ambiguous.to_string(),
+        UnitError::UnknownUnit(word, _) => bad(format!("`{word}` has no known unit")),
+        ambiguous @ UnitError::Ambiguous(..) => bad(ambiguous.to_string()),
     }
 }
 
 /// A quantity is a word; a bare number has no unit and is refused, unless it is zero.
-fn quantity<T: core::str::FromStr<Err = UnitError>>(node: &Node) -> Result<T, String> {
+fn quantity<T: core::str::FromStr<Err = UnitError>>(node: &Node) -> Result<T, Trouble> {
     match &node.value {
         Value::String(word) => word.parse().map_err(unit_trouble),
         Value::Integer(_, text) | Value::Float(_, text) => text.parse().map_err(unit_trouble),
-        _ => Err(format!("this is {}", node.kind())),
+        _ => Err(bad(format!("this is {}", node.kind()))),
     }
 }
 
 impl Word for Span {
     const EXPECTED: &'static str = "a time with its unit (s, ms, us or ns)";
     const EXAMPLE: &'static str = "\"20ms\"";
-    fn read(node: &Node) -> Result<Span, String> {
+    fn read(node: &Node) -> Result<Span, Trouble> {
         quantity(node)
     }
 }
@@ -255,7 +267,7 @@ impl Word for Span {
 impl Word for Rate {
     const EXPECTED: &'static str = "a rate with its unit (bit, kbit, mbit or gbit)";
     const EXAMPLE: &'static str = "\"2mbit\"";
-    fn read(node: &Node) -> Result<Rate, String> {
+    fn read(node: &Node) -> Result<Rate, Trouble> {
         quantity(node)
     }
 }
@@ -263,7 +275,7 @@ impl Word for Rate {
 impl Word for Bytes {
     const EXPECTED: &'static str = "a size in bytes or with its unit (KiB, MiB, kB, MB)";
     const EXAMPLE: &'static str = "\"64KiB\"";
-    fn read(node: &Node) -> Result<Bytes, String> {
+    fn read(node: &Node) -> Result<Bytes, Trouble> {
         quantity(node)
     }
 }
@@ -271,7 +283,7 @@ impl Word for Bytes {
 impl Word for Probability {
     const EXPECTED: &'static str = "a probability from 0 to 1 or a percentage";
     const EXAMPLE: &'static str = "\"0.4%\"";
-    fn read(node: &Node) -> Result<Probability, String> {
+    fn read(node: &Node) -> Result<Probability, Trouble> {
         quantity(node)
     }
 }
@@ -279,11 +291,13 @@ impl Word for Probability {
 impl Word for bool {
     const EXPECTED: &'static str = "true or false";
     const EXAMPLE: &'static str = "true";
-    fn read(node: &Node) -> Result<bool, String> {
+    fn read(node: &Node) -> Result<bool, Trouble> {
         match &node.value {
             Value::Bool(value) => Ok(*value),
-            Value::String(word) => Err(format!("\"{word}\" is a string; leave out the quotes")),
-            _ => Err(format!("this is {}", node.kind())),
+            Value::String(word) => {
+                Err(bad(format!("\"{word}\" is a string; leave out the quotes")))
+            }
+            _ => Err(bad(format!("this is {}", node.kind()))),
         }
     }
 }
@@ -291,14 +305,16 @@ impl Word for bool {
 impl Word for u64 {
     const EXPECTED: &'static str = "a whole number";
     const EXAMPLE: &'static str = "20";
-    fn read(node: &Node) -> Result<u64, String> {
+    fn read(node: &Node) -> Result<u64, Trouble> {
         match &node.value {
             Value::Integer(Some(value), text) => {
-                u64::try_from(*value).map_err(|_| format!("{text} is negative"))
+                u64::try_from(*value).map_err(|_| beyond(format!("{text} is negative")))
             }
-            Value::Integer(None, text) => Err(format!("{text} is too large")),
-            Value::String(word) => Err(format!("\"{word}\" is a string; leave out the quotes")),
-            _ => Err(format!("this is {}", node.kind())),
+            Value::Integer(None, text) => Err(beyond(format!("{text} is too large"))),
+            Value::String(word) => {
+                Err(bad(format!("\"{word}\" is a string; leave out the quotes")))
+            }
+            _ => Err(bad(format!("this is {}", node.kind()))),
         }
     }
 }
@@ -306,10 +322,10 @@ impl Word for u64 {
 impl Word for String {
     const EXPECTED: &'static str = "a word in quotes";
     const EXAMPLE: &'static str = "\"fixed\"";
-    fn read(node: &Node) -> Result<String, String> {
+    fn read(node: &Node) -> Result<String, Trouble> {
         match &node.value {
             Value::String(word) => Ok(word.clone()),
-            _ => Err(format!("this is {}", node.kind())),
+            _ => Err(bad(format!("this is {}", node.kind()))),
         }
     }
 }
@@ -317,22 +333,22 @@ impl Word for String {
 impl Word for Limit {
     const EXPECTED: &'static str = "a queue length in packets (p) or bytes (KiB)";
     const EXAMPLE: &'static str = "\"50p\"` or `queue = \"64KiB\"";
-    fn read(node: &Node) -> Result<Limit, String> {
+    fn read(node: &Node) -> Result<Limit, Trouble> {
         let Value::String(word) = &node.value else {
-            return Err(match &node.value {
+            return Err(bad(match &node.value {
                 Value::Integer(_, text) => format!("{text} could be packets or bytes"),
                 _ => format!("this is {}", node.kind()),
-            });
+            }));
         };
         let word = word.trim();
         match word.strip_suffix('p') {
             Some(packets) => match packets.trim().parse() {
                 Ok(packets) => Ok(Limit::Packets(packets)),
-                Err(_) if packets.starts_with('-') => Err(format!("`{word}` is negative")),
-                Err(_) => Err(format!("`{word}` is not a number of packets")),
+                Err(_) if packets.starts_with('-') => Err(beyond(format!("`{word}` is negative"))),
+                Err(_) => Err(bad(format!("`{word}` is not a number of packets"))),
             },
             None if word.ends_with(|c: char| c.is_ascii_digit()) => {
-                Err(format!("`{word}` could be packets or bytes"))
+                Err(bad(format!("`{word}` could be packets or bytes")))
             }
             None => word.parse().map(Limit::Bytes).map_err(unit_trouble),
         }

@@ -211,6 +211,11 @@ fn what_has_no_effect_is_warned_about() {
     assert_eq!(warnings(&[set("host.server.tcp=sack")]).len(), 1);
     assert!(warnings(&[set("tcp=sack")]).is_empty());
     assert_eq!(warnings(&[set("host.laptop.recv-buffer=1MiB")]).len(), 1);
+    assert_eq!(warnings(&[set("agent=seq-cache")]).len(), 1);
+    assert!(warnings(&[set("agent=seq-cache"), set("eln=checksum")]).is_empty());
+    assert_eq!(warnings(&[set("transfer.start=7200s"), set("agent=none")]).len(), 1);
+    let back = [set("transfer.from=laptop"), set("transfer.to=server"), set("agent=snoop")];
+    assert!(warnings(&back).iter().any(|(key, _)| key == "path.2.agent"));
 }
 
 #[test]

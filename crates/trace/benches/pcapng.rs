@@ -1,5 +1,7 @@
 //! How many packets a capture takes in a second, headers only, as the sink of a run sees them.
 
+#![allow(missing_docs, reason = "criterion's macro makes a public function")]
+
 use std::hint::black_box;
 use std::io;
 

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::io;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use lasthop_proto::event::{Event, Op, Tcb, TcpEvent, TcpKind, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
@@ -16,7 +16,6 @@ use lasthop_trace::layout::{FlowInfo, Layout, Role, StageInfo};
 use lasthop_trace::metrics::Metrics;
 
 const MSS: u32 = 1460;
-const ROUNDS: u32 = 40_000;
 
 fn key(flow: u16) -> FlowKey {
     let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 1, 1));
@@ -34,7 +33,7 @@ fn layout(flows: u16) -> Layout {
 /// A data packet over both links, its delivery, and its ACK over both links: five events a round.
 fn events(flows: u16) -> Vec<Event> {
     let mut events = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..40_000 {
         let flow = key((round % u32::from(flows)) as u16);
         let nth = round / u32::from(flows);
         let now = Time(u64::from(round) * 6_000_000);
@@ -82,11 +81,11 @@ fn sinks(c: &mut Criterion) {
         let events = events(flows);
         group.throughput(Throughput::Elements(events.len() as u64));
         group.bench_function(format!("metrics/{flows}"), |b| {
-            b.iter(|| {
-                let mut sink = Metrics::new(layout(flows));
-                events.iter().for_each(|event| sink.event(black_box(event)));
-                sink.finish(Time(1)).events
-            });
+            b.iter_batched_ref(
+                || Metrics::new(layout(flows)),
+                |sink| events.iter().for_each(|event| sink.event(black_box(event))),
+                BatchSize::PerIteration,
+            );
         });
         group.bench_function(format!("event_csv/{flows}"), |b| {
             b.iter(|| {

@@ -1,9 +1,10 @@
 //! The books: every packet that is put into the path is taken in by a host, dropped for a cause, or still
 //! on its way.
 
+use std::collections::BTreeSet;
+
 use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::wire::PacketId;
-use rustc_hash::FxHashSet;
 
 use crate::Sink;
 use crate::counts::CauseCounts;
@@ -11,7 +12,7 @@ use crate::counts::CauseCounts;
 /// Follows every packet from its origin to its end. Needs the full trace; for tests, not for long sweeps.
 #[derive(Debug, Default)]
 pub struct Conservation {
-    on_the_way: FxHashSet<PacketId>,
+    on_the_way: BTreeSet<PacketId>,
     /// Packets put into the path, by cause.
     pub originated: CauseCounts,
     /// Packets that a host took in.

@@ -6,10 +6,10 @@
 use std::io::{self, Write};
 
 use lasthop_proto::event::{AgentNote, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet};
-use rustc_hash::FxHashMap;
 
 use crate::Sink;
 use crate::layout::{Layout, flow_name};
@@ -48,14 +48,14 @@ struct Rows<W> {
     row: Vec<u8>,
     to: W,
     error: Option<io::Error>,
-    flows: FxHashMap<FlowKey, Box<str>>,
+    flows: FlowMap<Box<str>>,
 }
 
 impl<W: Write> Rows<W> {
     fn new(to: W, header: &str) -> Rows<W> {
         let mut row = Vec::with_capacity(FLUSH_AT + 512);
         row.extend_from_slice(header.as_bytes());
-        Rows { row, to, error: None, flows: FxHashMap::default() }
+        Rows { row, to, error: None, flows: FlowMap::default() }
     }
 
     fn text(&mut self, text: &str) {

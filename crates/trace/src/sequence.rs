@@ -111,7 +111,7 @@ impl<T> Thinned<T> {
     }
 
     fn push(&mut self, item: T) {
-        if self.seen % self.stride == 0 {
+        if self.seen.is_multiple_of(self.stride) {
             self.items.push(item);
             if self.items.len() == Self::LIMIT {
                 let mut keep = false;
@@ -243,11 +243,12 @@ impl Sequence {
             && segment.flags.has(Flags::ACK)
         {
             let Some(origin) = self.first_byte else { return };
-            if let Some(to) = segment.ack.unwrap_near(origin, self.acked_to) {
-                if to > self.acked_to && to <= self.highest {
-                    self.stalls.progress(at);
-                    self.ack(at, to);
-                }
+            if let Some(to) = segment.ack.unwrap_near(origin, self.acked_to)
+                && to > self.acked_to
+                && to <= self.highest
+            {
+                self.stalls.progress(at);
+                self.ack(at, to);
             }
         }
     }

@@ -69,6 +69,11 @@ fn harmed(id: u64, position: u32, len: u32) -> Packet {
     packet
 }
 
+/// What was damaged comes out of the radio.
+pub(crate) fn transmitted_harmed(at: u64, id: u64, position: u32, len: u32) -> Event {
+    packet_event(at, 3, Op::Transmitted, harmed(id, position, len))
+}
+
 pub(crate) fn damaged(at: u64, id: u64, position: u32, len: u32) -> Event {
     packet_event(at, 3, Op::Damaged, harmed(id, position, len))
 }

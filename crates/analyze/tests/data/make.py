@@ -3,12 +3,14 @@
 
 Two network namespaces, a tun device in each, and between them this program: 8 Mbit/s, 10 ms each way,
 a queue of 30 packets, 2 % of the packets to the receiver lost at random (fixed seed).
+Beside it real.truth gets a line for each packet lost: its TCP sequence number, and `radio` or `queue`.
 Needs root (or `unshare -rn`), /dev/net/tun, ip, tcpdump.
 """
 import ctypes, fcntl, heapq, os, random, select, socket, struct, subprocess, sys, threading, time
 
 OUT = sys.argv[1] if len(sys.argv) > 1 else "real.pcap"
 LOSS, RATE, DELAY, QUEUE = 0.02, 8e6, 0.010, 30
+TRUTH = []
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -27,6 +29,12 @@ def tun(ns, addr):
     return fd
 
 
+def lost(packet, cause):
+    header = 4 * (packet[0] & 15)
+    if packet[0] >> 4 == 4 and packet[9] == 6:
+        TRUTH.append(f"{int.from_bytes(packet[header + 4:header + 8], 'big')} {cause}\n")
+
+
 def relay(ends, stop):
     draw = random.Random(7)
     due, count, free = [], 0, [0.0, 0.0]
@@ -39,9 +47,11 @@ def relay(ends, stop):
             packet = os.read(fd, 65536)
             duration = len(packet) * 8 / RATE
             if free[side] - now > QUEUE * 1500 * 8 / RATE:
+                lost(packet, "queue")
                 continue
             free[side] = max(free[side], now) + duration
             if side == 0 and draw.random() < LOSS:
+                lost(packet, "radio")
                 continue
             count += 1
             heapq.heappush(due, (free[side] + DELAY, count, ends[1 - side], packet))
@@ -65,7 +75,7 @@ def main():
         ends = [tun("lh-a", "10.9.0.1/24"), tun("lh-b", "10.9.0.2/24")]
         server = socket.create_server(("10.9.0.2", 5001))  # in lh-b
         enter("lh-a")
-        dump = subprocess.Popen(["tcpdump", "-i", "t0", "-s", "100", "-U", "-w", OUT, "tcp"])
+        dump = subprocess.Popen(["tcpdump", "-i", "t0", "-s", "100", "-U", "--immediate-mode", "-w", OUT, "tcp"])
         client = socket.socket()  # in lh-a
         time.sleep(1)
         stop = threading.Event()
@@ -78,10 +88,12 @@ def main():
         client.recv(1)
         client.close()
         threads[1].join()
-        time.sleep(0.5)
+        time.sleep(2)
         stop.set()
         dump.terminate()
         dump.wait()
+        with open(OUT.removesuffix(".pcap") + ".truth", "w") as f:
+            f.writelines(TRUTH)
     finally:
         libc.setns(home, 0)
         for ns in ("lh-a", "lh-b"):

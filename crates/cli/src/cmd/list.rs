@@ -55,14 +55,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         }
         What::Presets if json => output::print_json(&presets())?,
         What::Presets => output::print(&two_columns(PRESETS.iter().copied()))?,
-        What::Claims => claims(json)?,
+        What::Claims => super::reproduce::list(&lasthop_papers::claims().collect::<Vec<_>>(), json)?,
     }
     Ok(Outcome::Done)
-}
-
-/// Lists the claims of `lasthop-papers`: the one place that calls them.
-fn claims(_json: bool) -> Result<(), Failure> {
-    Err(Failure::not_in_this_build("`lasthop list claims`", "`lasthop list systems` works"))
 }
 
 fn show(what: What, name: &str, json: bool) -> Result<Outcome, Failure> {

@@ -1,25 +1,38 @@
 //! `lasthop reproduce`: published results beside measured ones, with a verdict for each.
 
-use std::path::PathBuf;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 
-use crate::Outcome;
+use lasthop_lab::Observer;
+use lasthop_papers::{Bench, Claim, Evaluated, PAPERS, claims, evaluate, has_experiment};
+use lasthop_report::html;
+use lasthop_report::model::{Again, Page, Section, Verdict};
+use lasthop_report::table::{self, Look};
+
 use crate::failure::Failure;
+use crate::output::{self, AtomicFile};
+use crate::progress::Progress;
+use crate::stop::Stop;
+use crate::{Outcome, style};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop reproduce                       everything
+  lasthop reproduce                       everything that can be run
   lasthop reproduce west97                one paper
   lasthop reproduce W-T1 W-T2 --verbose   two of its tables, with all assumptions
   lasthop reproduce --list                what there is
 
 Papers: west97, parsa98, bakshi96, balakrishnan97, agarwal00.
-Exit code 1 if a claim does not hold.";
+The report is one HTML page that needs no network. Exit code 1 if a claim does not hold.";
+
+/// Where the report goes if nothing else is said.
+const OUTPUT: &str = "out/reproduce";
 
 /// Run the papers' experiments and compare with what they published
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Papers or claims; all of them if none is given
+    /// Papers or claims; all that can be run if none is given
     #[arg(value_name = "PAPER|CLAIM")]
     pub what: Vec<String>,
     /// List the claims instead of testing them
@@ -28,16 +41,237 @@ pub struct Args {
     /// Also print the assumptions, and each measured value
     #[arg(long, short)]
     pub verbose: bool,
-    /// Also write the results to this directory
+    /// Runs per case, each with a seed of its own [default: 20, as in the papers' tables]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, hide_default_value = true,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub seeds: u32,
+    /// Write the report to this directory [default: out/reproduce; none with --json]
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
 }
 
-/// Runs the command. The claims live in `lasthop-papers`; this is the one place that calls them.
-pub fn run(args: &Args, _json: bool) -> Result<Outcome, Failure> {
-    let Args { what: _, list: _, verbose: _, output: _ } = args;
-    Err(Failure::not_in_this_build(
-        "`lasthop reproduce`",
-        "the papers' setups can be run as scenarios: `lasthop list scenarios`",
-    ))
+/// Counts experiments and passes on Ctrl-C.
+struct Watch {
+    stop: Stop,
+}
+
+impl Observer for Watch {
+    fn stop(&self) -> bool {
+        self.stop.requested()
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let chosen = choose(&args.what)?;
+    if args.list {
+        list(&chosen, json)?;
+        return Ok(Outcome::Done);
+    }
+    // Without a choice, what cannot be run is left out; a claim that was asked for is answered.
+    let chosen: Vec<&Claim> =
+        chosen.into_iter().filter(|c| !args.what.is_empty() || has_experiment(c)).collect();
+    let directory = match (&args.output, json) {
+        (Some(dir), _) => Some(dir.clone()),
+        (None, false) => Some(PathBuf::from(OUTPUT)),
+        (None, true) => None,
+    };
+    if let Some(dir) = &directory {
+        output::prepare(dir)?;
+    }
+    let watch = Watch { stop: Stop::listen()? };
+    let progress = Progress::new(chosen.len() as u64, json);
+    let mut bench = Bench::new(args.seeds, &watch);
+    let mut evaluated = Vec::new();
+    let mut interrupted = false;
+    for claim in &chosen {
+        let Ok(one) = evaluate(claim, &mut bench) else {
+            interrupted = true;
+            break;
+        };
+        if !json {
+            show(&one, args.verbose)?;
+        }
+        evaluated.push(one);
+        progress.step(claim.id);
+    }
+    progress.finish();
+
+    let results: Vec<_> = evaluated.iter().map(|e| e.result.clone()).collect();
+    if json {
+        output::print_json(&results)?;
+    } else {
+        let look = look();
+        output::print(&table::render(&table::verdicts(&results), look))?;
+        if args.verbose {
+            assumptions(&chosen)?;
+        }
+    }
+    if let Some(dir) = &directory {
+        let file = dir.join("report.html");
+        write(&file, html::render(&page(args, &chosen, &evaluated)).as_bytes())?;
+        let text = serde_json::to_string_pretty(&results).unwrap_or_default();
+        write(&dir.join("claims.json"), text.as_bytes())?;
+        if !json {
+            output::print(&format!("\nreport: {}\n", file.display()))?;
+        }
+    }
+    if interrupted {
+        eprintln!(
+            "stopped: {} of {} claims are evaluated; name the others to go on: lasthop reproduce {}",
+            evaluated.len(),
+            chosen.len(),
+            chosen[evaluated.len()..].iter().map(|c| c.id).collect::<Vec<_>>().join(" ")
+        );
+    }
+    let failed = results.iter().any(|r| r.verdict == Verdict::Fails);
+    Ok(if failed || interrupted { Outcome::No } else { Outcome::Done })
+}
+
+/// The claims that `what` names, in the order of the papers.
+fn choose(what: &[String]) -> Result<Vec<&'static Claim>, Failure> {
+    for word in what {
+        let known = PAPERS.iter().any(|p| p.key == word) || claims().any(|c| c.id == word);
+        if !known {
+            return Err(Failure::input(
+                format!("there is no paper or claim `{word}`"),
+                "`lasthop reproduce --list` names them all",
+            ));
+        }
+    }
+    let named = |c: &&Claim| what.is_empty() || what.iter().any(|w| w == c.paper || w == c.id);
+    Ok(claims().filter(named).collect())
+}
+
+fn look() -> Look {
+    if std::io::stdout().is_terminal() {
+        Look::Terminal(console::Term::stdout().size().1)
+    } else {
+        Look::Plain
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Listed {
+    id: &'static str,
+    paper: &'static str,
+    #[serde(rename = "where")]
+    place: &'static str,
+    /// `experiment`: `lasthop reproduce` can run it; `planned`: not yet.
+    status: &'static str,
+    setup: &'static str,
+    published: &'static str,
+}
+
+/// Prints the claims.
+pub fn list(chosen: &[&'static Claim], json: bool) -> Result<(), Failure> {
+    let rows: Vec<Listed> = chosen
+        .iter()
+        .map(|c| Listed {
+            id: c.id,
+            paper: c.paper,
+            place: c.place,
+            status: if has_experiment(c) { "experiment" } else { "planned" },
+            setup: c.setup,
+            published: c.published,
+        })
+        .collect();
+    if json {
+        return output::print_json(&rows);
+    }
+    let mut text = String::new();
+    let mut paper = "";
+    for row in &rows {
+        if row.paper != paper {
+            paper = row.paper;
+            let title = PAPERS.iter().find(|p| p.key == paper).map_or("", |p| p.title);
+            text.push_str(&format!("{}{paper}: {title}\n", if text.is_empty() { "" } else { "\n" }));
+        }
+        text.push_str(&format!("  {:<18} {:<10}  {}\n", row.id, row.status, row.place));
+    }
+    output::print(&text)
+}
+
+/// One claim on the terminal.
+fn show(one: &Evaluated, verbose: bool) -> Result<(), Failure> {
+    let r = &one.result;
+    let verdict = match r.verdict {
+        Verdict::Holds => style::good("holds"),
+        Verdict::Fails => style::bad("fails"),
+        Verdict::NotRun => style::dim("not run"),
+    };
+    let mut text = format!("{}  {verdict}  ({})\n", style::heading(&r.id), r.place);
+    let look = look();
+    if let Some(finding) = &one.finding {
+        for t in &finding.tables {
+            text.push_str(&table::render(t, look));
+            text.push('\n');
+        }
+        if verbose || finding.tables.is_empty() {
+            text.push_str(&table::render(&table::claim_figures(r), look));
+            text.push('\n');
+        }
+    }
+    text.push_str(&format!("{}\n\n", r.reason));
+    output::print(&text)
+}
+
+fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
+    for paper in PAPERS.iter().filter(|p| chosen.iter().any(|c| c.paper == p.key)) {
+        let list = lasthop_papers::assumptions(paper.key);
+        if list.is_empty() {
+            continue;
+        }
+        let mut text = format!("\nWhat {} leaves open, and what is assumed:\n", paper.key);
+        for a in list {
+            text.push_str(&format!("- {}\n  {}\n", a.what, a.why));
+        }
+        output::print(&text)?;
+    }
+    Ok(())
+}
+
+fn page(args: &Args, chosen: &[&Claim], evaluated: &[Evaluated]) -> Page {
+    let papers: Vec<_> =
+        PAPERS.iter().filter(|p| chosen.iter().any(|c| c.paper == p.key)).collect();
+    let title = match papers.as_slice() {
+        [one] => format!("{}: published and measured", one.key),
+        _ => "Published and measured".to_owned(),
+    };
+    let sections = evaluated
+        .iter()
+        .map(|one| {
+            let finding = one.finding.clone().unwrap_or_default();
+            Section {
+                title: String::new(),
+                text: Vec::new(),
+                claim: Some(one.result.clone()),
+                tables: finding.tables,
+                figures: finding.figures,
+            }
+        })
+        .collect();
+    let what = if args.what.is_empty() { String::new() } else { format!(" {}", args.what.join(" ")) };
+    Page {
+        title,
+        subtitle: papers.iter().map(|p| p.title).collect::<Vec<_>>().join("; "),
+        facts: vec![
+            ("runs per case".to_owned(), args.seeds.to_string()),
+            ("world".to_owned(), "sim: deterministic simulator".to_owned()),
+        ],
+        sections,
+        assumptions: papers.iter().flat_map(|p| lasthop_papers::assumptions(p.key)).collect(),
+        again: Again {
+            commands: vec![format!("lasthop reproduce{what} --seeds {}", args.seeds)],
+            seeds: format!("1..{}", args.seeds),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |e| Failure::file(path, e, "choose a directory that can be written to with -o");
+    let mut file = AtomicFile::create(path).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.commit().map_err(failed)
 }

@@ -16,10 +16,11 @@ impl PacketLoss {
         PacketLoss { stream, p: p.get() }
     }
 
-    /// Where the next packet is damaged, if it is: anywhere with equal chance.
+    /// Where the next packet is damaged, if it is: from its first byte on, since it is lost as a whole and
+    /// nobody can read even its addresses.
     pub fn pass(&mut self, bytes: u32) -> Option<u32> {
         let lost = self.stream.chance(self.p) && bytes > 0;
-        lost.then(|| self.stream.below(bytes.into()) as u32)
+        lost.then_some(0)
     }
 }
 

@@ -84,6 +84,18 @@ pub enum GrowthRule {
     Bsd,
 }
 
+/// Explicit loss notification (west97 2.3.3): which damaged segments a receiver tells the sender of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ElnMode {
+    /// None; notifications are neither offered nor obeyed.
+    Off,
+    /// Those whose IP checksum holds and whose TCP checksum fails: errors in the IP header stay unseen.
+    Checksum,
+    /// Every one, as if told by an oracle: the bound that the paper compares with.
+    Ideal,
+}
+
 /// Configuration of a TCP end point, sender and receiver side.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TcpConfig {
@@ -129,9 +141,8 @@ pub struct TcpConfig {
     pub ackp: AckpReaction,
     /// Take no round-trip sample from a segment that a partial acknowledgement covered (west97 3.4).
     pub ackp_karn: bool,
-    /// Offer and obey explicit loss notifications; as a receiver, send them for segments whose IP checksum
-    /// holds and TCP checksum fails (west97 2.3.3).
-    pub eln: bool,
+    /// Offer and obey explicit loss notifications, and which losses a receiver notices.
+    pub eln: ElnMode,
     /// New data on the first and second duplicate ACK (RFC 3042).
     pub limited_transmit: bool,
     /// How long TIME-WAIT lasts.
@@ -182,7 +193,7 @@ impl TcpConfig {
             sack: false,
             ackp: AckpReaction::Off,
             ackp_karn: false,
-            eln: false,
+            eln: ElnMode::Off,
             limited_transmit: false,
             time_wait: Span::secs(60),
         }

@@ -7,7 +7,7 @@ use crate::machine::{Out, Side};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Ackp, Body, Eln, FlowKey, Flags, Packet, Seq, Segment, Timestamps};
 
-use super::config::{AckpReaction, Clock, TcpConfig};
+use super::config::{AckpReaction, Clock, ElnMode, TcpConfig};
 use super::receiver::Receiver;
 use super::rtt::Beat;
 use super::sender::{AckInfo, Chunk, Sender};
@@ -418,8 +418,9 @@ impl Connection {
         }
     }
 
-    /// A segment whose IP header is intact failed the TCP checksum. Addresses and ports can be trusted; when the
-    /// sequence number is plausible, the sender is told. Returns whether it was.
+    /// A segment failed the TCP checksum although its IP header is intact (or an oracle told of it). Addresses
+    /// and ports can be trusted; when the sequence number is plausible, the sender is told. Returns whether it
+    /// was.
     //= west97#2.3.3: the receiver answers with a duplicate ACK that carries the loss notification
     pub fn on_damaged(&mut self, now: Time, segment: &Segment, body: &Body, out: &mut Out) -> bool {
         if !self.agreed.eln || !self.state.is_synchronised() || body.is_empty() {
@@ -543,7 +544,7 @@ impl Connection {
         if config.ackp != AckpReaction::Off && !answering {
             options.ackp = Some(Ackp::Permitted);
         }
-        if offers(config.eln, self.agreed.eln) {
+        if offers(config.eln != ElnMode::Off, self.agreed.eln) {
             options.eln = Some(Eln::Permitted);
         }
         self.originate(segment, Body::EMPTY, Cause::Control, out);
@@ -559,7 +560,7 @@ impl Connection {
         let agreed = &mut self.agreed;
         agreed.timestamps = config.timestamps && segment.timestamps.is_some();
         agreed.sack = config.sack && options.sack_permitted;
-        agreed.eln = config.eln && options.eln == Some(Eln::Permitted);
+        agreed.eln = config.eln != ElnMode::Off && options.eln == Some(Eln::Permitted);
         if let (true, Some(shift)) = (config.window_scale, options.window_scale) {
             agreed.send_scale = shift.min(14);
             agreed.recv_scale = scale_for(config.recv_buffer);

@@ -10,7 +10,7 @@ use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Addr, Body, Damage, FlowKey, Flags, Packet, Segment, Seq};
 
-use super::config::{Clock, TcpConfig};
+use super::config::{Clock, ElnMode, TcpConfig};
 use super::connection::{Beats, Connection};
 use super::rtt::Beat;
 
@@ -204,14 +204,14 @@ impl Host {
         out.originate(self.config.side, reset, Cause::Control);
     }
 
-    fn on_damaged_tcp(&mut self, now: Time, packet: Packet, out: &mut Out) {
+    fn on_damaged(&mut self, now: Time, packet: Packet, cause: Cause, out: &mut Out) {
         let found = packet.flow().and_then(|flow| self.find(flow.reversed()));
         if let (Some(index), Some(segment)) = (found, packet.segment()) {
             self.act(index, |connection| {
                 connection.on_damaged(now, segment, &packet.body, out);
             });
         }
-        out.discard(self.config.side.other(), packet, Cause::TcpChecksum);
+        out.discard(self.config.side.other(), packet, cause);
     }
 }
 
@@ -222,8 +222,11 @@ impl Machine for Host {
                 out.packet_event(Op::Received, self.config.side.other(), &packet);
                 self.on_tcp(now, packet, out);
             }
-            Damage::Ip => out.discard(self.config.side.other(), packet, Cause::IpChecksum),
-            Damage::Tcp => self.on_damaged_tcp(now, packet, out),
+            Damage::Ip if self.config.tcp.eln != ElnMode::Ideal => {
+                out.discard(self.config.side.other(), packet, Cause::IpChecksum);
+            }
+            Damage::Ip => self.on_damaged(now, packet, Cause::IpChecksum, out),
+            Damage::Tcp => self.on_damaged(now, packet, Cause::TcpChecksum, out),
         }
     }
 

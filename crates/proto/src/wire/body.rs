@@ -62,19 +62,37 @@ impl Body {
         }
     }
 
+    /// Appends the first `count` bytes, or all there are, to `out`.
+    pub fn copy_into(&self, count: u32, out: &mut Vec<u8>) {
+        let count = count.min(self.len());
+        match self {
+            Body::Pattern { stream, offset, .. } => {
+                let positions = *offset..offset.saturating_add(u64::from(count));
+                out.extend(positions.map(|position| pattern(*stream, position)));
+            }
+            Body::Bytes { frame, from, .. } => {
+                let from = *from as usize;
+                out.extend_from_slice(&frame[from..from + count as usize]);
+            }
+        }
+    }
+
     /// The byte at `index`. A pattern's bytes are a fixed function of stream and position.
     pub fn byte(&self, index: u32) -> Option<u8> {
         if index >= self.len() {
             return None;
         }
         Some(match self {
-            Body::Pattern { stream, offset, .. } => {
-                let x = (offset + u64::from(index)) ^ (u64::from(*stream) << 40);
-                (x.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
-            }
+            Body::Pattern { stream, offset, .. } => pattern(*stream, offset + u64::from(index)),
             Body::Bytes { frame, from, .. } => frame[(from + index) as usize],
         })
     }
+}
+
+/// The byte of `stream` at `position`.
+fn pattern(stream: u32, position: u64) -> u8 {
+    let x = position ^ (u64::from(stream) << 40);
+    (x.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
 #[cfg(test)]
@@ -90,6 +108,11 @@ mod tests {
             let part = whole.slice(10, 20);
             assert_eq!(part.len(), 20);
             assert!((0..20).all(|i| part.byte(i) == whole.byte(10 + i)));
+            let mut copied = Vec::new();
+            part.copy_into(15, &mut copied);
+            assert!((0..15).all(|i| part.byte(i) == copied.get(i as usize).copied()));
+            part.copy_into(99, &mut copied);
+            assert_eq!(copied.len(), 35);
             assert_eq!(whole.slice(45, 20).len(), 5);
             assert_eq!(whole.slice(60, 1).len(), 0);
         }

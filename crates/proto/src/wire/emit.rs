@@ -8,7 +8,7 @@
 
 use super::checksum::{Sum, checksum};
 use super::options::{self, WriteError};
-use super::{Body, Damage, Packet, Segment, Transport};
+use super::{Damage, Packet, Segment, Transport};
 
 /// The IP protocol number of TCP.
 pub const PROTOCOL_TCP: u8 = 6;
@@ -22,6 +22,10 @@ pub enum EmitError {
     /// One address is IPv4 and the other IPv6.
     #[error("source and destination address are of different families")]
     MixedFamilies,
+    /// TCP that was not parsed as such is a fragment (or sits behind extension headers), and where it belongs in
+    /// its packet is not kept. Forward its bytes instead.
+    #[error("a fragment cannot be emitted, its place in the packet is not known")]
+    Fragment,
     /// The packet is longer than IP can say.
     #[error("{len} bytes are more than an IP packet can hold")]
     TooLong {
@@ -65,6 +69,9 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
     if packet.src.is_v4() != packet.dst.is_v4() {
         return Err(EmitError::MixedFamilies);
     }
+    if packet.transport == Transport::Other(PROTOCOL_TCP) {
+        return Err(EmitError::Fragment);
+    }
     let written = match &packet.transport {
         Transport::Tcp(segment) if segment.timestamps.is_some() || segment.has_options() => {
             Some(options::write(segment.timestamps, segment.options())?)
@@ -94,7 +101,7 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
     match &packet.transport {
         Transport::Tcp(segment) => {
             tcp(segment, options, out);
-            body(&packet.body, payload, out);
+            packet.body.copy_into(payload, out);
             let mut sum = Sum::default();
             sum.pseudo_header(packet.src, packet.dst, PROTOCOL_TCP, transport_len);
             sum.bytes(&out[at..]);
@@ -102,7 +109,7 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
             out[at + 16..at + 18].copy_from_slice(&check.to_be_bytes());
         }
         Transport::Other(_) => {
-            body(&packet.body, payload, out);
+            packet.body.copy_into(payload, out);
             if spoiled && payload == packet.body.len() && payload > 0 && let Some(last) = out.last_mut() {
                 *last ^= 1;
             }
@@ -163,14 +170,4 @@ fn tcp(segment: &Segment, options: &[u8], out: &mut Vec<u8>) {
     header[18..20].copy_from_slice(&segment.options().urgent.to_be_bytes());
     out.extend_from_slice(&header);
     out.extend_from_slice(options);
-}
-
-fn body(body: &Body, count: u32, out: &mut Vec<u8>) {
-    match body {
-        Body::Bytes { frame, from, .. } => {
-            let from = *from as usize;
-            out.extend_from_slice(&frame[from..from + count as usize]);
-        }
-        Body::Pattern { .. } => out.extend((0..count).map(|i| body.byte(i).unwrap_or(0))),
-    }
 }

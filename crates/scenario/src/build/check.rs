@@ -1,5 +1,6 @@
 //! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
 
+use lasthop_proto::tcp::ElnMode;
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
@@ -19,6 +20,7 @@ pub(super) fn run(
 ) {
     let view = View { scenario, file, specs };
     view.partial_acks(notes);
+    view.loss_notifications(notes);
     view.sack_needs_both(notes);
     view.windows(notes);
     view.agents_without_radio(notes);
@@ -85,6 +87,34 @@ impl View<'_> {
                         ))
                         .label("the same as `snoop` for this sender")
                         .help(format!("write `ackp = \"rearm\"` in `[host.{}]`", host.name)),
+                );
+            }
+        }
+    }
+
+    /// A sequence cache notifies senders whose connections agreed on explicit loss notification.
+    fn loss_notifications(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.scenario.path.iter().enumerate() {
+            let StageKind::Agent(AgentConfig::SeqCache { .. }) = &stage.kind else { continue };
+            for transfer in &self.scenario.transfers {
+                let (from, to) =
+                    (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
+                if from.side != HostSide::Left || (from.tcp.eln != ElnMode::Off && to.tcp.eln != ElnMode::Off) {
+                    continue;
+                }
+                let key = format!("path.{}.agent", i + 1);
+                note(
+                    notes,
+                    Diagnostic::new(Code::NoEffect, key, &self.agent_place(i))
+                        .message(format!(
+                            "`seq-cache` sends no loss notifications to `{}`: both ends must agree on them",
+                            from.name
+                        ))
+                        .label("the same as `none` for this sender")
+                        .help(format!(
+                            "write `eln = \"checksum\"` in `[host.{}]` and `[host.{}]`",
+                            from.name, to.name
+                        )),
                 );
             }
         }

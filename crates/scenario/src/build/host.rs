@@ -3,7 +3,9 @@
 use core::ops::RangeInclusive;
 use std::net::IpAddr;
 
-use lasthop_proto::tcp::config::{Clock, DelayedAck, GrowthRule, Halving, PRESETS, TcpConfig, Variant};
+use lasthop_proto::tcp::config::{
+    Clock, DelayedAck, ElnMode, GrowthRule, Halving, PRESETS, TcpConfig, Variant,
+};
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 
@@ -134,7 +136,9 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     tcp.window_scale = reader.or("window-scale", tcp.window_scale)?;
     tcp.ackp = reader.choice("ackp", &schema::ACKP)?.unwrap_or(tcp.ackp);
     tcp.ackp_karn = reader.or("ackp-karn", tcp.ackp_karn)?;
-    tcp.eln = reader.or("eln", tcp.eln)?;
+    let elns =
+        [("off", ElnMode::Off), ("checksum", ElnMode::Checksum), ("ideal", ElnMode::Ideal)];
+    tcp.eln = reader.choice("eln", &elns)?.unwrap_or(tcp.eln);
     tcp.limited_transmit = reader.or("limited-transmit", tcp.limited_transmit)?;
     clock(reader, &mut tcp)?;
     delayed_ack(reader, &mut tcp)?;

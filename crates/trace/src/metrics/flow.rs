@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use lasthop_proto::event::{Tcb, TcpKind};
+use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq};
-use rustc_hash::FxHashMap;
 
 use super::model::{Delay, FlowMetrics, Sampled};
 use crate::counts::CauseCounts;
@@ -19,27 +19,35 @@ use crate::stats::Moments;
 /// `i ^ 1`.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    index: FxHashMap<FlowKey, u32>,
+    index: FlowMap<u32>,
     pub(super) all: Vec<Flow>,
-    /// The last answer: packets of one flow come in trains.
-    last: Option<(FlowKey, u32)>,
+    /// The connection asked for last, in both directions: packets of one flow come in trains, and
+    /// deliveries at the other end between them.
+    last: Option<[(FlowKey, u32); 2]>,
 }
 
 impl Flows {
     /// The flow with this key, made if it is new.
     #[inline]
     pub(super) fn id(&mut self, key: FlowKey, towards: Side) -> usize {
-        match self.last {
-            Some((last, id)) if last == key => id as usize,
-            _ => {
-                let id = match self.index.get(&key) {
-                    Some(id) => *id,
-                    None => self.add(key, towards),
-                };
-                self.last = Some((key, id));
-                id as usize
+        if let Some(pair) = &self.last {
+            for (last, id) in pair {
+                if *last == key {
+                    return *id as usize;
+                }
             }
         }
+        self.find(key, towards)
+    }
+
+    #[inline(never)]
+    fn find(&mut self, key: FlowKey, towards: Side) -> usize {
+        let id = match self.index.get(&key) {
+            Some(id) => *id,
+            None => self.add(key, towards),
+        };
+        self.last = Some([(key, id), (key.reversed(), id ^ 1)]);
+        id as usize
     }
 
     #[cold]
@@ -56,8 +64,7 @@ impl Flows {
     pub(super) fn declare(&mut self, info: &FlowInfo) {
         let id = self.id(info.key, info.towards);
         let flow = &mut self.all[id];
-        flow.declared = true;
-        flow.declared_mss = info.mss;
+        flow.declared = Some(Declared { bytes: info.bytes, mss: info.mss });
     }
 
     /// The flow of a packet, if it is TCP.
@@ -67,28 +74,36 @@ impl Flows {
     }
 }
 
-/// How many redundant packets in flight are remembered, should the channel damage one after all.
-const REMEMBERED: usize = 8;
+/// How many packets that crossed the last link are remembered, should one be lost behind it after all.
+const REMEMBERED: usize = 4;
+
+/// What the layout says of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Declared {
+    bytes: Option<u64>,
+    mss: Option<u32>,
+}
 
 /// One direction of a connection.
 #[derive(Debug)]
 pub(super) struct Flow {
     key: FlowKey,
     pub(super) towards: Side,
-    declared: bool,
-    declared_mss: Option<u32>,
+    declared: Option<Declared>,
     largest: u32,
     /// Sequence number of the SYN: position 0 of the stream.
     origin: Option<Seq>,
-    /// One past the highest position offered to the first link.
+    /// One past the highest position offered to the path.
     offered: u64,
-    /// Ends of packets offered and not yet delivered, with the time of the first offer.
+    /// Ends of packets offered and not yet delivered, with the time of the first offer. In order of both.
     waiting: VecDeque<(u64, Time)>,
     delay: Moments,
     /// Positions that crossed the last link unharmed.
     crossed: Ranges,
     redundant: u64,
-    recent_redundant: [Option<PacketId>; REMEMBERED],
+    /// The last packets that crossed, and whether they held anything new; a ring.
+    recent: [(PacketId, bool); REMEMBERED],
+    crossings: usize,
     new_packets: u64,
     pub(super) wired_packets: u64,
     pub(super) wireless_packets: u64,
@@ -114,8 +129,7 @@ impl Flow {
         Flow {
             key,
             towards,
-            declared: false,
-            declared_mss: None,
+            declared: None,
             largest: 0,
             origin: None,
             offered: 0,
@@ -123,7 +137,8 @@ impl Flow {
             delay: Moments::default(),
             crossed: Ranges::default(),
             redundant: 0,
-            recent_redundant: [None; REMEMBERED],
+            recent: [(PacketId(u64::MAX), false); REMEMBERED],
+            crossings: 0,
             new_packets: 0,
             wired_packets: 0,
             wireless_packets: 0,
@@ -147,7 +162,7 @@ impl Flow {
 
     /// Whether this direction carried data or was meant to.
     pub(super) fn counts(&self) -> bool {
-        self.declared || self.offered > 0 || self.delivered > 0
+        self.declared.is_some() || self.offered > 0 || self.delivered > 0
     }
 
     /// A SYN passed: it fixes the origin of the stream.
@@ -171,7 +186,8 @@ impl Flow {
         (start, start + u64::from(len))
     }
 
-    /// A data packet reached the first link: it was transmitted, or its queue had no room.
+    /// A data packet entered the path: its host put it there, or, where hosts are not ours, it was seen on
+    /// the first link. Only the first sight of its bytes counts.
     #[inline]
     pub(super) fn offer(&mut self, at: Time, segment: &Segment, len: u32) {
         let (_, end) = self.span(segment, len);
@@ -190,24 +206,22 @@ impl Flow {
     #[inline]
     pub(super) fn cross(&mut self, id: PacketId, segment: &Segment, len: u32) {
         let (start, end) = self.span(segment, len);
-        if !self.crossed.insert(start, end) {
-            self.recent_redundant[self.redundant as usize % REMEMBERED] = Some(id);
-            self.redundant += 1;
-        }
+        let new = self.crossed.insert(start, end);
+        self.redundant += u64::from(!new);
+        self.recent[self.crossings % REMEMBERED] = (id, new);
+        self.crossings += 1;
     }
 
     /// It did not arrive after all: the channel damaged it, or it was dropped behind the last link.
     #[cold]
     pub(super) fn uncross(&mut self, id: PacketId, segment: &Segment, len: u32) {
-        match self.recent_redundant.iter_mut().find(|slot| **slot == Some(id)) {
-            Some(slot) => {
-                *slot = None;
-                self.redundant -= 1;
-            }
-            None => {
-                let (start, end) = self.span(segment, len);
-                self.crossed.remove(start, end);
-            }
+        let Some(slot) = self.recent.iter_mut().find(|slot| slot.0 == id) else { return };
+        let (_, new) = std::mem::replace(slot, (PacketId(u64::MAX), false));
+        if new {
+            let (start, end) = self.span(segment, len);
+            self.crossed.remove(start, end);
+        } else {
+            self.redundant -= 1;
         }
     }
 
@@ -257,7 +271,8 @@ impl Flow {
         let until = self.completed.unwrap_or(end);
         let transfer_time_s = opened.map_or(0.0, |opened| until.since(opened).as_secs_f64());
         let per_second = if transfer_time_s > 0.0 { 1.0 / transfer_time_s } else { 0.0 };
-        let mss = self.declared_mss.unwrap_or(self.largest);
+        let declared = self.declared.unwrap_or_default();
+        let mss = declared.mss.unwrap_or(self.largest);
         let ideal_packets = if mss > 0 { self.delivered.div_ceil(mss.into()) } else { 0 };
         let goodput = |packets| (packets > 0).then(|| ideal_packets as f64 / packets as f64);
         let mut stall_list = self.stalls.stalls(end);
@@ -273,6 +288,7 @@ impl Flow {
             completed_s: self.completed.map(Time::as_secs_f64),
             complete: self.completed.is_some(),
             aborted: self.aborted || acks.aborted,
+            wanted: declared.bytes,
             delivered: self.delivered,
             transfer_time_s,
             throughput: self.delivered as f64 * per_second,

@@ -1,8 +1,8 @@
 //! The numbers of a run, computed while it goes on.
 //!
 //! [`Metrics`] sees an event for each link transmission, so it is built to be cheap: counters by stage and
-//! direction for every packet, and a look-up of the flow only for data packets on the first, the last and
-//! the radio link. Nothing is allocated for an event; per flow, memory grows with the packets in flight
+//! direction for every packet, and a look-up of the flow only for data packets, where they enter the path
+//! and on the first, the last and the radio link. Nothing is allocated for an event; per flow, memory grows with the packets in flight
 //! and the holes in the stream, not with time.
 //!
 //! Only events of [`Wants::METRICS`] count, even when a fuller trace is collected for another sink, so
@@ -174,6 +174,7 @@ impl Metrics {
             Op::Damaged => {
                 counter.damaged += 1;
                 counter.damaged_data += u64::from(is_data);
+                // A link that tells of damage only after the far end.
                 if is_data && counter.marks.has(Marks::LAST) {
                     self.lost_at_the_end(side, packet);
                 }
@@ -187,7 +188,7 @@ impl Metrics {
                 if marks.has(Marks::FIRST) {
                     self.flows.all[id].offer(at, segment, packet.body.len());
                 }
-                // What the channel damaged was taken back when that happened.
+                // What the channel damaged never counted as crossed.
                 if marks.has(Marks::BEYOND) && packet.damage == Damage::None {
                     self.lost_at_the_end(side, packet);
                 }
@@ -195,7 +196,11 @@ impl Metrics {
             Op::Originated(cause) => {
                 counter.originated.add(cause);
                 if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.all[id].originated.add(cause);
+                    let flow = &mut self.flows.all[id];
+                    flow.originated.add(cause);
+                    if let Some(segment) = packet.segment().filter(|_| is_data) {
+                        flow.offer(at, segment, packet.body.len());
+                    }
                 }
             }
             Op::Received => {}
@@ -221,10 +226,10 @@ impl Metrics {
     #[inline]
     fn syn_on_link(&mut self, at: Time, side: Side, packet: &Packet) {
         let Some(segment) = packet.segment() else { return };
-        if segment.flags.has(Flags::SYN) {
-            if let Some(id) = self.flows.of_packet(packet, side) {
-                self.flows.all[id].syn(at, segment);
-            }
+        if segment.flags.has(Flags::SYN)
+            && let Some(id) = self.flows.of_packet(packet, side)
+        {
+            self.flows.all[id].syn(at, segment);
         }
     }
 

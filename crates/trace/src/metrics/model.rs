@@ -46,6 +46,8 @@ pub struct FlowMetrics {
     pub complete: bool,
     /// Whether its connection was given up or reset.
     pub aborted: bool,
+    /// Bytes to be transferred, if the layout names a number.
+    pub wanted: Option<u64>,
     /// Bytes delivered to the application, in order.
     pub delivered: u64,
     /// From opening to completion, in seconds; to the end of the run for a flow that is not complete.
@@ -76,19 +78,20 @@ pub struct FlowMetrics {
     pub partial_acks: u64,
     /// Loss notifications that the sender heeded.
     pub loss_notifications: u64,
-    /// Data packets offered to the first link that held bytes never offered before.
+    /// Data packets put into the path that held bytes never sent before.
     pub new_packets: u64,
-    /// Packets with data put into the path for a reason other than `data`, anywhere on it: the host's
-    /// retransmissions and the base station's.
+    /// Packets put into the path in the direction of the data, by cause: by the sender, and by the base
+    /// station (local retransmissions).
     pub originated: CauseCounts,
-    /// Acknowledgements and notifications towards the sender put into the path by others than the
-    /// receiver (forged partial ACKs, loss notifications).
+    /// Packets towards the sender put into the path, by cause, the receiver's plain ACKs left out: forged
+    /// partial ACKs, loss notifications, SYN and FIN.
     pub originated_acks: CauseCounts,
-    /// Data packets dropped, by cause, anywhere on the path.
+    /// Packets in the direction of the data dropped, by cause, anywhere on the path.
     pub dropped: CauseCounts,
     /// Packets towards the sender dropped, by cause: among them the duplicate ACKs that a base station hid.
     pub dropped_acks: CauseCounts,
-    /// Data packets that crossed the last link unharmed and held nothing new to the receiver.
+    /// Data packets that came out of the last link unharmed and held nothing that had not come before: the
+    /// receiver threw them away.
     pub redundant: u64,
     /// Packet delay end to end.
     pub delay: Delay,
@@ -120,8 +123,9 @@ impl FlowMetrics {
     }
 }
 
-/// Packet delay: from a packet's bytes being first offered to the first link until the last of them was
-/// delivered in order, retransmissions and reordering included (parsa98 5.1).
+/// Packet delay: from the moment the sender first puts a packet's bytes into the path (where senders are not
+/// ours: from the far end of the first link) until the last of them is delivered in order; queues,
+/// retransmissions and reordering included (parsa98 5.1).
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Delay {
     /// Packets delivered.
@@ -158,9 +162,9 @@ pub struct StageMetrics {
     /// Direction of travel.
     #[serde(with = "side")]
     pub towards: Option<Side>,
-    /// Packets transmitted.
+    /// Packets that the link carried to its far end, damaged or not.
     pub packets: u64,
-    /// Bytes transmitted, IP headers included, framing not.
+    /// Bytes carried, IP headers included, framing not.
     pub bytes: u64,
     /// Of these, packets with TCP payload.
     pub data_packets: u64,
@@ -172,7 +176,7 @@ pub struct StageMetrics {
     pub damaged_data: u64,
     /// Packets whose life ended here, by cause.
     pub dropped: CauseCounts,
-    /// Packets put into the path here for a reason that metrics see (not `data` and `ack`), by cause.
+    /// Packets put into the path here, by cause; plain `ack`s are not among the events of metrics.
     pub originated: CauseCounts,
     /// Ideal number of data packets over those recorded here (west97 5.2), over all flows that go this
     /// way; `None` where no data was transmitted.

@@ -18,8 +18,8 @@ fn story() -> Vec<Event> {
         transmitted(20 * MS, 1, 1, 1, 1000),
         transmitted(21 * MS, 1, 2, 1001, 1000),
         transmitted(24 * MS, 3, 1, 1, 1000),
-        transmitted(28 * MS, 3, 2, 1001, 1000),
-        damaged(28 * MS, 2, 1001, 1000),
+        damaged(24 * MS, 2, 1001, 1000),
+        transmitted_harmed(28 * MS, 2, 1001, 1000),
         tcp_at_receiver(30 * MS, TcpKind::Delivered { bytes: 1000 }),
         dropped(32 * MS, Cause::TcpChecksum, 2, 1001, 1000),
         packet_event(33 * MS, 3, Op::Transmitted, ack(3)),
@@ -128,8 +128,8 @@ fn every_change_of_the_story_shows() {
 #[test]
 fn a_fuller_trace_gives_the_same_numbers() {
     let mut events = story();
-    events.insert(2, originated(20 * MS, Cause::Data, 1, 1, 1000));
-    events.insert(8, packet_event(30 * MS, 4, Op::Received, data(FLOW, 1, 1, 1000)));
+    events.insert(7, packet_event(30 * MS, 4, Op::Received, data(FLOW, 1, 1, 1000)));
+    events.insert(8, packet_event(30 * MS, 4, Op::Originated(Cause::Ack), ack(3)));
     events.insert(9, tcp_at_sender(31 * MS, TcpKind::Acked));
     assert_eq!(measure(&events), measure(&story()));
 }
@@ -147,10 +147,29 @@ fn a_flow_cut_off_says_so() {
 }
 
 #[test]
-fn damage_takes_back_a_redundant_packet_too() {
+fn delay_counts_from_the_sender_where_the_sender_tells() {
     let mut events = story();
-    events.push(damaged(1012 * MS, 5, 1001, 1000));
-    assert_eq!(measure(&events).flows[0].redundant, 0);
+    events.insert(2, originated(16 * MS, Cause::Data, 1, 1, 1000));
+    events.insert(3, originated(16 * MS, Cause::Data, 2, 1001, 1000));
+    let flow = &measure(&events).flows[0];
+    assert_eq!((flow.delay.packets, flow.new_packets), (2, 2), "a packet is offered once");
+    close(flow.delay.max_s, 0.994);
+    assert_eq!(flow.originated.get(Cause::Data), 2);
+}
+
+#[test]
+fn what_is_lost_behind_the_last_link_did_not_arrive() {
+    let lost = |id| packet_event(1012 * MS, 4, Op::Dropped(Cause::NoSuchConnection), data(FLOW, id, 1001, 1000));
+    let mut events = story();
+    events.push(lost(5));
+    assert_eq!(measure(&events).flows[0].redundant, 0, "the redundant copy was lost");
+    let mut events = story();
+    events.insert(16, lost(4));
+    assert_eq!(measure(&events).flows[0].redundant, 0, "the copy before it was, so it is none");
+    // Damage is known before the far end is reached and changes nothing that crossed before.
+    let mut events = story();
+    events.insert(18, damaged(1011 * MS, 6, 1001, 1000));
+    assert_eq!(measure(&events).flows[0].redundant, 1);
 }
 
 #[test]

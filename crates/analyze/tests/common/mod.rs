@@ -1,0 +1,89 @@
+//! Captures written by hand: time, direction, segment.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use lasthop_analyze::{Analysis, Config, analyze_capture};
+use lasthop_proto::machine::Side;
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq, Timestamps};
+use lasthop_trace::pcapng::{Interface, InterfaceId, Writer};
+
+/// A capture in the making. Times are in milliseconds; sequence numbers are relative to each side's first.
+pub struct Script {
+    writer: Writer<Vec<u8>>,
+    on: InterfaceId,
+    count: u64,
+    pub port: u16,
+    pub isn: [u32; 2],
+    pub window: [u16; 2],
+    pub stamps: Option<(u32, u32)>,
+    pub sack: Vec<(u32, u32)>,
+    pub v6: bool,
+}
+
+impl Script {
+    pub fn new() -> Script {
+        let mut writer = Writer::new(Vec::new()).unwrap();
+        let on = writer.interface(&Interface { name: "test", ..Interface::default() }).unwrap();
+        let (isn, window) = ([1000, 90_000], [8000, 8000]);
+        let (stamps, sack) = (None, Vec::new());
+        Script { writer, on, count: 0, port: 4000, isn, window, stamps, sack, v6: false }
+    }
+
+    /// Side `from` (0 is the client) sends `len` bytes at `seq`, acknowledging `ack`.
+    pub fn send(&mut self, at: f64, from: usize, flags: Flags, seq: u32, len: u32, ack: u32) {
+        let ends = if self.v6 {
+            ["fd00::1", "fd00::2"].map(|ip| Addr::from(ip.parse::<std::net::IpAddr>().unwrap()))
+        } else {
+            [Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2)]
+        };
+        let ports = [self.port, 80];
+        let abs = |side: usize, n: u32| Seq(self.isn[side].wrapping_add(n));
+        let ack = if flags.has(Flags::ACK) { abs(1 - from, ack) } else { Seq(0) };
+        let mut segment = Segment::new(ports[from], ports[1 - from], abs(from, seq), ack, flags);
+        segment.window = self.window[from];
+        segment.timestamps = self.stamps.map(|(value, echo)| Timestamps { value, echo });
+        for &(left, right) in &self.sack {
+            segment.options_mut().sack.push(abs(1 - from, left), abs(1 - from, right));
+        }
+        let body = Body::Pattern { stream: from as u32, len, offset: u64::from(seq) };
+        let mut packet = Packet::tcp(ends[from], ends[1 - from], segment, body);
+        self.count += 1;
+        packet.id = PacketId(self.count);
+        let side = if from == 0 { Side::Right } else { Side::Left };
+        let at = Time((at * 1e6) as u64);
+        self.writer.packet(self.on, at, side, &packet, 0, "").unwrap();
+    }
+
+    /// The three packets of a handshake that takes `rtt` milliseconds.
+    pub fn handshake(&mut self, at: f64, rtt: f64) {
+        self.send(at, 0, Flags::SYN, 0, 0, 0);
+        self.send(at + rtt * 0.9, 1, Flags::SYN | Flags::ACK, 0, 0, 1);
+        self.send(at + rtt, 0, Flags::ACK, 1, 0, 1);
+    }
+
+    /// The client sends data.
+    pub fn data(&mut self, at: f64, seq: u32, len: u32) {
+        self.send(at, 0, Flags::ACK, seq, len, 1);
+    }
+
+    /// The server acknowledges.
+    pub fn ack(&mut self, at: f64, ack: u32) {
+        self.send(at, 1, Flags::ACK, 1, 0, ack);
+    }
+
+    /// The server acknowledges with SACK blocks.
+    pub fn ack_sack(&mut self, at: f64, ack: u32, blocks: &[(u32, u32)]) {
+        self.sack = blocks.to_vec();
+        self.ack(at, ack);
+        self.sack.clear();
+    }
+
+    pub fn finish(self) -> Vec<u8> {
+        self.writer.into_inner()
+    }
+
+    pub fn analyze(self) -> Analysis {
+        analyze_capture(&self.finish(), Config::default()).unwrap()
+    }
+}

@@ -1,0 +1,287 @@
+//! Our counts beside those of `tshark`, an implementation we did not write.
+//!
+//! Without tshark these tests say so and pass, except where `CI` is set: there they fail.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::Script;
+use lasthop_analyze::{Analysis, Config, Endpoint, WiresharkCounts, analyze_capture};
+use lasthop_proto::wire::Flags;
+
+const FIELDS: [&str; 13] = [
+    "retransmission",
+    "fast_retransmission",
+    "spurious_retransmission",
+    "out_of_order",
+    "lost_segment",
+    "ack_lost_segment",
+    "duplicate_ack",
+    "zero_window",
+    "zero_window_probe",
+    "zero_window_probe_ack",
+    "keep_alive",
+    "keep_alive_ack",
+    "window_update",
+];
+
+type Counts = BTreeMap<(u32, Endpoint), [u64; 13]>;
+
+fn ours(analysis: &Analysis) -> Counts {
+    let list = |c: &WiresharkCounts| {
+        [
+            c.retransmission,
+            c.fast_retransmission,
+            c.spurious_retransmission,
+            c.out_of_order,
+            c.lost_segment,
+            c.ack_lost_segment,
+            c.duplicate_ack,
+            c.zero_window,
+            c.zero_window_probe,
+            c.zero_window_probe_ack,
+            c.keep_alive,
+            c.keep_alive_ack,
+            c.window_update,
+        ]
+    };
+    let mut counts = Counts::new();
+    for c in &analysis.connections {
+        for (end, direction) in [(c.client, &c.to_server), (c.server, &c.to_client)] {
+            if direction.packets > 0 {
+                counts.insert((c.number, end), list(&direction.wireshark));
+            }
+        }
+    }
+    counts
+}
+
+/// Whether tshark is there. A machine that tests for others must have it.
+fn have_tshark() -> bool {
+    let there = Command::new("tshark").arg("--version").output().is_ok_and(|out| out.status.success());
+    assert!(there || std::env::var_os("CI").is_none(), "CI is set, but there is no tshark");
+    if !there {
+        eprintln!("skipped: there is no tshark to compare with");
+    }
+    there
+}
+
+fn tshark(file: &Path) -> Counts {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(file).args(["-n", "-Y", "tcp", "-T", "fields", "-E", "occurrence=f"]);
+    // Another user's preferences must not change what we compare with.
+    command.env("WIRESHARK_CONFIG_DIR", env!("CARGO_TARGET_TMPDIR"));
+    for field in ["tcp.stream", "ip.src", "ipv6.src", "tcp.srcport"] {
+        command.args(["-e", field]);
+    }
+    for field in FIELDS {
+        command.args(["-e", &format!("tcp.analysis.{field}")]);
+    }
+    let out = command.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let mut counts = Counts::new();
+    for line in String::from_utf8(out.stdout).unwrap().lines() {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let addr: IpAddr = format!("{}{}", cells[1], cells[2]).parse().unwrap();
+        let end = Endpoint { addr, port: cells[3].parse().unwrap() };
+        let entry = counts.entry((cells[0].parse().unwrap(), end)).or_default();
+        for (count, cell) in entry.iter_mut().zip(&cells[4..]) {
+            *count += u64::from(!cell.is_empty());
+        }
+    }
+    counts
+}
+
+fn compare(name: &str, capture: &[u8]) -> Counts {
+    let analysis = analyze_capture(capture, Config::default()).unwrap();
+    let mine = ours(&analysis);
+    if !have_tshark() {
+        return mine;
+    }
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcapng"));
+    std::fs::write(&file, capture).unwrap();
+    let theirs = tshark(&file);
+    let names: Vec<_> = mine.keys().collect();
+    assert_eq!(names, theirs.keys().collect::<Vec<_>>(), "{name}: connections");
+    let mut differences = Vec::new();
+    for (key, mine) in &mine {
+        for (i, field) in FIELDS.iter().enumerate().filter(|(i, _)| mine[*i] != theirs[key][*i]) {
+            differences.push(format!("{key:?}: {field}: ours {}, tshark {}", mine[i], theirs[key][i]));
+        }
+    }
+    assert!(differences.is_empty(), "{name}:\n{}", differences.join("\n"));
+    mine
+}
+
+fn total(counts: &Counts, field: &str) -> u64 {
+    let index = FIELDS.iter().position(|f| *f == field).unwrap();
+    counts.values().map(|counts| counts[index]).sum()
+}
+
+#[test]
+fn a_fast_retransmission() {
+    let mut s = Script::new();
+    s.handshake(0.0, 40.0);
+    (0..6).for_each(|i| s.data(50.0 + f64::from(i), 1 + 1000 * i, 1000));
+    s.ack(91.0, 1001);
+    (0..4).for_each(|i| s.ack_sack(93.0 + f64::from(i), 1001, &[(2001, 3001 + 1000 * i)]));
+    s.data(97.0, 1001, 1000);
+    s.ack(137.0, 6001);
+    let counts = compare("fast", &s.finish());
+    assert_eq!(total(&counts, "fast_retransmission"), 1);
+    assert_eq!(total(&counts, "duplicate_ack"), 4);
+}
+
+#[test]
+fn timeouts_spurious_ones_and_wrap_around() {
+    let mut s = Script::new();
+    s.isn = [u32::MAX - 1500, u32::MAX - 3];
+    s.handshake(0.0, 40.0);
+    (0..3).for_each(|i| s.data(50.0 + f64::from(i), 1 + 1000 * i, 1000));
+    s.ack(91.0, 1001);
+    s.data(400.0, 1001, 1000);
+    s.ack(440.0, 3001);
+    s.data(441.0, 2001, 1000);
+    s.ack_sack(480.0, 3001, &[(2001, 3001)]);
+    s.data(481.0, 3001, 1000);
+    let counts = compare("timeout", &s.finish());
+    assert_eq!(total(&counts, "retransmission"), 2);
+    assert_eq!(total(&counts, "spurious_retransmission"), 1);
+}
+
+#[test]
+fn windows_probes_and_keep_alives() {
+    let mut s = Script::new();
+    s.handshake(0.0, 10.0);
+    s.data(20.0, 1, 1000);
+    s.window[1] = 0;
+    s.ack(25.0, 1001);
+    s.data(300.0, 1001, 1);
+    s.ack(301.0, 1001);
+    s.data(800.0, 1001, 1);
+    s.ack(801.0, 1001);
+    s.window[1] = 8000;
+    s.ack(900.0, 1001);
+    s.data(901.0, 1001, 1000);
+    s.ack(910.0, 2001);
+    s.data(9000.0, 2000, 0);
+    s.ack(9001.0, 2001);
+    s.data(19_000.0, 2000, 1);
+    s.ack(19_001.0, 2001);
+    let counts = compare("windows", &s.finish());
+    assert_eq!(total(&counts, "zero_window_probe"), 2);
+    assert_eq!(total(&counts, "keep_alive"), 2);
+}
+
+#[test]
+fn captures_that_begin_in_the_middle_or_see_one_side() {
+    let mut s = Script::new();
+    s.data(0.0, 5001, 1000);
+    s.data(1.0, 6001, 1000);
+    s.ack(20.0, 6001);
+    s.data(21.0, 4001, 1000);
+    s.data(300.0, 6001, 1000);
+    s.port = 4001;
+    (0..10).for_each(|i| s.data(400.0 + f64::from(i), 1 + 1000 * i, 1000));
+    s.data(700.0, 3001, 1000);
+    s.data(701.0, 12_001, 1000);
+    s.port = 4002;
+    (0..10).for_each(|i| s.ack(800.0 + f64::from(i), 1 + 1000 * (i / 4)));
+    compare("middle", &s.finish());
+}
+
+#[test]
+fn ports_that_are_used_again() {
+    let mut s = Script::new();
+    for round in 0..3u32 {
+        let at = f64::from(round) * 1000.0;
+        s.isn = [1000 + round * 77_777, 90_000 + round * 55_555];
+        s.handshake(at, 10.0);
+        s.data(at + 20.0, 1, 1000);
+        s.ack(at + 30.0, 1001);
+        s.send(at + 40.0, 0, Flags::FIN | Flags::ACK, 1001, 0, 1);
+        s.send(at + 50.0, 1, Flags::FIN | Flags::ACK, 1, 0, 1002);
+        s.send(at + 60.0, 0, Flags::ACK, 1002, 0, 2);
+    }
+    // A SYN that is sent again is the same connection.
+    s.port = 4001;
+    s.send(5000.0, 0, Flags::SYN, 0, 0, 0);
+    s.handshake(6000.0, 10.0);
+    let counts = compare("reuse", &s.finish());
+    assert_eq!(counts.len(), 8);
+}
+
+/// A small generator, so that the captures are the same everywhere.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+}
+
+#[test]
+fn two_hundred_chaotic_connections() {
+    let mut s = Script::new();
+    let mut draw = Draw(0x9e37_79b9);
+    let mut at = 0.0;
+    for connection in 0..200u16 {
+        s.port = 10_000 + connection;
+        s.v6 = connection % 5 == 0;
+        s.isn = [draw.below(1 << 32) as u32, draw.below(1 << 32) as u32];
+        if connection % 3 > 0 {
+            s.handshake(at, 1.0 + draw.below(60) as f64);
+            at += 61.0;
+        }
+        let (mut next, mut acked) = (1u32, 1u32);
+        for _ in 0..60 {
+            at += [0.1, 1.0, 5.0, 25.0, 250.0][draw.below(5) as usize];
+            match draw.below(16) {
+                0..6 => {
+                    s.data(at, next, 1000);
+                    next += 1000;
+                }
+                6 => next += 1000, // lost before the capture
+                7 | 8 if next > 1 => s.data(at, 1 + 1000 * draw.below(u64::from(next / 1000)) as u32, 1000),
+                9 => s.data(at, acked, 1000),
+                10 => s.data(at, next.saturating_sub(1), draw.below(2) as u32),
+                11 => {
+                    acked += 1000 * draw.below(u64::from((next - acked) / 1000 + 1)) as u32;
+                    s.ack(at, acked);
+                }
+                12 => s.ack_sack(at, acked, &[(acked + 1000, acked + 2000)]),
+                13 => s.ack(at, acked),
+                14 => {
+                    s.window[1] = [0, 0, 8000, 9000][draw.below(4) as usize];
+                    s.ack(at, acked);
+                }
+                _ => {
+                    for _ in 0..3 {
+                        s.ack(at, acked);
+                        at += 0.5;
+                    }
+                }
+            }
+            next = next.max(acked);
+        }
+        s.window[1] = 8000;
+        at += 1000.0;
+    }
+    compare("chaos", &s.finish());
+}
+
+#[test]
+fn a_transfer_between_two_linux_hosts() {
+    let capture = include_bytes!("data/real.pcap");
+    let analysis = analyze_capture(capture, Config::default()).unwrap();
+    assert_eq!(analysis.connections.len(), 1);
+    assert_eq!(analysis.malformed_packets, 0);
+    compare("real", capture);
+}

@@ -1,0 +1,112 @@
+//! Where experiments run: each case once, however many claims look at it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lasthop_lab::{Observer, Recording, RunResult, measure_all, record};
+use lasthop_scenario::{Argument, Scenario, parse};
+use lasthop_trace::metrics::RunMetrics;
+use lasthop_trace::stats::Summary;
+
+/// KB in west97 means 1024 bytes: 2,000,000 B in 9.770 s is printed there as 199.92 KB/s, which is only true
+/// of neither 1000 nor 1024 exactly; the 1024 of its window sizes is meant.
+pub const KB: f64 = 1024.0;
+
+/// The observer asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("stopped before all runs were done")]
+pub struct Interrupted;
+
+/// The runs of one case, in the order of their seeds.
+#[derive(Clone, Debug)]
+pub struct Runs(Arc<Vec<RunResult>>);
+
+impl Runs {
+    /// Every run.
+    pub fn all(&self) -> &[RunResult] {
+        &self.0
+    }
+
+    /// A number of each run.
+    pub fn each(&self, of: impl Fn(&RunMetrics) -> f64) -> Vec<f64> {
+        self.0.iter().map(|run| of(&run.metrics)).collect()
+    }
+
+    /// Its mean, deviation and interval.
+    pub fn summary(&self, of: impl Fn(&RunMetrics) -> f64) -> Summary {
+        Summary::of(&self.each(of))
+    }
+
+    /// Throughput of all flows together in KB/s.
+    pub fn throughput(&self) -> Summary {
+        self.summary(throughput)
+    }
+
+    /// Expirations of the senders' retransmission timers per run.
+    pub fn timeouts(&self) -> Summary {
+        self.summary(|m| m.sum(|f| f.timeouts) as f64)
+    }
+
+    /// How many runs transferred everything.
+    pub fn complete(&self) -> usize {
+        self.0.iter().filter(|run| run.metrics.complete()).count()
+    }
+}
+
+/// Throughput of all flows of a run in KB/s.
+pub fn throughput(m: &RunMetrics) -> f64 {
+    m.aggregate_throughput / KB
+}
+
+/// Where experiments run.
+pub struct Bench<'a> {
+    /// Seeds per case.
+    pub seeds: u32,
+    observer: &'a dyn Observer,
+    done: BTreeMap<String, Runs>,
+}
+
+impl<'a> Bench<'a> {
+    /// A bench that runs each case with `seeds` seeds.
+    pub fn new(seeds: u32, observer: &'a dyn Observer) -> Bench<'a> {
+        Bench { seeds, observer, done: BTreeMap::new() }
+    }
+
+    /// The runs of the testbed `text` with `changes` (as of `--set`).
+    ///
+    /// # Errors
+    ///
+    /// [`Interrupted`] when the observer said stop.
+    pub fn runs(&mut self, text: &str, changes: &[&str]) -> Result<Runs, Interrupted> {
+        let scenario = scenario(text, changes);
+        // The key of the first seed names the scenario.
+        let key = lasthop_scenario::plan::RunKey::of(&scenario, scenario.first_seed).to_string();
+        if let Some(runs) = self.done.get(&key) {
+            return Ok(runs.clone());
+        }
+        let seeds = u64::from(self.seeds);
+        let jobs: Vec<_> = (0..seeds).map(|i| (&scenario, scenario.first_seed + i)).collect();
+        let results: Option<Vec<RunResult>> = measure_all(&jobs, self.observer).into_iter().collect();
+        let runs = Runs(Arc::new(results.ok_or(Interrupted)?));
+        self.done.insert(key, runs.clone());
+        Ok(runs)
+    }
+
+    /// One run with all its events.
+    pub fn record(&self, text: &str, changes: &[&str], seed: u64) -> Recording {
+        record(&scenario(text, changes), seed)
+    }
+}
+
+/// The testbed `text` with `changes`.
+///
+/// # Panics
+///
+/// If the text is no scenario: the testbeds are part of this crate, and a test parses each.
+pub fn scenario(text: &str, changes: &[&str]) -> Scenario {
+    let arguments: Vec<Argument> = changes.iter().map(|c| Argument::Set((*c).to_owned())).collect();
+    match parse(text, "experiment", &arguments) {
+        Ok((mut plan, _)) => plan.cells.swap_remove(0).scenario,
+        Err(error) => unreachable!("an experiment's own scenario: {error} ({changes:?})"),
+    }
+}
