@@ -213,7 +213,7 @@ impl fmt::Debug for Rate {
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-        match UNITS.into_iter().find(|(scale, _)| self.0 >= *scale && self.0 % scale == 0) {
+        match UNITS.into_iter().find(|(scale, _)| self.0 >= *scale && self.0.is_multiple_of(*scale)) {
             Some((scale, unit)) => write!(f, "{}{unit}", self.0 / scale),
             None => write!(f, "{}B", self.0),
         }

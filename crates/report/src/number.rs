@@ -26,7 +26,7 @@ pub fn with_interval(mean: f64, ci95: f64) -> String {
         return short(mean);
     }
     // Two significant digits of the interval; the mean to the same place.
-    let decimals = (1 - ci95.log10().floor() as i32).clamp(0, 9) as usize;
+    let decimals = (1 - libm::log10(ci95).floor() as i32).clamp(0, 9) as usize;
     format!("{} ± {}", grouped(&format!("{mean:.decimals$}")), grouped(&format!("{ci95:.decimals$}")))
 }
 

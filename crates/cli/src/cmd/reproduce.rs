@@ -102,7 +102,15 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::print_json(&results)?;
     } else {
         let look = look();
-        output::print(&table::render(&table::verdicts(&results), look))?;
+        // The reasons stand above in full; here the first sentence reminds of them.
+        let brief: Vec<_> = results
+            .iter()
+            .map(|r| {
+                let reason = r.reason.split(". ").next().unwrap_or_default().to_owned();
+                lasthop_report::model::ClaimResult { reason, ..r.clone() }
+            })
+            .collect();
+        output::print(&table::render(&table::verdicts(&brief), look))?;
         if args.verbose {
             assumptions(&chosen)?;
         }

@@ -37,7 +37,8 @@ impl Script {
             syn.options_mut().ackp = Some(Ackp::Permitted);
         }
         script.pass(0, Side::Left, Packet::tcp(FIXED, MOBILE, syn, Body::EMPTY));
-        let answer = Segment::new(9, 1024, Seq(7000), Seq(1), Flags::SYN | Flags::ACK);
+        let mut answer = Segment::new(9, 1024, Seq(7000), Seq(1), Flags::SYN | Flags::ACK);
+        answer.window = 16_384;
         script.pass(0, Side::Right, Packet::tcp(MOBILE, FIXED, answer, Body::EMPTY));
         script
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Cause, TcpEvent, TcpKind, What};
+use crate::event::{Cause, Tcb, TcpEvent, TcpKind, What};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Ackp, Body, Eln, FlowKey, Flags, Packet, Seq, Segment, Timestamps};
@@ -137,6 +137,11 @@ impl Connection {
         self.tx.window.una.min(self.tx.window.end).saturating_sub(1)
     }
 
+    /// A snapshot of the control block.
+    pub fn control_block(&self) -> Tcb {
+        self.tx.tcb(self.rx.nxt)
+    }
+
     /// Whether the application reads what is delivered at once (the default) or only by [`Connection::read`].
     pub fn set_reading(&mut self, reading: bool) {
         self.rx.reading = reading;
@@ -176,8 +181,11 @@ impl Connection {
         self.rx.on_wake(now);
         if let Some(kind) = self.tx.on_wake(now) {
             self.report(kind, out);
-            if kind == TcpKind::Timeout && self.tx.backoff() > self.config.max_retries {
-                self.send_control(now, Flags::RST | Flags::ACK, out);
+            if kind == TcpKind::Timeout && self.tx.retries() > self.config.max_retries {
+                // A peer that never answered our SYN knows of no connection to reset.
+                if self.state != State::SynSent {
+                    self.send_control(now, Flags::RST | Flags::ACK, out);
+                }
                 self.abort(out);
                 return;
             }
@@ -213,6 +221,8 @@ impl Connection {
     fn on_segment_syn_sent(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         let acks_ours = segment.flags.has(Flags::ACK) && segment.ack == self.iss + 1;
         if segment.flags.has(Flags::ACK) && !acks_ours {
+            //= rfc9293#section-3.10.7.3: an ACK of something else belongs to a connection that is no more
+            self.refuse_ack(segment, out);
             return;
         }
         if segment.flags.has(Flags::RST) {
@@ -238,37 +248,47 @@ impl Connection {
     }
 
     fn on_segment_open(&mut self, now: Time, segment: &Segment, body: Body, out: &mut Out) {
-        let Some(from) = segment.seq.unwrap_near(self.irs, self.rx.nxt) else { return };
         if self.fails_paws(segment) {
-            self.rx.demand_ack();
-            self.flush(now, out);
+            self.challenge(now, out);
             return;
         }
+        // A number below the peer's initial one has no position and is as unacceptable as an old one.
+        let position = segment.seq.unwrap_near(self.irs, self.rx.nxt);
+        let from = position.unwrap_or(0);
         let len = u64::from(segment.seq_len(body.len()));
-        let acceptable = if len == 0 {
-            from >= self.rx.nxt && from <= self.rx.edge()
-        } else {
-            from + len > self.rx.nxt && from < self.rx.edge()
-        };
+        let acceptable = position.is_some()
+            && if len == 0 {
+                from >= self.rx.nxt && from <= self.rx.edge()
+            } else {
+                from + len > self.rx.nxt && from < self.rx.edge()
+            };
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            //= rfc5961#section-3.2: only an exact RST resets; another one in the window is challenged
+            if acceptable && from == self.rx.nxt {
+                self.take_reset(out);
+            } else if acceptable {
+                self.challenge(now, out);
+            }
+            return;
+        }
+        if flags.has(Flags::SYN) {
+            let same = segment.seq == self.irs && !flags.has(Flags::ACK);
+            if same && self.state == State::SynReceived {
+                self.send_syn(now, true, out);
+            } else {
+                //= rfc5961#section-4.2: a SYN is challenged, whatever its sequence number
+                self.challenge(now, out);
+            }
+            return;
+        }
         if !acceptable {
             //= rfc9293#section-3.10.7.4: an unacceptable segment is answered with an ACK
-            if segment.flags.has(Flags::SYN | Flags::ACK) || !segment.flags.any(Flags::RST | Flags::SYN)
-            {
-                self.rx.demand_ack();
-                self.flush(now, out);
-            } else if segment.flags.has(Flags::SYN) && self.state == State::SynReceived {
-                self.send_syn(now, true, out);
+            if self.state == State::TimeWait && flags.has(Flags::FIN) {
+                //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
+                self.time_wait_until = Some(now + self.config.time_wait);
             }
-            return;
-        }
-        if segment.flags.any(Flags::RST | Flags::SYN) {
-            //= rfc5961#section-3.2: only an exact RST resets; anything else is challenged
-            if segment.flags.has(Flags::RST) && from == self.rx.nxt {
-                self.abort(out);
-            } else {
-                self.rx.demand_ack();
-                self.flush(now, out);
-            }
+            self.challenge(now, out);
             return;
         }
         if let Some(ts) = segment.timestamps {
@@ -300,7 +320,12 @@ impl Connection {
     /// Acknowledgement processing. False when the segment must not be looked at further.
     fn take_ack(&mut self, now: Time, segment: &Segment, carries: bool, out: &mut Out) -> bool {
         let una = self.tx.window.una;
-        let Some(ack) = segment.ack.unwrap_near(self.iss, una) else { return false };
+        let known = segment.ack.unwrap_near(self.iss, una);
+        //= rfc5961#section-5.2: an ACK from further back than the largest window is challenged
+        let Some(ack) = known.filter(|ack| ack + u64::from(self.tx.window.peer_max) >= una) else {
+            self.challenge(now, out);
+            return false;
+        };
         if segment.options().ackp == Some(Ackp::Partial) {
             //= west97#3.4: no part of normal ACK processing is done for a partial acknowledgement
             if ack <= self.tx.window.max {
@@ -312,14 +337,16 @@ impl Connection {
         }
         if self.state == State::SynReceived {
             if ack != 1 {
+                //= rfc9293#section-3.10.7.4: SYN-RECEIVED: an ACK of something else is answered with a reset
+                self.refuse_ack(segment, out);
                 return false;
             }
             self.go(Input::SynAcked);
             self.establish(now, segment, out);
         }
         if ack > self.tx.window.max {
-            self.rx.demand_ack();
-            self.flush(now, out);
+            //= rfc9293#section-3.10.7.4: an ACK of what was never sent is answered with an ACK
+            self.challenge(now, out);
             return false;
         }
         let mut sacked = [(0u64, 0u64); 4];
@@ -512,8 +539,27 @@ impl Connection {
         out.originate(self.side, packet, cause);
     }
 
+    /// Tells the peer what is expected, in answer to a segment that cannot be taken in.
+    fn challenge(&mut self, now: Time, out: &mut Out) {
+        self.rx.demand_ack();
+        self.flush(now, out);
+    }
+
+    /// Answers an ACK of something that this connection never sent while it is being set up.
+    fn refuse_ack(&mut self, segment: &Segment, out: &mut Out) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        let flow = self.flow;
+        let reset =
+            Segment::new(flow.src_port, flow.dst_port, segment.ack, Seq(0), Flags::RST);
+        let reset = Packet::tcp(flow.src, flow.dst, reset, Body::EMPTY);
+        out.originate(self.side, reset, Cause::Control);
+    }
+
     fn send_control(&mut self, now: Time, flags: Flags, out: &mut Out) {
-        let segment = self.segment(now, self.tx.window.nxt, flags);
+        // Above everything that was sent: the peer believes an RST only at the number that it expects.
+        let segment = self.segment(now, self.tx.window.max, flags);
         self.originate(segment, Body::EMPTY, Cause::Control, out);
     }
 
@@ -580,6 +626,7 @@ impl Connection {
         let mss = self.tx.window.mss;
         let peer = u32::from(segment.window) << scale;
         let config = self.config.clone();
+        self.tx.window.largest = 0xffff << self.agreed.send_scale;
         self.tx.established(&config, mss, peer, self.agreed.sack);
         self.report(TcpKind::Established, out);
     }
@@ -596,6 +643,18 @@ impl Connection {
         }
     }
 
+    /// A valid RST.
+    fn take_reset(&mut self, out: &mut Out) {
+        if matches!(self.state, State::Closing | State::LastAck | State::TimeWait) {
+            //= rfc9293#section-3.10.7.4: both sides have closed; the application need not hear of it
+            self.go(Input::Abort);
+            self.time_wait_until = None;
+            self.finish(out);
+        } else {
+            self.abort(out);
+        }
+    }
+
     fn abort(&mut self, out: &mut Out) {
         self.go(Input::Abort);
         self.aborted = true;
@@ -607,7 +666,7 @@ impl Connection {
 
     fn report(&self, kind: TcpKind, out: &mut Out) {
         if out.wants(kind.level()) {
-            let tcb = self.tx.tcb(self.rx.nxt);
+            let tcb = self.control_block();
             out.event(What::Tcp(TcpEvent { flow: self.flow, kind, tcb }));
         }
     }

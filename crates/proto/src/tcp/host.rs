@@ -13,6 +13,7 @@ use crate::wire::{Addr, Body, Damage, FlowKey, Flags, Packet, Segment, Seq};
 use super::config::{Clock, ElnMode, TcpConfig};
 use super::connection::{Beats, Connection};
 use super::rtt::Beat;
+use super::state::State;
 
 /// What a host is.
 #[derive(Clone, Debug)]
@@ -172,7 +173,9 @@ impl Host {
         let Some(segment) = packet.segment() else { return };
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
         let found = self.find(flow).filter(|i| {
-            !(opens && self.connections[*i].is_over())
+            // TIME-WAIT still answers, unless a new connection begins.
+            let connection = &self.connections[*i];
+            !connection.is_over() || connection.state() == State::TimeWait && !opens
         });
         let index = match found {
             Some(index) => index,

@@ -124,7 +124,12 @@ impl Receiver {
             // Out of order, or a hole that is being filled: acknowledge at once.
             //= rfc5681#section-4.2: immediate ACK for out-of-order data and for data that fills a gap
             self.ack_now = true;
-            self.keep(from, to, body);
+            if from == self.nxt {
+                // There is always room for what is expected next.
+                self.deliver(&body, &mut taken);
+            } else {
+                self.keep(from, to, body);
+            }
             while self.pieces.first().is_some_and(|p| p.from <= self.nxt) {
                 let piece = self.pieces.remove(0);
                 let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;
@@ -186,10 +191,16 @@ impl Receiver {
             }
             let end = to.min(next_from);
             let part = body.slice((from - start) as u32, (end - from) as u32);
-            self.pieces.insert(at, Piece { from, to: end, body: part });
             self.note_recent(from);
+            let before = at.checked_sub(1).map(|i| &mut self.pieces[i]);
+            match before.filter(|p| p.to == from).and_then(|p| p.body.joined(&part).map(|b| (p, b))) {
+                Some((piece, whole)) => (piece.to, piece.body) = (end, whole),
+                None => {
+                    self.pieces.insert(at, Piece { from, to: end, body: part });
+                    at += 1;
+                }
+            }
             from = end;
-            at += 1;
         }
     }
 

@@ -159,11 +159,15 @@ impl RttEstimator {
         }
     }
 
-    /// When a timer that is started at `now` with `factor` times the time-out in force expires.
+    /// When a timer that is started at `now` with `factor` times the time-out in force expires; no later than
+    /// the largest time-out.
     pub fn deadline(&self, now: Time, factor: u64) -> Time {
         match &self.kind {
-            Kind::Ticks { beat, .. } => beat.nth_after(now, self.rto_ticks.saturating_mul(factor)),
-            Kind::Fine { .. } => now + self.rto * factor,
+            Kind::Ticks { beat, .. } => {
+                let most = self.max.0.div_ceil(beat.period.0);
+                beat.nth_after(now, self.rto_ticks.saturating_mul(factor).min(most))
+            }
+            Kind::Fine { .. } => now + (self.rto * factor).min(self.max),
         }
     }
 

@@ -62,6 +62,19 @@ impl Body {
         }
     }
 
+    /// This body and the one that follows it in the stream as one, where that costs nothing.
+    pub fn joined(&self, next: &Body) -> Option<Body> {
+        match (self, next) {
+            (
+                Body::Pattern { stream, len, offset },
+                Body::Pattern { stream: same, len: more, offset: follows },
+            ) if stream == same && offset + u64::from(*len) == *follows => {
+                Some(Body::Pattern { stream: *stream, len: len.checked_add(*more)?, offset: *offset })
+            }
+            _ => None,
+        }
+    }
+
     /// Appends the first `count` bytes, or all there are, to `out`.
     pub fn copy_into(&self, count: u32, out: &mut Vec<u8>) {
         let count = count.min(self.len());

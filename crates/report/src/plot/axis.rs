@@ -38,7 +38,7 @@ impl Axis {
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.spread {
             Spread::Linear => (value - self.low) / (self.high - self.low),
-            Spread::Log => (value.max(1e-300) / self.low).ln() / (self.high / self.low).ln(),
+            Spread::Log => libm::log(value.max(1e-300) / self.low) / libm::log(self.high / self.low),
         };
         self.from + share * (self.to - self.from)
     }
@@ -53,7 +53,7 @@ impl Axis {
 
     fn linear_ticks(&self, wanted: usize) -> Vec<(f64, String)> {
         let step = round_step((self.high - self.low) / wanted.max(1) as f64);
-        let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
+        let decimals = (-libm::log10(step).floor()).clamp(0.0, 9.0) as usize;
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
         let label = |v: f64| grouped(&format!("{v:.decimals$}"));
@@ -61,10 +61,10 @@ impl Axis {
     }
 
     fn log_ticks(&self) -> Vec<(f64, String)> {
-        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let (first, last) = (libm::log10(self.low).floor() as i32, libm::log10(self.high).ceil() as i32);
         // Few decades leave room for 2 and 5 between the powers of ten.
         let steps: &[f64] = if last - first <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-        let all = (first..=last).flat_map(|e| steps.iter().map(move |s| s * 10f64.powi(e)));
+        let all = (first..=last).flat_map(|e| steps.iter().map(move |s| s * libm::exp10(f64::from(e))));
         let fits = |v: &f64| *v >= self.low * 0.999 && *v <= self.high * 1.001;
         all.filter(fits).map(|v| (v, log_label(v))).collect()
     }
@@ -72,7 +72,7 @@ impl Axis {
 
 fn log_label(value: f64) -> String {
     if (1e-3..1e5).contains(&value) {
-        let decimals = (-value.log10().floor()).clamp(0.0, 3.0) as usize;
+        let decimals = (-libm::log10(value).floor()).clamp(0.0, 3.0) as usize;
         grouped(&format!("{value:.decimals$}"))
     } else {
         format!("{value:e}").replace('-', "\u{2212}")
@@ -81,7 +81,7 @@ fn log_label(value: f64) -> String {
 
 /// The nearest of 1, 2, 5 times a power of ten to `rough`, by ratio.
 fn round_step(rough: f64) -> f64 {
-    let power = 10f64.powf(rough.max(1e-12).log10().floor());
+    let power = libm::exp10(libm::log10(rough.max(1e-12)).floor());
     // The borders are the geometric means of neighbours.
     let steps = [(1.414, 1.0), (3.162, 2.0), (7.071, 5.0)];
     let step = steps.into_iter().find(|(border, _)| rough / power <= *border);

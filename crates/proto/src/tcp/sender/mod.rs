@@ -91,6 +91,8 @@ pub struct Sender {
     ackp_run: u32,
     /// Positions that were lost on the wireless link and have been sent again, oldest first.
     notified: Vec<u64>,
+    /// Time-outs since the left edge last moved.
+    retries: u32,
     /// One segment is timed at a time: the position past its end, and when it was sent.
     timed: Option<(u64, Time)>,
     rexmt_at: Option<Time>,
@@ -116,6 +118,7 @@ impl Sender {
             ackp_karn: config.ackp_karn,
             ackp_run: 0,
             notified: Vec::new(),
+            retries: 0,
             timed: None,
             rexmt_at: None,
             persist_at: None,
@@ -136,6 +139,11 @@ impl Sender {
     /// agreed on selective acknowledgements.
     pub fn established(&mut self, config: &TcpConfig, mss: u32, peer_window: u32, sack: bool) {
         self.window.settle(config, mss, peer_window);
+        if self.retries > 0 {
+            //= rfc5681#section-3.1: after a lost SYN or SYN-ACK the initial window is one segment
+            self.window.cwnd = self.window.mss;
+        }
+        self.retries = 0;
         if config.variant == Variant::Sack && !sack {
             // Without SACK blocks the best that is left is NewReno (RFC 6582 section 1).
             self.recovery = AnyRecovery::new(Variant::NewReno);
@@ -160,7 +168,10 @@ impl Sender {
     pub fn on_ack(&mut self, now: Time, info: &AckInfo<'_>) -> Verdict {
         let w = &mut self.window;
         let window_changed = info.window != w.peer;
-        w.set_peer(info.window);
+        //= rfc9293#section-3.10.7.4: the window of an ACK older than the last one is out of date
+        if info.ack >= w.una {
+            w.set_peer(info.window);
+        }
         if w.peer > 0 {
             self.persist_at = None;
             self.persist_backoff = 0;
@@ -177,10 +188,17 @@ impl Sender {
             return self.advance(now, info);
         }
         let w = &mut self.window;
+        // While a closed window is probed, the answers to the probes are no duplicates: no timer, no data sent.
+        let outstanding = w.max > w.una && self.rexmt_at.is_some();
         let duplicate = info.ack == w.una
-            && !info.carries
-            && w.max > w.una
-            && (!window_changed || new_sack);
+            && outstanding
+            && if self.recovery.selective() {
+                //= rfc6675#section-2: with SACK a duplicate ACK is one that reports something new
+                new_sack
+            } else {
+                //= rfc5681#section-2: no data, the same window
+                !info.carries && !window_changed
+            };
         if !duplicate {
             return None;
         }
@@ -199,6 +217,7 @@ impl Sender {
             self.timed = None;
             w.extra = 0;
             self.recovery.enter(w, self.dupacks);
+            w.limited = 0;
             self.rexmt_at = Some(self.rtt.deadline(now, 1));
             return Some(TcpKind::FastRetransmit);
         }
@@ -229,6 +248,8 @@ impl Sender {
         w.extra = 0;
         self.dupacks = 0;
         self.ackp_run = 0;
+        self.retries = 0;
+        w.limited = 0;
         self.notified.retain(|position| *position >= info.ack);
         let mut verdict = TcpKind::Acked;
         let mut rearm = true;
@@ -239,6 +260,9 @@ impl Sender {
             }
         } else {
             self.growth.on_ack(w, acked);
+        }
+        if w.una >= w.last() {
+            self.persist_at = None;
         }
         if w.una >= w.max {
             self.rexmt_at = None;
@@ -312,9 +336,12 @@ impl Sender {
     fn on_timeout(&mut self, now: Time) {
         let w = &mut self.window;
         //= rfc5681#section-3.1: the threshold is held while the same segment times out again
-        if self.rtt.backoff() == 0 || self.halve_at_each_timeout {
+        let first = self.rtt.backoff() == 0 && w.una > 0;
+        if first || self.halve_at_each_timeout {
             w.ssthresh = w.half();
         }
+        w.limited = 0;
+        self.retries += 1;
         self.rtt.back_off();
         self.timed = None;
         self.dupacks = 0;
@@ -337,6 +364,9 @@ impl Sender {
             w.nxt = end;
         }
         if end > w.max {
+            if w.extra > 0 {
+                w.limited += (end - w.max) as u32;
+            }
             w.max = end;
             //= rfc6298#section-3: only data sent for the first time is timed (Karn's rule)
             if self.timed.is_none() {
@@ -361,7 +391,10 @@ impl Sender {
         if self.probe_now {
             self.probe_now = false;
             if let Some(probe) = w.probe() {
-                self.persist_at = Some(self.rtt.deadline(now, 1 << self.persist_backoff));
+                if probe.cause == Cause::WindowProbe {
+                    let factor = 1 << self.persist_backoff;
+                    self.persist_at = Some(self.rtt.deadline(now, factor));
+                }
                 return Some(probe);
             }
         }
@@ -369,22 +402,27 @@ impl Sender {
             return choice;
         }
         let chunk = w.next_chunk();
+        // Something to send, nothing in flight, and the peer's window is what forbids it. (A peer may also have
+        // taken back its window: then what was sent counts as lost once the timer has expired.)
+        //= rfc9293#section-3.8.6: a sender must be robust against a window that shrinks
+        let blocked = w.nxt == w.una && w.nxt < w.last() && (w.una == w.max || w.peer == 0);
         if chunk.is_none()
-            && w.una == w.max
-            && w.nxt < w.last()
-            && self.rexmt_at.is_none()
+            && blocked
+            && (self.rexmt_at.is_none() || w.peer == 0)
             && self.persist_at.is_none()
         {
-            // Something to send, nothing outstanding, and the peer's window is what forbids it.
+            self.rexmt_at = None;
             self.persist_at = Some(self.rtt.deadline(now, 1));
         }
         chunk
     }
 
-    /// Time-outs in a row. A closed window is probed for ever, so probes do not count.
+    /// Time-outs since the peer last acknowledged something. A closed window is probed for ever, so probes do
+    /// not count.
+    //= rfc9293#section-3.8.3: the same segment, retransmitted so often
     //= rfc9293#section-3.8.6.1: a connection stays open as long as the peer answers probes
-    pub fn backoff(&self) -> u32 {
-        self.rtt.backoff()
+    pub fn retries(&self) -> u32 {
+        self.retries
     }
 
     /// Stops all timers.

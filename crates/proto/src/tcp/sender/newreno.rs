@@ -54,6 +54,8 @@ impl Recovery for NewReno {
     }
     fn on_timeout(&mut self, w: &mut Window) {
         self.active = false;
-        self.recover = w.max;
+        // What is sent again although it had arrived brings duplicate ACKs of exactly `max`.
+        //= rfc6582#section-4: they are told from a new loss by an ACK of more than that
+        self.recover = w.max + 1;
     }
 }

@@ -49,6 +49,11 @@ pub trait Recovery {
         false
     }
 
+    /// Whether only selective acknowledgements tell what arrived.
+    fn selective(&self) -> bool {
+        false
+    }
+
     /// Bytes above the left edge that have been selectively acknowledged.
     fn sacked_above(&self, window: &Window) -> u64 {
         let _ = window;
@@ -119,6 +124,9 @@ impl Recovery for AnyRecovery {
     }
     fn learn(&mut self, window: &Window, blocks: &[(u64, u64)]) -> bool {
         each!(self, r => r.learn(window, blocks))
+    }
+    fn selective(&self) -> bool {
+        each!(self, r => r.selective())
     }
     fn sacked_above(&self, window: &Window) -> u64 {
         each!(self, r => r.sacked_above(window))

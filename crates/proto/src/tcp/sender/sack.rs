@@ -106,6 +106,9 @@ impl Recovery for Sack {
         }
         news
     }
+    fn selective(&self) -> bool {
+        true
+    }
     fn sacked_above(&self, _: &Window) -> u64 {
         self.board.bytes()
     }

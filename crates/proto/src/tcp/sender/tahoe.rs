@@ -8,7 +8,7 @@ use super::recovery::{Progress, Recovery};
 /// Tahoe's repair: never "in recovery", it starts over.
 #[derive(Clone, Debug, Default)]
 pub struct Tahoe {
-    /// Everything below this was sent before the last loss. Segments that are sent again although they had
+    /// An ACK of this or more is for data first sent after the last loss. Segments that are sent again although they had
     /// arrived bring duplicate ACKs, which must not count as a new loss.
     recover: u64,
 }
@@ -21,7 +21,7 @@ impl Recovery for Tahoe {
         w.una >= self.recover
     }
     fn enter(&mut self, w: &mut Window, _: u32) {
-        self.recover = w.max;
+        self.recover = w.max + 1;
         w.ssthresh = w.half();
         w.cwnd = w.mss;
         w.nxt = w.una;
@@ -32,6 +32,6 @@ impl Recovery for Tahoe {
         Progress::Over
     }
     fn on_timeout(&mut self, w: &mut Window) {
-        self.recover = w.max;
+        self.recover = w.max + 1;
     }
 }

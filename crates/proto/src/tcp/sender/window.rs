@@ -14,6 +14,8 @@ pub struct Window {
     pub cwnd: u32,
     /// Added to the congestion window while duplicate ACKs arrive outside recovery.
     pub extra: u32,
+    /// Bytes sent for the first time on the strength of `extra`.
+    pub limited: u32,
     /// Slow-start threshold.
     pub ssthresh: u32,
     /// The peer's advertised window.
@@ -34,13 +36,12 @@ pub struct Window {
     pub repair: Option<(u64, Cause)>,
     /// Why positions below `max` are being sent again.
     pub again: Cause,
+    /// The largest window that the peer can ever advertise: the congestion window grows no further.
+    pub largest: u32,
     /// Socket send buffer: bounds what may be outstanding.
     send_buffer: u32,
     halving: Halving,
 }
-
-/// No congestion window grows beyond what a scaled window can advertise.
-const CWND_MAX: u32 = 1 << 30;
 
 impl Window {
     /// Windows before the handshake.
@@ -49,6 +50,7 @@ impl Window {
             mss: config.mss.max(1),
             cwnd: config.mss.saturating_mul(config.initial_window),
             extra: 0,
+            limited: 0,
             ssthresh: config.initial_ssthresh,
             peer: 0,
             peer_max: 0,
@@ -59,6 +61,7 @@ impl Window {
             fin: false,
             repair: None,
             again: Cause::TimeoutRetransmit,
+            largest: 0xffff,
             send_buffer: config.send_buffer,
             halving: config.halving,
         }
@@ -92,14 +95,15 @@ impl Window {
     pub fn half(&self) -> u32 {
         let whole = match self.halving {
             Halving::Window => self.cwnd.min(self.peer),
-            Halving::Flight => self.flight(),
+            //= rfc5681#section-3.2: what limited transmit added is not counted
+            Halving::Flight => self.flight().saturating_sub(self.limited),
         };
         (whole / 2 / self.mss * self.mss).max(2 * self.mss)
     }
 
     /// Opens the congestion window by `bytes`.
     pub fn open(&mut self, bytes: u32) {
-        self.cwnd = self.cwnd.saturating_add(bytes).min(CWND_MAX);
+        self.cwnd = self.cwnd.saturating_add(bytes).min(self.largest.max(self.cwnd));
     }
 
     /// The segment that begins at `from`, up to one segment size and what was sent before.
@@ -109,15 +113,17 @@ impl Window {
         Chunk { from, len, fin, cause }
     }
 
-    /// One byte beyond a closed window, to learn whether it has opened.
+    /// One byte beyond a closed window, to learn whether it has opened; or what a small window holds, when it
+    /// has not grown for so long.
     //= rfc9293#section-3.8.6.1: zero-window probing
+    //= rfc9293#section-3.8.6.2.1: the override time-out sends what can be sent
     pub fn probe(&self) -> Option<Chunk> {
         let fin = self.una >= self.end && self.fin;
         (self.una < self.last()).then_some(Chunk {
             from: self.una,
-            len: u32::from(!fin),
+            len: self.end.saturating_sub(self.una).min(self.allowed().clamp(1, self.mss.into())) as u32,
             fin,
-            cause: Cause::WindowProbe,
+            cause: if self.peer > 0 { Cause::Data } else { Cause::WindowProbe },
         })
     }
 

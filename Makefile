@@ -1,0 +1,63 @@
+# `make test` is the one command: it installs what the tests need and runs every check.
+
+CARGO ?= cargo
+
+# Warnings are errors here and not in the code, so that a new compiler's warning breaks no user's build.
+DENY = -D warnings
+
+.DEFAULT_GOAL := help
+.PHONY: help test setup fmt fmt-check lint code-tests purity licences doc fuzz-check bench advisories clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# One after the other whatever -j says: they share the build directory.
+test: ## Everything that CI checks; installs what is missing
+	@set -e; for step in setup fmt-check lint code-tests doc fuzz-check; do \
+		printf '\n== make %s\n' $$step; start=$$(date +%s); \
+		$(MAKE) --no-print-directory $$step; \
+		printf '== make %s: %s s\n' $$step $$(($$(date +%s) - start)); \
+	done
+	@printf '\nAll checks passed.\n'
+
+setup: ## Install the tools that the tests need and this machine lacks
+	@.ci/setup
+
+fmt: ## Format the code
+	$(CARGO) fmt --all
+
+fmt-check: ## Is the code formatted?
+	$(CARGO) fmt --all --check
+
+lint: ## Clippy, with warnings as errors
+	$(CARGO) clippy --locked --workspace --all-targets -- $(DENY)
+
+code-tests: ## All tests of the code, purity and licences among them
+	$(CARGO) test --locked --workspace
+
+purity: ## Do the pure crates run in WebAssembly without imports, and alike?
+	$(CARGO) test --locked --package lasthop-checks --test purity
+
+licences: ## May we use every dependency, and where does it come from?
+	$(CARGO) test --locked --package lasthop-checks --test dependencies
+
+doc: ## Build the documentation of the code, with warnings as errors
+	RUSTDOCFLAGS="$(DENY)" $(CARGO) doc --locked --workspace --no-deps --document-private-items
+
+# The fuzz targets are a workspace of their own. They are checked on stable; running them needs nightly and
+# cargo-fuzz: cargo +nightly fuzz run NAME
+fuzz-check: ## Do the fuzz targets compile?
+	@if [ -f fuzz/Cargo.toml ]; then \
+		$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --all-targets; \
+	else \
+		echo 'no fuzz targets'; \
+	fi
+
+bench: ## Measure speed (minutes; not part of `make test`)
+	$(CARGO) bench --locked --workspace
+
+advisories: ## Known faults of dependencies (needs cargo-deny and network; not part of `make test`)
+	$(CARGO) deny --all-features check
+
+clean: ## Remove what was built
+	$(CARGO) clean

@@ -1,0 +1,101 @@
+//! A little of everything that the pure crates can do, behind two functions that need nothing from outside.
+//!
+//! `tests/purity.rs` compiles this crate to WebAssembly. The module must not import anything, and every run
+//! must have the same digest there as here: same scenario, same seed, same bytes.
+
+use core::fmt::{self, Write};
+
+use lasthop_proto::event::{Event, Wants};
+use lasthop_scenario::{Plan, parse};
+use lasthop_trace::Sink;
+use lasthop_trace::metrics::Metrics;
+use lasthop_trace::stats::Summary;
+
+/// How many cases [`digest`] knows: combinations spread over the sweep of `cases.toml`.
+pub const CASES: u32 = 16;
+
+/// Runs a case with a seed and digests everything that happened, from the scenario's text to the metrics.
+///
+/// # Panics
+///
+/// If the sweep does not parse.
+pub fn digest(case: u32, seed: u64) -> u64 {
+    let plan = plan();
+    // A step without a common divisor with the axes, so that each of their values is met.
+    let cell = &plan.cells[case as usize * 89 % plan.cells.len()];
+    let mut digest = Digest::default();
+    digest.add(format_args!("{cell:?}"));
+    let mut sinks = (digest, Metrics::new(lasthop_sim::layout(&cell.scenario)));
+    let end = lasthop_sim::run(&cell.scenario, seed, &mut sinks);
+    let (mut digest, metrics) = sinks;
+    // The agents' state is left out: its size in bytes depends on the size of a pointer.
+    digest.add(format_args!("{:?}", (end.at, end.reason, end.hops, end.wakes)));
+    digest.add(format_args!("{:?}", (end.transfers, end.stages)));
+    let metrics = metrics.finish(end.at);
+    digest.add(format_args!("{metrics:?}"));
+    let numbers: Vec<f64> = metrics.flows.iter().map(|flow| flow.throughput).collect();
+    digest.add(format_args!("{:?}", Summary::of(&numbers)));
+    digest.hash
+}
+
+/// [`CASES`], for those who load the module.
+#[expect(unsafe_code, reason = "an exported name; nothing else in the module has it")]
+#[unsafe(no_mangle)]
+pub extern "C" fn lasthop_cases() -> u32 {
+    CASES
+}
+
+/// [`digest`], for those who load the module.
+#[expect(unsafe_code, reason = "an exported name; nothing else in the module has it")]
+#[unsafe(no_mangle)]
+pub extern "C" fn lasthop_digest(case: u32, seed: u64) -> u64 {
+    digest(case, seed)
+}
+
+/// The sweep that the cases are taken from.
+///
+/// # Panics
+///
+/// If it does not parse.
+pub fn plan() -> Plan {
+    match parse(include_str!("cases.toml"), "cases", &[]) {
+        Ok((plan, _)) => plan,
+        Err(error) => panic!("cases.toml: {error}"),
+    }
+}
+
+/// FNV-1a over values as they print: every field counts, floating-point numbers to their last bit.
+struct Digest {
+    hash: u64,
+}
+
+impl Default for Digest {
+    fn default() -> Digest {
+        Digest { hash: 0xcbf2_9ce4_8422_2325 }
+    }
+}
+
+impl Digest {
+    fn add(&mut self, text: fmt::Arguments<'_>) {
+        // Writing into a number cannot fail.
+        let _ = self.write_fmt(text);
+    }
+}
+
+impl Write for Digest {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Digest {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+    fn event(&mut self, event: &Event) {
+        self.add(format_args!("{event:?}"));
+    }
+}

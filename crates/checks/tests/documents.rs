@@ -1,0 +1,111 @@
+//! The documentation leads somewhere: every relative link in it names a file or a heading that exists, and every
+//! system that runs has its page.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lasthop_papers::systems::{SYSTEMS, Status};
+
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("the crate lies in crates/").to_owned()
+}
+
+/// The Markdown files of the root and of `docs/`.
+fn documents() -> Vec<PathBuf> {
+    let mut open = vec![root().join("docs")];
+    let mut found: Vec<PathBuf> = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+        .iter()
+        .map(|name| root().join(name))
+        .collect();
+    while let Some(directory) = open.pop() {
+        let entries = fs::read_dir(&directory).expect("docs/ can be read");
+        for path in entries.map(|entry| entry.expect("docs/ can be read").path()) {
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A document without what stands in code blocks and code spans.
+fn prose(text: &str) -> String {
+    let mut fenced = false;
+    let mut prose = String::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            let outside = line.split('`').step_by(2);
+            prose.extend(outside);
+            prose.push('\n');
+        }
+    }
+    prose
+}
+
+/// Targets of inline links and pictures.
+fn links(text: &str) -> Vec<String> {
+    prose(text)
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(target, _)| target.split_whitespace().next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+/// The anchors of a document's headings, as GitHub makes them.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| {
+        let title = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn every_relative_link_leads_somewhere() {
+    let mut broken = Vec::new();
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap_or_else(|e| panic!("{document:?}: {e}"));
+        for link in links(&text) {
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue;
+            }
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => document.clone(),
+                file => document.parent().expect("a file lies in a directory").join(file),
+            };
+            let found = match (target.exists(), anchor) {
+                (exists, "") => exists,
+                (false, _) => false,
+                (true, anchor) => {
+                    let text = fs::read_to_string(&target).unwrap_or_default();
+                    anchors(&text).iter().any(|known| known == anchor)
+                }
+            };
+            if !found {
+                broken.push(format!("{}: {link}", document.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "links that lead nowhere: {broken:#?}");
+}
+
+#[test]
+fn every_system_that_runs_has_its_page() {
+    let pages = root().join("docs/systems");
+    let index = fs::read_to_string(pages.join("README.md")).expect("there is an index");
+    for system in SYSTEMS.iter().filter(|system| system.status != Status::Planned) {
+        let name = format!("{}.md", system.key);
+        assert!(pages.join(&name).exists(), "`{}` has no page docs/systems/{name}", system.key);
+        assert!(index.contains(&format!("({name})")), "docs/systems/README.md leaves out {name}");
+    }
+}

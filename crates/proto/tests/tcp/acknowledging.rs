@@ -1,0 +1,192 @@
+//! The receiver: when it acknowledges, and what its SACK blocks tell.
+
+use lasthop_proto::tcp::{DelayedAck, TcpConfig};
+use lasthop_proto::units::Span;
+
+use crate::script::check;
+use crate::{bsd, fine};
+
+#[test]
+fn every_second_segment_is_acknowledged_at_once() {
+    //= rfc5681#section-4.2
+    check(
+        &fine(),
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1+1000 ack 1
+        20ms   note Delivered { bytes: 1000 }
+        21ms   < . 1001+1000 ack 1
+        21ms   note Delivered { bytes: 1000 }
+        21ms   > . ack 2001
+        22ms   < . 2001+1000 ack 1      # alone: after 200 ms
+        22ms   note Delivered { bytes: 1000 }
+        222ms  > . ack 3001
+        500ms  end
+        ",
+    );
+}
+
+#[test]
+fn bsd_sends_delayed_acks_on_the_fast_tick() {
+    // At 70, 270, 470 ms and so on.
+    check(
+        &bsd(),
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        60ms   < . 1+1000 ack 1
+        60ms   note Delivered { bytes: 1000 }
+        70ms   > . ack 1001
+        71ms   < . 1001+1000 ack 1
+        71ms   note Delivered { bytes: 1000 }
+        270ms  > . ack 2001
+        500ms  end
+        ",
+    );
+}
+
+#[test]
+fn a_receiver_may_acknowledge_each_segment() {
+    check(
+        &TcpConfig { delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO }, ..fine() },
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1+1000 ack 1
+        20ms   note Delivered { bytes: 1000 }
+        20ms   > . ack 1001
+        21ms   < . 1001+1000 ack 1
+        21ms   note Delivered { bytes: 1000 }
+        21ms   > . ack 2001
+        500ms  end
+        ",
+    );
+}
+
+#[test]
+fn disorder_and_the_end_of_it_are_acknowledged_at_once() {
+    check(
+        &fine(),
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1001+1000 ack 1
+        20ms   > . ack 1
+        21ms   < . 3001+1000 ack 1
+        21ms   > . ack 1
+        22ms   < . 1+1000 ack 1      # fills a hole
+        22ms   note Delivered { bytes: 2000 }
+        22ms   > . ack 2001
+        23ms   < . 1+1000 ack 1      # seen before
+        23ms   > . ack 2001
+        24ms   < . 1501+1500 ack 1      # half of it seen before; fills the other hole
+        24ms   note Delivered { bytes: 2000 }
+        24ms   > . ack 4001
+        500ms  end
+        ",
+    );
+}
+
+#[test]
+fn the_newest_block_comes_first_and_each_is_told_three_times() {
+    //= rfc2018#section-4
+    check(
+        &TcpConfig { sack: true, ..fine() },
+        "
+        0ms    < S mss 1000 sackok
+        0ms    > S. ack 1 mss 1000 sackok
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1001+1000 ack 1
+        20ms   > . ack 1 sack 1001-2001
+        21ms   < . 3001+1000 ack 1
+        21ms   > . ack 1 sack 3001-4001 sack 1001-2001
+        22ms   < . 5001+1000 ack 1
+        22ms   > . ack 1 sack 5001-6001 sack 3001-4001 sack 1001-2001
+        23ms   < . 7001+1000 ack 1
+        23ms   > . ack 1 sack 7001-8001 sack 5001-6001 sack 3001-4001 sack 1001-2001
+        24ms   < . 9001+1000 ack 1      # five blocks, and room for four
+        24ms   > . ack 1 sack 9001-10001 sack 7001-8001 sack 5001-6001 sack 3001-4001
+        25ms   < . 2001+1000 ack 1      # joins two
+        25ms   > . ack 1 sack 1001-4001 sack 9001-10001 sack 7001-8001 sack 5001-6001
+        26ms   < . 1+1000 ack 1
+        26ms   note Delivered { bytes: 4000 }
+        26ms   > . ack 4001 sack 9001-10001 sack 7001-8001 sack 5001-6001
+        100ms  end
+        ",
+    );
+}
+
+#[test]
+fn timestamps_leave_room_for_three_blocks() {
+    check(
+        &TcpConfig { sack: true, timestamps: true, ..fine() },
+        "
+        0ms    < S mss 1000 sackok ts 100 0
+        0ms    > S. ack 1 mss 1000 sackok ts 0 100
+        10ms   < . ack 1 ts 110 0
+        10ms   note Established
+        20ms   < . 1001+900 ack 1 ts 120 0
+        20ms   > . ack 1 ts 20 110 sack 1001-1901
+        21ms   < . 3001+900 ack 1 ts 121 0
+        21ms   > . ack 1 ts 21 110 sack 3001-3901 sack 1001-1901
+        22ms   < . 5001+900 ack 1 ts 122 0
+        22ms   > . ack 1 ts 22 110 sack 5001-5901 sack 3001-3901 sack 1001-1901
+        23ms   < . 7001+900 ack 1 ts 123 0
+        23ms   > . ack 1 ts 23 110 sack 7001-7901 sack 5001-5901 sack 3001-3901
+        100ms  end
+        ",
+    );
+}
+
+#[test]
+fn an_ack_echoes_the_timestamp_of_the_first_segment_it_answers() {
+    //= rfc7323#section-4.3
+    check(
+        &TcpConfig { timestamps: true, ..fine() },
+        "
+        0ms    < S mss 1000 ts 100 0
+        0ms    > S. ack 1 mss 1000 ts 0 100
+        10ms   < . ack 1 ts 110 0
+        10ms   note Established
+        20ms   < . 1+900 ack 1 ts 120 0
+        20ms   note Delivered { bytes: 900 }
+        30ms   < . 901+900 ack 1 ts 130 0
+        30ms   note Delivered { bytes: 900 }
+        30ms   > . ack 1801 ts 30 120
+        40ms   < . 2701+900 ack 1 ts 140 0      # beyond a hole: the echo stays
+        40ms   > . ack 1801 ts 40 120
+        100ms  end
+        ",
+    );
+}
+
+#[test]
+fn a_ghost_of_another_window_is_known_by_its_timestamp() {
+    //= rfc7323#section-5.3
+    check(
+        &TcpConfig { timestamps: true, ..fine() },
+        "
+        0ms    < S mss 1000 ts 100 0
+        0ms    > S. ack 1 mss 1000 ts 0 100
+        10ms   < . ack 1 ts 110 0
+        10ms   note Established
+        20ms   < . 1+900 ack 1 ts 120 0
+        20ms   note Delivered { bytes: 900 }
+        30ms   < . 901+900 ack 1 ts 119 0      # PAWS: not taken
+        30ms   > . ack 901 win 31100 ts 30 120
+        40ms   < R at 901 ts 50 0      # a reset needs no timestamp
+        40ms   note Aborted
+        100ms  end
+        ",
+    );
+}

@@ -1,0 +1,225 @@
+//! The peer's window and ours: closed, small, and opening.
+
+use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::units::Span;
+
+use crate::fine;
+use crate::script::check;
+
+#[test]
+fn a_closed_window_is_probed_ever_more_slowly_and_without_congestion() {
+    //= rfc9293#section-3.8.6.1
+    check(
+        &TcpConfig { rto_max: Span::secs(5), initial_window: 2, ..fine() },
+        "
+        0ms    open
+        0ms    > S mss 1000
+        10ms   < S. ack 1 win 2000 mss 1000
+        10ms   note Established
+        10ms   > . 1+1000 ack 1
+        10ms   > . 1001+1000 ack 1
+        20ms   < . ack 2001 win 0
+        1020ms note WindowProbe
+        1020ms > . 2001+1 ack 1 => window-probe
+        1030ms < . ack 2001 win 0
+        3020ms note WindowProbe
+        3020ms > . 2001+1 ack 1 => window-probe
+        3030ms < . ack 2001 win 0
+        7020ms note WindowProbe
+        7020ms > . 2001+1 ack 1 => window-probe
+        7030ms < . ack 2001 win 0      # four answers alike are no sign of loss
+        12020ms note WindowProbe
+        12020ms > . 2001+1 ack 1 => window-probe
+        12030ms < . ack 2001 win 0
+        17020ms note WindowProbe
+        17020ms > . 2001+1 ack 1 => window-probe
+        17030ms < . ack 2002 win 2000      # this one found room
+        17030ms > . 2002+1000 ack 1
+        17030ms > . 3002+1000 ack 1
+        17030ms tcb cwnd 4000 ssthresh 4294967295
+        17050ms end
+        ",
+    );
+}
+
+#[test]
+fn the_update_of_the_window_ends_the_probing() {
+    check(
+        &fine(),
+        "
+        0ms    open 2000
+        0ms    > S mss 1000
+        10ms   < S. ack 1 win 1000 mss 1000
+        10ms   note Established
+        10ms   > . 1+1000 ack 1
+        20ms   < . ack 1001 win 0
+        30ms   < . ack 1001 win 1000
+        30ms   > P. 1001+1000 ack 1
+        40ms   < . ack 2001 win 0
+        40ms   note Complete
+        1040ms note WindowProbe
+        1040ms > F. at 2001 ack 1 => window-probe
+        1050ms < . ack 2002 win 0      # the probe was the FIN
+        90s    end
+        ",
+    );
+}
+
+#[test]
+fn a_sender_sends_no_silly_segments() {
+    //= rfc9293#section-3.8.6.2.1
+    check(
+        &TcpConfig { initial_window: 4, ..fine() },
+        "
+        0ms    open 9000
+        0ms    > S mss 1000
+        10ms   < S. ack 1 win 2500 mss 1000
+        10ms   note Established
+        10ms   > . 1+1000 ack 1
+        10ms   > . 1001+1000 ack 1
+        20ms   < . ack 1001 win 1900      # 900 bytes: less than a segment and than half the window
+        30ms   < . ack 2001 win 1250
+        30ms   > . 2001+1000 ack 1
+        40ms   < . ack 3001 win 200      # until the override time-out
+        1040ms note WindowProbe
+        1040ms > . 3001+200 ack 1
+        1300ms end
+        ",
+    );
+}
+
+#[test]
+fn half_of_the_largest_window_is_worth_a_segment() {
+    check(
+        &TcpConfig { initial_window: 4, ..fine() },
+        "
+        0ms    open 9000
+        0ms    > S mss 1000
+        10ms   < S. ack 1 win 1200 mss 1000
+        10ms   note Established
+        10ms   > . 1+1000 ack 1
+        20ms   < . ack 1001 win 700
+        20ms   > . 1001+700 ack 1
+        30ms   < . ack 1701 win 599
+        100ms  end
+        ",
+    );
+}
+
+#[test]
+fn the_last_bytes_need_no_full_segment() {
+    check(
+        &TcpConfig { initial_window: 4, ..fine() },
+        "
+        0ms    open 1300
+        0ms    > S mss 1000
+        10ms   < S. ack 1 mss 1000
+        10ms   note Established
+        10ms   > . 1+1000 ack 1
+        10ms   > FP. 1001+300 ack 1
+        20ms   end
+        ",
+    );
+}
+
+#[test]
+fn a_receiver_opens_its_window_by_worthwhile_steps() {
+    //= rfc9293#section-3.8.6.2.2
+    check(
+        &TcpConfig { recv_buffer: 4000, ..fine() },
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        10ms   stop-reading
+        20ms   < . 1+1000 ack 1
+        20ms   note Delivered { bytes: 1000 }
+        21ms   < . 1001+1000 ack 1
+        21ms   note Delivered { bytes: 1000 }
+        21ms   > . ack 2001 win 2000
+        22ms   < . 2001+1000 ack 1
+        22ms   note Delivered { bytes: 1000 }
+        23ms   < . 3001+1000 ack 1
+        23ms   note Delivered { bytes: 1000 }
+        23ms   > . ack 4001 win 0
+        30ms   < . 4001+1 ack 1      # a probe: refused, answered
+        30ms   > . ack 4001 win 0
+        40ms   read 500      # less than a segment
+        41ms   < . 4001+1 ack 1
+        41ms   > . ack 4001 win 0
+        50ms   read 500
+        50ms   > . ack 4001 win 1000
+        51ms   < . 4001+1 ack 1
+        51ms   note Delivered { bytes: 1 }
+        60ms   read 2000
+        60ms   > . ack 4002 win 2999
+        100ms  end
+        ",
+    );
+}
+
+#[test]
+fn what_lies_beyond_the_window_is_cut_off() {
+    check(
+        &TcpConfig { recv_buffer: 4000, ..fine() },
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        10ms   stop-reading
+        20ms   < F. 1+5000 ack 1      # 4000 fit; the FIN does not
+        20ms   note Delivered { bytes: 4000 }
+        20ms   > . ack 4001 win 0
+        30ms   < . 4001+1000 ack 1
+        30ms   > . ack 4001 win 0
+        100ms  end
+        ",
+    );
+}
+
+#[test]
+fn a_window_that_was_taken_back_is_probed_after_the_time_out() {
+    check(
+        &TcpConfig { initial_window: 2, max_retries: 3, ..fine() },
+        "
+        0ms    open 4000
+        0ms    > S mss 1000
+        10ms   < S. ack 1 mss 1000
+        10ms   note Established
+        10ms   > . 1+1000 ack 1
+        10ms   > . 1001+1000 ack 1
+        20ms   < . ack 1 win 0
+        1010ms note Timeout
+        1020ms < . ack 1 win 0
+        2020ms < . ack 1 win 0
+        3010ms note WindowProbe
+        3010ms > . 1+1 ack 1 => window-probe
+        3030ms < . ack 1 win 4000
+        3030ms > . 1+1000 ack 1 => timeout-retransmit
+        3100ms end
+        ",
+    );
+}
+
+#[test]
+fn an_old_ack_does_not_change_the_window() {
+    check(
+        &TcpConfig { initial_window: 2, ..fine() },
+        "
+        0ms    open
+        0ms    > S mss 1000
+        10ms   < S. ack 1 win 2000 mss 1000
+        10ms   note Established
+        10ms   > . 1+1000 ack 1
+        10ms   > . 1001+1000 ack 1
+        20ms   < . ack 2001 win 2000
+        20ms   > . 2001+1000 ack 1
+        20ms   > . 3001+1000 ack 1
+        21ms   < . ack 1001 win 9000
+        22ms   < . ack 2001 win 2000
+        30ms   end
+        ",
+    );
+}

@@ -1,0 +1,285 @@
+//! Scripts of segments in virtual time, with no tolerance, for one end of a connection.
+//!
+//! A script is the complete record of what one [`Connection`] does. Each line is a time, who acts, and what:
+//!
+//! ```text
+//! 0ms    open 5000                   the application sends 5000 bytes and closes (`open`: no end)
+//! 0ms    > S mss 1460                the connection sends a SYN
+//! 10ms   < S. ack 1 mss 1460         the peer's answer arrives
+//! 10ms   note established            the connection reports
+//! 10ms   > . 1+1460 ack 1            bytes 1 to 1460
+//! 20ms   tcb cwnd 2920 ssthresh 9000 what the control block holds now
+//! 900ms  end                         nothing else happens until here
+//! ```
+//!
+//! `open`, `stop-reading`, `read N` and `<` lines are what the test puts in; all the rest is what must come
+//! out. Flags are tcpdump's: `S`, `F`, `R`, `P`, and `.` for ACK. Numbers count from the initial sequence
+//! number of the side they belong to; `at N` is the sequence number of a segment without data when it is not 1
+//! (0 for a SYN). `win N` is the header's window when it is not the usual one: the whole receive buffer on
+//! what goes out, 32000 on what comes in. Options: `mss N`, `wscale N`, `sackok`, `ts VALUE ECHO` (VALUE from
+//! the sender's own zero), `sack A-B`, `ackp` and `eln` (permitted), `partial`, `lost N`. A `<` line with
+//! `damaged` fails the TCP checksum. What follows `=>` is why a retransmission was sent. `#` begins a comment.
+
+use std::sync::Arc;
+
+use lasthop_proto::event::{Op, Wants, What};
+use lasthop_proto::machine::{Out, Side};
+use lasthop_proto::tcp::connection::Beats;
+use lasthop_proto::tcp::rtt::Beat;
+use lasthop_proto::tcp::{Connection, TcpConfig};
+use lasthop_proto::units::{Bytes, Span, Time};
+use lasthop_proto::wire::{
+    Ackp, Addr, Body, Eln, Flags, FlowKey, Segment, Seq, Timestamps, Transport,
+};
+
+/// Ticks of a BSD host come at these phases after each multiple of their period.
+pub const SLOW_PHASE: Span = Span::millis(130);
+pub const FAST_PHASE: Span = Span::millis(70);
+
+const PEER_WINDOW: u16 = 32_000;
+const FLAGS: [(char, Flags); 5] =
+    [('S', Flags::SYN), ('F', Flags::FIN), ('R', Flags::RST), ('P', Flags::PSH), ('.', Flags::ACK)];
+
+/// Plays `script` on a connection of `config` and fails with the whole record if it differs. It is played with
+/// several initial sequence numbers, so that every script also tests the wrap.
+#[track_caller]
+pub fn check(config: &TcpConfig, script: &str) {
+    for (iss, irs) in [(0, 7000), (u32::MAX - 2000, u32::MAX - 999), (1 << 31, u32::MAX)] {
+        let got = Player::new(config, Seq(iss), Seq(irs)).play(script);
+        let want: Vec<String> = lines(script).map(|line| words(line).join(" ")).collect();
+        if got != want {
+            let same = got.iter().zip(&want).take_while(|(a, b)| a == b).count();
+            panic!(
+                "initial sequence number {iss}: line {} is\n    {}\nwhere the script says\n    {}\nthe whole record:\n{}\n",
+                same + 1,
+                got.get(same).map_or("(nothing)", |s| s),
+                want.get(same).map_or("(nothing)", |s| s),
+                got.join("\n"),
+            );
+        }
+    }
+}
+
+fn lines(script: &str) -> impl Iterator<Item = &str> {
+    script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+fn stamp(at: Time) -> String {
+    let (ms, rest) = (at.0 / 1_000_000, at.0 % 1_000_000);
+    if rest == 0 { format!("{ms}ms") } else { format!("{ms}.{:03}ms", rest / 1000) }
+}
+
+struct Player {
+    connection: Connection,
+    out: Out,
+    iss: Seq,
+    irs: Seq,
+    full_window: u32,
+    record: Vec<String>,
+}
+
+impl Player {
+    fn new(config: &TcpConfig, iss: Seq, irs: Seq) -> Player {
+        let beats = Beats {
+            slow: Beat::new(Span::millis(500), SLOW_PHASE),
+            fast: Beat::new(Span::millis(200), FAST_PHASE),
+        };
+        let flow = FlowKey {
+            src: Addr::v4(10, 0, 0, 1),
+            dst: Addr::v4(10, 1, 0, 1),
+            src_port: 1024,
+            dst_port: 9,
+        };
+        let config = Arc::new(config.clone());
+        Player {
+            full_window: config.recv_buffer,
+            connection: Connection::new(config, flow, Side::Right, iss, beats, 1),
+            out: Out::new(Wants::EVERYTHING),
+            iss,
+            irs,
+            record: Vec::new(),
+        }
+    }
+
+    fn play(mut self, script: &str) -> Vec<String> {
+        for line in lines(script) {
+            let words = words(line);
+            let at =
+                Time::ZERO + words[0].parse::<Span>().unwrap_or_else(|e| panic!("{line}: {e}"));
+            let own = matches!(words[1], ">" | "note");
+            if own {
+                continue;
+            }
+            self.wake_until(at);
+            let mut said = words.join(" ");
+            if words[1] == "tcb" {
+                said = format!("{} tcb {}", words[0], self.control_block(&words[2..]));
+            }
+            self.record.push(said);
+            self.out.begin(Default::default(), at);
+            let number = |i: usize| words.get(i).map(|w| w.parse::<u64>().expect(line));
+            match words[1] {
+                "open" => {
+                    self.connection.open(at, number(2).map(Bytes));
+                    self.wake_until(at);
+                }
+                "stop-reading" => self.connection.set_reading(false),
+                "read" => self.connection.read(at, number(2).expect(line), &mut self.out),
+                "<" => self.put(at, &words[2..]),
+                "tcb" | "end" => {}
+                other => panic!("{line}: what is {other}?"),
+            }
+            self.drain();
+        }
+        self.record
+    }
+
+    fn wake_until(&mut self, at: Time) {
+        while let Some(wake) = self.connection.next_wake().filter(|wake| *wake <= at) {
+            self.out.begin(Default::default(), wake);
+            self.connection.on_wake(wake, &mut self.out);
+            let next = self.connection.next_wake();
+            assert!(next.is_none_or(|next| next > wake), "woken at {wake} again and again");
+            self.drain();
+        }
+    }
+
+    /// The same keys as in `keys`, with the values that hold now.
+    fn control_block(&self, keys: &[&str]) -> String {
+        let tcb = self.connection.control_block();
+        let values = keys.chunks(2).map(|pair| {
+            let value = match pair[0] {
+                "cwnd" => tcb.cwnd.to_string(),
+                "ssthresh" => tcb.ssthresh.to_string(),
+                "una" => tcb.snd_una.to_string(),
+                "rto" => tcb.rto.to_string(),
+                "backoff" => tcb.backoff.to_string(),
+                "state" => format!("{:?}", self.connection.state()),
+                other => panic!("no {other} in the control block"),
+            };
+            format!("{} {value}", pair[0])
+        });
+        values.collect::<Vec<_>>().join(" ")
+    }
+
+    /// A segment of the peer arrives.
+    fn put(&mut self, at: Time, words: &[&str]) {
+        let mut flags = Flags::NONE;
+        for letter in words[0].chars() {
+            flags = flags | FLAGS.iter().find(|(c, _)| *c == letter).expect("a flag").1;
+        }
+        let first = u32::from(!flags.has(Flags::SYN));
+        let mut segment = Segment::new(9, 1024, self.irs + first, Seq(0), flags);
+        segment.window = PEER_WINDOW;
+        let (mut len, mut offset, mut damaged) = (0, 0, false);
+        let mut words = words[1..].iter();
+        while let Some(word) = words.next() {
+            let mut number = || words.next().and_then(|w| w.parse::<u32>().ok()).expect(word);
+            match *word {
+                "ack" => segment.ack = self.iss + number(),
+                "at" => segment.seq = self.irs + number(),
+                "win" => segment.window = number() as u16,
+                "mss" => segment.options_mut().mss = Some(number() as u16),
+                "wscale" => segment.options_mut().window_scale = Some(number() as u8),
+                "sackok" => segment.options_mut().sack_permitted = true,
+                "ts" => {
+                    let (value, echo) = (number(), number());
+                    segment.timestamps = Some(Timestamps { value, echo: (self.iss + echo).0 });
+                }
+                "sack" => {
+                    let (from, to) = words.next().and_then(|w| w.split_once('-')).expect("A-B");
+                    let edge = |s: &str| self.iss + s.parse::<u32>().expect("a number");
+                    segment.options_mut().sack.push(edge(from), edge(to));
+                }
+                "ackp" => segment.options_mut().ackp = Some(Ackp::Permitted),
+                "eln" => segment.options_mut().eln = Some(Eln::Permitted),
+                "partial" => segment.options_mut().ackp = Some(Ackp::Partial),
+                "lost" => segment.options_mut().eln = Some(Eln::Lost(self.iss + number())),
+                "damaged" => damaged = true,
+                span => {
+                    let (from, count) = span.split_once('+').unwrap_or_else(|| panic!("{span}?"));
+                    let from: u32 = from.parse().unwrap();
+                    (len, offset) = (count.parse().unwrap(), u64::from(from) - 1);
+                    segment.seq = self.irs + from;
+                }
+            }
+        }
+        let body = Body::Pattern { stream: 7, len, offset };
+        if damaged {
+            self.connection.on_damaged(at, &segment, &body, &mut self.out);
+        } else {
+            self.connection.on_segment(at, &segment, body, &mut self.out);
+        }
+    }
+
+    fn drain(&mut self) {
+        let mut sent = core::mem::take(&mut self.out.sends).into_iter();
+        for event in core::mem::take(&mut self.out.events) {
+            let at = stamp(event.at);
+            match event.what {
+                What::Packet { op: Op::Originated(cause), packet, .. } => {
+                    assert_eq!(sent.next().expect("a packet").1, packet);
+                    let why = match cause.name() {
+                        "data" | "ack" | "control" => String::new(),
+                        name => format!(" => {name}"),
+                    };
+                    let Transport::Tcp(segment) = &packet.transport else { panic!("not TCP") };
+                    self.record
+                        .push(format!("{at} > {}{why}", self.describe(segment, &packet.body)));
+                }
+                What::Tcp(tcp) => {
+                    let kind = format!("{:?}", tcp.kind);
+                    // Every ACK is in the script already.
+                    if !matches!(kind.as_str(), "Opening" | "Acked" | "DupAck") {
+                        self.record.push(format!("{at} note {kind}"));
+                    }
+                }
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+        assert!(sent.next().is_none(), "sent without saying why");
+    }
+
+    /// The line of a segment that went out, in the words and the order that scripts use.
+    fn describe(&self, s: &Segment, body: &Body) -> String {
+        let mut words = Vec::new();
+        let letters = FLAGS.iter().filter(|(_, flag)| s.flags.has(*flag)).map(|(c, _)| c);
+        words.push(letters.collect::<String>());
+        let at = s.seq - self.iss;
+        if !body.is_empty() {
+            words.push(format!("{at}+{}", body.len()));
+        } else if at != i32::from(!s.flags.has(Flags::SYN)) {
+            words.push(format!("at {at}"));
+        }
+        if s.flags.has(Flags::ACK) {
+            words.push(format!("ack {}", s.ack - self.irs));
+        }
+        let usual = if s.flags == Flags::RST { 0 } else { self.full_window.min(0xffff) };
+        if u32::from(s.window) != usual {
+            words.push(format!("win {}", s.window));
+        }
+        let options = s.options();
+        words.extend(options.mss.map(|mss| format!("mss {mss}")));
+        words.extend(options.window_scale.map(|shift| format!("wscale {shift}")));
+        words.extend(options.sack_permitted.then(|| "sackok".to_owned()));
+        words.extend(
+            s.timestamps.map(|ts| format!("ts {} {}", ts.value.wrapping_sub(self.iss.0), ts.echo)),
+        );
+        for (from, to) in options.sack.as_slice() {
+            words.push(format!("sack {}-{}", *from - self.irs, *to - self.irs));
+        }
+        words.extend(options.ackp.map(|o| match o {
+            Ackp::Permitted => "ackp".to_owned(),
+            Ackp::Partial => "partial".to_owned(),
+        }));
+        words.extend(options.eln.map(|o| match o {
+            Eln::Permitted => "eln".to_owned(),
+            Eln::Lost(seq) => format!("lost {}", seq - self.irs),
+        }));
+        words.join(" ")
+    }
+}
