@@ -16,7 +16,7 @@ const COLUMNS: usize = 66;
 const ROWS: usize = 8;
 
 const LINK: &str = "\
-A server sends 500 KB to a laptop: 10 Mb/s of wire to a base station, then 2 Mb/s of radio.
+A server sends 2 MB to a laptop: 10 Mb/s of wire to a base station, then 2 Mb/s of radio.
 The radio damages a packet about every 64 KiB. TCP takes each loss for congestion: it sends
 less, or waits in silence for its timer, although nothing was ever congested.
 ";

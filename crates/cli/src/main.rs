@@ -3,6 +3,7 @@
 //! This crate is thin: arguments in, other crates at work, tables, pictures and exit codes out.
 
 mod braille;
+mod capture;
 mod cmd;
 mod demo;
 mod failure;

@@ -12,6 +12,17 @@ pub fn print(text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
 }
 
+/// A word as a shell takes it.
+pub fn quoted(word: impl AsRef<std::ffi::OsStr>) -> String {
+    let word = word.as_ref().to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,+%:@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// Prints a value as JSON.
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     print(&json(value)?)

@@ -218,19 +218,11 @@ fn summary(results: &Results) -> String {
 
 /// The command that does the same again; how many threads and where to does not matter to results.
 fn command(args: &Args) -> String {
-    let quoted = |word: &str| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,+%:@".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
-            word.to_owned()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
     let mut words = vec!["lasthop".to_owned(), "run".to_owned()];
-    words.extend(args.scenario.as_deref().map(quoted));
+    words.extend(args.scenario.as_deref().map(output::quoted));
     words.extend(args.seeds.map(|seeds| format!("--seeds {seeds}")));
-    words.extend(args.changes.set.iter().map(|set| format!("--set {}", quoted(set))));
-    words.extend(args.changes.vary.iter().map(|vary| format!("--vary {}", quoted(vary))));
+    words.extend(args.changes.set.iter().map(|set| format!("--set {}", output::quoted(set))));
+    words.extend(args.changes.vary.iter().map(|vary| format!("--vary {}", output::quoted(vary))));
     words.join(" ")
 }
 

@@ -9,20 +9,18 @@ use lasthop_trace::stats::Summary;
 pub const KB: f64 = 1024.0;
 
 /// Heading, name of the scalar, and what it is divided by.
-const COLUMNS: [(&str, &str, f64); 7] = [
+const COLUMNS: [(&str, &str, f64); 6] = [
     ("KB/s", "throughput", KB),
     ("wired goodput", "wired_goodput", 1.0),
     ("radio goodput", "wireless_goodput", 1.0),
     ("timeouts", "timeouts", 1.0),
     ("fast rexmits", "fast_retransmits", 1.0),
     ("stalls", "stalls", 1.0),
-    ("stalled s", "stall_time", 1.0),
 ];
 
 /// How the table is to be read; stands under it.
 pub const NOTE: &str = "Means over runs ± 95 % confidence interval. KB = 1024 B. Goodput: full packets needed \
-/ data packets sent.\nTimeouts: expirations of the sender's timer. Stalls: silences in delivery, count and \
-seconds.";
+/ data packets sent.\nTimeouts: expirations of the sender's timer. Stalls: long silences in delivery.";
 
 /// A row for each cell; a column that no cell has a number for is left out.
 pub fn table(results: &Results) -> Table {
