@@ -2,13 +2,17 @@
 //!
 //! This crate is thin: arguments in, other crates at work, tables, pictures and exit codes out.
 
+mod braille;
+mod capture;
 mod cmd;
+mod demo;
 mod failure;
 mod output;
 mod progress;
 mod scenario;
 mod stop;
 mod style;
+mod sweep;
 
 use std::process::ExitCode;
 
@@ -24,7 +28,7 @@ Examples:
   lasthop run my.toml --dry-run                 what would be run
   lasthop list scenarios                        what there is to start from
 
-Exit codes: 0 done, 1 the answer is no, 2 bad input.";
+Exit codes: 0 done, 1 the answer is no, 2 bad input, 130 interrupted (what is finished is kept).";
 
 /// What does a wireless last hop do to TCP, and what would help?
 #[derive(Parser, Debug)]
@@ -55,6 +59,8 @@ enum Outcome {
     Done,
     /// It did, and the answer is no: a claim does not hold, something needed is missing.
     No,
+    /// It was asked to stop before the end; what was finished is kept.
+    Interrupted,
 }
 
 fn main() -> ExitCode {
@@ -72,6 +78,7 @@ fn main() -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
+        Ok(Outcome::Interrupted) => ExitCode::from(stop::INTERRUPTED),
         // `lasthop list systems | head` is no mistake.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS

@@ -12,12 +12,20 @@ pub fn print(text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
 }
 
+/// A word as a shell takes it.
+pub fn quoted(word: impl AsRef<std::ffi::OsStr>) -> String {
+    let word = word.as_ref().to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,+%:@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// Prints a value as JSON.
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let mut text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::Output(io::Error::other(error)))?;
-    text.push('\n');
-    print(&text)
+    print(&json(value)?)
 }
 
 /// Makes sure that a directory for results is there and can be written to.
@@ -28,6 +36,23 @@ pub fn prepare(dir: &Path) -> Result<(), Failure> {
     AtomicFile::create(&dir.join("probe"))
         .map(drop)
         .map_err(|error| Failure::file(dir, error, help))
+}
+
+/// Writes a whole file.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written = AtomicFile::create(path).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.commit()
+    });
+    written.map_err(|error| Failure::file(path, error, "is there room, and may you write there?"))
+}
+
+/// A value as JSON for a file or for stdout.
+pub fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::Output(io::Error::other(error)))?;
+    text.push('\n');
+    Ok(text)
 }
 
 /// A file that appears under its name only when it is complete: it is written beside it under a temporary
@@ -51,11 +76,20 @@ impl AtomicFile {
     }
 
     /// Gives the complete file its name.
-    pub fn commit(mut self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
+        self.finish(true)
+    }
+
+    /// Like [`AtomicFile::commit`], without waiting for the disk: after a power cut the file may be empty.
+    pub fn commit_unsynced(self) -> io::Result<()> {
+        self.finish(false)
+    }
+
+    fn finish(mut self, sync: bool) -> io::Result<()> {
         if let Some(mut file) = self.file.take() {
             let renamed = file
                 .flush()
-                .and_then(|()| file.get_ref().sync_all())
+                .and_then(|()| if sync { file.get_ref().sync_all() } else { Ok(()) })
                 .and_then(|()| fs::rename(&self.temporary, &self.target));
             if renamed.is_err() {
                 let _ = fs::remove_file(&self.temporary);

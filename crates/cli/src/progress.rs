@@ -15,7 +15,7 @@ impl Progress {
             return Progress(ProgressBar::hidden());
         }
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left {msg}");
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len}, {eta} left {msg}");
         Progress(match style {
             Ok(style) => bar.with_style(style),
             Err(_) => bar,
@@ -26,6 +26,20 @@ impl Progress {
     pub fn step(&self, what: &str) {
         self.0.set_message(what.to_owned());
         self.0.inc(1);
+    }
+
+    /// So many runs were done before this program began.
+    pub fn begin_at(&self, done: u64) {
+        self.0.set_position(done);
+        self.0.reset_eta();
+    }
+
+    /// Begins again with `total` of something else.
+    pub fn restart(&self, total: u64, what: &str) {
+        self.0.set_length(total);
+        self.0.set_position(0);
+        self.0.reset_eta();
+        self.0.set_message(what.to_owned());
     }
 
     /// Takes the bar away.

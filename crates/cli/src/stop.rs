@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::failure::Failure;
 
 /// The exit code of a program that was interrupted, as shells have it.
-const INTERRUPTED: i32 = 130;
+pub const INTERRUPTED: u8 = 130;
 
 /// A flag that is raised by Ctrl-C; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ impl Stop {
         let raised = stop.clone();
         ctrlc::set_handler(move || {
             if raised.0.swap(true, Ordering::Relaxed) {
-                std::process::exit(INTERRUPTED);
+                std::process::exit(INTERRUPTED.into());
             }
             eprintln!("stopping; what is finished is kept (Ctrl-C again stops at once)");
         })

@@ -2,6 +2,8 @@
 
 use std::io::IsTerminal as _;
 
+use lasthop_report::table::Look;
+
 fn wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
@@ -23,6 +25,14 @@ pub fn stderr_width() -> usize {
     let terminal = console::Term::stderr();
     let columns = terminal.size_checked().map(|(_, columns)| usize::from(columns));
     columns.unwrap_or(100).clamp(40, 200)
+}
+
+/// How tables on stdout are drawn.
+pub fn look() -> Look {
+    match console::Term::stdout().size_checked() {
+        Some((_, columns)) if std::io::stdout().is_terminal() => Look::Terminal(columns),
+        _ => Look::Plain,
+    }
 }
 
 fn painted(text: &str, code: &str, colourful: bool) -> String {

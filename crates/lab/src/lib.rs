@@ -3,11 +3,16 @@
 //! A run is pure and single-threaded; here runs are spread over threads and their results put back into the
 //! order of the seeds, so that the number of threads cannot be seen in any result.
 
+mod results;
+
+pub use results::{CellResults, Estimate, Results, Setup};
+
 use lasthop_proto::event::Event;
 use lasthop_proto::units::Time;
 use lasthop_scenario::Scenario;
 use lasthop_sim::{Reason, RunEnd};
 use lasthop_trace::Record;
+use lasthop_trace::layout::Layout;
 use lasthop_trace::metrics::{Metrics, RunMetrics};
 use lasthop_trace::sequence::{Sequence, Series, Watch};
 use rayon::prelude::*;
@@ -32,6 +37,12 @@ pub struct RunResult {
 pub trait Observer: Sync {
     /// A run has finished.
     fn finished(&self) {}
+
+    /// Job number `job` has finished with `result`; called from the thread that ran it.
+    fn measured(&self, job: usize, result: &RunResult) {
+        let _ = (job, result);
+        self.finished();
+    }
 
     /// Whether to begin no further run.
     fn stop(&self) -> bool {
@@ -60,12 +71,7 @@ fn result(seed: u64, end: &RunEnd, metrics: RunMetrics) -> RunResult {
         seed,
         reason: reason.to_owned(),
         hops: end.hops,
-        agent_state_bytes: end
-            .agent_state
-            .iter()
-            .map(|(_, bytes)| *bytes)
-            .max()
-            .unwrap_or(0),
+        agent_state_bytes: end.agent_state.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0),
         metrics,
     }
 }
@@ -74,12 +80,13 @@ fn result(seed: u64, end: &RunEnd, metrics: RunMetrics) -> RunResult {
 /// the jobs; a job that was not begun because the observer said stop is `None`.
 pub fn measure_all(jobs: &[(&Scenario, u64)], observer: &dyn Observer) -> Vec<Option<RunResult>> {
     jobs.par_iter()
-        .map(|(scenario, seed)| {
+        .enumerate()
+        .map(|(job, (scenario, seed))| {
             if observer.stop() {
                 return None;
             }
             let result = measure(scenario, *seed);
-            observer.finished();
+            observer.measured(job, &result);
             Some(result)
         })
         .collect()
@@ -93,6 +100,8 @@ const DRAWN: usize = 8;
 pub struct Recording {
     /// What was measured, exactly as without the recording.
     pub result: RunResult,
+    /// What the stages are called, and the flows.
+    pub layout: Layout,
     /// When the run ended.
     pub end: Time,
     /// Every event in order.
@@ -110,16 +119,15 @@ pub fn record(scenario: &Scenario, seed: u64) -> Recording {
         .take(DRAWN)
         .map(|flow| Sequence::new(flow.key, Watch::EndPoints))
         .collect();
-    let mut sinks = (Record::default(), Metrics::new(layout));
+    let mut sinks = (Record::default(), Metrics::new(layout.clone()));
     let end = lasthop_sim::run(scenario, seed, &mut sinks);
     let (Record { events }, metrics) = sinks;
     for sequence in &mut sequences {
-        events
-            .iter()
-            .for_each(|event| lasthop_trace::Sink::event(sequence, event));
+        events.iter().for_each(|event| lasthop_trace::Sink::event(sequence, event));
     }
     Recording {
         result: result(seed, &end, metrics.finish(end.at)),
+        layout,
         end: end.at,
         events,
         series: sequences.into_iter().map(|s| s.finish(end.at)).collect(),

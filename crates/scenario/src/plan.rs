@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::build::{self, Noted};
 use crate::document::Table;
@@ -26,7 +26,7 @@ pub struct Plan {
 }
 
 /// One thing that is varied.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Axis {
     /// Its key as it was written, such as `agent` or `host.fixed.tcp`.
     pub name: String,

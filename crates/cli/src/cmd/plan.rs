@@ -96,7 +96,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
 }
 
 /// The path in one line, from the left hosts to the right ones, as far as it is the same in all cells.
-fn path(plan: &Plan, scenario: &Scenario) -> String {
+pub fn path(plan: &Plan, scenario: &Scenario) -> String {
     let hosts = |side| {
         let names: Vec<&str> = scenario
             .hosts
@@ -141,7 +141,8 @@ fn stage(stage: &Stage) -> String {
     format!("{}: {what}", stage.name)
 }
 
-fn transfers(scenario: &Scenario) -> Vec<String> {
+/// The transfers, a line each.
+pub fn transfers(scenario: &Scenario) -> Vec<String> {
     scenario
         .transfers
         .iter()

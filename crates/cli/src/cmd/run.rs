@@ -3,14 +3,17 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use lasthop_lab::{Results, Setup};
 use lasthop_scenario::{Argument, Plan, Warning};
+use rayon::prelude::*;
 
 use super::plan;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
-use crate::{Outcome, output};
+use crate::sweep::{self, Job, files, page, table};
+use crate::{Outcome, demo, output, style};
 
 /// What runs when no scenario is named.
 const DEMONSTRATION: &str = "quickstart";
@@ -26,7 +29,10 @@ Examples:
 
 Keys are dotted as in the file: host.NAME.KEY, path.NUMBER.KEY, path.NAME.KEY. Short forms: KEY of a
 host for all hosts (tcp, mss), agent, errors.KEY, link.KEY and radio.KEY where there is only one.
-A sweep with -o that was interrupted continues where it stopped.";
+
+With -o DIR: scenario.toml, results.json (what --json prints), report.html, runs/ with each run, and
+trace/CELL/ with events, control blocks, captures and time-sequence plots of each cell's first run.
+A sweep with -o that was interrupted (Ctrl-C, exit code 130) continues where it stopped.";
 
 /// Run a scenario: every combination of what it varies, with every seed
 #[derive(clap::Args, Debug)]
@@ -63,6 +69,10 @@ pub struct Changes {
 }
 
 impl Changes {
+    fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.vary.is_empty()
+    }
+
     /// As the scenario crate takes them. Values are set before axes are laid out, so their order among
     /// each other does not matter.
     fn arguments(&self) -> Vec<Argument> {
@@ -71,30 +81,8 @@ impl Changes {
     }
 }
 
-/// Everything that the runs need, resolved.
-#[derive(Debug)]
-#[expect(dead_code, reason = "read once the simulator is wired in, in `execute`")]
-pub struct Job<'a> {
-    /// What to run: `plan.runs()`.
-    pub plan: &'a Plan,
-    /// Where results go; it exists and can be written to. Write with `output::AtomicFile`, named by the
-    /// run's key, and skip runs whose file is there.
-    pub output: Option<&'a Path>,
-    /// Threads.
-    pub jobs: usize,
-    /// Print JSON.
-    pub json: bool,
-    /// Whether this is the demonstration, which also draws a picture.
-    pub demonstration: bool,
-    /// Asked between two runs.
-    pub stop: &'a Stop,
-    /// Told after each run.
-    pub progress: &'a Progress,
-}
-
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let demonstration = args.scenario.is_none();
     let text = Text::load(args.scenario.as_deref().unwrap_or(DEMONSTRATION))?;
     let mut arguments = args.changes.arguments();
     // Last, so that it also wins over `--set runs=`; clap has checked it already.
@@ -109,28 +97,144 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     if let Some(dir) = &args.output {
         output::prepare(dir)?;
+        output::write(&dir.join("scenario.toml"), as_given(&text, args).as_bytes())?;
     }
     let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let progress = Progress::new(plan.count(), json);
-    let result = execute(&Job {
+    let job = Job {
         plan: &plan,
         output: args.output.as_deref(),
         jobs: args.jobs.map_or_else(processors, NonZeroUsize::get),
-        json,
-        demonstration,
         stop: &Stop::listen()?,
         progress: &progress,
-    });
+    };
+    let result = execute(&job, args, json);
     progress.finish();
     result
 }
 
-/// Runs the plan and shows the results: the one place that calls simulator, metrics and report.
-fn execute(_job: &Job<'_>) -> Result<Outcome, Failure> {
-    Err(Failure::not_in_this_build(
-        "the simulator",
-        "`lasthop run FILE --dry-run` checks a scenario and prints what would be run",
-    ))
+/// Runs the plan, keeps the results and shows them.
+fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let plan = job.plan;
+    let runs = job.measure()?;
+    let finished = runs.iter().flatten().count();
+    let setup = Setup {
+        command: command(args),
+        path: plan.cells.first().map_or(String::new(), |cell| plan::path(plan, &cell.scenario)),
+        transfers: plan.cells.first().map_or(Vec::new(), |cell| plan::transfers(&cell.scenario)),
+        endless: plan
+            .cells
+            .iter()
+            .any(|cell| cell.scenario.transfers.iter().any(|transfer| transfer.bytes.is_none())),
+    };
+    let results = Results::new(plan, setup, runs);
+    if (finished as u64) < plan.count() {
+        return interrupted(job, &results, finished, json);
+    }
+    if let Some(dir) = job.output {
+        output::write(&dir.join(sweep::RESULTS), output::json(&results)?.as_bytes())?;
+        if !traces(job, dir, &results)? {
+            return interrupted(job, &results, finished, json);
+        }
+        output::write(&dir.join(sweep::PAGE), page::page(dir, &results)?.as_bytes())?;
+    }
+    job.progress.finish();
+    if json {
+        output::print_json(&results)?;
+        return Ok(Outcome::Done);
+    }
+    let demonstration = args.scenario.is_none() && args.changes.is_empty();
+    let mut shown = String::new();
+    if demonstration {
+        shown += &demo::story(plan, &results);
+    }
+    shown += &summary(&results);
+    if demonstration {
+        shown += &format!("\n{}", demo::moral(&results));
+    }
+    if let Some(dir) = job.output {
+        shown += &format!("\nresults, traces and {} are in {}\n", sweep::PAGE, dir.display());
+    }
+    output::print(&shown)?;
+    Ok(Outcome::Done)
+}
+
+/// The first run of each cell in full; false if somebody asked to stop.
+fn traces(job: &Job<'_>, dir: &Path, results: &Results) -> Result<bool, Failure> {
+    let folders = files::folders(dir, results);
+    let firsts: Vec<_> = job
+        .plan
+        .runs()
+        .scan(None, |last, run| Some((last.replace(run.cell) != Some(run.cell)).then_some(run)))
+        .flatten()
+        .zip(&folders)
+        .collect();
+    job.progress.restart(firsts.len() as u64, "traces");
+    job.pool()?.install(|| {
+        firsts.par_iter().try_for_each(|(run, folder)| {
+            if !job.stop.requested() {
+                files::write(folder, job.plan, run)?;
+                job.progress.step("");
+            }
+            Ok::<(), Failure>(())
+        })
+    })?;
+    Ok(!job.stop.requested())
+}
+
+/// Shows what there is after Ctrl-C, and how to go on. A program gets no half document.
+fn interrupted(
+    job: &Job<'_>,
+    results: &Results,
+    finished: usize,
+    json: bool,
+) -> Result<Outcome, Failure> {
+    job.progress.finish();
+    if !json && finished > 0 {
+        output::print(&summary(results))?;
+    }
+    let of = format!("interrupted after {finished} of {} runs", job.plan.count());
+    match job.output {
+        Some(dir) => eprintln!(
+            "{of}; they are kept in {}: the same command goes on from there",
+            dir.display()
+        ),
+        None => {
+            eprintln!("{of}; with `-o DIR` they would be kept, and the same command would go on")
+        }
+    }
+    Ok(Outcome::Interrupted)
+}
+
+fn summary(results: &Results) -> String {
+    let table = lasthop_report::table::render(&table::table(results), style::look());
+    let mut text =
+        format!("{}\n{table}\n{}\n", style::heading(&results.name), style::dim(table::NOTE));
+    for remark in table::remarks(results) {
+        text += &format!("{} {remark}\n", style::bad("note:"));
+    }
+    text
+}
+
+/// The command that does the same again; how many threads and where to does not matter to results.
+fn command(args: &Args) -> String {
+    let mut words = vec!["lasthop".to_owned(), "run".to_owned()];
+    words.extend(args.scenario.as_deref().map(output::quoted));
+    words.extend(args.seeds.map(|seeds| format!("--seeds {seeds}")));
+    words.extend(args.changes.set.iter().map(|set| format!("--set {}", output::quoted(set))));
+    words.extend(args.changes.vary.iter().map(|vary| format!("--vary {}", output::quoted(vary))));
+    words.join(" ")
+}
+
+/// The text of the scenario as it was given, with what the command line made of it noted above.
+fn as_given(text: &Text, args: &Args) -> String {
+    let origin = printable(&text.origin);
+    format!("# {origin}, run with: {}\n\n{}", printable(&command(args)), text.text)
+}
+
+/// In one line, so that a comment stays a comment.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn print_plan(

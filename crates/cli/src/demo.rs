@@ -1,0 +1,148 @@
+//! The demonstration: `lasthop run` without a scenario. What the link is, what happened, and a picture.
+
+use std::fmt::Write as _;
+
+use lasthop_lab::{CellResults, Recording, Results};
+use lasthop_report::number::short;
+use lasthop_scenario::Plan;
+use lasthop_trace::sequence::Series;
+
+use crate::braille::Dots;
+use crate::style;
+use crate::sweep::table::KB;
+
+/// Characters of a picture, without the axis.
+const COLUMNS: usize = 66;
+const ROWS: usize = 8;
+
+const LINK: &str = "\
+A server sends 2 MB to a laptop: 10 Mb/s of wire to a base station, then 2 Mb/s of radio.
+The radio damages a packet about every 64 KiB. TCP takes each loss for congestion: it sends
+less, or waits in silence for its timer, although nothing was ever congested.
+";
+
+/// What stands above the table of numbers.
+pub fn story(plan: &Plan, results: &Results) -> String {
+    let mut text = format!("{LINK}\n");
+    let recorded: Vec<Recording> = plan
+        .cells
+        .iter()
+        .map(|cell| lasthop_lab::record(&cell.scenario, cell.scenario.first_seed))
+        .collect();
+    let longest = recorded.iter().map(end).fold(0.0, f64::max);
+    for (cell, recording) in results.cells.iter().zip(&recorded) {
+        let Some(series) = recording.series.first() else { continue };
+        let who = match cell.labels.first().map(String::as_str) {
+            Some("none") => "TCP Reno, a base station that only forwards".to_owned(),
+            Some("snoop") => "TCP Reno, a base station with snoop".to_owned(),
+            _ => results.title(cell),
+        };
+        let _ = writeln!(text, "{}", style::heading(&who));
+        text += &picture(series, longest);
+        let _ = writeln!(text, "{}\n", style::dim(&told(recording)));
+    }
+    text
+}
+
+/// What stands below it.
+pub fn moral(results: &Results) -> String {
+    let rate = |cell: &CellResults| cell.mean("throughput").map(|s| s.mean);
+    let mut text = String::new();
+    if let [plain, helped] = results.cells.as_slice()
+        && let (Some(plain), Some(helped)) = (rate(plain), rate(helped))
+        && plain > 0.0
+    {
+        let _ = writeln!(
+            text,
+            "snoop keeps a copy of what it forwards, sends lost packets again over the radio at once,\n\
+             and hides the duplicate ACKs from the server: {:.1} times the throughput, same TCP.\n",
+            helped / plain
+        );
+    }
+    text + "Next:\n  \
+     lasthop run west97-lan -o out     a published testbed, with traces, captures and a page\n  \
+     lasthop reproduce west97          that paper's results beside ours\n  \
+     lasthop list scenarios            what else there is to start from\n"
+}
+
+fn end(recording: &Recording) -> f64 {
+    recording.series.first().map_or(0.0, |series| series.end_s)
+}
+
+fn told(recording: &Recording) -> String {
+    let metrics = &recording.result.metrics;
+    let sum = |of: fn(&lasthop_trace::metrics::FlowMetrics) -> u64| metrics.sum(of);
+    let mut text = format!(
+        "  {:.1} s, {} KB/s; {} lost; {}",
+        end(recording),
+        short((metrics.aggregate_throughput / KB).round()),
+        plural(lost(recording), "packet"),
+        plural(sum(|f| f.timeouts), "timer expiration"),
+    );
+    let local = sum(|f| f.local_retransmissions());
+    if local > 0 {
+        let _ = write!(text, "; {} sent again by the base station", plural(local, "packet"));
+    }
+    let stalled: f64 = metrics.flows.iter().map(|f| f.stall_time_s).sum();
+    if stalled > 0.0 {
+        let _ = write!(text, "; {stalled:.1} s of silence");
+    }
+    text
+}
+
+fn lost(recording: &Recording) -> u64 {
+    recording.series.iter().map(|series| series.lost.len() as u64).sum()
+}
+
+fn plural(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Bytes acknowledged over time, and a line of marks below: where the timer expired.
+fn picture(series: &Series, longest: f64) -> String {
+    let highest = series.acked.iter().map(|(_, to)| *to).max().unwrap_or(0).max(1) as f64;
+    let place = |at: f64, to: u64| (at / longest, to as f64 / highest);
+    let mut dots = Dots::new(COLUMNS, ROWS);
+    let mut last = (0.0, 0.0);
+    for &(at, to) in &series.acked {
+        let (x, y) = place(at, to);
+        // Steps, as the ACKs are: flat in silence, then up.
+        dots.line(last, (x, last.1));
+        dots.line((x, last.1), (x, y));
+        last = (x, y);
+    }
+    let mut marks = vec![' '; COLUMNS];
+    for at in &series.timeouts {
+        marks[dots.column((at / longest).clamp(0.0, 1.0))] = '×';
+    }
+    let mut text = String::new();
+    for (i, line) in dots.lines().enumerate() {
+        let label = match i {
+            0 => format!("{:.0} KB", highest / KB),
+            i if i + 1 == ROWS => "0".to_owned(),
+            _ => String::new(),
+        };
+        let blank = line.trim_end_matches('\u{2800}');
+        let _ = writeln!(text, "{label:>8} │{}", style::good(blank));
+    }
+    let mut axis: Vec<char> = vec!['─'; COLUMNS];
+    let seconds = longest as usize;
+    let mut words = vec![' '; COLUMNS + 8];
+    let step = (seconds / 6).max(1);
+    for second in (0..=seconds).step_by(step) {
+        let column = dots.column(second as f64 / longest);
+        axis[column] = if second == 0 { '─' } else { '┴' };
+        let word = if second == 0 { "0 s".to_owned() } else { second.to_string() };
+        for (i, c) in word.chars().enumerate() {
+            words[column + i] = c;
+        }
+    }
+    let marks: String = marks.into_iter().collect();
+    if marks.contains('×') {
+        let _ = writeln!(text, "{:>8} │{}", "timer", style::bad(marks.trim_end()));
+    }
+    let axis: String = axis.into_iter().collect();
+    let words: String = words.into_iter().collect();
+    let _ = writeln!(text, "{:>8} └{axis}\n{:>8}  {}", "", "", words.trim_end());
+    text
+}

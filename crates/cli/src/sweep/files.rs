@@ -1,0 +1,147 @@
+//! The first run of each cell, written out in full: events, control blocks, captures, time-sequence plots.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use lasthop_lab::{Recording, Results};
+use lasthop_proto::machine::StageId;
+use lasthop_report::plot::{Theme, TimeSequence};
+use lasthop_scenario::{Plan, Run};
+use lasthop_trace::Sink;
+use lasthop_trace::csv::{EventCsv, TcbCsv};
+use lasthop_trace::pcapng::{CaptureSink, Place};
+use lasthop_trace::sequence::Series;
+
+use crate::failure::Failure;
+
+/// Which run a folder belongs to: a folder of another one is replaced.
+const KEY: &str = "run";
+/// Bytes of each packet's body in captures: headers tell the story, bodies are zeros.
+const PAYLOAD: u32 = 0;
+
+/// The folders of traces in a directory of results, one for each cell, in the order of the cells.
+pub fn folders(dir: &Path, results: &Results) -> Vec<PathBuf> {
+    let mut names: Vec<String> = Vec::with_capacity(results.cells.len());
+    for cell in &results.cells {
+        let mut name = file_name(&results.title(cell));
+        if names.contains(&name) {
+            name += &format!("-{}", names.len() + 1);
+        }
+        names.push(name);
+    }
+    names.into_iter().map(|name| dir.join("trace").join(name)).collect()
+}
+
+/// A name that every file system takes: `agent=snoop_tcp=reno`.
+fn file_name(title: &str) -> String {
+    let safe = |c: char| match c {
+        ' ' => '_',
+        c if c.is_ascii_alphanumeric() || "=.+-%".contains(c) => c,
+        _ => '-',
+    };
+    let name: String = title.chars().map(safe).take(120).collect();
+    if name.is_empty() { "run".to_owned() } else { name }
+}
+
+/// Writes the folder of one cell, unless it is there already.
+pub fn write(folder: &Path, plan: &Plan, run: &Run) -> Result<(), Failure> {
+    let key = run.key.to_string();
+    if fs::read_to_string(folder.join(KEY)).is_ok_and(|found| found.trim() == key) {
+        return Ok(());
+    }
+    let cell = &plan.cells[run.cell];
+    let recording = lasthop_lab::record(&cell.scenario, run.seed);
+    let title = format!("{} {}", plan.name, cell.title(&plan.axes));
+    let title = format!("{}, seed {}", title.trim(), run.seed);
+    let help = "finished runs are kept; is there room, and may you write there?";
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = folder.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+    let written = contents(&temporary, &recording, &title, &key).and_then(|()| {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        fs::rename(&temporary, folder)
+    });
+    if written.is_err() {
+        let _ = fs::remove_dir_all(&temporary);
+    }
+    written.map_err(|error| Failure::file(folder, error, help))
+}
+
+fn contents(dir: &Path, recording: &Recording, title: &str, key: &str) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    let Recording { layout, events, series, .. } = recording;
+    let create = |name: &str| File::create(dir.join(name)).map(BufWriter::new);
+    let stages = layout.stages.iter().enumerate().map(|(i, stage)| Place {
+        stage: StageId(i as u16),
+        name: stage.name.clone(),
+        is_link: stage.role.is_link(),
+    });
+    let mut taken = vec!["drops".to_owned()];
+    let captures = CaptureSink::new(&stages.collect::<Vec<_>>(), PAYLOAD, |place| {
+        let Some(place) = place else { return create("drops.pcapng") };
+        let mut name = file_name(&place.name);
+        if taken.contains(&name) {
+            name += &format!("-{}", place.stage.0);
+        }
+        taken.push(name.clone());
+        create(&format!("{name}.pcapng"))
+    })?;
+    let events_csv = EventCsv::new(layout, create("events.csv")?);
+    let mut sinks = ((events_csv, TcbCsv::new(create("tcb.csv")?)), captures);
+    events.iter().for_each(|event| sinks.event(event));
+    let ((events_csv, tcb_csv), captures) = sinks;
+    events_csv.finish()?.flush()?;
+    tcb_csv.finish()?.flush()?;
+    let mut captures = captures.finish()?;
+    captures.drops.flush()?;
+    captures.links.iter_mut().try_for_each(|(_, file)| file.flush())?;
+
+    for (i, series) in series.iter().enumerate() {
+        let n = i + 1;
+        let plot =
+            TimeSequence { title: &heading(title, n, recording.series.len()), series, part: None }
+                .plot();
+        fs::write(dir.join(format!("sequence-{n}.svg")), plot.svg())?;
+        let png = plot.png(Theme::Light, 2.0).map_err(io::Error::other)?;
+        fs::write(dir.join(format!("sequence-{n}.png")), png)?;
+        let points = serde_json::to_vec(series).map_err(io::Error::other)?;
+        fs::write(dir.join(format!("sequence-{n}.json")), points)?;
+    }
+    fs::write(dir.join(KEY), format!("{key}\n"))
+}
+
+/// The heading of the plot of flow `n` of `of`.
+pub fn heading(title: &str, n: usize, of: usize) -> String {
+    if of > 1 { format!("{title}, connection {n}") } else { title.to_owned() }
+}
+
+/// The time-sequence series of a folder, as they were written; empty if there is no folder.
+pub fn read_series(folder: &Path) -> Result<Vec<Series>, Failure> {
+    let mut all = Vec::new();
+    loop {
+        let path = folder.join(format!("sequence-{}.json", all.len() + 1));
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(all),
+            Err(error) => return Err(Failure::file(&path, error, "")),
+        };
+        let series = serde_json::from_slice(&text).map_err(|error| {
+            Failure::file(&path, error.into(), "remove its folder and run the scenario again")
+        })?;
+        all.push(series);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_names_are_safe_everywhere() {
+        assert_eq!(file_name("agent=snoop+ackp tcp=reno"), "agent=snoop+ackp_tcp=reno");
+        assert_eq!(file_name("../:x"), "..--x");
+        assert_eq!(file_name(""), "run");
+    }
+}

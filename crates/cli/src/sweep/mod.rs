@@ -1,0 +1,106 @@
+//! From a plan to results: runs on all threads, what is kept on disk, and how it is shown.
+
+pub mod chart;
+pub mod files;
+pub mod page;
+pub mod store;
+pub mod table;
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lasthop_lab::{Observer, RunResult};
+use lasthop_scenario::{Plan, Run};
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::stop::Stop;
+use store::Store;
+
+/// Name of the file with all results in a directory of results.
+pub const RESULTS: &str = "results.json";
+/// Name of the page in a directory of results.
+pub const PAGE: &str = "report.html";
+
+/// Everything that the runs need, resolved.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// What to run.
+    pub plan: &'a Plan,
+    /// Where results go; it exists and can be written to.
+    pub output: Option<&'a Path>,
+    /// Threads.
+    pub jobs: usize,
+    /// Asked between two runs.
+    pub stop: &'a Stop,
+    /// Told after each run.
+    pub progress: &'a Progress,
+}
+
+impl Job<'_> {
+    /// Runs what is not there yet. Results come in the order of the plan; `None` stands for what was not
+    /// begun because somebody asked to stop.
+    pub fn measure(&self) -> Result<Vec<Option<RunResult>>, Failure> {
+        let store = self.output.map(Store::open).transpose()?;
+        let runs: Vec<Run> = self.plan.runs().collect();
+        let mut results: Vec<Option<RunResult>> =
+            runs.iter().map(|run| store.as_ref().and_then(|store| store.load(run))).collect();
+        let missing: Vec<usize> = (0..runs.len()).filter(|i| results[*i].is_none()).collect();
+        self.progress.begin_at((runs.len() - missing.len()) as u64);
+
+        let jobs: Vec<_> = missing
+            .iter()
+            .map(|i| (&self.plan.cells[runs[*i].cell].scenario, runs[*i].seed))
+            .collect();
+        let keeper = Keeper {
+            job: self,
+            store: store.as_ref(),
+            runs: missing.iter().map(|i| &runs[*i]).collect(),
+            broken: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        };
+        let measured = self.pool()?.install(|| lasthop_lab::measure_all(&jobs, &keeper));
+        if let Some(failure) = keeper.failure.into_inner().unwrap_or(None) {
+            return Err(failure);
+        }
+        for (i, result) in missing.into_iter().zip(measured) {
+            results[i] = result;
+        }
+        Ok(results)
+    }
+
+    /// As many threads as were asked for.
+    pub fn pool(&self) -> Result<rayon::ThreadPool, Failure> {
+        rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build().map_err(|error| {
+            Failure::input(format!("cannot start {} threads: {error}", self.jobs), "try `--jobs 1`")
+        })
+    }
+}
+
+/// Writes each result as soon as it is there.
+struct Keeper<'a> {
+    job: &'a Job<'a>,
+    store: Option<&'a Store>,
+    runs: Vec<&'a Run>,
+    /// Set when a result could not be written: there is no use in going on.
+    broken: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+}
+
+impl Observer for Keeper<'_> {
+    fn measured(&self, job: usize, result: &RunResult) {
+        let Job { plan, progress, .. } = self.job;
+        progress.step(&plan.cells[self.runs[job].cell].title(&plan.axes));
+        if let Some(Err(failure)) = self.store.map(|store| store.save(self.runs[job], result)) {
+            self.broken.store(true, Ordering::Relaxed);
+            if let Ok(mut first) = self.failure.lock() {
+                first.get_or_insert(failure);
+            }
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.job.stop.requested() || self.broken.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,116 @@
+//! All results of a plan in one document: what `--json` prints, what `results.json` holds.
+
+use std::collections::BTreeMap;
+
+use lasthop_scenario::{Axis, Plan};
+use lasthop_trace::stats::Summary;
+use serde::{Deserialize, Serialize};
+
+use crate::RunResult;
+
+/// The results of a sweep. The same plan gives the same document, however many threads made it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Results {
+    /// Version of lasthop that made it.
+    pub lasthop: String,
+    /// Name of the scenario.
+    pub name: String,
+    /// What was run, in words.
+    pub setup: Setup,
+    /// What was varied; the first axis changes slowest.
+    pub axes: Vec<Axis>,
+    /// One entry for each combination of the axes.
+    pub cells: Vec<CellResults>,
+}
+
+/// What was run, in words for a reader.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Setup {
+    /// The command that runs it again.
+    pub command: String,
+    /// The path from left to right.
+    pub path: String,
+    /// What is transferred.
+    pub transfers: Vec<String>,
+    /// Whether a transfer has no end, so that no run is ever complete.
+    pub endless: bool,
+}
+
+/// The runs of one combination.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CellResults {
+    /// The value on each of the axes.
+    pub labels: Vec<String>,
+    /// The runs in the order of their seeds.
+    pub runs: Vec<RunResult>,
+    /// The numbers of [`lasthop_trace::metrics::RunMetrics::scalars`] over all of `runs`, complete or not.
+    pub summary: BTreeMap<String, Estimate>,
+}
+
+/// A mean over runs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Unit, `1` for shares and counts.
+    pub unit: String,
+    /// The mean, and how sure it is.
+    #[serde(flatten)]
+    pub over: Summary,
+}
+
+impl Results {
+    /// Puts the results of a plan together; `runs` come in the order of [`Plan::runs`], `None` for those that
+    /// were not run.
+    pub fn new(plan: &Plan, setup: Setup, runs: Vec<Option<RunResult>>) -> Results {
+        let mut runs = runs.into_iter();
+        let cells = plan
+            .cells
+            .iter()
+            .map(|cell| {
+                let own: Vec<_> = runs.by_ref().take(cell.scenario.runs as usize).collect();
+                CellResults::new(cell.labels.clone(), own.into_iter().flatten().collect())
+            })
+            .collect();
+        Results {
+            lasthop: env!("CARGO_PKG_VERSION").to_owned(),
+            name: plan.name.clone(),
+            setup,
+            axes: plan.axes.clone(),
+            cells,
+        }
+    }
+
+    /// The labels of `cell` in one line, such as `agent=snoop tcp=reno`; empty if nothing was varied.
+    pub fn title(&self, cell: &CellResults) -> String {
+        let pairs = self.axes.iter().zip(&cell.labels);
+        let pairs: Vec<String> =
+            pairs.map(|(axis, label)| format!("{}={label}", axis.name)).collect();
+        pairs.join(" ")
+    }
+}
+
+impl CellResults {
+    fn new(labels: Vec<String>, runs: Vec<RunResult>) -> CellResults {
+        let mut values: BTreeMap<String, (String, Vec<f64>)> = BTreeMap::new();
+        for scalar in runs.iter().flat_map(|run| run.metrics.scalars()) {
+            let (_, all) = values
+                .entry(scalar.name.to_owned())
+                .or_insert_with(|| (scalar.unit.to_owned(), Vec::new()));
+            all.push(scalar.value);
+        }
+        let summary = values
+            .into_iter()
+            .map(|(name, (unit, all))| (name, Estimate { unit, over: Summary::of(&all) }))
+            .collect();
+        CellResults { labels, runs, summary }
+    }
+
+    /// The mean of one of the scalars over the runs that have it.
+    pub fn mean(&self, name: &str) -> Option<Summary> {
+        self.summary.get(name).map(|estimate| estimate.over)
+    }
+
+    /// Runs in which every transfer was complete.
+    pub fn complete(&self) -> usize {
+        self.runs.iter().filter(|run| run.metrics.complete()).count()
+    }
+}
