@@ -86,7 +86,8 @@ impl<'a> Bench<'a> {
         }
         let seeds = u64::from(self.seeds);
         let jobs: Vec<_> = (0..seeds).map(|i| (&scenario, scenario.first_seed + i)).collect();
-        let results: Option<Vec<RunResult>> = measure_all(&jobs, self.observer).into_iter().collect();
+        let results: Option<Vec<RunResult>> =
+            measure_all(&jobs, self.observer).into_iter().collect();
         let runs = Runs(Arc::new(results.ok_or(Interrupted)?));
         self.done.insert(key, runs.clone());
         Ok(runs)

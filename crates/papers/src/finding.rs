@@ -39,12 +39,18 @@ impl Finding {
 
     /// The claim holds only if `value` is below `high`.
     pub fn below(&mut self, what: &str, value: f64, high: f64) {
-        self.require(value < high, format!("{what} is {}, wanted below {}", short(value), short(high)));
+        self.require(
+            value < high,
+            format!("{what} is {}, wanted below {}", short(value), short(high)),
+        );
     }
 
     /// The claim holds only if `value` is above `low`.
     pub fn above(&mut self, what: &str, value: f64, low: f64) {
-        self.require(value > low, format!("{what} is {}, wanted above {}", short(value), short(low)));
+        self.require(
+            value > low,
+            format!("{what} is {}, wanted above {}", short(value), short(low)),
+        );
     }
 
     /// Something else to be known.

@@ -54,9 +54,7 @@ pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<Evaluated, Inter
     };
     let (measured, runs, verdict, reason) = match &finding {
         Some(f) => (f.measured.clone(), f.runs, f.verdict(), f.reason()),
-        None => {
-            (Vec::new(), 0, Verdict::NotRun, "there is no experiment for it yet".to_owned())
-        }
+        None => (Vec::new(), 0, Verdict::NotRun, "there is no experiment for it yet".to_owned()),
     };
     let result = ClaimResult {
         id: claim.id.to_owned(),

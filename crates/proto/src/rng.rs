@@ -14,9 +14,9 @@ impl Stream {
     /// The stream of `component` in the run with `seed`.
     pub fn new(seed: u64, component: &str) -> Stream {
         // FNV-1a over the name, then a splitmix finaliser in which every seed bit reaches every state bit.
-        let name = component
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        let name = component.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+        });
         let low = mix(seed ^ name.rotate_left(32));
         let high = mix(low ^ name);
         let state = u128::from(high) << 64 | u128::from(low);

@@ -180,8 +180,7 @@ impl fmt::Debug for Time {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u64, &str); 4] =
-            [(NANOS, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+        const UNITS: [(u64, &str); 4] = [(NANOS, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
         let (scale, unit) =
             UNITS.into_iter().find(|(scale, _)| self.0 >= *scale).unwrap_or((NANOS, "s"));
         write!(f, "{}{unit}", self.0 as f64 / scale as f64)
@@ -213,7 +212,8 @@ impl fmt::Debug for Rate {
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-        match UNITS.into_iter().find(|(scale, _)| self.0 >= *scale && self.0.is_multiple_of(*scale)) {
+        match UNITS.into_iter().find(|(scale, _)| self.0 >= *scale && self.0.is_multiple_of(*scale))
+        {
             Some((scale, unit)) => write!(f, "{}{unit}", self.0 / scale),
             None => write!(f, "{}B", self.0),
         }
@@ -233,7 +233,9 @@ pub enum UnitError {
     #[error("`{0}` has no known unit; expected {1}")]
     UnknownUnit(String, &'static str),
     /// A unit that two communities read differently.
-    #[error("`{0}` is ambiguous: tc reads `{1}` as bytes per second; write `{2}` for bits per second")]
+    #[error(
+        "`{0}` is ambiguous: tc reads `{1}` as bytes per second; write `{2}` for bits per second"
+    )]
     Ambiguous(String, String, String),
 }
 

@@ -51,7 +51,8 @@ fn transfer() -> Series {
 
 fn bars() -> BarChart {
     let bar = |value, ci| Some(Bar { value, ci });
-    let group = |label: &str, bars: [Option<Bar>; 2]| BarGroup { label: label.into(), bars: bars.into() };
+    let group =
+        |label: &str, bars: [Option<Bar>; 2]| BarGroup { label: label.into(), bars: bars.into() };
     let series = |name: &str, published| BarSeries { name: name.into(), published };
     BarChart {
         title: "Throughput with single-bit errors (west97 Table 1)".into(),
@@ -148,12 +149,19 @@ fn page(sequence: &Plot, close: &Plot, bars: &Plot, lines: &Plot) -> Page {
         ],
         rows: vec![
             vec!["ethernet →".into(), "1\u{2009}407".into(), "0".into(), "0.974 ± 0.001".into()],
-            vec!["wavelan →".into(), "1\u{2009}407".into(), "36.6 ± 2.4".into(), "0.974 ± 0.001".into()],
+            vec![
+                "wavelan →".into(),
+                "1\u{2009}407".into(),
+                "36.6 ± 2.4".into(),
+                "0.974 ± 0.001".into(),
+            ],
         ],
     };
     Page {
         title: "west97: snoop and partial acknowledgements".into(),
-        subtitle: "What a 2 Mb/s wireless LAN with errors does to TCP Reno, and what a base station mends".into(),
+        subtitle:
+            "What a 2 Mb/s wireless LAN with errors does to TCP Reno, and what a base station mends"
+                .into(),
         facts: vec![
             ("Paper".into(), "West, Texas A&M, 1997".into()),
             ("Path".into(), "10 Mb/s Ethernet | snoop | 2 Mb/s WaveLAN".into()),
@@ -166,8 +174,16 @@ fn page(sequence: &Plot, close: &Plot, bars: &Plot, lines: &Plot) -> Page {
                 claim: Some(claim()),
                 tables: vec![by_stage],
                 figures: vec![
-                    figure(bars, "Published and measured", "Whiskers are 95 % confidence intervals over 20 seeds."),
-                    figure(sequence, "Seed 7, Reno", "Flat parts are stalls: the sender waits for its timer."),
+                    figure(
+                        bars,
+                        "Published and measured",
+                        "Whiskers are 95 % confidence intervals over 20 seeds.",
+                    ),
+                    figure(
+                        sequence,
+                        "Seed 7, Reno",
+                        "Flat parts are stalls: the sender waits for its timer.",
+                    ),
                     figure(close, "A closer look", "The first loss and its repair."),
                 ],
                 ..Section::default()
@@ -176,8 +192,14 @@ fn page(sequence: &Plot, close: &Plot, bars: &Plot, lines: &Plot) -> Page {
             Section { claim: Some(not_run), ..Section::default() },
             Section {
                 title: "Sweep".into(),
-                text: vec!["Throughput falls with the error rate; local recovery postpones it.".into()],
-                figures: vec![figure(lines, "Sweep", "Bands are 95 % confidence intervals; rings are read off the paper’s figure.")],
+                text: vec![
+                    "Throughput falls with the error rate; local recovery postpones it.".into(),
+                ],
+                figures: vec![figure(
+                    lines,
+                    "Sweep",
+                    "Bands are 95 % confidence intervals; rings are read off the paper’s figure.",
+                )],
                 ..Section::default()
             },
         ],
@@ -197,10 +219,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dir = PathBuf::from(std::env::args().nth(1).ok_or("which directory?")?);
     std::fs::create_dir_all(&dir)?;
     let series = transfer();
-    let sequence = TimeSequence { title: "TCP Reno, one error per 64 KB", series: &series, part: None }.plot();
-    let close = TimeSequence { title: "TCP Reno, around the first losses", series: &series, part: Some((0.2, 1.9)) }.plot();
+    let sequence =
+        TimeSequence { title: "TCP Reno, one error per 64 KB", series: &series, part: None }.plot();
+    let close = TimeSequence {
+        title: "TCP Reno, around the first losses",
+        series: &series,
+        part: Some((0.2, 1.9)),
+    }
+    .plot();
     let (bars, lines) = (bars().plot(), lines().plot());
-    for (name, plot) in [("sequence", &sequence), ("close", &close), ("bars", &bars), ("lines", &lines)] {
+    for (name, plot) in
+        [("sequence", &sequence), ("close", &close), ("bars", &bars), ("lines", &lines)]
+    {
         std::fs::write(dir.join(format!("{name}.svg")), plot.svg())?;
         std::fs::write(dir.join(format!("{name}-light.png")), plot.png(Theme::Light, 1.5)?)?;
         std::fs::write(dir.join(format!("{name}-dark.png")), plot.png(Theme::Dark, 1.5)?)?;

@@ -33,7 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = arguments.next().ok_or("which scenario?")?;
     let dir = PathBuf::from(arguments.next().ok_or("which directory?")?);
     let text = std::fs::read_to_string(&file)?;
-    let (plan, _) = lasthop_scenario::parse(&text, "scenario", &[]).map_err(|e| format!("{e:?}"))?;
+    let (plan, _) =
+        lasthop_scenario::parse(&text, "scenario", &[]).map_err(|e| format!("{e:?}"))?;
     std::fs::create_dir_all(&dir)?;
     let mut cases: BTreeMap<usize, (String, Vec<RunMetrics>)> = BTreeMap::new();
     for run in plan.runs() {
@@ -51,7 +52,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             std::fs::write(dir.join(format!("{}.png", run.cell)), plot.png(Theme::Light, 1.5)?)?;
         }
     }
-    let cases: Vec<_> = cases.values().map(|(name, runs)| (name.clone(), runs.as_slice())).collect();
+    let cases: Vec<_> =
+        cases.values().map(|(name, runs)| (name.clone(), runs.as_slice())).collect();
     println!("{}", table::render(&table::run_summary(&plan.name, &cases), Look::Terminal(140)));
     Ok(())
 }

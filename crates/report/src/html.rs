@@ -95,7 +95,8 @@ fn tally(out: &mut String, claims: &[&ClaimResult]) {
         (Verdict::NotRun, "not run"),
     ] {
         let count = claims.iter().filter(|c| c.verdict == verdict).count();
-        *out += &format!("<div class=\"{}\"><b>{count}</b><span>{words}</span></div>", verdict.word());
+        *out +=
+            &format!("<div class=\"{}\"><b>{count}</b><span>{words}</span></div>", verdict.word());
     }
     *out += "</div><div class=\"scroll\"><table><thead><tr><th>claim</th><th>where</th><th>verdict</th>\
              <th>reason</th></tr></thead><tbody>";
@@ -143,8 +144,10 @@ fn section(out: &mut String, index: usize, section: &Section) {
 }
 
 fn claim_head(out: &mut String, title: &str, claim: &ClaimResult) {
-    let heading = if title.is_empty() { claim.id.clone() } else { format!("{}: {title}", claim.id) };
-    *out += &format!("<div class=\"head\"><h3>{}</h3>{}</div>", escape(&heading), badge(claim.verdict));
+    let heading =
+        if title.is_empty() { claim.id.clone() } else { format!("{}: {title}", claim.id) };
+    *out +=
+        &format!("<div class=\"head\"><h3>{}</h3>{}</div>", escape(&heading), badge(claim.verdict));
     *out += &format!("<p class=\"where\">{} {}", escape(&claim.paper), escape(&claim.place));
     if claim.runs > 0 {
         *out += &format!(" · {} runs", claim.runs);
@@ -197,11 +200,8 @@ fn assumptions(out: &mut String, assumptions: &[Assumption]) {
     }
     *out += "<h2>Assumptions</h2><section class=\"card\"><ol class=\"assume\">";
     for a in assumptions {
-        *out += &format!(
-            "<li>{}<span class=\"why\">{}</span></li>",
-            escape(&a.what),
-            escape(&a.why)
-        );
+        *out +=
+            &format!("<li>{}<span class=\"why\">{}</span></li>", escape(&a.what), escape(&a.why));
     }
     *out += "</ol></section>\n";
 }

@@ -44,8 +44,19 @@ pub struct Measured {
 
 impl Measured {
     /// The mean of `summary` with its interval.
-    pub fn new(label: impl Into<String>, summary: &Summary, unit: impl Into<String>, published: Option<f64>) -> Measured {
-        Measured { label: label.into(), mean: summary.mean, ci: summary.ci95, unit: unit.into(), published }
+    pub fn new(
+        label: impl Into<String>,
+        summary: &Summary,
+        unit: impl Into<String>,
+        published: Option<f64>,
+    ) -> Measured {
+        Measured {
+            label: label.into(),
+            mean: summary.mean,
+            ci: summary.ci95,
+            unit: unit.into(),
+            published,
+        }
     }
 }
 

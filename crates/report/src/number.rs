@@ -27,7 +27,11 @@ pub fn with_interval(mean: f64, ci95: f64) -> String {
     }
     // Two significant digits of the interval; the mean to the same place.
     let decimals = (1 - libm::log10(ci95).floor() as i32).clamp(0, 9) as usize;
-    format!("{} ± {}", grouped(&format!("{mean:.decimals$}")), grouped(&format!("{ci95:.decimals$}")))
+    format!(
+        "{} ± {}",
+        grouped(&format!("{mean:.decimals$}")),
+        grouped(&format!("{ci95:.decimals$}"))
+    )
 }
 
 /// A summary as `mean ± half-width`.

@@ -81,7 +81,9 @@ const CORE: [&str; 7] = [
 /// with all numbers; many stand below each other with those one looks at first.
 pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
     let mut columns = vec![Column::text(""), Column::text("unit")];
-    columns.extend(cases.iter().map(|(name, runs)| Column::number(format!("{name} (n={})", runs.len()))));
+    columns.extend(
+        cases.iter().map(|(name, runs)| Column::number(format!("{name} (n={})", runs.len()))),
+    );
     let averaged: Vec<_> = cases.iter().map(|(_, runs)| averages(runs)).collect();
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut names: Vec<(&str, &str)> = Vec::new();
@@ -100,7 +102,9 @@ pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
         let mut row = vec![name.replace('_', " "), unit.to_owned()];
         for case in &averaged {
             let found = case.iter().find(|(n, _, _)| *n == name);
-            let scaled = |s: &Summary| summary(&Summary { mean: s.mean / scale, ci95: s.ci95 / scale, ..*s });
+            let scaled = |s: &Summary| {
+                summary(&Summary { mean: s.mean / scale, ci95: s.ci95 / scale, ..*s })
+            };
             row.push(found.map_or_else(|| "–".to_owned(), |(_, _, s)| scaled(s)));
         }
         rows.push(row);
@@ -111,8 +115,11 @@ pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
 
 /// A row for each case instead of a column.
 fn turned(table: Table) -> Table {
-    let core: Vec<_> =
-        table.rows.into_iter().filter(|row| CORE.contains(&row[0].replace(' ', "_").as_str())).collect();
+    let core: Vec<_> = table
+        .rows
+        .into_iter()
+        .filter(|row| CORE.contains(&row[0].replace(' ', "_").as_str()))
+        .collect();
     let heading = |row: &Vec<String>| {
         let unit = if row[1].is_empty() { String::new() } else { format!(" ({})", row[1]) };
         Column::number(format!("{}{unit}", row[0]))

@@ -34,7 +34,10 @@ fn page(text: &str) -> Page {
         title: text.into(),
         y_label: text.into(),
         series: vec![BarSeries { name: text.into(), published: false }],
-        groups: vec![BarGroup { label: text.into(), bars: vec![Some(Bar { value: 1.0, ci: 0.1 })] }],
+        groups: vec![BarGroup {
+            label: text.into(),
+            bars: vec![Some(Bar { value: 1.0, ci: 0.1 })],
+        }],
     };
     let section = Section {
         title: text.into(),
@@ -45,7 +48,11 @@ fn page(text: &str) -> Page {
             columns: vec![Column::text(text)],
             rows: vec![vec![text.into()]],
         }],
-        figures: vec![Figure { svg: chart.plot().inline(), title: text.into(), caption: text.into() }],
+        figures: vec![Figure {
+            svg: chart.plot().inline(),
+            title: text.into(),
+            caption: text.into(),
+        }],
     };
     Page {
         title: text.into(),
@@ -64,7 +71,8 @@ fn elements(html: &str) -> Vec<String> {
     let (mut names, mut depth) = (Vec::new(), 0);
     loop {
         use quick_xml::events::Event;
-        let name = |name: quick_xml::name::QName| String::from_utf8_lossy(name.as_ref()).into_owned();
+        let name =
+            |name: quick_xml::name::QName| String::from_utf8_lossy(name.as_ref()).into_owned();
         match reader.read_event().expect("well-formed") {
             Event::Start(tag) => {
                 depth += 1;
@@ -101,7 +109,8 @@ fn the_page_fetches_and_runs_nothing() {
         assert!(!html.contains(word), "{word}");
     }
     let addresses = html.match_indices("http").filter(|(i, _)| {
-        !html[*i..].starts_with("http://www.w3.org/2000/svg") && !html[*i..].starts_with("http-equiv")
+        !html[*i..].starts_with("http://www.w3.org/2000/svg")
+            && !html[*i..].starts_with("http-equiv")
     });
     assert_eq!(addresses.count(), 0);
 }

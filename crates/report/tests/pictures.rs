@@ -118,10 +118,7 @@ fn claim() -> ClaimResult {
         place: "Table 1".into(),
         setup: String::new(),
         published: String::new(),
-        measured: vec![
-            figure("Reno", 104.9, 10.6, Some(98.36)),
-            figure("snoop", 188.2, 2.1, None),
-        ],
+        measured: vec![figure("Reno", 104.9, 10.6, Some(98.36)), figure("snoop", 188.2, 2.1, None)],
         runs: 20,
         verdict: Verdict::Holds,
         reason: "within its bounds\u{1b}[31m".into(),
@@ -132,7 +129,12 @@ fn claim() -> ClaimResult {
 fn tables() {
     let run = |throughput| RunMetrics {
         aggregate_throughput: throughput,
-        flows: vec![FlowMetrics { timeouts: 7, wired_packets: 4, ideal_packets: 3, ..FlowMetrics::default() }],
+        flows: vec![FlowMetrics {
+            timeouts: 7,
+            wired_packets: 4,
+            ideal_packets: 3,
+            ..FlowMetrics::default()
+        }],
         ..RunMetrics::default()
     };
     let (reno, none) = ([run(98e3), run(104e3), run(99e3)], [RunMetrics::default()]);

@@ -31,7 +31,10 @@ fn what_was_measured_is_what_happened() {
             let (run, end) = measure(&scenario, seed);
             let flow = &run.flows[0];
             assert_eq!(run.flows.len(), end.transfers.len(), "{name}");
-            assert_eq!((flow.wanted, flow.delivered), (Some(2_000_000), end.transfers[0].delivered));
+            assert_eq!(
+                (flow.wanted, flow.delivered),
+                (Some(2_000_000), end.transfers[0].delivered)
+            );
             assert_eq!(flow.complete, end.transfers[0].complete);
             assert_eq!((run.corrupted, flow.ideal_packets), (0, 1370), "{name}");
             // Every packet that held new data was delivered once, and each was timed.
@@ -41,7 +44,8 @@ fn what_was_measured_is_what_happened() {
             let local = flow.local_retransmissions();
             assert_eq!(flow.wireless_packets, sent + local);
             // What the radio carried was damaged, new or redundant.
-            let radio = run.stages.iter().find(|s| s.name == "wavelan" && s.data_packets > 0).unwrap();
+            let radio =
+                run.stages.iter().find(|s| s.name == "wavelan" && s.data_packets > 0).unwrap();
             let arrived = radio.data_packets - radio.damaged_data;
             assert_eq!(arrived, flow.new_packets + flow.redundant, "{name} seed {seed}");
             assert!(flow.stall_time_s <= flow.transfer_time_s);
@@ -86,7 +90,8 @@ fn an_error_free_transfer_is_a_straight_line() {
         }
     }
     let flow = lasthop_sim::layout(&scenario).flows[0].key;
-    let mut sink = (Metrics::new(lasthop_sim::layout(&scenario)), Sequence::new(flow, Watch::EndPoints));
+    let mut sink =
+        (Metrics::new(lasthop_sim::layout(&scenario)), Sequence::new(flow, Watch::EndPoints));
     assert!(sink.wants().has(lasthop_proto::event::Wants::EVERYTHING));
     let end = lasthop_sim::run(&scenario, 1, &mut sink);
     let (run, series) = (sink.0.finish(end.at), sink.1.finish(end.at));

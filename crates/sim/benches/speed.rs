@@ -2,7 +2,10 @@
 //!
 //! `cargo bench -p lasthop-sim` prints one line a case; see docs/performance.md for what the figures mean.
 
-#![expect(clippy::disallowed_methods, reason = "speed is measured by the wall clock, which no run sees")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "speed is measured by the wall clock, which no run sees"
+)]
 
 use std::time::Instant;
 

@@ -108,8 +108,12 @@ pub(crate) struct Built {
 
 impl Built {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Built {
-        let mut built =
-            Built { stages: Vec::new(), first: 0, last: 0, host_stages: vec![0; scenario.hosts.len()] };
+        let mut built = Built {
+            stages: Vec::new(),
+            first: 0,
+            last: 0,
+            host_stages: vec![0; scenario.hosts.len()],
+        };
         built.add_hosts(scenario, seed, HostSide::Left);
         built.first = built.stages.len();
         built.stages.extend(scenario.path.iter().map(|s| Stage::of_path(s, seed)));

@@ -8,8 +8,8 @@
 //! ```
 
 mod build;
-mod engine;
 mod end;
+mod engine;
 
 pub use build::layout;
 pub use end::{Reason, RunEnd, StageCount, TransferEnd};

@@ -376,7 +376,10 @@ mod tests {
             rows[1],
             "1.500000001,\"wire, \"\"thin\"\"\",transmitted,,right,7,10.0.0.1:1024>10.0.1.1:9,1001,5001,.,8760,1460,1500,,"
         );
-        assert_eq!(rows[4], "0.000000003,9,agent-local-rtt,,,,10.0.0.1:1024>10.0.1.1:9,,,,,,,,4000000");
+        assert_eq!(
+            rows[4],
+            "0.000000003,9,agent-local-rtt,,,,10.0.0.1:1024>10.0.1.1:9,,,,,,,,4000000"
+        );
         assert_eq!(rows[5], "0.000000004,\"wire, \"\"thin\"\"\",channel-bad,,right,,,,,,,,,,");
         let columns = EVENT_COLUMNS.matches(',').count();
         for row in &rows {

@@ -207,7 +207,8 @@ impl Sequence {
             _ => return,
         };
         let Some((start, end)) = self.span(packet) else { return };
-        let kind = if kind == SendKind::Again && end > self.highest { SendKind::First } else { kind };
+        let kind =
+            if kind == SendKind::Again && end > self.highest { SendKind::First } else { kind };
         self.highest = self.highest.max(end);
         self.stalls.begin(at);
         let sent = Sent { at_s: at.as_secs_f64(), start, end, kind };

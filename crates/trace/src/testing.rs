@@ -9,12 +9,8 @@ use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, PacketId, Segment,
 use crate::layout::{FlowInfo, Layout, Role, StageInfo};
 
 /// The flow of all these events.
-pub(crate) const FLOW: FlowKey = FlowKey {
-    src: Addr::v4(10, 0, 0, 1),
-    dst: Addr::v4(10, 0, 1, 1),
-    src_port: 1024,
-    dst_port: 9,
-};
+pub(crate) const FLOW: FlowKey =
+    FlowKey { src: Addr::v4(10, 0, 0, 1), dst: Addr::v4(10, 0, 1, 1), src_port: 1024, dst_port: 9 };
 
 /// Sequence number of the SYN: the byte at position 1 is 1001.
 const ORIGIN: u32 = 1000;

@@ -108,7 +108,8 @@ pub fn run(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         let told: Vec<String> =
             script.partial.iter().map(|(at, n)| format!("{at} ms: {n}")).collect();
         table.rows.push(vec![what.to_owned(), told.join(", "), format!("{wanted:?}")]);
-        finding.require(got == wanted, format!("{what}: partial ACKs for {got:?}, wanted {wanted:?}"));
+        finding
+            .require(got == wanted, format!("{what}: partial ACKs for {got:?}, wanted {wanted:?}"));
     };
 
     // Figure 5: packets 1 to 4 arrive in order, the mobile answers none of them.

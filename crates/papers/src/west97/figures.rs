@@ -91,7 +91,12 @@ pub fn f10(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         unit: "%".to_owned(),
         published: None,
     });
-    finding.measured.push(Measured::new("losses repaired by fast recovery", &recoveries, "per run", Some(30.0)));
+    finding.measured.push(Measured::new(
+        "losses repaired by fast recovery",
+        &recoveries,
+        "per run",
+        Some(30.0),
+    ));
     finding.measured.push(Measured {
         label: "throughput of the best seed".to_owned(),
         mean: best,

@@ -50,8 +50,18 @@ pub fn satellite(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     ];
     for (name, runs) in cases {
         let (throughput, timeouts) = (runs.throughput(), runs.timeouts());
-        finding.measured.push(Measured::new(format!("{name}, throughput"), &throughput, "KB/s", None));
-        finding.measured.push(Measured::new(format!("{name}, timer expirations"), &timeouts, "per run", None));
+        finding.measured.push(Measured::new(
+            format!("{name}, throughput"),
+            &throughput,
+            "KB/s",
+            None,
+        ));
+        finding.measured.push(Measured::new(
+            format!("{name}, timer expirations"),
+            &timeouts,
+            "per run",
+            None,
+        ));
         rows.rows.push(vec![
             name.to_owned(),
             figure(&throughput),
@@ -63,8 +73,16 @@ pub fn satellite(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     finding.tables.push(rows);
     let (by_full, by_each) = (gain(&full, &snoop), gain(&each, &snoop));
     finding.measured.push(Measured::new("gain of ACKP (full) over snoop", &by_full, "%", None));
-    finding.measured.push(Measured::new("gain of ACKP (every packet) over snoop", &by_each, "%", None));
-    finding.require(bench.seeds >= 2, "there are at least two runs, so that an interval can be stated");
+    finding.measured.push(Measured::new(
+        "gain of ACKP (every packet) over snoop",
+        &by_each,
+        "%",
+        None,
+    ));
+    finding.require(
+        bench.seeds >= 2,
+        "there are at least two runs, so that an interval can be stated",
+    );
     let word = if by_full.low() > 0.0 {
         "yes, the belief is right"
     } else if by_full.high() < 0.0 {
@@ -89,12 +107,20 @@ pub fn multi(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(bench.seeds);
     let mut rows = table(
         "Several connections through one base station, congestion and wireless errors together",
-        &["connections, agent", "aggregate KB/s", "Jain index", "timer expirations", "lost in the queue", "completed"],
+        &[
+            "connections, agent",
+            "aggregate KB/s",
+            "Jain index",
+            "timer expirations",
+            "lost in the queue",
+            "completed",
+        ],
     );
     let mut told = Vec::new();
     for count in [2, 8, 32] {
         let transfer = format!("transfer.count={count}");
-        let cases: [(&str, &[&str]); 3] = [("Reno", &[]), ("snoop", SNOOP), ("snoop+ACKP", ACKP_FULL)];
+        let cases: [(&str, &[&str]); 3] =
+            [("Reno", &[]), ("snoop", SNOOP), ("snoop+ACKP", ACKP_FULL)];
         let mut line = Vec::new();
         for (name, agent) in cases {
             let runs = bench.runs(MANY, &with(agent, &[SINGLE, &transfer]))?;
@@ -129,10 +155,17 @@ pub fn multi(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
 /// Does a base station that keeps sequence numbers only do as well as snoop?
 pub fn seqcache(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(bench.seeds);
-    const SEQCACHE: &[&str] = &["agent=seq-cache", "host.fixed.eln=checksum", "host.mobile.eln=checksum"];
+    const SEQCACHE: &[&str] =
+        &["agent=seq-cache", "host.fixed.eln=checksum", "host.mobile.eln=checksum"];
     let mut rows = table(
         "A cache of sequence numbers against snoop's cache of packets (LAN, single errors)",
-        &["agent", "KB/s", "wired goodput %", "timer expirations", "state of the connection, bytes"],
+        &[
+            "agent",
+            "KB/s",
+            "wired goodput %",
+            "timer expirations",
+            "state of the connection, bytes",
+        ],
     );
     let mut states = Vec::new();
     let mut throughputs = Vec::new();
@@ -143,7 +176,12 @@ pub fn seqcache(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         let wired = runs.summary(|m| 100.0 * m.wired_goodput().unwrap_or(f64::NAN));
         let state: Vec<f64> = runs.all().iter().map(|r| r.agent_state_bytes as f64).collect();
         let state = Summary::of(&state);
-        finding.measured.push(Measured::new(format!("{name}, throughput"), &throughput, "KB/s", None));
+        finding.measured.push(Measured::new(
+            format!("{name}, throughput"),
+            &throughput,
+            "KB/s",
+            None,
+        ));
         finding.measured.push(Measured::new(format!("{name}, wired goodput"), &wired, "%", None));
         finding.measured.push(Measured::new(format!("{name}, peak state"), &state, "B", None));
         rows.rows.push(vec![
@@ -159,7 +197,11 @@ pub fn seqcache(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     finding.tables.push(rows);
     finding.require(
         states[2] > 0.0 && states[2] * 10.0 <= states[1],
-        format!("state is {} B against snoop's {} B, wanted at least 10 times less", short(states[2]), short(states[1])),
+        format!(
+            "state is {} B against snoop's {} B, wanted at least 10 times less",
+            short(states[2]),
+            short(states[1])
+        ),
     );
     finding.note(format!(
         "Answer: {} of snoop's throughput with {} of its state; every loss crosses the wired link again, which \
@@ -195,9 +237,16 @@ pub fn eln_checksum(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
             100.0 * told / damaged.max(1) as f64
         })
     };
-    for (name, runs) in [("Reno", &reno), ("Reno, ELN by checksum", &checksum), ("Reno, ideal ELN", &ideal)] {
+    for (name, runs) in
+        [("Reno", &reno), ("Reno, ELN by checksum", &checksum), ("Reno, ideal ELN", &ideal)]
+    {
         let (throughput, share) = (runs.throughput(), seen(runs));
-        finding.measured.push(Measured::new(format!("{name}, throughput"), &throughput, "KB/s", None));
+        finding.measured.push(Measured::new(
+            format!("{name}, throughput"),
+            &throughput,
+            "KB/s",
+            None,
+        ));
         finding.measured.push(Measured::new(format!("{name}, losses told of"), &share, "%", None));
         rows.rows.push(vec![
             name.to_owned(),

@@ -54,8 +54,12 @@ impl Columns {
         published: [Published; 3],
     ) -> Result<Columns, Interrupted> {
         let ideal = bench.runs(testbed, &[])?;
-        let cases: [(&'static str, &[&str]); 4] =
-            [("Reno", &[]), ("snoop", SNOOP), ("snoop+ACKP", ACKP), ("snoop+ACKP, full", ACKP_FULL)];
+        let cases: [(&'static str, &[&str]); 4] = [
+            ("Reno", &[]),
+            ("snoop", SNOOP),
+            ("snoop+ACKP", ACKP),
+            ("snoop+ACKP, full", ACKP_FULL),
+        ];
         let mut columns = Vec::new();
         let mut published = published.into_iter();
         for (name, agent) in cases {
@@ -98,8 +102,14 @@ impl Columns {
                 "ideal".to_owned(),
                 beside(&ideal, Some(self.ideal_published)),
                 String::new(),
-                beside(&self.ideal.summary(|m| 100.0 * m.wired_goodput().unwrap_or(f64::NAN)), Some(100.0)),
-                beside(&self.ideal.summary(|m| 100.0 * m.wireless_goodput().unwrap_or(f64::NAN)), Some(100.0)),
+                beside(
+                    &self.ideal.summary(|m| 100.0 * m.wired_goodput().unwrap_or(f64::NAN)),
+                    Some(100.0),
+                ),
+                beside(
+                    &self.ideal.summary(|m| 100.0 * m.wireless_goodput().unwrap_or(f64::NAN)),
+                    Some(100.0),
+                ),
                 beside(&self.ideal.timeouts(), Some(0.0)),
                 complete(&self.ideal),
             ]],
@@ -189,21 +199,55 @@ fn complete(runs: &Runs) -> String {
 /// Table 1: single errors on the LAN.
 pub fn t1(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let published = [
-        Published { throughput: 98.36, percent: 49.20, wired: 97.4, wireless: 97.4, timeouts: 7.50 },
-        Published { throughput: 185.91, percent: 93.00, wired: 99.4, wireless: 97.3, timeouts: 0.00 },
-        Published { throughput: 185.07, percent: 92.58, wired: 99.5, wireless: 97.2, timeouts: 0.00 },
+        Published {
+            throughput: 98.36,
+            percent: 49.20,
+            wired: 97.4,
+            wireless: 97.4,
+            timeouts: 7.50,
+        },
+        Published {
+            throughput: 185.91,
+            percent: 93.00,
+            wired: 99.4,
+            wireless: 97.3,
+            timeouts: 0.00,
+        },
+        Published {
+            throughput: 185.07,
+            percent: 92.58,
+            wired: 99.5,
+            wireless: 97.2,
+            timeouts: 0.00,
+        },
     ];
     let table = Columns::run(bench, LAN, SINGLE, 199.92, published)?;
-    let mut finding = table.finding(bench.seeds, "Table 1: LAN, single errors (published in brackets)");
+    let mut finding =
+        table.finding(bench.seeds, "Table 1: LAN, single errors (published in brackets)");
     finding.within("ideal in KB/s", table.ideal(), 199.92 * 0.95, 199.92 * 1.05);
     for column in &table.columns {
         let Some(p) = &column.published else { continue };
         let name = column.name;
         let percent = column.percent(table.ideal()).mean;
-        finding.within(&format!("{name}, percent of ideal,"), percent, p.percent - 8.0, p.percent + 8.0);
-        finding.within(&format!("{name}, wired goodput,"), column.wired().mean, p.wired - 1.0, p.wired + 1.0);
+        finding.within(
+            &format!("{name}, percent of ideal,"),
+            percent,
+            p.percent - 8.0,
+            p.percent + 8.0,
+        );
+        finding.within(
+            &format!("{name}, wired goodput,"),
+            column.wired().mean,
+            p.wired - 1.0,
+            p.wired + 1.0,
+        );
         let wireless = column.wireless().mean;
-        finding.within(&format!("{name}, wireless goodput,"), wireless, p.wireless - 1.0, p.wireless + 1.0);
+        finding.within(
+            &format!("{name}, wireless goodput,"),
+            wireless,
+            p.wireless - 1.0,
+            p.wireless + 1.0,
+        );
         let timeouts = column.runs.timeouts().mean;
         if name == "Reno" {
             finding.within("Reno, timer expirations,", timeouts, 4.0, 12.0);
@@ -264,18 +308,36 @@ pub fn t1_denser(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
 pub fn t2(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let published = [
         Published { throughput: 7.19, percent: 3.60, wired: 85.9, wireless: 85.9, timeouts: 56.60 },
-        Published { throughput: 105.37, percent: 52.71, wired: 99.6, wireless: 87.5, timeouts: 0.65 },
-        Published { throughput: 105.66, percent: 52.85, wired: 99.7, wireless: 88.2, timeouts: 0.30 },
+        Published {
+            throughput: 105.37,
+            percent: 52.71,
+            wired: 99.6,
+            wireless: 87.5,
+            timeouts: 0.65,
+        },
+        Published {
+            throughput: 105.66,
+            percent: 52.85,
+            wired: 99.7,
+            wireless: 88.2,
+            timeouts: 0.30,
+        },
     ];
     let table = Columns::run(bench, LAN, BURSTS, 199.92, published)?;
-    let mut finding = table.finding(bench.seeds, "Table 2: LAN, six-packet bursts (published in brackets)");
+    let mut finding =
+        table.finding(bench.seeds, "Table 2: LAN, six-packet bursts (published in brackets)");
     let ideal = table.ideal();
     let (reno, snoop, ackp) = (table.find("Reno"), table.find("snoop"), table.find("snoop+ACKP"));
     finding.below("Reno, percent of ideal,", reno.percent(ideal).mean, 8.0);
     finding.within("Reno, timer expirations,", reno.runs.timeouts().mean, 35.0, 80.0);
     for column in [snoop, ackp] {
         let name = column.name;
-        finding.within(&format!("{name}, percent of ideal,"), column.percent(ideal).mean, 42.0, 65.0);
+        finding.within(
+            &format!("{name}, percent of ideal,"),
+            column.percent(ideal).mean,
+            42.0,
+            65.0,
+        );
         finding.below(&format!("{name}, timer expirations,"), column.runs.timeouts().mean, 2.0);
     }
     for column in [reno, snoop, ackp] {
@@ -285,7 +347,10 @@ pub fn t2(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         finding.within(&what, wireless, p.wireless - 3.0, p.wireless + 3.0);
     }
     let (with, without) = (ackp.runs.timeouts().mean, snoop.runs.timeouts().mean);
-    finding.require(with <= without, format!("ACKP's timer expirations ({with:.2}) do not exceed snoop's ({without:.2})"));
+    finding.require(
+        with <= without,
+        format!("ACKP's timer expirations ({with:.2}) do not exceed snoop's ({without:.2})"),
+    );
     Ok(finding)
 }
 
@@ -293,23 +358,44 @@ pub fn t2(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
 pub fn t3(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let published = [
         Published { throughput: 7.52, percent: 53.20, wired: 97.6, wireless: 97.6, timeouts: 5.40 },
-        Published { throughput: 13.61, percent: 96.24, wired: 99.8, wireless: 97.5, timeouts: 0.35 },
-        Published { throughput: 13.61, percent: 96.20, wired: 99.8, wireless: 97.6, timeouts: 0.05 },
+        Published {
+            throughput: 13.61,
+            percent: 96.24,
+            wired: 99.8,
+            wireless: 97.5,
+            timeouts: 0.35,
+        },
+        Published {
+            throughput: 13.61,
+            percent: 96.20,
+            wired: 99.8,
+            wireless: 97.6,
+            timeouts: 0.05,
+        },
     ];
     let table = Columns::run(bench, SLOW, SINGLE, 14.14, published)?;
-    let mut finding = table.finding(bench.seeds, "Table 3: slow link, single errors (published in brackets)");
+    let mut finding =
+        table.finding(bench.seeds, "Table 3: slow link, single errors (published in brackets)");
     let ideal = table.ideal();
     finding.within("ideal in KB/s", ideal, 14.14 * 0.95, 14.14 * 1.05);
     for column in &table.columns {
         let Some(p) = &column.published else { continue };
         let percent = column.percent(ideal).mean;
-        finding.within(&format!("{}, percent of ideal,", column.name), percent, p.percent - 8.0, p.percent + 8.0);
+        finding.within(
+            &format!("{}, percent of ideal,", column.name),
+            percent,
+            p.percent - 8.0,
+            p.percent + 8.0,
+        );
     }
     let timeouts = |name: &str| table.find(name).runs.timeouts().mean;
     finding.within("Reno, timer expirations,", timeouts("Reno"), 3.0, 9.0);
     finding.below("snoop, timer expirations,", timeouts("snoop"), 1.0);
     let (with, without) = (timeouts("snoop+ACKP"), timeouts("snoop"));
-    finding.require(with <= without, format!("ACKP's timer expirations ({with:.2}) do not exceed snoop's ({without:.2})"));
+    finding.require(
+        with <= without,
+        format!("ACKP's timer expirations ({with:.2}) do not exceed snoop's ({without:.2})"),
+    );
     let reno = table.find("Reno");
     let lost = reno.runs.summary(|m| m.flows.iter().map(|f| f.transfer_time_s).sum::<f64>()).mean
         - table.ideal.summary(|m| m.flows.iter().map(|f| f.transfer_time_s).sum::<f64>()).mean;
@@ -326,12 +412,31 @@ pub fn t3(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
 /// Table 4: six-packet bursts on the slow link.
 pub fn t4(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let published = [
-        Published { throughput: 2.79, percent: 19.73, wired: 84.9, wireless: 84.9, timeouts: 57.55 },
-        Published { throughput: 10.80, percent: 76.35, wired: 97.9, wireless: 86.8, timeouts: 4.30 },
-        Published { throughput: 10.79, percent: 76.31, wired: 99.5, wireless: 87.8, timeouts: 0.70 },
+        Published {
+            throughput: 2.79,
+            percent: 19.73,
+            wired: 84.9,
+            wireless: 84.9,
+            timeouts: 57.55,
+        },
+        Published {
+            throughput: 10.80,
+            percent: 76.35,
+            wired: 97.9,
+            wireless: 86.8,
+            timeouts: 4.30,
+        },
+        Published {
+            throughput: 10.79,
+            percent: 76.31,
+            wired: 99.5,
+            wireless: 87.8,
+            timeouts: 0.70,
+        },
     ];
     let table = Columns::run(bench, SLOW, BURSTS, 14.14, published)?;
-    let mut finding = table.finding(bench.seeds, "Table 4: slow link, six-packet bursts (published in brackets)");
+    let mut finding =
+        table.finding(bench.seeds, "Table 4: slow link, six-packet bursts (published in brackets)");
     let ideal = table.ideal();
     let (reno, snoop, ackp) = (table.find("Reno"), table.find("snoop"), table.find("snoop+ACKP"));
     finding.within("Reno, percent of ideal,", reno.percent(ideal).mean, 12.0, 28.0);
@@ -340,14 +445,22 @@ pub fn t4(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         finding.within(&format!("{}, percent of ideal,", column.name), percent, 66.0, 86.0);
     }
     let apart = (snoop.percent(ideal).mean - ackp.percent(ideal).mean).abs();
-    finding.require(apart <= 5.0, format!("snoop and ACKP are {apart:.1} points apart, wanted at most 5"));
+    finding.require(
+        apart <= 5.0,
+        format!("snoop and ACKP are {apart:.1} points apart, wanted at most 5"),
+    );
     let (with, without) = (ackp.runs.timeouts().mean, snoop.runs.timeouts().mean);
     finding.require(
         with < without / 2.0,
-        format!("ACKP's timer expirations ({with:.2}) are less than half of snoop's ({without:.2})"),
+        format!(
+            "ACKP's timer expirations ({with:.2}) are less than half of snoop's ({without:.2})"
+        ),
     );
     let (better, worse) = (ackp.wired().mean, snoop.wired().mean);
-    finding.require(better > worse, format!("ACKP's wired goodput ({better:.2} %) is above snoop's ({worse:.2} %)"));
+    finding.require(
+        better > worse,
+        format!("ACKP's wired goodput ({better:.2} %) is above snoop's ({worse:.2} %)"),
+    );
     let local = |cause| snoop.runs.summary(|m| m.sum(|f| f.originated.get(cause)) as f64).mean;
     finding.note(format!(
         "Snoop's round trips hold the queue of a whole window before the slow link, eleven packets of 0.1 s, so its \

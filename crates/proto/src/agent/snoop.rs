@@ -22,8 +22,8 @@ pub(super) mod rtt;
 
 use core::mem::size_of;
 
-use super::flows::Flows;
 use super::ackp::is_partial;
+use super::flows::Flows;
 use super::none::admit;
 use super::{AckpMode, SnoopConfig};
 use crate::event::{AgentNote, Cause, Wants, What};

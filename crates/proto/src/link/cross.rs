@@ -68,4 +68,3 @@ impl Machine for Cross {
         self.pipes.iter().map(VecDeque::len).sum()
     }
 }
-

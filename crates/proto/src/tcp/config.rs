@@ -152,9 +152,15 @@ pub struct TcpConfig {
 /// Names of the presets, for `lasthop list presets` and error messages, each with what it stands for.
 pub const PRESETS: [(&str, &str); 4] = [
     ("freebsd-2.1", "FreeBSD 2.1 (1995): 500 ms and 200 ms ticks, RTO 1 s to 64 s, 16 KiB buffers"),
-    ("ns", "a network simulator's TCP: 1000 B segments, 20-segment window, every segment acknowledged"),
+    (
+        "ns",
+        "a network simulator's TCP: 1000 B segments, 20-segment window, every segment acknowledged",
+    ),
     ("rfc", "RFC 5681 and RFC 6298 as written: 1 s minimum RTO, fine timers, 64 KiB buffers"),
-    ("linux", "a current Linux: 10-segment initial window, 200 ms minimum RTO, timestamps, scaling, SACK"),
+    (
+        "linux",
+        "a current Linux: 10-segment initial window, 200 ms minimum RTO, timestamps, scaling, SACK",
+    ),
 ];
 
 impl TcpConfig {

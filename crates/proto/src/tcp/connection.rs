@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::event::{Cause, Tcb, TcpEvent, TcpKind, What};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Span, Time};
-use crate::wire::{Ackp, Body, Eln, FlowKey, Flags, Packet, Seq, Segment, Timestamps};
+use crate::wire::{Ackp, Body, Eln, Flags, FlowKey, Packet, Segment, Seq, Timestamps};
 
 use super::config::{AckpReaction, Clock, ElnMode, TcpConfig};
 use super::receiver::Receiver;
@@ -551,8 +551,7 @@ impl Connection {
             return;
         }
         let flow = self.flow;
-        let reset =
-            Segment::new(flow.src_port, flow.dst_port, segment.ack, Seq(0), Flags::RST);
+        let reset = Segment::new(flow.src_port, flow.dst_port, segment.ack, Seq(0), Flags::RST);
         let reset = Packet::tcp(flow.src, flow.dst, reset, Body::EMPTY);
         out.originate(self.side, reset, Cause::Control);
     }

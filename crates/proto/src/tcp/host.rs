@@ -8,7 +8,7 @@ use crate::machine::{Machine, Out, Side};
 use crate::rng::Stream;
 use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
-use crate::wire::{Addr, Body, Damage, FlowKey, Flags, Packet, Segment, Seq};
+use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet, Segment, Seq};
 
 use super::config::{Clock, ElnMode, TcpConfig};
 use super::connection::{Beats, Connection};
@@ -141,8 +141,7 @@ impl Host {
     fn add(&mut self, flow: FlowKey, stream: u32) -> usize {
         let iss = Seq(self.chance.next_u64() as u32);
         let config = self.config.tcp.clone();
-        let connection =
-            Connection::new(config, flow, self.config.side, iss, self.beats, stream);
+        let connection = Connection::new(config, flow, self.config.side, iss, self.beats, stream);
         let index = self.connections.len();
         self.connections.push(connection);
         self.wakes.grow(index + 1);

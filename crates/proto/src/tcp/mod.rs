@@ -17,6 +17,8 @@ pub mod rtt;
 pub mod sender;
 pub mod state;
 
-pub use config::{AckpReaction, Clock, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant};
+pub use config::{
+    AckpReaction, Clock, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
+};
 pub use connection::Connection;
 pub use host::{Host, HostConfig};

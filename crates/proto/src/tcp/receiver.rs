@@ -193,7 +193,8 @@ impl Receiver {
             let part = body.slice((from - start) as u32, (end - from) as u32);
             self.note_recent(from);
             let before = at.checked_sub(1).map(|i| &mut self.pieces[i]);
-            match before.filter(|p| p.to == from).and_then(|p| p.body.joined(&part).map(|b| (p, b))) {
+            match before.filter(|p| p.to == from).and_then(|p| p.body.joined(&part).map(|b| (p, b)))
+            {
                 Some((piece, whole)) => (piece.to, piece.body) = (end, whole),
                 None => {
                     self.pieces.insert(at, Piece { from, to: end, body: part });

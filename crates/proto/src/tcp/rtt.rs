@@ -48,8 +48,16 @@ pub struct RttEstimator {
 enum Kind {
     /// 4.4BSD: `srtt` in eighths of a tick, `rttvar` in quarters, integer arithmetic throughout. The
     /// truncation keeps a LAN's time-out at three ticks, so it is part of what the papers measured.
-    Ticks { beat: Beat, srtt: i32, rttvar: i32 },
-    Fine { granularity: Span, srtt: Option<Span>, rttvar: Span },
+    Ticks {
+        beat: Beat,
+        srtt: i32,
+        rttvar: i32,
+    },
+    Fine {
+        granularity: Span,
+        srtt: Option<Span>,
+        rttvar: Span,
+    },
 }
 
 /// BSD's `tcp_backoff[]`: doubling up to 64 times.

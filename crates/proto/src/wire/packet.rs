@@ -77,12 +77,7 @@ pub struct FlowKey {
 impl FlowKey {
     /// The same connection seen from the other side.
     pub fn reversed(self) -> FlowKey {
-        FlowKey {
-            src: self.dst,
-            dst: self.src,
-            src_port: self.dst_port,
-            dst_port: self.src_port,
-        }
+        FlowKey { src: self.dst, dst: self.src, src_port: self.dst_port, dst_port: self.src_port }
     }
 }
 

@@ -218,16 +218,7 @@ pub struct Segment {
 impl Segment {
     /// A segment without options.
     pub fn new(src_port: u16, dst_port: u16, seq: Seq, ack: Seq, flags: Flags) -> Segment {
-        Segment {
-            src_port,
-            dst_port,
-            seq,
-            ack,
-            flags,
-            window: 0,
-            timestamps: None,
-            options: None,
-        }
+        Segment { src_port, dst_port, seq, ack, flags, window: 0, timestamps: None, options: None }
     }
 
     /// The options other than timestamps.

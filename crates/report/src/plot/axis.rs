@@ -38,7 +38,9 @@ impl Axis {
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.spread {
             Spread::Linear => (value - self.low) / (self.high - self.low),
-            Spread::Log => libm::log(value.max(1e-300) / self.low) / libm::log(self.high / self.low),
+            Spread::Log => {
+                libm::log(value.max(1e-300) / self.low) / libm::log(self.high / self.low)
+            }
         };
         self.from + share * (self.to - self.from)
     }
@@ -61,10 +63,12 @@ impl Axis {
     }
 
     fn log_ticks(&self) -> Vec<(f64, String)> {
-        let (first, last) = (libm::log10(self.low).floor() as i32, libm::log10(self.high).ceil() as i32);
+        let (first, last) =
+            (libm::log10(self.low).floor() as i32, libm::log10(self.high).ceil() as i32);
         // Few decades leave room for 2 and 5 between the powers of ten.
         let steps: &[f64] = if last - first <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-        let all = (first..=last).flat_map(|e| steps.iter().map(move |s| s * libm::exp10(f64::from(e))));
+        let all =
+            (first..=last).flat_map(|e| steps.iter().map(move |s| s * libm::exp10(f64::from(e))));
         let fits = |v: &f64| *v >= self.low * 0.999 && *v <= self.high * 1.001;
         all.filter(fits).map(|v| (v, log_label(v))).collect()
     }

@@ -26,7 +26,12 @@ pub(super) fn n(x: f64) -> String {
     if tenths % 10 == 0 {
         format!("{}", tenths / 10)
     } else {
-        format!("{}{}.{}", if tenths < 0 { "-" } else { "" }, (tenths / 10).abs(), (tenths % 10).abs())
+        format!(
+            "{}{}.{}",
+            if tenths < 0 { "-" } else { "" },
+            (tenths / 10).abs(),
+            (tenths % 10).abs()
+        )
     }
 }
 
@@ -104,7 +109,13 @@ impl Canvas {
         }
     }
 
-    pub(super) fn rect(&mut self, class: &str, (x, y): (f64, f64), (w, h): (f64, f64), extra: &str) {
+    pub(super) fn rect(
+        &mut self,
+        class: &str,
+        (x, y): (f64, f64),
+        (w, h): (f64, f64),
+        extra: &str,
+    ) {
         let _ = write!(
             self.body,
             "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{extra}/>",
@@ -116,7 +127,12 @@ impl Canvas {
     }
 
     /// All marks of one kind as a single path, so that thousands stay light.
-    pub(super) fn marks(&mut self, mark: Mark, colour: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+    pub(super) fn marks(
+        &mut self,
+        mark: Mark,
+        colour: &str,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) {
         let mut path = String::new();
         for (x, y) in points {
             mark.draw(&mut path, x, y);
@@ -138,7 +154,13 @@ impl Canvas {
 impl Mark {
     fn draw(self, path: &mut String, x: f64, y: f64) {
         let circle = |r: f64| {
-            format!("M{} {}a{r} {r} 0 1 0 {} 0a{r} {r} 0 1 0 {} 0", n(x - r), n(y), 2.0 * r, -2.0 * r)
+            format!(
+                "M{} {}a{r} {r} 0 1 0 {} 0a{r} {r} 0 1 0 {} 0",
+                n(x - r),
+                n(y),
+                2.0 * r,
+                -2.0 * r
+            )
         };
         *path += &match self {
             Mark::Cross => {
@@ -167,7 +189,12 @@ pub(super) fn text_width(text: &str) -> f64 {
 }
 
 /// A legend: mark, colour, words. It wraps where the line is full.
-pub(super) fn legend(canvas: &mut Canvas, at: (f64, f64), right: f64, entries: &[(Mark, &str, String)]) {
+pub(super) fn legend(
+    canvas: &mut Canvas,
+    at: (f64, f64),
+    right: f64,
+    entries: &[(Mark, &str, String)],
+) {
     let (mut x, mut y) = at;
     for (mark, colour, words) in entries {
         let width = 17.0 + text_width(words) + 18.0;

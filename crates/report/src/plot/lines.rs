@@ -64,12 +64,14 @@ impl LineChart {
         let left = all().map(|p| p.x).fold(f64::INFINITY, f64::min);
         let right = all().map(|p| p.x).fold(f64::NEG_INFINITY, f64::max);
         let high = axis::round_end(all().map(|p| p.y + p.ci).fold(0.0, f64::max));
-        let low = all().map(|p| p.y - p.ci).filter(|_| all().any(|p| p.y < 0.0)).fold(0.0, f64::min);
+        let low =
+            all().map(|p| p.y - p.ci).filter(|_| all().any(|p| p.y < 0.0)).fold(0.0, f64::min);
 
         let mut canvas = Canvas::default();
         canvas.text("t", LEFT, 24.0, Anchor::Start, &self.title);
         let entries = self.legend();
-        let needed: f64 = entries.iter().map(|(_, _, words)| canvas::text_width(words) + 35.0).sum();
+        let needed: f64 =
+            entries.iter().map(|(_, _, words)| canvas::text_width(words) + 35.0).sum();
         // As many lines of legend as the names need.
         let top = 62.0 + 17.0 * (needed / (RIGHT - LEFT)).floor();
         canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
@@ -98,7 +100,8 @@ impl LineChart {
 
     fn look(&self, series: usize) -> (Mark, &'static str) {
         let rank = self.rank(series);
-        let mark = if self.series[series].published { Mark::Ring } else { MARKS[rank % MARKS.len()] };
+        let mark =
+            if self.series[series].published { Mark::Ring } else { MARKS[rank % MARKS.len()] };
         (mark, style::SERIES[rank % style::SERIES.len()])
     }
 
@@ -118,7 +121,8 @@ impl LineChart {
         let upper = points.iter().map(|p| (p.x, p.y + p.ci));
         let lower = points.iter().rev().map(|p| (p.x, p.y - p.ci));
         for (k, (px, py)) in upper.chain(lower).enumerate() {
-            let _ = write!(path, "{}{} {}", if k == 0 { 'M' } else { 'L' }, n(x.at(px)), n(y.at(py)));
+            let _ =
+                write!(path, "{}{} {}", if k == 0 { 'M' } else { 'L' }, n(x.at(px)), n(y.at(py)));
         }
         canvas.fill(&format!("b-{}", self.look(i).1), &(path + "z"));
     }

@@ -13,11 +13,11 @@ use std::sync::{Arc, OnceLock};
 use resvg::{tiny_skia, usvg};
 
 pub use bars::{Bar, BarChart, BarGroup, BarSeries};
+pub(crate) use canvas::escape;
 pub use lines::{LineChart, LineSeries, Point};
 pub use sequence::TimeSequence;
-pub(crate) use canvas::escape;
-pub(crate) use style::{page_css, page_variables};
 pub use style::Theme;
+pub(crate) use style::{page_css, page_variables};
 
 /// A finished drawing.
 #[derive(Clone, PartialEq, Debug)]
@@ -79,7 +79,8 @@ impl Plot {
             ..usvg::Options::default()
         };
         let error = |e: &dyn std::fmt::Display| PngError(e.to_string());
-        let tree = usvg::Tree::from_str(&self.wrap(&style, &size), &options).map_err(|e| error(&e))?;
+        let tree =
+            usvg::Tree::from_str(&self.wrap(&style, &size), &options).map_err(|e| error(&e))?;
         let size = tree
             .size()
             .to_int_size()

@@ -68,9 +68,8 @@ impl TimeSequence<'_> {
         let steps: Vec<_> = acked.map(|(at, to)| (x.at(*at), y.at(*to as f64 / KIB))).collect();
         canvas.path("s-muted", &steps_path(&steps), 1.0, "");
         let first = shown.iter().filter(|s| s.kind == SendKind::First);
-        let dashes = first.map(|s| {
-            (x.at(s.at_s), y.at(s.end as f64 / KIB), y.at(s.start as f64 / KIB))
-        });
+        let dashes =
+            first.map(|s| (x.at(s.at_s), y.at(s.end as f64 / KIB), y.at(s.start as f64 / KIB)));
         canvas.path("s-blue", &dashes_path(dashes), 2.2, " stroke-linecap=\"round\"");
         entries.push((Mark::Dash, "blue", "data".to_owned()));
         if steps.len() > 1 {
@@ -96,7 +95,12 @@ impl TimeSequence<'_> {
             self.draw_window(&mut canvas, &x, inside);
         }
         axis::draw_x(&mut canvas, &x, bottom, 10, "time (s)");
-        Plot { width: WIDTH, height: bottom + FOOT, title: self.title.to_owned(), body: canvas.body }
+        Plot {
+            width: WIDTH,
+            height: bottom + FOOT,
+            title: self.title.to_owned(),
+            body: canvas.body,
+        }
     }
 
     /// The window below, with the moments at which the timer expired.
@@ -132,7 +136,13 @@ impl TimeSequence<'_> {
     }
 }
 
-fn draw_stalls(canvas: &mut Canvas, stalls: &[Stall], x: &Axis, part: (f64, f64), with_window: bool) {
+fn draw_stalls(
+    canvas: &mut Canvas,
+    stalls: &[Stall],
+    x: &Axis,
+    part: (f64, f64),
+    with_window: bool,
+) {
     let mut free_from = f64::NEG_INFINITY;
     for stall in stalls.iter().filter(|s| s.to_s > part.0 && s.from_s < part.1) {
         let (from, to) = (x.at(stall.from_s.max(part.0)), x.at(stall.to_s.min(part.1)));
@@ -171,7 +181,9 @@ fn dashes_path(dashes: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
     };
     for (x, top, bottom) in dashes {
         match &mut open {
-            Some(dash) if (x - dash.0).abs() < 0.5 && bottom <= dash.2 + 1.0 && top >= dash.1 - 1.0 => {
+            Some(dash)
+                if (x - dash.0).abs() < 0.5 && bottom <= dash.2 + 1.0 && top >= dash.1 - 1.0 =>
+            {
                 dash.1 = dash.1.min(top);
                 dash.2 = dash.2.max(bottom);
             }
@@ -232,7 +244,9 @@ mod tests {
         });
         let series = Series {
             sent: sent.collect(),
-            acked: (0..100_000).map(|i| (f64::from(i) * 1e-3, u64::from(i as u32) * 1460)).collect(),
+            acked: (0..100_000)
+                .map(|i| (f64::from(i) * 1e-3, u64::from(i as u32) * 1460))
+                .collect(),
             end_s: 100.0,
             ..Series::default()
         };
@@ -259,7 +273,8 @@ mod tests {
         };
         let svg = TimeSequence { title: "t", series: &series, part: None }.plot().inline();
         assert!(svg.contains("lost (1)") && svg.contains("1.0 s"), "{svg}");
-        let rest = TimeSequence { title: "t", series: &series, part: Some((1.6, 2.0)) }.plot().inline();
+        let rest =
+            TimeSequence { title: "t", series: &series, part: Some((1.6, 2.0)) }.plot().inline();
         assert!(!rest.contains("lost") && !rest.contains("1.0 s"));
     }
 }

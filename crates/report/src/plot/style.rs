@@ -36,7 +36,8 @@ pub(super) const SERIES: [&str; 6] = ["blue", "orange", "green", "purple", "sky"
 /// The family of PNGs; the embedded font.
 pub(super) const PNG_FONT: &str = "DejaVu Sans";
 
-const PAGE_FONT: &str = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif";
+const PAGE_FONT: &str =
+    "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif";
 
 /// The ground of a picture that stands alone.
 pub(super) const BACKGROUND: &str = "<rect class=\"f-paper\" width=\"100%\" height=\"100%\"/>";
@@ -46,9 +47,12 @@ pub(super) const BACKGROUND: &str = "<rect class=\"f-paper\" width=\"100%\" heig
 fn rules(scope: &str, colour: impl Fn(&str) -> String, font: &str) -> String {
     let (ink, muted) = (colour("ink"), colour("muted"));
     let mut css = String::new();
-    for (class, size, colour) in
-        [("t", "15px;font-weight:600", &ink), ("l", "12.5px", &muted), ("k", "12px", &muted), ("v", "11.5px", &ink)]
-    {
+    for (class, size, colour) in [
+        ("t", "15px;font-weight:600", &ink),
+        ("l", "12.5px", &muted),
+        ("k", "12px", &muted),
+        ("v", "11.5px", &ink),
+    ] {
         css += &format!("{scope}.{class}{{font-family:{font};font-size:{size};fill:{colour}}}");
     }
     for (name, _, _) in COLOURS {

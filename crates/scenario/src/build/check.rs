@@ -1,7 +1,7 @@
 //! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
 
-use lasthop_proto::tcp::ElnMode;
 use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::tcp::ElnMode;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
 use super::Noted;
@@ -99,7 +99,9 @@ impl View<'_> {
             for transfer in &self.scenario.transfers {
                 let (from, to) =
                     (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
-                if from.side != HostSide::Left || (from.tcp.eln != ElnMode::Off && to.tcp.eln != ElnMode::Off) {
+                if from.side != HostSide::Left
+                    || (from.tcp.eln != ElnMode::Off && to.tcp.eln != ElnMode::Off)
+                {
                     continue;
                 }
                 let key = format!("path.{}.agent", i + 1);

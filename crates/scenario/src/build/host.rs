@@ -136,8 +136,7 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     tcp.window_scale = reader.or("window-scale", tcp.window_scale)?;
     tcp.ackp = reader.choice("ackp", &schema::ACKP)?.unwrap_or(tcp.ackp);
     tcp.ackp_karn = reader.or("ackp-karn", tcp.ackp_karn)?;
-    let elns =
-        [("off", ElnMode::Off), ("checksum", ElnMode::Checksum), ("ideal", ElnMode::Ideal)];
+    let elns = [("off", ElnMode::Off), ("checksum", ElnMode::Checksum), ("ideal", ElnMode::Ideal)];
     tcp.eln = reader.choice("eln", &elns)?.unwrap_or(tcp.eln);
     tcp.limited_transmit = reader.or("limited-transmit", tcp.limited_transmit)?;
     clock(reader, &mut tcp)?;

@@ -278,7 +278,8 @@ impl Flow {
         let mut stall_list = self.stalls.stalls(end);
         let (unlisted, unlisted_time) = self.stalls.unlisted();
         let lengths = || stall_list.iter().map(|s| s.length_s());
-        let (stall_time_s, longest_stall_s) = (lengths().sum::<f64>(), lengths().fold(0.0, f64::max));
+        let (stall_time_s, longest_stall_s) =
+            (lengths().sum::<f64>(), lengths().fold(0.0, f64::max));
         let stalls = stall_list.len() as u64 + unlisted;
         stall_list.truncate(super::LISTED_STALLS);
         FlowMetrics {

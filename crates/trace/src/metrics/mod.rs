@@ -235,7 +235,8 @@ impl Metrics {
 
     #[cold]
     fn lost_at_the_end(&mut self, side: Side, packet: &Packet) {
-        let (Some(segment), Some(id)) = (packet.segment(), self.flows.of_packet(packet, side)) else {
+        let (Some(segment), Some(id)) = (packet.segment(), self.flows.of_packet(packet, side))
+        else {
             return;
         };
         self.flows.all[id].uncross(packet.id, segment, packet.body.len());

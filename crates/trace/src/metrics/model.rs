@@ -240,14 +240,21 @@ impl RunMetrics {
     /// path without such a link are left out.
     pub fn scalars(&self) -> Vec<Scalar> {
         let flows = self.flows.len().max(1) as f64;
-        let mean = |of: &dyn Fn(&FlowMetrics) -> f64| self.flows.iter().map(of).sum::<f64>() / flows;
-        let count = |name, of: &dyn Fn(&FlowMetrics) -> u64| Scalar { name, unit: "1", value: self.sum(of) as f64 };
+        let mean =
+            |of: &dyn Fn(&FlowMetrics) -> f64| self.flows.iter().map(of).sum::<f64>() / flows;
+        let count = |name, of: &dyn Fn(&FlowMetrics) -> u64| Scalar {
+            name,
+            unit: "1",
+            value: self.sum(of) as f64,
+        };
         let mut all = vec![
             Scalar { name: "throughput", unit: "B/s", value: self.aggregate_throughput },
             Scalar { name: "transfer_time", unit: "s", value: mean(&|f| f.transfer_time_s) },
         ];
-        let goodputs =
-            [("wired_goodput", self.wired_goodput()), ("wireless_goodput", self.wireless_goodput())];
+        let goodputs = [
+            ("wired_goodput", self.wired_goodput()),
+            ("wireless_goodput", self.wireless_goodput()),
+        ];
         for (name, value) in goodputs {
             all.extend(value.map(|value| Scalar { name, unit: "1", value }));
         }

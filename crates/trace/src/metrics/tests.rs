@@ -95,7 +95,8 @@ fn silence_between_deliveries_is_a_stall() {
 #[test]
 fn stages_are_counted_by_direction() {
     let run = measure(&story());
-    let radio = |towards| run.stages.iter().find(|s| s.name == "radio" && s.towards == Some(towards));
+    let radio =
+        |towards| run.stages.iter().find(|s| s.name == "radio" && s.towards == Some(towards));
     let right = radio(Side::Right).unwrap();
     assert_eq!((right.packets, right.data_packets, right.damaged_data), (4, 4, 1));
     assert_eq!((right.bytes, right.data_bytes), (4 * 1040, 4000));
@@ -159,7 +160,9 @@ fn delay_counts_from_the_sender_where_the_sender_tells() {
 
 #[test]
 fn what_is_lost_behind_the_last_link_did_not_arrive() {
-    let lost = |id| packet_event(1012 * MS, 4, Op::Dropped(Cause::NoSuchConnection), data(FLOW, id, 1001, 1000));
+    let lost = |id| {
+        packet_event(1012 * MS, 4, Op::Dropped(Cause::NoSuchConnection), data(FLOW, id, 1001, 1000))
+    };
     let mut events = story();
     events.push(lost(5));
     assert_eq!(measure(&events).flows[0].redundant, 0, "the redundant copy was lost");

@@ -292,7 +292,8 @@ impl Sender {
     /// A base station says that everything below `position` has reached it.
     //= west97#3.4: the retransmission timer is reset, nothing else is done
     pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
-        if self.ackp == AckpReaction::Off || position <= self.window.una || self.rexmt_at.is_none() {
+        if self.ackp == AckpReaction::Off || position <= self.window.una || self.rexmt_at.is_none()
+        {
             return None;
         }
         self.rexmt_at = Some(match self.ackp {

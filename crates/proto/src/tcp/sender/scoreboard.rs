@@ -69,12 +69,8 @@ impl Scoreboard {
         let mut above = self.bytes();
         let mut from = una;
         self.ranges.iter().enumerate().filter_map(move |(i, r)| {
-            let hole = Hole {
-                from,
-                to: r.0,
-                sacked_above: above,
-                ranges_above: self.ranges.len() - i,
-            };
+            let hole =
+                Hole { from, to: r.0, sacked_above: above, ranges_above: self.ranges.len() - i };
             from = r.1;
             above -= r.1 - r.0;
             (hole.from < hole.to).then_some(hole)

@@ -121,7 +121,8 @@ impl Window {
         let fin = self.una >= self.end && self.fin;
         (self.una < self.last()).then_some(Chunk {
             from: self.una,
-            len: self.end.saturating_sub(self.una).min(self.allowed().clamp(1, self.mss.into())) as u32,
+            len: self.end.saturating_sub(self.una).min(self.allowed().clamp(1, self.mss.into()))
+                as u32,
             fin,
             cause: if self.peer > 0 { Cause::Data } else { Cause::WindowProbe },
         })
@@ -149,7 +150,8 @@ impl Window {
         if !worthwhile {
             return None;
         }
-        let cause = if self.nxt + u64::from(len) <= self.max && resent { self.again } else { Cause::Data };
+        let cause =
+            if self.nxt + u64::from(len) <= self.max && resent { self.again } else { Cause::Data };
         Some(Chunk { from: self.nxt, len, fin, cause })
     }
 }
