@@ -16,9 +16,9 @@ const COLUMNS: usize = 66;
 const ROWS: usize = 8;
 
 const LINK: &str = "\
-A server sends 2 MB to a laptop: 10 Mb/s of wire to a base station, then 2 Mb/s of radio.
-The radio damages a packet about every 64 KiB. TCP takes each loss for congestion: it sends
-less, or waits in silence for its timer, although nothing was ever congested.
+A server sends 2 MB to a laptop: a wire of 10 Mb/s to a base station, then a radio
+of 2 Mb/s that damages a packet about every 64 KiB. TCP takes each loss for
+congestion: it sends less, or waits in silence for its timer.
 ";
 
 /// What stands above the table of numbers.
@@ -81,7 +81,7 @@ fn told(recording: &Recording) -> String {
     );
     let local = sum(|f| f.local_retransmissions());
     if local > 0 {
-        let _ = write!(text, "; {} sent again by the base station", plural(local, "packet"));
+        let _ = write!(text, "; {local} resent by the base station");
     }
     let stalled: f64 = metrics.flows.iter().map(|f| f.stall_time_s).sum();
     if stalled > 0.0 {
