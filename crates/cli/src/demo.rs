@@ -16,9 +16,9 @@ const COLUMNS: usize = 66;
 const ROWS: usize = 8;
 
 const LINK: &str = "\
-A server sends 2 MB to a laptop: 10 Mb/s of wire to a base station, then 2 Mb/s of radio.
-The radio damages a packet about every 64 KiB. TCP takes each loss for congestion: it sends
-less, or waits in silence for its timer, although nothing was ever congested.
+A server sends 2 MB to a laptop: a wire of 10 Mb/s to a base station, then a radio
+of 2 Mb/s that damages a packet about every 64 KiB. TCP takes each loss for
+congestion: it sends less, or waits in silence for its timer.
 ";
 
 /// What stands above the table of numbers.
@@ -54,13 +54,13 @@ pub fn moral(results: &Results) -> String {
     {
         let _ = writeln!(
             text,
-            "snoop keeps a copy of what it forwards, sends lost packets again over the radio at once,\n\
-             and hides the duplicate ACKs from the server: {:.1} times the throughput, same TCP.\n",
+            "snoop keeps a copy of what it forwards, sends lost packets again over the radio at\n\
+             once, and hides the duplicate ACKs from the server. Same TCP, {:.1} times as fast.\n",
             helped / plain
         );
     }
     text + "Next:\n  \
-     lasthop run west97-lan -o out     a published testbed, with traces, captures and a page\n  \
+     lasthop run west97-lan -o out     a published testbed; traces, plots, a page\n  \
      lasthop reproduce west97          that paper's results beside ours\n  \
      lasthop list scenarios            what else there is to start from\n"
 }
@@ -73,7 +73,7 @@ fn told(recording: &Recording) -> String {
     let metrics = &recording.result.metrics;
     let sum = |of: fn(&lasthop_trace::metrics::FlowMetrics) -> u64| metrics.sum(of);
     let mut text = format!(
-        "  {:.1} s, {} KB/s; {} lost; {}",
+        "  {:.1} s, {} KB/s, {} lost, {}",
         end(recording),
         short((metrics.aggregate_throughput / KB).round()),
         plural(lost(recording), "packet"),
@@ -81,11 +81,11 @@ fn told(recording: &Recording) -> String {
     );
     let local = sum(|f| f.local_retransmissions());
     if local > 0 {
-        let _ = write!(text, "; {} sent again by the base station", plural(local, "packet"));
+        let _ = write!(text, ", {local} resent locally");
     }
     let stalled: f64 = metrics.flows.iter().map(|f| f.stall_time_s).sum();
     if stalled > 0.0 {
-        let _ = write!(text, "; {stalled:.1} s of silence");
+        let _ = write!(text, ", {stalled:.1} s of silence");
     }
     text
 }

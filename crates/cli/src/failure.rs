@@ -48,11 +48,6 @@ impl Failure {
         Failure::File { path: path.to_owned(), error, help: help.into() }
     }
 
-    /// A part of the program that this build does not have.
-    pub fn not_in_this_build(what: &str, instead: &str) -> Failure {
-        Failure::input(format!("{what} is not available in this build of lasthop"), instead)
-    }
-
     /// Shows the failure on stderr.
     pub fn show(&self, json: bool) {
         if json {

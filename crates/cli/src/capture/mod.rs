@@ -40,7 +40,8 @@ pub struct Transfer<'a> {
     to: Endpoint,
 }
 
-/// What the losses of a transfer were, as a verdict.
+/// What the losses of a transfer probably were. The guess goes by round-trip times: a sender whose own window
+/// fills a queue that never overflows looks like congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Nothing was lost.
@@ -128,7 +129,7 @@ impl<'a> Transfer<'a> {
     pub fn verdict(&self) -> Verdict {
         match self.guesses() {
             [0, 0, 0] => Verdict::NoLoss,
-            [0, 0, _] => Verdict::Unclear,
+            [radio, queue, unclear] if radio + queue < unclear => Verdict::Unclear,
             [radio, queue, _] if radio > 2 * queue => Verdict::Radio,
             [radio, queue, _] if queue > 2 * radio => Verdict::Queue,
             _ => Verdict::Both,
@@ -142,11 +143,19 @@ impl<'a> Transfer<'a> {
         match self.verdict() {
             Verdict::NoLoss => "no packet was lost".to_owned(),
             Verdict::Radio => {
-                format!("radio: {radio} of {all} losses came while the path was not congested")
+                format!("probably radio: {radio} of {all} losses came while round trips were short")
             }
-            Verdict::Queue => format!("queue: {queue} of {all} losses came while a queue was full"),
-            Verdict::Both => format!("radio and queue: {radio} and {queue} of {all} losses"),
-            Verdict::Unclear => format!("unclear: nothing tells what the {all} losses were"),
+            Verdict::Queue => {
+                format!(
+                    "probably a queue: {queue} of {all} losses came while round trips were long"
+                )
+            }
+            Verdict::Both => {
+                format!("radio or queue: {radio} losses at short round trips, {queue} at long ones")
+            }
+            Verdict::Unclear => {
+                format!("unclear: of {all} losses, {unclear} came at round trips that tell nothing")
+            }
         }
     }
 

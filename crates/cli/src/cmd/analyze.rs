@@ -107,7 +107,7 @@ fn write(dir: &Path, captures: &[Capture], args: &Args) -> Result<(), Failure> {
     }
     let all = serde_json::json!({ "captures": captures });
     output::write(&dir.join("analysis.json"), output::json(&all)?.as_bytes())?;
-    let names: Vec<String> = args.captures.iter().map(|path| output::quoted(path)).collect();
+    let names: Vec<String> = args.captures.iter().map(output::quoted).collect();
     let verify = if args.verify { " --verify" } else { "" };
     let command = format!("lasthop analyze{verify} {}", names.join(" "));
     output::write(&dir.join(PAGE), page::page(captures, command).as_bytes())

@@ -207,7 +207,7 @@ fn interrupted(
 }
 
 fn summary(results: &Results) -> String {
-    let table = lasthop_report::table::render(&table::table(results), style::look());
+    let table = table::shown(results);
     let mut text =
         format!("{}\n{table}\n{}\n", style::heading(&results.name), style::dim(table::NOTE));
     for remark in table::remarks(results) {

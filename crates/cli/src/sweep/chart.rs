@@ -8,11 +8,8 @@ use lasthop_report::plot::{
 use super::table::KB;
 
 /// What is drawn: title of the vertical axis, name of the scalar, and what it is divided by.
-const DRAWN: [(&str, &str, f64); 3] = [
-    ("throughput (KB/s)", "throughput", KB),
-    ("timer expirations", "timeouts", 1.0),
-    ("time in stalls (s)", "stall_time", 1.0),
-];
+const DRAWN: [(&str, &str, f64); 2] =
+    [("throughput (KB/s)", "throughput", KB), ("timer expirations", "timeouts", 1.0)];
 
 /// More lines than this nobody can tell apart.
 const MOST_LINES: usize = 6;
@@ -96,7 +93,7 @@ fn bars(
     } else {
         let group =
             |cell: &CellResults| BarGroup { label: cell.labels.join(" "), bars: vec![bar(cell)] };
-        (vec!["mean".to_owned()], results.cells.iter().map(group).collect())
+        (vec![mean_of(results)], results.cells.iter().map(group).collect())
     };
     if groups.len() > MOST_GROUPS {
         return None;
@@ -109,6 +106,15 @@ fn bars(
         groups,
     };
     Some((chart.plot(), "Means over runs; whiskers are 95 % confidence intervals.".to_owned()))
+}
+
+/// What the bars stand for: `mean of 20 runs`.
+fn mean_of(results: &Results) -> String {
+    let counts = || results.cells.iter().map(|cell| cell.runs.len());
+    match (counts().min(), counts().max()) {
+        (Some(low), Some(high)) if low == high => format!("mean of {low} runs"),
+        _ => "mean".to_owned(),
+    }
 }
 
 /// The labels of a cell without those of some axes.

@@ -23,8 +23,10 @@ const SIDE_BY_SIDE: usize = 6;
 pub fn page(dir: &Path, results: &Results) -> Result<String, Failure> {
     let mut sections = vec![Section {
         title: "Results".to_owned(),
-        text: table::NOTE.lines().map(str::to_owned).chain(table::remarks(results)).collect(),
-        tables: vec![table::table(results)],
+        text: std::iter::once(table::NOTE.replace('\n', " "))
+            .chain(table::remarks(results))
+            .collect(),
+        tables: vec![table::table(results, table::Room::Wide)],
         figures: chart::charts(results)
             .into_iter()
             .map(|(plot, title, caption)| Figure {

@@ -3,39 +3,74 @@
 use lasthop_lab::{CellResults, Results};
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number;
+use lasthop_report::table::{Look, render};
 use lasthop_trace::stats::Summary;
 
 /// Bytes of a KB, in the papers' tables and in ours.
 pub const KB: f64 = 1024.0;
 
-/// Heading, name of the scalar, and what it is divided by.
-const COLUMNS: [(&str, &str, f64); 6] = [
-    ("KB/s", "throughput", KB),
-    ("wired goodput", "wired_goodput", 1.0),
-    ("radio goodput", "wireless_goodput", 1.0),
-    ("timeouts", "timeouts", 1.0),
-    ("fast rexmits", "fast_retransmits", 1.0),
-    ("stalls", "stalls", 1.0),
+/// Heading, the same where there is little room, name of the scalar, and what it is divided by.
+const COLUMNS: [(&str, &str, &str, f64); 6] = [
+    ("KB/s", "KB/s", "throughput", KB),
+    ("wired goodput", "wired gp", "wired_goodput", 1.0),
+    ("radio goodput", "radio gp", "wireless_goodput", 1.0),
+    ("timeouts", "timeouts", "timeouts", 1.0),
+    ("fast rexmits", "fast rx", "fast_retransmits", 1.0),
+    ("stalls", "stalls", "stalls", 1.0),
 ];
 
+/// How much room there is for a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// Every mean with its interval.
+    Wide,
+    /// Only the throughput with its interval; short headings.
+    Narrow,
+}
+
+/// The table for stdout: as wide as the terminal allows.
+pub fn shown(results: &Results) -> String {
+    let look = crate::style::look();
+    let Look::Terminal(columns) = look else {
+        return render(&table(results, Room::Wide), Look::Plain);
+    };
+    let fits = |text: &String| text.lines().all(|line| line.chars().count() <= columns.into());
+    [Room::Wide, Room::Narrow]
+        .iter()
+        .map(|room| render(&table(results, *room), Look::Plain))
+        .find(fits)
+        .unwrap_or_else(|| render(&table(results, Room::Narrow), look))
+}
+
 /// How the table is to be read; stands under it.
-pub const NOTE: &str = "Means over runs ± 95 % confidence interval. KB = 1024 B. Goodput: full packets needed \
-/ data packets sent.\nTimeouts: expirations of the sender's timer. Stalls: long silences in delivery.";
+pub const NOTE: &str = "\
+Means over runs ± 95 % confidence interval. KB = 1024 B.
+Goodput (gp): full packets needed / data packets sent. Timeouts: expirations of
+the sender's timer. Stalls: long silences in delivery.";
 
 /// A row for each cell; a column that no cell has a number for is left out.
-pub fn table(results: &Results) -> Table {
+pub fn table(results: &Results, room: Room) -> Table {
+    let wide = room == Room::Wide;
     let shown: Vec<_> = COLUMNS
         .iter()
-        .filter(|(_, name, _)| results.cells.iter().any(|cell| cell.mean(name).is_some()))
+        .filter(|(_, _, name, _)| results.cells.iter().any(|cell| cell.mean(name).is_some()))
         .collect();
     let mut columns: Vec<Column> =
         results.axes.iter().map(|axis| Column::text(axis.name.as_str())).collect();
-    columns.push(Column::number("complete"));
-    columns.extend(shown.iter().map(|(title, _, _)| Column::number(*title)));
+    columns.push(Column::number(if wide { "complete" } else { "done" }));
+    columns.extend(
+        shown.iter().map(|(title, short, ..)| Column::number(if wide { *title } else { *short })),
+    );
     let rows = results.cells.iter().map(|cell| {
         let mut row = cell.labels.clone();
-        row.push(complete(results, cell));
-        row.extend(shown.iter().map(|(_, name, scale)| mean(cell, name, *scale)));
+        let complete = complete(results, cell);
+        row.push(if wide { complete } else { complete.replace(" of ", "/") });
+        row.extend(
+            shown
+                .iter()
+                .enumerate()
+                .map(|(i, (_, _, name, scale))| mean(cell, name, *scale, wide || i == 0)),
+        );
         row
     });
     Table { title: String::new(), columns, rows: rows.collect() }
@@ -50,10 +85,11 @@ fn complete(results: &Results, cell: &CellResults) -> String {
     }
 }
 
-fn mean(cell: &CellResults, name: &str, scale: f64) -> String {
+fn mean(cell: &CellResults, name: &str, scale: f64, interval: bool) -> String {
+    let ci95 = |s: &Summary| if interval { s.ci95 / scale } else { 0.0 };
     cell.mean(name).map_or_else(
         || "–".to_owned(),
-        |s| number::summary(&Summary { mean: s.mean / scale, ci95: s.ci95 / scale, ..s }),
+        |s| number::summary(&Summary { mean: s.mean / scale, ci95: ci95(&s), ..s }),
     )
 }
 
