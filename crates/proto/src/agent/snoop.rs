@@ -275,7 +275,7 @@ impl Snoop {
             }
         } else if pure && same_window && !flow.is_shut() {
             // A window update is not a duplicate ACK.
-            let verdict = flow.duplicate(&self.config);
+            let verdict = flow.duplicate(now, &self.config);
             if verdict == Verdict::Retransmit {
                 self.retransmit(now, i, Cause::LocalDupAck, out);
             }

@@ -43,6 +43,8 @@ pub(super) struct Flow {
     timer: Option<Time>,
     /// When the last packet of the flow passed, in either direction.
     busy: Time,
+    /// When the base station last retransmitted.
+    repeated: Time,
 }
 
 /// What to do with a duplicate ACK.
@@ -152,7 +154,7 @@ impl Flow {
     }
 
     /// An ACK like the last one, without data and with the same window.
-    pub(super) fn duplicate(&mut self, config: &SnoopConfig) -> Verdict {
+    pub(super) fn duplicate(&mut self, now: Time, config: &SnoopConfig) -> Verdict {
         let Some(acked) = self.acked else { return Verdict::Forward };
         self.heard = (self.heard + 1).min(self.sent);
         if self.answers > 0 {
@@ -174,8 +176,10 @@ impl Flow {
                 self.heard = self.heard.max(first.sent_as + 1).min(self.sent);
             }
             if self.dups >= config.dupacks { Verdict::Retransmit } else { Verdict::Suppress }
-        } else if self.heard >= first.sent_as {
-            // More than the packets ahead of the local retransmission can have caused: it was lost, too.
+        } else if self.heard >= first.sent_as && now.since(self.repeated) >= self.rtt.usual() {
+            // More than the packets ahead of the local retransmission can have caused: it was lost, too. Where
+            // packets vanish behind the agent unseen (a full queue) the account runs ahead of what happens; so
+            // no retransmission is given up before it can have been answered.
             self.heard = (first.sent_as + 1).min(self.sent);
             Verdict::Retransmit
         } else {
@@ -193,6 +197,7 @@ impl Flow {
         self.sent = sent_as;
         self.rtt.retransmitted(config.rtt_fault);
         self.busy = now;
+        self.repeated = now;
         self.restart(now, config);
         Some(packet)
     }

@@ -69,6 +69,11 @@ impl Rtt {
         self.estimate.is_some() || self.bound.is_some()
     }
 
+    /// How long an answer usually takes; zero as long as nothing is known.
+    pub(in super::super) fn usual(&self) -> Span {
+        self.estimate.map(|(srtt, _)| srtt).or(self.bound).unwrap_or(Span::ZERO)
+    }
+
     /// The local time-out. It is not backed off: the wireless link is not congested by its losses, and several
     /// attempts must fit into the sender's own time-out.
     pub(in super::super) fn timeout(&self, config: &SnoopConfig) -> Span {
