@@ -155,10 +155,11 @@ impl Connection {
 
     /// When a timer expires next.
     pub fn next_wake(&self) -> Option<Time> {
-        [self.open_at, self.tx.next_wake(), self.rx.next_wake(), self.time_wait_until]
-            .into_iter()
-            .flatten()
-            .min()
+        let or_never = |at: Option<Time>| at.unwrap_or(Time::NEVER);
+        let timers = or_never(self.tx.next_wake()).min(or_never(self.rx.next_wake()));
+        let ends = or_never(self.open_at).min(or_never(self.time_wait_until));
+        let at = timers.min(ends);
+        (at != Time::NEVER).then_some(at)
     }
 
     /// A timer may have expired.
@@ -472,7 +473,7 @@ impl Connection {
 
     /// Sends what the windows allow, and an ACK if one is due and no data carried it.
     fn flush(&mut self, now: Time, out: &mut Out) {
-        if self.state.is_synchronised() {
+        if self.tx.has_work() && self.state.is_synchronised() {
             while let Some(chunk) = self.tx.poll(now) {
                 self.send_chunk(now, chunk, out);
             }

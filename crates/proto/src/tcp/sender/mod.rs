@@ -356,6 +356,13 @@ impl Sender {
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
     }
 
+    /// Whether anything may be waiting to be sent. A mere receiver never has any.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        let w = &self.window;
+        w.nxt < w.last() || w.repair.is_some() || self.probe_now || self.recovery.active()
+    }
+
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
     pub fn poll(&mut self, now: Time) -> Option<Chunk> {
         let chunk = self.choose(now)?;
