@@ -10,6 +10,7 @@ pub mod reno;
 pub mod sack;
 pub mod scoreboard;
 pub mod tahoe;
+pub mod variant;
 pub mod window;
 
 use crate::event::{Cause, Tcb, TcpKind};
@@ -19,7 +20,8 @@ use super::config::{AckpReaction, Halving, TcpConfig, Variant};
 use super::rtt::{Beat, RttEstimator};
 use detect::{Detect, Detector};
 use growth::{Growth, SlowStartAvoidance};
-use recovery::{AnyRecovery, Progress, Recovery};
+use recovery::{Progress, Recovery};
+use variant::AnyRecovery;
 pub use window::Window;
 
 /// Why a sender takes a loss, or the threat of one, into account.
