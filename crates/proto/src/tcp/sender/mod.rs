@@ -73,6 +73,8 @@ pub struct AckInfo<'a> {
 pub type Verdict = Option<TcpKind>;
 
 const NOTIFIED_MAX: usize = 64;
+/// Loss notifications for one segment that are obeyed in a row.
+const NOTICES_MAX: u32 = 12;
 
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
@@ -91,6 +93,8 @@ pub struct Sender {
     ackp_karn: bool,
     /// Partial acknowledgements since the last complete one.
     ackp_run: u32,
+    /// Loss notifications for the left edge since it last moved or the timer expired.
+    notices: u32,
     /// Positions that were lost on the wireless link and have been sent again, oldest first.
     notified: Vec<u64>,
     /// Time-outs since the left edge last moved.
@@ -119,6 +123,7 @@ impl Sender {
             ackp: config.ackp,
             ackp_karn: config.ackp_karn,
             ackp_run: 0,
+            notices: 0,
             notified: Vec::new(),
             retries: 0,
             timed: None,
@@ -250,6 +255,7 @@ impl Sender {
         w.extra = 0;
         self.dupacks = 0;
         self.ackp_run = 0;
+        self.notices = 0;
         self.retries = 0;
         w.limited = 0;
         self.notified.retain(|position| *position >= info.ack);
@@ -281,6 +287,14 @@ impl Sender {
         let w = &mut self.window;
         if position < w.una || position >= w.max || self.notified.len() >= NOTIFIED_MAX {
             return false;
+        }
+        if position == w.una {
+            // A link that damages every packet must not be sent one for each notification, for ever: after so
+            // many without progress the timer decides, and it backs off.
+            if self.notices >= NOTICES_MAX {
+                return false;
+            }
+            self.notices += 1;
         }
         if let Err(at) = self.notified.binary_search(&position) {
             self.notified.insert(at, position);
@@ -349,6 +363,7 @@ impl Sender {
         self.timed = None;
         self.dupacks = 0;
         self.notified.clear();
+        self.notices = 0;
         self.recovery.on_timeout(w);
         w.cwnd = w.mss * self.loss_window;
         w.extra = 0;
