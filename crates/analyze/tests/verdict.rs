@@ -26,7 +26,7 @@ impl Sink for Truth {
         let What::Packet { op: Op::Dropped(cause), side: Side::Right, packet } = &event.what else {
             return;
         };
-        let data = matches!(packet.transport, Transport::Tcp(_)) && packet.body.len() > 0;
+        let data = matches!(packet.transport, Transport::Tcp(_)) && !packet.body.is_empty();
         self.queue += u64::from(data && *cause == event::Cause::QueueFull);
         self.radio += u64::from(
             data && matches!(cause, event::Cause::IpChecksum | event::Cause::TcpChecksum),

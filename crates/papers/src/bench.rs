@@ -8,8 +8,7 @@ use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
-/// KB in west97 means 1024 bytes: 2,000,000 B in 9.770 s is printed there as 199.92 KB/s, which is only true
-/// of neither 1000 nor 1024 exactly; the 1024 of its window sizes is meant.
+/// KB in west97 means 1024 bytes: 2,000,000 B in 9.770 s is printed there as 199.92 KB/s.
 pub const KB: f64 = 1024.0;
 
 /// The observer asked to stop.

@@ -1,6 +1,6 @@
 //! The papers: their systems, what they claim, and the experiments that hold the claims to the test.
 //!
-//! [`claims`] lists what was published. Each paper whose experiments exist has a module of its own; [`evaluate`]
+//! [`claims()`] lists what was published. Each paper whose experiments exist has a module of its own; [`evaluate`]
 //! runs them. A claim is never loosened: its conditions stand in code beside the experiment, and a condition
 //! that fails makes the verdict.
 

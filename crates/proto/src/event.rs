@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::machine::{Side, StageId};
+use crate::place::{Side, StageId};
 use crate::units::{Span, Time};
 use crate::wire::{FlowKey, Packet};
 

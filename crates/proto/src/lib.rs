@@ -10,6 +10,7 @@ pub mod event;
 pub mod flows;
 pub mod link;
 pub mod machine;
+pub mod place;
 pub mod queue;
 pub mod rng;
 pub mod tcp;

@@ -102,11 +102,10 @@ impl<'a> Engine<'a> {
     fn hand_on<S: Sink>(&mut self, mut i: usize, sink: &mut S) {
         loop {
             // Nearly always one packet moves; it need not queue.
-            let (side, packet) = if self.moving.is_empty() && self.out.sends.len() <= 1 {
-                match self.out.sends.pop() {
-                    Some(only) => only,
-                    None => return,
-                }
+            let alone = self.moving.is_empty() && self.out.sends.len() <= 1;
+            let (side, packet) = if alone {
+                let Some(only) = self.out.sends.pop() else { return };
+                only
             } else {
                 self.collect(i);
                 let Some((from, side, packet)) = self.moving.pop_front() else { return };

@@ -55,7 +55,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         }
         What::Presets if json => output::print_json(&presets())?,
         What::Presets => output::print(&two_columns(PRESETS.iter().copied()))?,
-        What::Claims => super::reproduce::list(&lasthop_papers::claims().collect::<Vec<_>>(), json)?,
+        What::Claims => {
+            super::reproduce::list(&lasthop_papers::claims().collect::<Vec<_>>(), json)?
+        }
     }
     Ok(Outcome::Done)
 }

@@ -193,7 +193,10 @@ pub fn list(chosen: &[&'static Claim], json: bool) -> Result<(), Failure> {
         if row.paper != paper {
             paper = row.paper;
             let title = PAPERS.iter().find(|p| p.key == paper).map_or("", |p| p.title);
-            text.push_str(&format!("{}{paper}: {title}\n", if text.is_empty() { "" } else { "\n" }));
+            text.push_str(&format!(
+                "{}{paper}: {title}\n",
+                if text.is_empty() { "" } else { "\n" }
+            ));
         }
         text.push_str(&format!("  {:<18} {:<10}  {}\n", row.id, row.status, row.place));
     }
@@ -259,7 +262,8 @@ fn page(args: &Args, chosen: &[&Claim], evaluated: &[Evaluated]) -> Page {
             }
         })
         .collect();
-    let what = if args.what.is_empty() { String::new() } else { format!(" {}", args.what.join(" ")) };
+    let what =
+        if args.what.is_empty() { String::new() } else { format!(" {}", args.what.join(" ")) };
     Page {
         title,
         subtitle: papers.iter().map(|p| p.title).collect::<Vec<_>>().join("; "),

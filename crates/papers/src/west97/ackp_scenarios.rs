@@ -8,7 +8,7 @@ use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Ackp, Addr, Body, Flags, Packet, Segment, Seq};
-use lasthop_report::model::{Column, Table};
+use lasthop_report::model::{Column, Measured, Table};
 
 use crate::bench::{Bench, Interrupted};
 use crate::finding::Finding;
@@ -108,6 +108,13 @@ pub fn run(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         let told: Vec<String> =
             script.partial.iter().map(|(at, n)| format!("{at} ms: {n}")).collect();
         table.rows.push(vec![what.to_owned(), told.join(", "), format!("{wanted:?}")]);
+        finding.measured.push(Measured {
+            label: format!("partial ACKs, {what}"),
+            mean: got.len() as f64,
+            ci: 0.0,
+            unit: String::new(),
+            published: Some(wanted.len() as f64),
+        });
         finding
             .require(got == wanted, format!("{what}: partial ACKs for {got:?}, wanted {wanted:?}"));
     };

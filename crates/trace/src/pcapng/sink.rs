@@ -56,7 +56,7 @@ pub struct Captures<W> {
 /// agent dropped are never on a wire: they are in [`Captures::drops`].
 ///
 /// Damage may be reported before the transmission (then the packet's checksum is wrong in the capture, too) or
-/// after it (then only the comment tells): the latest [`HELD`] packets of a link are held back until they are overtaken.
+/// after it (then only the comment tells): the latest `HELD` packets of a link are held back until they are overtaken.
 ///
 /// Errors of writing are kept and come out of [`CaptureSink::finish`].
 #[derive(Debug)]

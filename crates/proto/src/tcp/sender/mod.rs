@@ -10,6 +10,7 @@ pub mod reno;
 pub mod sack;
 pub mod scoreboard;
 pub mod tahoe;
+pub mod variant;
 pub mod window;
 
 use crate::event::{Cause, Tcb, TcpKind};
@@ -19,7 +20,8 @@ use super::config::{AckpReaction, Halving, TcpConfig, Variant};
 use super::rtt::{Beat, RttEstimator};
 use detect::{Detect, Detector};
 use growth::{Growth, SlowStartAvoidance};
-use recovery::{AnyRecovery, Progress, Recovery};
+use recovery::{Progress, Recovery};
+use variant::AnyRecovery;
 pub use window::Window;
 
 /// Why a sender takes a loss, or the threat of one, into account.
@@ -354,6 +356,13 @@ impl Sender {
         w.nxt = w.una;
         w.again = Cause::TimeoutRetransmit;
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
+    }
+
+    /// Whether anything may be waiting to be sent. A mere receiver never has any.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        let w = &self.window;
+        w.nxt < w.last() || w.repair.is_some() || self.probe_now || self.recovery.active()
     }
 
     /// The next piece to send, if the windows allow one. Call until it answers `None`.

@@ -1,0 +1,30 @@
+//! Where on the path: a stage, and the directions from it.
+
+/// A direction along the path. Packets to the `Right` arrive at the neighbour from its `Left`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Towards the first stage of the path.
+    Left,
+    /// Towards the last stage of the path.
+    Right,
+}
+
+impl Side {
+    /// The opposite direction.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Left => Side::Right,
+            Side::Right => Side::Left,
+        }
+    }
+
+    /// 0 for left, 1 for right: for arrays that hold something for each side.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A stage's place in the run, counted from the left.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default, serde::Serialize)]
+pub struct StageId(pub u16);

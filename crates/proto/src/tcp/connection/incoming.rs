@@ -1,0 +1,302 @@
+//! What an arriving segment does to a connection.
+
+use crate::event::{Cause, TcpKind};
+use crate::machine::Out;
+use crate::tcp::sender::AckInfo;
+use crate::tcp::state::{Input, State};
+use crate::units::Time;
+use crate::wire::{Ackp, Body, Eln, Flags, Segment};
+
+use super::Connection;
+
+impl Connection {
+    /// A segment for this connection arrived undamaged.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, body: Body, out: &mut Out) {
+        match self.state {
+            State::Closed => self.on_segment_closed(now, segment, out),
+            State::SynSent => self.on_segment_syn_sent(now, segment, out),
+            _ => self.on_segment_open(now, segment, body, out),
+        }
+    }
+
+    /// Passive open: a SYN to a connection that does not exist yet.
+    pub(super) fn on_segment_closed(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        if self.open_at.is_some() || self.aborted || self.complete {
+            return;
+        }
+        if segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST) {
+            self.go(Input::Syn);
+            self.take_syn(segment);
+            self.send_syn(now, false, out);
+        }
+    }
+
+    pub(super) fn on_segment_syn_sent(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        let acks_ours = segment.flags.has(Flags::ACK) && segment.ack == self.iss + 1;
+        if segment.flags.has(Flags::ACK) && !acks_ours {
+            //= rfc9293#section-3.10.7.3: an ACK of something else belongs to a connection that is no more
+            self.refuse_ack(segment, out);
+            return;
+        }
+        if segment.flags.has(Flags::RST) {
+            if acks_ours {
+                self.abort(out);
+            }
+            return;
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return;
+        }
+        self.take_syn(segment);
+        if acks_ours {
+            self.go(Input::SynAck);
+            self.establish(now, segment, out);
+            self.rx.demand_ack();
+            self.flush(now, out);
+        } else {
+            // Simultaneous open.
+            self.go(Input::Syn);
+            self.send_syn(now, true, out);
+        }
+    }
+
+    pub(super) fn on_segment_open(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        body: Body,
+        out: &mut Out,
+    ) {
+        if self.fails_paws(segment) {
+            self.challenge(now, out);
+            return;
+        }
+        // A number below the peer's initial one has no position and is as unacceptable as an old one.
+        let position = segment.seq.unwrap_near(self.irs, self.rx.nxt);
+        let from = position.unwrap_or(0);
+        let len = u64::from(segment.seq_len(body.len()));
+        let acceptable = position.is_some()
+            && if len == 0 {
+                from >= self.rx.nxt && from <= self.rx.edge()
+            } else {
+                from + len > self.rx.nxt && from < self.rx.edge()
+            };
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            //= rfc5961#section-3.2: only an exact RST resets; another one in the window is challenged
+            if acceptable && from == self.rx.nxt {
+                self.take_reset(out);
+            } else if acceptable {
+                self.challenge(now, out);
+            }
+            return;
+        }
+        if flags.has(Flags::SYN) {
+            let same = segment.seq == self.irs && !flags.has(Flags::ACK);
+            if same && self.state == State::SynReceived {
+                self.send_syn(now, true, out);
+            } else {
+                //= rfc5961#section-4.2: a SYN is challenged, whatever its sequence number
+                self.challenge(now, out);
+            }
+            return;
+        }
+        if !acceptable {
+            //= rfc9293#section-3.10.7.4: an unacceptable segment is answered with an ACK
+            if self.state == State::TimeWait && flags.has(Flags::FIN) {
+                //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
+                self.time_wait_until = Some(now + self.config.time_wait);
+            }
+            self.challenge(now, out);
+            return;
+        }
+        if let Some(ts) = segment.timestamps {
+            if self.agreed.timestamps && from <= self.last_ack_sent {
+                self.ts_recent = ts.value;
+            }
+        }
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        if !self.take_ack(now, segment, len > 0, out) {
+            return;
+        }
+        self.take_data(now, from, segment, body, out);
+        self.flush(now, out);
+    }
+
+    /// PAWS: a segment whose timestamp is older than the last one is a ghost of another window.
+    //= rfc7323#section-5.2
+    pub(super) fn fails_paws(&self, segment: &Segment) -> bool {
+        match segment.timestamps {
+            Some(ts) if self.agreed.timestamps && !segment.flags.has(Flags::RST) => {
+                (ts.value.wrapping_sub(self.ts_recent) as i32) < 0
+            }
+            _ => false,
+        }
+    }
+
+    /// Acknowledgement processing. False when the segment must not be looked at further.
+    pub(super) fn take_ack(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        carries: bool,
+        out: &mut Out,
+    ) -> bool {
+        let una = self.tx.window.una;
+        let known = segment.ack.unwrap_near(self.iss, una);
+        //= rfc5961#section-5.2: an ACK from further back than the largest window is challenged
+        let Some(ack) = known.filter(|ack| ack + u64::from(self.tx.window.peer_max) >= una) else {
+            self.challenge(now, out);
+            return false;
+        };
+        if segment.options().ackp == Some(Ackp::Partial) {
+            //= west97#3.4: no part of normal ACK processing is done for a partial acknowledgement
+            if ack <= self.tx.window.max {
+                if let Some(kind) = self.tx.on_partial_ack(now, ack) {
+                    self.report(kind, out);
+                }
+            }
+            return false;
+        }
+        if self.state == State::SynReceived {
+            if ack != 1 {
+                //= rfc9293#section-3.10.7.4: SYN-RECEIVED: an ACK of something else is answered with a reset
+                self.refuse_ack(segment, out);
+                return false;
+            }
+            self.go(Input::SynAcked);
+            self.establish(now, segment, out);
+        }
+        if ack > self.tx.window.max {
+            //= rfc9293#section-3.10.7.4: an ACK of what was never sent is answered with an ACK
+            self.challenge(now, out);
+            return false;
+        }
+        let mut sacked = [(0u64, 0u64); 4];
+        let mut count = 0;
+        let mut lost = None;
+        if segment.has_options() {
+            for &(left, right) in segment.options().sack.as_slice() {
+                let near = self.tx.window.una;
+                if let (Some(l), Some(r)) =
+                    (left.unwrap_near(self.iss, near), right.unwrap_near(self.iss, near))
+                {
+                    sacked[count] = (l, r);
+                    count += 1;
+                }
+            }
+            if let (true, Some(Eln::Lost(seq))) = (self.agreed.eln, segment.options().eln) {
+                lost = seq.unwrap_near(self.iss, self.tx.window.una);
+            }
+        }
+        let info = AckInfo {
+            ack,
+            window: u32::from(segment.window) << self.agreed.send_scale,
+            carries,
+            sacked: &sacked[..count],
+            echoed: self.echoed(now, segment),
+            lost,
+        };
+        if let Some(kind) = self.tx.on_ack(now, &info) {
+            self.report(kind, out);
+        }
+        if !self.complete && self.tx.window.fin && self.tx.window.una >= self.tx.window.end {
+            self.complete = true;
+            self.report(TcpKind::Complete, out);
+        }
+        if self.tx.window.fin && self.tx.is_done() {
+            self.fin_acked(now, out);
+        }
+        true
+    }
+
+    pub(super) fn fin_acked(&mut self, now: Time, out: &mut Out) {
+        if self.go(Input::FinAcked) {
+            match self.state {
+                State::TimeWait => self.time_wait_until = Some(now + self.config.time_wait),
+                State::Closed => self.finish(out),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self, out: &mut Out) {
+        self.tx.stop();
+        self.rx.stop();
+        self.report(TcpKind::Closed, out);
+    }
+
+    pub(super) fn take_data(
+        &mut self,
+        now: Time,
+        from: u64,
+        segment: &Segment,
+        body: Body,
+        out: &mut Out,
+    ) {
+        let fin = segment.flags.has(Flags::FIN);
+        if body.is_empty() && !fin {
+            return;
+        }
+        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            // The peer has closed; what comes now was received before.
+            self.rx.demand_ack();
+            return;
+        }
+        let skip = self.rx.nxt.saturating_sub(from).min(body.len().into());
+        let from = from + skip;
+        let room = self.rx.edge().saturating_sub(from);
+        let body_len = u64::from(body.len()) - skip;
+        let keep = body_len.min(room);
+        let fin = fin && keep == body_len;
+        let body = if skip == 0 && keep == body_len {
+            body
+        } else {
+            self.rx.demand_ack();
+            body.slice(skip as u32, keep as u32)
+        };
+        if body.is_empty() && !fin {
+            return;
+        }
+        let taken = self.rx.take(now, from, body, fin);
+        if taken.corrupted {
+            self.report(TcpKind::Corrupted, out);
+        }
+        if taken.delivered > 0 {
+            self.report(TcpKind::Delivered { bytes: taken.delivered }, out);
+        }
+        if taken.fin && self.go(Input::Fin) {
+            match self.state {
+                State::TimeWait => self.time_wait_until = Some(now + self.config.time_wait),
+                // The application has read everything and closes as well.
+                State::CloseWait => self.tx.window.fin = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// A segment failed the TCP checksum although its IP header is intact (or an oracle told of it). Addresses
+    /// and ports can be trusted; when the sequence number is plausible, the sender is told. Returns whether it
+    /// was.
+    //= west97#2.3.3: the receiver answers with a duplicate ACK that carries the loss notification
+    pub fn on_damaged(&mut self, now: Time, segment: &Segment, body: &Body, out: &mut Out) -> bool {
+        if !self.agreed.eln || !self.state.is_synchronised() || body.is_empty() {
+            return false;
+        }
+        let plausible = segment
+            .seq
+            .unwrap_near(self.irs, self.rx.nxt)
+            .is_some_and(|from| from >= self.rx.nxt && from < self.rx.edge());
+        if !plausible {
+            return false;
+        }
+        let mut ack = self.segment(now, self.tx.window.nxt, Flags::ACK);
+        self.add_sack(&mut ack);
+        ack.options_mut().eln = Some(Eln::Lost(segment.seq));
+        self.originate(ack, Body::EMPTY, Cause::LossNotification, out);
+        self.rx.acked();
+        true
+    }
+}

@@ -1,0 +1,173 @@
+//! What a connection sends: data, acknowledgements, and what a SYN offers and takes in.
+
+use crate::event::{Cause, TcpKind};
+use crate::machine::Out;
+use crate::tcp::config::{AckpReaction, ElnMode};
+use crate::tcp::sender::Chunk;
+use crate::tcp::state::{Input, State};
+use crate::units::Time;
+use crate::wire::{Ackp, Body, Eln, Flags, Packet, Segment, Seq, Timestamps};
+
+use super::{Connection, payload_mss, scale_for};
+
+impl Connection {
+    /// Sends what the windows allow, and an ACK if one is due and no data carried it.
+    pub(super) fn flush(&mut self, now: Time, out: &mut Out) {
+        if self.tx.has_work() && self.state.is_synchronised() {
+            while let Some(chunk) = self.tx.poll(now) {
+                self.send_chunk(now, chunk, out);
+            }
+        }
+        if self.rx.ack_due() && self.state != State::Closed {
+            let mut ack = self.segment(now, self.tx.window.nxt, Flags::ACK);
+            self.add_sack(&mut ack);
+            self.originate(ack, Body::EMPTY, Cause::Ack, out);
+            self.rx.acked();
+        }
+    }
+
+    pub(super) fn send_chunk(&mut self, now: Time, chunk: Chunk, out: &mut Out) {
+        let last = chunk.from + u64::from(chunk.len) == self.tx.window.end;
+        let mut flags = Flags::ACK;
+        if last && chunk.len > 0 {
+            flags = flags | Flags::PSH;
+        }
+        if chunk.fin {
+            flags = flags | Flags::FIN;
+            self.go(Input::FinSent);
+        }
+        let segment = self.segment(now, chunk.from, flags);
+        let offset = chunk.from.saturating_sub(1);
+        let body = Body::Pattern { stream: self.stream, len: chunk.len, offset };
+        let control = chunk.len == 0 && chunk.cause == Cause::Data;
+        let cause = if control { Cause::Control } else { chunk.cause };
+        self.originate(segment, body, cause, out);
+        self.rx.acked();
+    }
+
+    pub(super) fn segment(&mut self, now: Time, position: u64, flags: Flags) -> Segment {
+        let flow = self.flow;
+        let mut segment = Segment::new(
+            flow.src_port,
+            flow.dst_port,
+            self.iss + position as u32,
+            self.irs + self.rx.nxt as u32,
+            flags,
+        );
+        let window = self.rx.window() >> self.agreed.recv_scale;
+        segment.window = window.min(0xffff) as u16;
+        if self.agreed.timestamps {
+            segment.timestamps =
+                Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
+        }
+        segment
+    }
+
+    pub(super) fn add_sack(&self, segment: &mut Segment) {
+        if !self.agreed.sack {
+            return;
+        }
+        // Timestamps leave room for three blocks (RFC 2018 section 3).
+        let blocks = self.rx.sack(self.irs, if self.agreed.timestamps { 3 } else { 4 });
+        if !blocks.is_empty() {
+            segment.options_mut().sack = blocks;
+        }
+    }
+
+    pub(super) fn originate(&mut self, segment: Segment, body: Body, cause: Cause, out: &mut Out) {
+        self.last_ack_sent = self.rx.nxt;
+        let packet = Packet::tcp(self.flow.src, self.flow.dst, segment, body);
+        out.originate(self.side, packet, cause);
+    }
+
+    /// Tells the peer what is expected, in answer to a segment that cannot be taken in.
+    pub(super) fn challenge(&mut self, now: Time, out: &mut Out) {
+        self.rx.demand_ack();
+        self.flush(now, out);
+    }
+
+    /// Answers an ACK of something that this connection never sent while it is being set up.
+    pub(super) fn refuse_ack(&mut self, segment: &Segment, out: &mut Out) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        let flow = self.flow;
+        let reset = Segment::new(flow.src_port, flow.dst_port, segment.ack, Seq(0), Flags::RST);
+        let reset = Packet::tcp(flow.src, flow.dst, reset, Body::EMPTY);
+        out.originate(self.side, reset, Cause::Control);
+    }
+
+    pub(super) fn send_control(&mut self, now: Time, flags: Flags, out: &mut Out) {
+        // Above everything that was sent: the peer believes an RST only at the number that it expects.
+        let segment = self.segment(now, self.tx.window.max, flags);
+        self.originate(segment, Body::EMPTY, Cause::Control, out);
+    }
+
+    /// Our SYN, or SYN-ACK when the peer's has come.
+    pub(super) fn send_syn(&mut self, now: Time, again: bool, out: &mut Out) {
+        let config = self.config.clone();
+        let answering = self.state == State::SynReceived;
+        let flags = if answering { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        let mut segment =
+            Segment::new(self.flow.src_port, self.flow.dst_port, self.iss, Seq(0), flags);
+        if answering {
+            segment.ack = self.irs + 1;
+        }
+        segment.window = config.recv_buffer.min(0xffff) as u16;
+        let offers = |ours: bool, agreed: bool| if answering { agreed } else { ours };
+        if offers(config.timestamps, self.agreed.timestamps) {
+            segment.timestamps =
+                Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
+        }
+        let scaled = self.agreed.recv_scale > 0 || self.agreed.send_scale > 0;
+        let options = segment.options_mut();
+        options.mss = Some(config.mss.min(0xffff) as u16);
+        if offers(config.window_scale, scaled) {
+            options.window_scale = Some(scale_for(config.recv_buffer));
+        }
+        options.sack_permitted = offers(config.sack, self.agreed.sack);
+        //= west97#3.2: the sender's SYN says that it understands partial acknowledgements
+        if config.ackp != AckpReaction::Off && !answering {
+            options.ackp = Some(Ackp::Permitted);
+        }
+        if offers(config.eln != ElnMode::Off, self.agreed.eln) {
+            options.eln = Some(Eln::Permitted);
+        }
+        self.originate(segment, Body::EMPTY, Cause::Control, out);
+        self.tx.syn_sent(now, again);
+    }
+
+    /// Takes in the peer's SYN and what it offers.
+    pub(super) fn take_syn(&mut self, segment: &Segment) {
+        self.irs = segment.seq;
+        let options = segment.options();
+        let config = &self.config;
+        let peer_mss = options.mss.map_or(536, u32::from);
+        let agreed = &mut self.agreed;
+        agreed.timestamps = config.timestamps && segment.timestamps.is_some();
+        agreed.sack = config.sack && options.sack_permitted;
+        agreed.eln = config.eln != ElnMode::Off && options.eln == Some(Eln::Permitted);
+        if let (true, Some(shift)) = (config.window_scale, options.window_scale) {
+            agreed.send_scale = shift.min(14);
+            agreed.recv_scale = scale_for(config.recv_buffer);
+        }
+        if let Some(ts) = segment.timestamps {
+            self.ts_recent = ts.value;
+        }
+        let mss = payload_mss(config.mss.min(peer_mss), agreed.timestamps);
+        self.tx.window.mss = mss;
+        self.rx.synchronise(mss);
+    }
+
+    pub(super) fn establish(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        self.tx.syn_acked(now);
+        // The window of a SYN is never scaled.
+        let scale = if segment.flags.has(Flags::SYN) { 0 } else { self.agreed.send_scale };
+        let mss = self.tx.window.mss;
+        let peer = u32::from(segment.window) << scale;
+        let config = self.config.clone();
+        self.tx.window.largest = 0xffff << self.agreed.send_scale;
+        self.tx.established(&config, mss, peer, self.agreed.sack);
+        self.report(TcpKind::Established, out);
+    }
+}

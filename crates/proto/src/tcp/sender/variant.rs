@@ -1,0 +1,79 @@
+//! The recoveries by name: to register a variant is one file and one line in each list here.
+
+use crate::tcp::config::Variant;
+
+use super::newreno::NewReno;
+use super::recovery::{Progress, Recovery};
+use super::reno::Reno;
+use super::sack::Sack;
+use super::tahoe::Tahoe;
+use super::{Chunk, Window};
+
+/// The recovery of a configured variant.
+#[derive(Clone, Debug)]
+pub enum AnyRecovery {
+    /// See [`Tahoe`].
+    Tahoe(Tahoe),
+    /// See [`Reno`].
+    Reno(Reno),
+    /// See [`NewReno`].
+    NewReno(NewReno),
+    /// See [`Sack`].
+    Sack(Box<Sack>),
+}
+
+impl AnyRecovery {
+    /// The recovery of `variant`.
+    pub fn new(variant: Variant) -> AnyRecovery {
+        match variant {
+            Variant::Tahoe => AnyRecovery::Tahoe(Tahoe::default()),
+            Variant::Reno => AnyRecovery::Reno(Reno::default()),
+            Variant::NewReno => AnyRecovery::NewReno(NewReno::default()),
+            Variant::Sack => AnyRecovery::Sack(Box::default()),
+        }
+    }
+}
+
+macro_rules! each {
+    ($self:ident, $r:ident => $call:expr) => {
+        match $self {
+            AnyRecovery::Tahoe($r) => $call,
+            AnyRecovery::Reno($r) => $call,
+            AnyRecovery::NewReno($r) => $call,
+            AnyRecovery::Sack($r) => $call,
+        }
+    };
+}
+
+impl Recovery for AnyRecovery {
+    fn active(&self) -> bool {
+        each!(self, r => r.active())
+    }
+    fn may_enter(&self, window: &Window) -> bool {
+        each!(self, r => r.may_enter(window))
+    }
+    fn enter(&mut self, window: &mut Window, dupacks: u32) {
+        each!(self, r => r.enter(window, dupacks))
+    }
+    fn on_dup_ack(&mut self, window: &mut Window) {
+        each!(self, r => r.on_dup_ack(window))
+    }
+    fn on_ack(&mut self, window: &mut Window, acked: u32) -> Progress {
+        each!(self, r => r.on_ack(window, acked))
+    }
+    fn on_timeout(&mut self, window: &mut Window) {
+        each!(self, r => r.on_timeout(window))
+    }
+    fn learn(&mut self, window: &Window, blocks: &[(u64, u64)]) -> bool {
+        each!(self, r => r.learn(window, blocks))
+    }
+    fn selective(&self) -> bool {
+        each!(self, r => r.selective())
+    }
+    fn sacked_above(&self, window: &Window) -> u64 {
+        each!(self, r => r.sacked_above(window))
+    }
+    fn next_chunk(&mut self, window: &mut Window) -> Option<Option<Chunk>> {
+        each!(self, r => r.next_chunk(window))
+    }
+}
