@@ -164,7 +164,7 @@ impl<'a> Transfer<'a> {
         if !data.losses.is_empty() {
             let all = data.losses.len() as u64 + data.losses_omitted;
             let judged = data.verdict.losses;
-            facts.push(("losses", format!("{all}; {judged} of them the first of their flight")));
+            facts.push(("losses", format!("{all}; {judged} of them count for the verdict")));
         }
         facts.push(("stalls", stalls(data)));
         facts.push(("verdict", self.judged()));
