@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Seq;
 
-use crate::reading::{
-    Direction, Guess, Loss, Point, PointKind, Retransmission, Seen, Stall, StallCause,
-};
-use crate::stats::{Series, Spread};
+use crate::reading::{Direction, Loss, Point, PointKind, Retransmission, Seen, Stall, StallCause};
+use crate::stats::Series;
 use crate::table::Config;
+use crate::verdict::{Label, Trials};
 
 /// Outstanding segments kept for each direction; beyond, the oldest gives no round-trip time.
 const OUTSTANDING: usize = 4096;
@@ -23,16 +22,8 @@ const SAMPLES: usize = 1024;
 /// No common retransmission timer is shorter (Linux: 200 ms), less some slack for the clock of the capture.
 const SHORTEST_TIMEOUT: Span = Span::millis(180);
 
-/// Up to this multiple of the smallest, a round-trip time speaks of no queue ...
-const LOW: f64 = 1.3;
-/// ... and from this one on of a queue, which may be the full one.
-const INFLATED: f64 = 1.6;
-/// A queue counts as full from this share of the delay that it reached at other times ...
-const FULL: f64 = 0.7;
-/// ... and below this one as having had room.
-const ROOM: f64 = 0.45;
-/// At a low round-trip time more losses than this in one episode are no isolated ones.
-const ISOLATED: u32 = 3;
+/// An ACK sooner than this share of the smallest round-trip time, that of the handshake included, does not answer a retransmission.
+const TOO_SOON: f64 = 0.9;
 
 /// Sequence numbers as offsets that do not wrap.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +44,31 @@ struct Sent {
     at: Time,
     /// Sent again, or measured already: gives no round-trip time any more.
     spent: bool,
+    /// Sent again.
+    again: bool,
+    label: Label,
+}
+
+/// A retransmission that was not acknowledged yet.
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    start: i64,
+    end: i64,
+    at: Time,
+    /// When the original was sent.
+    sent: Option<Time>,
+    timestamp: Option<u32>,
+    /// An answer takes at least this long.
+    soon: Span,
+    after_timeout: bool,
+    /// Its place in `reading.losses`, if it has one.
+    loss: Option<usize>,
+    /// Whether its original is a trial, and of which label.
+    trial: Option<Label>,
+    /// An earlier retransmission of the same bytes is under way: an early ACK may answer that one.
+    repeatedly: bool,
+    unseen: bool,
+    needless: bool,
 }
 
 /// From the first retransmission to the ACK of all that was outstanding then.
@@ -84,6 +100,13 @@ pub(crate) struct Tracker {
     episodes: u32,
     /// The episode of each loss, beside `reading.losses`.
     episode_of: Vec<u32>,
+    /// Whether each loss was none, beside `reading.losses`.
+    disproved: Vec<bool>,
+    repairs: VecDeque<Repair>,
+    /// Losses, kept or omitted; and of these, those of segments that never came here.
+    lost: u64,
+    unseen: u64,
+    trials: Trials,
     /// End and timestamp of the first retransmission of an episode, until it is acknowledged.
     stamped: Option<(i64, u32)>,
     first_data: Option<Time>,
@@ -166,7 +189,9 @@ impl Tracker {
             if self.outstanding.len() >= OUTSTANDING {
                 self.outstanding.pop_front();
             }
-            self.outstanding.push_back(Sent { end, at: data.at, spent: repair.is_some() });
+            let again = repair.is_some();
+            let label = self.trials.label(data.at);
+            self.outstanding.push_back(Sent { end, at: data.at, spent: again, again, label });
             self.next = end;
         }
         self.first_data.get_or_insert(data.at);
@@ -212,7 +237,7 @@ impl Tracker {
         end: i64,
         unseen: bool,
     ) -> Retransmission {
-        let (original, repeatedly) = self.mark_again(start, end);
+        let (original, label, repeatedly) = self.mark_again(start, end);
         // The segment just before the lost one met the same queue; what was lost again met the present one.
         let before = self.samples.range(..=start).next_back().map(|(_, rtt)| *rtt);
         let rtt_before = before.filter(|_| !repeatedly).or(self.last_rtt);
@@ -236,10 +261,35 @@ impl Tracker {
             self.episode = Some(Episode { after_timeout, recover, number: self.episodes });
             self.stamped = data.timestamp.map(|stamp| (end, stamp));
         }
-        if self.reading.losses.len() >= config.losses {
+        let first = original.is_some_and(|sent| self.trials.repaired(sent, data.at));
+        // Data may always have met a queue, above all that of a sender limited by its window; the handshake did not.
+        let handshake = data.first_rtt.map_or(0.0, Span::as_secs_f64);
+        let shortest = self.rtt.spread().map_or(0.0, |rtt| rtt.min.min(handshake));
+        let kept = self.reading.losses.len() < config.losses;
+        if self.repairs.len() >= OUTSTANDING
+            && let Some(oldest) = self.repairs.pop_front()
+        {
+            self.settle(oldest);
+        }
+        self.repairs.push_back(Repair {
+            start,
+            end,
+            at: data.at,
+            sent: original,
+            timestamp: data.timestamp,
+            soon: Span::from_secs_f64(shortest * TOO_SOON),
+            after_timeout: repair == Retransmission::AfterTimeout,
+            loss: kept.then_some(self.reading.losses.len()),
+            trial: (first && !repeatedly && !unseen).then_some(label),
+            repeatedly,
+            unseen,
+            needless: false,
+        });
+        if !kept {
             self.reading.losses_omitted += 1;
             return repair;
         }
+        self.disproved.push(false);
         self.episode_of.push(self.episode.map_or(0, |episode| episode.number));
         self.reading.losses.push(Loss {
             at: data.at,
@@ -249,27 +299,71 @@ impl Tracker {
             seen: if unseen { Seen::Never } else { Seen::Before },
             repair,
             rtt_before,
-            rtt_min: None,
             burst: 1,
-            guess: Guess::Unclear,
-            evidence: String::new(),
         });
         repair
     }
 
-    /// Marks what is outstanding of `start..end` as sent again; when the first of it was sent, and
-    /// whether it had been sent again before.
-    fn mark_again(&mut self, start: i64, end: i64) -> (Option<Time>, bool) {
+    /// Marks what is outstanding of `start..end` as sent again; when the first of it was sent and with which label,
+    /// and whether it had been sent again before.
+    fn mark_again(&mut self, start: i64, end: i64) -> (Option<Time>, Label, bool) {
         let from = self.outstanding.partition_point(|sent| sent.end <= start);
-        let (mut original, mut repeatedly) = (None, false);
+        let (mut original, mut label, mut repeatedly) = (None, None, false);
         for sent in self.outstanding.iter_mut().skip(from) {
-            original.get_or_insert(sent.at);
-            repeatedly |= core::mem::replace(&mut sent.spent, true);
+            if original.is_none() {
+                (original, label) = (Some(sent.at), sent.label);
+            }
+            sent.spent = true;
+            repeatedly |= core::mem::replace(&mut sent.again, true);
             if sent.end >= end {
                 break;
             }
         }
-        (original, repeatedly)
+        (original, label, repeatedly)
+    }
+
+    /// Whether `repair` was of a loss is known now, as well as it ever will be.
+    fn settle(&mut self, repair: Repair) {
+        if let Some(label) = repair.trial {
+            self.trials.count(label, u64::from(!repair.needless));
+        }
+        if repair.needless {
+            self.reading.retransmissions.needless += 1;
+            if let Some(disproved) = repair.loss.and_then(|i| self.disproved.get_mut(i)) {
+                *disproved = true;
+            } else {
+                self.reading.losses_omitted = self.reading.losses_omitted.saturating_sub(1);
+            }
+        } else {
+            self.lost += 1;
+            if let Some(sent) = repair.sent.filter(|_| !repair.repeatedly) {
+                self.trials.lost(sent);
+            }
+            self.unseen += u64::from(repair.unseen);
+        }
+    }
+
+    /// Settles the repairs up to `ack`, which came at `at` and echoed `echo`.
+    fn settle_up_to(&mut self, at: Time, ack: i64, echo: Option<u32>) {
+        if self.repairs.is_empty() {
+            return;
+        }
+        let una = self.repairs.iter().map(|repair| repair.start).min().unwrap_or(ack);
+        for mut repair in core::mem::take(&mut self.repairs) {
+            if repair.end > ack {
+                self.repairs.push_back(repair);
+                continue;
+            }
+            //= rfc3522#section-3.2: an echo older than the retransmission shows that the original arrived
+            let older = |stamp: u32| echo.is_some_and(|e| (e.wrapping_sub(stamp) as i32) < 0);
+            let early = at.since(repair.at) < repair.soon || repair.timestamp.is_some_and(older);
+            // Without SACK a sender goes back to the first loss. An ACK that then jumps answers the first one or two
+            // segments; the others it covers had been waiting at the receiver.
+            let len = repair.end - repair.start;
+            let jumped = self.sacked == 0 && repair.after_timeout && repair.start >= una + 2 * len;
+            repair.needless |= (early || jumped) && !repair.repeatedly && !repair.unseen;
+            self.settle(repair);
+        }
     }
 
     fn classify(&self, data: Data, start: i64) -> Retransmission {
@@ -345,6 +439,7 @@ impl Tracker {
             entry.remove();
         }
         self.next = self.next.max(ack);
+        self.settle_up_to(at, ack, echo);
         self.sample(at, ack);
         if self.episode.is_some_and(|episode| ack >= episode.recover) {
             self.episode = None;
@@ -368,14 +463,17 @@ impl Tracker {
             self.outstanding.pop_front();
             spent |= sent.spent;
             newest = Some(sent.at);
+            if !sent.again {
+                self.trials.arrived(sent.at, sent.label);
+            }
         }
         //= rfc6298#section-3: no sample from segments that were retransmitted
         if let Some(sent) = newest.filter(|_| !spent) {
-            self.measured(ack, at.since(sent));
+            self.measured(at, ack, at.since(sent));
         }
     }
 
-    fn measured(&mut self, end: i64, rtt: Span) {
+    fn measured(&mut self, at: Time, end: i64, rtt: Span) {
         let rtt = rtt.as_secs_f64();
         if self.samples.len() >= SAMPLES {
             self.samples.pop_first();
@@ -383,6 +481,7 @@ impl Tracker {
         self.samples.insert(end, rtt);
         self.rtt.add(rtt);
         self.last_rtt = Some(rtt);
+        self.trials.measured(at, rtt);
     }
 
     /// The peer's SACK blocks, in its ACK of `ack`. True if the first reports a duplicate.
@@ -403,7 +502,7 @@ impl Tracker {
                 && !core::mem::replace(&mut sent.spent, true)
             {
                 let rtt = at.since(sent.at);
-                self.measured(right, rtt);
+                self.measured(at, right, rtt);
             }
         }
         if duplicate {
@@ -417,15 +516,18 @@ impl Tracker {
     /// The finished reading.
     pub(crate) fn finish(mut self) -> Direction {
         let rtt = self.rtt.spread();
+        core::mem::take(&mut self.repairs).into_iter().for_each(|repair| self.settle(repair));
         let mut bursts: BTreeMap<u32, u32> = BTreeMap::new();
-        for episode in self.episode_of.iter().filter(|episode| **episode > 0) {
+        let lost = self.episode_of.iter().zip(&self.disproved).filter(|(_, none)| !**none);
+        for (episode, _) in lost.filter(|(episode, _)| **episode > 0) {
             *bursts.entry(*episode).or_default() += 1;
         }
         for (loss, episode) in self.reading.losses.iter_mut().zip(&self.episode_of) {
-            loss.rtt_min = rtt.map(|rtt| rtt.min);
             loss.burst = bursts.get(episode).copied().unwrap_or(1);
-            (loss.guess, loss.evidence) = guess(loss, rtt);
         }
+        let mut disproved = self.disproved.iter();
+        self.reading.losses.retain(|_| disproved.next() != Some(&true));
+        self.reading.verdict = self.trials.verdict(self.lost, self.unseen);
         let reading = &mut self.reading;
         reading.rtt = rtt;
         if reading.bytes > 0 {
@@ -439,38 +541,4 @@ impl Tracker {
         }
         self.reading
     }
-}
-
-/// Radio or queue: a queue that overflows was full just before, and what passed it took longest.
-fn guess(loss: &Loss, rtt: Option<Spread>) -> (Guess, String) {
-    if loss.seen == Seen::Never {
-        let text = "lost before the point of capture, where no round-trip time is known";
-        return (Guess::Unclear, text.to_owned());
-    }
-    let (Some(before), Some(rtt)) = (loss.rtt_before, rtt) else {
-        return (Guess::Unclear, "no round-trip time was measured".to_owned());
-    };
-    // The longest samples may be delayed ACKs; two standard deviations bound what queues did.
-    let longest = rtt.max.min(rtt.mean + 2.0 * rtt.sd);
-    let share = if longest > rtt.min { (before - rtt.min) / (longest - rtt.min) } else { 0.0 };
-    let figures = format!(
-        "RTT before the loss {:.1} ms, else {:.1} to {:.1} ms",
-        before * 1e3,
-        rtt.min * 1e3,
-        longest * 1e3
-    );
-    let burst = loss.burst;
-    if before > rtt.min * LOW && share > ROOM {
-        if before >= rtt.min * INFLATED && share >= FULL {
-            return (
-                Guess::Queue,
-                format!("{figures}: the queue was about as long as it ever was"),
-            );
-        }
-        return (Guess::Unclear, format!("{figures}: the queue was neither short nor full"));
-    }
-    if before <= rtt.min * LOW && burst > ISOLATED {
-        return (Guess::Unclear, format!("{figures}: no queue, but {burst} losses in one episode"));
-    }
-    (Guess::Radio, format!("{figures}: the queue had room"))
 }

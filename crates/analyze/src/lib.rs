@@ -2,7 +2,7 @@
 //!
 //! [`analyze_capture`] reads any pcap or pcapng file; [`Analyzer`] takes packets one by one. The answer is an
 //! [`Analysis`]: every connection with, for each direction, volumes, round-trip times, retransmissions by
-//! kind, losses with a guess at their cause, stalls, and points to plot. Nothing is rendered here.
+//! kind, losses with a verdict on their cause, stalls, and points to plot. Nothing is rendered here.
 //!
 //! # Definitions
 //!
@@ -16,6 +16,12 @@
 //! - Wireshark has one kind of other retransmission; here they are told apart by what the sender knew: duplicate ACKs or SACK
 //!   blocks (fast), an episode in progress (recovery), or a silence that only a timer ends (timeout).
 //!
+//! # Radio or queue
+//!
+//! [`Verdict`] is one for each direction: losses that prefer long round trips, by Fisher's exact test, are a queue's;
+//! those that do not are not. It is "unclear" more often than wrong; single losses carry no label. `docs/analyze.md` has
+//! the rule and what it cannot tell.
+//!
 //! # Bounds
 //!
 //! Time is linear in the number of packets. A connection keeps at most [`Config::points`] plot points,
@@ -27,11 +33,12 @@ mod direction;
 mod reading;
 mod stats;
 mod table;
+mod verdict;
 mod wireshark;
 
 pub use reading::{
-    Analysis, Closing, Connection, Direction, Endpoint, Guess, Loss, Opening, Point, PointKind,
-    Retransmission, Retransmissions, Seen, Stall, StallCause, WiresharkCounts,
+    Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, Point, PointKind,
+    Retransmission, Retransmissions, Seen, Stall, StallCause, Verdict, WiresharkCounts,
 };
 pub use stats::Spread;
 pub use table::{Analyzer, Config, analyze_capture};

@@ -136,10 +136,12 @@ pub struct Direction {
     pub sack_acks: u64,
     /// ACKs by which this side reported bytes it received twice (RFC 2883).
     pub dsacks: u64,
-    /// Losses of what this side sent.
+    /// Losses of what this side sent: its retransmissions, without the spurious and the needless ones.
     pub losses: Vec<Loss>,
     /// Losses beyond [`crate::Config::losses`].
     pub losses_omitted: u64,
+    /// What the losses were caused by.
+    pub verdict: Verdict,
     /// Long silences of this side as a sender of data.
     pub stalls: Vec<Stall>,
     /// Stalls beyond [`crate::Config::losses`].
@@ -165,6 +167,9 @@ pub struct Retransmissions {
     pub after_timeout: u64,
     /// Of bytes whose ACK had already passed the point of capture.
     pub spurious: u64,
+    /// Of all others, the ones whose original turned out to have arrived: the ACK came sooner than any answer to the
+    /// retransmission could, or echoed an older timestamp. They are no losses.
+    pub needless: u64,
     /// None of these: tail loss probes, early retransmission, evidence outside the capture.
     pub other: u64,
     /// Of all these, the ones that a timestamp echo shows to have been unnecessary (RFC 3522).
@@ -208,16 +213,51 @@ pub enum Seen {
     Never,
 }
 
-/// What a loss was probably caused by.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+/// What the losses of a direction were caused by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Guess {
-    /// The radio: the path was not congested.
+pub enum Cause {
+    /// Nothing was lost.
+    #[default]
+    NoLoss,
+    /// Mostly something that does not ask how long the queue is: on a wireless path, the radio.
     Radio,
-    /// A full queue.
+    /// Mostly a queue that was full.
     Queue,
+    /// Each of them some.
+    Both,
     /// The evidence does not tell.
     Unclear,
+}
+
+/// Radio or queue, for all losses of one direction, with the evidence.
+///
+/// A trial is a new segment sent while a round-trip time at most two round trips old was known, and no earlier segment was
+/// lost and still unrepaired. It is labelled with that round-trip time, which its own fate cannot have changed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Verdict {
+    /// The cause.
+    pub cause: Cause,
+    /// Why, in a sentence.
+    pub evidence: String,
+    /// Trials.
+    pub segments: u64,
+    /// Those that were lost: the first of each flight only.
+    pub losses: u64,
+    /// Trials with the longest round trips, about a quarter; zero, as the next three, where it was not looked.
+    pub long_segments: u64,
+    /// Those that were lost.
+    pub long_losses: u64,
+    /// Trials with the shortest round trips, about half.
+    pub short_segments: u64,
+    /// Those that were lost.
+    pub short_losses: u64,
+    /// A tenth of the trials have shorter labels, in seconds.
+    pub rtt_short: Option<f64>,
+    /// A tenth of the trials have longer ones, in seconds.
+    pub rtt_long: Option<f64>,
+    /// How probable at least `long_losses` were if losses did not depend on the round trip (Fisher's exact test).
+    pub chance: Option<f64>,
 }
 
 /// One lost segment, known by its retransmission.
@@ -238,14 +278,8 @@ pub struct Loss {
     /// The round-trip time of the segment sent just before the lost one; the latest measured if that is not known.
     /// In seconds.
     pub rtt_before: Option<f64>,
-    /// The smallest round-trip time of the direction, in seconds.
-    pub rtt_min: Option<f64>,
     /// How many losses the same episode of recovery repaired, this one included.
     pub burst: u32,
-    /// Radio or queue.
-    pub guess: Guess,
-    /// Why, in a sentence.
-    pub evidence: String,
 }
 
 /// A silence of a sender of data.

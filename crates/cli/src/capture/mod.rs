@@ -5,7 +5,7 @@ pub mod page;
 use std::fmt::Write as _;
 
 use lasthop_analyze::{
-    Analysis, Closing, Connection, Direction, Endpoint, Guess, Opening, Retransmissions, StallCause,
+    Analysis, Cause, Closing, Connection, Direction, Endpoint, Opening, Retransmissions, StallCause,
 };
 use lasthop_proto::units::Time;
 use lasthop_report::number::short;
@@ -38,22 +38,6 @@ pub struct Transfer<'a> {
     pub back: &'a Direction,
     from: Endpoint,
     to: Endpoint,
-}
-
-/// What the losses of a transfer probably were. The guess goes by round-trip times: a sender whose own window
-/// fills a queue that never overflows looks like congestion.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// Nothing was lost.
-    NoLoss,
-    /// Most of what can be told was lost on the radio.
-    Radio,
-    /// Most of what can be told was lost in a queue.
-    Queue,
-    /// Both, about alike.
-    Both,
-    /// The evidence does not tell.
-    Unclear,
 }
 
 impl Capture {
@@ -119,44 +103,17 @@ impl<'a> Transfer<'a> {
         seconds(self.connection.began, self.connection.ended)
     }
 
-    /// How many losses have each cause: radio, queue, unclear.
-    fn guesses(&self) -> [usize; 3] {
-        [Guess::Radio, Guess::Queue, Guess::Unclear]
-            .map(|guess| self.data.losses.iter().filter(|loss| loss.guess == guess).count())
-    }
-
-    /// Radio or queue.
-    pub fn verdict(&self) -> Verdict {
-        match self.guesses() {
-            [0, 0, 0] => Verdict::NoLoss,
-            [radio, queue, unclear] if radio + queue < unclear => Verdict::Unclear,
-            [radio, queue, _] if radio > 2 * queue => Verdict::Radio,
-            [radio, queue, _] if queue > 2 * radio => Verdict::Queue,
-            _ => Verdict::Both,
-        }
-    }
-
     /// The verdict in a sentence.
     fn judged(&self) -> String {
-        let [radio, queue, unclear] = self.guesses();
-        let all = radio + queue + unclear;
-        match self.verdict() {
-            Verdict::NoLoss => "no packet was lost".to_owned(),
-            Verdict::Radio => {
-                format!("probably radio: {radio} of {all} losses came while round trips were short")
-            }
-            Verdict::Queue => {
-                format!(
-                    "probably a queue: {queue} of {all} losses came while round trips were long"
-                )
-            }
-            Verdict::Both => {
-                format!("radio or queue: {radio} losses at short round trips, {queue} at long ones")
-            }
-            Verdict::Unclear => {
-                format!("unclear: of {all} losses, {unclear} came at round trips that tell nothing")
-            }
-        }
+        let verdict = &self.data.verdict;
+        let cause = match verdict.cause {
+            Cause::NoLoss => return verdict.evidence.clone(),
+            Cause::Radio => "radio, mostly",
+            Cause::Queue => "queue, mostly",
+            Cause::Both => "radio and queue",
+            Cause::Unclear => "unclear",
+        };
+        format!("{cause}: {}", verdict.evidence)
     }
 
     /// Name and value of everything worth knowing.
@@ -205,18 +162,9 @@ impl<'a> Transfer<'a> {
             facts.push(("reordered", plural(data.out_of_order, "packet")));
         }
         if !data.losses.is_empty() {
-            let [radio, queue, unclear] = self.guesses();
-            let more = match data.losses_omitted {
-                0 => String::new(),
-                n => format!("; {n} more not looked at"),
-            };
-            facts.push((
-                "losses",
-                format!(
-                    "{}: {radio} radio, {queue} queue, {unclear} unclear{more}",
-                    data.losses.len()
-                ),
-            ));
+            let all = data.losses.len() as u64 + data.losses_omitted;
+            let judged = data.verdict.losses;
+            facts.push(("losses", format!("{all}; {judged} of them count for the verdict")));
         }
         facts.push(("stalls", stalls(data)));
         facts.push(("verdict", self.judged()));
@@ -237,8 +185,8 @@ pub fn text(capture: &Capture) -> String {
         let number = transfer.connection.number;
         let _ = writeln!(text, "\n{}", style::heading(&format!("{number}: {}", transfer.title())));
         for (name, value) in transfer.facts() {
-            let value = match (name, transfer.verdict()) {
-                ("verdict", Verdict::NoLoss) => style::good(&value),
+            let value = match (name, transfer.data.verdict.cause) {
+                ("verdict", Cause::NoLoss) => style::good(&value),
                 ("verdict", _) => style::bad(&value),
                 _ => value,
             };
@@ -261,14 +209,18 @@ fn retransmissions(all: &Retransmissions) -> String {
         (all.recovery, "in recovery"),
         (all.timeout, "by time-out"),
         (all.after_timeout, "after a time-out"),
-        (all.spurious, "needlessly"),
+        (all.spurious, "after their ACK"),
         (all.other, "otherwise"),
     ];
+    let needless = match all.needless {
+        0 => String::new(),
+        n => format!("; {n} of them needlessly"),
+    };
     let kinds: Vec<String> =
         kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     match all.total() {
         0 => "nothing".to_owned(),
-        total => format!("{}: {}", plural(total, "packet"), kinds.join(", ")),
+        total => format!("{}: {}{needless}", plural(total, "packet"), kinds.join(", ")),
     }
 }
 

@@ -77,9 +77,9 @@ fn losses(transfer: &Transfer<'_>) -> Option<Table> {
             format!("{:.3}", since(began, loss.at)),
             loss.offset.to_string(),
             loss.len.to_string(),
-            word(&loss.guess),
             word(&loss.repair),
-            loss.evidence.clone(),
+            loss.rtt_before.map_or(String::new(), |rtt| format!("{:.1}", rtt * 1e3)),
+            loss.burst.to_string(),
         ]
     });
     let title = match all.len() {
@@ -92,9 +92,9 @@ fn losses(transfer: &Transfer<'_>) -> Option<Table> {
             Column::number("repaired at (s)"),
             Column::number("byte"),
             Column::number("length"),
-            Column::text("cause"),
             Column::text("repaired by"),
-            Column::text("evidence"),
+            Column::number("round trip before (ms)"),
+            Column::number("losses of the episode"),
         ],
         rows: rows.collect(),
     })

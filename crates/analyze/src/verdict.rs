@@ -1,0 +1,351 @@
+//! Radio or queue? A queue loses packets only while it is full, a radio whenever it likes.
+//!
+//! Every new segment is one trial. Its label is the latest round-trip time that was known when it was sent, so
+//! the segment's own fate cannot have changed it: were losses independent of the queue, each share of the
+//! segments would get its share of the losses. Only the first loss of a flight counts, because the next ones are not
+//! independent of it; what was sent between a loss and its repair is no trial, lost or not.
+
+use std::collections::BTreeMap;
+
+use lasthop_proto::units::{Span, Time};
+
+use crate::reading::{Cause, Verdict};
+
+/// The share of the segments, those with the longest round trips, in which a full queue would lose.
+const LONG: f64 = 0.25;
+/// The share whose round trips are short.
+const SHORT: f64 = 0.5;
+/// A round trip that varies less than this, from its first decile to its last, says nothing of a queue.
+const VARIED: f64 = 1.2;
+/// Losses are concentrated if chance would do the same in fewer cases than this.
+const CONCENTRATED: f64 = 0.005;
+/// They are not if it would do so at least as often as this.
+const SPREAD: f64 = 0.05;
+/// How sure it must be that a queue was not the cause of half of the losses, or not of all.
+const EXCLUDED: f64 = 0.05;
+/// The share of its losses that a queue is granted at short round trips: it may fill up within one.
+const GRANTED: f64 = 0.1;
+/// Fewer losses can give no verdict.
+const FEWEST: u64 = 5;
+/// More losses of one flight than this are a run ...
+const RUN: u64 = 2;
+/// ... and if runs hold more of all losses than this, single losses do not speak for all.
+const IN_RUNS: f64 = 0.25;
+
+/// Packets and losses by the latest round-trip time known when they were sent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trials {
+    /// By round-trip time in steps of 1/64 of an octave: bounded, however long the connection is.
+    classes: BTreeMap<u32, Class>,
+    /// The latest round-trip time and when it was measured; none from a retransmission to the next measurement.
+    latest: Option<(f64, Time)>,
+    /// From the sending of a lost segment to its repair.
+    hole: Option<(Time, Time)>,
+    /// Losses of the flight of the hole.
+    run: u64,
+    /// Losses in long runs.
+    in_runs: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Class {
+    segments: u64,
+    losses: u64,
+}
+
+/// The label of a segment.
+pub(crate) type Label = Option<u32>;
+
+/// Drops the lowest bits of the mantissa: the classes are alike on every platform.
+fn class(rtt: f64) -> u32 {
+    (rtt.max(1e-9).to_bits() >> (52 - 6)) as u32
+}
+
+/// The lower bound of a class in seconds.
+fn bound(class: u32) -> f64 {
+    f64::from_bits(u64::from(class) << (52 - 6))
+}
+
+impl Trials {
+    /// A round trip was measured.
+    pub(crate) fn measured(&mut self, at: Time, rtt: f64) {
+        self.latest = Some((rtt, at));
+    }
+
+    /// The label of a segment that is sent for the first time. After a pause of two round trips the latest says
+    /// nothing of the queue any more.
+    pub(crate) fn label(&self, at: Time) -> Label {
+        let (rtt, measured) = self.latest?;
+        (at.since(measured) <= Span::from_secs_f64(2.0 * rtt)).then(|| class(rtt))
+    }
+
+    fn is_in_hole(&self, sent: Time) -> bool {
+        self.hole.is_some_and(|(from, to)| sent > from && sent <= to)
+    }
+
+    /// A segment that was sent once has arrived.
+    pub(crate) fn arrived(&mut self, sent: Time, label: Label) {
+        if !self.is_in_hole(sent) {
+            self.count(label, 0);
+        }
+    }
+
+    /// A segment sent at `sent` is sent again. Whether its loss would be a trial.
+    pub(crate) fn repaired(&mut self, sent: Time, at: Time) -> bool {
+        self.latest = None;
+        let first = !self.is_in_hole(sent);
+        if first {
+            self.hole = Some((sent, at));
+            self.run = 0;
+        }
+        first
+    }
+
+    /// What was sent at `sent` has been lost.
+    pub(crate) fn lost(&mut self, sent: Time) {
+        if !self.is_in_hole(sent) && self.hole.is_none_or(|(from, _)| from != sent) {
+            return;
+        }
+        self.run += 1;
+        self.in_runs += match self.run {
+            run if run == RUN + 1 => run,
+            run => u64::from(run > RUN),
+        };
+    }
+
+    /// A segment that was repaired had been lost, or not.
+    pub(crate) fn count(&mut self, label: Label, losses: u64) {
+        if let Some(label) = label {
+            let class = self.classes.entry(label).or_default();
+            class.segments += 1;
+            class.losses += losses;
+        }
+    }
+
+    /// The classes from the one on that makes the share of the segments above it closest to `share`.
+    fn above(&self, share: f64) -> (u32, Class) {
+        let all = self.sum(0).segments as f64;
+        let error = |class: &Class| (class.segments as f64 / all - share).abs();
+        let mut best = (0, self.sum(0));
+        let mut sum = Class::default();
+        for (&label, class) in self.classes.iter().rev() {
+            sum = Class {
+                segments: sum.segments + class.segments,
+                losses: sum.losses + class.losses,
+            };
+            if error(&sum) < error(&best.1) {
+                best = (label, sum);
+            }
+        }
+        best
+    }
+
+    fn sum(&self, from: u32) -> Class {
+        self.classes.range(from..).fold(Class::default(), |sum, (_, class)| Class {
+            segments: sum.segments + class.segments,
+            losses: sum.losses + class.losses,
+        })
+    }
+
+    /// The class that at least this share of the segments is not above.
+    fn quantile(&self, share: f64) -> f64 {
+        let all = self.sum(0).segments as f64;
+        let mut sum = 0;
+        for (&label, class) in &self.classes {
+            sum += class.segments;
+            if sum as f64 >= share * all {
+                return bound(label);
+            }
+        }
+        0.0
+    }
+
+    /// The verdict on `losses`, of which `unseen` were lost before the point of capture.
+    pub(crate) fn verdict(&self, losses: u64, unseen: u64) -> Verdict {
+        let all = self.sum(0);
+        let mut verdict =
+            Verdict { segments: all.segments, losses: all.losses, ..Verdict::default() };
+        let unclear = |verdict: Verdict, evidence: String| Verdict {
+            cause: Cause::Unclear,
+            evidence,
+            ..verdict
+        };
+        if losses == 0 {
+            verdict.evidence = "no packet was lost".to_owned();
+            return verdict;
+        }
+        if unseen * 2 > losses {
+            let text = format!(
+                "{unseen} of {losses} losses came before the point of capture, where nothing tells how long \
+                 the queue was"
+            );
+            return unclear(verdict, text);
+        }
+        if all.losses < FEWEST {
+            let text = match all.losses {
+                0 => "no loss came at a known round trip".to_owned(),
+                n => format!("{n} independent {} at known round trips: too few", noun(n)),
+            };
+            return unclear(verdict, text);
+        }
+        let (low, high) = (self.quantile(0.1), self.quantile(0.9));
+        (verdict.rtt_short, verdict.rtt_long) = (Some(low), Some(high));
+        if high < low * VARIED {
+            let text = format!(
+                "the round trip hardly varied, {:.1} to {:.1} ms for most packets",
+                low * 1e3,
+                high * 1e3
+            );
+            return unclear(verdict, text);
+        }
+        let (_, long) = self.above(LONG);
+        let (_, rest) = self.above(1.0 - SHORT);
+        verdict.long_segments = long.segments;
+        verdict.long_losses = long.losses;
+        verdict.short_segments = all.segments - rest.segments;
+        verdict.short_losses = all.losses - rest.losses;
+        let share = long.segments as f64 / all.segments as f64;
+        let chance =
+            upper_tail(hypergeometric(all.segments, long.segments, all.losses), long.losses);
+        verdict.chance = Some(chance);
+        // If a queue, full only during the longest round trips, had caused half of the losses.
+        let half = 0.5 + 0.5 * share;
+        let expected = share * all.losses as f64;
+        let figures = format!(
+            "{} of {} losses fell on the {:.0} % of packets with the longest round trips; chance alone: {:.0}",
+            long.losses,
+            all.losses,
+            share * 100.0,
+            expected
+        );
+        let not_half = lower_tail(binomial(all.losses, half), long.losses) < EXCLUDED;
+        let not_all = upper_tail(binomial(all.losses, GRANTED), verdict.short_losses) < EXCLUDED;
+        let concentrated = chance < CONCENTRATED;
+        let short = format!("; {} fell on the shorter half", verdict.short_losses);
+        let runs = self.in_runs as f64 > IN_RUNS * losses as f64;
+        (verdict.cause, verdict.evidence) = if concentrated && not_all {
+            (Cause::Both, figures + &short)
+        } else if concentrated && long.losses as f64 >= half * all.losses as f64 {
+            (Cause::Queue, figures)
+        } else if chance >= SPREAD && not_half && verdict.short_losses > 0 {
+            if runs {
+                let text = format!(
+                    "; but {} of all {losses} came in runs, as a full queue or a fading radio makes them",
+                    self.in_runs
+                );
+                (Cause::Unclear, figures + &text)
+            } else {
+                (Cause::Radio, figures)
+            }
+        } else {
+            (Cause::Unclear, figures)
+        };
+        verdict
+    }
+}
+
+fn noun(n: u64) -> &'static str {
+    if n == 1 { "loss" } else { "losses" }
+}
+
+/// Probabilities of 0, 1, ... from the ratios of each to the one before: no factorials, no logarithms.
+fn distribution(from: u64, to: u64, mode: u64, ratio: impl Fn(u64) -> f64) -> BTreeMap<u64, f64> {
+    let mut weights = BTreeMap::from([(mode, 1.0)]);
+    let mut weight = 1.0;
+    for x in mode + 1..=to {
+        weight *= ratio(x);
+        if weight < 1e-300 {
+            break;
+        }
+        weights.insert(x, weight);
+    }
+    weight = 1.0;
+    for x in (from + 1..=mode).rev() {
+        weight /= ratio(x);
+        if weight < 1e-300 {
+            break;
+        }
+        weights.insert(x - 1, weight);
+    }
+    let all: f64 = weights.values().sum();
+    weights.values_mut().for_each(|weight| *weight /= all);
+    weights
+}
+
+/// How many of `marked` among `all` are found in `drawn`: Fisher's exact test.
+fn hypergeometric(all: u64, marked: u64, drawn: u64) -> BTreeMap<u64, f64> {
+    let (from, to) = ((marked + drawn).saturating_sub(all), marked.min(drawn));
+    let (n, k, d) = (all as f64, marked as f64, drawn as f64);
+    let mode = (((k + 1.0) * (d + 1.0) / (n + 2.0)) as u64).clamp(from, to);
+    distribution(from, to, mode, |x| {
+        let x = x as f64;
+        (k - x + 1.0) * (d - x + 1.0) / (x * (n - k - d + x))
+    })
+}
+
+/// How many of `n` happen, each with probability `p`.
+fn binomial(n: u64, p: f64) -> BTreeMap<u64, f64> {
+    if p >= 1.0 {
+        return BTreeMap::from([(n, 1.0)]);
+    }
+    let mode = (((n + 1) as f64 * p) as u64).min(n);
+    distribution(0, n, mode, |x| (n - x + 1) as f64 / x as f64 * p / (1.0 - p))
+}
+
+fn upper_tail(of: BTreeMap<u64, f64>, from: u64) -> f64 {
+    of.range(from..).map(|(_, p)| p).sum()
+}
+
+fn lower_tail(of: BTreeMap<u64, f64>, to: u64) -> f64 {
+    of.range(..=to).map(|(_, p)| p).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tails_are_those_of_the_tables() {
+        // Fisher's tea: eight cups, four of each; all four right by chance in 1 of 70 cases.
+        assert!((upper_tail(hypergeometric(8, 4, 4), 4) - 1.0 / 70.0).abs() < 1e-12);
+        assert!((upper_tail(hypergeometric(8, 4, 4), 3) - 17.0 / 70.0).abs() < 1e-12);
+        assert!((upper_tail(hypergeometric(8, 6, 6), 4) - 1.0).abs() < 1e-12);
+        assert!((upper_tail(binomial(10, 0.5), 8) - 56.0 / 1024.0).abs() < 1e-12);
+        assert!((lower_tail(binomial(10, 0.5), 0) - 1.0 / 1024.0).abs() < 1e-12);
+        assert!((lower_tail(binomial(5, 1.0), 4)).abs() < 1e-12);
+        let large = upper_tail(hypergeometric(50_000_000, 12_500_000, 10_000), 2500);
+        assert!((0.45..0.55).contains(&large), "{large}");
+    }
+
+    #[test]
+    fn classes_are_narrow() {
+        for rtt in [1e-6, 0.003, 0.1, 2.7, 60.0] {
+            let low = bound(class(rtt));
+            assert!(low <= rtt && rtt < low * (1.0 + 1.0 / 63.0), "{rtt}");
+        }
+    }
+
+    fn trials(losses: &[(f64, u64, u64)]) -> Verdict {
+        let mut trials = Trials::default();
+        for &(rtt, segments, losses) in losses {
+            (0..segments).for_each(|i| trials.count(Some(class(rtt)), u64::from(i < losses)));
+        }
+        trials.verdict(trials.sum(0).losses, 0)
+    }
+
+    #[test]
+    fn the_four_verdicts() {
+        let causes = [
+            (trials(&[(0.1, 500, 0), (0.2, 250, 1), (0.3, 250, 12)]), Cause::Queue),
+            (trials(&[(0.1, 500, 10), (0.2, 250, 5), (0.3, 250, 5)]), Cause::Radio),
+            (trials(&[(0.1, 500, 10), (0.2, 250, 5), (0.3, 250, 20)]), Cause::Both),
+            (trials(&[(0.1, 500, 2), (0.2, 250, 1), (0.3, 250, 3)]), Cause::Unclear),
+            (trials(&[(0.1, 500, 20), (0.11, 500, 20)]), Cause::Unclear),
+            (trials(&[(0.1, 500, 0), (0.3, 500, 3)]), Cause::Unclear),
+            (trials(&[(0.1, 500, 0)]), Cause::NoLoss),
+        ];
+        for (verdict, cause) in causes {
+            assert_eq!(verdict.cause, cause, "{verdict:?}");
+        }
+    }
+}
