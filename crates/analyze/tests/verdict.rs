@@ -173,14 +173,6 @@ fn losses_are_counted_about_as_they_were() {
 }
 
 #[test]
-#[ignore = "shows the seeds that the thresholds were chosen on"]
-fn tuning() {
-    cases().iter().for_each(|case| {
-        rates(case, 1..=5);
-    });
-}
-
-#[test]
 fn verdicts_hold_on_other_seeds() {
     let all: Vec<_> = cases().iter().map(|case| (case.0, rates(case, 11..=20))).collect();
     for (name, [right, unclear, wrong]) in &all {
