@@ -89,7 +89,7 @@ pub fn assumptions() -> Vec<Assumption> {
         (
             "The congestion window opens by one segment a window.",
             "RFC 5681. 4.4BSD added an eighth of a segment per ACK; whether FreeBSD 2.1 still did is not known. \
-             `--set host.fixed.growth=bsd` shows the difference: Reno of Table 1 gains about 9 %.",
+             `--set host.fixed.growth=bsd` shows the difference: Reno of Table 1 gains about 6 %.",
         ),
         (
             "Socket buffers are 16 KiB, segments 1460 B on the LAN and 512 B on the WAN, no options.",

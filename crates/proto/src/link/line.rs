@@ -20,6 +20,8 @@ struct Direction {
     free_at: Time,
     queue: DropTail,
     pipe: Pipe,
+    /// When the first packet of the pipe comes out: asked for after every call, so kept at hand.
+    next: Time,
 }
 
 /// A full-duplex line.
@@ -38,6 +40,7 @@ impl Line {
             free_at: Time::ZERO,
             queue: DropTail::new(config.queue),
             pipe: VecDeque::new(),
+            next: Time::NEVER,
         };
         let directions = [direction(config.rate_left), direction(config.rate_right)];
         Line { config, directions }
@@ -57,24 +60,25 @@ impl Machine for Line {
         if let Some(rate) = direction.rate {
             direction.free_at = start + rate.transmit(bytes.into());
         }
-        direction.pipe.push_back((direction.free_at.max(now) + self.config.delay, packet));
+        let arrives = direction.free_at.max(now) + self.config.delay;
+        direction.next = direction.next.min(arrives);
+        direction.pipe.push_back((arrives, packet));
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         for side in [Side::Left, Side::Right] {
-            let pipe = &mut self.directions[side.index()].pipe;
-            while pipe.front().is_some_and(|(at, _)| *at <= now) {
-                if let Some((_, packet)) = pipe.pop_front() {
-                    out.packet_event(Op::Transmitted, side, &packet);
-                    out.send(side, packet);
-                }
+            let direction = &mut self.directions[side.index()];
+            while direction.next <= now {
+                let Some((_, packet)) = direction.pipe.pop_front() else { break };
+                direction.next = direction.pipe.front().map_or(Time::NEVER, |(at, _)| *at);
+                out.packet_event(Op::Transmitted, side, &packet);
+                out.send(side, packet);
             }
         }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let head = |i: usize| self.directions[i].pipe.front().map_or(Time::NEVER, |(at, _)| *at);
-        let at = head(0).min(head(1));
+        let at = self.directions[0].next.min(self.directions[1].next);
         (at != Time::NEVER).then_some(at)
     }
 
