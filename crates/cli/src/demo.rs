@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use lasthop_lab::{CellResults, Recording, Results};
 use lasthop_report::number::short;
 use lasthop_scenario::Plan;
+use lasthop_trace::Nothing;
 use lasthop_trace::sequence::Series;
 
 use crate::braille::Dots;
@@ -27,7 +28,7 @@ pub fn story(plan: &Plan, results: &Results) -> String {
     let recorded: Vec<Recording> = plan
         .cells
         .iter()
-        .map(|cell| lasthop_lab::record(&cell.scenario, cell.scenario.first_seed))
+        .map(|cell| lasthop_lab::record(&cell.scenario, cell.scenario.first_seed, &mut Nothing))
         .collect();
     let longest = recorded.iter().map(end).fold(0.0, f64::max);
     for (cell, recording) in results.cells.iter().zip(&recorded) {

@@ -7,12 +7,11 @@ mod results;
 
 pub use results::{CellResults, Estimate, Results, Setup};
 
-use lasthop_proto::event::Event;
 use lasthop_proto::units::Time;
 use lasthop_scenario::Scenario;
+pub use lasthop_sim::layout;
 use lasthop_sim::{Reason, RunEnd};
-use lasthop_trace::Record;
-use lasthop_trace::layout::Layout;
+use lasthop_trace::Sink;
 use lasthop_trace::metrics::{Metrics, RunMetrics};
 use lasthop_trace::sequence::{Sequence, Series, Watch};
 use rayon::prelude::*;
@@ -35,13 +34,9 @@ pub struct RunResult {
 
 /// Who wants to know how far a batch is, and may end it early.
 pub trait Observer: Sync {
-    /// A run has finished.
-    fn finished(&self) {}
-
     /// Job number `job` has finished with `result`; called from the thread that ran it.
     fn measured(&self, job: usize, result: &RunResult) {
         let _ = (job, result);
-        self.finished();
     }
 
     /// Whether to begin no further run.
@@ -55,7 +50,7 @@ impl Observer for () {}
 
 /// Runs `scenario` once with `seed` and measures it.
 pub fn measure(scenario: &Scenario, seed: u64) -> RunResult {
-    let mut metrics = Metrics::new(lasthop_sim::layout(scenario));
+    let mut metrics = Metrics::new(layout(scenario));
     let end = lasthop_sim::run(scenario, seed, &mut metrics);
     result(seed, &end, metrics.finish(end.at))
 }
@@ -95,41 +90,30 @@ pub fn measure_all(jobs: &[(&Scenario, u64)], observer: &dyn Observer) -> Vec<Op
 /// More flows than this nobody looks at one by one.
 const DRAWN: usize = 8;
 
-/// A run with all its events.
+/// A run with what plots are drawn from.
 #[derive(Debug)]
 pub struct Recording {
     /// What was measured, exactly as without the recording.
     pub result: RunResult,
-    /// What the stages are called, and the flows.
-    pub layout: Layout,
     /// When the run ended.
     pub end: Time,
-    /// Every event in order.
-    pub events: Vec<Event>,
     /// The time-sequence series of the first flows of the scenario.
     pub series: Vec<Series>,
 }
 
-/// Runs `scenario` once with `seed` and keeps everything.
-pub fn record(scenario: &Scenario, seed: u64) -> Recording {
-    let layout = lasthop_sim::layout(scenario);
-    let mut sequences: Vec<Sequence> = layout
-        .flows
-        .iter()
-        .take(DRAWN)
-        .map(|flow| Sequence::new(flow.key, Watch::EndPoints))
-        .collect();
-    let mut sinks = (Record::default(), Metrics::new(layout.clone()));
+/// Runs `scenario` once with `seed` for its time-sequence series, and hands every event to `also` on the way:
+/// nothing grows with the length of the run but what `also` keeps.
+pub fn record<S: Sink>(scenario: &Scenario, seed: u64, also: &mut S) -> Recording {
+    let layout = layout(scenario);
+    let flows = layout.flows.iter().take(DRAWN);
+    let series: Vec<Sequence> =
+        flows.map(|flow| Sequence::new(flow.key, Watch::EndPoints)).collect();
+    let mut sinks = (also, (series, Metrics::new(layout)));
     let end = lasthop_sim::run(scenario, seed, &mut sinks);
-    let (Record { events }, metrics) = sinks;
-    for sequence in &mut sequences {
-        events.iter().for_each(|event| lasthop_trace::Sink::event(sequence, event));
-    }
+    let (_, (series, metrics)) = sinks;
     Recording {
         result: result(seed, &end, metrics.finish(end.at)),
-        layout,
         end: end.at,
-        events,
-        series: sequences.into_iter().map(|s| s.finish(end.at)).collect(),
+        series: series.into_iter().map(|s| s.finish(end.at)).collect(),
     }
 }

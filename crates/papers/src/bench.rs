@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lasthop_lab::{Observer, Recording, RunResult, measure_all, record};
 use lasthop_scenario::{Argument, Scenario, parse};
+use lasthop_trace::Nothing;
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
@@ -92,9 +93,9 @@ impl<'a> Bench<'a> {
         Ok(runs)
     }
 
-    /// One run with all its events.
+    /// One run with its time-sequence series.
     pub fn record(&self, text: &str, changes: &[&str], seed: u64) -> Recording {
-        record(&scenario(text, changes), seed)
+        record(&scenario(text, changes), seed, &mut Nothing)
     }
 }
 

@@ -74,6 +74,18 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
 }
 
+/// Any number of sinks fed alike.
+impl<S: Sink> Sink for Vec<S> {
+    fn wants(&self) -> Wants {
+        self.iter().fold(Wants::NOTHING, |wants, sink| wants.union(sink.wants()))
+    }
+    fn event(&mut self, event: &Event) {
+        for sink in self {
+            sink.event(event);
+        }
+    }
+}
+
 impl<S: Sink> Sink for Option<S> {
     fn wants(&self) -> Wants {
         self.as_ref().map_or(Wants::NOTHING, Sink::wants)

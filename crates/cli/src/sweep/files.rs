@@ -4,11 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use lasthop_lab::{Recording, Results};
+use lasthop_lab::Results;
 use lasthop_proto::machine::StageId;
 use lasthop_report::plot::{Theme, TimeSequence};
-use lasthop_scenario::{Plan, Run};
-use lasthop_trace::Sink;
+use lasthop_scenario::{Plan, Run, Scenario};
 use lasthop_trace::csv::{EventCsv, TcbCsv};
 use lasthop_trace::pcapng::{CaptureSink, Place};
 use lasthop_trace::sequence::Series;
@@ -51,27 +50,30 @@ pub fn write(folder: &Path, plan: &Plan, run: &Run) -> Result<(), Failure> {
         return Ok(());
     }
     let cell = &plan.cells[run.cell];
-    let recording = lasthop_lab::record(&cell.scenario, run.seed);
     let title = format!("{} {}", plan.name, cell.title(&plan.axes));
     let title = format!("{}, seed {}", title.trim(), run.seed);
     let help = "finished runs are kept; is there room, and may you write there?";
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let temporary = folder.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let written = contents(&temporary, &recording, &title, &key).and_then(|()| {
-        if folder.exists() {
-            fs::remove_dir_all(folder)?;
-        }
-        fs::rename(&temporary, folder)
-    });
+    let traced = contents(&temporary, &cell.scenario, run.seed, &title);
+    // The key comes last: a folder without it is not complete.
+    let written =
+        traced.and_then(|()| fs::write(temporary.join(KEY), format!("{key}\n"))).and_then(|()| {
+            if folder.exists() {
+                fs::remove_dir_all(folder)?;
+            }
+            fs::rename(&temporary, folder)
+        });
     if written.is_err() {
         let _ = fs::remove_dir_all(&temporary);
     }
     written.map_err(|error| Failure::file(folder, error, help))
 }
 
-fn contents(dir: &Path, recording: &Recording, title: &str, key: &str) -> io::Result<()> {
+/// Runs `scenario` and writes what happens while it happens, so that memory does not grow with the run.
+fn contents(dir: &Path, scenario: &Scenario, seed: u64, title: &str) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    let Recording { layout, events, series, .. } = recording;
+    let layout = lasthop_lab::layout(scenario);
     let create = |name: &str| File::create(dir.join(name)).map(BufWriter::new);
     let stages = layout.stages.iter().enumerate().map(|(i, stage)| Place {
         stage: StageId(i as u16),
@@ -88,9 +90,9 @@ fn contents(dir: &Path, recording: &Recording, title: &str, key: &str) -> io::Re
         taken.push(name.clone());
         create(&format!("{name}.pcapng"))
     })?;
-    let events_csv = EventCsv::new(layout, create("events.csv")?);
+    let events_csv = EventCsv::new(&layout, create("events.csv")?);
     let mut sinks = ((events_csv, TcbCsv::new(create("tcb.csv")?)), captures);
-    events.iter().for_each(|event| sinks.event(event));
+    let series = lasthop_lab::record(scenario, seed, &mut sinks).series;
     let ((events_csv, tcb_csv), captures) = sinks;
     events_csv.finish()?.flush()?;
     tcb_csv.finish()?.flush()?;
@@ -98,18 +100,18 @@ fn contents(dir: &Path, recording: &Recording, title: &str, key: &str) -> io::Re
     captures.drops.flush()?;
     captures.links.iter_mut().try_for_each(|(_, file)| file.flush())?;
 
+    let series_count = series.len();
     for (i, series) in series.iter().enumerate() {
         let n = i + 1;
         let plot =
-            TimeSequence { title: &heading(title, n, recording.series.len()), series, part: None }
-                .plot();
+            TimeSequence { title: &heading(title, n, series_count), series, part: None }.plot();
         fs::write(dir.join(format!("sequence-{n}.svg")), plot.svg())?;
         let png = plot.png(Theme::Light, 2.0).map_err(io::Error::other)?;
         fs::write(dir.join(format!("sequence-{n}.png")), png)?;
         let points = serde_json::to_vec(series).map_err(io::Error::other)?;
         fs::write(dir.join(format!("sequence-{n}.json")), points)?;
     }
-    fs::write(dir.join(KEY), format!("{key}\n"))
+    Ok(())
 }
 
 /// The heading of the plot of flow `n` of `of`.

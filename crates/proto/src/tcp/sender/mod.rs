@@ -14,7 +14,7 @@ pub mod variant;
 pub mod window;
 
 use crate::event::{Cause, Tcb, TcpKind};
-use crate::units::{Span, Time};
+use crate::units::Time;
 
 use super::config::{AckpReaction, Halving, TcpConfig, Variant};
 use super::rtt::{Beat, RttEstimator};
@@ -23,21 +23,6 @@ use growth::{Growth, SlowStartAvoidance};
 use recovery::{Progress, Recovery};
 use variant::AnyRecovery;
 pub use window::Window;
-
-/// Why a sender takes a loss, or the threat of one, into account.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Congestion {
-    /// Duplicate ACKs reached the threshold.
-    FastRetransmit,
-    /// The retransmission timer expired.
-    Timeout,
-    /// A router marked a packet.
-    Ecn,
-    /// An explicit notification: the loss was on the wireless link, so no congestion at all.
-    WirelessLoss,
-    /// ICMP source quench.
-    Quench,
-}
 
 /// A piece of the stream to be sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -474,10 +459,5 @@ impl Sender {
             backoff: self.rtt.backoff(),
             in_recovery: self.recovery.active(),
         }
-    }
-
-    /// The retransmission time-out in force.
-    pub fn rto(&self) -> Span {
-        self.rtt.rto()
     }
 }
