@@ -47,7 +47,7 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
             rate_right: fast,
             rate_left: fast,
             delay: Span::micros(200),
-            framing: 0,
+            framing: 18,
             queue: Limit::Packets(50),
         })
     );
@@ -67,8 +67,8 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
         Rate::from_bps(2_000_000)
             .map(|rate| RadioConfig {
                 rate,
-                delay: Span::millis(1),
-                overhead: Span::micros(700),
+                delay: Span::micros(100),
+                overhead: Span::micros(650),
                 half_duplex: true,
                 queue: Limit::Packets(50),
             })
@@ -82,15 +82,18 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
 
 #[test]
 fn errors_on_data_follow_the_direction_of_the_transfers() {
-    let plan = example_plan("west97-wan", &[]);
-    assert_eq!(plan.axes[0].labels, ["none", "64KiB"]);
-    let errors = |cell: usize| match &plan.cells[cell].scenario.path[3].kind {
+    let errors = |plan: &Plan, cell: usize| match &plan.cells[cell].scenario.path[3].kind {
         StageKind::Radio(radio) => (radio.errors_right.is_some(), radio.errors_left.is_some()),
         _ => panic!("a radio"),
     };
-    assert_eq!(errors(0), (false, false));
+    let plan = example_plan("west97-wan", &[]);
+    assert_eq!(plan.axes[0].labels, ["none", "64KiB"]);
+    assert_eq!(errors(&plan, 0), (false, false));
+    assert_eq!(errors(&plan, 1), (true, true));
     // The mobile host, on the right, sends.
-    assert_eq!(errors(1), (false, true));
+    let text = example("west97-wan").unwrap().text;
+    let on_data = text.replace(r#"on = ["data", "ack"]"#, r#"on = ["data"]"#);
+    assert_eq!(errors(&parse(&on_data, "wan", &[]).unwrap().0, 1), (false, true));
 }
 
 #[test]

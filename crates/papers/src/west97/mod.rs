@@ -148,6 +148,20 @@ mod tests {
         assert_eq!(scenario(WAN, &["cross.loss=0.44%"]).path.len(), 5);
     }
 
+    /// What a user runs by name is the testbed that the claims are judged on.
+    #[test]
+    fn the_built_in_scenarios_are_these_testbeds() {
+        for (name, text, errors) in [
+            ("west97-lan", LAN, SINGLE),
+            ("west97-lan-bursts", LAN, BURSTS),
+            ("west97-slow", SLOW, SINGLE),
+        ] {
+            let example = lasthop_scenario::example(name).unwrap();
+            let built_in = scenario(example.text, &["agent=none"]);
+            assert_eq!(built_in.path, scenario(text, &[errors]).path, "{name}");
+        }
+    }
+
     #[test]
     fn every_claim_of_the_paper_has_an_experiment() {
         for claim in claims().filter(|c| c.paper == "west97") {
