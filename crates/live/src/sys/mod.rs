@@ -1,0 +1,1 @@
+//! The system calls that no safe interface offers: the only place with `unsafe`, one small file per need.
