@@ -26,8 +26,14 @@ const ALLOWED: [&str; 12] = [
 const CLARIFIED: [(&str, &str, &str); 0] = [];
 
 /// The crates that must be pure.
-const PURE: [&str; 5] =
-    ["lasthop-proto", "lasthop-scenario", "lasthop-trace", "lasthop-sim", "lasthop-analyze"];
+const PURE: [&str; 5] = [
+    "lasthop-proto",
+    "lasthop-scenario",
+    "lasthop-trace",
+    "lasthop-path",
+    "lasthop-sim",
+    "lasthop-analyze",
+];
 
 /// What would bring ambient randomness or time.
 const AMBIENT: [&str; 9] =

@@ -1,5 +1,6 @@
 //! How a run ended.
 
+use lasthop_path::StageCount;
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::{Bytes, Time};
 use serde::Serialize;
@@ -31,28 +32,6 @@ pub struct TransferEnd {
     pub complete: bool,
     /// The connection was given up or reset.
     pub aborted: bool,
-}
-
-/// Packets at one stage, counted from outside the machine where possible.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct StageCount {
-    /// Handed to it.
-    pub arrived: u64,
-    /// Put into the path by it.
-    pub originated: u64,
-    /// Handed on by it, own ones included.
-    pub departed: u64,
-    /// Ended by it, with a cause; hosts count what they took in.
-    pub ended: u64,
-    /// Inside it at the end of the run.
-    pub held: u64,
-}
-
-impl StageCount {
-    /// Nothing vanished and nothing came from nowhere.
-    pub fn is_conserved(&self) -> bool {
-        self.arrived + self.originated == self.departed + self.ended + self.held
-    }
 }
 
 /// How a run ended.

@@ -7,12 +7,11 @@
 //! left hosts | stage 0 | stage 1 | ... | right hosts
 //! ```
 
-mod build;
 mod end;
 mod engine;
 
-pub use build::layout;
-pub use end::{Reason, RunEnd, StageCount, TransferEnd};
+pub use end::{Reason, RunEnd, TransferEnd};
+pub use lasthop_path::{StageCount, layout};
 
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;

@@ -9,7 +9,7 @@ pub mod csv;
 pub mod layout;
 pub mod metrics;
 pub mod pcapng;
-mod ranges;
+pub mod ranges;
 pub mod sequence;
 pub mod stalls;
 pub mod stats;

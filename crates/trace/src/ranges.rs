@@ -3,11 +3,21 @@
 /// Half-open ranges, sorted, disjoint and not touching. A stream with few holes has few ranges, and
 /// growing the last one is the common case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ranges(Vec<(u64, u64)>);
+pub struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
+    /// How many ranges there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The lowest range.
+    pub fn first(&self) -> Option<(u64, u64)> {
+        self.0.first().copied()
+    }
+
     /// Adds `start..end`; returns whether any position was new.
-    pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
+    pub fn insert(&mut self, start: u64, end: u64) -> bool {
         if start >= end {
             return false;
         }
@@ -38,7 +48,7 @@ impl Ranges {
     }
 
     /// Takes `start..end` out.
-    pub(crate) fn remove(&mut self, start: u64, end: u64) {
+    pub fn remove(&mut self, start: u64, end: u64) {
         let from = self.0.partition_point(|r| r.1 <= start);
         let to = self.0.partition_point(|r| r.0 < end);
         if from >= to || start >= end {

@@ -21,7 +21,7 @@ struct Slot<F> {
 /// At most `limit` flows, found by key at a cost that does not grow with their number. A flow's slot keeps
 /// its number for as long as the flow is watched, and its memory when another flow takes its place.
 #[derive(Clone, Debug)]
-pub(super) struct Flows<F> {
+pub struct Flows<F> {
     slots: Vec<Slot<F>>,
     places: FlowMap<u32>,
     free: Vec<u32>,
@@ -34,7 +34,7 @@ pub(super) struct Flows<F> {
 
 impl<F: Default> Flows<F> {
     /// An empty table for at most `limit` flows, at least one.
-    pub(super) fn new(limit: usize) -> Flows<F> {
+    pub fn new(limit: usize) -> Flows<F> {
         Flows {
             slots: Vec::new(),
             places: FlowMap::default(),
@@ -47,33 +47,33 @@ impl<F: Default> Flows<F> {
     }
 
     /// Flows watched now.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.places.len()
     }
 
     /// Slots ever used: one more than the highest number handed out.
-    pub(super) fn slots(&self) -> usize {
+    pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
     /// Whether another flow only fits in place of an old one.
-    pub(super) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.len() == self.limit
     }
 
     /// The flow unused for longest.
-    pub(super) fn oldest(&self) -> Option<usize> {
+    pub fn oldest(&self) -> Option<usize> {
         (self.oldest != NONE).then_some(self.oldest as usize)
     }
 
     /// The key of the flow in slot `i`.
-    pub(super) fn key(&self, i: usize) -> FlowKey {
+    pub fn key(&self, i: usize) -> FlowKey {
         self.slots[i].key
     }
 
     /// The slot of `key`, which becomes the most recently used.
     #[inline]
-    pub(super) fn find(&mut self, key: FlowKey) -> Option<usize> {
+    pub fn find(&mut self, key: FlowKey) -> Option<usize> {
         let i = match self.last {
             Some((last, i)) if last == key => i,
             _ => *self.places.get(&key)?,
@@ -88,7 +88,7 @@ impl<F: Default> Flows<F> {
 
     /// Gives `key`, which is not watched, a slot. The caller has made room; the flow in the slot is whatever
     /// was left there, so that its buffers can be used again.
-    pub(super) fn insert(&mut self, key: FlowKey) -> usize {
+    pub fn insert(&mut self, key: FlowKey) -> usize {
         debug_assert!(!self.is_full() && !self.places.contains_key(&key));
         let i = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { key, flow: F::default(), newer: NONE, older: NONE });
@@ -102,7 +102,7 @@ impl<F: Default> Flows<F> {
     }
 
     /// Forgets the flow in slot `i`.
-    pub(super) fn remove(&mut self, i: usize) {
+    pub fn remove(&mut self, i: usize) {
         self.last = None;
         self.places.remove(&self.slots[i].key);
         self.unlink(i as u32);

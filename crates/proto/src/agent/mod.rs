@@ -6,7 +6,7 @@
 //! them.
 
 mod ackp;
-mod flows;
+pub mod flows;
 mod none;
 mod seq_cache;
 mod snoop;

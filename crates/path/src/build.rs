@@ -1,0 +1,85 @@
+//! From a scenario to stages.
+
+use std::sync::Arc;
+
+use lasthop_proto::event::Wants;
+use lasthop_proto::machine::Side;
+use lasthop_proto::tcp::{Host, HostConfig};
+use lasthop_proto::units::Time;
+use lasthop_scenario::{HostSide, Scenario};
+
+use crate::DISCARD;
+use crate::drive::Path;
+use crate::stage::Stage;
+use crate::witness::Witness;
+
+/// Whose TCP a host has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostKind {
+    /// Ours: it is a machine of the path and opens its transfers itself.
+    Ours,
+    /// Not ours: it lies outside and is only watched.
+    Outside,
+}
+
+impl Path {
+    /// The path of `scenario` in the run with `seed`, its hosts ours or not by their index.
+    pub fn of_scenario(
+        scenario: &Scenario,
+        seed: u64,
+        wants: Wants,
+        kind: impl Fn(usize) -> HostKind,
+    ) -> Path {
+        let mut stages = Vec::new();
+        let mut host_stages = vec![0; scenario.hosts.len()];
+        let mut add_hosts = |stages: &mut Vec<Stage>, side| {
+            for (i, host) in scenario.hosts.iter().enumerate().filter(|(_, h)| h.side == side) {
+                host_stages[i] = stages.len();
+                stages.push(match kind(i) {
+                    HostKind::Ours => Stage::Host(Box::new(our_host(scenario, seed, i))),
+                    HostKind::Outside => {
+                        Stage::Witness(Box::new(Witness::of_host(host.addr, inward(side))))
+                    }
+                });
+            }
+        };
+        add_hosts(&mut stages, HostSide::Left);
+        let first = stages.len();
+        stages.extend(scenario.path.iter().map(|s| Stage::of_path(s, seed)));
+        let last = stages.len();
+        add_hosts(&mut stages, HostSide::Right);
+        Path::new(stages, first..last, host_stages, wants)
+    }
+}
+
+/// Which way the path lies for a host at this end.
+fn inward(side: HostSide) -> Side {
+    match side {
+        HostSide::Left => Side::Right,
+        HostSide::Right => Side::Left,
+    }
+}
+
+/// Host `i` with its transfers scheduled.
+fn our_host(scenario: &Scenario, seed: u64, i: usize) -> Host {
+    let host = &scenario.hosts[i];
+    let config = HostConfig {
+        name: host.name.clone(),
+        addr: host.addr,
+        side: inward(host.side),
+        tcp: Arc::new(host.tcp.clone()),
+    };
+    let mut machine = Host::new(config, seed);
+    let mut stream = 0;
+    for transfer in &scenario.transfers {
+        for _ in 0..transfer.count {
+            stream += 1;
+            if transfer.from == i {
+                let to = scenario.hosts[transfer.to].addr;
+                let at = Time::ZERO + transfer.start;
+                machine.open(to, DISCARD, at, transfer.bytes, stream);
+            }
+        }
+    }
+    machine
+}

@@ -1,0 +1,273 @@
+//! The driver: wake, settle, hand on.
+
+use core::ops::Range;
+use std::collections::VecDeque;
+
+use lasthop_proto::event::{Event, Wants};
+use lasthop_proto::machine::{Machine, Out, Side, StageId};
+use lasthop_proto::units::Time;
+use lasthop_proto::wake::WakeTree;
+use lasthop_proto::wire::Packet;
+
+use crate::counts::StageCount;
+use crate::stage::Stage;
+
+/// What lies around the path: it takes in what happened, and the packets that leave.
+pub trait Outside {
+    /// The next event.
+    fn event(&mut self, event: &Event);
+
+    /// `packet` leaves the path towards `side` at `stage`: the witness of a host that is not ours, or the last
+    /// stage before the hosts when none of them has the packet's address.
+    fn leave(&mut self, now: Time, stage: StageId, side: Side, packet: Packet);
+}
+
+/// Stages in a row.
+#[derive(Debug)]
+pub struct Path {
+    /// Left hosts, the path, right hosts.
+    stages: Vec<Stage>,
+    /// Index of the first path stage, and of the first right host.
+    first: usize,
+    last: usize,
+    /// The stage of each host of the scenario.
+    host_stages: Vec<usize>,
+    counts: Vec<StageCount>,
+    wakes: WakeTree,
+    out: Out,
+    /// Packets that leave a stage at this instant, when there are several: the stage, the side, the packet.
+    moving: VecDeque<(usize, Side, Packet)>,
+    now: Time,
+    hops: u64,
+    /// Whether a host was called since its transfers were last counted.
+    host_called: bool,
+}
+
+impl Path {
+    /// The `stages` of which those in `inner` stand between the hosts; `host_stages` names the stage of each host
+    /// of the scenario. Events of `wants` are collected.
+    pub fn new(
+        stages: Vec<Stage>,
+        inner: Range<usize>,
+        host_stages: Vec<usize>,
+        wants: Wants,
+    ) -> Path {
+        let total = stages.len();
+        let mut path = Path {
+            stages,
+            first: inner.start,
+            last: inner.end,
+            host_stages,
+            counts: vec![StageCount::default(); total],
+            wakes: WakeTree::new(total),
+            out: Out::new(wants),
+            moving: VecDeque::new(),
+            now: Time::ZERO,
+            hops: 0,
+            host_called: true,
+        };
+        for i in 0..total {
+            path.rest(i);
+        }
+        path
+    }
+
+    /// When a stage wants to be woken next.
+    #[inline]
+    pub fn next_wake(&self) -> Option<Time> {
+        self.wakes.first().map(|(at, _)| at)
+    }
+
+    /// Wakes the stage that waits for the earliest time, and hands on what it answers.
+    pub fn wake<O: Outside>(&mut self, now: Time, outside: &mut O) {
+        let Some((_, i)) = self.wakes.first() else { return };
+        self.now = now;
+        self.out.begin(StageId(i as u16), now);
+        self.stages[i].on_wake(now, &mut self.out);
+        self.settle(i, outside);
+        self.hand_on(i, outside);
+    }
+
+    /// A packet comes from outside, from beyond the host at `stage`, and travels inwards.
+    pub fn enter<O: Outside>(
+        &mut self,
+        now: Time,
+        stage: StageId,
+        packet: Packet,
+        outside: &mut O,
+    ) {
+        let i = usize::from(stage.0);
+        let from = if i < self.first { Side::Left } else { Side::Right };
+        self.now = now;
+        self.counts[i].arrived += 1;
+        self.out.begin(stage, now);
+        self.stages[i].on_packet(now, from, packet, &mut self.out);
+        self.settle(i, outside);
+        self.hand_on(i, outside);
+    }
+
+    /// Calls stage `i` from outside, as the application of a host does, and hands on what it answers.
+    pub fn call<O: Outside>(
+        &mut self,
+        now: Time,
+        i: usize,
+        outside: &mut O,
+        call: impl FnOnce(&mut Stage, &mut Out),
+    ) {
+        self.now = now;
+        self.out.begin(StageId(i as u16), now);
+        call(&mut self.stages[i], &mut self.out);
+        self.settle(i, outside);
+        self.hand_on(i, outside);
+    }
+
+    /// Whether a host was called since this was last asked: only then can a transfer have ended.
+    #[inline]
+    pub fn take_host_called(&mut self) -> bool {
+        core::mem::take(&mut self.host_called)
+    }
+
+    /// Transfers of our hosts that are not over.
+    pub fn unfinished(&self) -> usize {
+        self.host_stages.iter().map(|i| self.stages[*i].unfinished()).sum()
+    }
+
+    /// The stages, left to right, hosts included.
+    pub fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// The indices of the stages between the hosts.
+    pub fn inner(&self) -> Range<usize> {
+        self.first..self.last
+    }
+
+    /// The stage of each host of the scenario.
+    pub fn host_stages(&self) -> &[usize] {
+        &self.host_stages
+    }
+
+    /// How many packets links and radios carried.
+    pub fn hops(&self) -> u64 {
+        self.hops
+    }
+
+    /// Packets at each stage so far.
+    pub fn counts(&self) -> Vec<(StageId, StageCount)> {
+        let stages = self.stages.iter().zip(&self.counts).enumerate();
+        stages
+            .map(|(i, (stage, count))| {
+                let mut count = StageCount { held: stage.holds() as u64, ..*count };
+                if matches!(stage, Stage::Host(_)) {
+                    // A host takes in whatever arrives.
+                    count.ended = count.arrived;
+                }
+                (StageId(i as u16), count)
+            })
+            .collect()
+    }
+
+    /// Hands packets on until none moves at this instant: what stage `i` answered, and all that follows.
+    fn hand_on<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
+        loop {
+            // Nearly always one packet moves; it need not queue.
+            let alone = self.moving.is_empty() && self.out.sends.len() <= 1;
+            let (side, packet) = if alone {
+                let Some(only) = self.out.sends.pop() else { return };
+                only
+            } else {
+                self.collect(i);
+                let Some((from, side, packet)) = self.moving.pop_front() else { return };
+                i = from;
+                (side, packet)
+            };
+            match self.neighbour(i, side, &packet) {
+                Some(next) => {
+                    self.counts[next].arrived += 1;
+                    self.out.begin(StageId(next as u16), self.now);
+                    self.stages[next].on_packet(self.now, side.other(), packet, &mut self.out);
+                    self.settle(next, outside);
+                    i = next;
+                }
+                None => outside.leave(self.now, StageId(i as u16), side, packet),
+            }
+        }
+    }
+
+    /// Puts what stage `i` sent behind what is moving already.
+    fn collect(&mut self, i: usize) {
+        for (side, packet) in self.out.sends.drain(..) {
+            self.moving.push_back((i, side, packet));
+        }
+    }
+
+    /// Stage `i` has been called: takes its events, counts, passes its signals on, and asks for its next wake.
+    /// Its packets stay in `out` for [`Path::hand_on`].
+    #[inline]
+    fn settle<O: Outside>(&mut self, i: usize, outside: &mut O) {
+        if !self.out.events.is_empty() {
+            for event in &self.out.events {
+                outside.event(event);
+            }
+            self.out.events.clear();
+        }
+        let tally = self.out.take_tally();
+        let sent = self.out.sends.len() as u64;
+        let count = &mut self.counts[i];
+        count.originated += tally.originated;
+        count.ended += tally.discarded;
+        count.departed += sent;
+        match &self.stages[i] {
+            Stage::Host(_) => self.host_called = true,
+            Stage::Line(_) | Stage::Radio(_) => self.hops += sent,
+            Stage::Agent(_) | Stage::Cross(_) | Stage::Witness(_) => {}
+        }
+        if !self.out.signals.is_empty() {
+            self.pass_signals(i, outside);
+        }
+        self.rest(i);
+    }
+
+    /// Signals travel the path hop by hop, after the packets that were sent before them.
+    #[cold]
+    fn pass_signals<O: Outside>(&mut self, i: usize, outside: &mut O) {
+        self.collect(i);
+        for (side, signal) in core::mem::take(&mut self.out.signals) {
+            let next = match side {
+                Side::Left => i.checked_sub(1),
+                Side::Right => Some(i + 1),
+            };
+            if let Some(next) = next.filter(|n| (self.first..self.last).contains(n)) {
+                self.out.begin(StageId(next as u16), self.now);
+                self.stages[next].on_signal(self.now, side.other(), signal, &mut self.out);
+                self.settle(next, outside);
+                self.collect(next);
+            }
+        }
+    }
+
+    /// The stage that a packet leaving stage `i` to `side` arrives at. At the ends the address decides.
+    #[inline]
+    fn neighbour(&self, i: usize, side: Side, packet: &Packet) -> Option<usize> {
+        match side {
+            Side::Right if i < self.first => Some(self.first),
+            Side::Right if i + 1 < self.last => Some(i + 1),
+            Side::Right if i < self.last => self.host_at(packet, self.last..self.stages.len()),
+            Side::Left if i >= self.last => Some(self.last - 1),
+            Side::Left if i > self.first => Some(i - 1),
+            Side::Left if i == self.first => self.host_at(packet, 0..self.first),
+            // Beyond a host.
+            _ => None,
+        }
+    }
+
+    fn host_at(&self, packet: &Packet, mut end: Range<usize>) -> Option<usize> {
+        end.find(|i| self.stages[*i].is_host(packet.dst))
+    }
+
+    /// Stage `i` has been called; when does it want to be called again?
+    #[inline]
+    fn rest(&mut self, i: usize) {
+        self.wakes.set(i, self.stages[i].next_wake());
+    }
+}

@@ -1,0 +1,47 @@
+//! What stands where, for those who read the events.
+
+use lasthop_proto::machine::Side;
+use lasthop_proto::tcp::connection::agreed_mss;
+use lasthop_proto::tcp::host::flow_of;
+use lasthop_scenario::{HostSide, Scenario, StageKind};
+use lasthop_trace::layout::{FlowInfo, Layout, Role, StageInfo};
+
+use crate::DISCARD;
+
+/// What stands where: the stages as events number them, left hosts first, then the path, then the right
+/// hosts; and the flows that carry data.
+pub fn layout(scenario: &Scenario) -> Layout {
+    let hosts = |side| {
+        let those = scenario.hosts.iter().filter(move |h| h.side == side);
+        those.map(|h| StageInfo { name: h.name.clone(), role: Role::Host })
+    };
+    let path = scenario.path.iter().map(|stage| {
+        let role = match stage.kind {
+            StageKind::Link(_) => Role::Link,
+            StageKind::Radio(_) => Role::Radio,
+            StageKind::Agent(_) => Role::Agent,
+            StageKind::Cross(_) => Role::Cross,
+        };
+        StageInfo { name: stage.name.clone(), role }
+    });
+    let stages = hosts(HostSide::Left).chain(path).chain(hosts(HostSide::Right)).collect();
+    let mut opened = vec![0; scenario.hosts.len()];
+    let mut flows = Vec::new();
+    for transfer in &scenario.transfers {
+        for _ in 0..transfer.count {
+            let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
+            let nth = &mut opened[transfer.from];
+            flows.push(FlowInfo {
+                key: flow_of(from.addr, to.addr, DISCARD, *nth),
+                towards: match from.side {
+                    HostSide::Left => Side::Right,
+                    HostSide::Right => Side::Left,
+                },
+                bytes: transfer.bytes.map(|b| b.0),
+                mss: Some(agreed_mss(&from.tcp, &to.tcp)),
+            });
+            *nth += 1;
+        }
+    }
+    Layout { stages, flows }
+}

@@ -1,0 +1,25 @@
+//! A path: stages in a row, and the driver that hands packets from one to the next.
+//!
+//! ```text
+//! left hosts | stage 0 | stage 1 | ... | right hosts
+//! ```
+//!
+//! The same in every world. A world says what time it is and what lies [`Outside`]: in the simulator nothing, in
+//! a testbed the hosts whose TCP is not ours, on a router everything but the stages in the middle.
+
+mod build;
+mod counts;
+mod drive;
+mod layout;
+mod stage;
+mod witness;
+
+pub use build::HostKind;
+pub use counts::StageCount;
+pub use drive::{Outside, Path};
+pub use layout::layout;
+pub use stage::Stage;
+pub use witness::Witness;
+
+/// Port of the discard service (RFC 863), which the transfers are sent to.
+pub const DISCARD: u16 = 9;

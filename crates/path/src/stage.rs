@@ -1,0 +1,123 @@
+//! A stage of a path.
+
+use lasthop_proto::agent::Agent;
+use lasthop_proto::channel::Channel;
+use lasthop_proto::link::{Cross, Line, Radio};
+use lasthop_proto::machine::{Machine, Out, Side, Signal};
+use lasthop_proto::rng::Stream;
+use lasthop_proto::tcp::Host;
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Addr, Packet};
+use lasthop_scenario::{ErrorSpec, StageKind, model};
+
+use crate::witness::Witness;
+
+/// A stage of a path. One match instead of a table of function pointers: the compiler sees through it.
+#[derive(Debug)]
+pub enum Stage {
+    /// A host with our TCP.
+    Host(Box<Host>),
+    /// A host that is not ours, seen from outside.
+    Witness(Box<Witness>),
+    /// A line.
+    Line(Line),
+    /// A radio hop.
+    Radio(Radio),
+    /// What runs at the base station.
+    Agent(Box<Agent>),
+    /// A router that others use too.
+    Cross(Cross),
+}
+
+macro_rules! each {
+    ($self:ident, $m:ident => $call:expr) => {
+        match $self {
+            Stage::Host($m) => $call,
+            Stage::Witness($m) => $call,
+            Stage::Line($m) => $call,
+            Stage::Radio($m) => $call,
+            Stage::Agent($m) => $call,
+            Stage::Cross($m) => $call,
+        }
+    };
+}
+
+impl Machine for Stage {
+    #[inline]
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        each!(self, m => m.on_packet(now, from, packet, out));
+    }
+    #[inline]
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        each!(self, m => m.on_wake(now, out));
+    }
+    #[inline]
+    fn next_wake(&self) -> Option<Time> {
+        each!(self, m => m.next_wake())
+    }
+    fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
+        each!(self, m => m.on_signal(now, from, signal, out));
+    }
+    fn holds(&self) -> usize {
+        each!(self, m => m.holds())
+    }
+}
+
+impl Stage {
+    /// The host, if this is one of ours.
+    pub fn host(&self) -> Option<&Host> {
+        match self {
+            Stage::Host(host) => Some(host),
+            _ => None,
+        }
+    }
+
+    /// The host, to act as its application.
+    pub fn host_mut(&mut self) -> Option<&mut Host> {
+        match self {
+            Stage::Host(host) => Some(host),
+            _ => None,
+        }
+    }
+
+    /// The agent, if this is one.
+    pub fn agent(&self) -> Option<&Agent> {
+        match self {
+            Stage::Agent(agent) => Some(agent),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_host(&self, addr: Addr) -> bool {
+        match self {
+            Stage::Host(host) => host.addr() == addr,
+            Stage::Witness(witness) => witness.stands_for(addr),
+            _ => false,
+        }
+    }
+
+    /// Transfers that this host opened and that are not over.
+    #[inline]
+    pub(crate) fn unfinished(&self) -> usize {
+        self.host().map_or(0, Host::unfinished)
+    }
+
+    /// The stage that `stage` describes, in the run with `seed`.
+    pub fn of_path(stage: &model::Stage, seed: u64) -> Stage {
+        let stream = |part: &str| Stream::new(seed, &format!("{}.{part}", stage.name));
+        let channel = |errors: &Option<ErrorSpec>, part: &str| {
+            errors.as_ref().map(|spec| Channel::new(&spec.model, stream(part)))
+        };
+        match &stage.kind {
+            StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
+            StageKind::Radio(radio) => Stage::Radio(Radio::new(
+                radio.radio.clone(),
+                channel(&radio.errors_left, "errors.left"),
+                channel(&radio.errors_right, "errors.right"),
+            )),
+            StageKind::Agent(config) => Stage::Agent(Box::new(Agent::new(config))),
+            StageKind::Cross(config) => Stage::Cross(Cross::new(*config, stream("cross"))),
+        }
+    }
+}
