@@ -19,6 +19,14 @@ impl Addr {
         Addr(V4_MAPPED | u32::from_be_bytes([a, b, c, d]) as u128)
     }
 
+    /// Whether packets for this address go to many hosts, or to all.
+    pub fn is_multicast(self) -> bool {
+        match self.ip() {
+            IpAddr::V4(v4) => v4.is_multicast() || v4.is_broadcast(),
+            IpAddr::V6(v6) => v6.is_multicast(),
+        }
+    }
+
     /// Whether this is an IPv4 address.
     pub fn is_v4(self) -> bool {
         self.0 >> 32 == V4_MAPPED >> 32

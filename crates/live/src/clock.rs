@@ -1,0 +1,37 @@
+//! The clock of the live worlds: the machine's monotonic one, counted from a start.
+
+use lasthop_proto::units::Time;
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
+
+/// A monotonic clock that began at its start.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// The system's monotonic time at the start, in nanoseconds.
+    origin: u64,
+}
+
+fn monotonic() -> u64 {
+    // It fails only for clocks that do not exist, and every Linux has this one.
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or(TimeSpec::new(0, 0));
+    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+}
+
+impl Clock {
+    /// A clock that shows zero now.
+    pub fn start() -> Clock {
+        Clock { origin: monotonic() }
+    }
+
+    /// Time since the start.
+    pub fn now(self) -> Time {
+        Time(monotonic().saturating_sub(self.origin))
+    }
+
+    /// `at` as the system's monotonic time, for timers.
+    pub fn absolute(self, at: Time) -> TimeSpec {
+        let nanoseconds = self.origin.saturating_add(at.0);
+        // A timer set to zero is off, and the origin is never zero.
+        TimeSpec::new((nanoseconds / 1_000_000_000) as i64, (nanoseconds % 1_000_000_000) as i64)
+    }
+}

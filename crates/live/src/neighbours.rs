@@ -1,0 +1,136 @@
+//! Which link-layer addresses the hosts of an address have: learnt from frames that pass, so that a packet that is
+//! made here looks to both neighbours as if its sender had made it.
+
+use lasthop_proto::wire::Addr;
+
+/// Sets of the table and places in each: 16384 addresses, whatever an attacker makes up.
+const SETS: usize = 4096;
+const WAYS: usize = 4;
+
+/// A link-layer address and the VLAN tags that frames of this host carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Neighbour {
+    /// Its address.
+    pub mac: [u8; 6],
+    tags: [u8; 8],
+    tags_len: u8,
+}
+
+impl Neighbour {
+    /// A neighbour without VLAN tags.
+    pub fn untagged(mac: [u8; 6]) -> Neighbour {
+        Neighbour { mac, ..Neighbour::default() }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    addr: Addr,
+    neighbour: Neighbour,
+    used: u64,
+}
+
+/// A bounded table that forgets what was not used for longest among the few that compete for a place.
+pub struct Neighbours {
+    slots: Vec<Option<Slot>>,
+    clock: u64,
+    /// What was learnt last: packets come in trains.
+    last: Option<(Addr, Neighbour)>,
+}
+
+impl Default for Neighbours {
+    fn default() -> Neighbours {
+        Neighbours { slots: vec![None; SETS * WAYS], clock: 0, last: None }
+    }
+}
+
+impl Neighbours {
+    fn set(addr: Addr) -> usize {
+        let bits = addr.as_v6().to_bits();
+        let mixed = ((bits >> 64) as u64 ^ bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 52) as usize % SETS * WAYS
+    }
+
+    /// The sender of a frame with this link-layer header (addresses, tags, type) is `addr`.
+    pub fn learn(&mut self, addr: Addr, link: &[u8]) {
+        let Some(mac) = link.get(6..12).and_then(|mac| mac.try_into().ok()) else { return };
+        let tags = link.get(12..link.len().saturating_sub(2)).unwrap_or(&[]);
+        let mut neighbour = Neighbour::untagged(mac);
+        if let Some(room) = neighbour.tags.get_mut(..tags.len()) {
+            room.copy_from_slice(tags);
+            neighbour.tags_len = tags.len() as u8;
+        }
+        if self.last == Some((addr, neighbour)) {
+            return;
+        }
+        self.last = Some((addr, neighbour));
+        self.insert(addr, neighbour);
+    }
+
+    /// The host at `addr` is this neighbour.
+    pub fn insert(&mut self, addr: Addr, neighbour: Neighbour) {
+        self.clock += 1;
+        let slot = Some(Slot { addr, neighbour, used: self.clock });
+        let from = Neighbours::set(addr);
+        let set = &mut self.slots[from..from + WAYS];
+        let place = set
+            .iter()
+            .position(|slot| slot.is_some_and(|slot| slot.addr == addr))
+            .or_else(|| (0..WAYS).min_by_key(|i| set[*i].map_or(0, |slot| slot.used)));
+        if let Some(place) = place {
+            set[place] = slot;
+        }
+    }
+
+    fn find(&mut self, addr: Addr) -> Option<Neighbour> {
+        self.clock += 1;
+        let from = Neighbours::set(addr);
+        let slot =
+            self.slots[from..from + WAYS].iter_mut().flatten().find(|slot| slot.addr == addr)?;
+        slot.used = self.clock;
+        Some(slot.neighbour)
+    }
+
+    /// The link-layer header of a frame from `src` to `dst`; `None` while one of them is unknown. The tags are
+    /// those of the host that it goes to, whose link it is.
+    pub fn link_header(&mut self, src: Addr, dst: Addr) -> Option<Vec<u8>> {
+        let from = self.find(src)?;
+        let to = self.find(dst)?;
+        let mut link = Vec::with_capacity(22);
+        link.extend_from_slice(&to.mac);
+        link.extend_from_slice(&from.mac);
+        link.extend_from_slice(&to.tags[..usize::from(to.tags_len)]);
+        link.extend_from_slice(&if src.is_v4() { [0x08, 0x00] } else { [0x86, 0xdd] });
+        Some(link)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Addr = Addr::v4(10, 0, 0, 1);
+    const B: Addr = Addr::v4(10, 1, 0, 1);
+
+    #[test]
+    fn a_header_is_made_of_what_both_hosts_sent() {
+        let mut table = Neighbours::default();
+        table.learn(A, &[2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0]);
+        assert_eq!(table.link_header(A, B), None);
+        table.learn(B, &[1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0x81, 0, 0, 7, 8, 0]);
+        let link = table.link_header(A, B).unwrap();
+        assert_eq!(link, [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 0x81, 0, 0, 7, 8, 0]);
+    }
+
+    #[test]
+    fn a_flood_of_addresses_takes_no_more_room() {
+        let mut table = Neighbours::default();
+        let link = [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0];
+        for n in 0..200_000u32 {
+            let [_, b, c, d] = n.to_be_bytes();
+            table.learn(Addr::v4(10, b, c, d), &link);
+        }
+        assert_eq!(table.slots.len(), SETS * WAYS);
+        assert!(table.link_header(Addr::v4(10, 3, 13, 63), Addr::v4(10, 3, 13, 63)).is_some());
+    }
+}

@@ -1,0 +1,300 @@
+//! Packet sockets (packet(7)): whole frames of one interface, in batches, with virtio headers.
+//!
+//! A frame here is what the kernel calls one: a virtio header of [`VNET`] bytes, which says whether the checksum
+//! is still to be completed and whether the frame is a super-packet to be split, then the Ethernet frame. VLAN
+//! tags that the kernel has taken out of the frame are put back in.
+#![expect(
+    unsafe_code,
+    reason = "recvmmsg with control data and sockaddr_ll have no safe interface"
+)]
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Length of the virtio header before each frame.
+pub const VNET: usize = 10;
+
+/// Largest frame: a super-packet of 64 KiB with its headers.
+const FRAME_MAX: usize = VNET + 65_536 + 64;
+
+/// Room before each frame for a VLAN tag that is put back in.
+const HEADROOM: usize = 4;
+
+/// Frames that are received or sent by one system call.
+pub const BATCH: usize = 64;
+
+/// Where in a frame the VLAN tag stands: after the virtio header and both addresses.
+const TAG_AT: usize = VNET + 12;
+
+/// A packet socket bound to one interface; it sees what arrives there, not what is sent.
+#[derive(Debug)]
+pub struct PacketSocket {
+    fd: OwnedFd,
+}
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn option<T>(fd: BorrowedFd<'_>, level: i32, name: i32, value: &T) -> io::Result<()> {
+    // SAFETY: `value` is a live plain value and its size is given.
+    check(unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            (&raw const *value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    })?;
+    Ok(())
+}
+
+impl PacketSocket {
+    /// Opens the interface with this index, in promiscuous mode.
+    ///
+    /// # Errors
+    /// Without CAP_NET_RAW in the network namespace, or when there is no such interface.
+    pub fn open(ifindex: u32) -> io::Result<PacketSocket> {
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: a plain call; protocol 0 receives nothing until bind.
+        let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
+        // SAFETY: the descriptor was just made and nobody else has it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let socket = fd.as_fd();
+        let on: libc::c_int = 1;
+        option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &on)?;
+        option(socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, &on)?;
+        // Without it every frame that is sent would come back as received.
+        option(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
+        let buffer: libc::c_int = 32 << 20;
+        if option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &buffer).is_err() {
+            // Without root the kernel cuts it to net.core.rmem_max.
+            option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &buffer)?;
+        }
+        if option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &buffer).is_err() {
+            option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &buffer)?;
+        }
+        let membership = libc::packet_mreq {
+            mr_ifindex: ifindex as i32,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+        // SAFETY: all zeros is a valid sockaddr_ll.
+        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = ifindex as i32;
+        // SAFETY: the address is a live sockaddr_ll and its size is given.
+        check(unsafe {
+            libc::bind(
+                fd.as_raw_fd(),
+                (&raw const address).cast(),
+                size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+            )
+        })?;
+        Ok(PacketSocket { fd })
+    }
+
+    /// Frames that the kernel dropped since the last call because its receive buffer was full.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn take_drops(&self) -> io::Result<u32> {
+        let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `len` bytes into a live value of that size.
+        check(unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut stats).cast(),
+                &raw mut len,
+            )
+        })?;
+        Ok(stats.tp_drops)
+    }
+
+    /// Sends frames, at most [`BATCH`] of them; says how many were sent before the first that could not be.
+    ///
+    /// # Errors
+    /// Of the first frame.
+    pub fn send(&self, frames: &[&[u8]]) -> io::Result<usize> {
+        let count = frames.len().min(BATCH);
+        // SAFETY: all zeros are valid headers: no address, no buffers, no control data.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        for ((frame, vector), header) in frames.iter().zip(&mut vectors).zip(&mut headers) {
+            *vector =
+                libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: the first `count` headers point to live vectors, those to live frames that are only read.
+        let sent = check(unsafe {
+            libc::sendmmsg(self.fd.as_raw_fd(), headers.as_mut_ptr(), count as libc::c_uint, 0)
+        })?;
+        Ok(sent as usize)
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Room for the control data of one frame.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; 64]);
+
+/// Buffers for received frames.
+pub struct Inbox {
+    bytes: Vec<u8>,
+    controls: Vec<Control>,
+    /// Of each frame of the last batch: where it begins and ends in `bytes`.
+    spans: Vec<(usize, usize)>,
+    oversized: u64,
+}
+
+impl Inbox {
+    /// Room for a batch.
+    pub fn new() -> Inbox {
+        Inbox {
+            bytes: vec![0; BATCH * (HEADROOM + FRAME_MAX)],
+            controls: vec![Control([0; 64]); BATCH],
+            spans: Vec::with_capacity(BATCH),
+            oversized: 0,
+        }
+    }
+
+    /// Receives what is there, at most a batch, in place of the last batch. Says how many frames there are.
+    ///
+    /// # Errors
+    /// Those of the system; that nothing is there is no error.
+    pub fn receive(&mut self, socket: &PacketSocket) -> io::Result<usize> {
+        self.spans.clear();
+        // SAFETY: all zeros are valid headers.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        let slots = self.bytes.chunks_exact_mut(HEADROOM + FRAME_MAX).zip(&mut self.controls);
+        for ((slot, control), (vector, header)) in slots.zip(vectors.iter_mut().zip(&mut headers)) {
+            let slot = &mut slot[HEADROOM..];
+            *vector = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = (&raw mut control.0).cast();
+            header.msg_hdr.msg_controllen = control.0.len();
+        }
+        // SAFETY: every header points to a live vector and control buffer, with their true lengths.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.fd.as_raw_fd(),
+                headers.as_mut_ptr(),
+                BATCH as libc::c_uint,
+                0,
+                std::ptr::null_mut(),
+            )
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+                _ => Err(error),
+            };
+        }
+        for (i, header) in headers.iter().take(count as usize).enumerate() {
+            let from = i * (HEADROOM + FRAME_MAX) + HEADROOM;
+            let len = header.msg_len as usize;
+            if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 || len < VNET + 14 {
+                self.oversized += 1;
+                continue;
+            }
+            let tag = vlan(&header.msg_hdr);
+            let from = match tag {
+                Some(tag) => restore(&mut self.bytes[from - HEADROOM..from + len], tag)
+                    .map_or(from, |()| from - HEADROOM),
+                None => from,
+            };
+            let end = i * (HEADROOM + FRAME_MAX) + HEADROOM + len;
+            self.spans.push((from, end));
+        }
+        Ok(self.spans.len())
+    }
+
+    /// The frames of the last batch.
+    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+        self.spans.iter().map(|(from, to)| &self.bytes[*from..*to])
+    }
+
+    /// Frames that were too long or too short to be frames, so far.
+    pub fn malformed(&self) -> u64 {
+        self.oversized
+    }
+}
+
+impl Default for Inbox {
+    fn default() -> Inbox {
+        Inbox::new()
+    }
+}
+
+/// The VLAN tag that the kernel has taken out of a frame: protocol and control information.
+fn vlan(header: &libc::msghdr) -> Option<[u8; 4]> {
+    const VALID: u32 = libc::TP_STATUS_VLAN_VALID;
+    const TPID_VALID: u32 = libc::TP_STATUS_VLAN_TPID_VALID;
+    // SAFETY: the header was filled in by recvmmsg and its control buffer is still alive.
+    let control = unsafe { libc::CMSG_FIRSTHDR(header) };
+    if control.is_null() {
+        return None;
+    }
+    // SAFETY: it is not null, so it is a whole header within the buffer.
+    let head = unsafe { &*control };
+    if head.cmsg_level != libc::SOL_PACKET || head.cmsg_type != libc::PACKET_AUXDATA {
+        return None;
+    }
+    // SAFETY: the kernel put a tpacket_auxdata there; it is read unaligned.
+    let data = unsafe { libc::CMSG_DATA(control).cast::<libc::tpacket_auxdata>().read_unaligned() };
+    if data.tp_status & VALID == 0 {
+        return None;
+    }
+    let protocol = if data.tp_status & TPID_VALID != 0 { data.tp_vlan_tpid } else { 0x8100 };
+    let [a, b] = protocol.to_be_bytes();
+    let [c, d] = data.tp_vlan_tci.to_be_bytes();
+    Some([a, b, c, d])
+}
+
+/// Puts a VLAN tag back: `room` is the headroom and the frame behind it, which afterwards begins with the room.
+fn restore(room: &mut [u8], tag: [u8; 4]) -> Option<()> {
+    room.get(TAG_AT + HEADROOM..)?;
+    room.copy_within(HEADROOM..HEADROOM + TAG_AT, 0);
+    room[TAG_AT..TAG_AT + 4].copy_from_slice(&tag);
+    // Lengths and offsets of the virtio header count from the start of the Ethernet frame.
+    let head = crate::frame::VnetHeader::read(room)?;
+    head.shifted(4).write(room);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vlan_tag_goes_back_where_it_was() {
+        let mut room = vec![0; HEADROOM + VNET];
+        room[HEADROOM] = 1; // checksum to be completed ...
+        room[HEADROOM + 6..HEADROOM + 8].copy_from_slice(&34u16.to_ne_bytes()); // ... from here
+        room.extend([1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0x08, 0x00, 0x45]);
+        restore(&mut room, [0x81, 0x00, 0x00, 0x2a]).unwrap();
+        assert_eq!(
+            &room[VNET..],
+            [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0x81, 0, 0, 0x2a, 0x08, 0x00, 0x45]
+        );
+        assert_eq!(room[6..8], 38u16.to_ne_bytes());
+    }
+}
