@@ -39,10 +39,11 @@ mod vary;
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
 pub use model::{
-    CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stage, StageKind, Transfer,
+    CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind,
+    Transfer, World,
 };
 pub use plan::{Axis, Cell, Plan, Run, RunKey};
-pub use schema::{AGENTS, ERROR_MODELS, VARIANTS};
+pub use schema::{AGENTS, ERROR_MODELS, KERNELS, VARIANTS};
 pub use vary::Argument;
 
 /// Turns the text of a scenario file into the plan of its runs.

@@ -14,6 +14,8 @@ use serde::Serialize;
 pub struct Scenario {
     /// Name, for tables and file names.
     pub name: String,
+    /// Where it is run.
+    pub world: World,
     /// How many runs; run `i` has seed `first_seed + i`.
     pub runs: u32,
     /// Seed of the first run.
@@ -26,6 +28,29 @@ pub struct Scenario {
     pub transfers: Vec<Transfer>,
     /// The path from left to right, without the hosts.
     pub path: Vec<Stage>,
+}
+
+/// Where a scenario is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum World {
+    /// In the simulator: every machine is ours, time jumps.
+    Sim,
+    /// On real packets between network namespaces of this machine, in real time.
+    Testbed,
+}
+
+/// Whose TCP a host has in the testbed. In the simulator it is always ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase", tag = "stack")]
+pub enum Stack {
+    /// Ours, on real packets.
+    Lasthop,
+    /// The kernel's.
+    Kernel {
+        /// How it is set up; one of [`crate::KERNELS`].
+        preset: &'static str,
+    },
 }
 
 /// Which end of the path a host hangs on.
@@ -48,8 +73,11 @@ pub struct Host {
     /// Its address; shown in captures.
     #[serde(serialize_with = "display")]
     pub addr: Addr,
-    /// Its TCP.
+    /// Its TCP, where that is ours.
     pub tcp: TcpConfig,
+    /// Whose TCP it has in the testbed.
+    #[serde(skip)]
+    pub stack: Stack,
 }
 
 /// A bulk transfer from one host to another.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::build::{self, Noted};
 use crate::document::Table;
 use crate::error::{Error, Warning};
-use crate::model::Scenario;
+use crate::model::{Scenario, Stack, World};
 use crate::vary::AxisSpec;
 
 /// Part of every [`RunKey`]: raised whenever a change to the machines makes old results wrong without a
@@ -134,14 +134,22 @@ impl Fnv {
     }
 
     fn of(scenario: &Scenario) -> Fnv {
-        let Scenario { name: _, runs: _, first_seed: _, horizon, hosts, transfers, path } =
+        let Scenario { name: _, world, runs: _, first_seed: _, horizon, hosts, transfers, path } =
             scenario;
         let text = serde_json::to_string(&(horizon, hosts, transfers, path))
             .expect("a scenario has only text for keys and finite numbers");
-        Fnv(Fnv::OFFSET)
+        let simulated = Fnv(Fnv::OFFSET)
             .bytes(env!("CARGO_PKG_VERSION").as_bytes())
             .bytes(&RESULTS.to_be_bytes())
-            .bytes(text.as_bytes())
+            .bytes(text.as_bytes());
+        match world {
+            World::Sim => simulated,
+            // Whose TCP a host has matters only there.
+            World::Testbed => hosts.iter().fold(simulated.bytes(b"testbed"), |key, host| {
+                let Stack::Kernel { preset } = host.stack else { return key.bytes(b"lasthop") };
+                key.bytes(preset.as_bytes())
+            }),
+        }
     }
 
     fn key(self, seed: u64) -> RunKey {

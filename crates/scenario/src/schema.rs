@@ -4,19 +4,23 @@
 use lasthop_proto::agent::AckpMode;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
+use crate::model::World;
+
 /// Keys of the file itself.
-pub(crate) const TOP: [&str; 8] =
-    ["name", "runs", "seed", "horizon", "transfer", "host", "path", "vary"];
+pub(crate) const TOP: [&str; 10] =
+    ["name", "world", "runs", "testbed-runs", "seed", "horizon", "transfer", "host", "path", "vary"];
 
 /// Keys of a transfer.
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 28] = [
+pub(crate) const HOST: [&str; 30] = [
     "preset",
     "tcp",
     "side",
     "addr",
+    "stack",
+    "kernel",
     "mss",
     "send-buffer",
     "recv-buffer",
@@ -85,6 +89,17 @@ pub const VARIANTS: [(&str, Variant); 4] = [
     ("reno", Variant::Reno),
     ("newreno", Variant::NewReno),
     ("sack", Variant::Sack),
+];
+
+/// The words for a world, each with what it is.
+pub(crate) const WORLDS: [(&str, World); 2] = [("sim", World::Sim), ("testbed", World::Testbed)];
+
+/// The words for how a host's kernel is set up in the testbed, each with what it stands for.
+pub const KERNELS: [(&str, &str); 4] = [
+    ("linux-1997", "the kernel's Reno without SACK, timestamps, scaling or probes, 1 s minimum RTO"),
+    ("linux-reno", "today's kernel with Reno"),
+    ("linux-cubic", "today's kernel with CUBIC, its default"),
+    ("linux-bbr", "today's kernel with BBR"),
 ];
 
 /// The words for what a sender does with partial acknowledgements.

@@ -12,7 +12,7 @@ use lasthop_proto::wire::Addr;
 use super::named;
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, Place};
-use crate::model::HostSide;
+use crate::model::{HostSide, Stack};
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
 
@@ -30,6 +30,7 @@ pub(super) struct HostSpec {
     pub side: Option<HostSide>,
     pub addr: Option<(Addr, Place)>,
     pub tcp: TcpConfig,
+    pub stack: Stack,
 }
 
 /// All hosts, in the order of the file.
@@ -85,7 +86,8 @@ fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Err
             }
         },
     };
-    Ok(HostSpec { name: name.to_owned(), at: at.clone(), side, addr, tcp: tcp(&reader)? })
+    let (tcp, stack) = (tcp(&reader)?, stack(&reader)?);
+    Ok(HostSpec { name: name.to_owned(), at: at.clone(), side, addr, tcp, stack })
 }
 
 fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
@@ -142,6 +144,20 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     clock(reader, &mut tcp)?;
     delayed_ack(reader, &mut tcp)?;
     Ok(tcp)
+}
+
+/// Whose TCP it is on real packets. A kernel is set up in the likeness of the preset, as far as kernels go.
+fn stack(reader: &Reader<'_>) -> Result<Stack, Error> {
+    let likeness = match reader.node("preset").and_then(Node::as_str) {
+        Some("freebsd-2.1" | "ns") => "linux-1997",
+        Some("linux") => "linux-cubic",
+        _ => "linux-reno",
+    };
+    let kernels = schema::words(&schema::KERNELS).map(|word| (word, word));
+    let preset = reader.choice("kernel", &kernels)?.unwrap_or(likeness);
+    let kernel = Stack::Kernel { preset };
+    let stacks = [("kernel", kernel), ("lasthop", Stack::Lasthop)];
+    Ok(reader.choice("stack", &stacks)?.unwrap_or(kernel))
 }
 
 fn preset(reader: &Reader<'_>) -> Result<TcpConfig, Error> {

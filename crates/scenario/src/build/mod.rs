@@ -11,12 +11,15 @@ use lasthop_proto::units::Span;
 
 use crate::document::Table;
 use crate::error::{Code, Diagnostic, Error, Place, Warning};
-use crate::model::Scenario;
+use crate::model::{Scenario, World};
 use crate::read::Reader;
 use crate::schema;
 
 /// Most runs of one scenario.
 const MAX_RUNS: u64 = 1_000_000;
+
+/// Runs in the testbed unless the file asks for another number.
+const TESTBED_RUNS: u64 = 5;
 
 /// A warning, and whether it only counts if every combination of a sweep has it: an option of the snoop
 /// agent is no slip as long as one cell of the sweep has that agent.
@@ -35,7 +38,11 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
         }
         None => tidy(name),
     };
+    let world = file.choice("world", &schema::WORLDS)?.unwrap_or(World::Sim);
     let runs = file.within("runs", 20_u64, 1..=MAX_RUNS)?;
+    // A run on real packets takes as long as it takes: twenty would be a long wait.
+    let testbed_runs = file.within("testbed-runs", runs.min(TESTBED_RUNS), 1..=MAX_RUNS)?;
+    let runs = if world == World::Testbed { testbed_runs } else { runs };
     let first_seed = file.within("seed", 1_u64, 0..=i64::MAX as u64 - MAX_RUNS)?;
     let horizon =
         file.within("horizon", Span::secs(3600), Span::millis(1)..=Span::secs(30 * 86_400))?;
@@ -48,7 +55,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
 
     let transfers = transfers.into_iter().map(|spec| spec.transfer).collect();
     let scenario =
-        Scenario { name, runs: runs as u32, first_seed, horizon, hosts, transfers, path };
+        Scenario { name, world, runs: runs as u32, first_seed, horizon, hosts, transfers, path };
     check::run(&scenario, &file, &specs, &mut notes);
     Ok((scenario, notes))
 }
