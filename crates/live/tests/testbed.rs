@@ -271,44 +271,31 @@ fn the_preset_of_today_on_the_wire() {
 fn on_the_wire(preset: Preset) {
     let net = enter(&[ravel().preset(preset), chopin().preset(preset)]);
     bridge(&net);
-    let listener = in_host(&net, "chopin", || TcpListener::bind("0.0.0.0:5001")).expect("bound");
-    let mut stream =
+    let _listener = in_host(&net, "chopin", || TcpListener::bind("0.0.0.0:5001")).expect("bound");
+    let _stream =
         in_host(&net, "ravel", || TcpStream::connect("10.1.0.1:5001")).expect("connected");
     let before = connections(&net, "ravel");
     let old = preset == Preset::Linux1997;
     for word in [" ts", " sack", " wscale"] {
         assert_eq!(before.contains(word), !old, "{word} in {before}");
     }
-    let (mut peer, _) = listener.accept().expect("accepted");
-    // Nobody reads: as much is sent as the receiver's window lets through.
-    stream.set_nonblocking(true).expect("set");
-    while stream.write(&[1; 4096]).is_ok() {}
-    wait();
-    let full = connections(&net, "ravel");
-    stream.set_nonblocking(false).expect("set");
-    drop(stream);
-    let mut received = Vec::new();
-    peer.read_to_end(&mut received).expect("read");
-
-    let number = |text: &str, key: &str| -> u64 {
-        let digits = text.split(key).nth(1).and_then(|rest| rest.split(['.', ' ']).next());
-        digits.and_then(|digits| digits.parse().ok()).unwrap_or_else(|| panic!("{key} in {text}"))
+    let number = |key: &str| -> u64 {
+        let rest = before.split(key).nth(1).unwrap_or_else(|| panic!("{key} in {before}"));
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or_else(|_| panic!("{key} in {before}"))
     };
-    // The SYN counts.
-    let acked = number(&full, " bytes_acked:") - 1;
     if old {
         assert!(before.contains(" reno "), "{before}");
-        assert_eq!(number(&before, " cwnd:"), 1, "{before}");
-        assert!((1000..1100).contains(&number(&before, " rto:")), "{before}");
+        assert_eq!(number(" cwnd:"), 1, "{before}");
+        assert!((1000..1100).contains(&number(" rto:")), "{before}");
         // A socket buffer of 16 KiB, in whole segments of 1460 bytes.
-        assert_eq!(acked, 11 * 1460, "{full}");
+        assert_eq!(number(" snd_wnd:"), 11 * 1460, "{before}");
     } else {
         assert!(before.contains(" cubic "), "{before}");
-        assert_eq!(number(&before, " cwnd:"), 10, "{before}");
-        assert!((200..300).contains(&number(&before, " rto:")), "{before}");
-        assert!(acked > 60_000, "{full}");
+        assert_eq!(number(" cwnd:"), 10, "{before}");
+        assert!((200..300).contains(&number(" rto:")), "{before}");
+        assert!(number(" snd_wnd:") > 60_000, "{before}");
     }
-    assert!(received.len() as u64 >= acked);
 }
 
 fn counters_count_one_host() {
