@@ -24,5 +24,5 @@ fn main() -> std::io::Result<()> {
         Port::open(&args[2], index(&args[2]), StageId(2), Side::Right)?,
     ];
     let mut station = Station::new(path, ports, Clock::start())?;
-    station.run(&mut lasthop_trace::Nothing, &mut |_, _| true)
+    station.run(&mut lasthop_trace::Nothing, &mut |_, _, _| true)
 }

@@ -1,6 +1,9 @@
 //! The clock of the live worlds: the machine's monotonic one, counted from a start.
 
-use lasthop_proto::units::Time;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lasthop_proto::units::{Span, Time};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
@@ -26,6 +29,22 @@ impl Clock {
     /// Time since the start.
     pub fn now(self) -> Time {
         Time(monotonic().saturating_sub(self.origin))
+    }
+
+    /// Sleeps until `at`; false if `stop` was raised before.
+    #[expect(clippy::disallowed_methods, reason = "an application in the live worlds waits by the clock")]
+    pub fn sleep_until(self, at: Time, stop: &AtomicBool) -> bool {
+        const LOOK: Span = Span::millis(20);
+        loop {
+            let left = at.since(self.now());
+            if stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            if left == Span::ZERO {
+                return true;
+            }
+            std::thread::sleep(Duration::from_nanos(left.min(LOOK).0));
+        }
     }
 
     /// `at` as the system's monotonic time, for timers.

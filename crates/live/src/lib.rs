@@ -9,3 +9,4 @@ pub mod frame;
 pub mod neighbours;
 pub mod station;
 pub mod sys;
+pub mod testbed;

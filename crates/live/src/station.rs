@@ -248,7 +248,7 @@ impl Station {
     pub fn run(
         &mut self,
         sink: &mut dyn Sink,
-        attend: &mut dyn FnMut(&mut Station, Time) -> bool,
+        attend: &mut dyn FnMut(&mut Station, &mut dyn Sink, Time) -> bool,
     ) -> io::Result<()> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = TimerFd::new(
@@ -289,7 +289,7 @@ impl Station {
                 errand(self);
             }
             let now = self.clock.now();
-            if self.stopping || !attend(self, now) {
+            if self.stopping || !attend(self, sink, now) {
                 return Ok(());
             }
             self.flush();

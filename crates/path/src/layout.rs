@@ -1,12 +1,21 @@
 //! What stands where, for those who read the events.
 
-use lasthop_proto::machine::Side;
+use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::connection::agreed_mss;
 use lasthop_proto::tcp::host::flow_of;
 use lasthop_scenario::{HostSide, Scenario, StageKind};
 use lasthop_trace::layout::{FlowInfo, Layout, Role, StageInfo};
 
 use crate::DISCARD;
+
+/// The stage at which host number `host` of `scenario` stands.
+pub fn host_stage(scenario: &Scenario, host: usize) -> StageId {
+    let side = scenario.hosts.get(host).map(|h| h.side);
+    let before = scenario.hosts.iter().take(host).filter(|h| Some(h.side) == side).count();
+    let left = scenario.hosts.iter().filter(|h| h.side == HostSide::Left).count();
+    let first = if side == Some(HostSide::Left) { 0 } else { left + scenario.path.len() };
+    StageId((first + before) as u16)
+}
 
 /// What stands where: the stages as events number them, left hosts first, then the path, then the right
 /// hosts; and the flows that carry data.

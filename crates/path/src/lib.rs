@@ -17,7 +17,7 @@ mod witness;
 pub use build::HostKind;
 pub use counts::StageCount;
 pub use drive::{Outside, Path};
-pub use layout::layout;
+pub use layout::{host_stage, layout};
 pub use stage::Stage;
 pub use witness::Witness;
 

@@ -1,0 +1,86 @@
+//! Offloads of an interface, by the ioctl that the program `ethtool` uses.
+#![expect(unsafe_code, reason = "no safe interface has SIOCETHTOOL")]
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+/// What an interface does to packets that no wire would carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Offload {
+    /// Leaves received checksums unchecked where the sender vouches for them.
+    RxChecksum,
+    /// Sends TCP and UDP checksums unfinished.
+    TxChecksum,
+    /// Takes TCP segments larger than the MTU.
+    Tso,
+    /// Cuts large segments as late as possible.
+    Gso,
+    /// Joins received segments to larger ones.
+    Gro,
+}
+
+impl Offload {
+    /// In the order in which they can be switched on: TSO needs checksums. Off they go in any order.
+    pub const ALL: [Offload; 5] =
+        [Offload::RxChecksum, Offload::TxChecksum, Offload::Gso, Offload::Tso, Offload::Gro];
+
+    /// The commands that get and set it, from linux/ethtool.h.
+    fn commands(self) -> (u32, u32) {
+        match self {
+            Offload::RxChecksum => (0x14, 0x15),
+            Offload::TxChecksum => (0x16, 0x17),
+            Offload::Tso => (0x1e, 0x1f),
+            Offload::Gso => (0x23, 0x24),
+            Offload::Gro => (0x2b, 0x2c),
+        }
+    }
+}
+
+/// Switches all offloads of an interface, in the namespace of the calling thread.
+///
+/// # Errors
+///
+/// If there is no such interface, if it cannot do so, or without the right to.
+pub fn set_offloads(interface: &str, on: bool) -> io::Result<()> {
+    for offload in Offload::ALL {
+        call(interface, offload.commands().1, u32::from(on))?;
+    }
+    Ok(())
+}
+
+/// Whether an offload of an interface is on.
+///
+/// # Errors
+///
+/// If there is no such interface, or if it does not know.
+pub fn offload(interface: &str, offload: Offload) -> io::Result<bool> {
+    call(interface, offload.commands().0, 0).map(|value| value != 0)
+}
+
+/// `struct ethtool_value` of linux/ethtool.h.
+#[repr(C)]
+struct Value {
+    command: u32,
+    data: u32,
+}
+
+fn call(interface: &str, command: u32, data: u32) -> io::Result<u32> {
+    // The field is longer than the longest name and its final zero.
+    if interface.is_empty() || interface.len() >= libc::IFNAMSIZ {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    let mut value = Value { command, data };
+    // SAFETY: zeroes are a valid `ifreq`: it is a plain structure of numbers and a pointer.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: the kernel reads the name, which ends in a zero, and reads and writes a `struct ethtool_value`
+    // behind the pointer, which lives until the call has returned. These commands touch no more than that.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value.data) }
+}

@@ -1,0 +1,232 @@
+//! Hosts: what is asked for, and what they have become.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
+
+use lasthop_scenario::HostSide;
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+use super::preset::Preset;
+
+/// Which side of the base station a host hangs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The wired side.
+    Left,
+    /// The wireless side.
+    Right,
+}
+
+impl From<HostSide> for Side {
+    fn from(side: HostSide) -> Side {
+        match side {
+            HostSide::Left => Side::Left,
+            HostSide::Right => Side::Right,
+        }
+    }
+}
+
+/// A host that is asked for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HostSpec {
+    /// Name of its namespace, of the base station's end of its cable, and in /etc/hosts.
+    pub name: String,
+    /// Which side it hangs on.
+    pub side: Side,
+    /// Its address in IPv4.
+    pub v4: Option<Ipv4Addr>,
+    /// Its address in IPv6; left out where the kernel has none.
+    pub v6: Option<Ipv6Addr>,
+    /// Largest IP packet on its cable, bytes.
+    pub mtu: u32,
+    /// How its TCP is set; `None` leaves the kernel's own settings.
+    pub preset: Option<Preset>,
+    /// Whether the kernel is its TCP. A host whose TCP is lasthop's own machine has an address and a MAC
+    /// address that the others know, but neither namespace nor cable.
+    pub kernel: bool,
+}
+
+impl HostSpec {
+    /// A host with the kernel's TCP as it is, on an Ethernet of 1500 bytes.
+    pub fn new(name: &str, side: Side, address: IpAddr) -> HostSpec {
+        let (v4, v6) = match address {
+            IpAddr::V4(v4) => (Some(v4), None),
+            IpAddr::V6(v6) => (None, Some(v6)),
+        };
+        HostSpec { name: name.to_owned(), side, v4, v6, mtu: 1500, preset: None, kernel: true }
+    }
+
+    /// The same with an address in IPv6 too.
+    pub fn v6(mut self, address: Ipv6Addr) -> HostSpec {
+        self.v6 = Some(address);
+        self
+    }
+
+    /// The same with its TCP set so.
+    pub fn preset(mut self, preset: Preset) -> HostSpec {
+        self.preset = Some(preset);
+        self
+    }
+
+    /// The same with lasthop's TCP instead of the kernel's.
+    pub fn without_kernel(mut self) -> HostSpec {
+        self.kernel = false;
+        self
+    }
+
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.v4.map(IpAddr::V4).into_iter().chain(self.v6.map(IpAddr::V6))
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let HostSpec { name, mtu, .. } = self;
+        if !is_host_name(name) {
+            return Err(Error::new(
+                format!("`{name}` cannot be a host of a testbed"),
+                "its name is that of an interface and a file: 1 to 15 of a-z, A-Z, 0-9, `-` and `_`, a letter \
+                 first, and not `lo`, `all`, `default` or `eth0`, for example `laptop`",
+            ));
+        }
+        if self.addresses().next().is_none() {
+            return Err(Error::new(
+                format!("host `{name}` has no address"),
+                "give it one, for example 10.0.0.1",
+            ));
+        }
+        // IPv6 needs 1280 bytes (RFC 8200 section 5), IPv4 68 (RFC 791); 65535 is the longest packet.
+        let least = if self.v6.is_some() { 1280 } else { 68 };
+        if !(least..=65_535).contains(mtu) {
+            return Err(Error::new(
+                format!("host `{name}` has an MTU of {mtu} bytes"),
+                format!("from {least} to 65535 bytes is possible; an Ethernet has 1500"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a host or a base station may be called so. The name becomes that of an interface, whose names are
+/// short, of a file, and of a directory in /proc/sys.
+pub fn is_host_name(name: &str) -> bool {
+    name.len() <= 15
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+        && !["lo", "all", "default", "eth0"].contains(&name)
+}
+
+/// An Ethernet address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String")]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// The address of the host at this position: the same in every testbed, so that captures compare. Locally
+    /// administered; the second and third byte spell `lh`.
+    pub fn host(position: u16) -> Mac {
+        let [high, low] = position.to_be_bytes();
+        Mac([0x02, b'l', b'h', 0, high, low])
+    }
+
+    /// The address of the base station's end of that host's cable.
+    pub fn station(position: u16) -> Mac {
+        let [high, low] = position.to_be_bytes();
+        Mac([0x02, b'l', b'h', 1, high, low])
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl fmt::Debug for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<Mac> for String {
+    fn from(mac: Mac) -> String {
+        mac.to_string()
+    }
+}
+
+/// A host of the testbed.
+#[derive(Debug)]
+pub struct Host {
+    pub(super) spec: HostSpec,
+    pub(super) mac: Mac,
+    pub(super) station_mac: Mac,
+    /// Its namespace, if it has one.
+    pub(super) namespace: Option<OwnedFd>,
+}
+
+impl Host {
+    /// What was asked for.
+    pub fn spec(&self) -> &HostSpec {
+        &self.spec
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// Its own Ethernet address: where frames for it are sent.
+    pub fn mac(&self) -> Mac {
+        self.mac
+    }
+
+    /// The Ethernet address of the base station's end of its cable. Nobody sends frames there.
+    pub fn station_mac(&self) -> Mac {
+        self.station_mac
+    }
+
+    /// The interface in the base station's namespace at the other end of its cable; `None` for a host without
+    /// kernel.
+    pub fn station_interface(&self) -> Option<&str> {
+        self.spec.kernel.then_some(self.spec.name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_plain_words() {
+        for good in ["ravel", "a", "host-2", "Fixed_1", "abcdefghijklmno"] {
+            assert!(is_host_name(good), "{good}");
+        }
+        for bad in [
+            "",
+            "lo",
+            "eth0",
+            "all",
+            "default",
+            "abcdefghijklmnop",
+            "2nd",
+            "-x",
+            "a/b",
+            "..",
+            "a b",
+            "ä",
+            "a\n",
+            "a;b",
+        ] {
+            assert!(!is_host_name(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_ethernet_address_is_a_function_of_the_position() {
+        assert_eq!(Mac::host(0).to_string(), "02:6c:68:00:00:00");
+        assert_eq!(Mac::host(258).to_string(), "02:6c:68:00:01:02");
+        assert_eq!(Mac::station(3).to_string(), "02:6c:68:01:00:03");
+    }
+}

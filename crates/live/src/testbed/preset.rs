@@ -1,0 +1,345 @@
+//! How the kernel's TCP of a host is set: the table of presets.
+//!
+//! These are settings of Linux. The presets of lasthop's own TCP (`lasthop_proto::tcp::config::PRESETS`) are
+//! another list, with other names.
+//!
+//! No setting makes a current kernel the TCP of an old paper. Partial ACKs after RFC 6582 and limited transmit
+//! (RFC 3042) are always on, the first RTO is 1 s, and the clock is fine. `linux-1997` switches off all that can
+//! be switched off; where a paper's collapse depends on the rest, let lasthop's TCP be the end point.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+use super::ip;
+use super::net::{Net, write_sysctl};
+
+/// A preset of the kernel's TCP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// As near as Linux comes to the TCPs of 1997.
+    #[serde(rename = "linux-1997")]
+    Linux1997,
+    /// Linux as it comes, with Reno.
+    LinuxReno,
+    /// Linux as it comes.
+    LinuxCubic,
+    /// Linux with BBR.
+    LinuxBbr,
+}
+
+/// Where a setting is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Knob {
+    /// A file below /proc/sys/net/ipv4, which holds for IPv6 too.
+    Sysctl,
+    /// A metric of the default routes.
+    Route,
+    /// The congestion control: a sysctl where the machine allows users this one, else a metric of the routes.
+    CongestionControl,
+}
+
+/// One line of a preset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Setting {
+    /// Where it is made.
+    pub knob: Knob,
+    /// Name of the sysctl or of the metric.
+    pub key: &'static str,
+    /// Its value, as it reads back.
+    pub value: &'static str,
+    /// Whether a kernel that does not have it behaves as if it had this value.
+    pub optional: bool,
+    /// Why this value.
+    pub why: &'static str,
+}
+
+/// A setting as it was found on a host.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Found {
+    /// What was asked for.
+    pub setting: Setting,
+    /// What is there; `None` where the kernel does not have it.
+    pub value: Option<String>,
+}
+
+impl Found {
+    /// Whether what is there is what was asked for.
+    pub fn holds(&self) -> bool {
+        match &self.value {
+            Some(value) => value == self.setting.value,
+            None => self.setting.optional,
+        }
+    }
+}
+
+const fn sysctl(key: &'static str, value: &'static str, why: &'static str) -> Setting {
+    Setting { knob: Knob::Sysctl, key, value, optional: false, why }
+}
+
+const fn route(key: &'static str, value: &'static str, why: &'static str) -> Setting {
+    Setting { knob: Knob::Route, key, value, optional: false, why }
+}
+
+const fn congestion(value: &'static str, why: &'static str) -> Setting {
+    let key = "tcp_congestion_control";
+    Setting { knob: Knob::CongestionControl, key, value, optional: false, why }
+}
+
+/// What all presets share: what makes runs differ from each other, and what would blur a comparison.
+const EVERY: &[Setting] = &[
+    sysctl("tcp_no_metrics_save", "1", "a run must not begin with what an earlier one measured"),
+    sysctl("tcp_mtu_probing", "0", "segments keep their size, so that losses stay comparable"),
+    sysctl("tcp_fastopen", "0", "every connection begins with a handshake, as in the papers"),
+    // Since Linux 6.5.
+    Setting {
+        optional: true,
+        ..sysctl(
+            "tcp_syn_linear_timeouts",
+            "0",
+            "a lost SYN is repeated after 1, 3, 7 s (RFC 6298)",
+        )
+    },
+];
+
+const MODERN: &[Setting] = &[
+    sysctl("tcp_sack", "1", "default"),
+    sysctl("tcp_dsack", "1", "default"),
+    sysctl("tcp_timestamps", "1", "default"),
+    sysctl("tcp_window_scaling", "1", "default"),
+    sysctl("tcp_recovery", "1", "default: RACK (RFC 8985)"),
+    sysctl("tcp_early_retrans", "3", "default: tail loss probes"),
+    sysctl("tcp_frto", "2", "default: unnecessary time-outs are found out (RFC 5682)"),
+    sysctl("tcp_ecn", "2", "default: ECN only where the other side asks"),
+    sysctl("tcp_moderate_rcvbuf", "1", "default: the receive buffer grows with the path"),
+    sysctl("tcp_rmem", "4096\t131072\t6291456", "default; the machine's own may differ"),
+    sysctl("tcp_wmem", "4096\t16384\t4194304", "default; the machine's own may differ"),
+    sysctl("tcp_slow_start_after_idle", "1", "default"),
+    sysctl("tcp_max_reordering", "300", "default"),
+    route("rto_min", "200", "default: 200 ms"),
+];
+
+const OF_1997: &[Setting] = &[
+    congestion("reno", "the congestion control of the papers"),
+    sysctl("tcp_sack", "0", "RFC 2018 was new; with it off, RACK is off as well"),
+    sysctl("tcp_dsack", "0", "RFC 2883 is of 2000"),
+    sysctl("tcp_timestamps", "0", "off in the papers' hosts: one round trip is timed at a time"),
+    sysctl("tcp_window_scaling", "0", "windows were smaller than 64 KiB"),
+    sysctl("tcp_recovery", "0", "RACK is of 2021"),
+    sysctl("tcp_early_retrans", "0", "no tail loss probes (2013), no early retransmit (2010)"),
+    sysctl("tcp_frto", "0", "F-RTO is of 2009: a time-out was believed"),
+    sysctl("tcp_ecn", "0", "ECN is of 2001"),
+    sysctl("tcp_moderate_rcvbuf", "0", "buffers were fixed"),
+    sysctl(
+        "tcp_rmem",
+        "4096\t131072\t131072",
+        "more than the window needs: `window` below is the limit of what is on its way",
+    ),
+    sysctl(
+        "tcp_wmem",
+        "4096\t65536\t65536",
+        "more than the other side's window: the kernel counts its own overhead here",
+    ),
+    sysctl("tcp_slow_start_after_idle", "1", "as BSD did"),
+    sysctl("tcp_max_reordering", "3", "three duplicate ACKs are a loss, always"),
+    route("rto_min", "1000", "1 s: two of BSD's ticks of 500 ms"),
+    route("window", "16384", "the socket buffer of the hosts of west97 (4.0), 16 KiB"),
+    route("initcwnd", "1", "slow start began with one segment (RFC 2001)"),
+];
+
+const RENO: &[Setting] = &[congestion("reno", "RFC 5681 growth, modern loss detection")];
+const CUBIC: &[Setting] = &[congestion("cubic", "the kernel's own default (RFC 9438)")];
+const BBR: &[Setting] = &[congestion("bbr", "does not take single losses for congestion")];
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Preset; 4] =
+        [Preset::Linux1997, Preset::LinuxReno, Preset::LinuxCubic, Preset::LinuxBbr];
+
+    /// Its name, for example `linux-1997`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Linux1997 => "linux-1997",
+            Preset::LinuxReno => "linux-reno",
+            Preset::LinuxCubic => "linux-cubic",
+            Preset::LinuxBbr => "linux-bbr",
+        }
+    }
+
+    /// What it is, in a line.
+    pub fn what(self) -> &'static str {
+        match self {
+            Preset::Linux1997 => {
+                "as near as Linux comes to 1997: Reno, RTO from 1 s, 16 KiB window, no SACK, timestamps or RACK"
+            }
+            Preset::LinuxReno => "Linux as it comes, with Reno instead of CUBIC",
+            Preset::LinuxCubic => "Linux as it comes",
+            Preset::LinuxBbr => "Linux as it comes, with BBR instead of CUBIC",
+        }
+    }
+
+    /// The preset of this name.
+    pub fn named(name: &str) -> Option<Preset> {
+        Preset::ALL.into_iter().find(|preset| preset.name() == name)
+    }
+
+    /// Everything that it sets.
+    pub fn settings(self) -> impl Iterator<Item = Setting> {
+        let (own, shared): (_, &[Setting]) = match self {
+            Preset::Linux1997 => (OF_1997, &[]),
+            Preset::LinuxReno => (RENO, MODERN),
+            Preset::LinuxCubic => (CUBIC, MODERN),
+            Preset::LinuxBbr => (BBR, MODERN),
+        };
+        own.iter().chain(shared).chain(EVERY).copied()
+    }
+
+    /// Makes the settings that are sysctls, in the namespace of the calling thread.
+    pub(super) fn set_sysctls(self) -> Result<(), Error> {
+        self.settings()
+            .filter(|setting| setting.knob == Knob::Sysctl)
+            .filter(|setting| !setting.optional || path(*setting).exists())
+            .try_for_each(|setting| write_sysctl(&file(setting), setting.value))
+    }
+
+    /// Sets the congestion control where a sysctl does, and gives the words that a route needs for the rest.
+    pub(super) fn route_metrics(self) -> Result<String, Error> {
+        let mut words = Vec::new();
+        for setting in self.settings() {
+            match setting.knob {
+                Knob::Sysctl => {}
+                Knob::Route if setting.key == "rto_min" => {
+                    words.push(format!("rto_min {}ms", setting.value));
+                }
+                Knob::Route => words.push(format!("{} {}", setting.key, setting.value)),
+                Knob::CongestionControl => {
+                    let path = path(setting);
+                    match std::fs::write(&path, setting.value) {
+                        Ok(()) => {}
+                        // Only the machine itself may make one the default that is not in
+                        // tcp_allowed_congestion_control. A route may, in anybody's namespace.
+                        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                            words.push(format!("congctl {}", setting.value));
+                        }
+                        Err(error) => return Err(refused(&path, setting.value, &error)),
+                    }
+                }
+            }
+        }
+        Ok(words.join(" "))
+    }
+}
+
+impl Net {
+    /// Reads back what a host's preset has set.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such host.
+    pub fn read_preset(&self, host: &str) -> Result<Vec<Found>, Error> {
+        let Some(preset) = self.host(host)?.spec().preset else {
+            return Ok(Vec::new());
+        };
+        self.in_host(host, || {
+            let routes = ip::json(&["-json", "route", "show", "default"])?;
+            let metrics = &routes[0]["metrics"][0];
+            let found = preset.settings().map(|setting| {
+                let metric = |key: &str| match &metrics[key] {
+                    serde_json::Value::String(text) => Some(text.clone()),
+                    serde_json::Value::Number(number) => Some(number.to_string()),
+                    _ => None,
+                };
+                let sysctl = || {
+                    std::fs::read_to_string(path(setting)).ok().map(|text| text.trim().to_owned())
+                };
+                let value = match setting.knob {
+                    Knob::Sysctl => sysctl(),
+                    Knob::Route => metric(setting.key),
+                    Knob::CongestionControl => metric("congestion").or_else(sysctl),
+                };
+                Found { setting, value }
+            });
+            Ok(found.collect())
+        })?
+    }
+}
+
+fn file(setting: Setting) -> String {
+    format!("ipv4/{}", setting.key)
+}
+
+fn path(setting: Setting) -> PathBuf {
+    Path::new("/proc/sys/net").join(file(setting))
+}
+
+/// Why a setting below /proc/sys could not be made, and what then to do.
+pub(super) fn refused(path: &Path, value: &str, error: &io::Error) -> Error {
+    let key = path.strip_prefix("/proc/sys/").unwrap_or(path).to_string_lossy().replace('/', ".");
+    let congestion = key.ends_with("tcp_congestion_control");
+    let message = format!("cannot set {key} to `{value}`: {error}");
+    let help = match error.kind() {
+        io::ErrorKind::NotFound if congestion => {
+            let there =
+                std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+            format!(
+                "this kernel has {}; load the missing one with `sudo modprobe tcp_{value}`, or use another preset \
+                 (`lasthop list presets`)",
+                there.unwrap_or_default().trim().replace(' ', ", ")
+            )
+        }
+        io::ErrorKind::NotFound => {
+            "this kernel does not have that setting: use a newer one, or a host without a preset"
+                .to_owned()
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "/proc/sys is read-only, as in most containers: start it with `--privileged` or with \
+             `--security-opt systempaths=unconfined`"
+                .to_owned()
+        }
+        _ => "`lasthop doctor` tries every preset".to_owned(),
+    };
+    Error::new(message, help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_their_presets() {
+        for preset in Preset::ALL {
+            assert_eq!(Preset::named(preset.name()), Some(preset));
+            assert_eq!(
+                serde_json::to_value(preset).ok(),
+                Some(serde_json::Value::from(preset.name()))
+            );
+        }
+        assert_eq!(Preset::named("linux"), None);
+    }
+
+    #[test]
+    fn a_preset_sets_everything_once_and_says_why() {
+        for preset in Preset::ALL {
+            let mut keys: Vec<_> = preset.settings().map(|setting| setting.key).collect();
+            keys.sort_unstable();
+            let count = keys.len();
+            keys.dedup();
+            assert_eq!(keys.len(), count, "{}", preset.name());
+            assert!(preset.settings().all(|setting| !setting.why.is_empty()));
+            let controls = |s: &Setting| s.knob == Knob::CongestionControl;
+            assert_eq!(preset.settings().filter(controls).count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_missing_congestion_control_is_told_with_its_module() {
+        let path = Path::new("/proc/sys/net/ipv4/tcp_congestion_control");
+        let error = refused(path, "vegas", &io::Error::from(io::ErrorKind::NotFound));
+        assert!(error.message.contains("net.ipv4.tcp_congestion_control to `vegas`"), "{error}");
+        assert!(error.help.contains("modprobe tcp_vegas"), "{}", error.help);
+    }
+}

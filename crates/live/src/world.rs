@@ -1,0 +1,485 @@
+//! World 2: a scenario on real packets, between network namespaces of this machine.
+//!
+//! The stages are the simulator's, with the same seeds. Hosts whose TCP is the kernel's are namespaces with real
+//! sockets; hosts whose TCP is ours are machines of the path that speak on real packets. What happened comes as
+//! the same events, so that metrics, captures and plots are made as they are of a simulated run.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use lasthop_path::{DISCARD, HostKind, Path};
+use lasthop_proto::event::Event;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::tcp::host::flow_of;
+use lasthop_proto::units::{Bytes, Span, Time};
+use lasthop_scenario::{HostSide, Scenario, Stack, Transfer};
+use lasthop_trace::Sink;
+use lasthop_trace::layout::Layout;
+use nix::net::if_::if_nametoindex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::clock::Clock;
+use crate::endpoint::{
+    DiscardObserver, DiscardOptions, End, Pattern, Received, SendObserver, SendOptions, SendReport,
+    Session, Source, discard, listen, send,
+};
+use crate::station::{Port, Station};
+use crate::testbed::counters::Counters;
+use crate::testbed::{Error, HostSpec, Net, NetSpec, Preset};
+
+/// The base station's namespace.
+const STATION: &str = "station";
+
+/// How often the control block of a sender in the kernel is looked at.
+const SAMPLE: Span = Span::millis(5);
+
+/// After the last transfer: how long packets that are still under way are waited for.
+const LINGER: Span = Span::millis(100);
+
+/// First source port of transfers whose sender is the kernel; each run takes others, since the ports of the last
+/// one rest in TIME-WAIT.
+const PORTS: std::ops::Range<u16> = 20_000..60_000;
+
+/// A testbed on which a scenario runs.
+pub struct World {
+    net: Net,
+    next_port: u16,
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// When.
+    pub at_ns: u64,
+    /// Why: `finished`, `horizon` or `stopped`.
+    pub reason: String,
+    /// Packets that links and radios carried.
+    pub hops: u64,
+    /// Largest state that an agent held, in bytes.
+    pub agent_state_bytes: u64,
+    /// What the kernel of each host counted meanwhile.
+    pub kernel: BTreeMap<String, Counters>,
+    /// Transfers that did not arrive as they were sent: what was wrong, a line each.
+    pub wrong: Vec<String>,
+    /// Frames that the base station lost because it could not keep up: such a run says little.
+    pub lost_frames: u64,
+}
+
+/// What a thread at a host tells.
+enum News {
+    Event(Event),
+    Sent(usize, Result<SendReport, String>),
+    Received(Received),
+}
+
+impl World {
+    /// Makes the calling process, which must have no other thread yet, the base station between the hosts of
+    /// `scenario`.
+    ///
+    /// # Errors
+    /// When the kernel does not let us make namespaces; the error says what forbids it.
+    pub fn enter(scenario: &Scenario) -> Result<World, Error> {
+        let hosts = scenario.hosts.iter().map(spec).collect::<Result<_, _>>()?;
+        let net = Net::enter(&NetSpec { station: STATION.to_owned(), offloads: false, hosts })?;
+        Ok(World { net, next_port: PORTS.start })
+    }
+
+    /// What stands where in the next run of `scenario`, and which flows will carry data.
+    pub fn layout(&self, scenario: &Scenario) -> Layout {
+        let mut layout = lasthop_path::layout(scenario);
+        let mut flows = layout.flows.iter_mut();
+        let mut port = self.next_port;
+        for transfer in &scenario.transfers {
+            let kernels = [transfer.from, transfer.to].map(|i| is_kernel(scenario, i));
+            for flow in flows.by_ref().take(transfer.count as usize) {
+                if kernels[0] {
+                    flow.key.src_port = port;
+                    port += 1;
+                }
+                if kernels.contains(&true) {
+                    // What the kernel agrees to is seen, not known.
+                    flow.mss = None;
+                }
+            }
+        }
+        layout
+    }
+
+    /// Runs `scenario` once with `seed`; every event goes to `sink`. Ends when all transfers are over, at the
+    /// horizon, or soon after `stop` is raised.
+    ///
+    /// # Errors
+    /// When an interface, a socket or a thread cannot be had.
+    pub fn run(
+        &mut self,
+        scenario: &Scenario,
+        seed: u64,
+        sink: &mut dyn Sink,
+        stop: &AtomicBool,
+    ) -> Result<RunEnd, Error> {
+        let counted = self.counters(scenario)?;
+        let kind = |i: usize| match is_kernel(scenario, i) {
+            true => HostKind::Outside,
+            false => HostKind::Ours,
+        };
+        let path = Path::of_scenario(scenario, seed, sink.wants(), kind);
+        let ports = self.ports(scenario, &path)?;
+        let clock = Clock::start();
+        let mut station = Station::new(path, ports, clock).map_err(|error| {
+            Error::new(format!("cannot start the base station: {error}"), "")
+        })?;
+        for (host, planned) in self.net.hosts().iter().zip(&scenario.hosts) {
+            station.add_neighbour(planned.addr, host.mac().0);
+        }
+        let ends = Ends::start(&self.net, scenario, clock, self.next_port)?;
+        let kernel_flows =
+            scenario.transfers.iter().filter(|t| is_kernel(scenario, t.from)).map(|t| t.count);
+        let used = kernel_flows.sum::<u32>() as u16;
+        self.next_port = if self.next_port + 2 * used < PORTS.end {
+            self.next_port + used
+        } else {
+            PORTS.start
+        };
+        let horizon = Time::ZERO + scenario.horizon;
+        let mut reports = Reports::default();
+        let mut reason = "finished";
+        let mut quiet_since = None;
+        let outcome = station.run(sink, &mut |station, sink, now| {
+            reports.take(&ends, sink);
+            if stop.load(Ordering::Relaxed) {
+                reason = "stopped";
+                return false;
+            }
+            if now >= horizon {
+                reason = "horizon";
+                return false;
+            }
+            if station.path().unfinished() > 0 || ends.unfinished() > 0 {
+                quiet_since = None;
+                return true;
+            }
+            now < *quiet_since.get_or_insert(now) + LINGER
+        });
+        let at = quiet_since.unwrap_or_else(|| clock.now());
+        ends.finish();
+        reports.take(&ends, sink);
+        outcome.map_err(|error| {
+            Error::new(format!("the base station stopped: {error}"), "is an interface gone?")
+        })?;
+        let mut kernel = BTreeMap::new();
+        for (name, before) in counted {
+            let now = self.net.counters(&name)?;
+            kernel.insert(name, now.since(&before));
+        }
+        let path = station.path();
+        let agents = path.stages().iter().filter_map(|stage| stage.agent());
+        Ok(RunEnd {
+            at_ns: at.0,
+            reason: reason.to_owned(),
+            hops: path.hops(),
+            agent_state_bytes: agents.map(|a| a.peak_state_bytes() as u64).max().unwrap_or(0),
+            kernel,
+            wrong: if reason == "finished" { reports.wrong(scenario) } else { Vec::new() },
+            lost_frames: station.port_counts().map(|(_, c)| c.overrun + c.refused).sum(),
+        })
+    }
+
+    fn counters(&self, scenario: &Scenario) -> Result<Vec<(String, Counters)>, Error> {
+        let kernels = (0..scenario.hosts.len()).filter(|i| is_kernel(scenario, *i));
+        kernels
+            .map(|i| {
+                let name = &scenario.hosts[i].name;
+                Ok((name.clone(), self.net.counters(name)?))
+            })
+            .collect()
+    }
+
+    fn ports(&self, scenario: &Scenario, path: &Path) -> Result<Vec<Port>, Error> {
+        let mut ports = Vec::new();
+        for ((i, host), stage) in scenario.hosts.iter().enumerate().zip(path.host_stages()) {
+            let Some(interface) = self.net.hosts().get(i).and_then(|h| h.station_interface())
+            else {
+                continue;
+            };
+            let side = match host.side {
+                HostSide::Left => Side::Left,
+                HostSide::Right => Side::Right,
+            };
+            let stage = StageId(*stage as u16);
+            let port = if_nametoindex(interface)
+                .map_err(std::io::Error::from)
+                .and_then(|index| Port::open(interface, index, stage, side));
+            ports.push(port.map_err(|error| {
+                Error::new(
+                    format!("cannot open the base station's end of `{interface}`: {error}"),
+                    "`lasthop doctor` looks for the cause",
+                )
+            })?);
+        }
+        Ok(ports)
+    }
+}
+
+fn is_kernel(scenario: &Scenario, host: usize) -> bool {
+    matches!(scenario.hosts[host].stack, Stack::Kernel { .. })
+}
+
+/// The host of a testbed that stands for a host of a scenario.
+fn spec(host: &lasthop_scenario::Host) -> Result<HostSpec, Error> {
+    let spec = HostSpec::new(&host.name, host.side.into(), host.addr.ip());
+    match host.stack {
+        Stack::Lasthop => Ok(spec.without_kernel()),
+        Stack::Kernel { preset } => match Preset::named(preset) {
+            Some(preset) => Ok(spec.preset(preset)),
+            None => Err(Error::new(
+                format!("host `{}`: no kernel can be set up as `{preset}`", host.name),
+                "`lasthop list presets` names those that can",
+            )),
+        },
+    }
+}
+
+/// The applications on kernel hosts, a thread each.
+struct Ends {
+    stop: Arc<AtomicBool>,
+    unfinished: Arc<AtomicUsize>,
+    threads: std::cell::RefCell<Vec<JoinHandle<()>>>,
+    news: Receiver<News>,
+}
+
+impl Ends {
+    fn start(net: &Net, scenario: &Scenario, clock: Clock, mut port: u16) -> Result<Ends, Error> {
+        let (tell, news) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let unfinished = Arc::new(AtomicUsize::new(0));
+        let mut threads = Vec::new();
+        let shared = Shared { clock, stop: stop.clone(), unfinished: unfinished.clone(), tell };
+        // Receivers first: a sender must find them.
+        for (i, host) in scenario.hosts.iter().enumerate().filter(|(i, _)| is_kernel(scenario, *i)) {
+            let expected: u32 =
+                scenario.transfers.iter().filter(|t| t.to == i).map(|t| t.count).sum();
+            if expected > 0 {
+                let address = SocketAddr::new(host.addr.ip(), DISCARD);
+                threads.push(shared.receive(net, &host.name, address, expected)?);
+            }
+        }
+        let mut opened = vec![0; scenario.hosts.len()];
+        let mut index = 0;
+        for (i, transfer) in scenario.transfers.iter().enumerate() {
+            for _ in 0..transfer.count {
+                if is_kernel(scenario, transfer.from) {
+                    threads.push(shared.send(net, scenario, i, index, port)?);
+                    port += 1;
+                }
+                opened[transfer.from] += 1;
+                index += 1;
+            }
+        }
+        Ok(Ends { stop, unfinished, threads: threads.into(), news })
+    }
+
+    /// Applications that have not ended.
+    fn unfinished(&self) -> usize {
+        self.unfinished.load(Ordering::Acquire)
+    }
+
+    /// Ends those that have not ended and waits for them.
+    fn finish(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.borrow_mut().drain(..) {
+            // A thread that panicked has told why on stderr, and its transfer counts as missing.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What every application needs.
+#[derive(Clone)]
+struct Shared {
+    clock: Clock,
+    stop: Arc<AtomicBool>,
+    unfinished: Arc<AtomicUsize>,
+    tell: Sender<News>,
+}
+
+/// Counts an application as ended when it goes, however that happens.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Sends on what an application tells.
+struct Telling(Sender<News>);
+
+impl SendObserver for Telling {
+    fn event(&mut self, event: &Event) {
+        // Nobody listens any more once the run is over.
+        let _ = self.0.send(News::Event(event.clone()));
+    }
+}
+
+impl DiscardObserver for Telling {
+    fn received(&mut self, transfer: &Received) {
+        let _ = self.0.send(News::Received(transfer.clone()));
+    }
+}
+
+impl Shared {
+    fn counted(&self) -> Counted {
+        self.unfinished.fetch_add(1, Ordering::Release);
+        Counted(self.unfinished.clone())
+    }
+
+    fn receive(
+        &self,
+        net: &Net,
+        host: &str,
+        address: SocketAddr,
+        count: u32,
+    ) -> Result<JoinHandle<()>, Error> {
+        let listener = net
+            .in_host(host, || listen(address))?
+            .map_err(|error| Error::new(error.to_string(), error.help()))?;
+        let options = DiscardOptions {
+            at_once: count as usize,
+            count: Some(count.into()),
+            idle: None,
+            ..DiscardOptions::default()
+        };
+        let counted = self.counted();
+        let shared = self.clone();
+        net.spawn_in(host, move || {
+            let _counted = counted;
+            let session = Session { clock: shared.clock, stop: &shared.stop };
+            // What is wrong with the listener shows as transfers that are missing.
+            let _ = discard(&listener, &options, &session, &mut Telling(shared.tell));
+        })
+    }
+
+    fn send(
+        &self,
+        net: &Net,
+        scenario: &Scenario,
+        transfer: usize,
+        index: usize,
+        port: u16,
+    ) -> Result<JoinHandle<()>, Error> {
+        let Transfer { from, to, bytes, start, .. } = &scenario.transfers[transfer];
+        let (from, to) = (&scenario.hosts[*from], &scenario.hosts[*to]);
+        let stage = lasthop_path::host_stage(scenario, scenario.transfers[transfer].from);
+        let options = SendOptions {
+            from: Some(SocketAddr::new(from.addr.ip(), port)),
+            // A lossy path may take long to answer.
+            connect_timeout: Span::secs(300),
+            sample: Some(SAMPLE),
+            stage,
+            ..SendOptions::new(SocketAddr::new(to.addr.ip(), DISCARD))
+        };
+        let pattern = Pattern { stream: index as u32 + 1 };
+        let bytes = bytes.map_or(u64::MAX, |Bytes(bytes)| bytes);
+        let at = Time::ZERO + *start;
+        let counted = self.counted();
+        let shared = self.clone();
+        net.spawn_in(&from.name, move || {
+            let _counted = counted;
+            let session = Session { clock: shared.clock, stop: &shared.stop };
+            if !shared.clock.sleep_until(at, &shared.stop) {
+                return;
+            }
+            let source = Source::Pattern { pattern, bytes };
+            let mut telling = Telling(shared.tell.clone());
+            let report = send(&options, source, &session, &mut telling);
+            let report = report.map_err(|error| error.to_string());
+            let _ = shared.tell.send(News::Sent(index, report));
+        })
+    }
+}
+
+/// SHA-256 of the first `bytes` of a pattern, in hexadecimal.
+fn pattern_sha256(pattern: Pattern, bytes: u64) -> String {
+    let mut hash = Sha256::new();
+    let mut piece = Vec::new();
+    let mut done = 0;
+    while done < bytes {
+        let count = (bytes - done).min(1 << 16);
+        pattern.fill(done, count as usize, &mut piece);
+        hash.update(&piece);
+        done += count;
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the applications have told.
+#[derive(Default)]
+struct Reports {
+    sent: BTreeMap<usize, Result<SendReport, String>>,
+    received: Vec<Received>,
+}
+
+impl Reports {
+    fn take(&mut self, ends: &Ends, sink: &mut dyn Sink) {
+        for news in ends.news.try_iter() {
+            match news {
+                News::Event(event) => sink.event(&event),
+                News::Sent(index, report) => {
+                    self.sent.insert(index, report);
+                }
+                News::Received(received) => self.received.push(received),
+            }
+        }
+    }
+
+    /// What did not arrive as it was sent.
+    fn wrong(&self, scenario: &Scenario) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut opened = vec![0; scenario.hosts.len()];
+        let mut index = 0;
+        for transfer in &scenario.transfers {
+            let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
+            for _ in 0..transfer.count {
+                let name = format!("transfer {} from {} to {}", index + 1, from.name, to.name);
+                let nth = opened[transfer.from];
+                opened[transfer.from] += 1;
+                let (port, sha256) = match (self.sent.get(&index), transfer.bytes) {
+                    (Some(Err(error)), _) => {
+                        wrong.push(format!("{name}: {error}"));
+                        index += 1;
+                        continue;
+                    }
+                    (Some(Ok(report)), _) => (report.local.port(), report.sha256.clone()),
+                    (None, Some(bytes)) => {
+                        let port = flow_of(from.addr, to.addr, DISCARD, nth).src_port;
+                        let pattern = Pattern { stream: index as u32 + 1 };
+                        (port, pattern_sha256(pattern, bytes.0))
+                    }
+                    (None, None) => {
+                        index += 1;
+                        continue;
+                    }
+                };
+                index += 1;
+                if matches!(to.stack, Stack::Lasthop) {
+                    continue;
+                }
+                let peer = SocketAddr::new(from.addr.ip(), port);
+                match self.received.iter().find(|r| r.peer == peer) {
+                    None => wrong.push(format!("{name}: nothing arrived")),
+                    Some(r) if r.end != End::Closed => wrong.push(format!("{name}: {}", r.end)),
+                    Some(r) if r.sha256 != sha256 => {
+                        wrong.push(format!("{name}: other bytes arrived than were sent"));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        wrong
+    }
+}
