@@ -50,6 +50,8 @@ enum Command {
     List(cmd::list::Args),
     Doctor(cmd::doctor::Args),
     Completions(cmd::completions::Args),
+    #[command(hide = true)]
+    TestbedRun,
 }
 
 /// How a command ended, if it ended well.
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Command::List(args) => cmd::list::run(&args, json),
         Command::Doctor(args) => cmd::doctor::run(&args, json),
         Command::Completions(args) => cmd::completions::run(&args),
+        Command::TestbedRun => cmd::testbed_run::run(),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

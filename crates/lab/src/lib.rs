@@ -7,11 +7,14 @@ mod results;
 
 pub use results::{CellResults, Estimate, Results, Setup};
 
+use std::collections::BTreeMap;
+
 use lasthop_proto::units::Time;
 use lasthop_scenario::Scenario;
 pub use lasthop_sim::layout;
 use lasthop_sim::{Reason, RunEnd};
 use lasthop_trace::Sink;
+use lasthop_trace::layout::Layout;
 use lasthop_trace::metrics::{Metrics, RunMetrics};
 use lasthop_trace::sequence::{Sequence, Series, Watch};
 use rayon::prelude::*;
@@ -30,6 +33,20 @@ pub struct RunResult {
     pub agent_state_bytes: u64,
     /// Everything measured.
     pub metrics: RunMetrics,
+    /// What only a run on real packets tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub testbed: Option<Testbed>,
+}
+
+/// What only a run on real packets tells.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Testbed {
+    /// What the kernel of each host counted during the run, under the kernel's own names.
+    pub kernel: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Transfers that did not arrive as they were sent, a line each.
+    pub wrong: Vec<String>,
+    /// Frames that the base station lost because it could not keep up.
+    pub lost_frames: u64,
 }
 
 /// Who wants to know how far a batch is, and may end it early.
@@ -68,6 +85,7 @@ fn result(seed: u64, end: &RunEnd, metrics: RunMetrics) -> RunResult {
         hops: end.hops,
         agent_state_bytes: end.agent_state.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0),
         metrics,
+        testbed: None,
     }
 }
 
@@ -97,7 +115,12 @@ pub struct Recording {
     pub result: RunResult,
     /// When the run ended.
     pub end: Time,
-    /// The time-sequence series of the first flows of the scenario.
+    /// Runs `scenario` in the simulator, hands every event to `sink`, and says when the run ended.
+pub fn simulate(scenario: &Scenario, seed: u64, mut sink: &mut dyn Sink) -> Time {
+    lasthop_sim::run(scenario, seed, &mut sink).at
+}
+
+/// The time-sequence series of the first flows of the scenario.
     pub series: Vec<Series>,
 }
 
@@ -105,15 +128,27 @@ pub struct Recording {
 /// nothing grows with the length of the run but what `also` keeps.
 pub fn record<S: Sink>(scenario: &Scenario, seed: u64, also: &mut S) -> Recording {
     let layout = layout(scenario);
+    let mut sinks = (also, Metrics::new(layout.clone()));
+    let mut ended = None;
+    let series = watched(&layout, &mut sinks, |mut sink| {
+        let end = lasthop_sim::run(scenario, seed, &mut sink);
+        ended.insert(end).at
+    });
+    let Some(end) = ended else { unreachable!("the run was made") };
+    Recording { result: result(seed, &end, sinks.1.finish(end.at)), end: end.at, series }
+}
+
+/// The time-sequence series of the first flows of `layout` in a run, in whatever world. `run` hands every event
+/// to the sink that it is given, `also` among its readers, and says when the run ended.
+pub fn watched(
+    layout: &Layout,
+    also: &mut dyn Sink,
+    run: impl FnOnce(&mut dyn Sink) -> Time,
+) -> Vec<Series> {
     let flows = layout.flows.iter().take(DRAWN);
     let series: Vec<Sequence> =
         flows.map(|flow| Sequence::new(flow.key, Watch::EndPoints)).collect();
-    let mut sinks = (also, (series, Metrics::new(layout)));
-    let end = lasthop_sim::run(scenario, seed, &mut sinks);
-    let (_, (series, metrics)) = sinks;
-    Recording {
-        result: result(seed, &end, metrics.finish(end.at)),
-        end: end.at,
-        series: series.into_iter().map(|s| s.finish(end.at)).collect(),
-    }
+    let mut sinks = (also, series);
+    let end = run(&mut sinks);
+    sinks.1.into_iter().map(|s| s.finish(end)).collect()
 }

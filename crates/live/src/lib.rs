@@ -10,3 +10,4 @@ pub mod neighbours;
 pub mod station;
 pub mod sys;
 pub mod testbed;
+pub mod world;

@@ -8,3 +8,4 @@ mod plan;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod testbed_run;

@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use lasthop_lab::{Results, Setup};
-use lasthop_scenario::{Argument, Plan, Warning};
+use lasthop_scenario::{Argument, Plan, Warning, World};
 use rayon::prelude::*;
 
 use super::plan;
+use super::testbed_run::Order;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::Text;
@@ -25,6 +26,7 @@ Examples:
   lasthop run my.toml --seeds 100 -o results               more runs, and keep them
   lasthop run my.toml --set host.fixed.tcp=sack            change a value
   lasthop run my.toml --vary agent=none,snoop              compare
+  lasthop run west97-lan --world both --seeds 3            simulated and on real packets
   lasthop run my.toml --vary errors.mean=16KiB,64KiB --dry-run
 
 Keys are dotted as in the file: host.NAME.KEY, path.NUMBER.KEY, path.NAME.KEY. Short forms: KEY of a
@@ -44,6 +46,9 @@ pub struct Args {
     /// Number of seeds, each one run; overrides `runs` of the file
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub seeds: Option<u32>,
+    /// Where: in the simulator, on real packets between namespaces of this machine, or both side by side
+    #[arg(long, value_name = "WORLD")]
+    pub world: Option<Worlds>,
     #[command(flatten)]
     pub changes: Changes,
     /// Write results to this directory
@@ -55,6 +60,17 @@ pub struct Args {
     /// Only print what would be run
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// Where a scenario is run.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Worlds {
+    /// In the simulator.
+    Sim,
+    /// On real packets, in real time.
+    Testbed,
+    /// In both, side by side.
+    Both,
 }
 
 /// `--set` and `--vary`.
@@ -85,8 +101,15 @@ impl Changes {
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let text = Text::load(args.scenario.as_deref().unwrap_or(DEMONSTRATION))?;
     let mut arguments = args.changes.arguments();
-    // Last, so that it also wins over `--set runs=`; clap has checked it already.
-    arguments.extend(args.seeds.map(|seeds| Argument::Set(format!("runs={seeds}"))));
+    // Last, so that they also win over `--set runs=`; clap has checked them already.
+    for key in ["runs", "testbed-runs"] {
+        arguments.extend(args.seeds.map(|seeds| Argument::Set(format!("{key}={seeds}"))));
+    }
+    arguments.extend(args.world.map(|world| match world {
+        Worlds::Sim => Argument::Set("world=sim".to_owned()),
+        Worlds::Testbed => Argument::Set("world=testbed".to_owned()),
+        Worlds::Both => Argument::Vary("world=sim,testbed".to_owned()),
+    }));
     let (plan, warnings) = text.plan(&arguments)?;
     if args.dry_run {
         print_plan(&plan, &text, &warnings, &arguments, json)?;
@@ -103,6 +126,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let progress = Progress::new(plan.count(), json);
     let job = Job {
         plan: &plan,
+        order: order(&text, &arguments),
         output: args.output.as_deref(),
         jobs: args.jobs.map_or_else(processors, NonZeroUsize::get),
         stop: &Stop::listen()?,
@@ -111,6 +135,18 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let result = execute(&job, args, json);
     progress.finish();
     result
+}
+
+/// How a process of the testbed is told of the plan.
+fn order(text: &Text, arguments: &[Argument]) -> Order {
+    let mut order = Order { name: text.name.clone(), text: text.text.clone(), ..Order::default() };
+    for argument in arguments {
+        match argument {
+            Argument::Set(set) => order.set.push(set.clone()),
+            Argument::Vary(vary) => order.vary.push(vary.clone()),
+        }
+    }
+    order
 }
 
 /// Runs the plan, keeps the results and shows them.
@@ -133,7 +169,7 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     if let Some(dir) = job.output {
         output::write(&dir.join(sweep::RESULTS), output::json(&results)?.as_bytes())?;
-        if !traces(job, dir, &results)? {
+        if !traces(job, dir)? {
             return interrupted(job, &results, finished, json);
         }
         output::write(&dir.join(sweep::PAGE), page::page(dir, &results)?.as_bytes())?;
@@ -160,14 +196,16 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
 }
 
 /// The first run of each cell in full; false if somebody asked to stop.
-fn traces(job: &Job<'_>, dir: &Path, results: &Results) -> Result<bool, Failure> {
-    let folders = files::folders(dir, results);
+fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
+    let folders = files::folders(dir, job.titles());
     let firsts: Vec<_> = job
         .plan
         .runs()
         .scan(None, |last, run| Some((last.replace(run.cell) != Some(run.cell)).then_some(run)))
         .flatten()
         .zip(&folders)
+        // On real packets the trace was written when the run was made.
+        .filter(|(run, _)| job.plan.cells[run.cell].scenario.world == World::Sim)
         .collect();
     job.progress.restart(firsts.len() as u64, "traces");
     job.pool()?.install(|| {
@@ -221,6 +259,9 @@ fn command(args: &Args) -> String {
     let mut words = vec!["lasthop".to_owned(), "run".to_owned()];
     words.extend(args.scenario.as_deref().map(output::quoted));
     words.extend(args.seeds.map(|seeds| format!("--seeds {seeds}")));
+    words.extend(args.world.and_then(|world| {
+        Some(format!("--world {}", clap::ValueEnum::to_possible_value(&world)?.get_name()))
+    }));
     words.extend(args.changes.set.iter().map(|set| format!("--set {}", output::quoted(set))));
     words.extend(args.changes.vary.iter().map(|vary| format!("--vary {}", output::quoted(vary))));
     words.join(" ")

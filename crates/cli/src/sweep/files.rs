@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use lasthop_lab::Results;
 use lasthop_proto::machine::StageId;
 use lasthop_report::plot::{Theme, TimeSequence};
-use lasthop_scenario::{Plan, Run, Scenario};
+use lasthop_proto::units::Time;
+use lasthop_scenario::{Plan, Run};
+use lasthop_trace::Sink;
+use lasthop_trace::layout::Layout;
 use lasthop_trace::csv::{EventCsv, TcbCsv};
 use lasthop_trace::pcapng::{CaptureSink, Place};
 use lasthop_trace::sequence::Series;
@@ -20,10 +23,10 @@ const KEY: &str = "run";
 const PAYLOAD: u32 = 0;
 
 /// The folders of traces in a directory of results, one for each cell, in the order of the cells.
-pub fn folders(dir: &Path, results: &Results) -> Vec<PathBuf> {
-    let mut names: Vec<String> = Vec::with_capacity(results.cells.len());
-    for cell in &results.cells {
-        let mut name = file_name(&results.title(cell));
+pub fn folders(dir: &Path, titles: impl Iterator<Item = String>) -> Vec<PathBuf> {
+    let mut names: Vec<String> = Vec::new();
+    for title in titles {
+        let mut name = file_name(&title);
         if names.contains(&name) {
             name += &format!("-{}", names.len() + 1);
         }
@@ -43,37 +46,70 @@ fn file_name(title: &str) -> String {
     if name.is_empty() { "run".to_owned() } else { name }
 }
 
+/// Whether the folder holds the trace of `run`.
+pub fn is_there(folder: &Path, run: &Run) -> bool {
+    let key = run.key.to_string();
+    fs::read_to_string(folder.join(KEY)).is_ok_and(|found| found.trim() == key)
+}
+
+/// The title of the plots of `run`.
+pub fn title(plan: &Plan, run: &Run) -> String {
+    let title = format!("{} {}", plan.name, plan.cells[run.cell].title(&plan.axes));
+    format!("{}, seed {}", title.trim(), run.seed)
+}
+
+/// Where the trace of a folder is written before it is complete.
+pub fn temporary(folder: &Path) -> PathBuf {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+}
+
 /// Writes the folder of one cell, unless it is there already.
 pub fn write(folder: &Path, plan: &Plan, run: &Run) -> Result<(), Failure> {
-    let key = run.key.to_string();
-    if fs::read_to_string(folder.join(KEY)).is_ok_and(|found| found.trim() == key) {
+    if is_there(folder, run) {
         return Ok(());
     }
     let cell = &plan.cells[run.cell];
-    let title = format!("{} {}", plan.name, cell.title(&plan.axes));
-    let title = format!("{}, seed {}", title.trim(), run.seed);
+    let temporary = temporary(folder);
+    let layout = lasthop_lab::layout(&cell.scenario);
+    let traced = contents(&temporary, &layout, &title(plan, run), |sink| {
+        lasthop_lab::simulate(&cell.scenario, run.seed, sink)
+    });
+    keep(folder, &temporary, run, traced)
+}
+
+/// Puts a trace that was written to `temporary` in its place, or takes it away if writing failed.
+pub fn keep(
+    folder: &Path,
+    temporary: &Path,
+    run: &Run,
+    traced: io::Result<()>,
+) -> Result<(), Failure> {
     let help = "finished runs are kept; is there room, and may you write there?";
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = folder.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let traced = contents(&temporary, &cell.scenario, run.seed, &title);
+    let key = run.key.to_string();
     // The key comes last: a folder without it is not complete.
     let written =
         traced.and_then(|()| fs::write(temporary.join(KEY), format!("{key}\n"))).and_then(|()| {
             if folder.exists() {
                 fs::remove_dir_all(folder)?;
             }
-            fs::rename(&temporary, folder)
+            fs::rename(temporary, folder)
         });
     if written.is_err() {
-        let _ = fs::remove_dir_all(&temporary);
+        let _ = fs::remove_dir_all(temporary);
     }
     written.map_err(|error| Failure::file(folder, error, help))
 }
 
-/// Runs `scenario` and writes what happens while it happens, so that memory does not grow with the run.
-fn contents(dir: &Path, scenario: &Scenario, seed: u64, title: &str) -> io::Result<()> {
+/// Makes a run and writes what happens while it happens, so that memory does not grow with the run. `run` hands
+/// every event to the sink that it is given, and says when the run ended.
+pub fn contents(
+    dir: &Path,
+    layout: &Layout,
+    title: &str,
+    run: impl FnOnce(&mut dyn Sink) -> Time,
+) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    let layout = lasthop_lab::layout(scenario);
     let create = |name: &str| File::create(dir.join(name)).map(BufWriter::new);
     let stages = layout.stages.iter().enumerate().map(|(i, stage)| Place {
         stage: StageId(i as u16),
@@ -90,9 +126,9 @@ fn contents(dir: &Path, scenario: &Scenario, seed: u64, title: &str) -> io::Resu
         taken.push(name.clone());
         create(&format!("{name}.pcapng"))
     })?;
-    let events_csv = EventCsv::new(&layout, create("events.csv")?);
+    let events_csv = EventCsv::new(layout, create("events.csv")?);
     let mut sinks = ((events_csv, TcbCsv::new(create("tcb.csv")?)), captures);
-    let series = lasthop_lab::record(scenario, seed, &mut sinks).series;
+    let series = lasthop_lab::watched(layout, &mut sinks, run);
     let ((events_csv, tcb_csv), captures) = sinks;
     events_csv.finish()?.flush()?;
     tcb_csv.finish()?.flush()?;

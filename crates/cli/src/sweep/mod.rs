@@ -5,14 +5,16 @@ pub mod files;
 pub mod page;
 pub mod store;
 pub mod table;
+pub mod testbed;
 
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_lab::{Observer, RunResult};
-use lasthop_scenario::{Plan, Run};
+use lasthop_scenario::{Plan, Run, World};
 
+use crate::cmd::testbed_run::{Order, Trace};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
@@ -28,6 +30,8 @@ pub const PAGE: &str = "report.html";
 pub struct Job<'a> {
     /// What to run.
     pub plan: &'a Plan,
+    /// How a process of the testbed is told of the plan; cell, seeds and trace are filled in.
+    pub order: Order,
     /// Where results go; it exists and can be written to.
     pub output: Option<&'a Path>,
     /// Threads.
@@ -46,8 +50,10 @@ impl Job<'_> {
         let runs: Vec<Run> = self.plan.runs().collect();
         let mut results: Vec<Option<RunResult>> =
             runs.iter().map(|run| store.as_ref().and_then(|store| store.load(run))).collect();
-        let missing: Vec<usize> = (0..runs.len()).filter(|i| results[*i].is_none()).collect();
-        self.progress.begin_at((runs.len() - missing.len()) as u64);
+        let missing = (0..runs.len()).filter(|i| results[*i].is_none());
+        let (live, missing): (Vec<usize>, Vec<usize>) = missing
+            .partition(|i| self.plan.cells[runs[*i].cell].scenario.world == World::Testbed);
+        self.progress.begin_at((runs.len() - missing.len() - live.len()) as u64);
 
         let jobs: Vec<_> = missing
             .iter()
@@ -67,7 +73,59 @@ impl Job<'_> {
         for (i, result) in missing.into_iter().zip(measured) {
             results[i] = result;
         }
+        // One after the other, when the machine is free of the simulated ones.
+        for cell in live.chunk_by(|a, b| runs[*a].cell == runs[*b].cell) {
+            let cell_runs: Vec<&Run> = cell.iter().map(|i| &runs[*i]).collect();
+            let measured = self.measure_live(&cell_runs, store.as_ref())?;
+            for (i, result) in cell.iter().zip(measured) {
+                results[*i] = Some(result);
+            }
+        }
         Ok(results)
+    }
+
+    /// Runs of one cell in the testbed; fewer results than runs if somebody asked to stop.
+    fn measure_live(
+        &self,
+        runs: &[&Run],
+        store: Option<&Store>,
+    ) -> Result<Vec<RunResult>, Failure> {
+        let Some(first) = runs.first().filter(|_| !self.stop.requested()) else {
+            return Ok(Vec::new());
+        };
+        let cell = &self.plan.cells[first.cell];
+        // A run on real packets is not made a second time for its trace.
+        let folder = self
+            .output
+            .map(|dir| files::folders(dir, self.titles()).swap_remove(first.cell))
+            .filter(|folder| !files::is_there(folder, first));
+        let temporary = folder.as_deref().map(files::temporary);
+        let trace = temporary
+            .as_ref()
+            .map(|folder| Trace { folder: folder.clone(), title: files::title(self.plan, first) });
+        let order = Order {
+            cell: first.cell,
+            seeds: runs.iter().map(|run| run.seed).collect(),
+            trace,
+            ..self.order.clone()
+        };
+        let mut results = Vec::new();
+        testbed::carry_out(&order, self.stop, |result| {
+            let run = runs[results.len()];
+            self.progress.step(&cell.title(&self.plan.axes));
+            if let (true, Some(folder), Some(temporary)) = (results.is_empty(), &folder, &temporary)
+            {
+                files::keep(folder, temporary, run, Ok(()))?;
+            }
+            results.push(result);
+            store.map_or(Ok(()), |store| store.save(run, &results[results.len() - 1]))
+        })?;
+        Ok(results)
+    }
+
+    /// The titles of all cells.
+    pub fn titles(&self) -> impl Iterator<Item = String> {
+        self.plan.cells.iter().map(|cell| cell.title(&self.plan.axes))
     }
 
     /// As many threads as were asked for.

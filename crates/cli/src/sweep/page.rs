@@ -82,7 +82,8 @@ fn seeds(results: &Results) -> String {
 fn sequences(dir: &Path, results: &Results) -> Result<Section, Failure> {
     let mut figures = Vec::new();
     let mut left_out = 0;
-    for (folder, cell) in files::folders(dir, results).iter().zip(&results.cells) {
+    let titles = results.cells.iter().map(|cell| results.title(cell));
+    for (folder, cell) in files::folders(dir, titles).iter().zip(&results.cells) {
         let series = files::read_series(folder)?;
         let title = results.title(cell);
         let title = if title.is_empty() { results.name.as_str() } else { &title };
