@@ -4,4 +4,6 @@
 //! in a testbed of network namespaces with the real Linux TCP at the ends, and on a router.
 #![cfg(target_os = "linux")]
 
+pub mod clock;
+pub mod endpoint;
 pub mod sys;
