@@ -115,12 +115,7 @@ pub struct Recording {
     pub result: RunResult,
     /// When the run ended.
     pub end: Time,
-    /// Runs `scenario` in the simulator, hands every event to `sink`, and says when the run ended.
-pub fn simulate(scenario: &Scenario, seed: u64, mut sink: &mut dyn Sink) -> Time {
-    lasthop_sim::run(scenario, seed, &mut sink).at
-}
-
-/// The time-sequence series of the first flows of the scenario.
+    /// The time-sequence series of the first flows of the scenario.
     pub series: Vec<Series>,
 }
 
@@ -136,6 +131,11 @@ pub fn record<S: Sink>(scenario: &Scenario, seed: u64, also: &mut S) -> Recordin
     });
     let Some(end) = ended else { unreachable!("the run was made") };
     Recording { result: result(seed, &end, sinks.1.finish(end.at)), end: end.at, series }
+}
+
+/// Runs `scenario` in the simulator, hands every event to `sink`, and says when the run ended.
+pub fn simulate(scenario: &Scenario, seed: u64, mut sink: &mut dyn Sink) -> Time {
+    lasthop_sim::run(scenario, seed, &mut sink).at
 }
 
 /// The time-sequence series of the first flows of `layout` in a run, in whatever world. `run` hands every event

@@ -32,7 +32,10 @@ impl Clock {
     }
 
     /// Sleeps until `at`; false if `stop` was raised before.
-    #[expect(clippy::disallowed_methods, reason = "an application in the live worlds waits by the clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "an application in the live worlds waits by the clock"
+    )]
     pub fn sleep_until(self, at: Time, stop: &AtomicBool) -> bool {
         const LOOK: Span = Span::millis(20);
         loop {

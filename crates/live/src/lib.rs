@@ -5,6 +5,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod clock;
+pub mod endpoint;
 pub mod frame;
 pub mod neighbours;
 pub mod station;

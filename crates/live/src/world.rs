@@ -124,15 +124,15 @@ impl World {
     ) -> Result<RunEnd, Error> {
         let counted = self.counters(scenario)?;
         let kind = |i: usize| match is_kernel(scenario, i) {
-            true => HostKind::Outside,
+            // The control blocks of senders are looked at.
+            true => HostKind::Outside { told: scenario.transfers.iter().any(|t| t.from == i) },
             false => HostKind::Ours,
         };
         let path = Path::of_scenario(scenario, seed, sink.wants(), kind);
         let ports = self.ports(scenario, &path)?;
         let clock = Clock::start();
-        let mut station = Station::new(path, ports, clock).map_err(|error| {
-            Error::new(format!("cannot start the base station: {error}"), "")
-        })?;
+        let mut station = Station::new(path, ports, clock)
+            .map_err(|error| Error::new(format!("cannot start the base station: {error}"), ""))?;
         for (host, planned) in self.net.hosts().iter().zip(&scenario.hosts) {
             station.add_neighbour(planned.addr, host.mac().0);
         }
@@ -140,11 +140,8 @@ impl World {
         let kernel_flows =
             scenario.transfers.iter().filter(|t| is_kernel(scenario, t.from)).map(|t| t.count);
         let used = kernel_flows.sum::<u32>() as u16;
-        self.next_port = if self.next_port + 2 * used < PORTS.end {
-            self.next_port + used
-        } else {
-            PORTS.start
-        };
+        self.next_port =
+            if self.next_port + 2 * used < PORTS.end { self.next_port + used } else { PORTS.start };
         let horizon = Time::ZERO + scenario.horizon;
         let mut reports = Reports::default();
         let mut reason = "finished";
@@ -260,7 +257,8 @@ impl Ends {
         let mut threads = Vec::new();
         let shared = Shared { clock, stop: stop.clone(), unfinished: unfinished.clone(), tell };
         // Receivers first: a sender must find them.
-        for (i, host) in scenario.hosts.iter().enumerate().filter(|(i, _)| is_kernel(scenario, *i)) {
+        for (i, host) in scenario.hosts.iter().enumerate().filter(|(i, _)| is_kernel(scenario, *i))
+        {
             let expected: u32 =
                 scenario.transfers.iter().filter(|t| t.to == i).map(|t| t.count).sum();
             if expected > 0 {

@@ -18,8 +18,12 @@ use crate::witness::Witness;
 pub enum HostKind {
     /// Ours: it is a machine of the path and opens its transfers itself.
     Ours,
-    /// Not ours: it lies outside and is only watched.
-    Outside,
+    /// Not ours: it lies outside and is only watched. `told` says that somebody who can look into it tells what
+    /// its TCP does as a sender, so that it need not be inferred.
+    Outside {
+        /// Whether it is told.
+        told: bool,
+    },
 }
 
 impl Path {
@@ -37,8 +41,8 @@ impl Path {
                 host_stages[i] = stages.len();
                 stages.push(match kind(i) {
                     HostKind::Ours => Stage::Host(Box::new(our_host(scenario, seed, i))),
-                    HostKind::Outside => {
-                        Stage::Witness(Box::new(Witness::of_host(host.addr, inward(side))))
+                    HostKind::Outside { told } => {
+                        Stage::Witness(Box::new(Witness::of_host(host.addr, inward(side), told)))
                     }
                 });
             }

@@ -33,6 +33,8 @@ pub struct Witness {
     addr: Option<Addr>,
     /// Which way the path lies.
     side: Side,
+    /// Whether somebody else tells what its TCP does as a sender.
+    told: bool,
     /// By flow from this host to its peer.
     flows: Flows<Talk>,
 }
@@ -72,14 +74,15 @@ struct Talk {
 }
 
 impl Witness {
-    /// The witness of the host at `addr`; the path lies to its `side`.
-    pub fn of_host(addr: Addr, side: Side) -> Witness {
-        Witness { addr: Some(addr), side, flows: Flows::new(CONNECTIONS) }
+    /// The witness of the host at `addr`; the path lies to its `side`. When somebody else tells what its TCP does
+    /// as a sender, only what it sends and what arrives is reported here.
+    pub fn of_host(addr: Addr, side: Side, told: bool) -> Witness {
+        Witness { addr: Some(addr), side, told, flows: Flows::new(CONNECTIONS) }
     }
 
     /// The witness of everything that lies beyond this end of the path.
     pub fn of_all(side: Side) -> Witness {
-        Witness { addr: None, side, flows: Flows::new(CONNECTIONS) }
+        Witness { addr: None, side, told: false, flows: Flows::new(CONNECTIONS) }
     }
 
     /// Whether packets for `addr` leave here.
@@ -109,8 +112,8 @@ impl Witness {
     fn sends(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         let side = self.side;
+        let mut notes = Notes { told: self.told, ..Notes::default() };
         let talk = self.talk(key);
-        let mut notes = Notes::default();
         let cause = talk.sends(now, segment, packet.body.len(), &mut notes);
         notes.report(key, talk, out);
         out.packet_event(Op::Originated(cause), side, packet);
@@ -119,8 +122,8 @@ impl Witness {
     /// `packet` reaches the host intact.
     fn hears(&mut self, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
+        let mut notes = Notes { told: self.told, ..Notes::default() };
         let talk = self.talk(key.reversed());
-        let mut notes = Notes::default();
         talk.hears(segment, packet.body.len(), &mut notes);
         notes.report(key.reversed(), talk, out);
     }
@@ -129,11 +132,16 @@ impl Witness {
 /// What one segment told.
 #[derive(Default)]
 struct Notes {
+    /// Whether only deliveries are to be reported.
+    told: bool,
     kinds: [Option<TcpKind>; 4],
 }
 
 impl Notes {
     fn add(&mut self, kind: TcpKind) {
+        if self.told && !matches!(kind, TcpKind::Delivered { .. }) {
+            return;
+        }
         if let Some(free) = self.kinds.iter_mut().find(|kind| kind.is_none()) {
             *free = Some(kind);
         }

@@ -252,13 +252,15 @@ pub enum TcpKind {
     Closed,
     /// The connection was given up or reset.
     Aborted,
+    /// A live end point was looked at, and something in its control block differs without any of the above.
+    Sampled,
 }
 
 impl TcpKind {
     /// The level of detail that this belongs to.
     pub fn level(self) -> Wants {
         match self {
-            TcpKind::Acked => Wants::DETAIL,
+            TcpKind::Acked | TcpKind::Sampled => Wants::DETAIL,
             _ => Wants::METRICS,
         }
     }

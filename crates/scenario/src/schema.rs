@@ -7,8 +7,18 @@ use lasthop_proto::tcp::config::{AckpReaction, Variant};
 use crate::model::World;
 
 /// Keys of the file itself.
-pub(crate) const TOP: [&str; 10] =
-    ["name", "world", "runs", "testbed-runs", "seed", "horizon", "transfer", "host", "path", "vary"];
+pub(crate) const TOP: [&str; 10] = [
+    "name",
+    "world",
+    "runs",
+    "testbed-runs",
+    "seed",
+    "horizon",
+    "transfer",
+    "host",
+    "path",
+    "vary",
+];
 
 /// Keys of a transfer.
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
@@ -96,7 +106,10 @@ pub(crate) const WORLDS: [(&str, World); 2] = [("sim", World::Sim), ("testbed", 
 
 /// The words for how a host's kernel is set up in the testbed, each with what it stands for.
 pub const KERNELS: [(&str, &str); 4] = [
-    ("linux-1997", "the kernel's Reno without SACK, timestamps, scaling or probes, 1 s minimum RTO"),
+    (
+        "linux-1997",
+        "the kernel's Reno without SACK, timestamps, scaling or probes, 1 s minimum RTO",
+    ),
     ("linux-reno", "today's kernel with Reno"),
     ("linux-cubic", "today's kernel with CUBIC, its default"),
     ("linux-bbr", "today's kernel with BBR"),

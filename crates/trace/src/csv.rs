@@ -324,6 +324,7 @@ fn tcp_name(kind: TcpKind) -> &'static str {
         TcpKind::Complete => "tcp-complete",
         TcpKind::Closed => "tcp-closed",
         TcpKind::Aborted => "tcp-aborted",
+        TcpKind::Sampled => "tcp-sampled",
     }
 }
 

@@ -278,7 +278,10 @@ impl Sink for Sequence {
                 // Position 1 of the control block is byte 0; a FIN takes a position but is no byte.
                 self.ack(at, tcp.tcb.snd_una.saturating_sub(1).min(self.highest));
                 let (cwnd, ssthresh) = (tcp.tcb.cwnd, tcp.tcb.ssthresh);
-                self.windows.push(Window { at_s, cwnd, ssthresh });
+                // Of a host that is only seen from outside the windows are not known.
+                if cwnd > 0 {
+                    self.windows.push(Window { at_s, cwnd, ssthresh });
+                }
             }
             What::Tcp(tcp) if tcp.flow == self.flow.reversed() => {
                 if let (TcpKind::Delivered { .. }, Watch::EndPoints) = (tcp.kind, self.watch) {

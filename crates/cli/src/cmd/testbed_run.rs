@@ -77,7 +77,9 @@ pub fn run() -> Result<Outcome, Failure> {
     let order: Order = read
         .map_err(|error| error.to_string())
         .and_then(|_| serde_json::from_str(&line).map_err(|error| error.to_string()))
-        .map_err(|error| Failure::input(error, "this command is for `lasthop run --world testbed`"))?;
+        .map_err(|error| {
+            Failure::input(error, "this command is for `lasthop run --world testbed`")
+        })?;
     if let Err(error) = runs(&order) {
         tell(&Line::Error { message: error.message, help: error.help });
         return Ok(Outcome::No);
@@ -92,7 +94,8 @@ fn tell(line: &Line) {
 }
 
 fn runs(order: &Order) -> Result<(), Error> {
-    let text = Text { origin: order.name.clone(), name: order.name.clone(), text: order.text.clone() };
+    let text =
+        Text { origin: order.name.clone(), name: order.name.clone(), text: order.text.clone() };
     let set = order.set.iter().cloned().map(Argument::Set);
     let arguments: Vec<_> = set.chain(order.vary.iter().cloned().map(Argument::Vary)).collect();
     let plan = text.plan(&arguments).ok().map(|(plan, _)| plan);

@@ -4,14 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use lasthop_lab::Results;
 use lasthop_proto::machine::StageId;
-use lasthop_report::plot::{Theme, TimeSequence};
 use lasthop_proto::units::Time;
+use lasthop_report::plot::{Theme, TimeSequence};
 use lasthop_scenario::{Plan, Run};
 use lasthop_trace::Sink;
-use lasthop_trace::layout::Layout;
 use lasthop_trace::csv::{EventCsv, TcbCsv};
+use lasthop_trace::layout::Layout;
 use lasthop_trace::pcapng::{CaptureSink, Place};
 use lasthop_trace::sequence::Series;
 

@@ -51,8 +51,8 @@ impl Job<'_> {
         let mut results: Vec<Option<RunResult>> =
             runs.iter().map(|run| store.as_ref().and_then(|store| store.load(run))).collect();
         let missing = (0..runs.len()).filter(|i| results[*i].is_none());
-        let (live, missing): (Vec<usize>, Vec<usize>) = missing
-            .partition(|i| self.plan.cells[runs[*i].cell].scenario.world == World::Testbed);
+        let (live, missing): (Vec<usize>, Vec<usize>) =
+            missing.partition(|i| self.plan.cells[runs[*i].cell].scenario.world == World::Testbed);
         self.progress.begin_at((runs.len() - missing.len() - live.len()) as u64);
 
         let jobs: Vec<_> = missing

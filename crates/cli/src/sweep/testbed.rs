@@ -34,7 +34,10 @@ pub fn carry_out(
     mut done: impl FnMut(RunResult) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let broken = |what: &str, error: &dyn std::fmt::Display| {
-        Failure::input(format!("the testbed: {what}: {error}"), "`lasthop doctor` looks for the cause")
+        Failure::input(
+            format!("the testbed: {what}: {error}"),
+            "`lasthop doctor` looks for the cause",
+        )
     };
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lasthop"));
     let mut child = Command::new(program)
@@ -78,7 +81,8 @@ pub fn carry_out(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if finished == order.seeds.len() => break Ok(()),
             Err(RecvTimeoutError::Disconnected) => {
-                let how = child.0.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
+                let how =
+                    child.0.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
                 break Err(broken("its process ended early", &how));
             }
         }

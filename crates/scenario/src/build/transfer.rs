@@ -219,7 +219,13 @@ fn addresses(specs: &[HostSpec]) -> Result<Vec<Host>, Error> {
                 }
             },
         };
-        hosts.push(Host { name: spec.name.clone(), side, addr, tcp: spec.tcp.clone(), stack: spec.stack });
+        hosts.push(Host {
+            name: spec.name.clone(),
+            side,
+            addr,
+            tcp: spec.tcp.clone(),
+            stack: spec.stack,
+        });
     }
     Ok(hosts)
 }

@@ -257,7 +257,7 @@ impl Flow {
                 self.stalls.end(at);
             }
             // Of the other direction, or seen only in a full trace.
-            TcpKind::Delivered { .. } | TcpKind::Acked => return,
+            TcpKind::Delivered { .. } | TcpKind::Acked | TcpKind::Sampled => return,
             TcpKind::Established | TcpKind::WindowProbe | TcpKind::Corrupted | TcpKind::Closed => {}
         }
         self.srtt.add(tcb.srtt);

@@ -1,0 +1,81 @@
+//! The ends of a path: the test sender and the discard receiver (west97 4.5), on the kernel's TCP.
+//!
+//! [`send`] opens one connection, sends, closes its direction and waits until the peer has closed too, so that
+//! its times cover delivery. [`discard`] takes any number of connections, reads and counts. Both are one loop
+//! in the thread that calls them, so a thread that has entered a network namespace stays in it. Both stop
+//! within a tenth of a second when their flag is raised.
+
+mod discard;
+mod error;
+mod part;
+mod sample;
+mod send;
+mod socket;
+mod source;
+mod tcp_info;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::clock::Clock;
+
+pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, discard};
+pub use error::EndpointError;
+pub use sample::Sampler;
+pub use send::{Progress, SendObserver, SendOptions, SendReport, send};
+pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
+pub use source::{Pattern, Source};
+pub use tcp_info::{CaState, TcpInfo};
+
+/// What a sender or receiver runs by.
+#[derive(Clone, Copy, Debug)]
+pub struct Session<'a> {
+    /// Gives the time of events.
+    pub clock: Clock,
+    /// Raised by somebody who wants it to end.
+    pub stop: &'a AtomicBool,
+}
+
+impl Session<'_> {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// How a connection ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "how")]
+pub enum End {
+    /// Both ends closed: everything arrived.
+    Closed,
+    /// This end was asked to stop.
+    Stopped,
+    /// Nothing moved for as long as was allowed.
+    Idle,
+    /// The connection broke, or the file did.
+    Failed {
+        /// What the system says.
+        why: String,
+    },
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Closed => f.write_str("complete"),
+            End::Stopped => f.write_str("stopped"),
+            End::Idle => f.write_str("gave up: nothing moved any more"),
+            End::Failed { why } => f.write_str(why),
+        }
+    }
+}
+
+/// Bytes that are moved at a time.
+const CHUNK: usize = 1 << 16;
+
+/// A digest in hexadecimal.
+fn hex(digest: Sha256) -> String {
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,155 @@
+//! The control block of a live connection over time, as rows of the simulator's trace.
+//!
+//! The kernel tells its state when asked, not its events. So it is asked again and again, and what differs
+//! from the last answer becomes an event: two time-outs show as two, since the kernel counts them, but a fast
+//! recovery that begins and ends between two answers is not seen.
+
+use lasthop_proto::event::{Event, Tcb, TcpEvent, TcpKind, What};
+use lasthop_proto::place::StageId;
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::FlowKey;
+
+use super::{CaState, TcpInfo};
+
+/// Turns snapshots of one connection into events.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    flow: FlowKey,
+    stage: StageId,
+    every: Span,
+    next: Time,
+    last: Option<TcpInfo>,
+}
+
+impl Sampler {
+    /// For the connection whose flow from this end is `flow`, looked at each `every`.
+    pub fn new(flow: FlowKey, stage: StageId, every: Span) -> Sampler {
+        Sampler { flow, stage, every, next: Time::ZERO, last: None }
+    }
+
+    /// When the next snapshot is due.
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// The SYN went out just now.
+    pub fn opening(&self, now: Time, info: &TcpInfo, mut out: impl FnMut(Event)) {
+        out(self.event(now, TcpKind::Opening, info.tcb()));
+    }
+
+    /// A snapshot of the connection, taken at `now`: hands on an event for each thing that differs from the last one, all with
+    /// the block of now.
+    pub fn look(&mut self, now: Time, info: &TcpInfo, mut out: impl FnMut(Event)) {
+        self.next = now + self.every;
+        let tcb = info.tcb();
+        let Some(last) = self.last.replace(*info) else {
+            out(self.event(now, TcpKind::Established, tcb));
+            return;
+        };
+        let mut kinds = vec![TcpKind::Timeout; timeouts(&last, info).into()];
+        let recovery = |info: &TcpInfo| info.ca_state == CaState::Recovery;
+        if recovery(info) && !recovery(&last) {
+            kinds.push(TcpKind::FastRetransmit);
+        }
+        // Out of recovery by a time-out is not the end of a fast recovery.
+        if recovery(&last) && matches!(info.ca_state, CaState::Open | CaState::Disorder) {
+            kinds.push(TcpKind::RecoveryEnded);
+        }
+        if info.probes > last.probes {
+            kinds.push(TcpKind::WindowProbe);
+        }
+        if info.bytes_acked > last.bytes_acked {
+            kinds.push(TcpKind::Acked);
+        }
+        if kinds.is_empty() && tcb != last.tcb() {
+            kinds.push(TcpKind::Sampled);
+        }
+        for kind in kinds {
+            out(self.event(now, kind, tcb));
+        }
+    }
+
+    /// Something that only this end knows, with the last block that was seen.
+    pub fn tell(&self, now: Time, kind: TcpKind, mut out: impl FnMut(Event)) {
+        if let Some(info) = &self.last {
+            out(self.event(now, kind, info.tcb()));
+        }
+    }
+
+    fn event(&self, at: Time, kind: TcpKind, tcb: Tcb) -> Event {
+        let what = What::Tcp(TcpEvent { flow: self.flow, kind, tcb });
+        Event { at, stage: self.stage, what }
+    }
+}
+
+/// Expirations of the retransmission timer between two snapshots: counted by the kernel since 6.7, before that
+/// at least one where a count of those without progress grew.
+fn timeouts(last: &TcpInfo, info: &TcpInfo) -> u16 {
+    match (last.total_rto, info.total_rto) {
+        (Some(before), Some(after)) => after.wrapping_sub(before),
+        _ => u16::from(info.retransmits.saturating_sub(last.retransmits)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_proto::wire::Addr;
+
+    fn info() -> TcpInfo {
+        let mut bytes = vec![0; 248];
+        bytes[0] = 1;
+        bytes[120] = 1;
+        TcpInfo::parse(&bytes).unwrap()
+    }
+
+    fn kinds(snapshots: &[TcpInfo]) -> Vec<TcpKind> {
+        let address = Addr::v4(127, 0, 0, 1);
+        let flow = FlowKey { src: address, dst: address, src_port: 1, dst_port: 2 };
+        let mut sampler = Sampler::new(flow, StageId(0), Span::millis(2));
+        let mut kinds = Vec::new();
+        for (i, snapshot) in snapshots.iter().enumerate() {
+            sampler.look(Time(i as u64), snapshot, |event| match event.what {
+                What::Tcp(tcp) => kinds.push(tcp.kind),
+                other => panic!("{other:?}"),
+            });
+        }
+        kinds
+    }
+
+    #[test]
+    fn differences_become_events() {
+        let open = info();
+        let recovery = TcpInfo { ca_state: CaState::Recovery, ..open };
+        let acked = TcpInfo { bytes_acked: 1449, ..recovery };
+        let ended = TcpInfo { bytes_acked: 2897, ca_state: CaState::Open, ..open };
+        let wider = TcpInfo { cwnd: 5, snd_mss: 1448, ..ended };
+        use TcpKind::*;
+        assert_eq!(
+            kinds(&[open, open, recovery, acked, ended, wider, wider]),
+            [Established, FastRetransmit, Acked, RecoveryEnded, Acked, Sampled]
+        );
+    }
+
+    #[test]
+    fn time_outs_are_counted_not_guessed() {
+        let open = info();
+        let twice = TcpInfo { total_rto: Some(2), ca_state: CaState::Loss, ..open };
+        use TcpKind::*;
+        assert_eq!(kinds(&[open, twice, twice]), [Established, Timeout, Timeout]);
+        let broken = TcpInfo { ca_state: CaState::Recovery, ..open };
+        assert_eq!(kinds(&[broken, twice]), [Established, Timeout, Timeout]);
+        // The kernel's count has 16 bits.
+        let many = TcpInfo { total_rto: Some(u16::MAX), ..open };
+        let wrapped = TcpInfo { total_rto: Some(0), ..open };
+        assert_eq!(kinds(&[many, wrapped]), [Established, Timeout]);
+    }
+
+    #[test]
+    fn an_older_kernel_counts_those_without_progress() {
+        let open = TcpInfo { total_rto: None, ..info() };
+        let once = TcpInfo { retransmits: 1, ..open };
+        use TcpKind::*;
+        assert_eq!(kinds(&[open, once, open, once]), [Established, Timeout, Timeout]);
+    }
+}

@@ -1,0 +1,425 @@
+//! The test sender (west97 4.5): a bulk transfer over one connection, timed to the millisecond.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
+
+use lasthop_proto::event::{Event, TcpKind};
+use lasthop_proto::place::StageId;
+use lasthop_proto::units::{Bytes, Span, Time};
+use lasthop_proto::wire::FlowKey;
+use nix::poll::{PollFd, PollFlags};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use super::socket::{self, LOOK};
+use super::{CHUNK, End, EndpointError, Sampler, Session, Source, TcpInfo, hex};
+use crate::sys::outq::unacknowledged;
+
+/// How a transfer is to be made. What is `None` is left to the system.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// Where to.
+    pub to: SocketAddr,
+    /// Address to send from; port 0 takes any.
+    pub from: Option<SocketAddr>,
+    /// Congestion control by its name in the kernel, such as `reno`.
+    pub congestion: Option<String>,
+    /// Upper bound of the segment size in bytes (TCP_MAXSEG).
+    pub mss: Option<u16>,
+    /// Send buffer (SO_SNDBUF; the kernel doubles it for its own needs).
+    pub send_buffer: Option<Bytes>,
+    /// Whether small segments go out at once (TCP_NODELAY).
+    pub no_delay: bool,
+    /// How long to wait for the handshake.
+    pub connect_timeout: Span,
+    /// Gives up when nothing was taken, acknowledged or received for so long.
+    pub idle: Option<Span>,
+    /// How often the control block is looked at for the trace; `None` makes no trace.
+    pub sample: Option<Span>,
+    /// The stage that events of the trace name.
+    pub stage: StageId,
+}
+
+impl SendOptions {
+    /// A transfer to `to` with everything left to the system, no trace, 10 s for the handshake and no end of
+    /// patience.
+    pub fn new(to: SocketAddr) -> SendOptions {
+        SendOptions {
+            to,
+            from: None,
+            congestion: None,
+            mss: None,
+            send_buffer: None,
+            no_delay: false,
+            connect_timeout: Span::secs(10),
+            idle: None,
+            sample: None,
+            stage: StageId(0),
+        }
+    }
+}
+
+/// How far a transfer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Bytes that the kernel has taken.
+    pub written: u64,
+    /// Bytes of them that the peer has acknowledged.
+    pub acked: u64,
+    /// Bytes in all, if that is known.
+    pub of: Option<u64>,
+}
+
+/// Is told what a transfer does.
+pub trait SendObserver {
+    /// How far it is; about twenty times a second, and at the end.
+    fn progress(&mut self, progress: Progress) {
+        let _ = progress;
+    }
+    /// The next event of the trace, if [`SendOptions::sample`] asks for one.
+    fn event(&mut self, event: &Event) {
+        let _ = event;
+    }
+}
+
+impl SendObserver for () {}
+
+/// What became of a transfer. Times count from just before the SYN.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SendReport {
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub peer: SocketAddr,
+    /// How it ended; anything but `Closed` means that not all was delivered.
+    pub end: End,
+    /// Bytes that the kernel took.
+    pub bytes: u64,
+    /// Bytes of them that the peer acknowledged.
+    pub acked: u64,
+    /// SHA-256 of the bytes that the kernel took, in hexadecimal.
+    pub sha256: String,
+    /// When the transfer began, on the session's clock.
+    pub began: Time,
+    /// Until the handshake was complete.
+    pub connected: Span,
+    /// Until the kernel took the first byte.
+    pub first_byte: Option<Span>,
+    /// Until the kernel took the last byte.
+    pub last_byte: Option<Span>,
+    /// Until all was acknowledged; seen within a millisecond or two.
+    pub all_acked: Option<Span>,
+    /// Until the end, whatever it was; of a complete transfer, until the peer had closed.
+    pub ended: Span,
+    /// The congestion control in force.
+    pub congestion: Option<String>,
+    /// Expirations of the retransmission timer; `None` if the kernel does not count them (before 6.7).
+    pub timeouts: Option<u64>,
+    /// The control block at the end, if it could be had.
+    pub tcp: Option<TcpInfo>,
+}
+
+impl SendReport {
+    /// Bytes per second from the SYN until the peer closed; `None` unless the transfer is complete.
+    pub fn throughput(&self) -> Option<f64> {
+        (self.end == End::Closed && self.ended != Span::ZERO)
+            .then(|| self.bytes as f64 / self.ended.as_secs_f64())
+    }
+}
+
+/// Opens a connection, sends, half-closes, and waits until the peer has closed.
+///
+/// Whatever stops it once there is a connection stands in the report. A transfer that does not become complete
+/// is ended by RST, so that the peer knows.
+///
+/// # Errors
+///
+/// [`EndpointError`] if there is no connection.
+pub fn send(
+    options: &SendOptions,
+    source: Source,
+    session: &Session<'_>,
+    observer: &mut dyn SendObserver,
+) -> Result<SendReport, EndpointError> {
+    let began = session.clock.now();
+    let mut sampler = None;
+    let stream = socket::connected(options, session, |stream| {
+        let (Some(every), Ok(local)) = (options.sample, stream.local_addr()) else { return };
+        let new = Sampler::new(flow(local, options.to), options.stage, every);
+        if let Ok(info) = TcpInfo::of(stream) {
+            new.opening(session.clock.now(), &info, |event| observer.event(&event));
+        }
+        sampler = Some(new);
+    })?;
+    let connected = session.clock.now();
+    let local = stream.local_addr()?;
+    let mut transfer = Transfer {
+        options,
+        session,
+        observer,
+        of: source.bytes(),
+        source,
+        stream: &stream,
+        sampler,
+        chunk: Vec::with_capacity(CHUNK),
+        taken: 0,
+        exhausted: false,
+        peer_closed: false,
+        written: 0,
+        acked: 0,
+        sha: Sha256::new(),
+        first_byte: None,
+        last_byte: None,
+        all_acked: None,
+        moved: connected,
+        told: connected,
+    };
+    let end = match transfer.run() {
+        Ok(end) => end,
+        Err(error) => End::Failed { why: error.to_string() },
+    };
+    let ended = session.clock.now();
+    transfer.look(ended, true);
+    transfer.tell(match end {
+        End::Closed => TcpKind::Closed,
+        _ => TcpKind::Aborted,
+    });
+    transfer.progress(ended, true);
+    let tcp = TcpInfo::of(&stream).ok();
+    let after = |at: Time| at.since(began);
+    let report = SendReport {
+        local,
+        peer: options.to,
+        bytes: transfer.written,
+        acked: transfer.acked,
+        began,
+        connected: after(connected),
+        first_byte: transfer.first_byte.map(after),
+        last_byte: transfer.last_byte.map(after),
+        all_acked: transfer.all_acked.map(after),
+        ended: after(ended),
+        sha256: hex(transfer.sha),
+        congestion: socket::congestion(&stream),
+        timeouts: tcp.and_then(|tcp| tcp.total_rto).map(u64::from),
+        tcp,
+        end,
+    };
+    if report.end != End::Closed {
+        socket::abort(stream);
+    }
+    Ok(report)
+}
+
+/// The flow from one end to the other.
+fn flow(from: SocketAddr, to: SocketAddr) -> FlowKey {
+    FlowKey {
+        src: from.ip().into(),
+        dst: to.ip().into(),
+        src_port: from.port(),
+        dst_port: to.port(),
+    }
+}
+
+/// A transfer on its connection.
+struct Transfer<'a> {
+    options: &'a SendOptions,
+    session: &'a Session<'a>,
+    observer: &'a mut dyn SendObserver,
+    source: Source,
+    of: Option<u64>,
+    stream: &'a TcpStream,
+    sampler: Option<Sampler>,
+    /// Bytes of the source, of which the kernel has taken the first `taken`.
+    chunk: Vec<u8>,
+    taken: usize,
+    /// The source is at its end, and our direction is closed.
+    exhausted: bool,
+    /// The peer's direction is closed.
+    peer_closed: bool,
+    written: u64,
+    acked: u64,
+    sha: Sha256,
+    first_byte: Option<Time>,
+    last_byte: Option<Time>,
+    all_acked: Option<Time>,
+    /// When something last moved.
+    moved: Time,
+    /// When progress was last told.
+    told: Time,
+}
+
+impl Transfer<'_> {
+    fn run(&mut self) -> io::Result<End> {
+        loop {
+            let now = self.session.clock.now();
+            self.look(now, false);
+            self.progress(now, false);
+            if self.session.stopped() {
+                return Ok(End::Stopped);
+            }
+            if self.exhausted && self.peer_closed && self.all_acked.is_some() {
+                return Ok(End::Closed);
+            }
+            if self.options.idle.is_some_and(|idle| now.since(self.moved) >= idle) {
+                return Ok(End::Idle);
+            }
+            self.turn(now)?;
+        }
+    }
+
+    /// Waits for something to do, and does it.
+    fn turn(&mut self, now: Time) -> io::Result<()> {
+        let mut wanted = PollFlags::empty();
+        if !self.peer_closed {
+            wanted |= PollFlags::POLLIN;
+        }
+        let reading = !self.exhausted && self.taken == self.chunk.len();
+        if !self.exhausted && !reading {
+            wanted |= PollFlags::POLLOUT;
+        }
+        let mut watched = Vec::with_capacity(2);
+        // A closed socket would be ready at once, for nothing.
+        if !wanted.is_empty() {
+            watched.push(PollFd::new(self.stream.as_fd(), wanted));
+        }
+        let pipe = match &self.source {
+            Source::File(file) if reading => {
+                watched.push(PollFd::new(file.as_fd(), PollFlags::POLLIN));
+                true
+            }
+            _ => false,
+        };
+        if !reading || pipe {
+            socket::wait(&mut watched, self.patience(now))?;
+        }
+        let ready = |watched: Option<&PollFd<'_>>| watched.and_then(PollFd::any) == Some(true);
+        let source_ready = reading && (!pipe || ready(watched.last()));
+        let socket_ready = !wanted.is_empty() && ready(watched.first());
+        drop(watched);
+        if let Some(error) = self.stream.take_error()? {
+            return Err(error);
+        }
+        if socket_ready && !self.peer_closed {
+            self.read()?;
+        }
+        if source_ready {
+            self.refill()?;
+        }
+        self.write()?;
+        self.count_acked()
+    }
+
+    /// How long to wait for the kernel: short while something is to be seen to the millisecond.
+    fn patience(&self, now: Time) -> Span {
+        let look = if self.exhausted && self.all_acked.is_none() { Span::millis(1) } else { LOOK };
+        match &self.sampler {
+            Some(sampler) => look.min(sampler.next().since(now)),
+            None => look,
+        }
+    }
+
+    /// The next bytes of the source; at its end closes our direction.
+    fn refill(&mut self) -> io::Result<()> {
+        let from_source = |error: io::Error| {
+            io::Error::new(error.kind(), format!("cannot read what is to be sent: {error}"))
+        };
+        self.taken = 0;
+        match self.source.next(self.written, &mut self.chunk) {
+            Err(error) if is_later(&error) => {
+                self.chunk.clear();
+                return Ok(());
+            }
+            result => result.map_err(from_source)?,
+        }
+        if self.chunk.is_empty() {
+            self.exhausted = true;
+            self.moved = self.session.clock.now();
+            self.stream.shutdown(Shutdown::Write)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let mut stream = self.stream;
+        while self.taken < self.chunk.len() {
+            let rest = &self.chunk[self.taken..];
+            match stream.write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    let now = self.session.clock.now();
+                    self.sha.update(&rest[..count]);
+                    self.taken += count;
+                    self.written += count as u64;
+                    self.first_byte.get_or_insert(now);
+                    self.last_byte = Some(now);
+                    self.moved = now;
+                }
+                Err(error) if is_later(&error) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what the peer sends, which means nothing, until it closes. One piece a turn, so that a peer
+    /// that never stops does not keep us.
+    fn read(&mut self) -> io::Result<()> {
+        let mut piece = [0; 4096];
+        let mut stream = self.stream;
+        match stream.read(&mut piece) {
+            Ok(0) => self.peer_closed = true,
+            Ok(_) => {}
+            Err(error) if is_later(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        self.moved = self.session.clock.now();
+        Ok(())
+    }
+
+    fn count_acked(&mut self) -> io::Result<()> {
+        let now = self.session.clock.now();
+        let waiting = unacknowledged(self.stream.as_fd())?;
+        // Our FIN waits to be acknowledged like a byte.
+        let sent = self.written + u64::from(self.exhausted);
+        let acked = sent.saturating_sub(waiting).min(self.written);
+        if acked > self.acked {
+            (self.acked, self.moved) = (acked, now);
+        }
+        if self.exhausted && waiting == 0 && self.all_acked.is_none() {
+            self.all_acked = Some(now);
+            self.look(now, true);
+            self.tell(TcpKind::Complete);
+        }
+        Ok(())
+    }
+
+    /// Looks at the control block, if it is time to or if it `must` be.
+    fn look(&mut self, now: Time, must: bool) {
+        let Some(sampler) = &mut self.sampler else { return };
+        if must || now >= sampler.next() {
+            if let Ok(info) = TcpInfo::of(self.stream) {
+                sampler.look(now, &info, |event| self.observer.event(&event));
+            }
+        }
+    }
+
+    fn tell(&mut self, kind: TcpKind) {
+        if let Some(sampler) = &self.sampler {
+            sampler.tell(self.session.clock.now(), kind, |event| self.observer.event(&event));
+        }
+    }
+
+    fn progress(&mut self, now: Time, must: bool) {
+        if must || now.since(self.told) >= LOOK {
+            self.told = now;
+            let Transfer { written, acked, of, .. } = *self;
+            self.observer.progress(Progress { written, acked, of });
+        }
+    }
+}
+
+/// Whether to try again later.
+fn is_later(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

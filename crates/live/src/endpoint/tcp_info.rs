@@ -1,0 +1,290 @@
+//! What the kernel's TCP says about a connection (`TCP_INFO`), as a typed structure.
+//!
+//! The kernel appends fields at the end, so a field is found by its place, and one that lies beyond what the
+//! kernel wrote is `None` (or zero where every kernel since 4.9 has it).
+
+use std::io;
+use std::os::fd::AsFd;
+
+use lasthop_proto::event::Tcb;
+use lasthop_proto::tcp::state::State;
+use lasthop_proto::units::Span;
+use serde::Serialize;
+
+use crate::sys;
+
+/// State of the kernel's congestion control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaState {
+    /// Nothing is amiss.
+    Open,
+    /// Duplicate ACKs or SACK blocks, fewer than retransmission needs.
+    Disorder,
+    /// The window is being reduced because of ECN or a local queue.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a time-out.
+    Loss,
+    /// A number that this program does not know.
+    Unknown,
+}
+
+/// A snapshot of `struct tcp_info`.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct TcpInfo {
+    /// State of the connection; `None` for one that RFC 9293 does not know, as LISTEN's request sockets.
+    pub state: Option<State>,
+    /// State of congestion control.
+    pub ca_state: CaState,
+    /// Expirations of the retransmission timer since the last progress.
+    pub retransmits: u8,
+    /// Window or keep-alive probes that are not answered yet.
+    pub probes: u8,
+    /// How often the time-out has been doubled.
+    pub backoff: u8,
+    /// Whether both ends agreed on SACK.
+    pub sack: bool,
+    /// Whether both ends agreed on timestamps.
+    pub timestamps: bool,
+    /// Retransmission time-out in force, back-off included.
+    pub rto: Span,
+    /// Largest payload that is sent in one segment, in bytes.
+    pub snd_mss: u32,
+    /// Segments that are sent and not acknowledged.
+    pub unacked: u32,
+    /// Segments of them that SACK reported; without SACK, duplicate ACKs.
+    pub sacked: u32,
+    /// Segments of them that are taken for lost.
+    pub lost: u32,
+    /// Segments of them that are retransmitted.
+    pub retrans: u32,
+    /// Path MTU in bytes.
+    pub pmtu: u32,
+    /// Smoothed round-trip time.
+    pub srtt: Span,
+    /// Variation of the round-trip time.
+    pub rttvar: Span,
+    /// Slow-start threshold in segments; 2^31 - 1 before the first loss.
+    pub ssthresh: u32,
+    /// Congestion window in segments.
+    pub cwnd: u32,
+    /// Segments retransmitted in all.
+    pub total_retrans: u32,
+    /// Bytes that the peer acknowledged; the SYN of the end that opened counts as one.
+    pub bytes_acked: u64,
+    /// Bytes that came in in order.
+    pub bytes_received: u64,
+    /// Bytes that are written and were never sent.
+    pub notsent: u32,
+    /// Least round-trip time seen.
+    pub min_rtt: Span,
+    /// Rate of delivery of the last flight in bytes per second (4.9).
+    pub delivery_rate: Option<u64>,
+    /// Payload bytes sent, retransmissions included (4.19).
+    pub bytes_sent: Option<u64>,
+    /// Payload bytes sent again (4.19).
+    pub bytes_retrans: Option<u64>,
+    /// The window that the peer advertises, in bytes (5.4).
+    pub snd_wnd: Option<u32>,
+    /// Expirations of the retransmission timer in all (6.7).
+    pub total_rto: Option<u16>,
+}
+
+impl TcpInfo {
+    /// Asks the kernel about a TCP socket.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; an unknown layout is `InvalidData`.
+    pub fn of(socket: &impl AsFd) -> io::Result<TcpInfo> {
+        let mut room = [0; sys::tcp_info::ROOM];
+        let length = sys::tcp_info::tcp_info(socket.as_fd(), &mut room)?;
+        TcpInfo::parse(&room[..length]).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{length} bytes of TCP_INFO"))
+        })
+    }
+
+    /// Reads the structure from what the kernel wrote; `None` if it is shorter than any kernel makes it
+    /// (104 bytes, as of 2.6).
+    pub fn parse(bytes: &[u8]) -> Option<TcpInfo> {
+        let fields = Fields(bytes);
+        let micros = |at| fields.u32(at).map(|n| Span::micros(n.into()));
+        let total_retrans = fields.u32(100)?;
+        Some(TcpInfo {
+            state: state(fields.u8(0)?),
+            ca_state: ca_state(fields.u8(1)?),
+            retransmits: fields.u8(2)?,
+            probes: fields.u8(3)?,
+            backoff: fields.u8(4)?,
+            timestamps: fields.u8(5)? & 1 != 0,
+            sack: fields.u8(5)? & 2 != 0,
+            rto: micros(8)?,
+            snd_mss: fields.u32(16)?,
+            unacked: fields.u32(24)?,
+            sacked: fields.u32(28)?,
+            lost: fields.u32(32)?,
+            retrans: fields.u32(36)?,
+            pmtu: fields.u32(60)?,
+            srtt: micros(68)?,
+            rttvar: micros(72)?,
+            ssthresh: fields.u32(76)?,
+            cwnd: fields.u32(80)?,
+            total_retrans,
+            bytes_acked: fields.u64(120).unwrap_or(0),
+            bytes_received: fields.u64(128).unwrap_or(0),
+            notsent: fields.u32(144).unwrap_or(0),
+            min_rtt: micros(148).unwrap_or(Span::ZERO),
+            delivery_rate: fields.u64(160),
+            bytes_sent: fields.u64(200),
+            bytes_retrans: fields.u64(208),
+            snd_wnd: fields.u32(228),
+            total_rto: fields.u16(240),
+        })
+    }
+
+    /// Congestion window in bytes.
+    pub fn cwnd_bytes(&self) -> u32 {
+        self.cwnd.saturating_mul(self.snd_mss)
+    }
+
+    /// The control block as the simulator's trace has it, of the end that opened the connection. The kernel
+    /// never moves `snd_nxt` back, so it equals `snd_max`; a FIN is not counted. `dupacks` is known only
+    /// without SACK. `ssthresh` is the largest number before the first loss, `snd_wnd` zero if not known.
+    pub fn tcb(&self) -> Tcb {
+        let sent = self.bytes_sent.zip(self.bytes_retrans);
+        let snd_max = match sent {
+            Some((sent, again)) => sent.saturating_sub(again).saturating_add(1),
+            // Full segments: right to within one.
+            None => {
+                let flight = u64::from(self.unacked) * u64::from(self.snd_mss);
+                self.bytes_acked.saturating_add(flight)
+            }
+        }
+        .max(self.bytes_acked);
+        Tcb {
+            snd_una: self.bytes_acked,
+            snd_nxt: snd_max,
+            snd_max,
+            rcv_nxt: self.bytes_received.saturating_add(1),
+            cwnd: self.cwnd_bytes(),
+            ssthresh: self.ssthresh.saturating_mul(self.snd_mss),
+            snd_wnd: self.snd_wnd.unwrap_or(0),
+            dupacks: if self.sack { 0 } else { self.sacked },
+            srtt: self.srtt,
+            rttvar: self.rttvar,
+            rto: self.rto,
+            backoff: self.backoff.into(),
+            in_recovery: self.ca_state == CaState::Recovery,
+        }
+    }
+}
+
+/// Numbers at fixed places, in the byte order of the machine.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn at<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.0.get(at..)?.first_chunk().copied()
+    }
+    fn u8(&self, at: usize) -> Option<u8> {
+        self.0.get(at).copied()
+    }
+    fn u16(&self, at: usize) -> Option<u16> {
+        self.at(at).map(u16::from_ne_bytes)
+    }
+    fn u32(&self, at: usize) -> Option<u32> {
+        self.at(at).map(u32::from_ne_bytes)
+    }
+    fn u64(&self, at: usize) -> Option<u64> {
+        self.at(at).map(u64::from_ne_bytes)
+    }
+}
+
+/// The kernel's numbers, `include/net/tcp_states.h`.
+fn state(number: u8) -> Option<State> {
+    Some(match number {
+        1 => State::Established,
+        2 => State::SynSent,
+        3 => State::SynReceived,
+        4 => State::FinWait1,
+        5 => State::FinWait2,
+        6 => State::TimeWait,
+        7 => State::Closed,
+        8 => State::CloseWait,
+        9 => State::LastAck,
+        11 => State::Closing,
+        _ => return None,
+    })
+}
+
+/// The kernel's numbers, `enum tcp_ca_state` in `linux/tcp.h`.
+fn ca_state(number: u8) -> CaState {
+    match number {
+        0 => CaState::Open,
+        1 => CaState::Disorder,
+        2 => CaState::Cwr,
+        3 => CaState::Recovery,
+        4 => CaState::Loss,
+        _ => CaState::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A structure of `length` bytes with some fields set.
+    fn raw(length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; 256];
+        bytes[..6].copy_from_slice(&[1, 3, 2, 1, 2, 1]);
+        for (at, value) in [
+            (8, 800_000_u32),
+            (16, 1448),
+            (24, 10),
+            (28, 3),
+            (68, 40_000),
+            (76, 0x7fff_ffff),
+            (80, 20),
+            (100, 7),
+            (228, 65_535),
+        ] {
+            bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        for (at, value) in [(120, 14_481_u64), (200, 43_440), (208, 14_480)] {
+            bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        bytes[240..242].copy_from_slice(&5_u16.to_ne_bytes());
+        bytes.truncate(length);
+        bytes
+    }
+
+    #[test]
+    fn a_full_structure() {
+        let info = TcpInfo::parse(&raw(248)).unwrap();
+        assert_eq!(info.state, Some(State::Established));
+        assert_eq!((info.ca_state, info.backoff, info.total_retrans), (CaState::Recovery, 2, 7));
+        assert_eq!((info.total_rto, info.snd_wnd), (Some(5), Some(65_535)));
+        let tcb = info.tcb();
+        assert_eq!((tcb.snd_una, tcb.snd_nxt, tcb.snd_max), (14_481, 28_961, 28_961));
+        assert_eq!((tcb.cwnd, tcb.ssthresh), (28_960, u32::MAX));
+        assert_eq!((tcb.srtt, tcb.rto), (Span::millis(40), Span::millis(800)));
+        assert!(tcb.in_recovery);
+        assert_eq!(tcb.dupacks, 3, "without SACK the kernel counts duplicate ACKs there");
+    }
+
+    #[test]
+    fn an_older_kernel_knows_less() {
+        let info = TcpInfo::parse(&raw(192)).unwrap();
+        assert_eq!((info.bytes_sent, info.snd_wnd, info.total_rto), (None, None, None));
+        assert_eq!(info.tcb().snd_max, 14_481 + 10 * 1448);
+        let info = TcpInfo::parse(&raw(104)).unwrap();
+        assert_eq!((info.bytes_acked, info.delivery_rate), (0, None));
+        // Cut in the middle of a field.
+        assert_eq!(TcpInfo::parse(&raw(230)).unwrap().snd_wnd, None);
+        for length in 0..104 {
+            assert_eq!(TcpInfo::parse(&raw(length)), None);
+        }
+    }
+}
