@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lasthop_proto::agent::{AckpMode, AgentConfig};
 use lasthop_proto::channel::ErrorModel;
 use lasthop_proto::link::{LineConfig, RadioConfig};
-use lasthop_proto::queue::Limit;
+use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_scenario::{Argument, HostSide, Plan, RadioStage, StageKind, example, parse};
@@ -49,6 +49,8 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
             delay: Span::micros(200),
             framing: 18,
             queue: Limit::Packets(50),
+            discipline_right: Discipline::Fifo,
+            discipline_left: Discipline::Fifo,
         })
     );
     assert!(matches!(
@@ -71,6 +73,8 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
                 overhead: Span::micros(650),
                 half_duplex: true,
                 queue: Limit::Packets(50),
+                discipline_right: Discipline::Fifo,
+                discipline_left: Discipline::Fifo,
             })
             .as_ref()
     );
