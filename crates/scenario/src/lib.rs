@@ -42,7 +42,7 @@ pub use model::{
     CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stage, StageKind, Transfer,
 };
 pub use plan::{Axis, Cell, Plan, Run, RunKey};
-pub use schema::{AGENTS, ERROR_MODELS, VARIANTS};
+pub use schema::{AGENTS, DISCIPLINES, ERROR_MODELS, VARIANTS};
 pub use vary::Argument;
 
 /// Turns the text of a scenario file into the plan of its runs.

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use crate::event::Cause;
 use crate::flows::FlowMap;
 use crate::machine::{Out, Side};
-use crate::wire::{Ackp, FlowKey, Flags, Packet, Segment, Seq};
+use crate::wire::{Ackp, Flags, FlowKey, Packet, Segment, Seq};
 
 use super::{Order, Room, Waiting, is_pure_ack};
 
@@ -238,7 +238,9 @@ impl AckFilter {
         if first.is_some() {
             while let Some(serial) = older {
                 let Some((gone, previous)) = self.cleared(serial, segment) else { break };
-                let Some(ended) = self.place(serial).and_then(|place| place.waiting.take()) else { break };
+                let Some(ended) = self.place(serial).and_then(|place| place.waiting.take()) else {
+                    break;
+                };
                 self.holes += 1;
                 room.remove(gone);
                 out.discard(side, ended.packet, Cause::SupersededAck);
