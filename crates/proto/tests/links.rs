@@ -7,7 +7,7 @@ use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
-use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq};
 use proptest::prelude::*;
 
 /// A packet of `bytes` bytes, 40 of them headers. Each acknowledges more than the one before.
@@ -24,6 +24,8 @@ fn packet(id: u64, bytes: u32) -> Packet {
 struct Outcome {
     out: Vec<(Time, Side, u64)>,
     dropped: Vec<(Time, u64, Cause)>,
+    /// Those that the channel damaged.
+    damaged: Vec<u64>,
 }
 
 /// Puts `arrivals` (sorted by time; from which side, and how long) into `machine`, checking at each step that
@@ -60,6 +62,8 @@ fn play_late(
                 assert!(machine.next_wake().is_none_or(|next| next > now), "no progress at {now}");
             }
         }
+        let damaged = out.sends.iter().filter(|(_, packet)| packet.damage != Damage::None);
+        outcome.damaged.extend(damaged.map(|(_, packet)| packet.id.0));
         outcome.out.extend(out.sends.drain(..).map(|(side, packet)| (now, side, packet.id.0)));
         for event in out.events.drain(..) {
             if let What::Packet { op: Op::Dropped(cause), packet, .. } = event.what {
@@ -177,21 +181,27 @@ fn in_full_duplex_nobody_waits_for_the_other() {
     assert!(out.iter().all(|(at, ..)| *at == Time(23 * MS / 10)));
 }
 
-/// A clock that wakes only every 700 us.
-fn coarse(wake: Time) -> Time {
-    Time(wake.0.next_multiple_of(700_000))
+/// A clock that wakes only once a `tick`.
+fn coarse(tick: Span) -> impl Fn(Time) -> Time {
+    move |wake| Time(wake.0.next_multiple_of(tick.0))
+}
+
+/// From much less than the time of a frame to that of many.
+fn ticks() -> impl Strategy<Value = Span> {
+    prop_oneof![30_000u64..1_000_000, 1_000_000u64..50_000_000].prop_map(Span)
 }
 
 /// What a world with a coarse clock must see of what an exact one sees: each packet at the first tick at which it
 /// is due, and nothing later than that, however long the run; the same drops at the same times.
-fn seen_coarsely(mut exact: Outcome) -> Outcome {
-    exact.out.iter_mut().for_each(|(at, ..)| *at = coarse(*at));
+fn seen_coarsely(mut exact: Outcome, tick: Span) -> Outcome {
+    exact.out.iter_mut().for_each(|(at, ..)| *at = coarse(tick)(*at));
     sorted(exact)
 }
 
 /// What comes out at one tick has an order in each direction only.
 fn sorted(mut outcome: Outcome) -> Outcome {
     outcome.out.sort_by_key(|(at, side, _)| (*at, side.index()));
+    outcome.damaged.sort_unstable();
     outcome
 }
 
@@ -309,12 +319,13 @@ proptest! {
         arrivals in arrivals(),
         limit in limits(),
         discipline in disciplines(),
+        tick in ticks(),
     ) {
         let config =
             LineConfig { discipline_right: discipline, discipline_left: discipline, ..line(limit) };
         let exact = play(&mut Line::new(config.clone()), &arrivals);
-        let late = play_late(&mut Line::new(config), &arrivals, coarse);
-        prop_assert_eq!(sorted(late), seen_coarsely(exact));
+        let late = play_late(&mut Line::new(config), &arrivals, coarse(tick));
+        prop_assert_eq!(sorted(late), seen_coarsely(exact, tick));
     }
 
     #[test]
@@ -324,6 +335,7 @@ proptest! {
         half_duplex in any::<bool>(),
         discipline in disciplines(),
         seed in any::<u64>(),
+        tick in ticks(),
     ) {
         let config = RadioConfig {
             discipline_right: discipline,
@@ -341,20 +353,21 @@ proptest! {
         let channel = |part| Some(Channel::new(&model, Stream::new(seed, part)));
         let machine = || Radio::new(config.clone(), channel("left"), channel("right"));
         let exact = play(&mut machine(), &arrivals);
-        let late = play_late(&mut machine(), &arrivals, coarse);
-        prop_assert_eq!(sorted(late), seen_coarsely(exact));
+        let late = play_late(&mut machine(), &arrivals, coarse(tick));
+        prop_assert_eq!(sorted(late), seen_coarsely(exact, tick));
     }
 
     #[test]
     fn a_shared_router_on_a_coarse_clock_keeps_its_schedule(
         arrivals in arrivals(),
         seed in any::<u64>(),
+        tick in ticks(),
     ) {
         let config = CrossTraffic { loss: Probability::new(0.3).unwrap(), jitter: Span::millis(9) };
         let machine = || Cross::new(config, Stream::new(seed, "cross"));
         let exact = play(&mut machine(), &arrivals);
-        let late = play_late(&mut machine(), &arrivals, coarse);
-        prop_assert_eq!(sorted(late), seen_coarsely(exact));
+        let late = play_late(&mut machine(), &arrivals, coarse(tick));
+        prop_assert_eq!(sorted(late), seen_coarsely(exact, tick));
     }
 
     /// With nothing but data no discipline differs from the plain queue, however differently it is made.

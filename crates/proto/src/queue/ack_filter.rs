@@ -121,8 +121,9 @@ impl Memory {
         if ahead > 0 && ahead <= WINDOW {
             (Turn::Advances, Flow { removable: flow.removable, ..fresh })
         } else if ahead != 0 {
-            // Older than what came before, or of another life of these ports: whatever it is, it passes.
-            (Turn::Needed, flow)
+            // Older than what came before, or of another life of these ports: whatever it is, it passes. What
+            // came before stays as well: a sender that has not seen that takes this one for a duplicate.
+            (Turn::Needed, Flow { removable: None, ..flow })
         } else if segment.window != flow.window {
             //= rfc5681#section-2: an ACK that changes the window is no duplicate, and may open a closed window
             (Turn::Needed, Flow { window: segment.window, removable: None, ..flow })

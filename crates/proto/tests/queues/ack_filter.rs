@@ -255,11 +255,13 @@ fn an_older_ack_that_comes_late_passes() {
     filter(
         "ack 0
          ack 2000
-         ack 1000
-         ack 3000 => ends 2000
+         ack 1000                       # no duplicate to a sender that sees 2000 before it
+         ack 3000
+         ack 4000 => ends 3000
          leaves ack 0
+         leaves ack 2000
          leaves ack 1000
-         leaves ack 3000",
+         leaves ack 4000",
     );
 }
 
@@ -270,8 +272,9 @@ fn an_ack_from_another_life_clears_nothing() {
         "ack 0
          ack 1000
          ack 1500000000
-         ack 2000 => ends 1000
+         ack 2000
          leaves ack 0
+         leaves ack 1000
          leaves ack 1500000000
          leaves ack 2000",
     );
