@@ -94,8 +94,6 @@ fn a_discipline_is_one_of_the_words_and_set_once() {
             &said,
         );
     }
-    let path = "[[path]]\nradio = { rate = \"1mbit\" }\ndiscipline = \"fifo\"\n";
-    path_refused(path, Code::UnknownKey, "path.1.discipline", "discipline", &["did you mean"]);
 }
 
 #[test]
