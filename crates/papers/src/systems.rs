@@ -319,12 +319,20 @@ pub const SYSTEMS: &[System] = &[
         "what does not fit is dropped; measured in packets or bytes",
     ),
     planned("red", (Kind::Queue, 1, SIM), "random early detection that drops or marks"),
-    planned(
+    row(
         "ack-filter",
         (Kind::Queue, 1, BOTH),
+        Status::Implemented,
+        "path: discipline = \"ack-filter\"",
         "a newer cumulative ACK throws older ones of its connection out of the queue",
     ),
-    planned("acks-first", (Kind::Queue, 1, BOTH), "ACKs overtake data"),
+    row(
+        "acks-first",
+        (Kind::Queue, 1, BOTH),
+        Status::Implemented,
+        "path: discipline = \"acks-first\", or \"ack-filter+acks-first\"",
+        "ACKs overtake data",
+    ),
     planned(
         "csdp",
         (Kind::Queue, 2, SIM),

@@ -138,6 +138,8 @@ pub enum Cause {
     SuppressedDupAck,
     /// The base station dropped an ACK older than one it has seen.
     SpuriousAck,
+    /// A queue removed an ACK because a newer one of its connection says the same and more.
+    SupersededAck,
     /// No connection or host has this address.
     NoSuchConnection,
     /// The scenario asked for this loss (competing traffic).
@@ -146,7 +148,7 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 19] = [
+    pub const ALL: [Cause; 20] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
@@ -164,6 +166,7 @@ impl Cause {
         Cause::TcpChecksum,
         Cause::SuppressedDupAck,
         Cause::SpuriousAck,
+        Cause::SupersededAck,
         Cause::NoSuchConnection,
         Cause::CrossTraffic,
     ];
@@ -188,6 +191,7 @@ impl Cause {
             Cause::TcpChecksum => "tcp-checksum",
             Cause::SuppressedDupAck => "suppressed-dup-ack",
             Cause::SpuriousAck => "spurious-ack",
+            Cause::SupersededAck => "superseded-ack",
             Cause::NoSuchConnection => "no-such-connection",
             Cause::CrossTraffic => "cross-traffic",
         }

@@ -1,17 +1,18 @@
 //! Lines, radios and their queues: nothing vanishes, order is kept, rates are met to the nanosecond.
 
+use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::event::{Cause, Op, Wants, What};
 use lasthop_proto::link::{Cross, CrossTraffic, Line, LineConfig, Radio, RadioConfig};
 use lasthop_proto::machine::{Machine, Out, Side};
-use lasthop_proto::queue::Limit;
+use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
-use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq};
 use proptest::prelude::*;
 
-/// A packet of `bytes` bytes, 40 of them headers.
+/// A packet of `bytes` bytes, 40 of them headers. Each acknowledges more than the one before.
 fn packet(id: u64, bytes: u32) -> Packet {
-    let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+    let segment = Segment::new(1, 2, Seq(0), Seq(1000 * id as u32), Flags::ACK);
     let body = Body::Pattern { stream: 1, len: bytes - 40, offset: 0 };
     let mut packet = Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body);
     packet.id = PacketId(id);
@@ -19,21 +20,32 @@ fn packet(id: u64, bytes: u32) -> Packet {
 }
 
 /// What became of packets: when and where they came out, and which were dropped.
-#[derive(Default, Debug)]
+#[derive(Default, Debug, PartialEq)]
 struct Outcome {
     out: Vec<(Time, Side, u64)>,
     dropped: Vec<(Time, u64, Cause)>,
+    /// Those that the channel damaged.
+    damaged: Vec<u64>,
 }
 
 /// Puts `arrivals` (sorted by time; from which side, and how long) into `machine`, checking at each step that
 /// nothing vanishes.
 fn play(machine: &mut impl Machine, arrivals: &[(Time, Side, u32)]) -> Outcome {
+    play_late(machine, arrivals, |wake| wake)
+}
+
+/// The same on a clock that wakes late: a wake asked for at `t` comes at `late(t)`.
+fn play_late(
+    machine: &mut impl Machine,
+    arrivals: &[(Time, Side, u32)],
+    late: impl Fn(Time) -> Time,
+) -> Outcome {
     let mut outcome = Outcome::default();
     let mut out = Out::new(Wants::EVERYTHING);
     let mut arrivals = arrivals.iter().enumerate().peekable();
     let mut arrived = 0;
     loop {
-        let wake = machine.next_wake().unwrap_or(Time::NEVER);
+        let wake = machine.next_wake().map_or(Time::NEVER, &late);
         let now = match arrivals.peek() {
             Some((_, (at, ..))) if *at <= wake => *at,
             _ if wake == Time::NEVER => break,
@@ -50,6 +62,8 @@ fn play(machine: &mut impl Machine, arrivals: &[(Time, Side, u32)]) -> Outcome {
                 assert!(machine.next_wake().is_none_or(|next| next > now), "no progress at {now}");
             }
         }
+        let damaged = out.sends.iter().filter(|(_, packet)| packet.damage != Damage::None);
+        outcome.damaged.extend(damaged.map(|(_, packet)| packet.id.0));
         outcome.out.extend(out.sends.drain(..).map(|(side, packet)| (now, side, packet.id.0)));
         for event in out.events.drain(..) {
             if let What::Packet { op: Op::Dropped(cause), packet, .. } = event.what {
@@ -74,6 +88,8 @@ fn line(queue: Limit) -> LineConfig {
         delay: Span::millis(10),
         framing: 25,
         queue,
+        discipline_right: Discipline::Fifo,
+        discipline_left: Discipline::Fifo,
     }
 }
 
@@ -84,6 +100,8 @@ fn radio(half_duplex: bool, queue: Limit) -> RadioConfig {
         overhead: Span::micros(500),
         half_duplex,
         queue,
+        discipline_right: Discipline::Fifo,
+        discipline_left: Discipline::Fifo,
     }
 }
 
@@ -163,6 +181,40 @@ fn in_full_duplex_nobody_waits_for_the_other() {
     assert!(out.iter().all(|(at, ..)| *at == Time(23 * MS / 10)));
 }
 
+/// A clock that wakes only once a `tick`.
+fn coarse(tick: Span) -> impl Fn(Time) -> Time {
+    move |wake| Time(wake.0.next_multiple_of(tick.0))
+}
+
+/// From much less than the time of a frame to that of many.
+fn ticks() -> impl Strategy<Value = Span> {
+    prop_oneof![30_000u64..1_000_000, 1_000_000u64..50_000_000].prop_map(Span)
+}
+
+/// What a world with a coarse clock must see of what an exact one sees: each packet at the first tick at which it
+/// is due, and nothing later than that, however long the run; the same drops at the same times.
+fn seen_coarsely(mut exact: Outcome, tick: Span) -> Outcome {
+    exact.out.iter_mut().for_each(|(at, ..)| *at = coarse(tick)(*at));
+    sorted(exact)
+}
+
+/// What comes out at one tick has an order in each direction only.
+fn sorted(mut outcome: Outcome) -> Outcome {
+    outcome.out.sort_by_key(|(at, side, _)| (*at, side.index()));
+    outcome.damaged.sort_unstable();
+    outcome
+}
+
+#[test]
+fn a_late_wake_does_not_delay_what_comes_after_it() {
+    // 1.3 ms each, back to back. Were each frame to start when the wake comes, the last would arrive at 35 ms.
+    let arrivals = [(Time(0), Side::Left, 100); 20];
+    let mut machine = Radio::new(radio(true, PLENTY), None, None);
+    let outcome = play_late(&mut machine, &arrivals, |wake| wake + Span::micros(400));
+    let want = (1..=20).map(|n| Time(n * 13 * MS / 10 + MS) + Span::micros(400));
+    assert!(outcome.out.iter().map(|(at, ..)| *at).eq(want), "{:?}", outcome.out);
+}
+
 fn arrivals() -> impl Strategy<Value = Vec<(Time, Side, u32)>> {
     let one = (0u64..3_000_000, any::<bool>(), prop_oneof![Just(40u32), 41u32..1500]);
     prop::collection::vec(one, 1..80).prop_map(|steps| {
@@ -173,6 +225,17 @@ fn arrivals() -> impl Strategy<Value = Vec<(Time, Side, u32)>> {
         };
         steps.into_iter().map(step).collect()
     })
+}
+
+const DISCIPLINES: [Discipline; 4] = [
+    Discipline::Fifo,
+    Discipline::AckFilter,
+    Discipline::AcksFirst,
+    Discipline::AckFilterAcksFirst,
+];
+
+fn disciplines() -> impl Strategy<Value = Discipline> {
+    prop::sample::select(DISCIPLINES.to_vec())
 }
 
 fn limits() -> impl Strategy<Value = Limit> {
@@ -248,6 +311,77 @@ proptest! {
                 let waiting = |t: &(u64, u64, Side)| arrivals.iter().any(|a| a.0.0 == t.0);
                 prop_assert!(two[0].1 == two[1].0 || waiting(&two[1]));
             }
+        }
+    }
+
+    #[test]
+    fn a_line_on_a_coarse_clock_keeps_its_schedule(
+        arrivals in arrivals(),
+        limit in limits(),
+        discipline in disciplines(),
+        tick in ticks(),
+    ) {
+        let config =
+            LineConfig { discipline_right: discipline, discipline_left: discipline, ..line(limit) };
+        let exact = play(&mut Line::new(config.clone()), &arrivals);
+        let late = play_late(&mut Line::new(config), &arrivals, coarse(tick));
+        prop_assert_eq!(sorted(late), seen_coarsely(exact, tick));
+    }
+
+    #[test]
+    fn a_radio_on_a_coarse_clock_keeps_its_schedule(
+        arrivals in arrivals(),
+        limit in limits(),
+        half_duplex in any::<bool>(),
+        discipline in disciplines(),
+        seed in any::<u64>(),
+        tick in ticks(),
+    ) {
+        let config = RadioConfig {
+            discipline_right: discipline,
+            discipline_left: discipline,
+            ..radio(half_duplex, limit)
+        };
+        // A channel that goes by the clock: it must see each frame at its own time.
+        let model = ErrorModel::TwoState {
+            good: Span::millis(5),
+            bad: Span::millis(3),
+            ber_good: Probability::ZERO,
+            ber_bad: Probability::new(1e-3).unwrap(),
+            deterministic: false,
+        };
+        let channel = |part| Some(Channel::new(&model, Stream::new(seed, part)));
+        let machine = || Radio::new(config.clone(), channel("left"), channel("right"));
+        let exact = play(&mut machine(), &arrivals);
+        let late = play_late(&mut machine(), &arrivals, coarse(tick));
+        prop_assert_eq!(sorted(late), seen_coarsely(exact, tick));
+    }
+
+    #[test]
+    fn a_shared_router_on_a_coarse_clock_keeps_its_schedule(
+        arrivals in arrivals(),
+        seed in any::<u64>(),
+        tick in ticks(),
+    ) {
+        let config = CrossTraffic { loss: Probability::new(0.3).unwrap(), jitter: Span::millis(9) };
+        let machine = || Cross::new(config, Stream::new(seed, "cross"));
+        let exact = play(&mut machine(), &arrivals);
+        let late = play_late(&mut machine(), &arrivals, coarse(tick));
+        prop_assert_eq!(sorted(late), seen_coarsely(exact, tick));
+    }
+
+    /// With nothing but data no discipline differs from the plain queue, however differently it is made.
+    #[test]
+    fn without_acks_every_discipline_is_fifo(arrivals in arrivals(), limit in limits(), half in any::<bool>()) {
+        let arrivals: Vec<_> = arrivals.into_iter().map(|(at, side, bytes)| (at, side, bytes.max(41))).collect();
+        for discipline in DISCIPLINES {
+            let (right, left) = (discipline, discipline);
+            let config = LineConfig { discipline_right: right, discipline_left: left, ..line(limit) };
+            let plain = play(&mut Line::new(line(limit)), &arrivals);
+            prop_assert_eq!(sorted(play(&mut Line::new(config), &arrivals)), sorted(plain));
+            let config = RadioConfig { discipline_right: right, discipline_left: left, ..radio(half, limit) };
+            let plain = play(&mut Radio::new(radio(half, limit), None, None), &arrivals);
+            prop_assert_eq!(play(&mut Radio::new(config, None, None), &arrivals), plain);
         }
     }
 

@@ -35,6 +35,7 @@ examples![
     "many-flows",
     "satellite",
     "fading",
+    "slow-return",
 ];
 
 /// The built-in scenario of this name.

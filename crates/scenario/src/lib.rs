@@ -43,7 +43,7 @@ pub use model::{
     Transfer, World,
 };
 pub use plan::{Axis, Cell, Plan, Run, RunKey};
-pub use schema::{AGENTS, ERROR_MODELS, KERNELS, VARIANTS};
+pub use schema::{AGENTS, DISCIPLINES, ERROR_MODELS, KERNELS, VARIANTS};
 pub use vary::Argument;
 
 /// Turns the text of a scenario file into the plan of its runs.

@@ -2,6 +2,7 @@
 //! checked against, what suggestions are drawn from, and what dotted keys of the command line resolve to.
 
 use lasthop_proto::agent::AckpMode;
+use lasthop_proto::queue::Discipline;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
 use crate::model::World;
@@ -85,10 +86,29 @@ pub(crate) const ACKP_MODES: [(&str, AckpMode); 2] =
     [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
 
 /// Keys of `link`.
-pub(crate) const LINK: [&str; 6] = ["rate", "rate-right", "rate-left", "delay", "queue", "framing"];
+pub(crate) const LINK: [&str; 9] = [
+    "rate",
+    "rate-right",
+    "rate-left",
+    "delay",
+    "queue",
+    "framing",
+    "discipline",
+    "discipline-right",
+    "discipline-left",
+];
 
 /// Keys of `radio`.
-pub(crate) const RADIO: [&str; 5] = ["rate", "delay", "duplex", "overhead", "queue"];
+pub(crate) const RADIO: [&str; 8] = [
+    "rate",
+    "delay",
+    "duplex",
+    "overhead",
+    "queue",
+    "discipline",
+    "discipline-right",
+    "discipline-left",
+];
 
 /// Keys of `cross`.
 pub(crate) const CROSS: [&str; 2] = ["loss", "jitter"];
@@ -121,6 +141,14 @@ pub(crate) const ACKP: [(&str, AckpReaction); 4] = [
     ("rearm", AckpReaction::Rearm),
     ("constant", AckpReaction::Constant),
     ("exponential", AckpReaction::Exponential),
+];
+
+/// The words for what a queue does with its packets.
+pub const DISCIPLINES: [(&str, Discipline); 4] = [
+    ("fifo", Discipline::Fifo),
+    ("ack-filter", Discipline::AckFilter),
+    ("acks-first", Discipline::AcksFirst),
+    ("ack-filter+acks-first", Discipline::AckFilterAcksFirst),
 ];
 
 /// The words for an agent, each with what it is.

@@ -70,6 +70,33 @@ fn a_key_beside_the_wrong_stage_is_told_where_it_belongs() {
 }
 
 #[test]
+fn a_discipline_is_one_of_the_words_and_set_once() {
+    let with =
+        |kind: &str, more: &str| format!("[[path]]\n{kind} = {{ rate = \"1mbit\", {more} }}\n");
+    for kind in ["link", "radio"] {
+        let key = format!("path.1.{kind}.discipline");
+        let bad = Code::BadValue;
+        let path = with(kind, "discipline = \"ack-filtre\"");
+        let said = ["none of the choices", "did you mean `ack-filter`"];
+        path_refused(&path, bad, &key, "\"ack-filtre\"", &said);
+        let path = with(kind, "discipline-left = \"lifo\"");
+        path_refused(&path, bad, &format!("{key}-left"), "\"lifo\"", &["fifo"]);
+        let path = with(kind, "discipline = \"fifo\", discipline-right = \"acks-first\"");
+        let said = ["`discipline-right` and `discipline-left`", "one direction"];
+        path_refused(&path, bad, &key, "\"fifo\"", &said);
+        let path = with(kind, "disciplin = \"fifo\"");
+        let said = ["did you mean `discipline`"];
+        path_refused(
+            &path,
+            Code::UnknownKey,
+            &format!("path.1.{kind}.disciplin"),
+            "disciplin",
+            &said,
+        );
+    }
+}
+
+#[test]
 fn quantities_need_the_right_unit_and_sign() {
     let with = |rate: &str| format!("[[path]]\nradio = {{ rate = {rate} }}\n");
     let key = "path.1.radio.rate";

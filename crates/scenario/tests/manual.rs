@@ -1,7 +1,7 @@
 //! The manual and the parser agree: every word is explained, every example runs. Keys are checked beside
 //! their list, in `schema.rs`.
 
-use lasthop_scenario::{AGENTS, ERROR_MODELS, VARIANTS, parse};
+use lasthop_scenario::{AGENTS, DISCIPLINES, ERROR_MODELS, VARIANTS, parse};
 
 const MANUAL: &str = include_str!("../../../docs/scenario-files.md");
 
@@ -9,6 +9,7 @@ const MANUAL: &str = include_str!("../../../docs/scenario-files.md");
 fn every_word_is_in_the_manual() {
     let words = VARIANTS.iter().map(|(word, _)| *word);
     let words = words.chain(AGENTS.iter().map(|(word, _)| *word));
+    let words = words.chain(DISCIPLINES.iter().map(|(word, _)| *word));
     let words = words.chain(ERROR_MODELS.iter().map(|(word, _)| *word));
     let words = words.chain(ERROR_MODELS.iter().flat_map(|(_, keys)| keys.iter().copied()));
     for word in words {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lasthop_proto::agent::{AckpMode, AgentConfig};
 use lasthop_proto::channel::ErrorModel;
 use lasthop_proto::link::{LineConfig, RadioConfig};
-use lasthop_proto::queue::Limit;
+use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_scenario::{Argument, HostSide, Plan, RadioStage, StageKind, example, parse};
@@ -49,6 +49,8 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
             delay: Span::micros(200),
             framing: 18,
             queue: Limit::Packets(50),
+            discipline_right: Discipline::Fifo,
+            discipline_left: Discipline::Fifo,
         })
     );
     assert!(matches!(
@@ -71,6 +73,8 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
                 overhead: Span::micros(650),
                 half_duplex: true,
                 queue: Limit::Packets(50),
+                discipline_right: Discipline::Fifo,
+                discipline_left: Discipline::Fifo,
             })
             .as_ref()
     );
@@ -237,4 +241,32 @@ fn keys_of_runs_cover_what_bears_on_the_result_and_nothing_else() {
     assert_eq!(all[10..20], later[..10]);
     let other = keys(&example_plan("west97-lan", &[set("link.delay=0.3ms")]));
     assert!(all.iter().all(|key| !other.contains(key)));
+}
+
+#[test]
+fn a_discipline_holds_in_both_directions_or_in_one() {
+    let disciplines = |keys: &str| {
+        let text = format!(
+            "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }}\n[host.fixed]\n[host.mobile]\n\
+             [[path]]\nlink = {{ rate = \"1mbit\"{keys} }}\n[[path]]\nradio = {{ rate = \"1mbit\"{keys} }}\n"
+        );
+        let (plan, _) = parse(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));
+        match plan.cells[0].scenario.path.as_slice() {
+            [link, radio] => match (&link.kind, &radio.kind) {
+                (StageKind::Link(l), StageKind::Radio(RadioStage { radio: r, .. })) => {
+                    let link = (l.discipline_right, l.discipline_left);
+                    assert_eq!(link, (r.discipline_right, r.discipline_left));
+                    link
+                }
+                other => panic!("{other:?}"),
+            },
+            _ => panic!("two stages"),
+        }
+    };
+    let (fifo, filter) = (Discipline::Fifo, Discipline::AckFilter);
+    assert_eq!(disciplines(""), (fifo, fifo));
+    assert_eq!(disciplines(", discipline = \"ack-filter\""), (filter, filter));
+    assert_eq!(disciplines(", discipline-left = \"ack-filter\""), (fifo, filter));
+    let both = ", discipline-right = \"acks-first\", discipline-left = \"ack-filter+acks-first\"";
+    assert_eq!(disciplines(both), (Discipline::AcksFirst, Discipline::AckFilterAcksFirst));
 }

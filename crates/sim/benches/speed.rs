@@ -13,7 +13,7 @@ use std::time::Instant;
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::channel::ErrorModel;
 use lasthop_proto::link::{LineConfig, RadioConfig};
-use lasthop_proto::queue::Limit;
+use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_proto::wire::Addr;
@@ -36,6 +36,8 @@ fn line(name: &str, speed: &str, delay: Span, queue: u32) -> Stage {
         delay,
         framing: 0,
         queue: Limit::Packets(queue),
+        discipline_right: Discipline::Fifo,
+        discipline_left: Discipline::Fifo,
     };
     Stage { name: name.into(), kind: StageKind::Link(config) }
 }
@@ -69,6 +71,8 @@ fn west97() -> Scenario {
         overhead: Span::micros(700),
         half_duplex: true,
         queue: Limit::Packets(50),
+        discipline_right: Discipline::Fifo,
+        discipline_left: Discipline::Fifo,
     };
     let model = ErrorModel::Exponential { mean: Bytes(65_536) };
     let errors = Some(ErrorSpec { model });

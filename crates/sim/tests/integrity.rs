@@ -9,10 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_scenario::Scenario;
 use lasthop_sim::{Reason, RunEnd, run};
 use lasthop_trace::Sink;
 
-use common::Dice;
+use common::{Dice, disciplined};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
 
@@ -55,11 +56,10 @@ fn demand(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// Runs a case and says what is wrong with it.
-fn examine(case: u64) -> Result<Reason, String> {
-    let scenario = Dice::new(case).scenario();
+/// Runs a scenario and says what is wrong with it.
+fn examine(scenario: &Scenario, case: u64) -> Result<Reason, String> {
     let mut watch = Watch::default();
-    let end = run(&scenario, case, &mut watch);
+    let end = run(scenario, case, &mut watch);
     demand(!watch.corrupted, || "a wrong byte was delivered".into())?;
     demand(end.reason != Reason::Stuck, || format!("stuck at {}", end.at))?;
     for (stage, count) in &end.stages {
@@ -85,8 +85,8 @@ fn check_transfers(end: &RunEnd) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs `cases` on all processors and returns what failed, and how the others ended.
-fn examine_all(cases: &[u64]) -> (Vec<(u64, String)>, [u64; 3]) {
+/// Runs the scenarios of `cases` on all processors and returns what failed, and how the others ended.
+fn examine_all(cases: &[u64], scenario: fn(u64) -> Scenario) -> (Vec<(u64, String)>, [u64; 3]) {
     let next = AtomicU64::new(0);
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
     let mut failures = Vec::new();
@@ -95,7 +95,7 @@ fn examine_all(cases: &[u64]) -> (Vec<(u64, String)>, [u64; 3]) {
         let work = || {
             let (mut failures, mut tally) = (Vec::new(), [0; 3]);
             while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                match catch_unwind(AssertUnwindSafe(|| examine(*case))) {
+                match catch_unwind(AssertUnwindSafe(|| examine(&scenario(*case), *case))) {
                     Ok(Ok(Reason::Finished)) => tally[0] += 1,
                     Ok(Ok(Reason::Horizon)) => tally[1] += 1,
                     Ok(Ok(_)) => tally[2] += 1,
@@ -116,11 +116,14 @@ fn examine_all(cases: &[u64]) -> (Vec<(u64, String)>, [u64; 3]) {
     (failures, tally)
 }
 
-#[test]
-fn what_is_delivered_is_what_was_sent() {
+fn plain(case: u64) -> Scenario {
+    Dice::new(case).scenario()
+}
+
+fn examine_many(scenario: fn(u64) -> Scenario) {
     let count = std::env::var("LASTHOP_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
     let cases: Vec<u64> = (0..count).collect();
-    let (failures, [finished, horizon, idle]) = examine_all(&cases);
+    let (failures, [finished, horizon, idle]) = examine_all(&cases, scenario);
     println!("{finished} finished, {horizon} cut off at the horizon, {idle} came to rest");
     let shown: Vec<String> =
         failures.iter().take(20).map(|(case, what)| format!("case {case}: {what}")).collect();
@@ -130,9 +133,19 @@ fn what_is_delivered_is_what_was_sent() {
 }
 
 #[test]
+fn what_is_delivered_is_what_was_sent() {
+    examine_many(plain);
+}
+
+#[test]
+fn it_still_is_when_queues_filter_and_reorder_acks() {
+    examine_many(disciplined);
+}
+
+#[test]
 fn what_was_mended_stays_mended() {
     for (case, fault) in REGRESSIONS {
-        let outcome = examine(case);
+        let outcome = examine(&plain(case), case);
         assert!(outcome.is_ok(), "case {case} ({fault}): {outcome:?}");
     }
 }

@@ -1,4 +1,8 @@
 //! Links: how packets get from one stage to the next.
+//!
+//! A world may call late: a real clock wakes when it can. So a link reckons with the times at which things should
+//! have happened. A transmission that had to wait begins when the medium became free, not when the wake came, and
+//! lateness does not add up from packet to packet.
 
 pub mod cross;
 pub mod line;
@@ -8,7 +12,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::queue::Limit;
+use crate::queue::{Discipline, Limit};
 use crate::units::{Rate, Span, Time};
 use crate::wire::Packet;
 
@@ -32,6 +36,12 @@ pub struct LineConfig {
     pub framing: u32,
     /// Queue in front of each transmitter.
     pub queue: Limit,
+    /// What the queue towards the right does with its packets.
+    #[serde(skip_serializing_if = "Discipline::is_fifo")]
+    pub discipline_right: Discipline,
+    /// What the queue towards the left does with its packets.
+    #[serde(skip_serializing_if = "Discipline::is_fifo")]
+    pub discipline_left: Discipline,
 }
 
 /// A radio channel that both directions share: one frame at a time.
@@ -47,4 +57,10 @@ pub struct RadioConfig {
     pub half_duplex: bool,
     /// Queue in front of each station's transmitter.
     pub queue: Limit,
+    /// What the queue towards the right does with its packets.
+    #[serde(skip_serializing_if = "Discipline::is_fifo")]
+    pub discipline_right: Discipline,
+    /// What the queue towards the left does with its packets.
+    #[serde(skip_serializing_if = "Discipline::is_fifo")]
+    pub discipline_left: Discipline,
 }

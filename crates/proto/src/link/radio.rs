@@ -4,20 +4,18 @@
 //! what fair contention gives in the long run; the time that access takes is part of the per-frame overhead.
 //! Collisions and back-off are not modelled here.
 
-use std::collections::VecDeque;
-
 use crate::channel::{Channel, damage_at};
-use crate::event::{Cause, Op, What};
+use crate::event::{Op, What};
 use crate::machine::{Machine, Out, Side};
-use crate::units::Time;
+use crate::queue::Queue;
+use crate::units::{Span, Time};
 use crate::wire::Packet;
 
 use super::{Pipe, RadioConfig};
 
 #[derive(Debug)]
 struct Station {
-    waiting: VecDeque<Packet>,
-    bytes: u64,
+    queue: Queue,
     channel: Option<Channel>,
     pipe: Pipe,
     /// When the medium that this station uses will be free; in half duplex that of the other counts as well.
@@ -37,14 +35,15 @@ pub struct Radio {
 impl Radio {
     /// An idle radio; the channels damage what travels left and right.
     pub fn new(config: RadioConfig, left: Option<Channel>, right: Option<Channel>) -> Radio {
-        let station = |channel| Station {
-            waiting: VecDeque::new(),
-            bytes: 0,
+        let station = |channel, discipline| Station {
+            queue: Queue::new(config.queue, discipline),
             channel,
-            pipe: VecDeque::new(),
+            pipe: Pipe::new(),
             free_at: Time::ZERO,
         };
-        Radio { config, stations: [station(left), station(right)], turn: Side::Right }
+        let stations =
+            [station(left, config.discipline_left), station(right, config.discipline_right)];
+        Radio { config, stations, turn: Side::Right }
     }
 
     /// When the medium is free for packets that travel to `side`.
@@ -57,15 +56,15 @@ impl Radio {
         }
     }
 
-    /// Sends `packet` to `side` now; the medium is free.
-    fn transmit(&mut self, now: Time, side: Side, mut packet: Packet, out: &mut Out) {
+    /// Sends `packet` to `side` at `start`, when the medium is free.
+    fn transmit(&mut self, start: Time, side: Side, mut packet: Packet, out: &mut Out) {
         let bytes = packet.wire_len();
         let duration = self.config.overhead + self.config.rate.transmit(bytes.into());
         let station = &mut self.stations[side.index()];
-        station.free_at = now + duration;
+        station.free_at = start + duration;
         self.turn = side.other();
         if let Some(channel) = &mut station.channel {
-            let fate = channel.pass(now, duration, bytes);
+            let fate = channel.pass(start, duration, bytes);
             if let Some(good) = fate.turned {
                 out.event(What::Channel { side, good });
             }
@@ -77,41 +76,9 @@ impl Radio {
         station.pipe.push_back((station.free_at + self.config.delay, packet));
     }
 
-    /// Starts what can be started.
-    fn start(&mut self, now: Time, out: &mut Out) {
-        for side in [self.turn, self.turn.other()] {
-            if self.free_at(side) > now {
-                continue;
-            }
-            let station = &mut self.stations[side.index()];
-            if let Some(packet) = station.waiting.pop_front() {
-                station.bytes -= u64::from(packet.wire_len());
-                self.transmit(now, side, packet, out);
-            }
-        }
-    }
-}
-
-impl Machine for Radio {
-    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
-        let side = from.other();
-        let free = self.free_at(side) <= now;
-        let limit = self.config.queue;
-        let station = &mut self.stations[side.index()];
-        if free && station.waiting.is_empty() {
-            self.transmit(now, side, packet, out);
-            return;
-        }
-        let bytes = packet.wire_len();
-        if limit.admits(station.waiting.len(), station.bytes, bytes) {
-            station.bytes += u64::from(bytes);
-            station.waiting.push_back(packet);
-        } else {
-            out.discard(side, packet, Cause::QueueFull);
-        }
-    }
-
-    fn on_wake(&mut self, now: Time, out: &mut Out) {
+    /// Hands on what has arrived by `now`.
+    #[inline]
+    fn deliver(&mut self, now: Time, out: &mut Out) {
         for side in [Side::Left, Side::Right] {
             let pipe = &mut self.stations[side.index()].pipe;
             while pipe.front().is_some_and(|(at, _)| *at <= now) {
@@ -121,7 +88,45 @@ impl Machine for Radio {
                 }
             }
         }
-        self.start(now, out);
+    }
+
+    /// When the next waiting frame starts, and towards which side.
+    fn next_start(&self) -> Option<(Time, Side)> {
+        let waiting = |side: &Side| !self.stations[side.index()].queue.is_empty();
+        let sides = [self.turn, self.turn.other()].into_iter().filter(waiting);
+        sides.map(|side| (self.free_at(side), side)).min_by_key(|(at, _)| *at)
+    }
+
+    /// Starts the waiting frames that should have started before `end`, each when the medium became free.
+    #[inline]
+    fn start_before(&mut self, end: Time, out: &mut Out) {
+        while let Some((at, side)) = self.next_start().filter(|(at, _)| *at < end) {
+            let Some(waiting) = self.stations[side.index()].queue.leave() else { return };
+            self.transmit(at, side, waiting.packet, out);
+        }
+    }
+}
+
+impl Machine for Radio {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        let side = from.other();
+        // If the wake is late, frames have started that nobody saw start.
+        self.start_before(now, out);
+        let free = self.free_at(side) <= now;
+        let station = &mut self.stations[side.index()];
+        if free && station.queue.is_empty() {
+            self.transmit(now, side, packet, out);
+            return;
+        }
+        let bytes = packet.wire_len();
+        station.queue.enter(side, packet, bytes, out);
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        self.deliver(now, out);
+        self.start_before(now + Span(1), out);
+        // A wake that is very late finds frames that have started and arrived.
+        self.deliver(now, out);
     }
 
     fn next_wake(&self) -> Option<Time> {
@@ -131,7 +136,7 @@ impl Machine for Radio {
             if let Some((arrival, _)) = station.pipe.front() {
                 at = at.min(*arrival);
             }
-            if !station.waiting.is_empty() {
+            if !station.queue.is_empty() {
                 at = at.min(self.free_at(side));
             }
         }
@@ -139,6 +144,6 @@ impl Machine for Radio {
     }
 
     fn holds(&self) -> usize {
-        self.stations.iter().map(|s| s.pipe.len() + s.waiting.len()).sum()
+        self.stations.iter().map(|s| s.pipe.len() + s.queue.len()).sum()
     }
 }

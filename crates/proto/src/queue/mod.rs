@@ -1,12 +1,26 @@
 //! Queues in front of a link.
+//!
+//! How much a queue holds is one thing ([`Limit`]), what it does with the packets is another ([`Discipline`]). A
+//! discipline is one file that implements [`Order`]: it takes packets in, may end any of those it has with a
+//! cause, and gives the next one out. It owns its state, packets pass through it by value, so it may change them,
+//! and what it tells the world goes to [`Out`].
 
-use std::collections::VecDeque;
+pub mod ack_filter;
+pub mod acks_first;
+pub mod drop_tail;
 
 use serde::Serialize;
 
-use crate::units::{Bytes, Time};
+use crate::event::Cause;
+use crate::machine::{Out, Side};
+use crate::units::Bytes;
+use crate::wire::{Damage, Flags, Packet};
 
-/// How much a drop-tail queue holds.
+pub use ack_filter::AckFilter;
+pub use acks_first::AcksFirst;
+pub use drop_tail::{DropTail, Fifo};
+
+/// How much a queue holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
@@ -26,56 +40,166 @@ impl Limit {
     }
 }
 
-/// A drop-tail queue before a transmitter whose schedule is known: it remembers when each waiting packet's
-/// transmission starts, so that nothing has to happen at that moment.
+/// What a queue does with the packets that wait in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Discipline {
+    /// First in, first out; what does not fit is dropped.
+    #[default]
+    Fifo,
+    /// A new ACK clears the older ones of its connection (balakrishnan97 4.2.2). See [`AckFilter`].
+    AckFilter,
+    /// ACKs go before everything else (balakrishnan97 4.4.1). See [`AcksFirst`].
+    AcksFirst,
+    /// ACKs go first, and are filtered.
+    #[serde(rename = "ack-filter+acks-first")]
+    AckFilterAcksFirst,
+}
+
+impl Discipline {
+    /// Whether this is the plain queue, which every link has unless told otherwise.
+    pub fn is_fifo(&self) -> bool {
+        *self == Discipline::Fifo
+    }
+}
+
+/// A packet in a queue.
+#[derive(Debug)]
+pub struct Waiting {
+    /// The packet.
+    pub packet: Packet,
+    /// Its length as the queue's limit counts it, with the framing of the link.
+    pub bytes: u32,
+}
+
+impl Waiting {
+    /// There is no room for it.
+    fn overflow(self, side: Side, out: &mut Out) {
+        out.discard(side, self.packet, Cause::QueueFull);
+    }
+}
+
+/// How full a queue is.
 #[derive(Clone, Debug)]
-pub struct DropTail {
+pub struct Room {
     limit: Limit,
-    waiting: VecDeque<(Time, u32)>,
+    packets: usize,
     bytes: u64,
 }
 
-impl DropTail {
-    /// An empty queue.
-    pub fn new(limit: Limit) -> DropTail {
-        DropTail { limit, waiting: VecDeque::new(), bytes: 0 }
+impl Room {
+    /// An empty queue's.
+    fn new(limit: Limit) -> Room {
+        Room { limit, packets: 0, bytes: 0 }
     }
 
-    /// A packet of `bytes` arrives at `now` and could start at `start`; whether there is room for it.
-    pub fn admit(&mut self, now: Time, start: Time, bytes: u32) -> bool {
-        while self.waiting.front().is_some_and(|(start, _)| *start <= now) {
-            if let Some((_, gone)) = self.waiting.pop_front() {
-                self.bytes -= u64::from(gone);
-            }
-        }
-        if !self.limit.admits(self.waiting.len(), self.bytes, bytes) {
-            return false;
-        }
+    /// Whether there is room for `bytes` more.
+    #[inline]
+    pub fn admits(&self, bytes: u32) -> bool {
+        self.limit.admits(self.packets, self.bytes, bytes)
+    }
+
+    /// Whether there would be if a packet of `gone` bytes were not there.
+    pub fn admits_without(&self, gone: u32, bytes: u32) -> bool {
+        self.limit.admits(self.packets - 1, self.bytes - u64::from(gone), bytes)
+    }
+
+    /// A packet of `bytes` came.
+    #[inline]
+    pub fn add(&mut self, bytes: u32) {
+        self.packets += 1;
         self.bytes += u64::from(bytes);
-        self.waiting.push_back((start, bytes));
-        true
+    }
+
+    /// A packet of `bytes` went.
+    #[inline]
+    pub fn remove(&mut self, bytes: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(bytes);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What a discipline decides: who may wait, and who goes next.
+pub trait Order {
+    /// A packet on its way to `side` arrives. It is kept and counted into `room`, or ended; others that wait may
+    /// be ended as well, and leave `room` then.
+    fn enter(&mut self, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out);
 
-    #[test]
-    fn room_comes_back_when_a_transmission_starts() {
-        let mut queue = DropTail::new(Limit::Packets(2));
-        assert!(queue.admit(Time(0), Time(10), 100));
-        assert!(queue.admit(Time(0), Time(20), 100));
-        assert!(!queue.admit(Time(5), Time(30), 100));
-        assert!(queue.admit(Time(10), Time(30), 100));
-        assert!(!queue.admit(Time(10), Time(40), 100));
+    /// The next packet to be transmitted. [`Queue::leave`] takes it out of the room.
+    fn leave(&mut self) -> Option<Waiting>;
+}
+
+/// The disciplines. An enum, so that a packet costs no indirect call; the plain one is not even boxed.
+#[derive(Debug)]
+enum Kind {
+    Fifo(Fifo),
+    AckFilter(Box<AckFilter>),
+    AcksFirst(Box<AcksFirst>),
+}
+
+/// A queue that keeps packets until the transmitter is free.
+#[derive(Debug)]
+pub struct Queue {
+    room: Room,
+    kind: Kind,
+}
+
+impl Queue {
+    /// An empty queue.
+    pub fn new(limit: Limit, discipline: Discipline) -> Queue {
+        let kind = match discipline {
+            Discipline::Fifo => Kind::Fifo(Fifo::default()),
+            Discipline::AckFilter => Kind::AckFilter(Box::default()),
+            Discipline::AcksFirst => Kind::AcksFirst(Box::new(AcksFirst::new(false))),
+            Discipline::AckFilterAcksFirst => Kind::AcksFirst(Box::new(AcksFirst::new(true))),
+        };
+        Queue { room: Room::new(limit), kind }
     }
 
-    #[test]
-    fn bytes_are_counted() {
-        let mut queue = DropTail::new(Limit::Bytes(Bytes(1500)));
-        assert!(queue.admit(Time(0), Time(10), 1000));
-        assert!(!queue.admit(Time(0), Time(20), 501));
-        assert!(queue.admit(Time(0), Time(20), 500));
+    /// A packet on its way to `side` arrives; `bytes` is its length as the limit counts it.
+    #[inline]
+    pub fn enter(&mut self, side: Side, packet: Packet, bytes: u32, out: &mut Out) {
+        let waiting = Waiting { packet, bytes };
+        match &mut self.kind {
+            Kind::Fifo(order) => order.enter(side, waiting, &mut self.room, out),
+            Kind::AckFilter(order) => order.enter(side, waiting, &mut self.room, out),
+            Kind::AcksFirst(order) => order.enter(side, waiting, &mut self.room, out),
+        }
     }
+
+    /// The next packet to be transmitted, and its length as it was given.
+    #[inline]
+    pub fn leave(&mut self) -> Option<Waiting> {
+        let waiting = match &mut self.kind {
+            Kind::Fifo(order) => order.leave(),
+            Kind::AckFilter(order) => order.leave(),
+            Kind::AcksFirst(order) => order.leave(),
+        }?;
+        self.room.remove(waiting.bytes);
+        Some(waiting)
+    }
+
+    /// How many packets wait.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.room.packets
+    }
+
+    /// Whether none waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Whether a packet acknowledges and does nothing else: no data, and no control flag that has a place in the
+/// order of the data. A damaged one is none, since its receiver will not read it.
+//= rfc3449#section-5.2.1: an ACK with data or with SYN, FIN, RST or URG set has other functions
+pub fn is_pure_ack(packet: &Packet) -> bool {
+    let Some(segment) = packet.segment() else { return false };
+    let flags = segment.flags;
+    packet.body.is_empty()
+        && packet.damage == Damage::None
+        && flags.has(Flags::ACK)
+        && !flags.any(Flags::SYN | Flags::FIN | Flags::RST | Flags::URG)
 }

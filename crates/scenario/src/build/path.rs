@@ -1,7 +1,7 @@
 //! The path: its stages one by one, and whether they fit together.
 
 use lasthop_proto::link::{LineConfig, RadioConfig};
-use lasthop_proto::queue::Limit;
+use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::units::{Probability, Span};
 
 use super::transfer::Directions;
@@ -234,33 +234,58 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
 }
 
 fn link(reader: &Reader<'_>) -> Result<LineConfig, Error> {
-    if reader.has("rate") && (reader.has("rate-right") || reader.has("rate-left")) {
-        return Err(Diagnostic::new(Code::BadValue, reader.key("rate"), &reader.place("rate"))
-            .message(format!("`{}` is set beside a rate of one direction", reader.key("rate")))
-            .label("which of them?")
-            .help(
-                "`rate` holds in both directions; write `rate-right` and `rate-left` where they differ, \
-                 and leave one out if it is infinitely fast",
-            )
-            .into());
-    }
+    one_or_both(reader, "rate", "leave one out if it is infinitely fast")?;
     let both = reader.optional("rate")?;
+    let (discipline_right, discipline_left) = disciplines(reader)?;
     Ok(LineConfig {
         rate_right: reader.optional("rate-right")?.or(both),
         rate_left: reader.optional("rate-left")?.or(both),
         delay: reader.within("delay", Span::ZERO, Span::ZERO..=MAX_DELAY)?,
         framing: reader.within("framing", 0_u64, 0..=10_000)? as u32,
         queue: reader.or("queue", QUEUE)?,
+        discipline_right,
+        discipline_left,
     })
 }
 
+/// A key holds in both directions, or its `-right` and `-left` do in one; the file must not say both.
+fn one_or_both(reader: &Reader<'_>, key: &str, missing: &str) -> Result<(), Error> {
+    if !(reader.has(key) && (has_side(reader, key, "right") || has_side(reader, key, "left"))) {
+        return Ok(());
+    }
+    Err(Diagnostic::new(Code::BadValue, reader.key(key), &reader.place(key))
+        .message(format!("`{}` is set beside a {key} of one direction", reader.key(key)))
+        .label("which of them?")
+        .help(format!(
+            "`{key}` holds in both directions; write `{key}-right` and `{key}-left` where they differ, \
+             and {missing}"
+        ))
+        .into())
+}
+
+fn has_side(reader: &Reader<'_>, key: &str, side: &str) -> bool {
+    reader.has(&format!("{key}-{side}"))
+}
+
+/// What the queues towards the right and towards the left do with their packets.
+fn disciplines(reader: &Reader<'_>) -> Result<(Discipline, Discipline), Error> {
+    one_or_both(reader, "discipline", "leave one out if it is `fifo`")?;
+    let read = |key| reader.choice(key, &schema::DISCIPLINES);
+    let both = read("discipline")?.unwrap_or_default();
+    let side = |key| Ok::<_, Error>(read(key)?.unwrap_or(both));
+    Ok((side("discipline-right")?, side("discipline-left")?))
+}
+
 fn radio(reader: &Reader<'_>) -> Result<RadioConfig, Error> {
+    let (discipline_right, discipline_left) = disciplines(reader)?;
     Ok(RadioConfig {
         rate: reader.required("rate")?,
         delay: reader.within("delay", Span::ZERO, Span::ZERO..=MAX_DELAY)?,
         overhead: reader.within("overhead", Span::ZERO, Span::ZERO..=Span::secs(60))?,
         half_duplex: reader.choice("duplex", &[("half", true), ("full", false)])?.unwrap_or(true),
         queue: reader.or("queue", QUEUE)?,
+        discipline_right,
+        discipline_left,
     })
 }
 

@@ -3,7 +3,7 @@
 use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig};
 use lasthop_proto::channel::ErrorModel;
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
-use lasthop_proto::queue::Limit;
+use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::{
     AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
@@ -160,6 +160,8 @@ impl Dice {
             delay: Span(self.delay().0 + 1),
             framing: self.pick(&[0, 18, 1500]),
             queue: self.limit(),
+            discipline_right: Discipline::Fifo,
+            discipline_left: Discipline::Fifo,
         }
     }
 
@@ -170,6 +172,8 @@ impl Dice {
             overhead: Span::micros(self.below(2_000)),
             half_duplex: self.one_in(2),
             queue: self.limit(),
+            discipline_right: Discipline::Fifo,
+            discipline_left: Discipline::Fifo,
         };
         RadioStage { radio, errors_right: self.errors(), errors_left: self.errors() }
     }
@@ -242,4 +246,30 @@ impl Dice {
             path: path.map(|(i, kind)| Stage { name: format!("stage{i}"), kind }).collect(),
         }
     }
+}
+
+/// The scenario of `case`, but its queues filter ACKs or let them go first. Drawn from a stream of its own, so that
+/// the scenarios without stay what they are.
+pub fn disciplined(case: u64) -> Scenario {
+    let mut scenario = Dice::new(case).scenario();
+    let mut dice = Dice(Stream::new(case, "disciplines"));
+    let mut discipline = || {
+        dice.pick(&[
+            Discipline::Fifo,
+            Discipline::AckFilter,
+            Discipline::AcksFirst,
+            Discipline::AckFilterAcksFirst,
+        ])
+    };
+    for stage in &mut scenario.path {
+        let (right, left) = match &mut stage.kind {
+            StageKind::Link(line) => (&mut line.discipline_right, &mut line.discipline_left),
+            StageKind::Radio(RadioStage { radio, .. }) => {
+                (&mut radio.discipline_right, &mut radio.discipline_left)
+            }
+            _ => continue,
+        };
+        (*right, *left) = (discipline(), discipline());
+    }
+    scenario
 }

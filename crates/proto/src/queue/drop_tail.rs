@@ -1,0 +1,89 @@
+//! Drop-tail: first in, first out, and what does not fit is dropped.
+//!
+//! There are two forms of it. [`Fifo`] keeps the packets. [`DropTail`] keeps none: before a line whose schedule
+//! is known it is enough to remember when each waiting packet's transmission starts.
+
+use std::collections::VecDeque;
+
+use crate::machine::{Out, Side};
+use crate::units::Time;
+
+use super::{Limit, Order, Room, Waiting};
+
+/// A drop-tail queue before a transmitter whose schedule is known: it remembers when each waiting packet's
+/// transmission starts, so that nothing has to happen at that moment.
+#[derive(Clone, Debug)]
+pub struct DropTail {
+    limit: Limit,
+    waiting: VecDeque<(Time, u32)>,
+    bytes: u64,
+}
+
+impl DropTail {
+    /// An empty queue.
+    pub fn new(limit: Limit) -> DropTail {
+        DropTail { limit, waiting: VecDeque::new(), bytes: 0 }
+    }
+
+    /// A packet of `bytes` arrives at `now` and could start at `start`; whether there is room for it.
+    pub fn admit(&mut self, now: Time, start: Time, bytes: u32) -> bool {
+        while self.waiting.front().is_some_and(|(start, _)| *start <= now) {
+            if let Some((_, gone)) = self.waiting.pop_front() {
+                self.bytes -= u64::from(gone);
+            }
+        }
+        if !self.limit.admits(self.waiting.len(), self.bytes, bytes) {
+            return false;
+        }
+        self.bytes += u64::from(bytes);
+        self.waiting.push_back((start, bytes));
+        true
+    }
+}
+
+/// A drop-tail queue that keeps the packets, for a transmitter that does not know when it will be free.
+#[derive(Debug, Default)]
+pub struct Fifo {
+    waiting: VecDeque<Waiting>,
+}
+
+impl Order for Fifo {
+    #[inline]
+    fn enter(&mut self, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+        if room.admits(waiting.bytes) {
+            room.add(waiting.bytes);
+            self.waiting.push_back(waiting);
+        } else {
+            waiting.overflow(side, out);
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self) -> Option<Waiting> {
+        self.waiting.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Bytes;
+
+    #[test]
+    fn room_comes_back_when_a_transmission_starts() {
+        let mut queue = DropTail::new(Limit::Packets(2));
+        assert!(queue.admit(Time(0), Time(10), 100));
+        assert!(queue.admit(Time(0), Time(20), 100));
+        assert!(!queue.admit(Time(5), Time(30), 100));
+        assert!(queue.admit(Time(10), Time(30), 100));
+        assert!(!queue.admit(Time(10), Time(40), 100));
+    }
+
+    #[test]
+    fn bytes_are_counted() {
+        let mut queue = DropTail::new(Limit::Bytes(Bytes(1500)));
+        assert!(queue.admit(Time(0), Time(10), 1000));
+        assert!(!queue.admit(Time(0), Time(20), 501));
+        assert!(queue.admit(Time(0), Time(20), 500));
+    }
+}
