@@ -115,7 +115,7 @@ fn errors_say_what_to_do() {
 #[test]
 fn ctrl_c_keeps_what_was_done() {
     let state = tempfile::tempdir().expect("a directory");
-    let (receiving, mut errors, to) = receiver(&state, &[]);
+    let (mut receiving, mut errors, to) = receiver(&state, &[]);
     let sender = lasthop(&state, &["send", &to, "--bytes", "1000GB"]).spawn().expect("it starts");
     // The receiver tells nothing before the end: wait until the sender has a connection to it.
     let port = format!(
@@ -138,6 +138,11 @@ fn ctrl_c_keeps_what_was_done() {
     let output = ended(sender);
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("stopped"), "{}", text(&output.stdout));
+    // It has seen the sender break off before it is interrupted itself.
+    let mut seen = BufReader::new(receiving.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    seen.read_line(&mut line).expect("a line");
+    assert!(line.starts_with("1  127.0.0.1:"), "{line}");
     interrupt(&receiving);
     let output = ended(receiving);
     assert_eq!(output.status.code(), Some(130));
