@@ -13,6 +13,8 @@ mod scenario;
 mod stop;
 mod style;
 mod sweep;
+#[cfg(target_os = "linux")]
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -47,6 +49,10 @@ enum Command {
     Reproduce(cmd::reproduce::Args),
     Analyze(cmd::analyze::Args),
     Report(cmd::report::Args),
+    #[cfg(target_os = "linux")]
+    Send(cmd::send::Args),
+    #[cfg(target_os = "linux")]
+    Discard(cmd::discard::Args),
     List(cmd::list::Args),
     Doctor(cmd::doctor::Args),
     Completions(cmd::completions::Args),
@@ -73,6 +79,10 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
         Command::Analyze(args) => cmd::analyze::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),
+        #[cfg(target_os = "linux")]
+        Command::Send(args) => cmd::send::run(&args, json),
+        #[cfg(target_os = "linux")]
+        Command::Discard(args) => cmd::discard::run(&args, json),
         Command::List(args) => cmd::list::run(&args, json),
         Command::Doctor(args) => cmd::doctor::run(&args, json),
         Command::Completions(args) => cmd::completions::run(&args),

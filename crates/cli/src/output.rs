@@ -1,6 +1,6 @@
 //! Writing results: whole or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -68,10 +68,24 @@ pub struct AtomicFile {
 impl AtomicFile {
     /// Begins a file that will be called `target`.
     pub fn create(target: &Path) -> io::Result<AtomicFile> {
+        AtomicFile::with(target, File::options().write(true).create(true).truncate(true))
+    }
+
+    /// Like [`AtomicFile::create`], for a file that nobody else may read.
+    #[cfg(target_os = "linux")]
+    pub fn create_private(target: &Path) -> io::Result<AtomicFile> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        AtomicFile::with(
+            target,
+            File::options().write(true).create(true).truncate(true).mode(0o600),
+        )
+    }
+
+    fn with(target: &Path, options: &OpenOptions) -> io::Result<AtomicFile> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         // Two programs that write the same result must not write the same temporary file.
         let temporary = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        let file = Some(BufWriter::new(File::create(&temporary)?));
+        let file = Some(BufWriter::new(options.open(&temporary)?));
         Ok(AtomicFile { file, temporary, target: target.to_owned() })
     }
 

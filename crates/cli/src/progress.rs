@@ -22,6 +22,24 @@ impl Progress {
         })
     }
 
+    /// A bar for bytes: of `total`, or only a count where that is not known.
+    pub fn of_bytes(total: Option<u64>, json: bool) -> Progress {
+        let bar = Progress::new(total.unwrap_or(0), json);
+        let template = match total {
+            Some(_) => "{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left {msg}",
+            None => "{spinner} {bytes}, {bytes_per_sec} {msg}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.0.set_style(style);
+        }
+        bar
+    }
+
+    /// So many more are done.
+    pub fn advance(&self, count: u64) {
+        self.0.inc(count);
+    }
+
     /// One more run is done; `what` says which cell is at work.
     pub fn step(&self, what: &str) {
         self.0.set_message(what.to_owned());

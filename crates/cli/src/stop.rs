@@ -27,6 +27,11 @@ impl Stop {
         Ok(stop)
     }
 
+    /// The flag itself, for those who run without this program's help.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// Whether to stop: long loops ask between two runs.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -41,6 +41,8 @@ snapshot! {
     help_report: "report", "--help";
     help_list: "list", "--help";
     help_doctor: "doctor", "--help";
+    help_send: "send", "--help";
+    help_discard: "discard", "--help";
     unknown_key: "run", "unknown-key.toml";
     unknown_key_json: "run", "unknown-key.toml", "--json";
     wrong_unit: "run", "wrong-unit.toml";

@@ -56,10 +56,10 @@ fn against<T: Send>(
     })
 }
 
-fn sent(options: &SendOptions, source: Source, observer: &mut dyn SendObserver) -> SendReport {
+fn sent(options: &SendOptions, mut source: Source, observer: &mut dyn SendObserver) -> SendReport {
     let stop = AtomicBool::new(false);
     let session = Session { clock: Clock::start(), stop: &stop };
-    send(options, source, &session, observer).expect("a connection")
+    send(options, &mut source, &session, observer).expect("a connection")
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn nobody_listens() {
     let to = TcpListener::bind((V4, 0)).and_then(|l| l.local_addr()).expect("a port");
     let stop = AtomicBool::new(false);
     let session = Session { clock: Clock::start(), stop: &stop };
-    let error = send(&SendOptions::new(to), pattern(1), &session, &mut ()).unwrap_err();
+    let error = send(&SendOptions::new(to), &mut pattern(1), &session, &mut ()).unwrap_err();
     assert!(matches!(error, EndpointError::Refused(at) if at == to), "{error}");
     assert!(error.help().contains("lasthop discard --listen 0.0.0.0:"), "{}", error.help());
 }
@@ -278,13 +278,13 @@ fn what_the_kernel_lacks_is_said() {
     let session = Session { clock: Clock::start(), stop: &stop };
     let to = SocketAddr::new(V4, 1);
     let options = SendOptions { congestion: Some("carrier".to_owned()), ..SendOptions::new(to) };
-    let error = send(&options, pattern(1), &session, &mut ()).unwrap_err();
+    let error = send(&options, &mut pattern(1), &session, &mut ()).unwrap_err();
     assert!(error.to_string().contains("`carrier`"), "{error}");
     for name in available_congestion() {
         assert!(error.help().contains(&name), "{}", error.help());
     }
     let options = SendOptions { mss: Some(1), ..SendOptions::new(to) };
-    let error = send(&options, pattern(1), &session, &mut ()).unwrap_err();
+    let error = send(&options, &mut pattern(1), &session, &mut ()).unwrap_err();
     assert!(matches!(error, EndpointError::Mss(1)), "{error}");
     let taken = listen(SocketAddr::new(V4, 0)).expect("a listener");
     let error = listen(taken.local_addr().expect("an address")).unwrap_err();
@@ -309,7 +309,7 @@ fn against_peer(
         scope.spawn(move || peer(listener.accept().expect("a connection").0, &wait, stop));
         let session = Session { clock: Clock::start(), stop };
         let options = SendOptions { idle, ..SendOptions::new(to) };
-        let report = send(&options, pattern(bytes), &session, &mut ()).expect("a connection");
+        let report = send(&options, &mut pattern(bytes), &session, &mut ()).expect("a connection");
         // A peer that is gone needs no signal.
         let _ = through.send(());
         report

@@ -387,7 +387,13 @@ pub const SYSTEMS: &[System] = &[
         "lasthop report DIR",
         "sequence numbers against time, with losses, retransmissions and stalls",
     ),
-    planned("test-sender", (Kind::Tool, 1, LIVE), "bulk sender and discard receiver on real hosts"),
+    row(
+        "test-sender",
+        (Kind::Tool, 1, LIVE),
+        Status::Implemented,
+        "lasthop send, lasthop discard",
+        "bulk sender and discard receiver on real hosts",
+    ),
     planned(
         "wireless-config",
         (Kind::Tool, 1, LIVE),

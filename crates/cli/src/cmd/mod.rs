@@ -2,6 +2,8 @@
 
 pub mod analyze;
 pub mod completions;
+#[cfg(target_os = "linux")]
+pub mod discard;
 pub mod doctor;
 pub mod list;
 mod plan;
@@ -9,3 +11,5 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod testbed_run;
+#[cfg(target_os = "linux")]
+pub mod send;

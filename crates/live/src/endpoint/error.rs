@@ -63,6 +63,16 @@ pub enum EndpointError {
 }
 
 impl EndpointError {
+    /// Whether another address of the same host may fare better.
+    pub fn is_of_the_way(&self) -> bool {
+        matches!(
+            self,
+            EndpointError::Refused(_)
+                | EndpointError::Unreachable { .. }
+                | EndpointError::TimedOut { .. }
+        )
+    }
+
     /// What to do about it.
     pub fn help(&self) -> String {
         match self {

@@ -14,8 +14,12 @@ mod socket;
 mod source;
 mod tcp_info;
 
+use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lasthop_proto::units::{Span, Time};
+use nix::poll::{PollFd, PollFlags};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -41,6 +45,38 @@ pub struct Session<'a> {
 impl Session<'_> {
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Waits until `time`; false if it was stopped before.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn wait_until(&self, time: Time) -> io::Result<bool> {
+        while !self.stopped() {
+            let left = time.since(self.clock.now());
+            if left == Span::ZERO {
+                return Ok(true);
+            }
+            socket::wait(&mut [], left.min(socket::LOOK))?;
+        }
+        Ok(false)
+    }
+
+    /// Waits until something can be read from `file`, be it its end; false if it was stopped before.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn wait_for(&self, file: &impl AsFd) -> io::Result<bool> {
+        while !self.stopped() {
+            let mut watched = [PollFd::new(file.as_fd(), PollFlags::POLLIN)];
+            socket::wait(&mut watched, socket::LOOK)?;
+            if watched[0].any() == Some(true) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

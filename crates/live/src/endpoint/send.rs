@@ -131,14 +131,14 @@ impl SendReport {
 /// Opens a connection, sends, half-closes, and waits until the peer has closed.
 ///
 /// Whatever stops it once there is a connection stands in the report. A transfer that does not become complete
-/// is ended by RST, so that the peer knows.
+/// is ended by RST, so that the peer knows. Without a connection nothing is taken from `source`.
 ///
 /// # Errors
 ///
 /// [`EndpointError`] if there is no connection.
 pub fn send(
     options: &SendOptions,
-    source: Source,
+    source: &mut Source,
     session: &Session<'_>,
     observer: &mut dyn SendObserver,
 ) -> Result<SendReport, EndpointError> {
@@ -226,7 +226,7 @@ struct Transfer<'a> {
     options: &'a SendOptions,
     session: &'a Session<'a>,
     observer: &'a mut dyn SendObserver,
-    source: Source,
+    source: &'a mut Source,
     of: Option<u64>,
     stream: &'a TcpStream,
     sampler: Option<Sampler>,
@@ -283,7 +283,7 @@ impl Transfer<'_> {
         if !wanted.is_empty() {
             watched.push(PollFd::new(self.stream.as_fd(), wanted));
         }
-        let pipe = match &self.source {
+        let pipe = match &*self.source {
             Source::File(file) if reading => {
                 watched.push(PollFd::new(file.as_fd(), PollFlags::POLLIN));
                 true

@@ -1,0 +1,141 @@
+//! `lasthop discard`: takes what the test sender sends, counts it, and throws it away.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lasthop_live::clock::Clock;
+use lasthop_live::endpoint::{
+    DEFAULT_PORT, DiscardObserver, DiscardOptions, Pattern, Received, Session, discard, listen,
+    listen_everywhere,
+};
+use lasthop_proto::units::Span;
+
+use crate::failure::Failure;
+use crate::stop::Stop;
+use crate::transfer::shown;
+use crate::{Outcome, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop discard                               port 9009 of all addresses, until Ctrl-C
+  lasthop discard --once --verify               one transfer, each byte compared
+  lasthop discard --listen 10.0.1.1:9           one address, the port of the discard service (as root)
+  lasthop discard --output received --count 3   keep what comes as files
+
+Any sender will do; --verify compares with what `lasthop send --bytes` sends.
+Exit code 1 if a transfer was not complete or had a wrong byte, 130 after Ctrl-C.";
+
+/// Receive and throw away: the other end of `lasthop send`
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Where to listen: ADDRESS:PORT, ADDRESS or PORT [default: port 9009 of all addresses]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listening)]
+    listen: Option<Listen>,
+    /// End after one transfer
+    #[arg(long, conflicts_with = "count")]
+    once: bool,
+    /// End after N transfers
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Keep each complete transfer as a file in this directory
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Compare with the bytes that `lasthop send --bytes` sends
+    #[arg(long)]
+    verify: bool,
+    /// Connections at the same time; further ones wait
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    at_once: u16,
+    /// Give a connection up when nothing came for so long
+    #[arg(long, value_name = "TIME", default_value = "300s")]
+    idle: Span,
+}
+
+/// Where to listen.
+#[derive(Clone, Copy, Debug)]
+enum Listen {
+    Everywhere(u16),
+    At(SocketAddr),
+}
+
+fn listening(word: &str) -> Result<Listen, String> {
+    if let Ok(port) = word.parse() {
+        return Ok(Listen::Everywhere(port));
+    }
+    if let Ok(address) = word.parse() {
+        return Ok(Listen::At(address));
+    }
+    word.trim_matches(['[', ']'])
+        .parse::<IpAddr>()
+        .map(|address| Listen::At(SocketAddr::new(address, DEFAULT_PORT)))
+        .map_err(|_| {
+            "expected an address and a port, such as `10.0.1.1:9009` or `[::1]:9`".to_owned()
+        })
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    if let Some(directory) = &args.output {
+        output::prepare(directory)?;
+    }
+    let listener = match args.listen.unwrap_or(Listen::Everywhere(DEFAULT_PORT)) {
+        Listen::Everywhere(port) => listen_everywhere(port),
+        Listen::At(address) => listen(address),
+    }?;
+    let stop = Stop::listen()?;
+    let at = listener.local_addr().map_err(|error| Failure::input(error.to_string(), ""))?;
+    // Not among the transfers, so that a program reads nothing but those.
+    let both = if at.ip().is_unspecified() && at.is_ipv6() { " (IPv6 and IPv4)" } else { "" };
+    eprintln!("listening on {at}{both}");
+    let options = DiscardOptions {
+        at_once: args.at_once.into(),
+        count: if args.once { Some(1) } else { args.count },
+        verify: args.verify.then_some(Pattern { stream: 0 }),
+        directory: args.output.clone(),
+        idle: Some(args.idle),
+    };
+    let session = Session { clock: Clock::start(), stop: stop.flag() };
+    let mut told = Told { json, verified: args.verify, error: None, stop: stop.flag() };
+    let totals = discard(&listener, &options, &session, &mut told)
+        .map_err(|error| Failure::input(format!("cannot accept connections: {error}"), ""))?;
+    if let Some(error) = told.error {
+        return Err(error);
+    }
+    if !json {
+        let bad = match totals.bad {
+            0 => String::new(),
+            bad => format!(", {bad} of them not complete or not as they should be"),
+        };
+        eprintln!("{} transfers, {} bytes{bad}", totals.transfers, totals.bytes);
+    }
+    Ok(match (stop.requested(), totals.bad) {
+        (true, _) => Outcome::Interrupted,
+        (false, 0) => Outcome::Done,
+        (false, _) => Outcome::No,
+    })
+}
+
+/// Prints each transfer.
+struct Told<'a> {
+    json: bool,
+    verified: bool,
+    error: Option<Failure>,
+    stop: &'a AtomicBool,
+}
+
+impl DiscardObserver for Told<'_> {
+    fn received(&mut self, transfer: &Received) {
+        let line = if self.json {
+            shown::received(transfer)
+        } else {
+            shown::line(transfer, self.verified)
+        };
+        if let Err(error) = output::print(&line) {
+            // Nobody reads any more.
+            self.error.get_or_insert(error);
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}

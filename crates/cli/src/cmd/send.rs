@@ -1,0 +1,394 @@
+//! `lasthop send`: the test sender, bulk transfers over the kernel's TCP.
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _};
+use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use lasthop_live::clock::Clock;
+use lasthop_live::endpoint::{
+    DEFAULT_PORT, End, EndpointError, Pattern, Progress as Sent, SendObserver, SendOptions,
+    SendReport, Session, Source, send,
+};
+use lasthop_proto::event::Event;
+use lasthop_proto::units::{Bytes, Span};
+use lasthop_trace::Sink as _;
+use lasthop_trace::csv::TcbCsv;
+
+use crate::failure::Failure;
+use crate::output::AtomicFile;
+use crate::progress::Progress;
+use crate::stop::Stop;
+use crate::transfer::menu::{self, Choice, Terminal};
+use crate::transfer::settings::{self, AMOUNT, Settings};
+use crate::transfer::{Destination, Family, shown};
+use crate::{Outcome, output};
+
+/// How often the control block is looked at with `--debug`.
+const SAMPLE: Span = Span::millis(2);
+
+/// Where the menu's traces go.
+const TRACE: &str = "lasthop-send-tcb.csv";
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop send laptop                               2 MB to port 9009, where `lasthop discard` listens
+  lasthop send 10.0.1.1:9 --bytes 20MB              more, to the discard service
+  lasthop send laptop --file image.iso              a file; `-` instead of it reads stdin
+  lasthop send laptop --congestion reno --debug tcb.csv
+  lasthop send laptop --count 4 --repeat 10 --every 30s --json
+  lasthop send                                      a menu, with what was chosen last
+
+Time runs from the SYN until the receiver has closed, so it covers delivery.
+--debug writes the sender's control block every 2 ms, in the columns of `lasthop run -o`.
+Exit code 1 if a transfer broke off, 130 after Ctrl-C.";
+
+/// Send bulk data to a discard receiver and time it
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Where to; the port is 9009 if not given [default: asks, on a terminal]
+    #[arg(value_name = "HOST[:PORT]")]
+    destination: Option<Destination>,
+    /// Send what comes from stdin
+    #[arg(value_name = "-", value_parser = ["-"], conflicts_with_all = ["bytes", "file"])]
+    stdin: Option<String>,
+    /// Send so many bytes of a fixed pattern, which `lasthop discard --verify` knows [default: 2MB]
+    #[arg(long, short, value_name = "SIZE", conflicts_with = "file")]
+    bytes: Option<Bytes>,
+    /// Send a file
+    #[arg(long, short, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Transfers at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    count: u16,
+    /// Do it N times, one after the other
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    repeat: u32,
+    /// Begin again no sooner than this after the last beginning
+    #[arg(long, value_name = "TIME", requires = "repeat")]
+    every: Option<Span>,
+    /// Congestion control of the kernel, such as `reno` or `cubic`
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    /// Largest segment
+    #[arg(long, value_name = "BYTES")]
+    mss: Option<u16>,
+    /// Send buffer; the kernel doubles it
+    #[arg(long, value_name = "SIZE")]
+    send_buffer: Option<Bytes>,
+    /// Send small segments at once (TCP_NODELAY)
+    #[arg(long)]
+    no_delay: bool,
+    /// Address to send from, and a port if it matters
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = source_address)]
+    source: Option<SocketAddr>,
+    /// Write the control block over time to this file
+    #[arg(long, value_name = "FILE")]
+    debug: Option<PathBuf>,
+    /// How long to wait for the connection
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    connect_timeout: Span,
+    /// Give up when nothing moved for so long
+    #[arg(long, value_name = "TIME", default_value = "300s")]
+    idle: Span,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "ipv6")]
+    ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6')]
+    ipv6: bool,
+}
+
+fn source_address(word: &str) -> Result<SocketAddr, String> {
+    let bare = word.parse().map(|address| SocketAddr::new(address, 0));
+    bare.or_else(|_| word.parse())
+        .map_err(|_| "expected an address of this machine, such as `10.0.0.1`".to_owned())
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    if args.stdin.is_some() && (args.count > 1 || args.repeat > 1) {
+        return Err(Failure::input(
+            "stdin can be sent only once",
+            "leave out --count and --repeat, or send a file: --file FILE",
+        ));
+    }
+    let Some(destination) = &args.destination else {
+        if !json && io::stdin().is_terminal() && io::stdout().is_terminal() {
+            return with_menu(args);
+        }
+        return Err(Failure::input(
+            "no destination: HOST[:PORT] is missing",
+            format!(
+                "say where to: lasthop send laptop:{DEFAULT_PORT}. On a terminal `lasthop send` asks"
+            ),
+        ));
+    };
+    let job = Job {
+        args,
+        destination,
+        amount: args.bytes.unwrap_or(AMOUNT),
+        debug: args.debug.as_deref(),
+        json,
+    };
+    let stop = Stop::listen()?;
+    let outcome = job.run(&Session { clock: Clock::start(), stop: stop.flag() });
+    let settings = Settings {
+        destination: Some(destination.clone()),
+        amount: job.amount,
+        debugging: args.debug.is_some(),
+    };
+    remember(&settings, json);
+    outcome
+}
+
+/// Asks, sends, and asks again.
+fn with_menu(args: &Args) -> Result<Outcome, Failure> {
+    let mut settings = settings::path().map_or_else(Settings::default, |path| {
+        Settings::load(&path).unwrap_or_else(|why| {
+            eprintln!("{} is left out of account: {why}", path.display());
+            Settings::default()
+        })
+    });
+    settings.amount = args.bytes.unwrap_or(settings.amount);
+    settings.debugging |= args.debug.is_some();
+    let trace = args.debug.as_deref().unwrap_or(Path::new(TRACE));
+    let stop = Stop::listen()?;
+    let session = Session { clock: Clock::start(), stop: stop.flag() };
+    let mut answers = Terminal::new(session);
+    loop {
+        let shown_trace = trace.display().to_string();
+        let mut out = io::stdout().lock();
+        let choice = menu::choose(&mut settings, &shown_trace, &mut answers, &mut out);
+        drop(out);
+        match (choice.map_err(Failure::Output)?, &settings.destination) {
+            (Choice::Interrupted, _) => return Ok(Outcome::Interrupted),
+            (Choice::Quit, _) | (Choice::Start, None) => {
+                remember(&settings, false);
+                return Ok(Outcome::Done);
+            }
+            (Choice::Start, Some(destination)) => {
+                remember(&settings, false);
+                let job = Job {
+                    args,
+                    destination,
+                    amount: settings.amount,
+                    debug: settings.debugging.then_some(trace),
+                    json: false,
+                };
+                match job.run(&session) {
+                    Ok(Outcome::Interrupted) => return Ok(Outcome::Interrupted),
+                    Ok(_) => {}
+                    Err(failure @ Failure::Output(_)) => return Err(failure),
+                    Err(failure) => failure.show(false),
+                }
+            }
+        }
+    }
+}
+
+/// For the next time. That it cannot be done is worth a word, but no more.
+fn remember(settings: &Settings, json: bool) {
+    let Some(path) = settings::path() else { return };
+    if let Err(error) = settings.save(&path) {
+        if !json {
+            eprintln!("cannot remember the destination in {}: {error}", path.display());
+        }
+    }
+}
+
+/// The trace, shared by transfers at the same time.
+type Trace = Mutex<TcbCsv<AtomicFile>>;
+
+/// What is to be sent.
+struct Job<'a> {
+    args: &'a Args,
+    destination: &'a Destination,
+    amount: Bytes,
+    debug: Option<&'a Path>,
+    json: bool,
+}
+
+impl Job<'_> {
+    /// Sends all and shows what became of it.
+    fn run(&self, session: &Session<'_>) -> Result<Outcome, Failure> {
+        let family = match (self.args.ipv4, self.args.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        };
+        let addresses = self.destination.addresses(family)?;
+        let help = "choose a file that you may write, with --debug FILE";
+        let debug = |error, path: &Path| Failure::file(path, error, help);
+        let trace = match self.debug {
+            Some(path) => {
+                let file = AtomicFile::create(path).map_err(|error| debug(error, path))?;
+                Some(Mutex::new(TcbCsv::new(file)))
+            }
+            None => None,
+        };
+        let mut reports = Vec::new();
+        let result = self.rounds(&addresses, session, trace.as_ref(), &mut reports);
+        if let (Some(trace), Some(path)) = (trace, self.debug) {
+            let csv = trace.into_inner().unwrap_or_else(PoisonError::into_inner);
+            csv.finish()
+                .and_then(AtomicFile::commit_unsynced)
+                .map_err(|error| debug(error, path))?;
+        }
+        if result.is_ok() || !reports.is_empty() {
+            self.show(&reports)?;
+        }
+        result?;
+        let stopped = session.stop.load(std::sync::atomic::Ordering::Relaxed);
+        let wanted = u64::from(self.args.repeat) * u64::from(self.args.count);
+        let complete = reports.iter().filter(|report| report.end == End::Closed).count() as u64;
+        Ok(match (complete == wanted, stopped) {
+            (true, _) => Outcome::Done,
+            (false, true) => Outcome::Interrupted,
+            (false, false) => Outcome::No,
+        })
+    }
+
+    fn rounds(
+        &self,
+        addresses: &[SocketAddr],
+        session: &Session<'_>,
+        trace: Option<&Trace>,
+        reports: &mut Vec<SendReport>,
+    ) -> Result<(), Failure> {
+        let mut next = session.clock.now();
+        for _ in 0..self.args.repeat {
+            let waited = session.wait_until(next);
+            if !waited.map_err(|error| Failure::input(error.to_string(), ""))? {
+                return Ok(());
+            }
+            next = session.clock.now() + self.args.every.unwrap_or(Span::ZERO);
+            self.round(addresses, session, trace, reports)?;
+        }
+        Ok(())
+    }
+
+    /// As many transfers as there are to be at the same time.
+    fn round(
+        &self,
+        addresses: &[SocketAddr],
+        session: &Session<'_>,
+        trace: Option<&Trace>,
+        reports: &mut Vec<SendReport>,
+    ) -> Result<(), Failure> {
+        let sources: Vec<Source> =
+            (0..self.args.count).map(|_| self.source()).collect::<Result<_, _>>()?;
+        let total = sources.iter().map(Source::bytes).sum();
+        let progress = Progress::of_bytes(total, self.json);
+        let results: Vec<_> = thread::scope(|scope| {
+            let begin = |source| {
+                let mut watch = Watch { progress: &progress, acked: 0, trace };
+                scope.spawn(move || self.transfer(addresses, source, session, &mut watch))
+            };
+            let threads: Vec<_> = sources.into_iter().map(begin).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        progress.finish();
+        let mut first = Ok(());
+        for result in results {
+            match result {
+                Ok(report) => reports.push(report),
+                Err(EndpointError::Stopped(_)) => {}
+                Err(error) => first = first.and(Err(error.into())),
+            }
+        }
+        first
+    }
+
+    fn source(&self) -> Result<Source, Failure> {
+        if self.args.stdin.is_some() {
+            let stdin = io::stdin().as_fd().try_clone_to_owned();
+            let help = "give something to send: lasthop send laptop - < FILE";
+            return stdin
+                .map(|stdin| Source::File(stdin.into()))
+                .map_err(|error| Failure::file(Path::new("stdin"), error, help));
+        }
+        let Some(path) = &self.args.file else {
+            return Ok(Source::Pattern { pattern: Pattern { stream: 0 }, bytes: self.amount.0 });
+        };
+        let file = File::open(path).and_then(|file| {
+            if file.metadata()?.is_dir() {
+                Err(io::ErrorKind::IsADirectory.into())
+            } else {
+                Ok(file)
+            }
+        });
+        file.map(Source::File).map_err(|error| {
+            Failure::file(
+                path,
+                error,
+                "give a file that you may read, or --bytes 2MB for a pattern",
+            )
+        })
+    }
+
+    /// One transfer, to the first address that answers.
+    fn transfer(
+        &self,
+        addresses: &[SocketAddr],
+        mut source: Source,
+        session: &Session<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SendReport, EndpointError> {
+        let mut last = None;
+        for address in addresses {
+            let options = SendOptions {
+                from: self.args.source,
+                congestion: self.args.congestion.clone(),
+                mss: self.args.mss,
+                send_buffer: self.args.send_buffer,
+                no_delay: self.args.no_delay,
+                connect_timeout: self.args.connect_timeout,
+                idle: Some(self.args.idle),
+                sample: watch.trace.map(|_| SAMPLE),
+                ..SendOptions::new(*address)
+            };
+            match send(&options, &mut source, session, watch) {
+                Ok(report) => return Ok(report),
+                Err(error) if error.is_of_the_way() => last = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable).into()))
+    }
+
+    fn show(&self, reports: &[SendReport]) -> Result<(), Failure> {
+        if self.json {
+            let transfers: Vec<_> = reports.iter().map(shown::sent).collect();
+            return output::print_json(&serde_json::json!({ "transfers": transfers }));
+        }
+        if reports.is_empty() {
+            return Ok(());
+        }
+        output::print(&shown::table(reports))
+    }
+}
+
+/// Shows progress and writes the trace.
+struct Watch<'a> {
+    progress: &'a Progress,
+    acked: u64,
+    trace: Option<&'a Trace>,
+}
+
+impl SendObserver for Watch<'_> {
+    fn progress(&mut self, sent: Sent) {
+        self.progress.advance(sent.acked - self.acked);
+        self.acked = sent.acked;
+    }
+
+    fn event(&mut self, event: &Event) {
+        if let Some(trace) = self.trace {
+            trace.lock().unwrap_or_else(PoisonError::into_inner).event(event);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The text menu of the test sender (west97 4.5): where to, how much, with or without a trace, start, quit.
+
+use std::io::{self, Read as _, Write};
+use std::os::fd::AsFd as _;
+
+use lasthop_live::endpoint::Session;
+
+use super::settings::Settings;
+
+/// Longer lines are no answers.
+const LONGEST: usize = 4096;
+
+/// What came in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// A line without its end.
+    Line(String),
+    /// The input is at its end.
+    End,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// Where answers come from.
+pub trait Answers {
+    /// The next one.
+    fn next(&mut self) -> io::Result<Answer>;
+}
+
+/// Answers from the standard input, which Ctrl-C interrupts.
+pub struct Terminal<'a> {
+    session: Session<'a>,
+    pending: Vec<u8>,
+}
+
+impl<'a> Terminal<'a> {
+    /// `session` is stopped by Ctrl-C.
+    pub fn new(session: Session<'a>) -> Terminal<'a> {
+        Terminal { session, pending: Vec::new() }
+    }
+}
+
+impl Answers for Terminal<'_> {
+    fn next(&mut self) -> io::Result<Answer> {
+        let mut input = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        loop {
+            if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.pending.drain(..=end).collect();
+                return Ok(Answer::Line(String::from_utf8_lossy(&line).trim().to_owned()));
+            }
+            if self.pending.len() > LONGEST {
+                self.pending.clear();
+            }
+            if !self.session.wait_for(&input)? {
+                return Ok(Answer::Interrupted);
+            }
+            let mut piece = [0; 256];
+            match input.read(&mut piece) {
+                Ok(0) => return Ok(Answer::End),
+                Ok(count) => self.pending.extend_from_slice(&piece[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// What is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// Send, to the destination that there is now for sure.
+    Start,
+    /// No more.
+    Quit,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// Shows the menu and changes `settings` as asked, until there is something to do.
+pub fn choose(
+    settings: &mut Settings,
+    trace: &str,
+    answers: &mut dyn Answers,
+    out: &mut dyn Write,
+) -> io::Result<Choice> {
+    loop {
+        show(settings, trace, out)?;
+        let asked = match ask(answers, out, "choice: ")? {
+            Ok(asked) => asked,
+            Err(choice) => return Ok(choice),
+        };
+        match asked.as_str() {
+            "1" => match ask(answers, out, "host or host:port: ")? {
+                Ok(word) if word.is_empty() => {}
+                Ok(word) => match word.parse() {
+                    Ok(destination) => settings.destination = Some(destination),
+                    Err(error) => writeln!(out, "{error}")?,
+                },
+                Err(choice) => return Ok(choice),
+            },
+            "2" => match ask(answers, out, "bytes, such as 2MB: ")? {
+                Ok(word) if word.is_empty() => {}
+                Ok(word) => match word.parse() {
+                    Ok(amount) => settings.amount = amount,
+                    Err(error) => writeln!(out, "{error}")?,
+                },
+                Err(choice) => return Ok(choice),
+            },
+            "3" => settings.debugging = !settings.debugging,
+            "4" if settings.destination.is_some() => return Ok(Choice::Start),
+            "4" => writeln!(out, "choose a destination first")?,
+            "5" | "q" | "quit" => return Ok(Choice::Quit),
+            _ => writeln!(out, "a number from 1 to 5")?,
+        }
+    }
+}
+
+fn show(settings: &Settings, trace: &str, out: &mut dyn Write) -> io::Result<()> {
+    let destination =
+        settings.destination.as_ref().map_or("none yet".to_owned(), |there| there.to_string());
+    let debugging = if settings.debugging {
+        format!("on, control blocks to {trace}")
+    } else {
+        "off".to_owned()
+    };
+    writeln!(out, "\n  1  destination  {destination}")?;
+    writeln!(out, "  2  amount       {}", settings.amount)?;
+    writeln!(out, "  3  debugging    {debugging}")?;
+    writeln!(out, "  4  start")?;
+    writeln!(out, "  5  quit\n")
+}
+
+/// An answer, or what its absence means.
+fn ask(
+    answers: &mut dyn Answers,
+    out: &mut dyn Write,
+    question: &str,
+) -> io::Result<Result<String, Choice>> {
+    write!(out, "{question}")?;
+    out.flush()?;
+    Ok(match answers.next()? {
+        Answer::Line(line) => Ok(line),
+        Answer::End => Err(Choice::Quit),
+        Answer::Interrupted => Err(Choice::Interrupted),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Script(Vec<&'static str>);
+
+    impl Answers for Script {
+        fn next(&mut self) -> io::Result<Answer> {
+            if self.0.is_empty() {
+                return Ok(Answer::End);
+            }
+            Ok(Answer::Line(self.0.remove(0).to_owned()))
+        }
+    }
+
+    fn played(settings: &mut Settings, script: &[&'static str]) -> (Choice, String) {
+        let mut out = Vec::new();
+        let choice = choose(settings, "tcb.csv", &mut Script(script.to_vec()), &mut out).unwrap();
+        (choice, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn settings_change_as_asked() {
+        let mut settings = Settings::default();
+        let script = ["4", "1", "laptop:9", "2", "64KiB", "3", "4"];
+        let (choice, shown) = played(&mut settings, &script);
+        assert_eq!(choice, Choice::Start);
+        assert!(shown.contains("choose a destination first"), "{shown}");
+        assert!(shown.contains("on, control blocks to tcb.csv"), "{shown}");
+        assert_eq!(settings.destination, Some("laptop:9".parse().unwrap()));
+        assert_eq!((settings.amount.0, settings.debugging), (65_536, true));
+    }
+
+    #[test]
+    fn nonsense_changes_nothing() {
+        let mut settings = Settings::default();
+        let (choice, shown) =
+            played(&mut settings, &["1", "a b", "2", "many", "1", "", "2", "", "9", "", "5"]);
+        assert_eq!((choice, &settings), (Choice::Quit, &Settings::default()));
+        assert!(shown.contains("such as `laptop`"), "{shown}");
+        assert!(shown.contains("`many` does not begin with a number"), "{shown}");
+        assert!(shown.contains("a number from 1 to 5"), "{shown}");
+        assert_eq!(played(&mut settings, &["1"]).0, Choice::Quit);
+    }
+}

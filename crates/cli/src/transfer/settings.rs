@@ -1,0 +1,166 @@
+//! What `lasthop send` remembers from one time to the next: where to, how much, and whether with a trace.
+//!
+//! A small file that only its owner may read, in `$XDG_STATE_HOME/lasthop/send.toml`. Nothing depends on it: one
+//! that is damaged or of another version is told and left out of account.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use lasthop_proto::units::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::Destination;
+use crate::output::AtomicFile;
+
+/// Of the file's form.
+const VERSION: u32 = 1;
+
+/// More than this is no settings file.
+const LONGEST: u64 = 1 << 16;
+
+/// How much is sent unless told otherwise, as in the measurements of west97.
+pub const AMOUNT: Bytes = Bytes(2_000_000);
+
+/// What is remembered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Where to; `None` before the first time.
+    pub destination: Option<Destination>,
+    /// How much.
+    pub amount: Bytes,
+    /// Whether the control block is traced.
+    pub debugging: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { destination: None, amount: AMOUNT, debugging: false }
+    }
+}
+
+/// The file, in the units that people write.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u32,
+    destination: Option<String>,
+    bytes: String,
+    debug: bool,
+}
+
+/// Only the version, whatever else is there.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+/// Where the settings are, if the environment says.
+pub fn path() -> Option<PathBuf> {
+    // The directory must be absolute, or it counts as not set (XDG Base Directory Specification).
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let state = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
+    Some(state.join("lasthop").join("send.toml"))
+}
+
+impl Settings {
+    /// What was remembered in `path`; nothing if there is no file.
+    ///
+    /// # Errors
+    ///
+    /// Why the file is of no use.
+    pub fn load(path: &Path) -> Result<Settings, String> {
+        let mut text = String::new();
+        match File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Settings::default()),
+            Err(error) => return Err(error.to_string()),
+        }
+        let damaged = |error: toml::de::Error| format!("it is damaged: {}", error.message());
+        let Version { version } = toml::from_str(&text).map_err(damaged)?;
+        if version != VERSION {
+            return Err(format!("it is of version {version}, this program knows {VERSION}"));
+        }
+        let written: Written = toml::from_str(&text).map_err(damaged)?;
+        let damaged = |error: String| format!("it is damaged: {error}");
+        Ok(Settings {
+            destination: written
+                .destination
+                .map(|word| word.parse())
+                .transpose()
+                .map_err(damaged)?,
+            amount: written.bytes.parse().map_err(|error| damaged(format!("{error}")))?,
+            debugging: written.debug,
+        })
+    }
+
+    /// Remembers in `path`.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        if let Some(directory) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        }
+        let written = Written {
+            version: VERSION,
+            destination: self.destination.as_ref().map(Destination::to_string),
+            bytes: self.amount.to_string(),
+            debug: self.debugging,
+        };
+        let text = toml::to_string(&written).map_err(io::Error::other)?;
+        let mut file = AtomicFile::create_private(path)?;
+        file.write_all(text.as_bytes())?;
+        file.commit_unsynced()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn what_is_saved_is_loaded_and_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state/lasthop/send.toml");
+        assert_eq!(Settings::load(&path), Ok(Settings::default()));
+        let settings = Settings {
+            destination: Some("[::1]:9".parse().unwrap()),
+            amount: Bytes(65_536),
+            debugging: true,
+        };
+        settings.save(&path).unwrap();
+        assert_eq!(Settings::load(&path), Ok(settings));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let directory = fs::metadata(path.parent().unwrap()).unwrap();
+        assert_eq!(directory.permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn what_is_of_no_use_says_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("send.toml");
+        for (text, why) in [
+            (&b"version = 2\nnew = 1"[..], "version 2"),
+            (b"version = 1\nbytes = \"2MB\"", "debug"),
+            (b"version = 1\nbytes = \"lots\"\ndebug = false", "lots"),
+            (b"version = 1\nbytes = \"1MB\"\ndebug = false\ndestination = \":\"", "host"),
+            (b"\x00\xff\xfe", "UTF-8"),
+            (b"versi", "damaged"),
+            (b"", "version"),
+        ] {
+            fs::write(&path, text).unwrap();
+            let error = Settings::load(&path).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        fs::write(&path, vec![b'['; 1 << 20]).unwrap();
+        assert!(Settings::load(&path).is_err());
+        assert!(Settings::load(dir.path()).is_err(), "a directory is no file");
+    }
+}

@@ -1,0 +1,134 @@
+//! Transfers as tables, lines and JSON.
+
+use lasthop_live::endpoint::{End, Received, SendReport};
+use lasthop_proto::units::Span;
+use lasthop_report::model::{Column, Table};
+use lasthop_report::table::render;
+use serde_json::{Value, json};
+
+use crate::style;
+use crate::sweep::table::KB;
+
+/// Bytes per second as a cell.
+fn rate(throughput: Option<f64>) -> String {
+    throughput.map_or_else(|| "–".to_owned(), |rate| format!("{:.2}", rate / KB))
+}
+
+/// To the millisecond, as west97 4.5 times transfers.
+fn seconds(span: Span) -> String {
+    format!("{:.3}", span.as_secs_f64())
+}
+
+fn count(number: Option<u64>) -> String {
+    number.map_or_else(|| "–".to_owned(), |number| number.to_string())
+}
+
+fn retransmissions(report: &SendReport) -> Option<u64> {
+    report.tcp.map(|tcp| tcp.total_retrans.into())
+}
+
+/// What was sent, as a table with what is to be known about it below.
+pub fn table(reports: &[SendReport]) -> String {
+    let table = Table {
+        title: String::new(),
+        columns: vec![
+            Column::text("to"),
+            Column::number("bytes"),
+            Column::number("seconds"),
+            Column::number("KB/s"),
+            Column::number("retransmissions"),
+            Column::number("time-outs"),
+            Column::text("end"),
+        ],
+        rows: reports
+            .iter()
+            .map(|report| {
+                vec![
+                    report.peer.to_string(),
+                    report.bytes.to_string(),
+                    seconds(report.ended),
+                    rate(report.throughput()),
+                    count(retransmissions(report)),
+                    count(report.timeouts),
+                    report.end.to_string(),
+                ]
+            })
+            .collect(),
+    };
+    let mut text = format!("{}\n\n", render(&table, style::look()));
+    let first = reports.first().map(|report| &report.sha256);
+    if reports.iter().all(|report| Some(&report.sha256) == first) {
+        text.extend(first.map(|sha256| format!("SHA-256 {sha256}\n")));
+    } else {
+        text.extend(reports.iter().map(|report| format!("SHA-256 {}\n", report.sha256)));
+    }
+    if reports.iter().any(|report| report.end != End::Closed) {
+        text += "What is not complete: bytes and SHA-256 are of what the kernel took, not of what arrived.\n";
+    }
+    text += &style::dim("From the SYN until the peer closed; KB = 1024 B.");
+    text.push('\n');
+    text
+}
+
+/// A transfer that was sent, for a program: times in seconds, rates in bytes per second.
+pub fn sent(report: &SendReport) -> Value {
+    let time = |span: Option<Span>| span.map(Span::as_secs_f64);
+    json!({
+        "local": report.local,
+        "peer": report.peer,
+        "end": report.end,
+        "bytes": report.bytes,
+        "acked": report.acked,
+        "sha256": report.sha256,
+        "began_s": report.began.as_secs_f64(),
+        "connected_s": report.connected.as_secs_f64(),
+        "first_byte_s": time(report.first_byte),
+        "last_byte_s": time(report.last_byte),
+        "all_acked_s": time(report.all_acked),
+        "ended_s": report.ended.as_secs_f64(),
+        "throughput": report.throughput(),
+        "congestion": report.congestion,
+        "retransmissions": retransmissions(report),
+        "timeouts": report.timeouts,
+    })
+}
+
+/// A transfer that was received, in one line.
+pub fn line(received: &Received, verified: bool) -> String {
+    let Received { number, peer, bytes, sha256, end, .. } = received;
+    let time = seconds(received.seconds);
+    let rate = rate(received.throughput());
+    let mut text = format!("{number}  {peer}  {bytes} B  {time} s  {rate} KB/s  {end}");
+    if let Some(wrong) = received.wrong {
+        let (got, expected) = (wrong.got, wrong.expected);
+        text += &style::bad(&format!(
+            "  WRONG at byte {}: 0x{got:02x}, expected 0x{expected:02x}",
+            wrong.position
+        ));
+    } else if verified {
+        text += "  verified";
+    }
+    if let Some(file) = &received.file {
+        text += &format!("  {}", file.display());
+    }
+    format!("{text}  sha256 {sha256}\n")
+}
+
+/// A transfer that was received, for a program: one line of JSON.
+pub fn received(received: &Received) -> String {
+    let value = json!({
+        "number": received.number,
+        "peer": received.peer,
+        "local": received.local,
+        "end": received.end,
+        "bytes": received.bytes,
+        "sha256": received.sha256,
+        "accepted_s": received.accepted.as_secs_f64(),
+        "first_byte_s": received.first_byte.map(Span::as_secs_f64),
+        "seconds": received.seconds.as_secs_f64(),
+        "throughput": received.throughput(),
+        "wrong": received.wrong,
+        "file": received.file,
+    });
+    format!("{value}\n")
+}

@@ -1,0 +1,188 @@
+//! `lasthop send` and `lasthop discard` as a user meets them, over loopback.
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+fn lasthop(state: &TempDir, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    command.args(arguments).env("NO_COLOR", "1").env("XDG_STATE_HOME", state.path());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A receiver on a port of its choice, and its address.
+fn receiver(state: &TempDir, arguments: &[&str]) -> (Child, BufReader<ChildStderr>, String) {
+    let all = [&["discard", "--listen", "127.0.0.1:0"], arguments].concat();
+    let mut child = lasthop(state, &all).spawn().expect("the program starts");
+    let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    errors.read_line(&mut line).expect("a line");
+    let address = line.trim().strip_prefix("listening on ").expect("an address").to_owned();
+    (child, errors, address)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn ended(child: Child) -> Output {
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn both_ends_agree() {
+    let state = tempfile::tempdir().expect("a directory");
+    let (child, _errors, to) = receiver(&state, &["--verify", "--json", "--count", "2"]);
+    let trace = state.path().join("tcb.csv");
+    let debug = ["--debug", trace.to_str().expect("a path")];
+    let arguments =
+        [&["send", &to, "--bytes", "300KB", "--count", "2", "--json"], &debug[..]].concat();
+    let output = lasthop(&state, &arguments).output().expect("the program starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let sent: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let received = ended(child);
+    assert!(received.status.success());
+    let lines: Vec<serde_json::Value> = text(&received.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    assert_eq!(lines.len(), 2);
+    for line in &lines {
+        assert_eq!(line["bytes"], 300_000);
+        assert_eq!(line["sha256"], sent["transfers"][0]["sha256"]);
+        assert!(line["wrong"].is_null() && line["end"]["how"] == "closed", "{line}");
+    }
+    let rows = fs::read_to_string(&trace).expect("a trace");
+    assert!(rows.starts_with("time_s,flow,kind,snd_una"), "{rows}");
+    assert_eq!(rows.matches(",closed,").count(), 2);
+}
+
+#[test]
+fn stdin_and_files_and_what_is_wrong_with_them() {
+    let state = tempfile::tempdir().expect("a directory");
+    let kept = state.path().join("kept");
+    let (child, _errors, to) =
+        receiver(&state, &["--once", "--verify", "-o", kept.to_str().expect("a path")]);
+    let mut sender =
+        lasthop(&state, &["send", &to, "-"]).stdin(Stdio::piped()).spawn().expect("it starts");
+    sender.stdin.take().expect("a pipe").write_all(b"not the pattern").expect("written");
+    let output = ended(sender);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains(" 15 "), "{}", text(&output.stdout));
+    let output = ended(child);
+    assert_eq!(output.status.code(), Some(1), "a wrong byte is a no");
+    assert!(text(&output.stdout).contains("WRONG at byte 0: 0x6e"), "{}", text(&output.stdout));
+    let file = fs::read_dir(&kept).expect("the directory").next().expect("a file").expect("a file");
+    assert_eq!(fs::read(file.path()).expect("the file"), b"not the pattern");
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let state = tempfile::tempdir().expect("a directory");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let taken = listener.local_addr().expect("an address").to_string();
+    for (arguments, said) in [
+        (&["send"][..], "HOST[:PORT] is missing"),
+        (&["send", "nosuch.invalid"], "spelled right"),
+        (&["send", "127.0.0.1", "--file", "/no/such"], "--bytes 2MB"),
+        (&["send", "127.0.0.1", "--congestion", "carrier"], "available: "),
+        (&["send", "127.0.0.1", "--mss", "1"], "--mss 512"),
+        (&["send", "127.0.0.1", "-", "--repeat", "2"], "only once"),
+        (&["send", "127.0.0.1", "--bytes", "2mbit"], "`2MB`"),
+        (&["discard", "--listen", &taken], "is in use"),
+        (&["discard", "--listen", "192.0.2.1:0"], "ip address"),
+        (&["discard", "--listen", "nowhere"], "10.0.1.1:9009"),
+    ] {
+        let output = lasthop(&state, arguments).output().expect("the program starts");
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(said), "{arguments:?}: {errors}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+    drop(listener);
+    let output = lasthop(&state, &["send", &taken]).output().expect("the program starts");
+    let errors = text(&output.stderr);
+    assert!(errors.contains("refused") && errors.contains("lasthop discard"), "{errors}");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_done() {
+    let state = tempfile::tempdir().expect("a directory");
+    let (mut receiving, mut errors, to) = receiver(&state, &[]);
+    let sender = lasthop(&state, &["send", &to, "--bytes", "1000GB"]).spawn().expect("it starts");
+    // The receiver tells nothing before the end: wait until the sender has a connection to it.
+    let port = format!(
+        ":{:04X}",
+        to.rsplit(':').next().and_then(|p| p.parse::<u16>().ok()).expect("a port")
+    );
+    let established = || {
+        fs::read_to_string("/proc/net/tcp").expect("connections").lines().any(|line| {
+            let mut words = line.split_whitespace().skip(2);
+            words.next().is_some_and(|peer| peer.ends_with(&port)) && words.next() == Some("01")
+        })
+    };
+    while !established() {
+        std::thread::yield_now();
+    }
+    let interrupt = |child: &Child| {
+        kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("a signal");
+    };
+    interrupt(&sender);
+    let output = ended(sender);
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("stopped"), "{}", text(&output.stdout));
+    // It has seen the sender break off before it is interrupted itself.
+    let mut seen = BufReader::new(receiving.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    seen.read_line(&mut line).expect("a line");
+    assert!(line.starts_with("1  127.0.0.1:"), "{line}");
+    interrupt(&receiving);
+    let output = ended(receiving);
+    assert_eq!(output.status.code(), Some(130));
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).expect("text");
+    assert!(rest.contains("1 transfers") && rest.contains("1 of them not complete"), "{rest}");
+}
+
+#[test]
+fn the_menu_on_a_terminal() {
+    let state = tempfile::tempdir().expect("a directory");
+    let settings = state.path().join("lasthop/send.toml");
+    fs::create_dir_all(settings.parent().expect("a directory")).expect("made");
+    fs::write(&settings, "version = 99").expect("written");
+    let (receiving, _errors, to) = receiver(&state, &["--once", "--verify"]);
+    let pty = nix::pty::openpty(None, None).expect("a pseudo-terminal");
+    let slave = || Stdio::from(pty.slave.try_clone().expect("a handle"));
+    let mut command = lasthop(&state, &["send"]);
+    let mut child =
+        command.stdin(slave()).stdout(slave()).env("TERM", "dumb").spawn().expect("it starts");
+    drop(command);
+    let mut master = File::from(pty.master.try_clone().expect("a handle"));
+    write!(master, "1\n{to}\n2\n64KiB\n4\n5\n").expect("written");
+    // The terminal's buffer has room for all that is shown; it is read when the program has ended.
+    let status = child.wait().expect("it ends");
+    let mut shown = vec![0; 1 << 16];
+    let count = master.read(&mut shown).expect("what was shown");
+    let mut shown = text(&shown[..count]);
+    let mut errors = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("text");
+    assert!(status.success(), "{errors}");
+    assert!(errors.contains("version 99"), "{errors}");
+    assert!(ended(receiving).status.success());
+    drop(pty.slave);
+    let mut rest = Vec::new();
+    // Linux tells the end of a pseudo-terminal by an error.
+    let _ = master.read_to_end(&mut rest);
+    shown += &text(&rest);
+    assert!(shown.contains("1  destination  none yet"), "{shown}");
+    assert!(shown.contains("complete"), "{shown}");
+    let remembered = fs::read_to_string(&settings).expect("settings");
+    assert!(remembered.contains(&to) && remembered.contains("64KiB"), "{remembered}");
+}
