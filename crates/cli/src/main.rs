@@ -48,6 +48,8 @@ enum Command {
     Analyze(cmd::analyze::Args),
     Report(cmd::report::Args),
     List(cmd::list::Args),
+    #[cfg(target_os = "linux")]
+    Testbed(cmd::testbed::Args),
     Doctor(cmd::doctor::Args),
     Completions(cmd::completions::Args),
 }
@@ -59,6 +61,9 @@ enum Outcome {
     Done,
     /// It did, and the answer is no: a claim does not hold, something needed is missing.
     No,
+    /// What it was asked to run ended so, or could not be started, in a shell's numbers.
+    #[cfg(target_os = "linux")]
+    Exit(u8),
     /// It was asked to stop before the end; what was finished is kept.
     Interrupted,
 }
@@ -72,12 +77,16 @@ fn main() -> ExitCode {
         Command::Analyze(args) => cmd::analyze::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),
         Command::List(args) => cmd::list::run(&args, json),
+        #[cfg(target_os = "linux")]
+        Command::Testbed(args) => cmd::testbed::run(&args, json),
         Command::Doctor(args) => cmd::doctor::run(&args, json),
         Command::Completions(args) => cmd::completions::run(&args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
+        #[cfg(target_os = "linux")]
+        Ok(Outcome::Exit(code)) => ExitCode::from(code),
         Ok(Outcome::Interrupted) => ExitCode::from(stop::INTERRUPTED),
         // `lasthop list systems | head` is no mistake.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {

@@ -8,3 +8,5 @@ mod plan;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+#[cfg(target_os = "linux")]
+pub mod testbed;

@@ -59,7 +59,7 @@ impl Net {
     /// If the process has threads already, if the kernel forbids it, if `ip` is missing, or if a host is asked
     /// for that cannot be. After an error the process may be half way in; it should end.
     pub fn enter(spec: &NetSpec) -> Result<Net, Error> {
-        let NetSpec { station, offloads, hosts } = spec;
+        let station = &spec.station;
         if !is_host_name(station) {
             return Err(Error::new(
                 format!("`{station}` cannot be a base station"),
@@ -67,6 +67,12 @@ impl Net {
             ));
         }
         enter::enter()?;
+        Net::populate(spec)
+    }
+
+    /// Makes the network, when the process is already in namespaces of its own.
+    pub(super) fn populate(spec: &NetSpec) -> Result<Net, Error> {
+        let NetSpec { station, offloads, hosts } = spec;
         bind_namespace(station)?;
         let names = fs::read_to_string("/etc/hosts").ok();
         let mut net = Net {
