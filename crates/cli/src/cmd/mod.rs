@@ -5,6 +5,7 @@ pub mod completions;
 pub mod doctor;
 pub mod list;
 mod plan;
+mod presets;
 pub mod report;
 pub mod reproduce;
 pub mod run;

@@ -344,6 +344,8 @@ fn bind_namespace(name: &str) -> Result<(), Error> {
 )]
 fn wait_until_running(interface: &str) -> Result<(), Error> {
     for _ in 0..1000 {
+        // Asked this way, the kernel does not put it off.
+        ethtool::link_is_up(interface).tried(|| format!("ask for the link of {interface}"))?;
         let mut all = getifaddrs().tried(|| "list the interfaces")?;
         if all.any(|one| {
             one.interface_name == interface && one.flags.contains(InterfaceFlags::IFF_RUNNING)
