@@ -138,16 +138,14 @@ fn namespaces(record: &Value) -> Vec<u64> {
     hosts.iter().map(|host| host["namespace"].as_u64().expect("a number")).collect()
 }
 
-/// Processes in these namespaces.
-fn inside(namespaces: &[u64]) -> Vec<PathBuf> {
-    let processes =
-        fs::read_dir("/proc").expect("read").filter_map(Result::ok).map(|entry| entry.path());
-    processes
-        .filter(|process| {
-            let number = fs::metadata(process.join("ns/net")).map(|meta| meta.ino());
-            number.is_ok_and(|number| namespaces.contains(&number))
-        })
-        .collect()
+/// Processes in these namespaces: where they stand in /proc.
+fn inside(namespaces: &[u64]) -> Vec<String> {
+    let entries = fs::read_dir("/proc").expect("read").filter_map(Result::ok);
+    let within = entries.map(|entry| entry.path()).filter(|process| {
+        let number = fs::metadata(process.join("ns/net")).map(|meta| meta.ino());
+        number.is_ok_and(|number| namespaces.contains(&number))
+    });
+    within.map(|process| process.display().to_string()).collect()
 }
 
 /// Starts `sleep` on a host, and returns when it runs.
@@ -236,7 +234,7 @@ fn up_exec_and_down() {
         assert_eq!(told["testbeds"][0]["ended"][0][1], "sleep");
         assert!(sleeper.wait().expect("ended").signal().is_some());
         assert_eq!(world.left(), [""; 0]);
-        assert_eq!(inside(&namespaces(&record)), [PathBuf::new(); 0]);
+        assert_eq!(inside(&namespaces(&record)), [""; 0]);
         assert!(world.refused(&["testbed", "down"]).contains("no testbed is up"));
         assert_eq!(world.good(&["testbed", "clean"]), "nothing is left of earlier testbeds\n");
     });
@@ -281,7 +279,7 @@ fn several_at_once() {
             world.good(&["testbed", "down", name]);
         }
         assert_eq!(world.left(), [""; 0]);
-        assert_eq!(inside(&numbers), [PathBuf::new(); 0]);
+        assert_eq!(inside(&numbers), [""; 0]);
     });
 }
 
@@ -312,12 +310,29 @@ fn what_a_killed_one_leaves_is_found() {
         let told = world.good(&["testbed", "clean"]);
         assert!(told.contains(&format!("ended sleep (process {})", inner.id())), "{told}");
         assert!(inner.wait().expect("ended").signal().is_some());
-        assert_eq!(inside(&namespaces(&record)), [PathBuf::new(); 0]);
+        assert_eq!(inside(&namespaces(&record)), [""; 0]);
         // The one that is alive has lost nothing.
         assert_eq!(world.left(), ["other"]);
         assert!(other.try_wait().expect("asked").is_none());
         world.good(&["testbed", "down", "other"]);
         other.wait().expect("ended");
+        assert_eq!(world.left(), [""; 0]);
+    });
+}
+
+#[test]
+fn one_that_is_asked_to_end_cleans_up_itself() {
+    each("term", |world| {
+        let record = world.json(&["testbed", "up"]);
+        let program = world.program();
+        // Inside, a testbed is seen as from outside.
+        let list =
+            ["testbed", "exec", "ravel", "--", program.to_str().expect("text"), "testbed", "list"];
+        assert!(world.good(&list).contains("chopin"));
+        let pid = &record["process"]["pid"];
+        let kill = Command::new("sh").args(["-c", &format!("kill {pid}")]).status();
+        assert!(kill.expect("run").success());
+        while !inside(&namespaces(&record)).is_empty() {}
         assert_eq!(world.left(), [""; 0]);
     });
 }

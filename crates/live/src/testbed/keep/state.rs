@@ -125,7 +125,7 @@ impl Home {
         let runtime = runtime.filter(|dir| dir.is_absolute() && check(dir).is_ok());
         Home::at(match runtime {
             Some(dir) => dir.join("lasthop"),
-            None => PathBuf::from(format!("/tmp/lasthop-{}", geteuid())),
+            None => PathBuf::from(format!("/tmp/lasthop-{}", outer_user())),
         })
     }
 
@@ -262,6 +262,26 @@ impl Home {
     }
 }
 
+/// Who we are outside of our user namespace: inside a testbed, a user must find the same directory, and must not
+/// make one that is called like root's.
+fn outer_user() -> u32 {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    outside(&map, geteuid().as_raw())
+}
+
+/// What a user is called outside, after a map of lines with the first number inside, outside, and a count.
+fn outside(map: &str, user: u32) -> u32 {
+    let mut lines = map.lines().filter_map(|line| {
+        let mut numbers = line.split_ascii_whitespace().map(|word| word.parse::<u32>().ok());
+        Some((numbers.next()??, numbers.next()??, numbers.next()??))
+    });
+    let found = lines.find_map(|(inside, outside, count)| {
+        let offset = user.checked_sub(inside).filter(|offset| *offset < count)?;
+        outside.checked_add(offset)
+    });
+    found.unwrap_or(user)
+}
+
 /// Writes a record: whole or not at all.
 pub(super) fn write(dir: &Path, record: &Record) -> Result<(), Error> {
     let temporary = dir.join(".testbed.json.tmp");
@@ -318,6 +338,18 @@ mod tests {
         for bad in ["", ".", "..", ".lock", "a/b", "-x", "a b", &"x".repeat(33)] {
             assert!(!is_name(bad), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_user_is_known_by_the_number_outside() {
+        let whole = "         0          0 4294967295\n";
+        assert_eq!((outside(whole, 0), outside(whole, 1000)), (0, 1000));
+        assert_eq!(outside("0 1000 1\n", 0), 1000);
+        assert_eq!(outside("0 1000 1\n1 100000 65536\n", 5), 100_004);
+        assert_eq!(
+            (outside("0 1000 1\n", 7), outside("", 7), outside("x y z\n1 2\n", 7)),
+            (7, 7, 7)
+        );
     }
 
     #[test]
