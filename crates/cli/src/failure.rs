@@ -80,6 +80,13 @@ impl Failure {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl From<lasthop_live::testbed::Error> for Failure {
+    fn from(error: lasthop_live::testbed::Error) -> Failure {
+        Failure::Input { message: error.message, help: error.help }
+    }
+}
+
 /// A diagnostic together with the text that it points into.
 #[derive(Debug)]
 pub struct Located {

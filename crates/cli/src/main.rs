@@ -54,6 +54,8 @@ enum Command {
     #[cfg(target_os = "linux")]
     Discard(cmd::discard::Args),
     List(cmd::list::Args),
+    #[cfg(target_os = "linux")]
+    Testbed(cmd::testbed::Args),
     Doctor(cmd::doctor::Args),
     Completions(cmd::completions::Args),
     #[command(hide = true)]
@@ -67,6 +69,9 @@ enum Outcome {
     Done,
     /// It did, and the answer is no: a claim does not hold, something needed is missing.
     No,
+    /// What it was asked to run ended so, or could not be started, in a shell's numbers.
+    #[cfg(target_os = "linux")]
+    Exit(u8),
     /// It was asked to stop before the end; what was finished is kept.
     Interrupted,
 }
@@ -84,6 +89,8 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Discard(args) => cmd::discard::run(&args, json),
         Command::List(args) => cmd::list::run(&args, json),
+        #[cfg(target_os = "linux")]
+        Command::Testbed(args) => cmd::testbed::run(&args, json),
         Command::Doctor(args) => cmd::doctor::run(&args, json),
         Command::Completions(args) => cmd::completions::run(&args),
         Command::TestbedRun => cmd::testbed_run::run(),
@@ -91,6 +98,8 @@ fn main() -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
+        #[cfg(target_os = "linux")]
+        Ok(Outcome::Exit(code)) => ExitCode::from(code),
         Ok(Outcome::Interrupted) => ExitCode::from(stop::INTERRUPTED),
         // `lasthop list systems | head` is no mistake.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {

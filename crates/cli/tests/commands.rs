@@ -43,6 +43,9 @@ snapshot! {
     help_doctor: "doctor", "--help";
     help_send: "send", "--help";
     help_discard: "discard", "--help";
+    help_testbed: "testbed", "--help";
+    help_testbed_up: "testbed", "up", "--help";
+    help_testbed_exec: "testbed", "exec", "--help";
     unknown_key: "run", "unknown-key.toml";
     unknown_key_json: "run", "unknown-key.toml", "--json";
     wrong_unit: "run", "wrong-unit.toml";

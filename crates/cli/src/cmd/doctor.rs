@@ -1,5 +1,6 @@
 //! `lasthop doctor`: what this machine can run, and how to mend what it cannot.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -28,32 +29,31 @@ pub struct Args {
 /// Something that was looked at.
 #[derive(Serialize, Debug)]
 struct Check {
-    name: &'static str,
+    name: Cow<'static, str>,
     ok: bool,
     /// Whether simulations need it.
     required: bool,
     /// What was found.
     found: String,
     /// What it is for.
-    purpose: &'static str,
+    purpose: Cow<'static, str>,
     /// What to do, if it is missing.
-    remedy: &'static str,
+    remedy: Cow<'static, str>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let checks = [
+    let mut checks = vec![
         version(),
         results(&args.output),
         processors(),
         terminal(),
-        kernel(),
-        namespaces(),
-        tun(),
-        helper("ip", "sets up the testbed's namespaces and links", "install iproute2"),
         helper("tshark", "shows captures in depth", "install tshark or Wireshark"),
         helper("tcpdump", "shows captures", "install tcpdump"),
+        kernel(),
+        tun(),
     ];
+    checks.extend(testbed());
     if json {
         output::print_json(&checks)?;
     } else {
@@ -83,7 +83,7 @@ fn table(checks: &[Check]) -> String {
 
 fn version() -> Check {
     Check {
-        name: "lasthop",
+        name: "lasthop".into(),
         ok: true,
         required: true,
         found: format!(
@@ -92,8 +92,8 @@ fn version() -> Check {
             std::env::consts::OS,
             std::env::consts::ARCH
         ),
-        purpose: "",
-        remedy: "",
+        purpose: "".into(),
+        remedy: "".into(),
     }
 }
 
@@ -102,24 +102,24 @@ fn results(dir: &Path) -> Check {
     let exists = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("."));
     let ok = output::prepare(exists).is_ok();
     Check {
-        name: "results",
+        name: "results".into(),
         ok,
         required: true,
         found: format!("{} {} be written to", dir.display(), if ok { "can" } else { "cannot" }),
-        purpose: "keeping results of runs",
-        remedy: "choose another directory with `-o DIR`, or change its owner",
+        purpose: "keeping results of runs".into(),
+        remedy: "choose another directory with `-o DIR`, or change its owner".into(),
     }
 }
 
 fn processors() -> Check {
     let count = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     Check {
-        name: "processors",
+        name: "processors".into(),
         ok: true,
         required: false,
         found: format!("{count}, as many runs at a time"),
-        purpose: "",
-        remedy: "",
+        purpose: "".into(),
+        remedy: "".into(),
     }
 }
 
@@ -127,12 +127,12 @@ fn terminal() -> Check {
     let ok = std::io::stdout().is_terminal();
     let colours = if style::stdout_is_colourful() { "with colours" } else { "without colours" };
     Check {
-        name: "terminal",
+        name: "terminal".into(),
         ok,
         required: false,
         found: if ok { colours.to_owned() } else { "the output is not a terminal".to_owned() },
-        purpose: "pictures, progress bars and colours",
-        remedy: "none is needed: files and pipes get the same text without colours",
+        purpose: "pictures, progress bars and colours".into(),
+        remedy: "none is needed: files and pipes get the same text without colours".into(),
     }
 }
 
@@ -147,51 +147,76 @@ fn kernel() -> Check {
     let mut parts = release.split('.');
     let ok = (number(parts.next()), number(parts.next())) >= (5, 4);
     Check {
-        name: "kernel",
+        name: "kernel".into(),
         ok,
         required: false,
         found: match release {
             "" => "no Linux".to_owned(),
             release => format!("Linux {release}"),
         },
-        purpose: "testbed and station, which run on real packets",
-        remedy: "use Linux 5.4 or later; simulations run anywhere",
+        purpose: "testbed and station, which run on real packets".into(),
+        remedy: "use Linux 5.4 or later; simulations run anywhere".into(),
     }
 }
 
-fn namespaces() -> Check {
-    let setting = |path: &str| {
-        std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok())
+/// Tries a testbed, in a process of its own: whoever enters one does not come back.
+#[cfg(target_os = "linux")]
+fn testbed() -> Vec<Check> {
+    let output = super::testbed::own(&["testbed", "probe"]).output();
+    let probes: Option<Vec<lasthop_live::testbed::probe::Probe>> =
+        output.as_ref().ok().and_then(|output| serde_json::from_slice(&output.stdout).ok());
+    let Some(probes) = probes else {
+        let found = match output {
+            Ok(output) => format!(
+                "the trial ended with {}: {}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr).trim()
+            ),
+            Err(error) => format!("the trial could not be started: {error}"),
+        };
+        return vec![Check {
+            name: "testbed".into(),
+            ok: false,
+            required: false,
+            found,
+            purpose: "real hosts on one machine".into(),
+            remedy: "none is known".into(),
+        }];
     };
-    let network = Path::new("/proc/self/ns/net").exists();
-    let user = setting("/proc/sys/user/max_user_namespaces").is_some_and(|most| most > 0)
-        // Debian's switch, and Ubuntu's.
-        && setting("/proc/sys/kernel/unprivileged_userns_clone") != Some(0)
-        && setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") != Some(1);
-    let found = match (network, user) {
-        (true, true) => "network namespaces, also without root",
-        (true, false) => "network namespaces, for root only",
-        (false, _) => "no network namespaces",
-    };
-    Check {
-        name: "namespaces",
-        ok: network,
+    probes
+        .into_iter()
+        .map(|probe| Check {
+            name: probe.name.into(),
+            ok: probe.ok,
+            required: false,
+            found: probe.found,
+            purpose: probe.purpose.into(),
+            remedy: probe.remedy.into(),
+        })
+        .collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn testbed() -> Vec<Check> {
+    vec![Check {
+        name: "testbed".into(),
+        ok: false,
         required: false,
-        found: found.to_owned(),
-        purpose: "the testbed: real hosts on one machine",
-        remedy: "use a Linux kernel with CONFIG_NET_NS",
-    }
+        found: "no Linux".to_owned(),
+        purpose: "real hosts on one machine".into(),
+        remedy: "use Linux, for example in a virtual machine; simulations run anywhere".into(),
+    }]
 }
 
 fn tun() -> Check {
     let ok = Path::new("/dev/net/tun").exists();
     Check {
-        name: "tun",
+        name: "tun".into(),
         ok,
         required: false,
         found: if ok { "/dev/net/tun" } else { "no /dev/net/tun" }.to_owned(),
-        purpose: "testbed and station, which take packets from the kernel",
-        remedy: "load the module: `modprobe tun`; in a container pass the device on",
+        purpose: "tunnels between two machines".into(),
+        remedy: "load the module: `modprobe tun`; in a container pass the device on".into(),
     }
 }
 
@@ -203,11 +228,11 @@ fn helper(name: &'static str, purpose: &'static str, remedy: &'static str) -> Ch
         .map(|dir| dir.join(name))
         .find(|file| file.is_file());
     Check {
-        name,
+        name: name.into(),
         ok: found.is_some(),
         required: false,
         found: found.map_or("not found".to_owned(), |file| file.display().to_string()),
-        purpose,
-        remedy,
+        purpose: purpose.into(),
+        remedy: remedy.into(),
     }
 }

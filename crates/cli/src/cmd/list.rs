@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use lasthop_papers::systems::{Kind, SYSTEMS, Status, System};
-use lasthop_proto::tcp::config::{PRESETS, TcpConfig};
 use lasthop_scenario::examples;
 use serde::Serialize;
 
@@ -36,7 +35,7 @@ enum What {
     Claims,
     /// Built-in scenarios
     Scenarios,
-    /// TCP presets, for `preset = "..."` of a host
+    /// TCP presets: lasthop's own, and those of the kernel's TCP in a testbed
     Presets,
 }
 
@@ -53,8 +52,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             let rows = scenarios();
             output::print(&two_columns(rows.iter().map(|row| (row.name, row.what.as_str()))))?;
         }
-        What::Presets if json => output::print_json(&presets())?,
-        What::Presets => output::print(&two_columns(PRESETS.iter().copied()))?,
+        What::Presets => super::presets::list(json)?,
         What::Claims => {
             super::reproduce::list(&lasthop_papers::claims().collect::<Vec<_>>(), json)?
         }
@@ -98,21 +96,8 @@ fn scenarios() -> Vec<ScenarioRow> {
         .collect()
 }
 
-#[derive(Serialize)]
-struct PresetRow {
-    name: &'static str,
-    what: &'static str,
-    tcp: Option<TcpConfig>,
-}
-
-fn presets() -> Vec<PresetRow> {
-    PRESETS
-        .iter()
-        .map(|&(name, what)| PresetRow { name, what, tcp: TcpConfig::preset(name) })
-        .collect()
-}
-
-fn two_columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
+/// Rows of a name and a line about it.
+pub fn two_columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
     let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for (name, what) in rows {

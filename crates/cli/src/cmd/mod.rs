@@ -7,9 +7,11 @@ pub mod discard;
 pub mod doctor;
 pub mod list;
 mod plan;
+mod presets;
 pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod testbed_run;
 #[cfg(target_os = "linux")]
 pub mod send;
+pub mod testbed;

@@ -59,6 +59,18 @@ pub fn offload(interface: &str, offload: Offload) -> io::Result<bool> {
     call(interface, offload.commands().0, 0).map(|value| value != 0)
 }
 
+/// Whether both ends of an interface's cable are up.
+///
+/// Newer kernels also do now what they would have done about it within a second: packets are carried then.
+///
+/// # Errors
+///
+/// If there is no such interface, or if it does not know.
+pub fn link_is_up(interface: &str) -> io::Result<bool> {
+    // ETHTOOL_GLINK
+    call(interface, 0x0a, 0).map(|value| value != 0)
+}
+
 /// `struct ethtool_value` of linux/ethtool.h.
 #[repr(C)]
 struct Value {

@@ -18,6 +18,11 @@ pub(super) fn program() -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
+/// That there is none.
+pub(super) fn missing() -> Error {
+    Error::new("there is no program `ip` on this machine", INSTALL)
+}
+
 /// Carries out commands in order, in the namespace of the calling thread; stops at the first that fails.
 ///
 /// # Errors
@@ -64,7 +69,7 @@ pub(super) fn json(arguments: &[&str]) -> Result<serde_json::Value, Error> {
 
 fn run(arguments: &[&str], input: &str) -> Result<Output, Error> {
     let Some(program) = program() else {
-        return Err(Error::new("there is no program `ip` on this machine", INSTALL));
+        return Err(missing());
     };
     let failed = |error| Error::new(format!("cannot run {}: {error}", program.display()), INSTALL);
     let mut child = Command::new(&program)

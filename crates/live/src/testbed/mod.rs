@@ -20,8 +20,10 @@ mod enter;
 mod error;
 mod host;
 mod ip;
+pub mod keep;
 mod net;
 pub mod preset;
+pub mod probe;
 
 pub use error::Error;
 pub use host::{Host, HostSpec, Mac, Side, is_host_name};

@@ -59,7 +59,7 @@ impl Net {
     /// If the process has threads already, if the kernel forbids it, if `ip` is missing, or if a host is asked
     /// for that cannot be. After an error the process may be half way in; it should end.
     pub fn enter(spec: &NetSpec) -> Result<Net, Error> {
-        let NetSpec { station, offloads, hosts } = spec;
+        let station = &spec.station;
         if !is_host_name(station) {
             return Err(Error::new(
                 format!("`{station}` cannot be a base station"),
@@ -67,6 +67,12 @@ impl Net {
             ));
         }
         enter::enter()?;
+        Net::populate(spec)
+    }
+
+    /// Makes the network, when the process is already in namespaces of its own.
+    pub(super) fn populate(spec: &NetSpec) -> Result<Net, Error> {
+        let NetSpec { station, offloads, hosts } = spec;
         bind_namespace(station)?;
         let names = fs::read_to_string("/etc/hosts").ok();
         let mut net = Net {
@@ -338,6 +344,8 @@ fn bind_namespace(name: &str) -> Result<(), Error> {
 )]
 fn wait_until_running(interface: &str) -> Result<(), Error> {
     for _ in 0..1000 {
+        // Asked this way, the kernel does not put it off.
+        ethtool::link_is_up(interface).tried(|| format!("ask for the link of {interface}"))?;
         let mut all = getifaddrs().tried(|| "list the interfaces")?;
         if all.any(|one| {
             one.interface_name == interface && one.flags.contains(InterfaceFlags::IFF_RUNNING)

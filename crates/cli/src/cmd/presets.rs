@@ -1,0 +1,64 @@
+//! `lasthop list presets`: two lists that must not be taken for each other.
+//!
+//! lasthop's TCP is a machine whose every rule can be chosen. The kernel's TCP has the knobs that it has.
+
+use lasthop_proto::tcp::config::{PRESETS, TcpConfig};
+use serde::Serialize;
+
+use super::list::two_columns;
+use crate::failure::Failure;
+use crate::{output, style};
+
+/// A preset for a program.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase", tag = "of")]
+enum Row {
+    /// Of lasthop's own TCP.
+    Lasthop { name: &'static str, what: &'static str, tcp: Option<TcpConfig> },
+    /// Of the kernel's TCP.
+    #[cfg(target_os = "linux")]
+    Kernel {
+        name: &'static str,
+        what: &'static str,
+        settings: Vec<lasthop_live::testbed::preset::Setting>,
+    },
+}
+
+/// Prints both lists.
+pub fn list(json: bool) -> Result<(), Failure> {
+    if json {
+        return output::print_json(&rows());
+    }
+    let mut text =
+        style::heading("lasthop's own TCP, for `preset = \"...\"` of a host in a scenario") + "\n";
+    text += &indented(&two_columns(PRESETS.iter().copied()));
+    #[cfg(target_os = "linux")]
+    {
+        use lasthop_live::testbed::Preset;
+        text += "\n";
+        text += &style::heading("the kernel's TCP, for `lasthop testbed up --preset ...`");
+        text += "\n";
+        let rows = Preset::ALL.into_iter().map(|preset| (preset.name(), preset.what()));
+        text += &indented(&two_columns(rows));
+    }
+    output::print(&text)
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+fn rows() -> Vec<Row> {
+    let own = PRESETS.iter().map(|&(name, what)| Row::Lasthop {
+        name,
+        what,
+        tcp: TcpConfig::preset(name),
+    });
+    #[cfg(target_os = "linux")]
+    let own = own.chain(lasthop_live::testbed::Preset::ALL.into_iter().map(|preset| Row::Kernel {
+        name: preset.name(),
+        what: preset.what(),
+        settings: preset.settings().collect(),
+    }));
+    own.collect()
+}

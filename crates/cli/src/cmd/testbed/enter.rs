@@ -1,0 +1,107 @@
+//! `lasthop testbed exec` and `shell`: this process becomes a program on a host.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, IsTerminal as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use lasthop_live::testbed::keep::join::VARIABLE;
+use lasthop_live::testbed::keep::{Home, Record, join};
+
+use crate::failure::Failure;
+use crate::{Outcome, style};
+
+/// Arguments of `exec`.
+#[derive(clap::Args, Debug)]
+pub struct Exec {
+    /// Testbed; not needed if only one is up
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Host, or the base station
+    #[arg(value_name = "HOST")]
+    host: String,
+    /// Program and its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    program: Vec<OsString>,
+}
+
+/// Arguments of `shell`.
+#[derive(clap::Args, Debug)]
+pub struct Shell {
+    /// Testbed; not needed if only one is up
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Host, or the base station
+    #[arg(value_name = "HOST")]
+    host: String,
+}
+
+impl Exec {
+    /// Becomes the program.
+    pub fn run(&self) -> Result<Outcome, Failure> {
+        let record = enter(self.name.as_deref(), &self.host)?;
+        let Some((program, arguments)) = self.program.split_first() else {
+            return Err(Failure::input("no program is given", "for example `-- ip address`"));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Ok(become_it(command, &record, &self.host))
+    }
+}
+
+impl Shell {
+    /// Becomes the user's shell, with the host's name in its prompt.
+    pub fn run(&self) -> Result<Outcome, Failure> {
+        let record = enter(self.name.as_deref(), &self.host)?;
+        let shell = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
+        let shell = shell.unwrap_or_else(|| "/bin/sh".into());
+        let host = &self.host;
+        let mut command = Command::new(&shell);
+        match Path::new(&shell).file_name().and_then(|name| name.to_str()) {
+            // Its start-up files set the prompt, so it is changed just before it is shown. A host's name needs no
+            // quotes.
+            Some("bash") => {
+                let set =
+                    format!(r#"case $PS1 in "({host}) "*) ;; *) PS1="({host}) $PS1" ;; esac"#);
+                command.env("PROMPT_COMMAND", set);
+            }
+            Some("fish") => {
+                command.arg("--init-command").arg(format!(
+                    "functions --copy fish_prompt lasthop_prompt; \
+                     function fish_prompt; echo -n '({host}) '; lasthop_prompt; end"
+                ));
+            }
+            _ => {
+                command.env("PS1", format!("({host}) $ "));
+            }
+        }
+        if std::io::stderr().is_terminal() {
+            eprintln!("{host} of testbed {}; `exit` leads back", style::bold(&record.name));
+        }
+        Ok(become_it(command, &record, host))
+    }
+}
+
+fn enter(name: Option<&str>, host: &str) -> Result<Record, Failure> {
+    let record = Home::open()?.find(name)?;
+    join(&record, host)?;
+    Ok(record)
+}
+
+/// Replaces this process: so the exit code, signals and the terminal are the program's own. Returns only if that
+/// fails.
+fn become_it(mut command: Command, record: &Record, host: &str) -> Outcome {
+    let error = command
+        .env(VARIABLE, format!("{}/{}", record.name, record.token))
+        .env("LASTHOP_HOST", host)
+        .exec();
+    let program = command.get_program().to_string_lossy();
+    eprintln!("{} cannot run {program}: {error}", style::error("error:"));
+    Outcome::Exit(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
+}

@@ -1,0 +1,237 @@
+//! `lasthop testbed`: real hosts on this machine, behind a base station.
+
+mod enter;
+mod spec;
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use clap::Subcommand;
+use lasthop_live::testbed::keep::{self, Ended, Entry, Home, Ready, Record, Status, Stop};
+use lasthop_live::testbed::{Error, Net, Side, probe};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::{Outcome, output, style};
+
+/// Name of a testbed that was not given one.
+const DEFAULT_NAME: &str = "testbed";
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop testbed up                               ravel and chopin, with verdi between them
+  lasthop testbed exec chopin -- ip address        a program on one of the hosts
+  lasthop testbed shell ravel                      a shell there
+  lasthop testbed down                             the end of it, and of what runs inside
+
+Works without root. docs/testbed.md is a quick start.";
+
+const UP_EXAMPLES: &str = "\
+Examples:
+  lasthop testbed up                                      two hosts with the kernel's own TCP
+  lasthop testbed up --preset linux-1997                  as near as Linux comes to 1997
+  lasthop testbed up --preset ravel=linux-bbr             one of them with BBR
+  lasthop testbed up west97-lan --set agent=snoop         the hosts of a scenario
+  lasthop testbed up --name second                        beside the first";
+
+const EXEC_EXAMPLES: &str = "\
+Examples:
+  lasthop testbed exec chopin -- iperf3 --server --one-off
+  lasthop testbed exec ravel -- ping -c 3 chopin
+  lasthop testbed exec verdi -- tcpdump -i chopin        at the base station, towards chopin
+
+The exit code is that of the program; 127 if there is no such program, 126 if it cannot be run.";
+
+/// Real hosts on this machine, in network namespaces behind a base station
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Start a testbed in the background
+    #[command(after_help = UP_EXAMPLES)]
+    Up(spec::Args),
+    /// Run a program on a host
+    #[command(after_help = EXEC_EXAMPLES)]
+    Exec(enter::Exec),
+    /// Open a shell on a host
+    Shell(enter::Shell),
+    /// List testbeds, with their hosts
+    #[command(visible_alias = "status")]
+    List {
+        /// Only this one; exit code 1 if it is not up
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// End a testbed and the programs that run inside
+    Down {
+        /// Which; not needed if only one is up
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Remove what killed testbeds have left
+    Clean,
+    /// The background process of a testbed
+    #[command(hide = true)]
+    Hold,
+    /// Try what a testbed needs, for `lasthop doctor`
+    #[command(hide = true)]
+    Probe,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    match &args.command {
+        Verb::Up(args) => up(args, json),
+        Verb::Exec(args) => args.run(),
+        Verb::Shell(args) => args.run(),
+        Verb::List { name } => list(name.as_deref(), json),
+        Verb::Down { name } => {
+            let ended = keep::down(&Home::open()?, name.as_deref())?;
+            let left = !ended.left.is_empty();
+            tell(&[ended], json)?;
+            Ok(if left { Outcome::No } else { Outcome::Done })
+        }
+        Verb::Clean => {
+            let ended = keep::clean(&Home::open()?)?;
+            let left = ended.iter().any(|ended| !ended.left.is_empty());
+            tell(&ended, json)?;
+            Ok(if left { Outcome::No } else { Outcome::Done })
+        }
+        Verb::Hold => {
+            // What went wrong stands in the log, and `up` has been told.
+            keep::hold(serve)?;
+            Ok(Outcome::Done)
+        }
+        Verb::Probe => {
+            output::print_json(&probe::probe())?;
+            Ok(Outcome::Done)
+        }
+    }
+}
+
+/// What the base station does as long as the testbed is up.
+fn serve(_net: &Net, ready: Ready, stop: Stop, _payload: &str) -> Result<(), Error> {
+    ready.say()?;
+    stop.wait();
+    Ok(())
+}
+
+/// This program with a hidden command.
+pub fn own(arguments: &[&str]) -> Command {
+    // Not by its path: the file may have been replaced meanwhile.
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments);
+    command
+}
+
+fn up(args: &spec::Args, json: bool) -> Result<Outcome, Failure> {
+    let request = args.request()?;
+    let record = keep::up(&Home::open()?, own(&["testbed", "hold"]), request)?;
+    if json {
+        output::print_json(&record)?;
+    } else {
+        let name = match record.name.as_str() {
+            DEFAULT_NAME => String::new(),
+            name => format!("--name {name} "),
+        };
+        let host = record.hosts.last().map_or("", |host| host.name.as_str());
+        output::print(&format!(
+            "{}\ntry: lasthop testbed exec {name}{host} -- ip address\n",
+            hosts(&record, Status::Up)
+        ))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn list(name: Option<&str>, json: bool) -> Result<Outcome, Failure> {
+    let mut entries = Home::open()?.entries()?;
+    if let Some(name) = name {
+        entries.retain(|entry| entry.name == name);
+    }
+    if json {
+        output::print_json(&entries)?;
+    } else if entries.is_empty() {
+        output::print(&match name {
+            Some(name) => {
+                format!("no testbed `{name}`; `lasthop testbed up --name {name}` starts one\n")
+            }
+            None => "no testbed is up; `lasthop testbed up` starts one\n".to_owned(),
+        })?;
+    } else {
+        let texts: Vec<_> = entries.iter().map(shown).collect();
+        output::print(&texts.join("\n"))?;
+    }
+    let no = name.is_some() && !entries.iter().any(|entry| entry.status == Status::Up);
+    Ok(if no { Outcome::No } else { Outcome::Done })
+}
+
+fn shown(entry: &Entry) -> String {
+    match (&entry.record, entry.status) {
+        (Some(record), status) => hosts(record, status),
+        (None, Status::Starting) => format!("{}  starting\n", style::heading(&entry.name)),
+        (None, _) => format!("{}  {}\n", style::heading(&entry.name), dead()),
+    }
+}
+
+fn dead() -> String {
+    style::bad("dead; `lasthop testbed clean` removes what is left")
+}
+
+fn hosts(record: &Record, status: Status) -> String {
+    let state = match status {
+        Status::Up => {
+            format!("{}  {}, process {}", style::good("up"), record.origin, record.process.pid)
+        }
+        Status::Starting => "starting".to_owned(),
+        Status::Dead => dead(),
+    };
+    let mut text = format!("{}  {state}\n", style::heading(&record.name));
+    let width = record.hosts.iter().map(|host| host.name.len()).max().unwrap_or(0);
+    for side in [Some(Side::Left), None, Some(Side::Right)] {
+        for host in record.hosts.iter().filter(|host| host.side == side) {
+            let what = match side {
+                Some(Side::Left) => "wired side",
+                None => "base station",
+                Some(Side::Right) => "wireless side",
+            };
+            let v4 = host.v4.map(|address| address.to_string());
+            let v6 = host.v6.map(|address| address.to_string());
+            let words: Vec<_> = v4.into_iter().chain(v6).chain(host.preset.clone()).collect();
+            let line = format!("  {:<width$}  {what:<13}  {}", host.name, words.join("  "));
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+    }
+    text
+}
+
+/// What was ended, for a program.
+#[derive(Serialize)]
+struct Told<'a> {
+    testbeds: &'a [Ended],
+}
+
+fn tell(ended: &[Ended], json: bool) -> Result<(), Failure> {
+    if json {
+        return output::print_json(&Told { testbeds: ended });
+    }
+    let mut text = String::new();
+    if ended.is_empty() {
+        text.push_str("nothing is left of earlier testbeds\n");
+    }
+    for Ended { name, was_up, ended, left } in ended {
+        let what = if *was_up { "is down" } else { "was dead; what it left is removed" };
+        let _ = writeln!(text, "{}  {what}", style::heading(name));
+        for (pid, program) in ended {
+            let _ = writeln!(text, "  ended {program} (process {pid}), which ran inside");
+        }
+        for (pid, program) in left {
+            let _ = writeln!(text, "  {} {program} (process {pid})", style::bad("could not end"));
+        }
+    }
+    output::print(&text)
+}

@@ -1,0 +1,162 @@
+//! `lasthop testbed up`: from arguments and a scenario to the network that is asked for.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use lasthop_live::testbed::keep::Request;
+use lasthop_live::testbed::{HostSpec, NetSpec, Preset, Side};
+use lasthop_scenario::{Argument, Scenario};
+
+use super::DEFAULT_NAME;
+use crate::failure::Failure;
+use crate::scenario::Text;
+use crate::style;
+
+/// What to start.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Scenario whose hosts to make: a file, `-` for stdin, or a built-in one (default: ravel and chopin)
+    #[arg(value_name = "SCENARIO")]
+    scenario: Option<String>,
+    /// What to call the testbed
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_NAME)]
+    name: String,
+    /// Change a value of the scenario, for example `agent=snoop`; repeatable
+    #[arg(long, value_name = "KEY=VALUE", requires = "scenario")]
+    set: Vec<String>,
+    /// Settings of the kernel's TCP, on all hosts or on one (`lasthop list presets`); repeatable
+    #[arg(long, value_name = "[HOST=]PRESET")]
+    preset: Vec<String>,
+    /// Let cables carry packets larger than the MTU with unfinished checksums: faster, less like a wire
+    #[arg(long)]
+    offloads: bool,
+}
+
+impl Args {
+    /// The request for the background process.
+    pub fn request(&self) -> Result<Request, Failure> {
+        let (mut hosts, origin, payload) = match &self.scenario {
+            None => (defaults(), "two hosts".to_owned(), String::new()),
+            Some(word) => self.scenario(word)?,
+        };
+        for word in &self.preset {
+            set_preset(&mut hosts, word)?;
+        }
+        // The base station is called verdi, as in west97, unless a host is.
+        let taken = |name: &&str| hosts.iter().any(|host| host.name == *name);
+        let station = ["verdi", "station", "base"].into_iter().find(|name| !taken(name));
+        let station = station.unwrap_or("base-station").to_owned();
+        let net = NetSpec { station, offloads: self.offloads, hosts };
+        Ok(Request { name: self.name.clone(), net, origin, payload })
+    }
+
+    fn scenario(&self, word: &str) -> Result<(Vec<HostSpec>, String, String), Failure> {
+        let text = Text::load(word)?;
+        let arguments: Vec<_> = self.set.iter().cloned().map(Argument::Set).collect();
+        let (plan, warnings) = text.plan(&arguments)?;
+        for warning in &warnings {
+            eprint!("{}", text.rendered(warning, &arguments));
+        }
+        let Some(cell) = plan.cells.first() else {
+            return Err(Failure::input(format!("{} asks for no run", text.origin), ""));
+        };
+        if plan.cells.len() > 1 {
+            eprintln!(
+                "{} of {} combinations this is the first: {} (choose with --set)",
+                style::bold("note:"),
+                plan.cells.len(),
+                cell.title(&plan.axes)
+            );
+        }
+        let payload = serde_json::json!({
+            "name": text.name, "origin": text.origin, "text": text.text, "set": self.set,
+        });
+        Ok((of_scenario(&cell.scenario), text.origin.clone(), payload.to_string()))
+    }
+}
+
+/// The hosts of west97: a fixed one and a mobile one.
+fn defaults() -> Vec<HostSpec> {
+    vec![
+        HostSpec::new("ravel", Side::Left, Ipv4Addr::new(10, 0, 0, 1).into()).v6(v6(Side::Left, 1)),
+        HostSpec::new("chopin", Side::Right, Ipv4Addr::new(10, 1, 0, 1).into())
+            .v6(v6(Side::Right, 1)),
+    ]
+}
+
+/// The n-th IPv6 address of a side: what the scenario chooses in IPv4, for the other protocol.
+fn v6(side: Side, n: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0xfd00, u16::from(side == Side::Right), 0, 0, 0, 0, 0, n)
+}
+
+fn of_scenario(scenario: &Scenario) -> Vec<HostSpec> {
+    let mut counts = [0u16; 2];
+    let mut hosts = Vec::new();
+    for host in &scenario.hosts {
+        let side = Side::from(host.side);
+        let count = &mut counts[usize::from(side == Side::Right)];
+        *count = count.saturating_add(1);
+        let spec = HostSpec::new(&host.name, side, host.addr.ip());
+        // A scenario that speaks IPv6 itself gets the addresses that it names and no others.
+        let also = scenario.hosts.iter().all(|host| host.addr.is_v4());
+        hosts.push(if also { spec.v6(v6(side, *count)) } else { spec });
+    }
+    hosts
+}
+
+fn set_preset(hosts: &mut [HostSpec], word: &str) -> Result<(), Failure> {
+    let (host, name) = match word.split_once('=') {
+        Some((host, name)) => (Some(host), name),
+        None => (None, word),
+    };
+    let Some(preset) = Preset::named(name) else {
+        let names: Vec<_> = Preset::ALL.into_iter().map(Preset::name).collect();
+        return Err(Failure::input(
+            format!("there is no preset `{name}` of the kernel's TCP"),
+            format!("there are {}", names.join(", ")),
+        ));
+    };
+    let names: Vec<_> = hosts.iter().map(|host| host.name.clone()).collect();
+    let mut wanted =
+        hosts.iter_mut().filter(|spec| host.is_none_or(|host| spec.name == host)).peekable();
+    if wanted.peek().is_none() {
+        return Err(Failure::input(
+            format!("there is no host `{}` to set to {name}", host.unwrap_or_default()),
+            format!("there are {}, for example `--preset {}={name}`", names.join(", "), names[0]),
+        ));
+    }
+    for spec in wanted {
+        spec.preset = Some(preset);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preset_is_for_all_or_for_one() {
+        let mut hosts = defaults();
+        set_preset(&mut hosts, "linux-1997").unwrap();
+        set_preset(&mut hosts, "chopin=linux-bbr").unwrap();
+        let presets: Vec<_> = hosts.iter().map(|host| host.preset).collect();
+        assert_eq!(presets, [Some(Preset::Linux1997), Some(Preset::LinuxBbr)]);
+        assert!(set_preset(&mut hosts, "linux").is_err());
+        assert!(set_preset(&mut hosts, "liszt=linux-bbr").is_err());
+    }
+
+    #[test]
+    fn hosts_of_a_scenario_keep_names_sides_and_addresses() {
+        let text = lasthop_scenario::example("west97-lan").map(|example| example.text).unwrap();
+        let (plan, _) = lasthop_scenario::parse(text, "west97-lan", &[]).unwrap();
+        let hosts = of_scenario(&plan.cells[0].scenario);
+        let shown: Vec<_> = hosts.iter().map(|host| (host.side, host.v4, host.v6)).collect();
+        assert_eq!(
+            shown,
+            [
+                (Side::Left, Some(Ipv4Addr::new(10, 0, 0, 1)), Some("fd00::1".parse().unwrap())),
+                (Side::Right, Some(Ipv4Addr::new(10, 1, 0, 1)), Some("fd00:1::1".parse().unwrap())),
+            ]
+        );
+    }
+}

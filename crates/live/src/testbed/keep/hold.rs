@@ -1,0 +1,313 @@
+//! The background process that holds a testbed, and how it is started.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{dup2_stdin, dup2_stdout, setsid};
+use serde::{Deserialize, Serialize};
+
+use super::super::error::{Error, Tried as _};
+use super::super::net::{Net, NetSpec};
+use super::process::Process;
+use super::state::{self, Home, HostRecord, LOG, RECORD, Record, is_name};
+
+/// How long a testbed may take to come up, milliseconds.
+const PATIENCE: u16 = 60_000;
+
+/// A testbed that is asked for; what `up` hands to the background process.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Request {
+    /// Its name.
+    pub name: String,
+    /// Its network.
+    pub net: NetSpec,
+    /// What it is made from, for people.
+    pub origin: String,
+    /// What the function that serves packets needs; nobody else reads it.
+    pub payload: String,
+}
+
+/// What the background process is handed.
+#[derive(Serialize, Deserialize)]
+struct Order {
+    request: Request,
+    dir: PathBuf,
+    token: String,
+}
+
+/// What it answers.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Answer {
+    Ready,
+    Failed { message: String, help: String },
+}
+
+/// To say that the testbed works.
+#[derive(Debug)]
+pub struct Ready(());
+
+impl Ready {
+    /// Lets `up` return.
+    ///
+    /// # Errors
+    ///
+    /// If nobody waits any more: then the testbed is not wanted, and the server should end.
+    pub fn say(self) -> Result<(), Error> {
+        answer(&Answer::Ready).tried(|| "tell that the testbed is up")?;
+        // From now on what is printed goes to the log, and the terminal is let go.
+        dup2_stdout(io::stderr()).tried(|| "let go of the terminal")?;
+        Ok(())
+    }
+}
+
+/// To be told when to end: by `down`, or by a signal.
+#[derive(Debug)]
+pub struct Stop(SignalFd);
+
+impl Stop {
+    /// Blocks the signals that ask a process to end, and waits for them here. Before the first thread is started,
+    /// since each has its own mask.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel has no signal descriptors.
+    pub fn on_signals() -> Result<Stop, Error> {
+        let mut signals = SigSet::empty();
+        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+            signals.add(signal);
+        }
+        signals.thread_block().tried(|| "block signals")?;
+        let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+        Ok(Stop(SignalFd::with_flags(&signals, flags).tried(|| "wait for signals")?))
+    }
+
+    /// Whether to end now.
+    pub fn requested(&self) -> bool {
+        self.wait_at_most(PollTimeout::ZERO)
+    }
+
+    /// Waits until it is time to end.
+    pub fn wait(&self) {
+        while !self.wait_at_most(PollTimeout::NONE) {}
+    }
+
+    fn wait_at_most(&self, most: PollTimeout) -> bool {
+        // Never read, so that it stays readable: once asked to end, always asked to end.
+        let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, most).is_ok_and(|ready| ready > 0)
+    }
+}
+
+impl AsFd for Stop {
+    /// Readable when it is time to end, for an event loop.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Starts a testbed in the background. `command` runs [`hold`]; it returns when that says that it works.
+///
+/// # Errors
+///
+/// If the name is taken or impossible, or what went wrong in the background process.
+pub fn up(home: &Home, mut command: Command, request: Request) -> Result<Record, Error> {
+    let name = request.name.clone();
+    if !is_name(&name) {
+        return Err(Error::new(
+            format!("`{name}` cannot be the name of a testbed"),
+            "1 to 32 of a-z, A-Z, 0-9, `-`, `_` and `.`, for example `--name lab`",
+        ));
+    }
+    // Held until it is up or gone: two that start at once cannot take each other's half for leftovers.
+    let _lock = home.lock()?;
+    let dir = home.of(&name);
+    match DirBuilder::new().mode(0o700).create(&dir) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let up = home.entry(&name, true).status == state::Status::Up;
+            return Err(Error::new(
+                format!(
+                    "there is a testbed `{name}` already{}",
+                    if up { "" } else { ", and it is dead" }
+                ),
+                if up {
+                    format!(
+                        "end it with `lasthop testbed down {name}`, or call this one otherwise: `--name second`"
+                    )
+                } else {
+                    "remove what it left with `lasthop testbed clean`".to_owned()
+                },
+            ));
+        }
+        Err(error) => return Err(error).tried(|| format!("create {}", dir.display())),
+    }
+    let started = start(&dir, &mut command, request);
+    if started.is_err() {
+        let _ = fs::remove_dir_all(&dir);
+    }
+    started?;
+    home.entry(&name, true).record.ok_or_else(|| {
+        Error::new("the testbed came up without leaving a record", "this is a fault of the program")
+    })
+}
+
+fn start(dir: &Path, command: &mut Command, request: Request) -> Result<(), Error> {
+    let own = Process::own().ok_or_else(|| Error::new("/proc is not there", "mount it"))?;
+    let log = File::options().create_new(true).append(true).mode(0o600).open(dir.join(LOG));
+    let log = log.tried(|| format!("write {}", dir.join(LOG).display()))?;
+    let order = Order { request, dir: dir.to_owned(), token: format!("{}-{}", own.pid, own.start) };
+    let order = serde_json::to_vec(&order).tried(|| "describe the testbed")?;
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .current_dir("/")
+        .spawn()
+        .tried(|| "start a background process")?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // If it has ended already, its answer says more than this error.
+        let _ = stdin.write_all(&order);
+    }
+    match listen(&mut child) {
+        Some(Answer::Ready) => Ok(()),
+        Some(Answer::Failed { message, help }) => {
+            let _ = child.wait();
+            Err(Error::new(message, help))
+        }
+        None => {
+            // It is our own child and not yet waited for, so its number is its own.
+            let _ = child.kill();
+            let ended = child.wait().map_or("has vanished".to_owned(), |status| status.to_string());
+            let log = fs::read_to_string(dir.join(LOG)).unwrap_or_default();
+            let last: Vec<_> = log.lines().rev().take(5).collect();
+            let last: Vec<_> = last.into_iter().rev().collect();
+            Err(Error::new(
+                format!("the testbed's background process did not come up ({ended})"),
+                format!("the end of its log:\n{}", last.join("\n")),
+            ))
+        }
+    }
+}
+
+/// One line from the child, or nothing when it ends or takes too long.
+fn listen(child: &mut Child) -> Option<Answer> {
+    let mut pipe = child.stdout.take()?;
+    let mut line = Vec::new();
+    let mut chunk = [0; 4096];
+    while !line.contains(&b'\n') && line.len() < 1 << 20 {
+        let mut fds = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::from(PATIENCE)) {
+            Ok(0) => return None,
+            Ok(_) => {}
+            Err(nix::errno::Errno::EINTR) => continue,
+            Err(_) => return None,
+        }
+        match pipe.read(&mut chunk) {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => line.extend_from_slice(&chunk[..count]),
+        }
+    }
+    serde_json::from_slice(line.split(|byte| *byte == b'\n').next()?).ok()
+}
+
+fn answer(answer: &Answer) -> io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    let mut out = io::stdout().lock();
+    out.write_all(&line)?;
+    out.flush()
+}
+
+/// What the background process does: makes the network, lets `serve` carry packets until it is told to stop, and
+/// leaves nothing behind. Standard input holds the order, standard output takes the answer.
+///
+/// `serve` calls [`Ready::say`] when packets are carried, and returns when [`Stop`] says so.
+///
+/// # Errors
+///
+/// What went wrong, which `up` has been told as well if it still listened.
+pub fn hold(serve: impl FnOnce(&Net, Ready, Stop, &str) -> Result<(), Error>) -> Result<(), Error> {
+    // Out of the reach of the terminal's Ctrl-C and hang-up. It fails only for one that is out already.
+    let _ = setsid();
+    let held = held(serve);
+    if let Err(Error { message, help }) = &held {
+        // Read or not, it stands in the log as well.
+        let _ = answer(&Answer::Failed { message: message.clone(), help: help.clone() });
+    }
+    held
+}
+
+fn held(serve: impl FnOnce(&Net, Ready, Stop, &str) -> Result<(), Error>) -> Result<(), Error> {
+    let mut text = Vec::new();
+    io::stdin().lock().read_to_end(&mut text).tried(|| "read the order")?;
+    let Order { request, dir, token } = serde_json::from_slice(&text).tried(|| {
+        "understand the order; this command is not for people, `lasthop testbed up` starts a testbed"
+    })?;
+    let null = File::open("/dev/null").tried(|| "open /dev/null")?;
+    dup2_stdin(null).tried(|| "let go of the standard input")?;
+    let stop = Stop::on_signals()?;
+    // The path may lie below /run, which is about to be another.
+    let held = File::open(&dir).tried(|| format!("open {}", dir.display()))?;
+    let here = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
+
+    let net = Net::enter(&request.net)?;
+    state::write(&here, &record(&net, &request, token)?)?;
+    let served = serve(&net, Ready(()), stop, &request.payload);
+    // Nobody can join any more. What is left goes with the process.
+    for file in [RECORD, LOG] {
+        let _ = fs::remove_file(here.join(file));
+    }
+    let _ = fs::remove_dir(&dir);
+    served
+}
+
+fn record(net: &Net, request: &Request, token: String) -> Result<Record, Error> {
+    let own = Process::own().ok_or_else(|| Error::new("/proc is not there", "mount it"))?;
+    let number = |kind: &str| {
+        own.namespace(kind)
+            .ok_or_else(|| Error::new(format!("/proc/self/ns/{kind} is not there"), ""))
+    };
+    let mut hosts = vec![HostRecord {
+        name: net.station().to_owned(),
+        side: None,
+        v4: None,
+        v6: None,
+        preset: None,
+        namespace: Some(number("net")?),
+    }];
+    for host in net.hosts() {
+        let spec = host.spec();
+        let namespace = match spec.kernel {
+            true => Some(net.in_host(host.name(), || fs::metadata("/proc/thread-self/ns/net"))?),
+            false => None,
+        };
+        let namespace = namespace.transpose().tried(|| "read the number of a namespace")?;
+        hosts.push(HostRecord {
+            name: spec.name.clone(),
+            side: Some(spec.side),
+            v4: spec.v4,
+            v6: spec.v6,
+            preset: spec.preset.map(|preset| preset.name().to_owned()),
+            namespace: namespace.map(|meta| meta.ino()),
+        });
+    }
+    Ok(Record {
+        name: request.name.clone(),
+        token,
+        boot: state::boot(),
+        process: own,
+        origin: request.origin.clone(),
+        offloads: net.offloads(),
+        user: number("user")?,
+        mount: number("mnt")?,
+        hosts,
+    })
+}

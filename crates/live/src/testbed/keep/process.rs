@@ -1,0 +1,132 @@
+//! Processes, told apart by their number and the time at which they started.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+/// A process. Its number alone is given again when it has ended; together with its start it is unique until the
+/// machine starts anew.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// When it started, clock ticks after the machine did.
+    pub start: u64,
+}
+
+impl Process {
+    /// The calling process.
+    pub fn own() -> Option<Process> {
+        Process::running(Pid::this().as_raw())
+    }
+
+    /// The process that has this number now, unless it has ended and only waits to be collected.
+    pub fn running(pid: i32) -> Option<Process> {
+        parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+            .map(|start| Process { pid, start })
+    }
+
+    /// Whether it still runs.
+    pub fn runs(self) -> bool {
+        Process::running(self.pid) == Some(self)
+    }
+
+    /// All that can be seen.
+    pub fn all() -> impl Iterator<Item = Process> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+        entries
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter_map(Process::running)
+    }
+
+    /// Its name, for messages.
+    pub fn name(self) -> String {
+        let name = fs::read_to_string(self.file("comm")).unwrap_or_default();
+        name.trim_end().to_owned()
+    }
+
+    /// A file about it in /proc.
+    pub(super) fn file(self, name: &str) -> PathBuf {
+        Path::new("/proc").join(self.pid.to_string()).join(name)
+    }
+
+    /// The number of a namespace that it is in.
+    pub(super) fn namespace(self, kind: &str) -> Option<u64> {
+        use std::os::unix::fs::MetadataExt as _;
+        Some(fs::metadata(self.file("ns").join(kind)).ok()?.ino())
+    }
+
+    /// Sends a signal, unless it has ended. Whether it was still there.
+    pub fn signal(self, signal: Signal) -> bool {
+        self.runs() && kill(Pid::from_raw(self.pid), signal) != Err(Errno::ESRCH)
+    }
+}
+
+/// Waits until none of these run any more, at most so long. Whether they have all ended.
+#[expect(clippy::disallowed_methods, reason = "waits for processes, outside of any experiment")]
+pub(super) fn wait(processes: &[Process], most: Duration) -> bool {
+    let step = Duration::from_millis(5);
+    for _ in 0..=most.as_millis() / step.as_millis() {
+        if !processes.iter().any(|process| process.runs()) {
+            return true;
+        }
+        thread::sleep(step);
+    }
+    false
+}
+
+/// Asks processes to end, and ends those that do not. Returns those that could not be ended.
+pub(super) fn end(processes: &[Process]) -> Vec<Process> {
+    for (signal, patience) in
+        [(Signal::SIGHUP, 0), (Signal::SIGTERM, 1000), (Signal::SIGKILL, 2000)]
+    {
+        for process in processes {
+            process.signal(signal);
+        }
+        if wait(processes, Duration::from_millis(patience)) {
+            return Vec::new();
+        }
+    }
+    processes.iter().copied().filter(|process| process.runs()).collect()
+}
+
+/// The start from /proc/PID/stat. The name of the program stands in brackets and may contain anything.
+fn parse(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    // Field 3 of proc(5) is the state, field 22 the start.
+    let state = fields.next()?;
+    if state == "Z" || state == "X" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_is_read_whatever_the_program_is_called() {
+        let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
+        assert_eq!(parse(&format!("12 (sh) {rest}")), Some(4711));
+        assert_eq!(parse(&format!("12 (a) S 1 (b) {rest}")), Some(4711));
+        assert_eq!(parse(&format!("12 (sh) Z{}", &rest[1..])), None);
+        assert_eq!(parse("12 (sh) S 1"), None);
+        assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn a_process_knows_itself_and_no_other_time() {
+        let own = Process::own().expect("we run");
+        assert!(own.runs());
+        assert!(Process::all().any(|process| process == own));
+        assert!(!Process { start: own.start + 1, ..own }.runs());
+        assert!(!Process { start: own.start + 1, ..own }.signal(Signal::SIGKILL));
+    }
+}
