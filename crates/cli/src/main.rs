@@ -58,6 +58,7 @@ enum Command {
     Testbed(cmd::testbed::Args),
     Doctor(cmd::doctor::Args),
     Completions(cmd::completions::Args),
+    #[cfg(target_os = "linux")]
     #[command(hide = true)]
     TestbedRun,
 }
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
         Command::Testbed(args) => cmd::testbed::run(&args, json),
         Command::Doctor(args) => cmd::doctor::run(&args, json),
         Command::Completions(args) => cmd::completions::run(&args),
+        #[cfg(target_os = "linux")]
         Command::TestbedRun => cmd::testbed_run::run(),
     };
     match result {

@@ -1,9 +1,6 @@
 //! The clock of the live worlds: the machine's monotonic one, counted from a start.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
-use lasthop_proto::units::{Span, Time};
+use lasthop_proto::units::Time;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
@@ -31,29 +28,24 @@ impl Clock {
         Time(monotonic().saturating_sub(self.origin))
     }
 
-    /// Sleeps until `at`; false if `stop` was raised before.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "an application in the live worlds waits by the clock"
-    )]
-    pub fn sleep_until(self, at: Time, stop: &AtomicBool) -> bool {
-        const LOOK: Span = Span::millis(20);
-        loop {
-            let left = at.since(self.now());
-            if stop.load(Ordering::Relaxed) {
-                return false;
-            }
-            if left == Span::ZERO {
-                return true;
-            }
-            std::thread::sleep(Duration::from_nanos(left.min(LOOK).0));
-        }
-    }
-
     /// `at` as the system's monotonic time, for timers.
     pub fn absolute(self, at: Time) -> TimeSpec {
         let nanoseconds = self.origin.saturating_add(at.0);
         // A timer set to zero is off, and the origin is never zero.
         TimeSpec::new((nanoseconds / 1_000_000_000) as i64, (nanoseconds % 1_000_000_000) as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_tell_the_same_time() {
+        let clock = Clock::start();
+        let copy = clock;
+        let first = clock.now();
+        let second = copy.now();
+        assert!(first <= second && second <= clock.now());
     }
 }

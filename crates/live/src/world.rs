@@ -5,18 +5,19 @@
 //! the same events, so that metrics, captures and plots are made as they are of a simulated run.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use lasthop_path::{DISCARD, HostKind, Path};
+use lasthop_path::{DISCARD, HostKind, Path, Stage, Witness};
 use lasthop_proto::event::Event;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::host::flow_of;
 use lasthop_proto::units::{Bytes, Span, Time};
-use lasthop_scenario::{HostSide, Scenario, Stack, Transfer};
+use lasthop_proto::wire::Addr;
+use lasthop_scenario::{Scenario, Stack, Transfer};
 use lasthop_trace::Sink;
 use lasthop_trace::layout::Layout;
 use nix::net::if_::if_nametoindex;
@@ -30,7 +31,7 @@ use crate::endpoint::{
 };
 use crate::station::{Port, Station};
 use crate::testbed::counters::Counters;
-use crate::testbed::{Error, HostSpec, Net, NetSpec, Preset};
+use crate::testbed::{self, Error, HostSpec, Net, NetSpec, Preset};
 
 /// The base station's namespace.
 const STATION: &str = "station";
@@ -129,7 +130,7 @@ impl World {
             false => HostKind::Ours,
         };
         let path = Path::of_scenario(scenario, seed, sink.wants(), kind);
-        let ports = self.ports(scenario, &path)?;
+        let ports = ports(&self.net, path.host_stages())?;
         let clock = Clock::start();
         let mut station = Station::new(path, ports, clock)
             .map_err(|error| Error::new(format!("cannot start the base station: {error}"), ""))?;
@@ -195,31 +196,64 @@ impl World {
             })
             .collect()
     }
+}
 
-    fn ports(&self, scenario: &Scenario, path: &Path) -> Result<Vec<Port>, Error> {
-        let mut ports = Vec::new();
-        for ((i, host), stage) in scenario.hosts.iter().enumerate().zip(path.host_stages()) {
-            let Some(interface) = self.net.hosts().get(i).and_then(|h| h.station_interface())
-            else {
-                continue;
-            };
-            let side = match host.side {
-                HostSide::Left => Side::Left,
-                HostSide::Right => Side::Right,
-            };
-            let stage = StageId(*stage as u16);
-            let port = if_nametoindex(interface)
-                .map_err(std::io::Error::from)
-                .and_then(|index| Port::open(interface, index, stage, side));
-            ports.push(port.map_err(|error| {
-                Error::new(
-                    format!("cannot open the base station's end of `{interface}`: {error}"),
-                    "`lasthop doctor` looks for the cause",
-                )
-            })?);
-        }
-        Ok(ports)
+/// The base station's ends of all cables; `stages` says where each host of `net` stands in the path.
+fn ports(net: &Net, stages: &[usize]) -> Result<Vec<Port>, Error> {
+    let mut ports = Vec::new();
+    for (host, stage) in net.hosts().iter().zip(stages) {
+        let Some(interface) = host.station_interface() else { continue };
+        let side = match host.spec().side {
+            testbed::Side::Left => Side::Left,
+            testbed::Side::Right => Side::Right,
+        };
+        let stage = StageId(*stage as u16);
+        let port = if_nametoindex(interface)
+            .map_err(std::io::Error::from)
+            .and_then(|index| Port::open(interface, index, stage, side));
+        ports.push(port.map_err(|error| {
+            Error::new(
+                format!("cannot open the base station's end of `{interface}`: {error}"),
+                "`lasthop doctor` looks for the cause",
+            )
+        })?);
     }
+    Ok(ports)
+}
+
+/// A station that puts the path of `scenario` between the hosts of a network, all of which have a kernel.
+///
+/// # Errors
+/// When an interface cannot be had.
+pub fn standing(
+    net: &Net,
+    scenario: &Scenario,
+    wants: lasthop_proto::event::Wants,
+) -> Result<Station, Error> {
+    let mut stages = Vec::new();
+    let mut places = vec![0; net.hosts().len()];
+    let mut add = |stages: &mut Vec<Stage>, side, inward| {
+        for (host, place) in net.hosts().iter().zip(&mut places) {
+            if host.spec().side == side {
+                *place = stages.len();
+                let spec = host.spec();
+                let v4 = spec.v4.map(|v4| Addr::from(IpAddr::V4(v4)));
+                let v6 = spec.v6.map(|v6| Addr::from(IpAddr::V6(v6)));
+                let addrs = v4.into_iter().chain(v6).collect();
+                let witness = Witness::of_host(addrs, inward, false);
+                stages.push(Stage::Witness(Box::new(witness)));
+            }
+        }
+    };
+    add(&mut stages, testbed::Side::Left, Side::Right);
+    let first = stages.len();
+    stages.extend(scenario.path.iter().map(|stage| Stage::of_path(stage, scenario.first_seed)));
+    let last = stages.len();
+    add(&mut stages, testbed::Side::Right, Side::Left);
+    let ports = ports(net, &places)?;
+    let path = Path::new(stages, first..last, places, wants);
+    Station::new(path, ports, Clock::start())
+        .map_err(|error| Error::new(format!("cannot start the base station: {error}"), ""))
 }
 
 fn is_kernel(scenario: &Scenario, host: usize) -> bool {
@@ -389,12 +423,12 @@ impl Shared {
         net.spawn_in(&from.name, move || {
             let _counted = counted;
             let session = Session { clock: shared.clock, stop: &shared.stop };
-            if !shared.clock.sleep_until(at, &shared.stop) {
+            if !session.wait_until(at).unwrap_or(false) {
                 return;
             }
-            let source = Source::Pattern { pattern, bytes };
+            let mut source = Source::Pattern { pattern, bytes };
             let mut telling = Telling(shared.tell.clone());
-            let report = send(&options, source, &session, &mut telling);
+            let report = send(&options, &mut source, &session, &mut telling);
             let report = report.map_err(|error| error.to_string());
             let _ = shared.tell.send(News::Sent(index, report));
         })

@@ -41,9 +41,11 @@ impl Path {
                 host_stages[i] = stages.len();
                 stages.push(match kind(i) {
                     HostKind::Ours => Stage::Host(Box::new(our_host(scenario, seed, i))),
-                    HostKind::Outside { told } => {
-                        Stage::Witness(Box::new(Witness::of_host(host.addr, inward(side), told)))
-                    }
+                    HostKind::Outside { told } => Stage::Witness(Box::new(Witness::of_host(
+                        vec![host.addr],
+                        inward(side),
+                        told,
+                    ))),
                 });
             }
         };

@@ -29,8 +29,8 @@ const HOLES: usize = 1024;
 /// A host that is not ours.
 #[derive(Debug)]
 pub struct Witness {
-    /// Its address; `None` stands for every address that no other host has.
-    addr: Option<Addr>,
+    /// Its addresses; none stands for every address that no other host has.
+    addrs: Vec<Addr>,
     /// Which way the path lies.
     side: Side,
     /// Whether somebody else tells what its TCP does as a sender.
@@ -74,20 +74,20 @@ struct Talk {
 }
 
 impl Witness {
-    /// The witness of the host at `addr`; the path lies to its `side`. When somebody else tells what its TCP does
+    /// The witness of the host at `addrs`; the path lies to its `side`. When somebody else tells what its TCP does
     /// as a sender, only what it sends and what arrives is reported here.
-    pub fn of_host(addr: Addr, side: Side, told: bool) -> Witness {
-        Witness { addr: Some(addr), side, told, flows: Flows::new(CONNECTIONS) }
+    pub fn of_host(addrs: Vec<Addr>, side: Side, told: bool) -> Witness {
+        Witness { addrs, side, told, flows: Flows::new(CONNECTIONS) }
     }
 
     /// The witness of everything that lies beyond this end of the path.
     pub fn of_all(side: Side) -> Witness {
-        Witness { addr: None, side, told: false, flows: Flows::new(CONNECTIONS) }
+        Witness { addrs: Vec::new(), side, told: false, flows: Flows::new(CONNECTIONS) }
     }
 
     /// Whether packets for `addr` leave here.
     pub fn stands_for(&self, addr: Addr) -> bool {
-        self.addr.is_none_or(|own| own == addr)
+        self.addrs.is_empty() || self.addrs.contains(&addr)
     }
 
     /// The connection with this key, opened when it is new.

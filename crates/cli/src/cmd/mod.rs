@@ -11,7 +11,8 @@ mod presets;
 pub mod report;
 pub mod reproduce;
 pub mod run;
-pub mod testbed_run;
 #[cfg(target_os = "linux")]
 pub mod send;
 pub mod testbed;
+#[cfg(target_os = "linux")]
+pub mod testbed_run;

@@ -8,11 +8,11 @@ use lasthop_scenario::{Argument, Plan, Warning, World};
 use rayon::prelude::*;
 
 use super::plan;
-use super::testbed_run::Order;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
+use crate::sweep::testbed::Order;
 use crate::sweep::{self, Job, files, page, table};
 use crate::{Outcome, demo, output, style};
 

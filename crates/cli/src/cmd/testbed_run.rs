@@ -5,68 +5,20 @@
 //! program that started it, however that ends.
 
 use std::io::{BufRead as _, Read as _, Write as _};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::Outcome;
+use crate::failure::Failure;
+use crate::sweep::files;
+use crate::sweep::testbed::{Line, Order, Trace};
 use lasthop_lab::{RunResult, Testbed};
 use lasthop_live::testbed::Error;
 use lasthop_live::world::World;
 use lasthop_proto::units::Time;
-use lasthop_scenario::{Argument, Scenario};
+use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
 use lasthop_trace::metrics::Metrics;
-use serde::{Deserialize, Serialize};
-
-use crate::Outcome;
-use crate::failure::Failure;
-use crate::scenario::Text;
-use crate::sweep::files;
-
-/// What to run. The scenario is parsed again here; the same text and arguments give the same plan.
-#[derive(Clone, Default, Serialize, Deserialize, Debug)]
-#[serde(deny_unknown_fields)]
-pub struct Order {
-    /// Name of the scenario, where its text gives none.
-    pub name: String,
-    /// The scenario's text.
-    pub text: String,
-    /// `--set` arguments in order.
-    pub set: Vec<String>,
-    /// `--vary` arguments in order.
-    pub vary: Vec<String>,
-    /// Which cell of the plan.
-    pub cell: usize,
-    /// Seeds of the runs.
-    pub seeds: Vec<u64>,
-    /// Where the trace of the first run goes.
-    pub trace: Option<Trace>,
-}
-
-/// Where a trace goes.
-#[derive(Clone, Serialize, Deserialize, Debug)]
-#[serde(deny_unknown_fields)]
-pub struct Trace {
-    /// A folder that does not exist yet.
-    pub folder: PathBuf,
-    /// Title of its plots.
-    pub title: String,
-}
-
-/// A line of the answer.
-#[derive(Serialize, Deserialize, Debug)]
-#[serde(rename_all = "lowercase")]
-pub enum Line {
-    /// A run is done.
-    Run(Box<RunResult>),
-    /// It cannot go on.
-    Error {
-        /// What is wrong.
-        message: String,
-        /// What to do about it.
-        help: String,
-    },
-}
 
 /// Runs the command.
 pub fn run() -> Result<Outcome, Failure> {
@@ -94,17 +46,11 @@ fn tell(line: &Line) {
 }
 
 fn runs(order: &Order) -> Result<(), Error> {
-    let text =
-        Text { origin: order.name.clone(), name: order.name.clone(), text: order.text.clone() };
-    let set = order.set.iter().cloned().map(Argument::Set);
-    let arguments: Vec<_> = set.chain(order.vary.iter().cloned().map(Argument::Vary)).collect();
-    let plan = text.plan(&arguments).ok().map(|(plan, _)| plan);
-    let cell = plan.as_ref().and_then(|plan| plan.cells.get(order.cell));
-    let Some(cell) = cell else {
+    let Some(scenario) = order.scenario() else {
         return Err(Error::new("the order names no cell of its scenario", ""));
     };
     // First of all: this process may have no other thread yet.
-    let mut world = World::enter(&cell.scenario)?;
+    let mut world = World::enter(&scenario)?;
     let stop = Arc::new(AtomicBool::new(false));
     let raised = stop.clone();
     std::thread::spawn(move || {
@@ -114,10 +60,10 @@ fn runs(order: &Order) -> Result<(), Error> {
     let mut trace = order.trace.as_ref();
     for seed in &order.seeds {
         let result = match trace.take() {
-            Some(trace) => traced(&mut world, &cell.scenario, *seed, trace, &stop)?,
+            Some(trace) => traced(&mut world, &scenario, *seed, trace, &stop)?,
             None => {
-                let mut metrics = Metrics::new(world.layout(&cell.scenario));
-                one(&mut world, &cell.scenario, *seed, &mut metrics, &stop)?.0(&metrics)
+                let mut metrics = Metrics::new(world.layout(&scenario));
+                one(&mut world, &scenario, *seed, &mut metrics, &stop)?.0(&metrics)
             }
         };
         if stop.load(Ordering::Relaxed) {

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lasthop_lab::{Observer, RunResult};
 use lasthop_scenario::{Plan, Run, World};
 
-use crate::cmd::testbed_run::{Order, Trace};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use store::Store;
+use testbed::{Order, Trace};
 
 /// Name of the file with all results in a directory of results.
 pub const RESULTS: &str = "results.json";

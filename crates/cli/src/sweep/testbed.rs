@@ -1,17 +1,72 @@
 //! Runs in the testbed: a process for each cell, one after the other, since each has the machine to itself.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use lasthop_lab::RunResult;
+use lasthop_scenario::{Argument, Scenario};
+use serde::{Deserialize, Serialize};
 
-use crate::cmd::testbed_run::{Line, Order};
 use crate::failure::Failure;
 use crate::stop::Stop;
+
+/// What to run. The scenario is parsed again here; the same text and arguments give the same plan.
+#[derive(Clone, Default, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// Name of the scenario, where its text gives none.
+    pub name: String,
+    /// The scenario's text.
+    pub text: String,
+    /// `--set` arguments in order.
+    pub set: Vec<String>,
+    /// `--vary` arguments in order.
+    pub vary: Vec<String>,
+    /// Which cell of the plan.
+    pub cell: usize,
+    /// Seeds of the runs.
+    pub seeds: Vec<u64>,
+    /// Where the trace of the first run goes.
+    pub trace: Option<Trace>,
+}
+
+impl Order {
+    /// The scenario of the cell, if text and arguments have such a one.
+    pub fn scenario(&self) -> Option<Scenario> {
+        let set = self.set.iter().cloned().map(Argument::Set);
+        let arguments: Vec<_> = set.chain(self.vary.iter().cloned().map(Argument::Vary)).collect();
+        let (mut plan, _) = lasthop_scenario::parse(&self.text, &self.name, &arguments).ok()?;
+        (self.cell < plan.cells.len()).then(|| plan.cells.swap_remove(self.cell).scenario)
+    }
+}
+
+/// Where a trace goes.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// A folder that does not exist yet.
+    pub folder: PathBuf,
+    /// Title of its plots.
+    pub title: String,
+}
+
+/// A line of the answer.
+#[derive(Serialize, Deserialize, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum Line {
+    /// A run is done.
+    Run(Box<RunResult>),
+    /// It cannot go on.
+    Error {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        help: String,
+    },
+}
 
 /// Between two looks at whether somebody asked to stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -33,6 +88,12 @@ pub fn carry_out(
     stop: &Stop,
     mut done: impl FnMut(RunResult) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    if !cfg!(target_os = "linux") {
+        return Err(Failure::input(
+            "the testbed is made of Linux's network namespaces",
+            "run it on Linux, or in a virtual machine; `--world sim` runs everywhere",
+        ));
+    }
     let broken = |what: &str, error: &dyn std::fmt::Display| {
         Failure::input(
             format!("the testbed: {what}: {error}"),
@@ -40,12 +101,14 @@ pub fn carry_out(
         )
     };
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lasthop"));
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    // Ctrl-C is for us; we tell it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command
         .arg("testbed-run")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // Ctrl-C is for us; we tell it.
-        .process_group(0)
         .spawn()
         .map(Ended)
         .map_err(|error| broken("cannot start a process", &error))?;

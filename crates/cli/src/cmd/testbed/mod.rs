@@ -9,9 +9,12 @@ use std::process::Command;
 use clap::Subcommand;
 use lasthop_live::testbed::keep::{self, Ended, Entry, Home, Ready, Record, Status, Stop};
 use lasthop_live::testbed::{Error, Net, Side, probe};
+use lasthop_proto::event::Wants;
+use lasthop_trace::Nothing;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::sweep::testbed::Order;
 use crate::{Outcome, output, style};
 
 /// Name of a testbed that was not given one.
@@ -114,11 +117,17 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
 }
 
-/// What the base station does as long as the testbed is up.
-fn serve(_net: &Net, ready: Ready, stop: Stop, _payload: &str) -> Result<(), Error> {
+/// What the base station does as long as the testbed is up: carries packets along the path of the scenario.
+fn serve(net: &Net, ready: Ready, stop: Stop, payload: &str) -> Result<(), Error> {
+    let order: Order = serde_json::from_str(payload)
+        .map_err(|error| Error::new(format!("the order makes no sense: {error}"), ""))?;
+    let scenario = order.scenario().ok_or_else(|| Error::new("the order names no scenario", ""))?;
+    let mut station = lasthop_live::world::standing(net, &scenario, Wants::NOTHING)?;
     ready.say()?;
-    stop.wait();
-    Ok(())
+    let ended = station.run(&mut Nothing, &mut |_, _, _| !stop.requested());
+    ended.map_err(|error| {
+        Error::new(format!("the base station stopped: {error}"), "is an interface gone?")
+    })
 }
 
 /// This program with a hidden command.

@@ -10,18 +10,23 @@ use super::DEFAULT_NAME;
 use crate::failure::Failure;
 use crate::scenario::Text;
 use crate::style;
+use crate::sweep::testbed::Order;
+
+/// The scenario whose path lies between the hosts when none is named.
+const DEFAULT_PATH: &str = "west97-lan";
 
 /// What to start.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Scenario whose hosts to make: a file, `-` for stdin, or a built-in one (default: ravel and chopin)
+    /// Scenario whose hosts and path to make: a file, `-` for stdin, or a built-in one (default: ravel and chopin
+    /// at the ends of west97-lan)
     #[arg(value_name = "SCENARIO")]
     scenario: Option<String>,
     /// What to call the testbed
     #[arg(long, value_name = "NAME", default_value = DEFAULT_NAME)]
     name: String,
     /// Change a value of the scenario, for example `agent=snoop`; repeatable
-    #[arg(long, value_name = "KEY=VALUE", requires = "scenario")]
+    #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Settings of the kernel's TCP, on all hosts or on one (`lasthop list presets`); repeatable
     #[arg(long, value_name = "[HOST=]PRESET")]
@@ -34,10 +39,11 @@ pub struct Args {
 impl Args {
     /// The request for the background process.
     pub fn request(&self) -> Result<Request, Failure> {
-        let (mut hosts, origin, payload) = match &self.scenario {
-            None => (defaults(), "two hosts".to_owned(), String::new()),
-            Some(word) => self.scenario(word)?,
-        };
+        let (mut hosts, origin, payload) =
+            self.scenario(self.scenario.as_deref().unwrap_or(DEFAULT_PATH))?;
+        if self.scenario.is_none() {
+            hosts = defaults();
+        }
         for word in &self.preset {
             set_preset(&mut hosts, word)?;
         }
@@ -67,10 +73,11 @@ impl Args {
                 cell.title(&plan.axes)
             );
         }
-        let payload = serde_json::json!({
-            "name": text.name, "origin": text.origin, "text": text.text, "set": self.set,
-        });
-        Ok((of_scenario(&cell.scenario), text.origin.clone(), payload.to_string()))
+        let order =
+            Order { name: text.name, text: text.text, set: self.set.clone(), ..Order::default() };
+        let payload =
+            serde_json::to_string(&order).map_err(|error| Failure::input(error.to_string(), ""))?;
+        Ok((of_scenario(&cell.scenario), text.origin, payload))
     }
 }
 
