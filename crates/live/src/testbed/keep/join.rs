@@ -1,6 +1,7 @@
 //! Joining a host of a testbed that is up.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -37,7 +38,13 @@ pub fn join(record: &Record, host: &str) -> Result<(), Error> {
     // Opened before the first is joined: afterwards /proc/PID may look different. The numbers say that the
     // process still is who it was.
     let open = |path: &Path, number: u64| -> Result<File, Error> {
-        let file = File::open(path).map_err(|_| gone())?;
+        let file = File::open(path).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => Error::new(
+                format!("testbed `{}` may not be joined from here", record.name),
+                "a testbed is joined by the user who started it, outside of other user namespaces",
+            ),
+            _ => gone(),
+        })?;
         let found = file.metadata().map_err(|_| gone())?.ino();
         if found == number { Ok(file) } else { Err(gone()) }
     };
