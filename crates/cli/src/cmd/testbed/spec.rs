@@ -65,7 +65,7 @@ impl Args {
         let Some(cell) = plan.cells.first() else {
             return Err(Failure::input(format!("{} asks for no run", text.origin), ""));
         };
-        if plan.cells.len() > 1 {
+        if plan.cells.len() > 1 && self.scenario.is_some() {
             eprintln!(
                 "{} of {} combinations this is the first: {} (choose with --set)",
                 style::bold("note:"),
