@@ -42,7 +42,15 @@ fn digest(scenario: &Scenario, seed: u64) -> (u64, RunEnd) {
 
 /// A random scenario that is over soon.
 fn short(case: u64) -> Scenario {
-    let mut scenario = Dice::new(case).scenario();
+    shortened(Dice::new(case).scenario())
+}
+
+/// The same with split connections.
+fn short_split(case: u64) -> Scenario {
+    shortened(Dice::new(case).split_scenario())
+}
+
+fn shortened(mut scenario: Scenario) -> Scenario {
     scenario.horizon = Span::secs(60);
     for transfer in &mut scenario.transfers {
         transfer.bytes = Some(Bytes(20_000));
@@ -52,8 +60,9 @@ fn short(case: u64) -> Scenario {
 
 #[test]
 fn the_same_run_twice_gives_the_same_events() {
-    for case in 0..20 {
-        let scenario = short(case);
+    for (case, scenario) in
+        (0..20).flat_map(|case| [(case, short(case)), (case, short_split(case))])
+    {
         let (mut first, mut second) = (Record::default(), Record::default());
         let ends = (run(&scenario, case, &mut first), run(&scenario, case, &mut second));
         assert_eq!(ends.0, ends.1, "case {case}");
@@ -95,6 +104,15 @@ fn the_events_of_some_runs_are_pinned() {
     let digests: Vec<u64> = (0..6).map(|case| digest(&short(case), 7).0).collect();
     assert_eq!(digests, PINNED);
 }
+
+#[test]
+fn the_events_of_some_split_connections_are_pinned() {
+    let digests: Vec<u64> = (0..3).map(|case| digest(&short_split(case), 7).0).collect();
+    assert_eq!(digests, PINNED_SPLIT);
+}
+
+const PINNED_SPLIT: [u64; 3] =
+    [14_735_430_508_441_002_326, 4_541_019_020_705_452_775, 5_491_790_964_267_645_922];
 const PINNED: [u64; 6] = [
     882_797_966_059_125_472,
     5_756_228_606_117_255_286,

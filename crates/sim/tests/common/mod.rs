@@ -1,6 +1,6 @@
 //! Random scenarios: anything that a user could write down, and much that nobody would.
 
-use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig};
+use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig, SplitConfig};
 use lasthop_proto::channel::ErrorModel;
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
 use lasthop_proto::queue::Limit;
@@ -194,6 +194,29 @@ impl Dice {
         } else {
             Addr::v4(10, 0, side, n + 1)
         }
+    }
+
+    /// A random scenario in which at least one base station splits connections.
+    pub fn split_scenario(&mut self) -> Scenario {
+        let mut scenario = self.scenario();
+        let mut split = false;
+        for stage in &mut scenario.path {
+            if let StageKind::Agent(agent) = &mut stage.kind
+                && (!split || self.one_in(2))
+            {
+                *agent = self.split();
+                split = true;
+            }
+        }
+        scenario
+    }
+
+    fn split(&mut self) -> AgentConfig {
+        let preset = self.pick(&["freebsd-2.1", "ns", "rfc", "linux"]);
+        let mut config = SplitConfig::new(TcpConfig::preset(preset).unwrap());
+        config.buffer = Bytes(self.pick(&[1, 1_000, 4_000, 64 << 10, 64 << 10, 1 << 20]));
+        config.flows = self.pick(&[1, 2, 100]);
+        AgentConfig::Split(Box::new(if self.one_in(2) { config.selective() } else { config }))
     }
 
     pub fn scenario(&mut self) -> Scenario {
