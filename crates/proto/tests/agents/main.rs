@@ -9,4 +9,5 @@ mod properties;
 mod script;
 mod seq_cache;
 mod snoop;
+mod split;
 mod split_paths;
