@@ -132,7 +132,7 @@ impl Path {
                 continue;
             }
             if fate < losses {
-                packet.damage = if fate % 2 == 0 { Damage::Ip } else { Damage::Tcp };
+                packet.damage = if fate.is_multiple_of(2) { Damage::Ip } else { Damage::Tcp };
             }
             self.moving.insert((*free + delay, self.sent), (to, side.other(), packet));
             self.sent += 1;

@@ -132,9 +132,9 @@ proptest! {
             // Slowly at the end, where only timers run.
             at += if step < 500 { Span::millis(10) } else { Span::millis(500) };
             path.run_until(at);
-            for i in 0..2 {
+            for (i, app) in apps.iter_mut().enumerate() {
                 if !path.hosts[i].connections().is_empty() {
-                    path.act(i, 0, |connection, now, out| apps[i].step(step, connection, now, out));
+                    path.act(i, 0, |connection, now, out| app.step(step, connection, now, out));
                 }
             }
             let over = |i: usize| {
@@ -194,9 +194,9 @@ fn a_file_crosses_hosts_and_base_station_in_both_directions() {
     for step in 0..20_000 {
         at += Span::millis(10);
         path.run_until(at);
-        for i in 0..2 {
+        for (i, app) in apps.iter_mut().enumerate() {
             if !path.hosts[i].connections().is_empty() {
-                path.act(i, 0, |connection, now, out| apps[i].step(step, connection, now, out));
+                path.act(i, 0, |connection, now, out| app.step(step, connection, now, out));
             }
         }
     }
