@@ -105,6 +105,7 @@ impl World {
                 if kernels.contains(&true) {
                     // What the kernel agrees to is seen, not known.
                     flow.mss = None;
+                    flow.wireless_mss = None;
                 }
             }
         }

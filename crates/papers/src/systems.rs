@@ -239,14 +239,18 @@ pub const SYSTEMS: &[System] = &[
         "path: agent = \"seq-cache\"",
         "keeps sequence numbers only; tells the sender that a loss was the radio's, and the sender retransmits",
     ),
-    planned(
+    row(
         "split",
         (Kind::Agent, 1, BOTH),
+        Status::Implemented,
+        "path: agent = \"split\"",
         "ends the connection at the base station and runs a second one over the air (I-TCP)",
     ),
-    planned(
+    row(
         "split-sack",
         (Kind::Agent, 1, BOTH),
+        Status::Implemented,
+        "path: agent = \"split-sack\"",
         "the same with selective acknowledgements over the air",
     ),
     planned(

@@ -1,12 +1,45 @@
 //! What stands where, for those who read the events.
 
+use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::connection::agreed_mss;
 use lasthop_proto::tcp::host::flow_of;
-use lasthop_scenario::{HostSide, Scenario, StageKind};
+use lasthop_scenario::{HostSide, Scenario, StageKind, model};
 use lasthop_trace::layout::{FlowInfo, Layout, Role, StageInfo};
 
 use crate::DISCARD;
+
+/// Where base stations split connections: the stage, and their TCP towards the left and towards the right.
+fn ends(scenario: &Scenario) -> impl Iterator<Item = (usize, [&TcpConfig; 2])> {
+    scenario.path.iter().enumerate().filter_map(|(i, stage)| match &stage.kind {
+        StageKind::Agent(AgentConfig::Split(split)) => Some((i, [&split.wired, &split.wireless])),
+        _ => None,
+    })
+}
+
+/// What a full segment carries on the first radio hop that the data crosses, or on the first wired link: what
+/// the TCPs on both sides of it agree on.
+fn mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
+    let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
+    let (left, right) = match from.side {
+        HostSide::Left => (&from.tcp, &to.tcp),
+        HostSide::Right => (&to.tcp, &from.tcp),
+    };
+    let here = |stage: &model::Stage| match stage.kind {
+        StageKind::Radio(_) => radio,
+        StageKind::Link(_) => !radio,
+        _ => false,
+    };
+    let link = match from.side {
+        HostSide::Left => scenario.path.iter().position(here),
+        HostSide::Right => scenario.path.iter().rposition(here),
+    };
+    let Some(link) = link else { return agreed_mss(left, right) };
+    let before = ends(scenario).take_while(|(i, _)| *i < link).last();
+    let behind = ends(scenario).find(|(i, _)| *i > link);
+    agreed_mss(before.map_or(left, |(_, ends)| ends[1]), behind.map_or(right, |(_, ends)| ends[0]))
+}
 
 /// The stage at which host number `host` of `scenario` stands.
 pub fn host_stage(scenario: &Scenario, host: usize) -> StageId {
@@ -35,6 +68,7 @@ pub fn layout(scenario: &Scenario) -> Layout {
     });
     let stages = hosts(HostSide::Left).chain(path).chain(hosts(HostSide::Right)).collect();
     let mut opened = vec![0; scenario.hosts.len()];
+    let splits = ends(scenario).next().is_some();
     let mut flows = Vec::new();
     for transfer in &scenario.transfers {
         for _ in 0..transfer.count {
@@ -47,7 +81,8 @@ pub fn layout(scenario: &Scenario) -> Layout {
                     HostSide::Right => Side::Left,
                 },
                 bytes: transfer.bytes.map(|b| b.0),
-                mss: Some(agreed_mss(&from.tcp, &to.tcp)),
+                mss: Some(mss(scenario, transfer, false)),
+                wireless_mss: splits.then(|| mss(scenario, transfer, true)),
             });
             *nth += 1;
         }

@@ -56,6 +56,9 @@ pub enum What {
     },
     /// To a TCP end point.
     Tcp(TcpEvent),
+    /// To a base station's end of a connection that it has split. Addresses and ports are those of the real end
+    /// that it stands for.
+    Split(TcpEvent),
     /// A base-station agent took notice of something in a flow.
     Agent {
         /// The flow in the direction of its data.
@@ -92,7 +95,7 @@ impl Op {
     /// The level of detail that this belongs to.
     pub fn level(self) -> Wants {
         match self {
-            Op::Received | Op::Originated(Cause::Ack) => Wants::DETAIL,
+            Op::Received | Op::Originated(Cause::Ack | Cause::SplitAck) => Wants::DETAIL,
             _ => Wants::METRICS,
         }
     }
@@ -127,6 +130,14 @@ pub enum Cause {
     PartialAck,
     /// The base station or receiver tells the sender of a wireless loss.
     LossNotification,
+    /// The base station sends on, as an end point of its own, what it took in from the other end.
+    SplitData,
+    /// The base station acknowledges, or updates a window, as an end point of its own.
+    SplitAck,
+    /// SYN, FIN or RST of the base station's own end.
+    SplitControl,
+    /// The base station probes a closed window.
+    SplitProbe,
     // ---- why a packet ended
     /// The queue was full.
     QueueFull,
@@ -140,6 +151,9 @@ pub enum Cause {
     SpuriousAck,
     /// A queue removed an ACK because a newer one of its connection says the same and more.
     SupersededAck,
+    /// The base station took it in as the end of a connection that it has split: its data goes on in packets
+    /// of the base station's own.
+    SplitTaken,
     /// No connection or host has this address.
     NoSuchConnection,
     /// The scenario asked for this loss (competing traffic).
@@ -148,7 +162,7 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 20] = [
+    pub const ALL: [Cause; 25] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
@@ -161,12 +175,17 @@ impl Cause {
         Cause::LocalPersist,
         Cause::PartialAck,
         Cause::LossNotification,
+        Cause::SplitData,
+        Cause::SplitAck,
+        Cause::SplitControl,
+        Cause::SplitProbe,
         Cause::QueueFull,
         Cause::IpChecksum,
         Cause::TcpChecksum,
         Cause::SuppressedDupAck,
         Cause::SpuriousAck,
         Cause::SupersededAck,
+        Cause::SplitTaken,
         Cause::NoSuchConnection,
         Cause::CrossTraffic,
     ];
@@ -186,12 +205,17 @@ impl Cause {
             Cause::LocalPersist => "local-persist",
             Cause::PartialAck => "partial-ack",
             Cause::LossNotification => "loss-notification",
+            Cause::SplitData => "split-data",
+            Cause::SplitAck => "split-ack",
+            Cause::SplitControl => "split-control",
+            Cause::SplitProbe => "split-probe",
             Cause::QueueFull => "queue-full",
             Cause::IpChecksum => "ip-checksum",
             Cause::TcpChecksum => "tcp-checksum",
             Cause::SuppressedDupAck => "suppressed-dup-ack",
             Cause::SpuriousAck => "spurious-ack",
             Cause::SupersededAck => "superseded-ack",
+            Cause::SplitTaken => "split-taken",
             Cause::NoSuchConnection => "no-such-connection",
             Cause::CrossTraffic => "cross-traffic",
         }
@@ -200,6 +224,24 @@ impl Cause {
     /// Whether a host sent these bytes before.
     pub fn is_host_retransmission(self) -> bool {
         matches!(self, Cause::FastRetransmit | Cause::TimeoutRetransmit | Cause::ElnRetransmit)
+    }
+
+    /// What a host's reason to send is called at the base station's end of a split connection.
+    pub fn at_base_station(self) -> Cause {
+        match self {
+            Cause::Data => Cause::SplitData,
+            Cause::Ack => Cause::SplitAck,
+            Cause::Control => Cause::SplitControl,
+            Cause::WindowProbe => Cause::SplitProbe,
+            Cause::FastRetransmit | Cause::ElnRetransmit => Cause::LocalDupAck,
+            Cause::TimeoutRetransmit => Cause::LocalTimeout,
+            other => other,
+        }
+    }
+
+    /// Whether a packet that ended for this reason was lost to the connection: its bytes must be sent again.
+    pub fn is_loss(self) -> bool {
+        self != Cause::SplitTaken
     }
 
     /// Whether the base station sent these bytes again.
@@ -316,6 +358,8 @@ pub enum AgentNote {
     SenderRetransmission,
     /// A hole in the sequence showed a loss before the base station.
     CongestionHole,
+    /// It let a new connection pass untouched, since it has no room for another one.
+    NoRoom,
     /// It measured a round trip over the wireless link.
     LocalRtt {
         /// The measurement.

@@ -94,7 +94,12 @@ impl Out {
 
     /// Ends a packet's life here and says why.
     pub fn discard(&mut self, side: Side, packet: Packet, cause: Cause) {
-        self.packet_event(Op::Dropped(cause), side, &packet);
+        self.end(side, &packet, cause);
+    }
+
+    /// Like [`Out::discard`], for a packet of which the machine still reads.
+    pub fn end(&mut self, side: Side, packet: &Packet, cause: Cause) {
+        self.packet_event(Op::Dropped(cause), side, packet);
         self.tally.discarded += 1;
     }
 

@@ -66,7 +66,7 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 12] = [
+pub(crate) const AGENT_OPTIONS: [&str; 14] = [
     "agent-preset",
     "dupacks",
     "timeout-rule",
@@ -79,6 +79,8 @@ pub(crate) const AGENT_OPTIONS: [&str; 12] = [
     "cache",
     "flow-packets",
     "ackp-mode",
+    "split-preset",
+    "buffer",
 ];
 
 /// The words for when a base station sends partial acknowledgements.
@@ -152,11 +154,13 @@ pub const DISCIPLINES: [(&str, Discipline); 4] = [
 ];
 
 /// The words for an agent, each with what it is.
-pub const AGENTS: [(&str, &str); 4] = [
+pub const AGENTS: [(&str, &str); 6] = [
     ("none", "packets are only forwarded"),
     ("snoop", "packets are cached and lost ones retransmitted locally"),
     ("snoop+ackp", "snoop, and partial acknowledgements to senders that offer them"),
     ("seq-cache", "sequence numbers only; the sender retransmits on a loss notification"),
+    ("split", "the connection ends at the base station, a second one runs over the air"),
+    ("split-sack", "split, with selective acknowledgements over the air"),
 ];
 
 /// The words for an error model, each with its keys beside `model` and `on`.

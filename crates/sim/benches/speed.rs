@@ -18,7 +18,7 @@ use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_proto::wire::Addr;
 use lasthop_scenario::{
-    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stage, StageKind, Transfer,
+    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Transfer, World,
 };
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::csv::{EventCsv, TcbCsv};
@@ -43,9 +43,16 @@ fn line(name: &str, speed: &str, delay: Span, queue: u32) -> Stage {
 }
 
 fn scenario(tcp: TcpConfig, path: Vec<Stage>, bytes: Option<u64>, count: u32) -> Scenario {
-    let host = |name: &str, side, addr| Host { name: name.into(), side, addr, tcp: tcp.clone() };
+    let host = |name: &str, side, addr| Host {
+        name: name.into(),
+        side,
+        addr,
+        tcp: tcp.clone(),
+        stack: Stack::Lasthop,
+    };
     Scenario {
         name: "bench".into(),
+        world: World::Sim,
         runs: 1,
         first_seed: 1,
         horizon: Span::secs(60),

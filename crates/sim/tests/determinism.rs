@@ -50,6 +50,11 @@ fn queued(case: u64) -> Scenario {
     shortened(disciplined(case))
 }
 
+/// The same with split connections.
+fn short_split(case: u64) -> Scenario {
+    shortened(Dice::new(case).split_scenario())
+}
+
 fn shortened(mut scenario: Scenario) -> Scenario {
     scenario.horizon = Span::secs(60);
     for transfer in &mut scenario.transfers {
@@ -60,8 +65,9 @@ fn shortened(mut scenario: Scenario) -> Scenario {
 
 #[test]
 fn the_same_run_twice_gives_the_same_events() {
-    for case in 0..20 {
-        let scenario = if case < 10 { short(case) } else { queued(case) };
+    let scenarios = (0..10)
+        .flat_map(|case| [(case, short(case)), (case, queued(case)), (case, short_split(case))]);
+    for (case, scenario) in scenarios {
         let (mut first, mut second) = (Record::default(), Record::default());
         let ends = (run(&scenario, case, &mut first), run(&scenario, case, &mut second));
         assert_eq!(ends.0, ends.1, "case {case}");
@@ -107,6 +113,15 @@ fn the_events_of_some_runs_are_pinned() {
     assert_eq!(digests, PINNED_QUEUED);
     assert!([2, 4, 5, 10].iter().all(|&case| digest(&short(case), 7) != digest(&queued(case), 7)));
 }
+
+#[test]
+fn the_events_of_some_split_connections_are_pinned() {
+    let digests: Vec<u64> = (0..3).map(|case| digest(&short_split(case), 7).0).collect();
+    assert_eq!(digests, PINNED_SPLIT);
+}
+
+const PINNED_SPLIT: [u64; 3] =
+    [14_735_430_508_441_002_326, 4_541_019_020_705_452_775, 5_491_790_964_267_645_922];
 const PINNED: [u64; 6] = [
     882_797_966_059_125_472,
     5_756_228_606_117_255_286,

@@ -25,8 +25,13 @@ fn key(flow: u16) -> FlowKey {
 fn layout(flows: u16) -> Layout {
     let stages = [Role::Host, Role::Link, Role::Agent, Role::Radio, Role::Host]
         .map(|role| StageInfo { name: format!("{role:?}").to_lowercase(), role });
-    let info =
-        |flow| FlowInfo { key: key(flow), towards: Side::Right, bytes: None, mss: Some(MSS) };
+    let info = |flow| FlowInfo {
+        key: key(flow),
+        towards: Side::Right,
+        bytes: None,
+        mss: Some(MSS),
+        wireless_mss: None,
+    };
     Layout { stages: stages.into(), flows: (0..flows).map(info).collect() }
 }
 

@@ -227,6 +227,15 @@ impl<W: Write> Sink for EventCsv<W> {
                 };
                 self.other(tcp_name(tcp.kind), "", Some(tcp.flow), value);
             }
+            // The base station's end of a split connection, under the same address as the host's.
+            What::Split(tcp) => {
+                let value = match tcp.kind {
+                    TcpKind::Delivered { bytes } => Some(bytes.into()),
+                    _ => None,
+                };
+                let name = format!("split-{}", &tcp_name(tcp.kind)["tcp-".len()..]);
+                self.other(&name, "", Some(tcp.flow), value);
+            }
             What::Agent { flow, note } => {
                 let (name, value) = match *note {
                     AgentNote::FlowSeen => ("agent-flow-seen", None),
@@ -234,6 +243,7 @@ impl<W: Write> Sink for EventCsv<W> {
                     AgentNote::CacheEvicted => ("agent-cache-evicted", None),
                     AgentNote::SenderRetransmission => ("agent-sender-retransmission", None),
                     AgentNote::CongestionHole => ("agent-congestion-hole", None),
+                    AgentNote::NoRoom => ("agent-no-room", None),
                     AgentNote::LocalRtt { rtt: Span(nanos) } => ("agent-local-rtt", Some(nanos)),
                 };
                 self.other(name, "", Some(*flow), value);

@@ -50,6 +50,8 @@ pub struct FlowInfo {
     pub bytes: Option<u64>,
     /// Payload of a full segment in bytes, TCP options taken off; `None` takes the largest payload seen.
     pub mss: Option<u32>,
+    /// The same on the radio hop, where it differs: a base station has split the connection.
+    pub wireless_mss: Option<u32>,
 }
 
 /// The path and its flows.

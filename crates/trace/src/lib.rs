@@ -3,6 +3,7 @@
 //! Metrics are a pure function of the events. They cannot tell one world from another.
 
 pub mod capture;
+mod completion;
 pub mod conservation;
 pub mod counts;
 pub mod csv;

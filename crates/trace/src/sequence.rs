@@ -7,6 +7,7 @@ use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq};
 use serde::{Deserialize, Serialize};
 
 use crate::Sink;
+use crate::completion::Completion;
 use crate::layout::flow_name;
 use crate::stalls::{Stall, StallWatch};
 
@@ -135,7 +136,8 @@ pub struct Sequence {
     first_byte: Option<Seq>,
     highest: u64,
     acked_to: u64,
-    done: Option<Time>,
+    completion: Completion,
+    aborted: Option<Time>,
     // Retransmissions are few and all of interest: they are not thinned together with first transmissions.
     first: Thinned<Sent>,
     again: Thinned<Sent>,
@@ -155,7 +157,8 @@ impl Sequence {
             first_byte: None,
             highest: 0,
             acked_to: 0,
-            done: None,
+            completion: Completion::default(),
+            aborted: None,
             first: Thinned::new(),
             again: Thinned::new(),
             acked: Thinned::new(),
@@ -179,7 +182,7 @@ impl Sequence {
             timeouts: self.timeouts.items,
             windows: self.windows.items,
             stalls: self.stalls.stalls(end),
-            end_s: self.done.unwrap_or(end).as_secs_f64(),
+            end_s: self.completion.at().or(self.aborted).unwrap_or(end).as_secs_f64(),
         }
     }
 
@@ -198,12 +201,16 @@ impl Sequence {
                 Cause::TimeoutRetransmit => SendKind::Timeout,
                 Cause::ElnRetransmit => SendKind::Eln,
                 cause if cause.is_local_retransmission() => SendKind::Local,
+                // The base station sends on what the sender sent: that is no second transmission.
+                Cause::SplitData | Cause::SplitProbe => return,
                 _ => SendKind::First,
             },
             (Watch::Link(link), Op::Transmitted) if link == stage => SendKind::Again,
             (_, Op::Damaged) => return self.loss(at, packet),
             // A damaged packet is dropped later by whoever notices: one loss, not two.
-            (_, Op::Dropped(_)) if packet.damage == Damage::None => return self.loss(at, packet),
+            (_, Op::Dropped(cause)) if packet.damage == Damage::None && cause.is_loss() => {
+                return self.loss(at, packet);
+            }
             _ => return,
         };
         let Some((start, end)) = self.span(packet) else { return };
@@ -213,6 +220,12 @@ impl Sequence {
         self.stalls.begin(at);
         let sent = Sent { at_s: at.as_secs_f64(), start, end, kind };
         if kind == SendKind::First { self.first.push(sent) } else { self.again.push(sent) }
+    }
+
+    fn end_if_complete(&mut self, at: Time) {
+        if self.completion.at().is_some() {
+            self.stalls.end(at);
+        }
     }
 
     fn loss(&mut self, at: Time, packet: &Packet) {
@@ -269,8 +282,12 @@ impl Sink for Sequence {
                 match tcp.kind {
                     TcpKind::Opening => self.stalls.begin(at),
                     TcpKind::Timeout => self.timeouts.push(at_s),
-                    TcpKind::Complete | TcpKind::Aborted => {
-                        self.done.get_or_insert(at);
+                    TcpKind::Complete => {
+                        self.completion.sender_complete(at);
+                        self.end_if_complete(at);
+                    }
+                    TcpKind::Aborted => {
+                        self.aborted.get_or_insert(at);
                         self.stalls.end(at);
                     }
                     _ => {}
@@ -282,6 +299,10 @@ impl Sink for Sequence {
                 if cwnd > 0 {
                     self.windows.push(Window { at_s, cwnd, ssthresh });
                 }
+            }
+            What::Split(tcp) if tcp.flow == self.flow => {
+                self.completion.relay_event(at, tcp.kind);
+                self.end_if_complete(at);
             }
             What::Tcp(tcp) if tcp.flow == self.flow.reversed() => {
                 if let (TcpKind::Delivered { .. }, Watch::EndPoints) = (tcp.kind, self.watch) {

@@ -132,6 +132,10 @@ fn stage(stage: &Stage) -> String {
         StageKind::Agent(AgentConfig::Snoop { ackp: None, .. }) => "snoop".to_owned(),
         StageKind::Agent(AgentConfig::Snoop { ackp: Some(_), .. }) => "snoop+ackp".to_owned(),
         StageKind::Agent(AgentConfig::SeqCache { .. }) => "seq-cache".to_owned(),
+        StageKind::Agent(AgentConfig::Split(split)) if split.is_selective() => {
+            "split-sack".to_owned()
+        }
+        StageKind::Agent(AgentConfig::Split(_)) => "split".to_owned(),
         StageKind::Radio(radio) => {
             let duplex = if radio.radio.half_duplex { "half" } else { "full" };
             format!("{} {} {duplex} duplex", radio.radio.rate, radio.radio.delay)

@@ -1,25 +1,28 @@
 //! Base-station agents. Each sits between the wired side and the wireless side of a path.
 //!
 //! The wired side, with the fixed host, is on the left; the wireless side, with the mobile host, on the
-//! right. The agents here help data on its way from left to right. Every agent is an IP hop as well: it drops
-//! packets with a damaged IP header, and passes on packets with a damaged TCP checksum without looking into
-//! them.
+//! right. Most agents help data on its way from left to right; a split connection has an end on each side. Every
+//! agent is an IP hop as well: it drops packets with a damaged IP header, and passes on packets with a damaged TCP
+//! checksum without looking into them, unless they are for an end point of its own.
 
 mod ackp;
 pub mod flows;
 mod none;
 mod seq_cache;
 mod snoop;
+mod split;
 
 use serde::Serialize;
 
 use crate::machine::{Machine, Out, Side};
+use crate::tcp::{TcpConfig, Variant};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::Packet;
 
 pub use none::Router;
 pub use seq_cache::SeqCache;
 pub use snoop::Snoop;
+pub use split::Split;
 
 /// How the local time-out follows from the round trips measured over the wireless link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -102,6 +105,48 @@ pub enum AckpMode {
     EveryPacket,
 }
 
+/// Configuration of split connections (balakrishnan97 3.2; west97 2.5).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SplitConfig {
+    /// The base station's TCP towards the fixed host.
+    pub wired: TcpConfig,
+    /// The base station's TCP towards the mobile host.
+    pub wireless: TcpConfig,
+    /// Bytes that the base station holds for each direction of a connection: taken in from one end, not yet
+    /// acknowledged by the other. The window that it advertises is what is left of it.
+    pub buffer: Bytes,
+    /// Connections split at once.
+    pub flows: usize,
+    /// Bytes set aside for the buffers of all connections together.
+    pub memory: Bytes,
+}
+
+impl SplitConfig {
+    /// Two connections of `tcp` with 64 KiB for each direction, as in balakrishnan97 3.2.
+    pub fn new(tcp: TcpConfig) -> SplitConfig {
+        SplitConfig {
+            wired: tcp.clone(),
+            wireless: tcp,
+            buffer: Bytes(64 << 10),
+            flows: 1024,
+            memory: Bytes(128 << 20),
+        }
+    }
+
+    /// The same with selective acknowledgements towards the mobile host.
+    //= balakrishnan97#3.2: the wireless connection uses TCP Reno enhanced with selective acknowledgments
+    pub fn selective(mut self) -> SplitConfig {
+        self.wireless.variant = Variant::Sack;
+        self.wireless.sack = true;
+        self
+    }
+
+    /// Whether only the half towards the mobile host uses selective acknowledgements.
+    pub fn is_selective(&self) -> bool {
+        self.wireless.sack && !self.wired.sack
+    }
+}
+
 /// The agent at a base station.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "agent")]
@@ -120,6 +165,8 @@ pub enum AgentConfig {
         /// Flows watched at once.
         flows: usize,
     },
+    /// The connection ends at the base station, and a second one runs over the air.
+    Split(Box<SplitConfig>),
 }
 
 /// The agent at a base station.
@@ -131,6 +178,8 @@ pub enum Agent {
     Snoop(Box<Snoop>),
     /// See [`AgentConfig::SeqCache`].
     SeqCache(Box<SeqCache>),
+    /// See [`AgentConfig::Split`].
+    Split(Box<Split>),
 }
 
 impl Agent {
@@ -142,6 +191,7 @@ impl Agent {
                 Agent::Snoop(Box::new(Snoop::new(snoop.clone(), *ackp)))
             }
             AgentConfig::SeqCache { flows } => Agent::SeqCache(Box::new(SeqCache::new(*flows))),
+            AgentConfig::Split(config) => Agent::Split(Box::new(Split::new(config))),
         }
     }
 
@@ -151,6 +201,7 @@ impl Agent {
             Agent::None(_) => 0,
             Agent::Snoop(agent) => agent.flows(),
             Agent::SeqCache(agent) => agent.flows(),
+            Agent::Split(agent) => agent.flows(),
         }
     }
 
@@ -160,6 +211,7 @@ impl Agent {
             Agent::None(_) => 0,
             Agent::Snoop(agent) => agent.state_bytes(),
             Agent::SeqCache(agent) => agent.state_bytes(),
+            Agent::Split(agent) => agent.state_bytes(),
         }
     }
 
@@ -169,6 +221,7 @@ impl Agent {
             Agent::None(_) => 0,
             Agent::Snoop(agent) => agent.peak_state_bytes(),
             Agent::SeqCache(agent) => agent.peak_state_bytes(),
+            Agent::Split(agent) => agent.peak_state_bytes(),
         }
     }
 }
@@ -179,6 +232,7 @@ impl Machine for Agent {
             Agent::None(agent) => agent.on_packet(now, from, packet, out),
             Agent::Snoop(agent) => agent.on_packet(now, from, packet, out),
             Agent::SeqCache(agent) => agent.on_packet(now, from, packet, out),
+            Agent::Split(agent) => agent.on_packet(now, from, packet, out),
         }
     }
 
@@ -187,6 +241,7 @@ impl Machine for Agent {
             Agent::None(agent) => agent.on_wake(now, out),
             Agent::Snoop(agent) => agent.on_wake(now, out),
             Agent::SeqCache(agent) => agent.on_wake(now, out),
+            Agent::Split(agent) => agent.on_wake(now, out),
         }
     }
 
@@ -195,6 +250,7 @@ impl Machine for Agent {
             Agent::None(agent) => agent.next_wake(),
             Agent::Snoop(agent) => agent.next_wake(),
             Agent::SeqCache(agent) => agent.next_wake(),
+            Agent::Split(agent) => agent.next_wake(),
         }
     }
 }

@@ -1,17 +1,19 @@
 //! One connection: its states and timers, and the joining of its two halves.
 
+mod application;
 mod incoming;
 mod outgoing;
 
 use std::sync::Arc;
 
-use crate::event::{Tcb, TcpEvent, TcpKind, What};
+use crate::event::{Cause, Tcb, TcpEvent, TcpKind, What};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Flags, FlowKey, Segment, Seq};
 
 use super::config::{Clock, TcpConfig};
 use super::receiver::Receiver;
+use super::rope::Rope;
 use super::rtt::Beat;
 use super::sender::Sender;
 use super::state::{Input, State};
@@ -50,6 +52,21 @@ pub struct Connection {
     time_wait_until: Option<Time>,
     complete: bool,
     aborted: bool,
+    /// What an application has written that the peer has not acknowledged; without it this end sends bytes of
+    /// `stream` and discards what it receives.
+    outbox: Option<Box<Outbox>>,
+    /// A SYN is not answered before [`Connection::accept`].
+    held: bool,
+    /// Whether this is a base station's end of a split connection.
+    relay: bool,
+}
+
+/// What an application has written.
+#[derive(Clone, Debug)]
+struct Outbox {
+    rope: Rope,
+    /// Bytes that may wait for their acknowledgement.
+    limit: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,6 +105,9 @@ impl Connection {
             time_wait_until: None,
             complete: false,
             aborted: false,
+            outbox: None,
+            held: false,
+            relay: false,
             config,
         }
     }
@@ -229,13 +249,23 @@ impl Connection {
         self.tx.stop();
         self.rx.stop();
         self.time_wait_until = None;
+        if let Some(outbox) = &mut self.outbox {
+            outbox.rope = Rope::default();
+        }
         self.report(TcpKind::Aborted, out);
+    }
+
+    /// Why this end sends something, as users see it.
+    #[inline]
+    fn cause(&self, cause: Cause) -> Cause {
+        if self.relay { cause.at_base_station() } else { cause }
     }
 
     fn report(&self, kind: TcpKind, out: &mut Out) {
         if out.wants(kind.level()) {
             let tcb = self.control_block();
-            out.event(What::Tcp(TcpEvent { flow: self.flow, kind, tcb }));
+            let event = TcpEvent { flow: self.flow, kind, tcb };
+            out.event(if self.relay { What::Split(event) } else { What::Tcp(event) });
         }
     }
 

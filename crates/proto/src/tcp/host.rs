@@ -28,7 +28,8 @@ pub struct HostConfig {
     pub tcp: Arc<TcpConfig>,
 }
 
-/// A host. Every port accepts connections and discards what arrives, like the discard service (RFC 863).
+/// A host. Every port accepts connections and discards what arrives, like the discard service (RFC 863), unless
+/// [`Host::serve`] was called: then an application has to take it.
 #[derive(Debug)]
 pub struct Host {
     config: HostConfig,
@@ -40,6 +41,8 @@ pub struct Host {
     last: Option<(FlowKey, u32)>,
     wakes: WakeTree,
     opened: Vec<u32>,
+    /// Connections that come in get an application that may write so many bytes ahead.
+    serving: Option<u32>,
     /// Connections that this host opened and that are not over.
     unfinished: usize,
 }
@@ -79,6 +82,7 @@ impl Host {
             last: None,
             wakes: WakeTree::new(1),
             opened: Vec::new(),
+            serving: None,
             unfinished: 0,
         }
     }
@@ -98,9 +102,35 @@ impl Host {
         bytes: Option<Bytes>,
         stream: u32,
     ) -> usize {
+        self.start(to, port, at, stream, |connection| connection.open(at, bytes))
+    }
+
+    /// Opens a connection at `at` for an application that writes at most `limit` bytes ahead and takes what
+    /// comes, all by [`Host::act`]. Returns its index.
+    pub fn connect(&mut self, to: Addr, port: u16, at: Time, limit: u32) -> usize {
+        self.start(to, port, at, 0, |connection| {
+            connection.attach(limit);
+            connection.connect(at);
+        })
+    }
+
+    /// From now on every connection that comes in is for an application that writes at most `limit` bytes ahead
+    /// and takes what comes, all by [`Host::act`]. New ones stand at the end of [`Host::connections`].
+    pub fn serve(&mut self, limit: u32) {
+        self.serving = Some(limit);
+    }
+
+    fn start(
+        &mut self,
+        to: Addr,
+        port: u16,
+        at: Time,
+        stream: u32,
+        begin: impl FnOnce(&mut Connection),
+    ) -> usize {
         let flow = flow_of(self.config.addr, to, port, self.opened.len());
         let index = self.add(flow, stream);
-        self.connections[index].open(at, bytes);
+        begin(&mut self.connections[index]);
         self.wakes.set(index, Some(at));
         self.opened.push(index as u32);
         self.unfinished += 1;
@@ -178,7 +208,13 @@ impl Host {
         });
         let index = match found {
             Some(index) => index,
-            None if opens && self.connections.len() < CONNECTIONS_MAX => self.add(flow, 0),
+            None if opens && self.connections.len() < CONNECTIONS_MAX => {
+                let index = self.add(flow, 0);
+                if let Some(limit) = self.serving {
+                    self.connections[index].attach(limit);
+                }
+                index
+            }
             None => {
                 self.refuse(segment, &body, &packet, out);
                 packet.body = body;

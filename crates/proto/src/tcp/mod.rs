@@ -13,6 +13,7 @@ pub mod config;
 pub mod connection;
 pub mod host;
 pub mod receiver;
+pub mod rope;
 pub mod rtt;
 pub mod sender;
 pub mod state;

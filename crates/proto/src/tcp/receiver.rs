@@ -4,6 +4,7 @@ use crate::units::{Span, Time};
 use crate::wire::{Body, SackBlocks, Seq};
 
 use super::config::{Clock, TcpConfig};
+use super::rope::Rope;
 use super::rtt::Beat;
 
 /// What a segment did to the receiver.
@@ -30,6 +31,8 @@ pub struct Receiver {
     unread: u64,
     /// Whether the application reads everything at once.
     pub reading: bool,
+    /// What was delivered and not taken by the application, if it wants the bytes themselves.
+    pub inbox: Option<Box<Rope>>,
     /// Out-of-order pieces: sorted by position, disjoint.
     pieces: Vec<Piece>,
     /// Where the most recent pieces began, newest first: the order of SACK blocks.
@@ -65,6 +68,7 @@ impl Receiver {
             edge: 0,
             unread: 0,
             reading: true,
+            inbox: None,
             pieces: Vec::new(),
             recent: [u64::MAX; 4],
             fin_at: None,
@@ -106,6 +110,17 @@ impl Receiver {
             self.edge = edge.max(self.edge);
         }
         self.edge.saturating_sub(self.nxt)
+    }
+
+    /// Whether the peer's FIN was reached: nothing more will be delivered.
+    pub fn is_finished(&self) -> bool {
+        self.fin_at.is_some_and(|at| at < self.nxt)
+    }
+
+    /// Bytes kept out of order, and delivered bytes that the application has not taken.
+    pub fn held(&self) -> u64 {
+        let pieces: u64 = self.pieces.iter().map(|p| p.to - p.from).sum();
+        pieces + self.inbox.as_ref().map_or(0, |inbox| inbox.len())
     }
 
     /// Takes in the bytes from `from` on, already cut to the window.
@@ -154,6 +169,9 @@ impl Receiver {
             taken.corrupted |= expected != *stream || at != *offset;
             self.stream = Some((expected, offset + u64::from(len)));
         }
+        if let Some(inbox) = &mut self.inbox {
+            inbox.push(body.clone());
+        }
         self.nxt += u64::from(len);
         if !self.reading {
             self.unread += u64::from(len);
@@ -197,7 +215,7 @@ impl Receiver {
             {
                 Some((piece, whole)) => (piece.to, piece.body) = (end, whole),
                 None => {
-                    self.pieces.insert(at, Piece { from, to: end, body: part });
+                    self.pieces.insert(at, Piece { from, to: end, body: part.compact() });
                     at += 1;
                 }
             }

@@ -73,7 +73,25 @@ impl Body {
                 len: len.checked_add(*more)?,
                 offset: *offset,
             }),
+            (
+                Body::Bytes { frame, from, len },
+                Body::Bytes { frame: same, from: follows, len: more },
+            ) if Arc::ptr_eq(frame, same) && from + len == *follows => {
+                Some(Body::Bytes { frame: frame.clone(), from: *from, len: len + more })
+            }
             _ => None,
+        }
+    }
+
+    /// This body in a buffer of its own, if it keeps a much larger one alive: what is stored for long must not
+    /// hold more memory than it has bytes.
+    pub fn compact(self) -> Body {
+        match &self {
+            Body::Bytes { frame, from, len } if frame.len() > 2 * *len as usize + 128 => {
+                let from = *from as usize;
+                Body::copy_of(&frame[from..from + *len as usize])
+            }
+            _ => self,
         }
     }
 

@@ -1,9 +1,13 @@
 //! Base-station agents, from outside: short scripts for each mechanism, properties over random traffic, and
 //! what snoop makes of bursts of losses.
 
+mod ack_split;
 mod ackp;
 mod bursts;
+mod path;
 mod properties;
 mod script;
 mod seq_cache;
 mod snoop;
+mod split;
+mod split_paths;

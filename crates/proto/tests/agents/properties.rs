@@ -1,8 +1,9 @@
 //! What holds for every agent, whatever passes.
 
-use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopConfig};
+use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopConfig, SplitConfig};
 use lasthop_proto::event::{Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
+use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{
     Ackp, Addr, Body, Damage, Eln, Flags, Packet, PacketId, Segment, Seq, Transport,
@@ -39,7 +40,22 @@ fn configs() -> impl Strategy<Value = AgentConfig> {
         1 => Just(AgentConfig::None),
         4 => snoop,
         2 => Just(AgentConfig::SeqCache { flows: FLOWS }),
+        4 => splits(),
     ]
+}
+
+fn splits() -> impl Strategy<Value = AgentConfig> {
+    let presets = prop::sample::select(vec!["freebsd-2.1", "ns", "rfc", "linux"]);
+    (presets, any::<bool>(), 1u64..3_000).prop_map(|(preset, selective, buffer)| {
+        let tcp = TcpConfig::preset(preset).unwrap();
+        let config = SplitConfig {
+            buffer: Bytes(buffer),
+            flows: FLOWS,
+            memory: Bytes(CACHE),
+            ..SplitConfig::new(tcp)
+        };
+        AgentConfig::Split(Box::new(if selective { config.selective() } else { config }))
+    })
 }
 
 /// A packet of one of a few connections, with numbers that are plausible most of the time.
@@ -88,7 +104,7 @@ fn packets() -> impl Strategy<Value = (Side, Packet)> {
 }
 
 /// Checks what came out, and counts the ends of the packet `id`.
-fn ends_of(id: u64, out: &mut Out) -> Result<usize, TestCaseError> {
+fn ends_of(id: u64, split: bool, out: &mut Out) -> Result<usize, TestCaseError> {
     let mut ends = 0;
     let mut originated = Vec::new();
     for event in out.events.drain(..) {
@@ -96,7 +112,7 @@ fn ends_of(id: u64, out: &mut Out) -> Result<usize, TestCaseError> {
             What::Packet { op: Op::Originated(cause), side, packet } => {
                 let towards =
                     if cause.is_local_retransmission() { Side::Right } else { Side::Left };
-                prop_assert_eq!(side, towards, "{:?}", cause);
+                prop_assert!(split || side == towards, "{:?}", cause);
                 originated.push(packet.id);
             }
             What::Packet { op: Op::Dropped(_), packet, .. } => {
@@ -104,6 +120,7 @@ fn ends_of(id: u64, out: &mut Out) -> Result<usize, TestCaseError> {
                 ends += 1;
             }
             What::Agent { .. } => {}
+            What::Split(_) if split => {}
             other => prop_assert!(false, "{:?}", other),
         }
     }
@@ -125,6 +142,7 @@ proptest! {
         steps in prop::collection::vec((0u64..40_000, packets()), 1..120),
     ) {
         let mut agent = Agent::new(&config);
+        let split = matches!(agent, Agent::Split(_));
         let mut out = Out::new(Wants::EVERYTHING);
         let mut now = Time::ZERO;
         for (n, (gap, (side, mut packet))) in steps.into_iter().enumerate() {
@@ -135,19 +153,24 @@ proptest! {
                 out.begin(Default::default(), now);
                 agent.on_wake(now, &mut out);
                 prop_assert!(agent.next_wake().is_none_or(|next| next > now));
-                prop_assert_eq!(ends_of(u64::MAX, &mut out)?, 0);
+                prop_assert_eq!(ends_of(u64::MAX, split, &mut out)?, 0);
             }
             now = then;
             let id = (1 << 40) + n as u64;
             packet.id = PacketId(id);
             out.begin(Default::default(), now);
             agent.on_packet(now, side, packet, &mut out);
-            prop_assert_eq!(ends_of(id, &mut out)?, 1);
+            prop_assert_eq!(ends_of(id, split, &mut out)?, 1);
 
             prop_assert_eq!(agent.holds(), 0);
             prop_assert!(agent.flows() <= FLOWS);
             prop_assert!(agent.state_bytes() <= agent.peak_state_bytes());
-            prop_assert!(agent.state_bytes() <= FLOWS * 1024 + CACHE as usize);
+            // A split connection has two control blocks of a whole TCP.
+            let block = if split { 4096 } else { 1024 };
+            prop_assert!(agent.state_bytes() <= FLOWS * block + CACHE as usize);
+            if let Agent::Split(split) = &agent {
+                prop_assert!(split.held_bytes() <= CACHE);
+            }
             if let Agent::Snoop(snoop) = &agent {
                 prop_assert!(snoop.cached_bytes() <= CACHE);
             }

@@ -1,6 +1,8 @@
 //! The agent of a base station and its options.
 
-use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig, TimeoutRule};
+use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig, SplitConfig, TimeoutRule};
+use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::tcp::config::PRESETS;
 use lasthop_proto::units::{Bytes, Span};
 
 use super::Noted;
@@ -20,10 +22,13 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
     // All options are read whatever the agent is: a wrong one is wrong in every cell of a sweep.
     let snoop = snoop(reader)?;
     let mode = reader.choice("ackp-mode", &schema::ACKP_MODES)?.unwrap_or(AckpMode::Full);
+    let split = split(reader, &snoop)?;
+    let of_split = |option: &str| ["split-preset", "buffer"].contains(&option);
     let uses = |option: &str| match word {
-        "snoop+ackp" => true,
-        "snoop" => option != "ackp-mode",
+        "snoop+ackp" => !of_split(option),
+        "snoop" => option != "ackp-mode" && !of_split(option),
         "seq-cache" => option == "flows",
+        "split" | "split-sack" => of_split(option) || ["flows", "cache"].contains(&option),
         _ => false,
     };
     for key in schema::AGENT_OPTIONS.iter().filter(|key| reader.has(key) && !uses(key)) {
@@ -39,6 +44,8 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
         "snoop" => AgentConfig::Snoop { snoop, ackp: None },
         "snoop+ackp" => AgentConfig::Snoop { snoop, ackp: Some(mode) },
         "seq-cache" => AgentConfig::SeqCache { flows: snoop.flows },
+        "split" => AgentConfig::Split(Box::new(split)),
+        "split-sack" => AgentConfig::Split(Box::new(split.selective())),
         _ => AgentConfig::None,
     })
 }
@@ -63,6 +70,20 @@ fn snoop(reader: &Reader<'_>) -> Result<SnoopConfig, Error> {
         flow_packets: number("flow-packets", base.flow_packets as u64, 1_000_000)? as usize,
         flows: number("flows", base.flows as u64, 1_000_000)? as usize,
         cache: reader.within("cache", base.cache, Bytes(1500)..=Bytes(1 << 40))?,
+    })
+}
+
+/// The base station's own TCP, and how much it may hold. The tables of all agents are bounded by the same keys.
+fn split(reader: &Reader<'_>, snoop: &SnoopConfig) -> Result<SplitConfig, Error> {
+    // The end points of balakrishnan97 were BSD systems with Reno and coarse timers.
+    let preset = reader.choice("split-preset", &PRESETS.map(|(name, _)| (name, name)))?;
+    let tcp = preset.and_then(TcpConfig::preset).unwrap_or_else(TcpConfig::freebsd_2_1);
+    let base = SplitConfig::new(tcp);
+    Ok(SplitConfig {
+        buffer: reader.within("buffer", base.buffer, Bytes(1)..=Bytes(1 << 30))?,
+        flows: snoop.flows,
+        memory: if reader.has("cache") { snoop.cache } else { base.memory },
+        ..base
     })
 }
 

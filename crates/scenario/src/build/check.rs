@@ -1,6 +1,6 @@
 //! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
 
-use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::agent::{AgentConfig, SplitConfig};
 use lasthop_proto::tcp::ElnMode;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
@@ -22,6 +22,7 @@ pub(super) fn run(
     view.partial_acks(notes);
     view.loss_notifications(notes);
     view.sack_needs_both(notes);
+    view.split_connections(notes);
     view.windows(notes);
     view.agents_without_radio(notes);
     view.agents_without_data(notes);
@@ -127,10 +128,34 @@ impl View<'_> {
         for transfer in &self.scenario.transfers {
             let (from, to) =
                 (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
-            if from.tcp.variant != Variant::Sack || to.tcp.sack {
+            if from.tcp.variant != Variant::Sack {
                 continue;
             }
             let (key, at) = self.host_key(transfer.from, "tcp");
+            // The nearest base station that splits the connection is the peer.
+            if let Some((i, split)) = self.splits(from.side).next() {
+                let end = match from.side {
+                    HostSide::Left => &split.wired,
+                    HostSide::Right => &split.wireless,
+                };
+                if !end.sack {
+                    let stage = &self.scenario.path[i].name;
+                    note(
+                        notes,
+                        Diagnostic::new(Code::NoEffect, key, &at)
+                            .message(format!(
+                                "`{}` uses SACK, but `{stage}` splits its connections and sends no SACK blocks",
+                                from.name
+                            ))
+                            .label("needs the base station's help")
+                            .help("write `split-preset = \"linux\"` beside the agent, or `tcp = \"newreno\"` here"),
+                    );
+                }
+                continue;
+            }
+            if to.tcp.sack {
+                continue;
+            }
             note(
                 notes,
                 Diagnostic::new(Code::NoEffect, key, &at)
@@ -141,6 +166,60 @@ impl View<'_> {
                     .label("needs the receiver's help")
                     .help(format!("write `sack = true` in `[host.{}]`", to.name)),
             );
+        }
+    }
+
+    /// The base stations that split connections, the nearest to hosts on `side` first.
+    fn splits(&self, side: HostSide) -> impl Iterator<Item = (usize, &SplitConfig)> {
+        let count = self.scenario.path.len();
+        let place = move |i: usize| if side == HostSide::Left { i } else { count - 1 - i };
+        (0..count).map(place).filter_map(|i| match &self.scenario.path[i].kind {
+            StageKind::Agent(AgentConfig::Split(split)) => Some((i, &**split)),
+            _ => None,
+        })
+    }
+
+    /// What a base station's own TCP needs of its peers, and of itself.
+    fn split_connections(&self, notes: &mut Vec<Noted>) {
+        for (i, split) in self.splits(HostSide::Left) {
+            let key = format!("path.{}.agent", i + 1);
+            let scales = split.wired.window_scale && split.wireless.window_scale;
+            // One byte more than a window can say is the usual way of writing the largest one.
+            if split.buffer.0 > 1 + u64::from(u16::MAX) && !scales {
+                note(
+                    notes,
+                    Diagnostic::new(Code::NoEffect, key.clone(), &self.agent_place(i))
+                        .message(format!(
+                            "the base station cannot advertise its buffer of {} bytes",
+                            split.buffer.0
+                        ))
+                        .label("only 65535 bytes can be advertised")
+                        .help("write `split-preset = \"linux\"`, which scales windows"),
+                );
+            }
+            // With several base stations in a row the next one is the peer, and speaks SACK as this one does.
+            let last = self.splits(HostSide::Right).next().is_some_and(|(last, _)| last == i);
+            let mobile = self.scenario.transfers.iter().flat_map(|t| [t.from, t.to]);
+            let mut deaf: Vec<usize> = mobile
+                .filter(|host| {
+                    let host = &self.scenario.hosts[*host];
+                    host.side == HostSide::Right && !host.tcp.sack
+                })
+                .collect();
+            deaf.sort_unstable();
+            deaf.dedup();
+            for host in deaf.into_iter().filter(|_| last && split.is_selective()) {
+                let name = &self.scenario.hosts[host].name;
+                note(
+                    notes,
+                    Diagnostic::new(Code::NoEffect, key.clone(), &self.agent_place(i))
+                        .message(format!(
+                            "`split-sack` learns nothing from `{name}`, which sends no SACK blocks"
+                        ))
+                        .label("hardly better than `split` for this host")
+                        .help(format!("write `sack = true` in `[host.{name}]`")),
+                );
+            }
         }
     }
 
@@ -187,7 +266,8 @@ impl View<'_> {
         }
     }
 
-    /// All agents help data on its way to the right; the other way they only forward.
+    /// All agents but those with an end on each side help data on its way to the right; the other way they only
+    /// forward.
     fn agents_without_data(&self, notes: &mut Vec<Noted>) {
         let right = |sender: usize| self.scenario.hosts[sender].side == HostSide::Left;
         if self.senders().into_iter().any(right) {
@@ -195,7 +275,7 @@ impl View<'_> {
         }
         for (i, stage) in self.scenario.path.iter().enumerate() {
             match &stage.kind {
-                StageKind::Agent(AgentConfig::None) => {}
+                StageKind::Agent(AgentConfig::None | AgentConfig::Split(_)) => {}
                 StageKind::Agent(_) => note(
                     notes,
                     Diagnostic::new(

@@ -1,6 +1,6 @@
 //! Random scenarios: anything that a user could write down, and much that nobody would.
 
-use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig};
+use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig, SplitConfig};
 use lasthop_proto::channel::ErrorModel;
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
@@ -11,7 +11,7 @@ use lasthop_proto::tcp::{
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
 use lasthop_scenario::{
-    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stage, StageKind, Transfer,
+    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Transfer, World,
 };
 
 /// Draws a scenario. The same number draws the same scenario for ever (or a pinned seed means nothing).
@@ -200,6 +200,29 @@ impl Dice {
         }
     }
 
+    /// A random scenario in which at least one base station splits connections.
+    pub fn split_scenario(&mut self) -> Scenario {
+        let mut scenario = self.scenario();
+        let mut split = false;
+        for stage in &mut scenario.path {
+            if let StageKind::Agent(agent) = &mut stage.kind
+                && (!split || self.one_in(2))
+            {
+                *agent = self.split();
+                split = true;
+            }
+        }
+        scenario
+    }
+
+    fn split(&mut self) -> AgentConfig {
+        let preset = self.pick(&["freebsd-2.1", "ns", "rfc", "linux"]);
+        let mut config = SplitConfig::new(TcpConfig::preset(preset).unwrap());
+        config.buffer = Bytes(self.pick(&[1, 1_000, 4_000, 64 << 10, 64 << 10, 1 << 20]));
+        config.flows = self.pick(&[1, 2, 100]);
+        AgentConfig::Split(Box::new(if self.one_in(2) { config.selective() } else { config }))
+    }
+
     pub fn scenario(&mut self) -> Scenario {
         let v6 = self.one_in(3);
         let lefts = 1 + self.below(2) as usize;
@@ -212,6 +235,7 @@ impl Dice {
                 side: if left { HostSide::Left } else { HostSide::Right },
                 addr: self.addr(v6, u8::from(left), i as u8),
                 tcp: self.tcp(),
+                stack: Stack::Lasthop,
             });
         }
         let endless = self.one_in(20);
@@ -238,6 +262,7 @@ impl Dice {
         let path = self.path().into_iter().enumerate();
         Scenario {
             name: "random".into(),
+            world: World::Sim,
             runs: 1,
             first_seed: 1,
             horizon: Span::secs(if endless { 60 } else { 100_000 }),

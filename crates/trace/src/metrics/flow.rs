@@ -9,6 +9,7 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq};
 
 use super::model::{Delay, FlowMetrics, Sampled};
+use crate::completion::Completion;
 use crate::counts::CauseCounts;
 use crate::layout::{FlowInfo, flow_name};
 use crate::ranges::Ranges;
@@ -40,6 +41,11 @@ impl Flows {
         self.find(key, towards)
     }
 
+    /// The flow with this key, if there is one.
+    pub(super) fn known(&self, key: FlowKey) -> Option<usize> {
+        self.index.get(&key).map(|id| *id as usize)
+    }
+
     #[inline(never)]
     fn find(&mut self, key: FlowKey, towards: Side) -> usize {
         let id = match self.index.get(&key) {
@@ -64,7 +70,8 @@ impl Flows {
     pub(super) fn declare(&mut self, info: &FlowInfo) {
         let id = self.id(info.key, info.towards);
         let flow = &mut self.all[id];
-        flow.declared = Some(Declared { bytes: info.bytes, mss: info.mss });
+        flow.declared =
+            Some(Declared { bytes: info.bytes, mss: info.mss, wireless_mss: info.wireless_mss });
     }
 
     /// The flow of a packet, if it is TCP.
@@ -82,6 +89,7 @@ const REMEMBERED: usize = 4;
 struct Declared {
     bytes: Option<u64>,
     mss: Option<u32>,
+    wireless_mss: Option<u32>,
 }
 
 /// One direction of a connection.
@@ -108,7 +116,7 @@ pub(super) struct Flow {
     pub(super) wired_packets: u64,
     pub(super) wireless_packets: u64,
     opened: Option<Time>,
-    completed: Option<Time>,
+    completion: Completion,
     aborted: bool,
     delivered: u64,
     timeouts: u64,
@@ -143,7 +151,7 @@ impl Flow {
             wired_packets: 0,
             wireless_packets: 0,
             opened: None,
-            completed: None,
+            completion: Completion::default(),
             aborted: false,
             delivered: 0,
             timeouts: 0,
@@ -238,6 +246,33 @@ impl Flow {
         }
     }
 
+    fn end_if_complete(&mut self, at: Time) {
+        if self.completion.at().is_some() {
+            self.stalls.end(at);
+        }
+    }
+
+    /// Something happened to the end from which a base station sends this flow on.
+    pub(super) fn relay_event(&mut self, at: Time, kind: TcpKind) {
+        self.completion.relay_event(at, kind);
+        self.end_if_complete(at);
+    }
+
+    /// Payload of a full segment on the wired links, or on the radio hop.
+    fn mss(&self, radio: bool) -> u32 {
+        let declared = self.declared.unwrap_or_default();
+        let wireless = declared.wireless_mss.filter(|_| radio);
+        wireless.or(declared.mss).unwrap_or(self.largest)
+    }
+
+    /// Full segments needed there for what was delivered.
+    pub(super) fn ideal(&self, radio: bool) -> u64 {
+        match self.mss(radio) {
+            0 => 0,
+            mss => self.delivered.div_ceil(mss.into()),
+        }
+    }
+
     /// Something happened to the end point that sends this flow.
     pub(super) fn sender_event(&mut self, at: Time, kind: TcpKind, tcb: &Tcb) {
         match kind {
@@ -249,8 +284,8 @@ impl Flow {
             TcpKind::PartialAck => self.partial_acks += 1,
             TcpKind::LossNotified => self.loss_notifications += 1,
             TcpKind::Complete => {
-                self.completed.get_or_insert(at);
-                self.stalls.end(at);
+                self.completion.sender_complete(at);
+                self.end_if_complete(at);
             }
             TcpKind::Aborted => {
                 self.aborted = true;
@@ -268,13 +303,14 @@ impl Flow {
     pub(super) fn metrics(&self, acks: &Flow, end: Time) -> FlowMetrics {
         // The connection may have been opened by the receiver of the data.
         let opened = self.opened.into_iter().chain(acks.opened).min();
-        let until = self.completed.unwrap_or(end);
+        let completed = self.completion.at();
+        let until = completed.unwrap_or(end);
         let transfer_time_s = opened.map_or(0.0, |opened| until.since(opened).as_secs_f64());
         let per_second = if transfer_time_s > 0.0 { 1.0 / transfer_time_s } else { 0.0 };
         let declared = self.declared.unwrap_or_default();
-        let mss = declared.mss.unwrap_or(self.largest);
-        let ideal_packets = if mss > 0 { self.delivered.div_ceil(mss.into()) } else { 0 };
-        let goodput = |packets| (packets > 0).then(|| ideal_packets as f64 / packets as f64);
+        let goodput = |radio: bool, packets: u64| {
+            (packets > 0).then(|| self.ideal(radio) as f64 / packets as f64)
+        };
         let mut stall_list = self.stalls.stalls(end);
         let (unlisted, unlisted_time) = self.stalls.unlisted();
         let lengths = || stall_list.iter().map(|s| s.length_s());
@@ -286,19 +322,19 @@ impl Flow {
             flow: flow_name(&self.key),
             towards: Some(self.towards),
             opened_s: opened.map(Time::as_secs_f64),
-            completed_s: self.completed.map(Time::as_secs_f64),
-            complete: self.completed.is_some(),
+            completed_s: completed.map(Time::as_secs_f64),
+            complete: completed.is_some(),
             aborted: self.aborted || acks.aborted,
             wanted: declared.bytes,
             delivered: self.delivered,
             transfer_time_s,
             throughput: self.delivered as f64 * per_second,
-            mss,
-            ideal_packets,
+            mss: self.mss(false),
+            ideal_packets: self.ideal(false),
             wired_packets: self.wired_packets,
             wireless_packets: self.wireless_packets,
-            wired_goodput: goodput(self.wired_packets),
-            wireless_goodput: goodput(self.wireless_packets),
+            wired_goodput: goodput(false, self.wired_packets),
+            wireless_goodput: goodput(true, self.wireless_packets),
             timeouts: self.timeouts,
             fast_retransmits: self.fast_retransmits,
             recoveries: self.recoveries,

@@ -106,7 +106,7 @@ impl Metrics {
         RunMetrics {
             end_s: end.as_secs_f64(),
             events: self.events,
-            stages: self.stage_metrics(&measured),
+            stages: self.stage_metrics(),
             aggregate_throughput: if makespan > 0.0 { delivered as f64 / makespan } else { 0.0 },
             jain_index: jain_index(&throughputs),
             corrupted: self.corrupted,
@@ -114,7 +114,7 @@ impl Metrics {
         }
     }
 
-    fn stage_metrics(&self, flows: &[FlowMetrics]) -> Vec<StageMetrics> {
+    fn stage_metrics(&self) -> Vec<StageMetrics> {
         let mut all = Vec::new();
         for (i, pair) in self.counters.iter().enumerate() {
             for side in [Side::Right, Side::Left] {
@@ -122,9 +122,10 @@ impl Metrics {
                 if c.packets + c.damaged + c.dropped.total() + c.originated.total() == 0 {
                     continue;
                 }
-                let this_way = flows.iter().filter(|f| f.towards == Some(side));
-                let ideal: u64 = this_way.map(|f| f.ideal_packets).sum();
                 let info = self.layout.stages.get(i);
+                let radio = info.is_some_and(|info| info.role == Role::Radio);
+                let this_way = self.flows.all.iter().filter(|f| f.counts() && f.towards == side);
+                let ideal: u64 = this_way.map(|f| f.ideal(radio)).sum();
                 all.push(StageMetrics {
                     name: info.map_or_else(|| format!("stage{i}"), |info| info.name.clone()),
                     role: info.map_or(Role::Link, |info| info.role),
@@ -189,7 +190,7 @@ impl Metrics {
                     self.flows.all[id].offer(at, segment, packet.body.len());
                 }
                 // What the channel damaged never counted as crossed.
-                if marks.has(Marks::BEYOND) && packet.damage == Damage::None {
+                if marks.has(Marks::BEYOND) && packet.damage == Damage::None && cause.is_loss() {
                     self.lost_at_the_end(side, packet);
                 }
             }
@@ -269,6 +270,20 @@ impl Metrics {
     }
 }
 
+impl Metrics {
+    /// To a base station's end of a split connection.
+    fn relay(&mut self, at: Time, event: &TcpEvent) {
+        if event.kind.level() != Wants::METRICS {
+            return;
+        }
+        self.events += 1;
+        self.corrupted += u64::from(event.kind == TcpKind::Corrupted);
+        if let Some(id) = self.flows.known(event.flow) {
+            self.flows.all[id].relay_event(at, event.kind);
+        }
+    }
+}
+
 impl Sink for Metrics {
     fn wants(&self) -> Wants {
         Wants::METRICS
@@ -281,6 +296,7 @@ impl Sink for Metrics {
                 self.packet(event.at, event.stage, *op, *side, packet);
             }
             What::Tcp(tcp) => self.tcp(event.at, event.stage, tcp),
+            What::Split(tcp) => self.relay(event.at, tcp),
             What::Agent { .. } | What::Channel { .. } => self.events += 1,
         }
     }

@@ -40,7 +40,8 @@ pub struct FlowMetrics {
     pub towards: Option<Side>,
     /// When its connection was opened (first SYN, or its first data if the SYN was not seen), in seconds.
     pub opened_s: Option<f64>,
-    /// When all its data had been acknowledged at the sender, in seconds.
+    /// When all its data had been acknowledged at the sender, and at each base station that has split its
+    /// connection, in seconds.
     pub completed_s: Option<f64>,
     /// Whether all its data was delivered and acknowledged.
     pub complete: bool,

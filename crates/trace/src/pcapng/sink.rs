@@ -271,7 +271,10 @@ impl<W: Write> CaptureSink<W> {
     fn take(&mut self, event: &Event) -> io::Result<()> {
         let What::Packet { op, side, packet } = &event.what else { return Ok(()) };
         match *op {
-            Op::Originated(Cause::Data | Cause::Ack | Cause::Control) | Op::Received => {}
+            Op::Originated(
+                Cause::Data | Cause::Ack | Cause::Control | Cause::SplitData | Cause::SplitAck,
+            )
+            | Op::Received => {}
             Op::Originated(cause) => self.causes.insert(packet.id, cause),
             Op::Transmitted => {
                 if let Some(route) = self.route(event.stage) {
@@ -283,6 +286,8 @@ impl<W: Write> CaptureSink<W> {
                     self.damaged(route, packet);
                 }
             }
+            // What a base station took in as an end point has arrived.
+            Op::Dropped(cause) if !cause.is_loss() => {}
             Op::Dropped(cause) => {
                 if let Some(route) = self.route(event.stage) {
                     self.dropped(event.at, route, *side, packet, cause)?;

@@ -27,7 +27,9 @@ impl Connection {
         if segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST) {
             self.go(Input::Syn);
             self.take_syn(segment);
-            self.send_syn(now, false, out);
+            if !self.held {
+                self.send_syn(now, false, out);
+            }
         }
     }
 
@@ -67,6 +69,10 @@ impl Connection {
         body: Body,
         out: &mut Out,
     ) {
+        if self.held && !segment.flags.has(Flags::RST) {
+            // The peer asks again; it is answered when the time has come.
+            return;
+        }
         if self.fails_paws(segment) {
             self.challenge(now, out);
             return;
@@ -202,14 +208,22 @@ impl Connection {
         if let Some(kind) = self.tx.on_ack(now, &info) {
             self.report(kind, out);
         }
-        if !self.complete && self.tx.window.fin && self.tx.window.una >= self.tx.window.end {
-            self.complete = true;
-            self.report(TcpKind::Complete, out);
+        if let Some(outbox) = &mut self.outbox {
+            outbox.rope.release(self.tx.window.una.saturating_sub(1));
         }
+        self.check_complete(out);
         if self.tx.window.fin && self.tx.is_done() {
             self.fin_acked(now, out);
         }
         true
+    }
+
+    #[inline]
+    pub(super) fn check_complete(&mut self, out: &mut Out) {
+        if !self.complete && self.tx.window.fin && self.tx.window.una >= self.tx.window.end {
+            self.complete = true;
+            self.report(TcpKind::Complete, out);
+        }
     }
 
     pub(super) fn fin_acked(&mut self, now: Time, out: &mut Out) {
@@ -270,8 +284,8 @@ impl Connection {
         if taken.fin && self.go(Input::Fin) {
             match self.state {
                 State::TimeWait => self.time_wait_until = Some(now + self.config.time_wait),
-                // The application has read everything and closes as well.
-                State::CloseWait => self.tx.window.fin = true,
+                // Nobody is there who could have more to say.
+                State::CloseWait if self.outbox.is_none() => self.tx.window.fin = true,
                 _ => {}
             }
         }

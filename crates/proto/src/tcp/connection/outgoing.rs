@@ -38,7 +38,10 @@ impl Connection {
         }
         let segment = self.segment(now, chunk.from, flags);
         let offset = chunk.from.saturating_sub(1);
-        let body = Body::Pattern { stream: self.stream, len: chunk.len, offset };
+        let body = match &self.outbox {
+            None => Body::Pattern { stream: self.stream, len: chunk.len, offset },
+            Some(outbox) => outbox.rope.slice(offset, chunk.len),
+        };
         let control = chunk.len == 0 && chunk.cause == Cause::Data;
         let cause = if control { Cause::Control } else { chunk.cause };
         self.originate(segment, body, cause, out);
@@ -77,7 +80,7 @@ impl Connection {
     pub(super) fn originate(&mut self, segment: Segment, body: Body, cause: Cause, out: &mut Out) {
         self.last_ack_sent = self.rx.nxt;
         let packet = Packet::tcp(self.flow.src, self.flow.dst, segment, body);
-        out.originate(self.side, packet, cause);
+        out.originate(self.side, packet, self.cause(cause));
     }
 
     /// Tells the peer what is expected, in answer to a segment that cannot be taken in.
@@ -94,7 +97,7 @@ impl Connection {
         let flow = self.flow;
         let reset = Segment::new(flow.src_port, flow.dst_port, segment.ack, Seq(0), Flags::RST);
         let reset = Packet::tcp(flow.src, flow.dst, reset, Body::EMPTY);
-        out.originate(self.side, reset, Cause::Control);
+        out.originate(self.side, reset, self.cause(Cause::Control));
     }
 
     pub(super) fn send_control(&mut self, now: Time, flags: Flags, out: &mut Out) {

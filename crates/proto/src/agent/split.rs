@@ -1,0 +1,222 @@
+//! Split connections (I-TCP; balakrishnan97 3.2; west97 2.5): the connection ends at the base station, which runs a
+//! second one over the air.
+//!
+//! Each of the two is a whole TCP of its own, [`crate::tcp::Connection`], under the addresses and ports of the
+//! real ends, which notice nothing. Data, FIN and RST pass from one to the other in both directions.
+//!
+//! - A SYN is opened onward first and answered when the far end has answered, so that a refusal or silence of the
+//!   far end is one for the opener as well.
+//! - Each half takes the initial sequence number of the end that it stands for. So the numbers agree on both
+//!   sides, and what has no part in the splitting, a capture or an end that outlives the base station, sees one
+//!   stream. What was acknowledged and is lost with the base station is a hole in it.
+//! - What came in from one end and was not acknowledged by the other is bounded by the buffer; the window
+//!   advertised is what is left of it.
+//! - A pair is forgotten when both halves are done. There is no TIME-WAIT to fill the table with: the end that
+//!   closed first has its own, under the same numbers, and answers what comes late. A handshake lasts 75 s at
+//!   most. If the table is full, a pair silent for long is reset to make room; otherwise a new connection passes
+//!   untouched, as does one whose SYN was not seen.
+//!
+//! As an end point the base station drops packets of its connections whose TCP checksum fails. The urgent pointer
+//! and options that the base station does not speak end here.
+
+mod pair;
+
+use core::mem::size_of;
+use std::sync::Arc;
+
+use super::SplitConfig;
+use super::flows::Flows;
+use super::none::admit;
+use crate::event::{AgentNote, Cause, Wants, What};
+use crate::machine::{Machine, Out, Side};
+use crate::tcp::TcpConfig;
+use crate::tcp::config::Clock;
+use crate::tcp::connection::Beats;
+use crate::tcp::rtt::Beat;
+use crate::units::{Span, Time};
+use crate::wake::WakeTree;
+use crate::wire::{Body, Damage, Flags, FlowKey, Packet};
+use pair::{Ends, Fate, Pair};
+
+/// A pair that was silent for so long makes room for a new one when there is none.
+//= rfc5382#section-5: an established connection may be forgotten after 2 hours and 4 minutes, not before
+const SILENT: Span = Span::secs(7440);
+
+/// The agent that splits connections.
+#[derive(Debug)]
+pub struct Split {
+    ends: Ends,
+    /// By the flow from left to right.
+    pairs: Flows<Option<Box<Pair>>>,
+    wakes: WakeTree,
+    /// Pairs for which the memory suffices.
+    most: usize,
+    /// Bytes held by all pairs.
+    held: u64,
+    peak: usize,
+    scratch: Vec<Body>,
+}
+
+/// A TCP whose windows are the buffer, and its clocks. They beat from time zero: nothing is random here.
+fn end(tcp: &TcpConfig, buffer: u32) -> (Arc<TcpConfig>, Beats) {
+    let tcp = TcpConfig { send_buffer: buffer, recv_buffer: buffer, ..tcp.clone() };
+    let (slow, fast) = match tcp.clock {
+        Clock::Ticks { slow, fast } => (slow, fast),
+        Clock::Fine { granularity } => (granularity, granularity),
+    };
+    let beat = |period| Beat::new(period, Span::ZERO);
+    (Arc::new(tcp), Beats { slow: beat(slow), fast: beat(fast) })
+}
+
+impl Split {
+    /// An agent that has split no connection yet.
+    pub fn new(config: &SplitConfig) -> Split {
+        let buffer = config.buffer.0.clamp(1, u64::from(u32::MAX / 2)) as u32;
+        let (wired, wired_beats) = end(&config.wired, buffer);
+        let (wireless, wireless_beats) = end(&config.wireless, buffer);
+        let affordable = config.memory.0 / (2 * u64::from(buffer));
+        Split {
+            ends: Ends { tcp: [wired, wireless], beats: [wired_beats, wireless_beats], buffer },
+            pairs: Flows::new(config.flows),
+            wakes: WakeTree::new(1),
+            most: config.flows.min(usize::try_from(affordable).unwrap_or(usize::MAX)),
+            held: 0,
+            peak: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Connections split now.
+    pub fn flows(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Bytes taken in from one end and not acknowledged by the other.
+    pub fn held_bytes(&self) -> u64 {
+        self.held
+    }
+
+    /// Bytes of state: two control blocks per connection, and the data held.
+    pub fn state_bytes(&self) -> usize {
+        self.pairs.len() * size_of::<Pair>() + self.held as usize
+    }
+
+    /// The most that [`Split::state_bytes`] ever was.
+    pub fn peak_state_bytes(&self) -> usize {
+        self.peak
+    }
+
+    fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
+        if out.wants(Wants::METRICS) {
+            out.event(What::Agent { flow: key, note });
+        }
+    }
+
+    /// Calls `action` on the pair in slot `i`, keeps the books, and forgets it if it is over.
+    fn act(
+        &mut self,
+        i: usize,
+        out: &mut Out,
+        action: impl FnOnce(&mut Pair, &mut Vec<Body>, &mut Out) -> Fate,
+    ) {
+        let Some(pair) = self.pairs[i].as_deref_mut() else { return };
+        let before = pair.held();
+        let fate = action(pair, &mut self.scratch, out);
+        let wake = pair.next_wake();
+        self.held = self.held - before + pair.held();
+        self.peak = self.peak.max(self.state_bytes());
+        match fate {
+            Fate::Alive => self.wakes.set(i, wake),
+            Fate::Over => self.forget(i, out),
+        }
+    }
+
+    fn forget(&mut self, i: usize, out: &mut Out) {
+        if let Some(pair) = self.pairs[i].take() {
+            self.held -= pair.held();
+        }
+        self.note(self.pairs.key(i), AgentNote::FlowForgotten, out);
+        self.pairs.remove(i);
+        self.wakes.set(i, None);
+    }
+
+    /// Whether another pair fits, if need be in place of one that has been silent for long.
+    fn has_room(&mut self, now: Time, out: &mut Out) -> bool {
+        if self.pairs.len() < self.most {
+            return true;
+        }
+        let Some(oldest) = self.pairs.oldest() else { return false };
+        let silent = |pair: &Pair| now.since(pair.heard()) >= SILENT;
+        if !self.pairs[oldest].as_deref().is_some_and(silent) {
+            return false;
+        }
+        self.act(oldest, out, |pair, _, out| {
+            pair.reset(now, out);
+            Fate::Over
+        });
+        true
+    }
+
+    /// A SYN for no connection that is split: splits it, or lets it pass.
+    fn on_syn(&mut self, now: Time, from: Side, key: FlowKey, packet: Packet, out: &mut Out) {
+        if !self.has_room(now, out) {
+            self.note(key, AgentNote::NoRoom, out);
+            out.send(from.other(), packet);
+            return;
+        }
+        out.end(from.other(), &packet, Cause::SplitTaken);
+        let (Some(flow), Some(syn)) = (packet.flow(), packet.segment()) else { return };
+        let i = self.pairs.insert(key);
+        self.wakes.grow(self.pairs.slots());
+        self.note(key, AgentNote::FlowSeen, out);
+        let pair = Pair::open(now, from, flow, syn, &self.ends, out);
+        self.wakes.set(i, pair.next_wake());
+        self.pairs[i] = Some(Box::new(pair));
+        self.peak = self.peak.max(self.state_bytes());
+    }
+}
+
+impl Machine for Split {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        let Some(packet) = admit(from, packet, out) else { return };
+        let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else {
+            out.send(from.other(), packet);
+            return;
+        };
+        let key = match from {
+            Side::Left => flow,
+            Side::Right => flow.reversed(),
+        };
+        let damaged = packet.damage != Damage::None;
+        let opens = !damaged
+            && segment.flags.has(Flags::SYN)
+            && !segment.flags.any(Flags::ACK | Flags::RST);
+        let mut found = self.pairs.find(key);
+        if let Some(i) = found
+            && opens
+            && self.pairs[i].as_deref().is_some_and(|pair| pair.is_stale(from, segment))
+        {
+            self.forget(i, out);
+            found = None;
+        }
+        match found {
+            Some(_) if damaged => out.discard(from.other(), packet, Cause::TcpChecksum),
+            Some(i) => {
+                out.end(from.other(), &packet, Cause::SplitTaken);
+                self.act(i, out, |pair, scratch, out| pair.take(now, from, packet, scratch, out));
+            }
+            None if opens => self.on_syn(now, from, key, packet, out),
+            None => out.send(from.other(), packet),
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
+            self.act(i, out, |pair, scratch, out| pair.on_wake(now, scratch, out));
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.wakes.first().map(|(at, _)| at)
+    }
+}

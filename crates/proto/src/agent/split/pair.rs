@@ -1,0 +1,213 @@
+//! The two halves of one split connection, and what passes between them.
+
+use std::sync::Arc;
+
+use crate::machine::{Out, Side};
+use crate::tcp::connection::{Beats, Connection};
+use crate::tcp::{Connection as Half, TcpConfig};
+use crate::units::{Span, Time};
+use crate::wire::{Body, FlowKey, Packet, Segment, Seq};
+
+/// How long a handshake may take: as in 4.4BSD.
+const HANDSHAKE: Span = Span::secs(75);
+
+/// What has become of a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// It goes on.
+    Alive,
+    /// Nothing is left to do.
+    Over,
+}
+
+/// What all pairs of a base station have in common: one of each by the side of the peer.
+#[derive(Debug)]
+pub(super) struct Ends {
+    /// The TCP towards each side, with the buffer as its windows.
+    pub(super) tcp: [Arc<TcpConfig>; 2],
+    /// The clocks of each TCP.
+    pub(super) beats: [Beats; 2],
+    /// Bytes held for each direction.
+    pub(super) buffer: u32,
+}
+
+/// A connection from the base station to each of the two ends.
+#[derive(Debug)]
+pub(super) struct Pair {
+    /// By the side of the peer.
+    halves: [Half; 2],
+    /// The side whose host opened the connection.
+    opener: Side,
+    /// Until when both ends must have shaken hands, as long as they have not.
+    open_until: Option<Time>,
+    /// Of the bytes taken in from each side, those whose room was given back.
+    freed: [u64; 2],
+    /// When a packet came last.
+    heard: Time,
+    /// Bytes that both directions held after the last call.
+    held: u64,
+}
+
+impl Pair {
+    /// A SYN for `flow` came from `opener`: opens onward under the opener's own initial sequence number, and
+    /// lets the SYN wait for what becomes of that.
+    pub(super) fn open(
+        now: Time,
+        opener: Side,
+        flow: FlowKey,
+        syn: &Segment,
+        ends: &Ends,
+        out: &mut Out,
+    ) -> Pair {
+        let half = |side: Side, flow: FlowKey, iss: Seq| {
+            let i = side.index();
+            let mut half = Connection::new(ends.tcp[i].clone(), flow, side, iss, ends.beats[i], 0);
+            half.set_relay();
+            half.attach(ends.buffer);
+            half
+        };
+        let target = opener.other();
+        let mut onward = half(target, flow, syn.seq);
+        // Its own initial number is not known before the far end has told it.
+        let mut near = half(opener, flow.reversed(), Seq(0));
+        near.hold();
+        near.on_segment(now, syn, Body::EMPTY, out);
+        onward.connect(now);
+        onward.on_wake(now, out);
+        Pair {
+            halves: match opener {
+                Side::Left => [near, onward],
+                Side::Right => [onward, near],
+            },
+            opener,
+            open_until: Some(now + HANDSHAKE),
+            freed: [0; 2],
+            heard: now,
+            held: 0,
+        }
+    }
+
+    /// Whether `syn` from `from` begins another connection than the one whose handshake still waits.
+    pub(super) fn is_stale(&self, from: Side, syn: &Segment) -> bool {
+        let half = &self.halves[from.index()];
+        half.is_held() && half.peer_iss() != syn.seq
+    }
+
+    /// A packet that came from `from` is taken in.
+    pub(super) fn take(
+        &mut self,
+        now: Time,
+        from: Side,
+        mut packet: Packet,
+        scratch: &mut Vec<Body>,
+        out: &mut Out,
+    ) -> Fate {
+        self.heard = now;
+        let body = core::mem::replace(&mut packet.body, Body::EMPTY);
+        if let Some(segment) = packet.segment() {
+            self.halves[from.index()].on_segment(now, segment, body, out);
+        }
+        self.settle(now, scratch, out)
+    }
+
+    /// A timer may have expired.
+    pub(super) fn on_wake(&mut self, now: Time, scratch: &mut Vec<Body>, out: &mut Out) -> Fate {
+        for half in &mut self.halves {
+            if half.next_wake().is_some_and(|at| at <= now) {
+                half.on_wake(now, out);
+            }
+        }
+        self.settle(now, scratch, out)
+    }
+
+    /// When a timer expires next.
+    pub(super) fn next_wake(&self) -> Option<Time> {
+        let [left, right] = &self.halves;
+        [left.next_wake(), right.next_wake(), self.open_until].into_iter().flatten().min()
+    }
+
+    /// When a packet came last.
+    pub(super) fn heard(&self) -> Time {
+        self.heard
+    }
+
+    /// Bytes that both directions held after the last call.
+    pub(super) fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Gives both connections up and tells both ends.
+    pub(super) fn reset(&mut self, now: Time, out: &mut Out) {
+        for half in &mut self.halves {
+            half.reset(now, out);
+        }
+    }
+
+    /// One half has changed: passes on to the other what that means for it.
+    fn settle(&mut self, now: Time, scratch: &mut Vec<Body>, out: &mut Out) -> Fate {
+        if self.open_until.is_some() {
+            self.shake_hands(now, out);
+        }
+        self.carry(now, Side::Left, scratch, out);
+        self.carry(now, Side::Right, scratch, out);
+        self.held = self.halves.iter().map(Half::held_bytes).sum();
+        if self.halves.iter().any(Half::is_aborted) {
+            // A reset travels on; so does a refusal, and so does silence that lasted too long.
+            self.reset(now, out);
+            return Fate::Over;
+        }
+        if self.open_until.is_some_and(|until| until <= now) {
+            // An opener that was never answered is not answered now; its own timer decides.
+            if !self.halves[self.opener.index()].is_held() {
+                self.reset(now, out);
+            }
+            return Fate::Over;
+        }
+        // Whichever end closed first is in TIME-WAIT itself, under the same numbers: what comes late is
+        // answered there.
+        if self.halves.iter().all(Half::is_over) { Fate::Over } else { Fate::Alive }
+    }
+
+    /// The opener is answered when the far end has answered, and under the far end's own number.
+    fn shake_hands(&mut self, now: Time, out: &mut Out) {
+        let [left, right] = &mut self.halves;
+        let (near, onward) = match self.opener {
+            Side::Left => (left, right),
+            Side::Right => (right, left),
+        };
+        if near.is_held() && onward.state().is_synchronised() {
+            near.accept(now, Some(onward.peer_iss()), out);
+        }
+        if near.state().is_synchronised() {
+            self.open_until = None;
+        }
+    }
+
+    /// What came in from `from` is written to the other side; what was acknowledged there makes room here.
+    fn carry(&mut self, now: Time, from: Side, scratch: &mut Vec<Body>, out: &mut Out) {
+        let [left, right] = &mut self.halves;
+        let (source, sink) = match from {
+            Side::Left => (left, right),
+            Side::Right => (right, left),
+        };
+        source.take_delivered(scratch);
+        for body in scratch.drain(..) {
+            // It fits: the window on this side is what the queue on the other side has room for.
+            let len = body.len();
+            let taken = sink.write(now, body, out);
+            debug_assert!(taken == len || sink.is_aborted());
+        }
+        let acked = sink.acknowledged();
+        let freed = &mut self.freed[from.index()];
+        if acked > *freed {
+            let news = acked - *freed;
+            *freed = acked;
+            if !source.peer_has_closed() {
+                source.read(now, news, out);
+            }
+        }
+        if source.peer_has_closed() {
+            sink.close(now, out);
+        }
+    }
+}

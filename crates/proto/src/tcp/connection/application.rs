@@ -1,0 +1,157 @@
+//! What an application does with a connection: it writes, takes what was delivered, and closes.
+//!
+//! A connection to which no application was attached sends a given number of bytes of a pattern and discards
+//! what it receives. With one, nothing is sent that was not written, and what was delivered waits to be taken:
+//!
+//! - [`Connection::write`] appends to a bounded queue; [`Connection::room`] says how much fits.
+//! - [`Connection::take_delivered`] hands over what has come. The receive window opens again when the
+//!   application says by [`Connection::read`] that it has room for as many bytes more.
+//! - [`Connection::close`] ends its own direction only; the other one stays open until the peer closes, which
+//!   [`Connection::peer_has_closed`] tells.
+//!
+//! Nothing waits for more to be written (no Nagle): who writes small pieces sends small segments.
+
+use crate::event::Cause;
+use crate::machine::Out;
+use crate::tcp::rope::Rope;
+use crate::tcp::state::{Input, State};
+use crate::units::Time;
+use crate::wire::{Body, Flags, Packet, Segment, Seq};
+
+use super::{Connection, Outbox};
+
+impl Connection {
+    /// Attaches an application whose unacknowledged bytes are bounded by `limit`. Before the connection opens.
+    pub fn attach(&mut self, limit: u32) {
+        self.outbox = Some(Box::new(Outbox { rope: Rope::default(), limit }));
+        self.rx.reading = false;
+        self.rx.inbox = Some(Box::default());
+    }
+
+    /// Whether an application is attached.
+    pub fn is_attached(&self) -> bool {
+        self.outbox.is_some()
+    }
+
+    /// Opens actively at `at`. What is sent then is what the application writes.
+    pub fn connect(&mut self, at: Time) {
+        self.open_at = Some(at);
+        self.active = true;
+    }
+
+    /// A SYN of the peer will not be answered before [`Connection::accept`].
+    pub fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// Whether a SYN waits, or would wait, for [`Connection::accept`].
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// Answers a SYN that was held back, now or when it comes; with the initial sequence number `iss`, if one
+    /// is given.
+    pub fn accept(&mut self, now: Time, iss: Option<Seq>, out: &mut Out) {
+        if !self.held {
+            return;
+        }
+        self.held = false;
+        self.iss = iss.unwrap_or(self.iss);
+        if self.state == State::SynReceived {
+            self.send_syn(now, false, out);
+        }
+    }
+
+    /// This is a base station's end of a split connection: events and causes say so.
+    pub fn set_relay(&mut self) {
+        self.relay = true;
+    }
+
+    /// The peer's initial sequence number; meaningful once its SYN has come.
+    pub fn peer_iss(&self) -> Seq {
+        self.irs
+    }
+
+    /// How many bytes [`Connection::write`] would take now.
+    pub fn room(&self) -> u32 {
+        let Some(outbox) = self.outbox.as_ref().filter(|_| self.may_write()) else { return 0 };
+        u64::from(outbox.limit).saturating_sub(outbox.rope.len()) as u32
+    }
+
+    fn may_write(&self) -> bool {
+        !self.tx.window.fin && !self.aborted
+    }
+
+    /// Appends `body` to what is sent, cut to the room that there is; returns how many bytes were taken. What is
+    /// written before the connection is established goes out then.
+    pub fn write(&mut self, now: Time, body: Body, out: &mut Out) -> u32 {
+        let taken = self.room().min(body.len());
+        let Some(outbox) = self.outbox.as_mut().filter(|_| taken > 0) else { return 0 };
+        outbox.rope.push(if taken == body.len() { body } else { body.slice(0, taken) });
+        self.tx.window.end = 1 + outbox.rope.end();
+        self.flush(now, out);
+        taken
+    }
+
+    /// Nothing more will be written: a FIN follows the last byte. What the peer sends still arrives.
+    pub fn close(&mut self, now: Time, out: &mut Out) {
+        if !self.may_write() {
+            return;
+        }
+        self.tx.window.fin = true;
+        if self.state.is_synchronised() {
+            self.check_complete(out);
+        }
+        self.flush(now, out);
+    }
+
+    /// Whether everything that the peer ever sends has been delivered.
+    pub fn peer_has_closed(&self) -> bool {
+        self.rx.is_finished()
+    }
+
+    /// Moves what was delivered in order and not yet taken to the end of `into`; how many bytes that is. The
+    /// receive window stays as far closed as it is until [`Connection::read`].
+    pub fn take_delivered(&mut self, into: &mut Vec<Body>) -> u64 {
+        let Some(inbox) = self.rx.inbox.as_mut().filter(|inbox| !inbox.is_empty()) else {
+            return 0;
+        };
+        let bytes = inbox.len();
+        inbox.drain(into);
+        bytes
+    }
+
+    /// Bytes inside: written and not acknowledged, received and not taken.
+    pub fn held_bytes(&self) -> u64 {
+        self.outbox.as_ref().map_or(0, |outbox| outbox.rope.len()) + self.rx.held()
+    }
+
+    /// Gives the connection up at once and tells the peer by a reset.
+    //= rfc9293#section-3.10.5
+    pub fn reset(&mut self, now: Time, out: &mut Out) {
+        match self.state {
+            State::Closed => {
+                self.open_at = None;
+                return;
+            }
+            // Nobody to tell: the peer never answered, or is done.
+            State::SynSent | State::TimeWait => {}
+            State::SynReceived if self.held => {
+                //= rfc9293#section-3.10.7.1: a SYN is refused with a reset that acknowledges it
+                let (flow, flags) = (self.flow, Flags::RST | Flags::ACK);
+                let ack = self.irs + 1;
+                let reset = Segment::new(flow.src_port, flow.dst_port, Seq(0), ack, flags);
+                let reset = Packet::tcp(flow.src, flow.dst, reset, Body::EMPTY);
+                out.originate(self.side, reset, self.cause(Cause::Control));
+            }
+            _ => self.send_control(now, Flags::RST | Flags::ACK, out),
+        }
+        if self.state == State::TimeWait {
+            self.go(Input::Abort);
+            self.time_wait_until = None;
+            self.finish(out);
+        } else {
+            self.abort(out);
+        }
+    }
+}

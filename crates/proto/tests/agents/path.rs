@@ -1,0 +1,141 @@
+//! Two real hosts with a base station between them, in virtual time: wires of some rate and delay that lose
+//! and damage packets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lasthop_proto::agent::{Agent, AgentConfig};
+use lasthop_proto::event::{TcpKind, Wants, What};
+use lasthop_proto::machine::{Machine, Out, Side, StageId};
+use lasthop_proto::rng::Stream;
+use lasthop_proto::tcp::{Host, HostConfig, TcpConfig};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Addr, Damage, Packet};
+
+pub const FIXED: Addr = Addr::v4(10, 0, 0, 1);
+pub const MOBILE: Addr = Addr::v4(10, 1, 0, 1);
+
+/// A wire: the time a byte takes, the delay, and how many packets of 1000 are lost or damaged.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    pub byte: Span,
+    pub delay: Span,
+    pub losses: u64,
+}
+
+/// Fixed host, base station, mobile host, with a wire between neighbours.
+pub struct Path {
+    pub hosts: [Host; 2],
+    pub agent: Agent,
+    wires: [Wire; 2],
+    /// By wire and direction: when it is free.
+    free: [[Time; 2]; 2],
+    /// What is under way: when it arrives, in which order it left, at which stage, from which side.
+    moving: BTreeMap<(Time, u64), (usize, Side, Packet)>,
+    sent: u64,
+    chance: Stream,
+    out: Out,
+    pub now: Time,
+    pub corrupted: bool,
+}
+
+impl Path {
+    pub fn new(tcp: [&TcpConfig; 2], agent: &AgentConfig, wires: [Wire; 2], seed: u64) -> Path {
+        let host = |name: &str, addr, side, tcp: &TcpConfig| {
+            let tcp = Arc::new(tcp.clone());
+            Host::new(HostConfig { name: name.into(), addr, side, tcp }, seed)
+        };
+        Path {
+            hosts: [
+                host("fixed", FIXED, Side::Right, tcp[0]),
+                host("mobile", MOBILE, Side::Left, tcp[1]),
+            ],
+            agent: Agent::new(agent),
+            wires,
+            free: [[Time::ZERO; 2]; 2],
+            moving: BTreeMap::new(),
+            sent: 0,
+            chance: Stream::new(seed, "wires"),
+            out: Out::new(Wants::METRICS),
+            now: Time::ZERO,
+            corrupted: false,
+        }
+    }
+
+    /// Runs until `until`.
+    pub fn run_until(&mut self, until: Time) {
+        loop {
+            let arrival = self.moving.first_key_value().map(|((at, _), _)| *at);
+            let [fixed, mobile] = &self.hosts;
+            let wakes = [fixed.next_wake(), self.agent.next_wake(), mobile.next_wake(), arrival];
+            let first = (0..4).filter_map(|i| wakes[i].map(|at| (at, i))).min();
+            let Some((at, i)) = first.filter(|(at, _)| *at <= until) else { break };
+            self.now = self.now.max(at);
+            self.out.begin(StageId(i.min(2) as u16), self.now);
+            let stage = match i {
+                0 => self.call(0, |machine, now, out| machine.on_wake(now, out)),
+                1 => self.call(1, |machine, now, out| machine.on_wake(now, out)),
+                2 => self.call(2, |machine, now, out| machine.on_wake(now, out)),
+                _ => {
+                    let (_, (stage, from, packet)) = self.moving.pop_first().unwrap();
+                    self.out.begin(StageId(stage as u16), self.now);
+                    self.call(stage, |machine, now, out| machine.on_packet(now, from, packet, out))
+                }
+            };
+            self.carry(stage);
+        }
+        self.now = until;
+    }
+
+    fn call(&mut self, i: usize, f: impl FnOnce(&mut dyn Machine, Time, &mut Out)) -> usize {
+        let machine: &mut dyn Machine = match i {
+            0 => &mut self.hosts[0],
+            1 => &mut self.agent,
+            _ => &mut self.hosts[1],
+        };
+        f(machine, self.now, &mut self.out);
+        i
+    }
+
+    /// The application of host `i` acts on its connection number `index`.
+    pub fn act<T>(
+        &mut self,
+        i: usize,
+        index: usize,
+        f: impl FnOnce(&mut lasthop_proto::tcp::Connection, Time, &mut Out) -> T,
+    ) -> T {
+        self.out.begin(StageId(2 * i as u16), self.now);
+        let mut answer = None;
+        let (now, out) = (self.now, &mut self.out);
+        self.hosts[i].act(index, |connection| answer = Some(f(connection, now, out)));
+        self.carry(2 * i);
+        answer.unwrap()
+    }
+
+    /// Puts what stage `i` sent on the wires.
+    fn carry(&mut self, i: usize) {
+        for event in self.out.events.drain(..) {
+            if let What::Tcp(tcp) | What::Split(tcp) = event.what {
+                self.corrupted |= tcp.kind == TcpKind::Corrupted;
+            }
+        }
+        for (side, mut packet) in self.out.sends.drain(..) {
+            let (to, wire) = match side {
+                Side::Right => (i + 1, i),
+                Side::Left => (i - 1, i - 1),
+            };
+            let Wire { byte, delay, losses } = self.wires[wire];
+            let free = &mut self.free[wire][side.index()];
+            *free = self.now.max(*free) + byte * u64::from(packet.wire_len());
+            let fate = self.chance.below(1000);
+            if fate < losses / 2 {
+                continue;
+            }
+            if fate < losses {
+                packet.damage = if fate.is_multiple_of(2) { Damage::Ip } else { Damage::Tcp };
+            }
+            self.moving.insert((*free + delay, self.sent), (to, side.other(), packet));
+            self.sent += 1;
+        }
+    }
+}

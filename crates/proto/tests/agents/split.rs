@@ -1,0 +1,519 @@
+//! Split connections, packet by packet.
+//!
+//! A script is the complete record of what passes a base station, in the manner of [`crate::script`]:
+//!
+//! ```text
+//! 0ms  fixed S 0 => split-taken             a packet of the fixed host, and what became of it
+//! 0ms  right S 0 => split-control           the base station sends a packet of its own to the right, and why
+//! 5ms  fixed . 1 ack 1                      it passed untouched
+//! 9ms  note no-room                         the base station notices something
+//! ```
+//!
+//! Flags are tcpdump's. Numbers count from the initial sequence number of the end they belong to: `SEQ` or
+//! `SEQ+LEN`, then `ack N`. `win N` is the window, 16384 on what the ends send unless said and shown on what the
+//! base station sends when it is not its whole buffer. `mss N`, `sackok` and `port N` are as elsewhere.
+
+use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
+use lasthop_proto::event::{AgentNote, Op, Wants, What};
+use lasthop_proto::machine::{Machine, Out, Side};
+use lasthop_proto::tcp::{DelayedAck, TcpConfig};
+use lasthop_proto::units::{Bytes, Span, Time};
+use lasthop_proto::wire::{Body, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
+
+use crate::path::{FIXED, MOBILE};
+
+const FLAGS: [(char, Flags); 5] =
+    [('S', Flags::SYN), ('F', Flags::FIN), ('R', Flags::RST), ('P', Flags::PSH), ('.', Flags::ACK)];
+const BUFFER: u64 = 4_000;
+const PORT: u16 = 5001;
+
+/// The base station acknowledges every segment, so that scripts need no delayed ACKs.
+fn config() -> SplitConfig {
+    let tcp = TcpConfig {
+        mss: 1000,
+        initial_window: 4,
+        delayed_ack: DelayedAck { every: 1, timeout: Span::millis(100) },
+        ..TcpConfig::rfc()
+    };
+    SplitConfig { buffer: Bytes(BUFFER), flows: 2, ..SplitConfig::new(tcp) }
+}
+
+#[track_caller]
+fn check(config: &SplitConfig, script: &str) {
+    for (fixed, mobile) in [(0, 7000), (u32::MAX - 500, u32::MAX), (1 << 31, u32::MAX - 1500)] {
+        let got = play(config, script, [Seq(fixed), Seq(mobile)]);
+        let want: Vec<String> = lines(script).map(|line| words(line).join(" ")).collect();
+        if got != want {
+            let same = got.iter().zip(&want).take_while(|(a, b)| a == b).count();
+            panic!(
+                "isn {fixed}: line {} is\n    {}\nwhere the script says\n    {}\nthe whole record:\n{}\n",
+                same + 1,
+                got.get(same).map_or("(nothing)", |s| s),
+                want.get(same).map_or("(nothing)", |s| s),
+                got.join("\n"),
+            );
+        }
+    }
+}
+
+fn lines(script: &str) -> impl Iterator<Item = &str> {
+    script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+fn stamp(at: Time) -> String {
+    format!("{}ms", at.0 / 1_000_000)
+}
+
+fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
+    let mut agent = Agent::new(&AgentConfig::Split(Box::new(config.clone())));
+    let mut out = Out::new(Wants::METRICS.union(Wants::DETAIL));
+    let mut record = Vec::new();
+    for (n, line) in lines(script).enumerate() {
+        let words = words(line);
+        let at = Time::ZERO + words[0].parse::<Span>().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let side = match words[1] {
+            "fixed" => Some(Side::Left),
+            "mobile" => Some(Side::Right),
+            "end" => None,
+            _ => continue,
+        };
+        while let Some(wake) = agent.next_wake().filter(|wake| *wake <= at) {
+            out.begin(Default::default(), wake);
+            agent.on_wake(wake, &mut out);
+            assert!(agent.next_wake().is_none_or(|next| next > wake), "woken again at {wake}");
+            drain(&mut out, config, isn, &mut record);
+        }
+        let Some(side) = side else {
+            record.push(words.join(" "));
+            continue;
+        };
+        let put = words.iter().position(|w| *w == "=>").unwrap_or(words.len());
+        let mut packet = packet(side, &words[2..put], isn);
+        packet.id = PacketId(1 + n as u64);
+        out.begin(Default::default(), at);
+        agent.on_packet(at, side, packet.clone(), &mut out);
+        let fate = match out.sends.iter().position(|(_, sent)| sent.id == packet.id) {
+            Some(sent) => {
+                assert_eq!(out.sends.remove(sent), (side.other(), packet), "changed on its way");
+                String::new()
+            }
+            None => {
+                let dropped = |what: &What| match what {
+                    What::Packet { op: Op::Dropped(cause), packet: p, .. } => {
+                        (p.id == packet.id).then_some(*cause)
+                    }
+                    _ => None,
+                };
+                let at = out.events.iter().position(|e| dropped(&e.what).is_some());
+                let event = out.events.remove(at.expect("vanished without a cause"));
+                format!(" => {}", dropped(&event.what).unwrap().name())
+            }
+        };
+        record.push(format!("{}{fate}", words[..put].join(" ")));
+        drain(&mut out, config, isn, &mut record);
+        assert_eq!(agent.holds(), 0);
+    }
+    record
+}
+
+fn packet(from: Side, words: &[&str], isn: [Seq; 2]) -> Packet {
+    let flags = words[0].chars().fold(Flags::NONE, |flags, letter| {
+        flags | FLAGS.iter().find(|(c, _)| *c == letter).expect("a flag").1
+    });
+    let [own, other] = match from {
+        Side::Left => isn,
+        Side::Right => [isn[1], isn[0]],
+    };
+    let mut segment = Segment::new(PORT, 9, own, Seq(0), flags);
+    segment.window = 16_384;
+    let (mut len, mut offset, mut damage) = (0, 0, Damage::None);
+    let mut words = words[1..].iter();
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|w| w.parse::<u32>().ok()).expect(word);
+        match *word {
+            "ack" => segment.ack = other + number(),
+            "win" => segment.window = number() as u16,
+            "mss" => segment.options_mut().mss = Some(number() as u16),
+            "sackok" => segment.options_mut().sack_permitted = true,
+            "port" => segment.src_port = number() as u16,
+            "ip-damage" => damage = Damage::Ip,
+            "tcp-damage" => damage = Damage::Tcp,
+            span => {
+                let (start, count) = span.split_once('+').unwrap_or((span, "0"));
+                let start: u32 = start.parse().unwrap_or_else(|_| panic!("what is {span}?"));
+                (len, offset) = (count.parse().unwrap(), u64::from(start.saturating_sub(1)));
+                segment.seq = segment.seq + start;
+            }
+        }
+    }
+    let (mut src, mut dst) = (FIXED, MOBILE);
+    if from == Side::Right {
+        (src, dst) = (dst, src);
+        (segment.src_port, segment.dst_port) = (segment.dst_port, segment.src_port);
+    }
+    let stream = 1 + from.index() as u32;
+    let mut packet = Packet::tcp(src, dst, segment, Body::Pattern { stream, len, offset });
+    packet.damage = damage;
+    packet
+}
+
+fn drain(out: &mut Out, config: &SplitConfig, isn: [Seq; 2], record: &mut Vec<String>) {
+    for event in out.events.drain(..) {
+        let at = stamp(event.at);
+        match event.what {
+            What::Packet { op: Op::Originated(cause), side, packet } => {
+                assert_eq!(out.sends.remove(0), (side, packet.clone()));
+                let line = describe(side, &packet, config, isn);
+                record.push(format!("{at} {line} => {}", cause.name()));
+            }
+            What::Split(_) | What::Agent { note: AgentNote::FlowSeen, .. } => {}
+            What::Agent { note: AgentNote::FlowForgotten, .. } => {
+                record.push(format!("{at} note forgotten"));
+            }
+            What::Agent { note: AgentNote::NoRoom, .. } => {
+                record.push(format!("{at} note no-room"))
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert!(out.sends.is_empty(), "sent without saying why");
+}
+
+fn describe(to: Side, packet: &Packet, config: &SplitConfig, isn: [Seq; 2]) -> String {
+    let Transport::Tcp(s) = &packet.transport else { panic!("not TCP") };
+    let ([own, other], name, ends) = match to {
+        Side::Right => (isn, "right", [FIXED, MOBILE]),
+        Side::Left => ([isn[1], isn[0]], "left", [MOBILE, FIXED]),
+    };
+    assert_eq!([packet.src, packet.dst], ends, "in the name of the real ends");
+    let letters: String = FLAGS.iter().filter(|(_, f)| s.flags.has(*f)).map(|(c, _)| c).collect();
+    let mut words = vec![name.to_owned(), letters];
+    // What refuses a SYN has neither number nor window.
+    let refusal = s.flags.has(Flags::RST) && s.window == 0;
+    let at = if refusal { 0 } else { s.seq - own };
+    words.push(if packet.body.is_empty() {
+        at.to_string()
+    } else {
+        format!("{at}+{}", packet.body.len())
+    });
+    if s.flags.has(Flags::ACK) {
+        words.push(format!("ack {}", s.ack - other));
+    }
+    if u64::from(s.window) != config.buffer.0 && !refusal {
+        words.push(format!("win {}", s.window));
+    }
+    words.extend(s.options().sack_permitted.then(|| "sackok".to_owned()));
+    let port = if to == Side::Right { s.src_port } else { s.dst_port };
+    if port != PORT {
+        words.push(format!("port {port}"));
+    }
+    words.join(" ")
+}
+
+/// Both ends have shaken hands with the base station.
+const OPEN: &str = "
+    0ms fixed S 0 mss 1000 => split-taken
+    0ms right S 0 => split-control
+    10ms mobile S. 0 ack 1 mss 1000 => split-taken
+    10ms right . 1 ack 1 => split-ack
+    10ms left S. 0 ack 1 => split-control
+    12ms fixed . 1 ack 1 => split-taken
+";
+
+fn after_opening(script: &str) -> String {
+    format!("{OPEN}{script}")
+}
+
+#[test]
+fn the_opener_is_answered_when_the_far_end_has_answered() {
+    check(
+        &config(),
+        "
+        0ms fixed S 0 mss 1000 => split-taken
+        0ms right S 0 => split-control
+        500ms fixed S 0 mss 1000 => split-taken     # again: it has to wait
+        1000ms right S 0 => split-control           # the base station's own timer
+        1010ms mobile S. 0 ack 1 mss 1000 => split-taken
+        1010ms right . 1 ack 1 => split-ack
+        1010ms left S. 0 ack 1 => split-control     # under the mobile host's number
+        1011ms fixed S 0 mss 1000 => split-taken    # crossed the answer
+        1011ms left S. 0 ack 1 => split-control
+        1012ms fixed . 1 ack 1 => split-taken
+        60s end
+        ",
+    );
+}
+
+#[test]
+fn a_connection_may_be_opened_from_the_air() {
+    check(
+        &config(),
+        "
+        0ms mobile S 0 mss 1000 => split-taken
+        0ms left S 0 => split-control
+        10ms fixed S. 0 ack 1 mss 1000 => split-taken
+        10ms left . 1 ack 1 => split-ack
+        10ms right S. 0 ack 1 => split-control
+        12ms mobile . 1 ack 1 => split-taken
+        13ms mobile P. 1+100 ack 1 => split-taken
+        13ms right . 1 ack 101 win 3900 => split-ack
+        13ms left P. 1+100 ack 1 => split-data
+        15ms fixed . 1 ack 101 => split-taken
+        60s end
+        ",
+    );
+}
+
+#[test]
+fn a_refused_connection_is_refused() {
+    check(
+        &config(),
+        "
+        0ms fixed S 0 => split-taken
+        0ms right S 0 => split-control
+        10ms mobile R. 0 ack 1 => split-taken
+        10ms left R. 0 ack 1 => split-control
+        10ms note forgotten
+        11ms fixed . 1 ack 1                        # nobody's connection: it passes
+        100s end
+        ",
+    );
+}
+
+#[test]
+fn silence_is_answered_by_silence() {
+    check(
+        &config(),
+        "
+        0ms fixed S 0 => split-taken
+        0ms right S 0 => split-control
+        1000ms right S 0 => split-control
+        3000ms right S 0 => split-control
+        7000ms right S 0 => split-control
+        15000ms right S 0 => split-control
+        31000ms right S 0 => split-control
+        63000ms right S 0 => split-control
+        75000ms note forgotten
+        100s end
+        ",
+    );
+}
+
+#[test]
+fn an_opener_that_gives_up_takes_its_connection_along() {
+    check(
+        &config(),
+        "
+        0ms fixed S 0 => split-taken
+        0ms right S 0 => split-control
+        5ms fixed R 1 => split-taken
+        5ms note forgotten
+        10ms mobile S. 0 ack 1                      # the opener itself says that it knows of nothing
+        10s end
+        ",
+    );
+}
+
+#[test]
+fn a_new_syn_for_a_waiting_connection_begins_another_one() {
+    check(
+        &config(),
+        "
+        0ms fixed S 0 => split-taken
+        0ms right S 0 => split-control
+        50ms fixed S 300000 => split-taken
+        50ms note forgotten
+        50ms right S 300000 => split-control
+        60ms mobile S. 0 ack 300001 mss 1000 => split-taken
+        60ms right . 300001 ack 1 => split-ack
+        60ms left S. 0 ack 300001 => split-control
+        61ms fixed . 300001 ack 1 => split-taken
+        10s end
+        ",
+    );
+}
+
+#[test]
+fn each_direction_is_closed_by_itself() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed FP. 1+100 ack 1 => split-taken
+        20ms left . 1 ack 102 win 3899 => split-ack
+        20ms right P. 1+100 ack 1 => split-data
+        20ms right F. 101 ack 1 => split-control
+        30ms mobile . 1 ack 102 => split-taken
+        40ms mobile P. 1+500 ack 102 => split-taken     # the other direction is still open
+        40ms right . 102 ack 501 win 3500 => split-ack
+        40ms left P. 1+500 ack 102 win 3899 => split-data
+        50ms fixed . 102 ack 501 => split-taken
+        60ms mobile F. 501 ack 102 => split-taken
+        60ms right . 102 ack 502 win 3499 => split-ack
+        60ms left F. 501 ack 102 win 3899 => split-control
+        70ms fixed . 102 ack 502 => split-taken         # both are done: nothing is remembered
+        70ms note forgotten
+        80ms mobile F. 501 ack 102                      # its ACK was lost: the fixed host is in TIME-WAIT,
+        81ms fixed . 102 ack 502                        # under the same numbers, and answers
+        1000s end
+        ",
+        ),
+    );
+}
+
+#[test]
+fn a_reset_travels_on_from_either_end() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed R. 1 ack 1 => split-taken
+        20ms right R. 1 ack 1 => split-control
+        20ms note forgotten
+        100s end
+        ",
+        ),
+    );
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+100 ack 1 => split-taken
+        20ms left . 1 ack 101 win 3900 => split-ack
+        20ms right P. 1+100 ack 1 => split-data
+        30ms mobile R 1 => split-taken
+        30ms left R. 1 ack 101 win 3900 => split-control
+        30ms note forgotten
+        100s end
+        ",
+        ),
+    );
+}
+
+#[test]
+fn a_full_buffer_closes_the_window_of_the_fixed_host() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms mobile . 1 ack 1 win 0 => split-taken      # the mobile host takes nothing
+        21ms fixed . 1+1000 ack 1 => split-taken
+        21ms left . 1 ack 1001 win 3000 => split-ack
+        22ms fixed . 1001+1000 ack 1 => split-taken
+        22ms left . 1 ack 2001 win 2000 => split-ack
+        23ms fixed . 2001+1000 ack 1 => split-taken
+        23ms left . 1 ack 3001 win 1000 => split-ack
+        24ms fixed . 3001+1000 ack 1 => split-taken
+        24ms left . 1 ack 4001 win 0 => split-ack
+        25ms fixed . 4001+1 ack 1 => split-taken        # a probe beyond the window
+        25ms left . 1 ack 4001 win 0 => split-ack
+        100ms mobile . 1 ack 1 => split-taken           # it reads again
+        100ms right . 1+1000 ack 1 => split-data
+        100ms right . 1001+1000 ack 1 => split-data
+        100ms right . 2001+1000 ack 1 => split-data
+        100ms right P. 3001+1000 ack 1 => split-data
+        110ms mobile . 1 ack 2001 => split-taken        # room for as much as it has acknowledged
+        110ms left . 1 ack 4001 win 2000 => split-ack
+        111ms mobile . 1 ack 4001 => split-taken
+        111ms left . 1 ack 4001 => split-ack
+        60s end
+        ",
+        ),
+    );
+}
+
+#[test]
+fn damaged_packets_end_here_and_are_repaired_over_the_air() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+100 ack 1 tcp-damage => tcp-checksum
+        21ms mobile . 1 ack 1 ip-damage => ip-checksum
+        22ms fixed P. 1+100 ack 1 port 77 tcp-damage    # not a connection of ours: a router passes it
+        30ms fixed P. 1+100 ack 1 => split-taken
+        30ms left . 1 ack 101 win 3900 => split-ack
+        30ms right P. 1+100 ack 1 => split-data
+        1030ms right P. 1+100 ack 1 => local-timeout    # lost on the air: the fixed host knows nothing of it
+        1040ms mobile . 1 ack 101 => split-taken
+        60s end
+        ",
+        ),
+    );
+}
+
+#[test]
+fn more_connections_than_allowed_pass_unsplit() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed S 0 port 1 mss 1000 => split-taken
+        20ms right S 0 port 1 => split-control
+        21ms fixed S 0 port 2
+        21ms note no-room
+        30ms fixed R. 1 ack 1 => split-taken
+        30ms right R. 1 ack 1 => split-control
+        30ms note forgotten
+        31ms fixed S 0 port 3 mss 1000 => split-taken   # there is room again
+        31ms right S 0 port 3 => split-control
+        ",
+        ),
+    );
+    // The memory bounds them as well.
+    let poor = SplitConfig { memory: Bytes(2 * BUFFER - 1), ..config() };
+    check(&poor, "0ms fixed S 0\n 0ms note no-room\n 10ms mobile S. 0 ack 1\n 10s end");
+}
+
+#[test]
+fn a_connection_silent_for_hours_makes_room_and_a_live_one_does_not() {
+    let one = SplitConfig { flows: 1, ..config() };
+    check(
+        &one,
+        &after_opening(
+            "
+        7440s fixed S 0 port 2
+        7440000ms note no-room                  # not silent for long enough
+        7441s fixed S 0 port 2 => split-taken
+        7441000ms left R. 1 ack 1 => split-control
+        7441000ms right R. 1 ack 1 => split-control
+        7441000ms note forgotten
+        7441000ms right S 0 port 2 => split-control
+        ",
+        ),
+    );
+}
+
+#[test]
+fn a_connection_whose_syn_was_not_seen_passes_untouched() {
+    check(
+        &config(),
+        "
+        0ms mobile S. 0 ack 1
+        1ms fixed P. 1+100 ack 1
+        2ms mobile . 1 ack 101
+        3ms fixed S. 0 ack 1
+        4ms fixed R 1
+        100s end
+        ",
+    );
+}
+
+#[test]
+fn selective_acknowledgements_are_offered_over_the_air_only() {
+    check(
+        &config().selective(),
+        "
+        0ms fixed S 0 mss 1000 sackok => split-taken
+        0ms right S 0 sackok => split-control
+        10ms mobile S. 0 ack 1 mss 1000 sackok => split-taken
+        10ms right . 1 ack 1 => split-ack
+        10ms left S. 0 ack 1 => split-control
+        12ms fixed . 1 ack 1 => split-taken
+        ",
+    );
+}

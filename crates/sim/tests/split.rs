@@ -1,0 +1,148 @@
+//! What is measured when a base station splits connections: both halves have the same addresses, ports and
+//! numbers, and must not be taken for one another.
+
+use lasthop_proto::event::{Cause, Event, TcpKind, Wants, What};
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::FlowKey;
+use lasthop_scenario::{Argument, parse};
+use lasthop_sim::{Reason, RunEnd, layout, run};
+use lasthop_trace::Sink;
+use lasthop_trace::conservation::Conservation;
+use lasthop_trace::metrics::{FlowMetrics, Metrics};
+use lasthop_trace::sequence::{SendKind, Sequence, Series, Watch};
+
+const TEXT: &str = r#"
+transfer = { from = "fixed", to = "mobile", bytes = "500kB" }
+[host.fixed]
+mss = 1460
+[host.mobile]
+mss = 536
+[[path]]
+link = { rate = "10mbit", delay = "5ms" }
+[[path]]
+agent = "split"
+[[path]]
+radio = { rate = "2mbit", delay = "1ms", queue = "200p" }
+"#;
+
+/// When the sender had everything acknowledged, and when the receiver got the last byte.
+struct Ends {
+    flow: FlowKey,
+    acknowledged: Time,
+    delivered: Time,
+}
+
+impl Sink for Ends {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+    fn event(&mut self, event: &Event) {
+        match &event.what {
+            What::Tcp(tcp) if tcp.kind == TcpKind::Complete && tcp.flow == self.flow => {
+                self.acknowledged = event.at;
+            }
+            What::Tcp(tcp)
+                if matches!(tcp.kind, TcpKind::Delivered { .. })
+                    && tcp.flow == self.flow.reversed() =>
+            {
+                self.delivered = event.at;
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Seen {
+    end: RunEnd,
+    flow: FlowMetrics,
+    series: Series,
+    ends: Ends,
+}
+
+fn see(arguments: &[(&str, &str)]) -> Seen {
+    let arguments: Vec<Argument> =
+        arguments.iter().map(|(key, value)| Argument::Set(format!("{key}={value}"))).collect();
+    let (plan, _) = parse(TEXT, "split", &arguments).expect("a scenario");
+    let scenario = &plan.cells[0].scenario;
+    let layout = layout(scenario);
+    let key = layout.flows[0].key;
+    let mut sinks = (
+        (Metrics::new(layout), Sequence::new(key, Watch::EndPoints)),
+        (
+            Ends { flow: key, acknowledged: Time::ZERO, delivered: Time::ZERO },
+            Conservation::default(),
+        ),
+    );
+    let end = run(scenario, 1, &mut sinks);
+    let ((metrics, sequence), (ends, books)) = sinks;
+    let held: u64 = end.stages.iter().map(|(_, count)| count.held).sum();
+    books.check(held).expect("the books balance");
+    let mut metrics = metrics.finish(end.at);
+    assert_eq!((metrics.flows.len(), metrics.corrupted), (1, 0));
+    Seen { flow: metrics.flows.remove(0), series: sequence.finish(end.at), end, ends }
+}
+
+#[test]
+fn a_transfer_is_complete_when_the_receiver_has_it() {
+    let seen = see(&[]);
+    assert_eq!(seen.end.reason, Reason::Finished);
+    assert!(seen.ends.acknowledged < seen.ends.delivered, "the base station answers for the host");
+    let completed = seen.flow.completed_s.expect("complete");
+    let delivered = seen.ends.delivered.as_secs_f64();
+    assert!(completed >= delivered && completed < delivered + 0.3, "{completed} {delivered}");
+    assert_eq!(seen.series.end_s, completed);
+    // The radio is the bottleneck, and the throughput is the receiver's: 250 kB/s less headers and ACKs.
+    assert!((150e3..245e3).contains(&seen.flow.throughput), "{}", seen.flow.throughput);
+
+    let plain = see(&[("agent", "none")]);
+    assert!(plain.ends.acknowledged > plain.ends.delivered);
+    assert_eq!(plain.flow.completed_s, Some(plain.ends.acknowledged.as_secs_f64()));
+}
+
+#[test]
+fn each_half_is_measured_by_its_own_segments() {
+    let seen = see(&[]);
+    assert_eq!(seen.flow.mss, 1460);
+    assert!(seen.flow.wireless_packets > 2 * seen.flow.wired_packets);
+    for goodput in [seen.flow.wired_goodput, seen.flow.wireless_goodput] {
+        // Closing windows cut some segments short.
+        assert!((0.8..=1.0).contains(&goodput.expect("packets")), "{goodput:?}");
+    }
+    let taken = seen.flow.dropped.get(Cause::SplitTaken);
+    assert_eq!(taken, seen.flow.wired_packets + 1, "data and the SYN");
+    assert_eq!(seen.flow.dropped.total_of(Cause::is_loss), 0);
+    assert_eq!(seen.flow.redundant, 0);
+}
+
+#[test]
+fn what_the_base_station_repairs_is_not_the_senders_doing() {
+    let errors = "{ model = \"packet-loss\", p = \"5%\", on = [\"data\"] }";
+    let lossy = [("radio.duplex", "full"), ("errors", errors)];
+    let seen = see(&lossy);
+    assert!(seen.flow.complete);
+    assert_eq!(seen.flow.host_retransmissions(), 0);
+    assert_eq!((seen.flow.timeouts, seen.flow.fast_retransmits), (0, 0));
+    assert!(seen.flow.local_retransmissions() > 10);
+    // One series: each byte is sent once by the host, and again only by the base station.
+    let of = |kind| seen.series.sent.iter().filter(move |sent| sent.kind == kind);
+    // A byte that probed the closed window is sent in a whole segment as well.
+    let first: u64 = of(SendKind::First).map(|sent| sent.end - sent.start).sum();
+    assert!((500_000..500_050).contains(&first), "{first}");
+    assert_eq!(of(SendKind::Local).count() as u64, seen.flow.local_retransmissions());
+    assert_eq!(of(SendKind::Fast).count() + of(SendKind::Timeout).count(), 0);
+    assert!(seen.series.lost.len() as u64 >= seen.flow.local_retransmissions() / 2);
+    assert!(seen.series.timeouts.is_empty());
+}
+
+#[test]
+fn data_from_the_air_is_split_as_well() {
+    let seen =
+        see(&[("transfer.from", "mobile"), ("transfer.to", "fixed"), ("link.rate", "1mbit")]);
+    assert!(seen.flow.complete);
+    assert_eq!(seen.flow.mss, 1460);
+    for goodput in [seen.flow.wired_goodput, seen.flow.wireless_goodput] {
+        // Small pieces are sent on as they come when the window is open.
+        assert!((0.6..=1.0).contains(&goodput.expect("packets")), "{goodput:?}");
+    }
+    assert!(seen.ends.acknowledged < seen.ends.delivered);
+}

@@ -1,0 +1,61 @@
+//! When a flow was complete: its data acknowledged to the sender, and to every base station on the way that
+//! sends it on over a connection of its own.
+
+use lasthop_proto::event::TcpKind;
+use lasthop_proto::units::Time;
+
+/// Watches the sender of a flow, and the base stations that split its connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Completion {
+    /// When the sender had all its data acknowledged.
+    sender: Option<Time>,
+    /// Base stations that send the flow on, and how many of them had all of it acknowledged, last when.
+    relays: u32,
+    relayed: u32,
+    last: Option<Time>,
+}
+
+impl Completion {
+    /// The sender's data was all acknowledged.
+    pub(crate) fn sender_complete(&mut self, at: Time) {
+        self.sender.get_or_insert(at);
+    }
+
+    /// Something happened to the end from which a base station sends the flow on.
+    pub(crate) fn relay_event(&mut self, at: Time, kind: TcpKind) {
+        match kind {
+            TcpKind::Established => self.relays += 1,
+            TcpKind::Complete => {
+                self.relayed += 1;
+                self.last = Some(at);
+            }
+            _ => {}
+        }
+    }
+
+    /// When the flow was complete, if it was.
+    pub(crate) fn at(&self) -> Option<Time> {
+        let sender = self.sender?;
+        (self.relayed >= self.relays).then(|| self.last.map_or(sender, |last| last.max(sender)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_sender_and_base_stations_decides() {
+        let mut plain = Completion::default();
+        assert_eq!(plain.at(), None);
+        plain.sender_complete(Time(5));
+        assert_eq!(plain.at(), Some(Time(5)));
+
+        let mut split = Completion::default();
+        split.relay_event(Time(1), TcpKind::Established);
+        split.sender_complete(Time(5));
+        assert_eq!(split.at(), None, "the base station has it, the receiver has not");
+        split.relay_event(Time(9), TcpKind::Complete);
+        assert_eq!(split.at(), Some(Time(9)));
+    }
+}
