@@ -7,5 +7,7 @@
 pub mod clock;
 pub mod frame;
 pub mod neighbours;
+pub mod offload;
+pub mod port;
 pub mod station;
 pub mod sys;
