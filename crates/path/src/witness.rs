@@ -356,7 +356,7 @@ impl Machine for Witness {
                     out.packet_event(Op::Dropped(Cause::TcpChecksum), from.other(), &packet);
                 }
             }
-        } else {
+        } else if packet.damage == Damage::None {
             self.sends(now, &packet, out);
         }
         out.send(from.other(), packet);
