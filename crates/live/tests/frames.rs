@@ -402,11 +402,12 @@ fn split_by_kernel(frame: &[u8]) -> Vec<Vec<u8>> {
         ip netns exec ref ethtool -K rb gro off
         ip -n ref link set dev ra arp off; ip -n ref link set dev rb arp off
         ip -n ref link set dev ra up; ip -n ref link set dev rb up");
+    wait_up(&[("ref", "ra"), ("ref", "rb")]);
     let (a, b) = (socket("ref", "ra"), socket("ref", "rb"));
     send_all(&a, &[frame]);
     let mut got = receive(&b, usize::MAX);
     got.iter_mut().for_each(|frame| complete(frame));
-    assert!(got.len() > 1);
+    assert!(got.len() > 1, "{} of type {}", got.len(), frame[1]);
     got
 }
 

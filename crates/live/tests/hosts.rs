@@ -190,6 +190,7 @@ fn an_interface_may_go_down_and_come_up_again() {
             sh("ip netns exec fh ping -q -c 1 -W 1 10.9.0.2 >/dev/null || true");
             until("the station sees it", || station.ended().port("br").downs == 1);
             sh("ip -n bs link set dev br up");
+            wait_up(&[("bs", "br"), ("mh", "mr")]);
             sh("ip -n fh neigh flush dev fl; ip -n mh neigh flush dev mr");
             transfer("fh", "mh", V4[1], 100_000);
             let (_, ended) = station.stop();

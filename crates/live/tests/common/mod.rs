@@ -126,6 +126,15 @@ pub fn wire(wires: Wires) {
             }
         }
     }
+    wait_up(&[("fh", "fl"), ("bs", "bl"), ("bs", "br"), ("mh", "mr")]);
+}
+
+/// Waits until the interfaces carry frames; the kernel takes a moment after it was told.
+pub fn wait_up(interfaces: &[(&str, &str)]) {
+    for (name, dev) in interfaces {
+        let up = || sh(&format!("ip -n {name} -o link show dev {dev}")).contains("state UP");
+        until("an interface comes up", up);
+    }
 }
 
 /// Stages between two witnesses of everything.
