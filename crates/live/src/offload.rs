@@ -169,9 +169,13 @@ fn cut(
 ) -> Option<Vec<Arc<[u8]>>> {
     let end = at + seen.body_at + seen.body_len as usize;
     let is_tcp = protocol == TCP.0;
-    let transport_len = if is_tcp { (usize::from(*frame.get(start + 12)?) >> 4) * 4 } else { 8 };
+    let (least, transport_len) = match is_tcp {
+        true => (20, (usize::from(*frame.get(start + 12)?) >> 4) * 4),
+        false => (8, 8),
+    };
     let body_at = start.checked_add(transport_len)?;
-    let payload = frame.get(body_at..end).filter(|_| start >= at + 20 && transport_len >= 8)?;
+    let headers_fit = start >= at + ip_header_len(frame, at)? && transport_len >= least;
+    let payload = frame.get(body_at..end).filter(|_| headers_fit)?;
     let size = usize::from(vnet.gso_size);
     if size == 0 || payload.is_empty() {
         return None;

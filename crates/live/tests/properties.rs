@@ -86,6 +86,8 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn what_nobody_touched_leaves_as_it_came(frame in frames()) {
         if let Incoming::Packet(packet) = frame::read(&frame) {
@@ -163,7 +165,63 @@ proptest! {
     }
 
     #[test]
+    fn a_virtio_header_that_lies_does_no_harm(
+        packet in packets(),
+        gso_type in prop::sample::select(vec![1u8, 4, 5, 0x81, 3]),
+        gso_size in 0u16..600,
+        start in 0u16..120,
+        offset in prop::sample::select(vec![16u16, 6, 9]),
+        change in any::<(prop::sample::Index, u8)>(),
+    ) {
+        let out = frame::write(&packet, &link_of(&packet, 0)).unwrap();
+        let mut frame = out.bytes().to_vec();
+        let vnet = VnetHeader {
+            flags: VnetHeader::NEEDS_CHECKSUM,
+            gso_type,
+            header_len: 54,
+            gso_size,
+            checksum_start: start,
+            checksum_offset: offset,
+        };
+        vnet.write(&mut frame);
+        let at = change.0.index(frame.len() - VNET) + VNET;
+        frame[at] = change.1;
+        let _ = frame::read(&frame);
+        let pieces = offload::segments(&frame).unwrap_or_default();
+        prop_assert!(pieces.len() <= packet.body.len() as usize + 40);
+    }
+
+    #[test]
     fn any_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = (frame::read(&bytes), offload::segments(&bytes), offload::refit(&bytes, 90));
     }
+}
+
+/// Found by the fuzz target `frame`: a super-packet whose TCP header claims eight bytes.
+#[test]
+fn a_super_packet_with_half_a_header_is_malformed() {
+    let mut segment = Segment::new(1, 9, Seq(1), Seq(1), Flags::ACK);
+    segment.window = 7;
+    let packet = Packet::tcp(
+        Addr::v4(10, 0, 0, 1),
+        Addr::v4(10, 1, 0, 1),
+        segment,
+        Body::copy_of(&[1; 300]),
+    );
+    let mut frame = frame::write(&packet, &link_of(&packet, 0)).unwrap().bytes().to_vec();
+    let vnet = VnetHeader {
+        flags: VnetHeader::NEEDS_CHECKSUM,
+        gso_type: 1,
+        header_len: 42,
+        gso_size: 50,
+        checksum_start: 34,
+        checksum_offset: 16,
+    };
+    vnet.write(&mut frame);
+    frame[VNET + 34 + 12] = 0x20;
+    assert!(matches!(frame::read(&frame), Incoming::Malformed));
+    // The transport header within that of IP.
+    frame[VNET + 34 + 12] = 0x50;
+    VnetHeader { checksum_start: 20, ..vnet }.write(&mut frame);
+    assert!(matches!(frame::read(&frame), Incoming::Malformed));
 }

@@ -66,6 +66,8 @@ struct Talk {
     fin: Option<u64>,
     complete: bool,
     over: bool,
+    /// Position of the peer's FIN.
+    heard_fin: Option<u64>,
     /// Next position expected from the peer, and what arrived beyond it.
     nxt: u64,
     beyond: Ranges,
@@ -174,9 +176,7 @@ impl Talk {
             && acked > self.nxt
         {
             // It arrived although we did not see it: the host knows better.
-            let bytes = (acked - self.nxt) as u32;
-            self.nxt = acked;
-            notes.add(TcpKind::Delivered { bytes });
+            self.deliver(acked, notes);
         }
         let fin = flags.has(Flags::FIN);
         if len == 0 && !fin {
@@ -290,6 +290,9 @@ impl Talk {
         self.nxt = self.nxt.max(1);
         let Some(start) = first.unwrap_near(origin, self.nxt) else { return };
         let end = start + u64::from(len) + u64::from(fin);
+        if fin {
+            self.heard_fin = Some(end - 1);
+        }
         if start > self.nxt {
             // A hostile sender may leave any number of holes.
             if self.beyond.count() < HOLES {
@@ -300,15 +303,21 @@ impl Talk {
         if end <= self.nxt {
             return;
         }
-        let before = self.nxt;
-        self.nxt = end;
-        while let Some((from, to)) = self.beyond.first()
-            && from <= self.nxt
+        let mut to = end;
+        while let Some((from, until)) = self.beyond.first()
+            && from <= to
         {
-            self.nxt = self.nxt.max(to);
-            self.beyond.remove(from, to);
+            to = to.max(until);
+            self.beyond.remove(from, until);
         }
-        let bytes = (self.nxt - before) as u32 - u32::from(fin);
+        self.deliver(to, notes);
+    }
+
+    /// Everything below `to` has arrived.
+    fn deliver(&mut self, to: u64, notes: &mut Notes) {
+        let fin = self.heard_fin.is_some_and(|fin| (self.nxt..to).contains(&fin));
+        let bytes = (to - self.nxt) as u32 - u32::from(fin);
+        self.nxt = to;
         if bytes > 0 {
             notes.add(TcpKind::Delivered { bytes });
         }
