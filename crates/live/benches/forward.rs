@@ -20,10 +20,10 @@ use lasthop_proto::machine::{Side, StageId};
 use nix::sys::resource::{UsageWho, getrusage};
 
 /// Who forwards.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Who {
     Kernel,
-    Station(fn() -> Stage, &'static str),
+    Station(&'static str),
 }
 
 fn main() {
@@ -47,7 +47,7 @@ fn main() {
     sh("mount -t tmpfs none /run && mkdir -p /run/netns; iperf3 --version >/dev/null");
     let number = |i: usize, default| args.get(i).and_then(|n| n.parse().ok()).unwrap_or(default);
     let (rounds, seconds): (u32, u32) = (number(0, 3), number(1, 3));
-    let whos = [Who::Kernel, Who::Station(none, "none"), Who::Station(snoop, "snoop")];
+    let whos = [Who::Kernel, Who::Station("none"), Who::Station("snoop")];
     for (offload, whos) in [(false, &whos[..]), (true, &whos[..2])] {
         wire(Wires { offload, ..Wires::default() });
         let mut results = vec![Vec::new(); whos.len()];
@@ -65,7 +65,7 @@ fn main() {
         for (who, results) in whos.iter().zip(&results) {
             let name = match who {
                 Who::Kernel => "kernel",
-                Who::Station(_, name) => name,
+                Who::Station(name) => name,
             };
             let gbps = median(results, |r| r.gbps);
             let own = median(results, |r| r.echo);
@@ -97,7 +97,7 @@ fn median(results: &[Measured], value: impl Fn(&Measured) -> f64) -> f64 {
 }
 
 fn measure(who: Who, seconds: u32) -> Measured {
-    let on = u8::from(who == Who::Kernel);
+    let on = u8::from(matches!(who, Who::Kernel));
     // As a router it has an address on both sides and answers for those behind it.
     sh(&format!(
         "ip netns exec bs sysctl -qw net.ipv4.ip_forward={on} net.ipv4.conf.bl.proxy_arp={on} \
@@ -111,7 +111,7 @@ fn measure(who: Who, seconds: u32) -> Measured {
     sh("ip -n fh neigh flush dev fl; ip -n mh neigh flush dev mr");
     let station = match who {
         Who::Kernel => None,
-        Who::Station(_, name) => Some(Far::start(name)),
+        Who::Station(name) => Some(Far::start(name)),
     };
     sh("ip netns exec fh ping -q -c 20 -i 0.002 -W 2 10.9.0.2");
     let pings = sh("ip netns exec fh ping -c 500 -i 0.002 10.9.0.2");

@@ -2,7 +2,10 @@
 
 mod common;
 
+use std::net::UdpSocket;
+
 use common::*;
+use lasthop_live::station::Station;
 use lasthop_path::Stage;
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::event::{Event, Op, Wants, What};
@@ -119,10 +122,10 @@ fn the_receiving_kernel_counts_the_damage_that_the_station_reports() {
                 let before = (noticed(), noticed_v6_udp());
                 let station = station(Damaged::default(), radio);
                 transfer("fh", "mh", addr, 3_000_000);
-                datagrams(addr, 3000);
-                // The last ones are on their way through the radio and the kernel.
-                pause(100);
-                let (damaged, ended) = station.stop();
+                let sink = datagrams(addr, 3000);
+                let (damaged, ended) = finish(station);
+                // UDP counts what is damaged when it is read.
+                drain(&sink);
                 assert_eq!(ended.port("br").refused, 0);
                 let after = (noticed(), noticed_v6_udp());
                 let udp = after.1 - before.1 + after.0[2] - before.0[2];
@@ -136,28 +139,42 @@ fn the_receiving_kernel_counts_the_damage_that_the_station_reports() {
     });
 }
 
-/// Sends datagrams from `fh` to a socket of `mh` that reads them.
-fn datagrams(addr: &'static str, count: u32) {
-    let sink = inside("mh", move || std::net::UdpSocket::bind((addr, 0)).unwrap());
+/// Ends the station when nothing is left inside.
+fn finish(station: Running<Damaged>) -> (Damaged, Ended) {
+    let empty = |station: &mut Station| {
+        let empty = station.path().counts().iter().all(|(_, count)| count.held == 0);
+        if empty {
+            station.stop();
+        }
+        empty
+    };
+    until("the radio is idle", || station.handle.ask(empty) != Some(false));
+    station.finished()
+}
+
+fn drain(socket: &UdpSocket) {
+    while socket.recv_from(&mut [0; 2000]).is_ok() {}
+}
+
+/// Sends datagrams from `fh` to a socket of `mh`, which is read meanwhile.
+fn datagrams(addr: &'static str, count: u32) -> UdpSocket {
+    let sink = inside("mh", move || UdpSocket::bind((addr, 0)).unwrap());
     let to = sink.local_addr().unwrap();
     sink.set_nonblocking(true).unwrap();
     inside("fh", move || {
         let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-        let socket = std::net::UdpSocket::bind(any).unwrap();
-        let mut buffer = [0; 2000];
+        let socket = UdpSocket::bind(any).unwrap();
         for i in 0..count {
             socket.send_to(&[i as u8; 500], to).unwrap();
             if i % 64 == 0 {
-                // What is damaged is counted when it is read, for UDP.
                 pause(2);
             }
-            while sink.recv_from(&mut buffer).is_ok() {}
+            drain(&sink);
         }
-        for _ in 0..20 {
-            pause(10);
-            while sink.recv_from(&mut buffer).is_ok() {}
-        }
-    });
+        pause(200);
+        drain(&sink);
+        sink
+    })
 }
 
 #[test]
@@ -171,8 +188,7 @@ fn a_damaged_packet_is_written_anew_with_a_checksum_that_is_wrong() {
             stages
         });
         transfer("fh", "mh", V4[1], 2_000_000);
-        pause(50);
-        let (damaged, ended) = station.stop();
+        let (damaged, ended) = finish(station);
         assert_eq!(ended.unroutable, 0);
         assert_eq!(noticed()[..2], [damaged.ip, damaged.tcp]);
         assert!(damaged.tcp > 5);

@@ -13,18 +13,18 @@ use lasthop_proto::agent::flows::Flows;
 use lasthop_proto::event::{Cause, Op, Tcb, TcpEvent, TcpKind, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{Addr, Damage, Flags, FlowKey, Packet, Segment, Seq};
+use lasthop_proto::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, Segment, Seq};
 use lasthop_trace::ranges::Ranges;
 
-/// A retransmission after so long without a transmission was caused by a timer: no TCP has a shorter one by
-/// default, and an ACK clock does not stand still for so long.
+/// A retransmission after so long without a transmission or an ACK for new data was caused by a timer: no TCP has a
+/// shorter one by default.
 pub const SILENCE: Span = Span::millis(150);
 
 /// Connections that are followed at once; the least recently used is forgotten first.
 const CONNECTIONS: usize = 4096;
 
 /// Holes in what arrived that are remembered of one connection.
-const HOLES: usize = 1024;
+const HOLES: usize = 256;
 
 /// A host that is not ours.
 #[derive(Debug)]
@@ -61,6 +61,10 @@ struct Talk {
     /// What made the host send bytes again, until everything below the position is acknowledged.
     episode: Option<(Episode, u64)>,
     last_sent: Time,
+    /// When an ACK last moved the left edge: the timer began anew then.
+    last_acked: Time,
+    /// Whether the host offered to understand partial acknowledgements.
+    knows_partial: bool,
     established: bool,
     /// Position of the host's FIN.
     fin: Option<u64>,
@@ -87,6 +91,16 @@ impl Witness {
     /// Whether packets for `addr` leave here.
     pub fn stands_for(&self, addr: Addr) -> bool {
         self.addr.is_none_or(|own| own == addr)
+    }
+
+    /// Connections that are followed now.
+    pub fn connections(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// The most holes that any of them has in what arrived.
+    pub fn holes(&self) -> usize {
+        (0..self.flows.slots()).map(|i| self.flows[i].beyond.count()).max().unwrap_or(0)
     }
 
     /// The connection with this key, opened when it is new.
@@ -119,11 +133,11 @@ impl Witness {
     }
 
     /// `packet` reaches the host intact.
-    fn hears(&mut self, packet: &Packet, out: &mut Out) {
+    fn hears(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         let talk = self.talk(key.reversed());
         let mut notes = Notes::default();
-        talk.hears(segment, packet.body.len(), &mut notes);
+        talk.hears(now, segment, packet.body.len(), &mut notes);
         notes.report(key.reversed(), talk, out);
     }
 }
@@ -153,7 +167,7 @@ impl Notes {
 impl Talk {
     fn sends(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) -> Cause {
         let flags = segment.flags;
-        let silent = now.since(self.last_sent) >= SILENCE;
+        let silent = now.since(self.last_sent.max(self.last_acked)) >= SILENCE;
         if flags.has(Flags::RST) {
             self.end(TcpKind::Aborted, notes);
             return Cause::Control;
@@ -162,7 +176,17 @@ impl Talk {
             if self.sent != Some(segment.seq) {
                 // A new connection on these ports.
                 let heard = if flags.has(Flags::ACK) { self.heard } else { None };
-                *self = Talk { sent: Some(segment.seq), heard, max: 1, nxt: 1, ..Talk::default() };
+                let knows_partial = segment.options().ackp == Some(Ackp::Permitted);
+                let peer_scale = if heard.is_some() { self.peer_scale } else { 0 };
+                *self = Talk {
+                    sent: Some(segment.seq),
+                    heard,
+                    peer_scale,
+                    knows_partial,
+                    max: 1,
+                    nxt: 1,
+                    ..Talk::default()
+                };
                 notes.add(TcpKind::Opening);
             } else if silent {
                 notes.add(TcpKind::Timeout);
@@ -200,6 +224,7 @@ impl Talk {
         };
         self.max = self.max.max(end);
         self.last_sent = now;
+        self.check_complete(notes);
         if probe { Cause::WindowProbe } else { cause }
     }
 
@@ -224,7 +249,7 @@ impl Talk {
         }
     }
 
-    fn hears(&mut self, segment: &Segment, len: u32, notes: &mut Notes) {
+    fn hears(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             self.end(TcpKind::Aborted, notes);
@@ -236,7 +261,7 @@ impl Talk {
             self.peer_scale = segment.options().window_scale.unwrap_or(0).min(14);
         }
         if flags.has(Flags::ACK) {
-            self.hears_ack(segment, len, notes);
+            self.hears_ack(now, segment, len, notes);
         }
         let fin = flags.has(Flags::FIN);
         if len > 0 || fin {
@@ -244,7 +269,11 @@ impl Talk {
         }
     }
 
-    fn hears_ack(&mut self, segment: &Segment, len: u32, notes: &mut Notes) {
+    fn hears_ack(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) {
+        if self.knows_partial && segment.options().ackp == Some(Ackp::Partial) {
+            //= west97#3.3: it says nothing about the receiver
+            return;
+        }
         let syn = segment.flags.has(Flags::SYN);
         let same_window = segment.window == self.window;
         self.window = segment.window;
@@ -255,6 +284,7 @@ impl Talk {
         };
         if ack > self.una {
             self.una = ack;
+            self.last_acked = now;
             self.dupacks = 0;
             self.told_by_sack = false;
             if let Some((episode, until)) = self.episode
@@ -271,16 +301,23 @@ impl Talk {
             } else {
                 notes.add(TcpKind::Acked);
             }
-            if !self.complete && self.fin.is_some_and(|fin| ack >= fin) {
-                self.complete = true;
-                notes.add(TcpKind::Complete);
-            }
+            self.check_complete(notes);
         } else if ack == self.una && len == 0 && !syn && self.max > self.una {
             self.told_by_sack |= !segment.options().sack.is_empty();
             if same_window || self.told_by_sack {
                 self.dupacks += 1;
                 notes.add(TcpKind::DupAck);
             }
+        }
+    }
+
+    /// The FIN says where the data ends. It may come after all data was acknowledged; without data it is itself all
+    /// that can be.
+    fn check_complete(&mut self, notes: &mut Notes) {
+        let all = self.fin.is_some_and(|fin| self.una >= fin.max(2));
+        if !self.complete && self.established && all {
+            self.complete = true;
+            notes.add(TcpKind::Complete);
         }
     }
 
@@ -355,7 +392,7 @@ impl Machine for Witness {
             match packet.damage {
                 Damage::None => {
                     out.packet_event(Op::Received, from.other(), &packet);
-                    self.hears(&packet, out);
+                    self.hears(now, &packet, out);
                 }
                 // The host sees the wrong checksum and drops it; it is passed on all the same.
                 Damage::Ip => {

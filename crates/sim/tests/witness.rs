@@ -5,11 +5,12 @@ mod common;
 use std::collections::BTreeMap;
 
 use lasthop_path::Witness;
+use lasthop_proto::agent::{AckpMode, AgentConfig};
 use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::FlowKey;
-use lasthop_scenario::{HostSide, Scenario, parse};
+use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq};
+use lasthop_scenario::{HostSide, Scenario, Stage, StageKind, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
 
@@ -103,29 +104,16 @@ impl Sink for Shadow {
     }
 }
 
-/// Runs and compares what cannot be mistaken; hands back both accounts.
-fn compare(scenario: &Scenario, seed: u64) -> Vec<(Account, Account)> {
+/// Runs, compares what arrived, which cannot be mistaken, and hands back both accounts of each connection.
+fn accounts(scenario: &Scenario, seed: u64) -> Vec<(FlowKey, Account, Account)> {
     let mut shadow = Shadow::new(scenario);
     run(scenario, seed, &mut shadow);
     let Shadow { hosts, mut seen, .. } = shadow;
-    let both = hosts.into_iter().map(|(key, host)| {
-        let seen = seen.remove(&key).unwrap_or_default();
-        assert_eq!(seen.delivered, host.delivered, "{key:?} seed {seed}");
-        if (seen.established, seen.complete) != (host.established, host.complete) {
-            println!(
-                "TIMES {seed} {key:?} {:?} {:?}",
-                (host.established, host.complete),
-                (seen.established, seen.complete)
-            );
-        }
-        if (seen.first, seen.again) != (host.first, host.again) {
-            println!(
-                "MISMATCH {seed} {key:?} {:?} {:?}",
-                (host.first, host.again),
-                (seen.first, seen.again)
-            );
-        }
-        (host, seen)
+    let both = hosts.into_iter().map(|((stage, flow), host)| {
+        let seen = seen.remove(&(stage, flow)).unwrap_or_default();
+        assert_eq!(seen.delivered, host.delivered, "{flow:?} seed {seed}");
+        assert_eq!(seen.first + seen.again, host.first + host.again, "{flow:?} seed {seed}");
+        (flow, host, seen)
     });
     both.collect()
 }
@@ -161,6 +149,16 @@ struct Share {
     timeouts: [u64; 2],
 }
 
+impl Share {
+    fn add(&mut self, host: &Account, seen: &Account) {
+        self.all += host.again;
+        let same = host.by_timer.iter().zip(&seen.by_timer).filter(|(a, b)| a == b);
+        self.right += same.count() as u64;
+        self.fast = [self.fast[0] + host.fast, self.fast[1] + seen.fast];
+        self.timeouts = [self.timeouts[0] + host.timeouts, self.timeouts[1] + seen.timeouts];
+    }
+}
+
 #[test]
 fn a_witness_tells_what_a_host_does() {
     for tcp in ["tahoe", "reno", "newreno", "sack"] {
@@ -172,16 +170,19 @@ fn a_witness_tells_what_a_host_does() {
                 let scenario = scenario(tcp, agent, errors);
                 let mut share = Share::default();
                 for seed in 1..=20 {
-                    for (host, seen) in compare(&scenario, seed) {
-                        share.all += host.again;
-                        let same = host.by_timer.iter().zip(&seen.by_timer).filter(|(a, b)| a == b);
-                        share.right += same.count() as u64;
-                        share.fast = [share.fast[0] + host.fast, share.fast[1] + seen.fast];
-                        share.timeouts =
-                            [share.timeouts[0] + host.timeouts, share.timeouts[1] + seen.timeouts];
+                    for (_, host, seen) in accounts(&scenario, seed) {
+                        assert_eq!(seen.established, host.established);
+                        assert_eq!(seen.complete, host.complete);
+                        assert_eq!((seen.first, seen.again), (host.first, host.again));
+                        share.add(&host, &seen);
                     }
                 }
                 println!("{tcp} {agent} {kind}: {share:?}");
+                // Told by silence and duplicate ACKs: of a hundred retransmissions two are mistaken at most (one of
+                // a few), and of time-outs one in twenty.
+                assert!(share.right + share.all / 50 + 1 >= share.all, "{share:?}");
+                let [theirs, ours] = share.timeouts;
+                assert!(theirs.abs_diff(ours) <= theirs / 20 + 1, "{share:?}");
             }
         }
     }
@@ -189,8 +190,61 @@ fn a_witness_tells_what_a_host_does() {
 
 #[test]
 fn random_paths_are_told_alike() {
+    let (mut all, mut alike, mut share) = (0u64, 0u64, Share::default());
     for case in 0..300 {
         let scenario = Dice::new(case).scenario();
-        compare(&scenario, case);
+        // Our TCP knows a partial ACK without having offered to; a witness takes it for what any other TCP would.
+        let foreign = |stage: &Stage| {
+            let every = Some(AckpMode::EveryPacket);
+            matches!(&stage.kind, StageKind::Agent(AgentConfig::Snoop { ackp, .. }) if *ackp == every)
+        };
+        if scenario.path.iter().any(foreign) {
+            continue;
+        }
+        for (flow, host, seen) in accounts(&scenario, case) {
+            all += 1;
+            let same = (seen.established, seen.complete, seen.first)
+                == (host.established, host.complete, host.first);
+            if !same {
+                println!("case {case} {flow:?}:\n  {host:?}\n  {seen:?}");
+            }
+            alike += u64::from(same);
+            share.add(&host, &seen);
+        }
     }
+    println!("{alike} of {all} connections; {share:?}");
+    // A retransmission that crosses the ACK for it, and a close without data, cannot be told for certain.
+    assert!(all > 500 && alike * 100 >= all * 98, "{alike} of {all}");
+}
+
+#[test]
+fn any_number_of_connections_takes_bounded_room() {
+    let mut witness = Witness::of_all(Side::Right);
+    let mut out = Out::new(Wants::NOTHING);
+    let server = Addr::v4(10, 0, 0, 1);
+    for i in 0..200_000u32 {
+        let [a, b, c, d] = i.wrapping_mul(0x9e37_79b9).to_be_bytes();
+        let segment = Segment::new(a.into(), b.into(), Seq(i), Seq(1), Flags::ACK);
+        // Data with holes, from everybody.
+        let packet = Packet::tcp(Addr::v4(11, b, c, d), server, segment, Body::copy_of(&[1]));
+        out.begin(StageId(0), Time(u64::from(i)));
+        witness.on_packet(Time(u64::from(i)), Side::Right, packet, &mut out);
+        out.sends.clear();
+    }
+    assert!(witness.connections() <= 4096, "{}", witness.connections());
+}
+
+#[test]
+fn holes_take_bounded_room() {
+    let mut witness = Witness::of_all(Side::Right);
+    let mut out = Out::new(Wants::NOTHING);
+    for i in 0..100_000u32 {
+        let segment = Segment::new(1, 2, Seq(2 * i), Seq(1), Flags::ACK);
+        let packet =
+            Packet::tcp(Addr::v4(11, 0, 0, 1), Addr::v4(10, 0, 0, 1), segment, Body::copy_of(&[1]));
+        out.begin(StageId(0), Time(u64::from(i)));
+        witness.on_packet(Time(u64::from(i)), Side::Right, packet, &mut out);
+        out.sends.clear();
+    }
+    assert!(witness.holes() <= 256, "{}", witness.holes());
 }

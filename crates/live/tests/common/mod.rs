@@ -232,6 +232,11 @@ impl<S> Running<S> {
     /// Ends the station.
     pub fn stop(self) -> (S, Ended) {
         assert_eq!(self.handle.ask(|station| station.stop()), Some(()), "the station ended before");
+        self.finished()
+    }
+
+    /// What a station leaves that was told to stop.
+    pub fn finished(self) -> (S, Ended) {
         let (result, sink, ended) = self.thread.join().unwrap();
         result.unwrap();
         (sink, ended)
