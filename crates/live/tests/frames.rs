@@ -345,7 +345,7 @@ fn super_packets_pass_whole_or_as_what_the_network_card_would_send() {
     alone("super_packets_pass_whole_or_as_what_the_network_card_would_send", || {
         wire(Wires { offload: true, ..Wires::default() });
         quiet_hosts();
-        let data: Vec<u8> = (0..20_000u32).map(|i| (i * 7 >> 3) as u8).collect();
+        let data: Vec<u8> = (0..20_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
         let options = V4 { options: &[7, 7, 4, 0, 0, 0, 0, 0], tos: 2, ..PLAIN };
         let stamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
         let cases = [
@@ -418,7 +418,7 @@ fn what_is_too_long_for_the_other_side_is_cut_or_counted() {
         sh("ip -n bs link set dev br mtu 1500; ip -n mh link set dev mr mtu 1500");
         quiet_hosts();
         let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
-        let data: Vec<u8> = (0..8000u32).map(|i| (i * 7 >> 3) as u8).collect();
+        let data: Vec<u8> = (0..8000u32).map(|i| ((i * 7) >> 3) as u8).collect();
         for stage in [none, snoop, link] {
             let station = quiet(stage);
             let long =
