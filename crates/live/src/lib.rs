@@ -8,6 +8,8 @@ pub mod clock;
 pub mod endpoint;
 pub mod frame;
 pub mod neighbours;
+pub mod offload;
+pub mod port;
 pub mod station;
 pub mod sys;
 pub mod testbed;

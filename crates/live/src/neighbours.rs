@@ -1,6 +1,7 @@
 //! Which link-layer addresses the hosts of an address have: learnt from frames that pass, so that a packet that is
 //! made here looks to both neighbours as if its sender had made it.
 
+use lasthop_proto::machine::Side;
 use lasthop_proto::wire::Addr;
 
 /// Sets of the table and places in each: 16384 addresses, whatever an attacker makes up.
@@ -25,9 +26,17 @@ impl Neighbour {
 
 #[derive(Clone, Copy)]
 struct Slot {
+    /// Where it was seen. Whoever forges the address of a host on the other side changes nothing there.
+    side: Side,
     addr: Addr,
     neighbour: Neighbour,
     used: u64,
+}
+
+impl Slot {
+    fn is(&self, side: Side, addr: Addr) -> bool {
+        self.side == side && self.addr == addr
+    }
 }
 
 /// A bounded table that forgets what was not used for longest among the few that compete for a place.
@@ -35,7 +44,7 @@ pub struct Neighbours {
     slots: Vec<Option<Slot>>,
     clock: u64,
     /// What was learnt last: packets come in trains.
-    last: Option<(Addr, Neighbour)>,
+    last: Option<(Side, Addr, Neighbour)>,
 }
 
 impl Default for Neighbours {
@@ -51,8 +60,8 @@ impl Neighbours {
         (mixed >> 52) as usize % SETS * WAYS
     }
 
-    /// The sender of a frame with this link-layer header (addresses, tags, type) is `addr`.
-    pub fn learn(&mut self, addr: Addr, link: &[u8]) {
+    /// The sender of a frame with this link-layer header (addresses, tags, type), which came from `side`, is `addr`.
+    pub fn learn(&mut self, side: Side, addr: Addr, link: &[u8]) {
         let Some(mac) = link.get(6..12).and_then(|mac| mac.try_into().ok()) else { return };
         let tags = link.get(12..link.len().saturating_sub(2)).unwrap_or(&[]);
         let mut neighbour = Neighbour::untagged(mac);
@@ -60,42 +69,42 @@ impl Neighbours {
             room.copy_from_slice(tags);
             neighbour.tags_len = tags.len() as u8;
         }
-        if self.last == Some((addr, neighbour)) {
+        if self.last == Some((side, addr, neighbour)) {
             return;
         }
-        self.last = Some((addr, neighbour));
-        self.insert(addr, neighbour);
+        self.last = Some((side, addr, neighbour));
+        self.insert(side, addr, neighbour);
     }
 
-    /// The host at `addr` is this neighbour.
-    pub fn insert(&mut self, addr: Addr, neighbour: Neighbour) {
+    /// The host at `addr` on `side` is this neighbour.
+    pub fn insert(&mut self, side: Side, addr: Addr, neighbour: Neighbour) {
         self.clock += 1;
-        let slot = Some(Slot { addr, neighbour, used: self.clock });
+        let slot = Some(Slot { side, addr, neighbour, used: self.clock });
         let from = Neighbours::set(addr);
         let set = &mut self.slots[from..from + WAYS];
         let place = set
             .iter()
-            .position(|slot| slot.is_some_and(|slot| slot.addr == addr))
+            .position(|slot| slot.is_some_and(|slot| slot.is(side, addr)))
             .or_else(|| (0..WAYS).min_by_key(|i| set[*i].map_or(0, |slot| slot.used)));
         if let Some(place) = place {
             set[place] = slot;
         }
     }
 
-    fn find(&mut self, addr: Addr) -> Option<Neighbour> {
+    fn find(&mut self, side: Side, addr: Addr) -> Option<Neighbour> {
         self.clock += 1;
         let from = Neighbours::set(addr);
         let slot =
-            self.slots[from..from + WAYS].iter_mut().flatten().find(|slot| slot.addr == addr)?;
+            self.slots[from..from + WAYS].iter_mut().flatten().find(|slot| slot.is(side, addr))?;
         slot.used = self.clock;
         Some(slot.neighbour)
     }
 
-    /// The link-layer header of a frame from `src` to `dst`; `None` while one of them is unknown. The tags are
-    /// those of the host that it goes to, whose link it is.
-    pub fn link_header(&mut self, src: Addr, dst: Addr) -> Option<Vec<u8>> {
-        let from = self.find(src)?;
-        let to = self.find(dst)?;
+    /// The link-layer header of a frame from `src` to `dst`, which lies on `side`; `None` while one of them is
+    /// unknown. The tags are those of the host that it goes to, whose link it is.
+    pub fn link_header(&mut self, side: Side, src: Addr, dst: Addr) -> Option<Vec<u8>> {
+        let from = self.find(side.other(), src)?;
+        let to = self.find(side, dst)?;
         let mut link = Vec::with_capacity(22);
         link.extend_from_slice(&to.mac);
         link.extend_from_slice(&from.mac);
@@ -115,22 +124,35 @@ mod tests {
     #[test]
     fn a_header_is_made_of_what_both_hosts_sent() {
         let mut table = Neighbours::default();
-        table.learn(A, &[2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0]);
-        assert_eq!(table.link_header(A, B), None);
-        table.learn(B, &[1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0x81, 0, 0, 7, 8, 0]);
-        let link = table.link_header(A, B).unwrap();
+        table.learn(Side::Left, A, &[2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0]);
+        assert_eq!(table.link_header(Side::Right, A, B), None);
+        let tagged = [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0x81, 0, 0, 7, 8, 0];
+        table.learn(Side::Right, B, &tagged);
+        let link = table.link_header(Side::Right, A, B).unwrap();
         assert_eq!(link, [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 0x81, 0, 0, 7, 8, 0]);
+    }
+
+    #[test]
+    fn a_forger_on_one_side_does_not_move_a_host_of_the_other() {
+        let mut table = Neighbours::default();
+        table.learn(Side::Left, A, &[2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0]);
+        table.learn(Side::Right, B, &[1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 8, 0]);
+        let before = table.link_header(Side::Right, A, B);
+        table.learn(Side::Left, B, &[6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 8, 0]);
+        assert_eq!(table.link_header(Side::Right, A, B), before);
     }
 
     #[test]
     fn a_flood_of_addresses_takes_no_more_room() {
         let mut table = Neighbours::default();
         let link = [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0];
+        table.learn(Side::Right, B, &link);
         for n in 0..200_000u32 {
             let [_, b, c, d] = n.to_be_bytes();
-            table.learn(Addr::v4(10, b, c, d), &link);
+            table.learn(Side::Left, Addr::v4(10, b, c, d), &link);
         }
         assert_eq!(table.slots.len(), SETS * WAYS);
-        assert!(table.link_header(Addr::v4(10, 3, 13, 63), Addr::v4(10, 3, 13, 63)).is_some());
+        table.learn(Side::Right, B, &link);
+        assert!(table.link_header(Side::Right, Addr::v4(10, 3, 13, 63), B).is_some());
     }
 }

@@ -5,7 +5,7 @@
 //! they were received in.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -23,7 +23,9 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use crate::clock::Clock;
 use crate::frame::{self, Incoming, Outgoing};
 use crate::neighbours::{Neighbour, Neighbours};
-use crate::sys::packet_socket::{BATCH, Inbox, PacketSocket};
+use crate::sys::packet_socket::{BATCH, Inbox};
+
+pub use crate::port::{Port, PortCounts};
 
 /// A wake that is nearer than this is waited for without sleeping: the system's timers are later than that.
 const SPIN: Span = Span::micros(60);
@@ -31,84 +33,18 @@ const SPIN: Span = Span::micros(60);
 /// The longest sleep, so that whoever asked to stop is heard.
 const DOZE_MS: u16 = 50;
 
+/// Batches that are taken from one interface before others have their turn.
+const BATCHES: usize = 4;
+
+/// How often interfaces are looked after.
+const LOOK_AFTER: Span = Span::millis(100);
+
+/// What the waiting is told beside the numbers of ports.
+const TIMER: u64 = u64::MAX;
+const BELL: u64 = u64::MAX - 1;
+
 /// Wakes in a row before frames are looked at again.
 const WAKES: usize = 4096;
-
-/// One interface.
-pub struct Port {
-    /// Its name, for people.
-    pub name: String,
-    /// The host that stands for what lies beyond it.
-    pub stage: StageId,
-    /// Which end of the path it is.
-    pub side: Side,
-    socket: PacketSocket,
-    inbox: Option<Inbox>,
-    outbox: Vec<Outgoing>,
-    counts: PortCounts,
-}
-
-/// Frames at one interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
-pub struct PortCounts {
-    /// Received.
-    pub received: u64,
-    /// Bytes of them.
-    pub received_bytes: u64,
-    /// Sent.
-    pub sent: u64,
-    /// Passed on without a look by any stage: not IP, neighbour discovery, malformed.
-    pub passed: u64,
-    /// Lost because the receive buffer was full.
-    pub overrun: u64,
-    /// Lost because the interface did not take them.
-    pub refused: u64,
-}
-
-impl Port {
-    /// The interface `name` with this index, as the end of the path that `stage` stands for.
-    ///
-    /// # Errors
-    /// See [`PacketSocket::open`].
-    pub fn open(name: &str, ifindex: u32, stage: StageId, side: Side) -> io::Result<Port> {
-        Ok(Port {
-            name: name.to_owned(),
-            stage,
-            side,
-            socket: PacketSocket::open(ifindex)?,
-            inbox: Some(Inbox::new()),
-            outbox: Vec::new(),
-            counts: PortCounts::default(),
-        })
-    }
-
-    fn flush(&mut self) {
-        if self.outbox.is_empty() {
-            return;
-        }
-        let frames: Vec<&[u8]> = self.outbox.iter().map(Outgoing::bytes).collect();
-        send(&self.socket, &frames, &mut self.counts);
-        self.outbox.clear();
-    }
-}
-
-/// Sends all frames that the interface takes.
-fn send(socket: &PacketSocket, mut frames: &[&[u8]], counts: &mut PortCounts) {
-    while !frames.is_empty() {
-        let gone = match socket.send(frames) {
-            Ok(sent) => {
-                counts.sent += sent as u64;
-                sent
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
-            Err(_) => {
-                counts.refused += 1;
-                1
-            }
-        };
-        frames = &frames[gone.min(frames.len())..];
-    }
-}
 
 /// Something to be done by the loop between two rounds.
 type Errand = Box<dyn FnOnce(&mut Station) + Send>;
@@ -145,6 +81,8 @@ pub struct Station {
     neighbours: Neighbours,
     clock: Clock,
     next_id: u64,
+    unroutable: u64,
+    looked_after: Time,
     stopping: bool,
     errands: Receiver<Errand>,
     handle: Handle,
@@ -155,6 +93,7 @@ struct Around<'a> {
     sink: &'a mut dyn Sink,
     ports: &'a mut [Port],
     neighbours: &'a mut Neighbours,
+    unroutable: &'a mut u64,
 }
 
 impl Outside for Around<'_> {
@@ -163,25 +102,45 @@ impl Outside for Around<'_> {
     }
 
     fn leave(&mut self, now: Time, stage: StageId, side: Side, packet: Packet) {
-        let frame = frame::untouched(&packet).or_else(|| {
-            let link = self.neighbours.link_header(packet.src, packet.dst)?;
-            frame::write(&packet, &link)
-        });
-        let mut taken = false;
-        if let Some(frame) = &frame {
-            // At a witness, its interface. Before the hosts: what is meant for all of them.
-            let all = packet.dst.is_multicast();
-            for port in self.ports.iter_mut().filter(|port| port.side == side) {
-                if port.stage == stage || all {
-                    port.outbox.push(frame.clone());
-                    taken = true;
-                }
-            }
+        if let Some(frame) = self.frame(side, &packet)
+            && self.post(stage, side, packet.dst, frame)
+        {
+            return;
         }
-        if !taken && self.sink.wants().has(Wants::METRICS) {
+        *self.unroutable += 1;
+        if self.sink.wants().has(Wants::METRICS) {
             let what = What::Packet { op: Op::Dropped(Cause::NoSuchConnection), side, packet };
             self.sink.event(&Event { at: now, stage, what });
         }
+    }
+}
+
+impl Around<'_> {
+    /// The bytes of `packet` for its way to `side`.
+    fn frame(&mut self, side: Side, packet: &Packet) -> Option<Outgoing> {
+        if let Some(same) = frame::untouched(packet) {
+            return Some(same);
+        }
+        if let Some(link) = frame::own_link_header(packet) {
+            return frame::write(packet, link);
+        }
+        let link = self.neighbours.link_header(side, packet.src, packet.dst)?;
+        frame::write(packet, &link)
+    }
+
+    /// Puts `frame` out where it belongs; false if there is no such place.
+    fn post(&mut self, stage: StageId, side: Side, dst: Addr, frame: Outgoing) -> bool {
+        // At a witness, its interface. Before the hosts: what is meant for all of them, or for none that is known.
+        let own = |port: &Port| port.side == side && port.stage == stage;
+        let all = dst.is_multicast() || !self.ports.iter().any(own);
+        let mut places = self.ports.iter_mut().filter(|port| own(port) || all && port.side == side);
+        let Some(mut place) = places.next() else { return false };
+        for next in places {
+            place.outbox.push(frame.clone());
+            place = next;
+        }
+        place.outbox.push(frame);
+        true
     }
 }
 
@@ -199,6 +158,8 @@ impl Station {
             neighbours: Neighbours::default(),
             clock,
             next_id: 0,
+            unroutable: 0,
+            looked_after: Time::ZERO,
             stopping: false,
             errands,
             handle: Handle { errands: sender, bell: Arc::new(bell) },
@@ -232,7 +193,15 @@ impl Station {
 
     /// Tells where a host is that does not speak for itself.
     pub fn add_neighbour(&mut self, addr: Addr, mac: [u8; 6]) {
-        self.neighbours.insert(addr, Neighbour::untagged(mac));
+        for side in [Side::Left, Side::Right] {
+            self.neighbours.insert(side, addr, Neighbour::untagged(mac));
+        }
+    }
+
+    /// Packets that were lost because nobody has their address, or nothing is known of where it is, or they cannot
+    /// be put into bytes.
+    pub fn unroutable(&self) -> u64 {
+        self.unroutable
     }
 
     /// Ends [`Station::run`] after this round.
@@ -255,14 +224,14 @@ impl Station {
             ClockId::CLOCK_MONOTONIC,
             TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
         )?;
-        let mut watched: Vec<_> = self.ports.iter().map(|port| port.socket.as_fd()).collect();
-        watched.push(timer.as_fd());
         let bell = self.handle.bell.clone();
-        watched.push(bell.as_fd());
-        for fd in watched {
-            epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, fd.as_raw_fd() as u64))?;
+        let watch = |fd, tag| epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, tag));
+        for (i, port) in self.ports.iter().enumerate() {
+            watch(port.socket.as_fd(), i as u64)?;
         }
-        let mut ready = [EpollEvent::empty(); 16];
+        watch(timer.as_fd(), TIMER)?;
+        watch(bell.as_fd(), BELL)?;
+        let mut ready = [EpollEvent::empty(); 64];
         let mut set_for = None;
         self.stopping = false;
         loop {
@@ -278,58 +247,67 @@ impl Station {
                     EpollTimeout::from(DOZE_MS)
                 }
             };
-            match epoll.wait(&mut ready, doze) {
-                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            let count = match epoll.wait(&mut ready, doze) {
+                Ok(count) => count,
+                Err(nix::errno::Errno::EINTR) => 0,
                 Err(error) => return Err(error.into()),
+            };
+            for event in &ready[..count] {
+                // What is not read stays ready, and nobody would ever sleep again.
+                match event.data() {
+                    TIMER => {
+                        set_for = None;
+                        let _ = timer.wait();
+                    }
+                    BELL => {
+                        let _ = bell.read();
+                    }
+                    port => self.take_from(port as usize, sink)?,
+                }
             }
-            self.round(sink)?;
+            self.wake_due(sink);
             while let Ok(errand) = self.errands.try_recv() {
-                // It stays rung until somebody reads it.
-                let _ = bell.read();
                 errand(self);
             }
             let now = self.clock.now();
-            if self.stopping || !attend(self, sink, now) {
-                return Ok(());
+            if now.since(self.looked_after) >= LOOK_AFTER {
+                self.looked_after = now;
+                self.ports.iter_mut().try_for_each(Port::look_after)?;
             }
+            let on = attend(self, sink, now);
             self.flush();
+            if self.stopping || !on {
+                return self.ports.iter_mut().try_for_each(Port::look_after);
+            }
         }
     }
 
-    /// Everything that is due now: frames in, wakes, frames out.
-    fn round(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+    /// Takes in what has arrived at port `i`: a few batches at most, then others have their turn.
+    fn take_from(&mut self, i: usize, sink: &mut dyn Sink) -> io::Result<()> {
         let transparent = self.is_transparent(sink);
-        for i in 0..self.ports.len() {
-            let Some(mut inbox) = self.ports[i].inbox.take() else { continue };
-            let mut full = true;
-            // A few batches at most, then the other ports and the timers have their turn.
-            for _ in 0..4 {
-                if !full {
-                    break;
-                }
-                let count = inbox.receive(&self.ports[i].socket)?;
-                full = count == BATCH;
-                if count == 0 {
-                    break;
-                }
-                self.ports[i].counts.received += count as u64;
-                if transparent {
-                    self.pass_all(i, &inbox);
-                } else {
-                    self.take_in(i, &inbox, sink);
-                    self.flush();
-                }
+        let Some(mut inbox) = self.ports.get_mut(i).and_then(|port| port.inbox.take()) else {
+            return Ok(());
+        };
+        let mut result = Ok(BATCH);
+        for _ in 0..BATCHES {
+            result = self.ports[i].receive(&mut inbox);
+            if transparent {
+                self.pass_all(i, &inbox);
+            } else {
+                self.take_in(i, &inbox, sink);
+                self.flush();
             }
-            self.ports[i].inbox = Some(inbox);
+            if !matches!(result, Ok(BATCH)) {
+                break;
+            }
         }
-        self.wake_due(sink);
-        self.flush();
-        Ok(())
+        self.ports[i].inbox = Some(inbox);
+        result.map(|_| ())
     }
 
     fn wake_due(&mut self, sink: &mut dyn Sink) {
-        let Station { path, ports, neighbours, clock, .. } = self;
-        let mut around = Around { sink, ports, neighbours };
+        let Station { path, ports, neighbours, clock, unroutable, .. } = self;
+        let mut around = Around { sink, ports, neighbours, unroutable };
         let now = clock.now();
         for _ in 0..WAKES {
             if path.next_wake().is_none_or(|at| at > now) {
@@ -341,24 +319,29 @@ impl Station {
 
     /// The frames of port `i` enter the path.
     fn take_in(&mut self, i: usize, inbox: &Inbox, sink: &mut dyn Sink) {
-        let (stage, side) = (self.ports[i].stage, self.ports[i].side);
+        let place = (self.ports[i].stage, self.ports[i].side);
         let now = self.clock.now();
         for bytes in inbox.frames() {
             self.ports[i].counts.received_bytes += bytes.len() as u64;
-            match frame::read(bytes) {
-                Incoming::Pass => {
-                    self.ports[i].counts.passed += 1;
+            let packets = match frame::read(bytes) {
+                Incoming::Packet(packet) => {
+                    self.enter(now, place, packet, bytes, sink);
+                    continue;
+                }
+                Incoming::Packets(packets) => packets,
+                other => {
+                    let counts = &mut self.ports[i].counts;
+                    counts.passed += 1;
+                    counts.malformed += u64::from(matches!(other, Incoming::Malformed));
                     let frame: Arc<[u8]> = bytes.into();
-                    for port in self.ports.iter_mut().filter(|port| port.side != side) {
+                    for port in self.ports.iter_mut().filter(|port| port.side != place.1) {
                         port.outbox.push(Outgoing::Same(frame.clone()));
                     }
+                    continue;
                 }
-                Incoming::Packet(packet) => self.enter(now, stage, packet, bytes, sink),
-                Incoming::Packets(packets) => {
-                    for packet in packets {
-                        self.enter(now, stage, packet, bytes, sink);
-                    }
-                }
+            };
+            for packet in packets {
+                self.enter(now, place, packet, bytes, sink);
             }
         }
     }
@@ -366,7 +349,7 @@ impl Station {
     fn enter(
         &mut self,
         now: Time,
-        stage: StageId,
+        (stage, side): (StageId, Side),
         mut packet: Packet,
         frame: &[u8],
         sink: &mut dyn Sink,
@@ -376,10 +359,10 @@ impl Station {
         if packet.segment().is_some()
             && let Some(link) = frame::link_header(frame)
         {
-            self.neighbours.learn(packet.src, link);
+            self.neighbours.learn(side, packet.src, link);
         }
-        let Station { path, ports, neighbours, .. } = self;
-        path.enter(now, stage, packet, &mut Around { sink, ports, neighbours });
+        let Station { path, ports, neighbours, unroutable, .. } = self;
+        path.enter(now, stage, packet, &mut Around { sink, ports, neighbours, unroutable });
     }
 
     /// Acts on a host of ours, as its application.
@@ -389,23 +372,34 @@ impl Station {
         sink: &mut dyn Sink,
         call: impl FnOnce(&mut Stage, &mut lasthop_proto::machine::Out),
     ) {
-        let Station { path, ports, neighbours, clock, .. } = self;
-        path.call(clock.now(), stage, &mut Around { sink, ports, neighbours }, call);
+        let Station { path, ports, neighbours, clock, unroutable, .. } = self;
+        let mut around = Around { sink, ports, neighbours, unroutable };
+        path.call(clock.now(), stage, &mut around, call);
     }
 
-    /// Whether frames may pass as they are: nobody looks into them.
+    /// Whether frames may pass as they are: between two interfaces, and nobody looks into them.
     fn is_transparent(&self, sink: &dyn Sink) -> bool {
-        let stages = &self.path.stages()[self.path.inner()];
-        let looks = |stage: &Stage| !matches!(stage, Stage::Agent(agent) if matches!(**agent, Agent::None(_)));
-        self.ports.len() == 2 && sink.wants() == Wants::NOTHING && !stages.iter().any(looks)
+        let inner = self.path.inner();
+        let passes = |(i, stage): (usize, &Stage)| match stage {
+            Stage::Agent(agent) => matches!(**agent, Agent::None(_)),
+            Stage::Witness(_) => !inner.contains(&i),
+            _ => false,
+        };
+        matches!(&self.ports[..], [a, b] if a.side != b.side)
+            && sink.wants() == Wants::NOTHING
+            && self.path.stages().iter().enumerate().all(passes)
     }
 
     fn pass_all(&mut self, from: usize, inbox: &Inbox) {
-        let frames: Vec<&[u8]> = inbox.frames().collect();
-        self.ports[from].counts.received_bytes +=
-            frames.iter().map(|frame| frame.len() as u64).sum::<u64>();
+        let mut frames = [&[][..]; BATCH];
+        let mut count = 0;
+        for (place, frame) in frames.iter_mut().zip(inbox.frames()) {
+            *place = frame;
+            count += 1;
+            self.ports[from].counts.received_bytes += frame.len() as u64;
+        }
         if let Some(to) = self.ports.get_mut(1 - from) {
-            send(&to.socket, &frames, &mut to.counts);
+            to.send(&frames[..count]);
         }
     }
 

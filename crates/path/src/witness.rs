@@ -13,18 +13,18 @@ use lasthop_proto::agent::flows::Flows;
 use lasthop_proto::event::{Cause, Op, Tcb, TcpEvent, TcpKind, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{Addr, Damage, Flags, FlowKey, Packet, Segment, Seq};
+use lasthop_proto::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, Segment, Seq};
 use lasthop_trace::ranges::Ranges;
 
-/// A retransmission after so long without a transmission was caused by a timer: no TCP has a shorter one by
-/// default, and an ACK clock does not stand still for so long.
+/// A retransmission after so long without a transmission or an ACK for new data was caused by a timer: no TCP has a
+/// shorter one by default.
 pub const SILENCE: Span = Span::millis(150);
 
 /// Connections that are followed at once; the least recently used is forgotten first.
 const CONNECTIONS: usize = 4096;
 
 /// Holes in what arrived that are remembered of one connection.
-const HOLES: usize = 1024;
+const HOLES: usize = 256;
 
 /// A host that is not ours.
 #[derive(Debug)]
@@ -63,11 +63,17 @@ struct Talk {
     /// What made the host send bytes again, until everything below the position is acknowledged.
     episode: Option<(Episode, u64)>,
     last_sent: Time,
+    /// When an ACK last moved the left edge: the timer began anew then.
+    last_acked: Time,
+    /// Whether the host offered to understand partial acknowledgements.
+    knows_partial: bool,
     established: bool,
     /// Position of the host's FIN.
     fin: Option<u64>,
     complete: bool,
     over: bool,
+    /// Position of the peer's FIN.
+    heard_fin: Option<u64>,
     /// Next position expected from the peer, and what arrived beyond it.
     nxt: u64,
     beyond: Ranges,
@@ -88,6 +94,16 @@ impl Witness {
     /// Whether packets for `addr` leave here.
     pub fn stands_for(&self, addr: Addr) -> bool {
         self.addrs.is_empty() || self.addrs.contains(&addr)
+    }
+
+    /// Connections that are followed now.
+    pub fn connections(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// The most holes that any of them has in what arrived.
+    pub fn holes(&self) -> usize {
+        (0..self.flows.slots()).map(|i| self.flows[i].beyond.count()).max().unwrap_or(0)
     }
 
     /// The connection with this key, opened when it is new.
@@ -120,11 +136,11 @@ impl Witness {
     }
 
     /// `packet` reaches the host intact.
-    fn hears(&mut self, packet: &Packet, out: &mut Out) {
+    fn hears(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
         let mut notes = Notes { told: self.told, ..Notes::default() };
         let talk = self.talk(key.reversed());
-        talk.hears(segment, packet.body.len(), &mut notes);
+        talk.hears(now, segment, packet.body.len(), &mut notes);
         notes.report(key.reversed(), talk, out);
     }
 }
@@ -159,7 +175,7 @@ impl Notes {
 impl Talk {
     fn sends(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) -> Cause {
         let flags = segment.flags;
-        let silent = now.since(self.last_sent) >= SILENCE;
+        let silent = now.since(self.last_sent.max(self.last_acked)) >= SILENCE;
         if flags.has(Flags::RST) {
             self.end(TcpKind::Aborted, notes);
             return Cause::Control;
@@ -168,7 +184,17 @@ impl Talk {
             if self.sent != Some(segment.seq) {
                 // A new connection on these ports.
                 let heard = if flags.has(Flags::ACK) { self.heard } else { None };
-                *self = Talk { sent: Some(segment.seq), heard, max: 1, nxt: 1, ..Talk::default() };
+                let knows_partial = segment.options().ackp == Some(Ackp::Permitted);
+                let peer_scale = if heard.is_some() { self.peer_scale } else { 0 };
+                *self = Talk {
+                    sent: Some(segment.seq),
+                    heard,
+                    peer_scale,
+                    knows_partial,
+                    max: 1,
+                    nxt: 1,
+                    ..Talk::default()
+                };
                 notes.add(TcpKind::Opening);
             } else if silent {
                 notes.add(TcpKind::Timeout);
@@ -182,9 +208,7 @@ impl Talk {
             && acked > self.nxt
         {
             // It arrived although we did not see it: the host knows better.
-            let bytes = (acked - self.nxt) as u32;
-            self.nxt = acked;
-            notes.add(TcpKind::Delivered { bytes });
+            self.deliver(acked, notes);
         }
         let fin = flags.has(Flags::FIN);
         if len == 0 && !fin {
@@ -208,6 +232,7 @@ impl Talk {
         };
         self.max = self.max.max(end);
         self.last_sent = now;
+        self.check_complete(notes);
         if probe { Cause::WindowProbe } else { cause }
     }
 
@@ -232,7 +257,7 @@ impl Talk {
         }
     }
 
-    fn hears(&mut self, segment: &Segment, len: u32, notes: &mut Notes) {
+    fn hears(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             self.end(TcpKind::Aborted, notes);
@@ -244,7 +269,7 @@ impl Talk {
             self.peer_scale = segment.options().window_scale.unwrap_or(0).min(14);
         }
         if flags.has(Flags::ACK) {
-            self.hears_ack(segment, len, notes);
+            self.hears_ack(now, segment, len, notes);
         }
         let fin = flags.has(Flags::FIN);
         if len > 0 || fin {
@@ -252,7 +277,11 @@ impl Talk {
         }
     }
 
-    fn hears_ack(&mut self, segment: &Segment, len: u32, notes: &mut Notes) {
+    fn hears_ack(&mut self, now: Time, segment: &Segment, len: u32, notes: &mut Notes) {
+        if self.knows_partial && segment.options().ackp == Some(Ackp::Partial) {
+            //= west97#3.3: it says nothing about the receiver
+            return;
+        }
         let syn = segment.flags.has(Flags::SYN);
         let same_window = segment.window == self.window;
         self.window = segment.window;
@@ -263,6 +292,7 @@ impl Talk {
         };
         if ack > self.una {
             self.una = ack;
+            self.last_acked = now;
             self.dupacks = 0;
             self.told_by_sack = false;
             if let Some((episode, until)) = self.episode
@@ -279,10 +309,7 @@ impl Talk {
             } else {
                 notes.add(TcpKind::Acked);
             }
-            if !self.complete && self.fin.is_some_and(|fin| ack >= fin) {
-                self.complete = true;
-                notes.add(TcpKind::Complete);
-            }
+            self.check_complete(notes);
         } else if ack == self.una && len == 0 && !syn && self.max > self.una {
             self.told_by_sack |= !segment.options().sack.is_empty();
             if same_window || self.told_by_sack {
@@ -292,12 +319,25 @@ impl Talk {
         }
     }
 
+    /// The FIN says where the data ends. It may come after all data was acknowledged; without data it is itself all
+    /// that can be.
+    fn check_complete(&mut self, notes: &mut Notes) {
+        let all = self.fin.is_some_and(|fin| self.una >= fin.max(2));
+        if !self.complete && self.established && all {
+            self.complete = true;
+            notes.add(TcpKind::Complete);
+        }
+    }
+
     fn hears_data(&mut self, segment: &Segment, len: u32, fin: bool, notes: &mut Notes) {
         let first = segment.seq + u32::from(segment.flags.has(Flags::SYN));
         let origin = *self.heard.get_or_insert(Seq(first.0.wrapping_sub(1)));
         self.nxt = self.nxt.max(1);
         let Some(start) = first.unwrap_near(origin, self.nxt) else { return };
         let end = start + u64::from(len) + u64::from(fin);
+        if fin {
+            self.heard_fin = Some(end - 1);
+        }
         if start > self.nxt {
             // A hostile sender may leave any number of holes.
             if self.beyond.count() < HOLES {
@@ -308,15 +348,21 @@ impl Talk {
         if end <= self.nxt {
             return;
         }
-        let before = self.nxt;
-        self.nxt = end;
-        while let Some((from, to)) = self.beyond.first()
-            && from <= self.nxt
+        let mut to = end;
+        while let Some((from, until)) = self.beyond.first()
+            && from <= to
         {
-            self.nxt = self.nxt.max(to);
-            self.beyond.remove(from, to);
+            to = to.max(until);
+            self.beyond.remove(from, until);
         }
-        let bytes = (self.nxt - before) as u32 - u32::from(fin);
+        self.deliver(to, notes);
+    }
+
+    /// Everything below `to` has arrived.
+    fn deliver(&mut self, to: u64, notes: &mut Notes) {
+        let fin = self.heard_fin.is_some_and(|fin| (self.nxt..to).contains(&fin));
+        let bytes = (to - self.nxt) as u32 - u32::from(fin);
+        self.nxt = to;
         if bytes > 0 {
             notes.add(TcpKind::Delivered { bytes });
         }
@@ -354,7 +400,7 @@ impl Machine for Witness {
             match packet.damage {
                 Damage::None => {
                     out.packet_event(Op::Received, from.other(), &packet);
-                    self.hears(&packet, out);
+                    self.hears(now, &packet, out);
                 }
                 // The host sees the wrong checksum and drops it; it is passed on all the same.
                 Damage::Ip => {
@@ -364,7 +410,7 @@ impl Machine for Witness {
                     out.packet_event(Op::Dropped(Cause::TcpChecksum), from.other(), &packet);
                 }
             }
-        } else {
+        } else if packet.damage == Damage::None {
             self.sends(now, &packet, out);
         }
         out.send(from.other(), packet);

@@ -31,6 +31,7 @@ const TAG_AT: usize = VNET + 12;
 #[derive(Debug)]
 pub struct PacketSocket {
     fd: OwnedFd,
+    ifindex: i32,
 }
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -96,7 +97,7 @@ impl PacketSocket {
                 size_of::<libc::sockaddr_ll>() as libc::socklen_t,
             )
         })?;
-        Ok(PacketSocket { fd })
+        Ok(PacketSocket { fd, ifindex: ifindex as i32 })
     }
 
     /// Frames that the kernel dropped since the last call because its receive buffer was full.
@@ -123,12 +124,13 @@ impl PacketSocket {
     ///
     /// # Errors
     /// Of the first frame.
-    pub fn send(&self, frames: &[&[u8]]) -> io::Result<usize> {
+    pub fn send<T: AsRef<[u8]>>(&self, frames: &[T]) -> io::Result<usize> {
         let count = frames.len().min(BATCH);
         // SAFETY: all zeros are valid headers: no address, no buffers, no control data.
         let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
         let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
         for ((frame, vector), header) in frames.iter().zip(&mut vectors).zip(&mut headers) {
+            let frame = frame.as_ref();
             *vector =
                 libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
             header.msg_hdr.msg_iov = vector;
@@ -139,6 +141,36 @@ impl PacketSocket {
             libc::sendmmsg(self.fd.as_raw_fd(), headers.as_mut_ptr(), count as libc::c_uint, 0)
         })?;
         Ok(sent as usize)
+    }
+
+    /// Whether the interface no longer exists. One that is only down comes up again by itself.
+    pub fn is_gone(&self) -> bool {
+        // SAFETY: all zeros is a valid sockaddr_ll.
+        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+        let mut len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `len` bytes into a live value of that size.
+        let result = unsafe {
+            libc::getsockname(self.fd.as_raw_fd(), (&raw mut address).cast(), &raw mut len)
+        };
+        // The kernel unbinds the socket for ever when the interface goes.
+        result < 0 || address.sll_ifindex != self.ifindex
+    }
+
+    /// The longest IP packet that the interface takes.
+    ///
+    /// # Errors
+    /// When the interface is gone.
+    pub fn mtu(&self) -> io::Result<usize> {
+        // SAFETY: all zeros is a valid ifreq.
+        let mut request: libc::ifreq = unsafe { zeroed() };
+        request.ifr_ifru.ifru_ifindex = self.ifindex;
+        // SAFETY: both calls read and write the live request only.
+        unsafe {
+            check(libc::ioctl(self.fd.as_raw_fd(), libc::SIOCGIFNAME, &raw mut request))?;
+            check(libc::ioctl(self.fd.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request))?;
+        }
+        // SAFETY: the call has filled in the MTU.
+        Ok(usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0))
     }
 }
 
@@ -159,7 +191,7 @@ pub struct Inbox {
     controls: Vec<Control>,
     /// Of each frame of the last batch: where it begins and ends in `bytes`.
     spans: Vec<(usize, usize)>,
-    oversized: u64,
+    malformed: u64,
 }
 
 impl Inbox {
@@ -169,11 +201,12 @@ impl Inbox {
             bytes: vec![0; BATCH * (HEADROOM + FRAME_MAX)],
             controls: vec![Control([0; 64]); BATCH],
             spans: Vec::with_capacity(BATCH),
-            oversized: 0,
+            malformed: 0,
         }
     }
 
-    /// Receives what is there, at most a batch, in place of the last batch. Says how many frames there are.
+    /// Receives what is there, at most a batch, in place of the last batch. Says how many frames there were, those
+    /// that could not be read included.
     ///
     /// # Errors
     /// Those of the system; that nothing is there is no error.
@@ -212,7 +245,7 @@ impl Inbox {
             let from = i * (HEADROOM + FRAME_MAX) + HEADROOM;
             let len = header.msg_len as usize;
             if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 || len < VNET + 14 {
-                self.oversized += 1;
+                self.malformed += 1;
                 continue;
             }
             let tag = vlan(&header.msg_hdr);
@@ -224,17 +257,17 @@ impl Inbox {
             let end = i * (HEADROOM + FRAME_MAX) + HEADROOM + len;
             self.spans.push((from, end));
         }
-        Ok(self.spans.len())
+        Ok(count as usize)
     }
 
     /// The frames of the last batch.
-    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.spans.iter().map(|(from, to)| &self.bytes[*from..*to])
     }
 
     /// Frames that were too long or too short to be frames, so far.
     pub fn malformed(&self) -> u64 {
-        self.oversized
+        self.malformed
     }
 }
 
@@ -255,7 +288,9 @@ fn vlan(header: &libc::msghdr) -> Option<[u8; 4]> {
     }
     // SAFETY: it is not null, so it is a whole header within the buffer.
     let head = unsafe { &*control };
-    if head.cmsg_level != libc::SOL_PACKET || head.cmsg_type != libc::PACKET_AUXDATA {
+    let whole =
+        head.cmsg_len as usize >= size_of::<libc::cmsghdr>() + size_of::<libc::tpacket_auxdata>();
+    if head.cmsg_level != libc::SOL_PACKET || head.cmsg_type != libc::PACKET_AUXDATA || !whole {
         return None;
     }
     // SAFETY: the kernel put a tpacket_auxdata there; it is read unaligned.
@@ -275,7 +310,7 @@ fn restore(room: &mut [u8], tag: [u8; 4]) -> Option<()> {
     room.copy_within(HEADROOM..HEADROOM + TAG_AT, 0);
     room[TAG_AT..TAG_AT + 4].copy_from_slice(&tag);
     // Lengths and offsets of the virtio header count from the start of the Ethernet frame.
-    let head = crate::frame::VnetHeader::read(room)?;
+    let head = crate::offload::VnetHeader::read(room)?;
     head.shifted(4).write(room);
     Some(())
 }

@@ -1,0 +1,205 @@
+//! One interface of the station: frames in, frames out, and what became of those that were lost.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use lasthop_proto::machine::{Side, StageId};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::frame::Outgoing;
+use crate::offload;
+use crate::sys::packet_socket::{Inbox, PacketSocket};
+
+/// How long a full send buffer is waited for.
+const PATIENCE_MS: u8 = 1;
+
+/// One interface.
+pub struct Port {
+    /// Its name, for people.
+    pub name: String,
+    /// The host that stands for what lies beyond it.
+    pub stage: StageId,
+    /// Which end of the path it is.
+    pub side: Side,
+    pub(crate) socket: PacketSocket,
+    pub(crate) inbox: Option<Inbox>,
+    pub(crate) outbox: Vec<Outgoing>,
+    pub(crate) counts: PortCounts,
+    /// Whether it went down, and nothing has passed since.
+    down: bool,
+}
+
+/// Frames at one interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct PortCounts {
+    /// Received.
+    pub received: u64,
+    /// Bytes of them.
+    pub received_bytes: u64,
+    /// Sent.
+    pub sent: u64,
+    /// Received and passed on without a look by any stage: not IP, neighbour discovery, malformed.
+    pub passed: u64,
+    /// Those of them that said they were IP and were none.
+    pub malformed: u64,
+    /// Sent in pieces, because the interface takes no frames of that length.
+    pub refitted: u64,
+    /// Lost because the receive buffer was full.
+    pub overrun: u64,
+    /// Lost because no frame is so long, or so short.
+    pub unreadable: u64,
+    /// Lost because the interface did not take them, for whatever reason.
+    pub refused: u64,
+    /// Those of them that met a full queue or send buffer.
+    pub refused_full: u64,
+    /// Those that were longer than the interface's MTU.
+    pub refused_long: u64,
+    /// Those that were to be sent while the interface was down.
+    pub refused_down: u64,
+    /// How often the interface went down.
+    pub downs: u64,
+}
+
+impl Port {
+    /// The interface `name` with this index, as the end of the path that `stage` stands for.
+    ///
+    /// # Errors
+    /// See [`PacketSocket::open`].
+    pub fn open(name: &str, ifindex: u32, stage: StageId, side: Side) -> io::Result<Port> {
+        Ok(Port {
+            name: name.to_owned(),
+            stage,
+            side,
+            socket: PacketSocket::open(ifindex)?,
+            inbox: Some(Inbox::new()),
+            outbox: Vec::new(),
+            counts: PortCounts::default(),
+            down: false,
+        })
+    }
+
+    /// Receives a batch into `inbox` and says how many frames the system handed over. An interface that goes down
+    /// has no frames; it is waited for.
+    ///
+    /// # Errors
+    /// Those of the system, but for that.
+    pub(crate) fn receive(&mut self, inbox: &mut Inbox) -> io::Result<usize> {
+        match inbox.receive(&self.socket) {
+            Ok(count) => {
+                self.down &= count == 0;
+                self.counts.received += inbox.frames().len() as u64;
+                self.counts.unreadable = inbox.malformed();
+                Ok(count)
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::ENETDOWN as i32) => {
+                self.counts.downs += 1;
+                self.down = true;
+                Ok(0)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Looks after the interface: takes in what the kernel counted.
+    ///
+    /// # Errors
+    /// When the interface is gone.
+    pub(crate) fn look_after(&mut self) -> io::Result<()> {
+        self.counts.overrun += u64::from(self.socket.take_drops()?);
+        if self.down && self.socket.is_gone() {
+            let what =
+                format!("the interface {} is gone; end the station and start it anew", self.name);
+            return Err(io::Error::new(io::ErrorKind::NotFound, what));
+        }
+        Ok(())
+    }
+
+    /// Sends what waits.
+    pub(crate) fn flush(&mut self) {
+        if !self.outbox.is_empty() {
+            let mut outbox = core::mem::take(&mut self.outbox);
+            self.send(&outbox);
+            outbox.clear();
+            self.outbox = outbox;
+        }
+    }
+
+    /// Sends all frames that the interface takes; the others are counted by cause.
+    pub(crate) fn send<T: AsRef<[u8]>>(&mut self, mut frames: &[T]) {
+        let mut patient = true;
+        while let Some(first) = frames.first() {
+            let gone = match self.socket.send(frames) {
+                Ok(sent) => {
+                    self.counts.sent += sent as u64;
+                    self.down = false;
+                    sent
+                }
+                Err(error) => match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
+                    Errno::EINTR => 0,
+                    // Frames in the queue of the interface take up the send buffer; a moment may free some.
+                    Errno::EAGAIN if patient => {
+                        patient = false;
+                        self.wait();
+                        0
+                    }
+                    Errno::EMSGSIZE => {
+                        self.send_in_pieces(first.as_ref());
+                        1
+                    }
+                    reason => {
+                        self.refuse(reason);
+                        1
+                    }
+                },
+            };
+            frames = frames.get(gone..).unwrap_or(&[]);
+        }
+    }
+
+    fn wait(&self) {
+        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLOUT)];
+        // Whatever it answers, the next attempt tells.
+        let _ = poll(&mut fds, PollTimeout::from(PATIENCE_MS));
+    }
+
+    /// `frame` is longer than the interface takes.
+    fn send_in_pieces(&mut self, frame: &[u8]) {
+        let pieces = self.socket.mtu().ok().and_then(|mtu| offload::refit(frame, mtu));
+        // A single piece would be the frame again, tags and all.
+        let Some(pieces) = pieces.filter(|pieces| pieces.len() > 1) else {
+            self.refuse(Errno::EMSGSIZE);
+            return;
+        };
+        let mut pieces: &[Arc<[u8]>] = &pieces;
+        self.counts.refitted += 1;
+        while !pieces.is_empty() {
+            let gone = match self.socket.send(pieces) {
+                Ok(sent) => {
+                    self.counts.sent += sent as u64;
+                    sent
+                }
+                Err(error) => {
+                    self.refuse(Errno::from_raw(error.raw_os_error().unwrap_or(0)));
+                    1
+                }
+            };
+            pieces = pieces.get(gone..).unwrap_or(&[]);
+        }
+    }
+
+    /// A frame is lost. A full queue loses frames: that is what a queue does, and no reason to try again.
+    fn refuse(&mut self, reason: Errno) {
+        self.counts.refused += 1;
+        match reason {
+            Errno::EAGAIN | Errno::ENOBUFS => self.counts.refused_full += 1,
+            Errno::EMSGSIZE => self.counts.refused_long += 1,
+            Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV => {
+                self.counts.refused_down += 1;
+                self.down = true;
+            }
+            _ => {}
+        }
+    }
+}

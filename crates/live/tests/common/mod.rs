@@ -1,0 +1,359 @@
+//! Two hosts with a station between them, in network namespaces that end with the test.
+//!
+//! ```text
+//! fh: fl 10.9.0.1 --- bs: bl | station | br --- mh: mr 10.9.0.2
+//! ```
+//!
+//! A test runs itself again in namespaces of its own (`unshare`), with root or without. What it makes there ends
+//! with it, whatever happens.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::fs::File;
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+
+use lasthop_live::clock::Clock;
+use lasthop_live::station::{Handle, Port, PortCounts, Station};
+use lasthop_live::sys::packet_socket::{Inbox, PacketSocket, VNET};
+use lasthop_path::{Path, Stage, Witness};
+use lasthop_proto::agent::{Agent, AgentConfig, SnoopConfig};
+use lasthop_proto::event::Wants;
+use lasthop_proto::link::{Line, LineConfig};
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::queue::{Discipline, Limit};
+use lasthop_proto::units::Span;
+use lasthop_trace::{Nothing, Sink};
+use nix::sched::{CloneFlags, setns};
+
+const INSIDE: &str = "LASTHOP_TEST_INSIDE";
+
+/// Runs the test `name` in namespaces of its own. `name` must be that of the test function.
+pub fn alone(name: &str, test: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        sh("mount -t tmpfs none /run && mkdir -p /run/netns");
+        test();
+        return;
+    }
+    let program = std::env::current_exe().unwrap();
+    let output = Command::new("unshare")
+        .args(["--map-root-user", "--net", "--mount", "--"])
+        .arg(program)
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(INSIDE, "1")
+        .output()
+        .expect("needs `unshare` of util-linux");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let ran = text.contains("1 passed");
+    assert!(
+        output.status.success() && ran,
+        "in namespaces of its own (needs user namespaces):\n{text}"
+    );
+    print!("{text}");
+}
+
+/// Runs a line of shell; fails with what it said.
+pub fn sh(line: &str) -> String {
+    let output = Command::new("sh").args(["-ec", line]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{line}\n{said}{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+/// Runs `work` on a thread in the namespace `name`.
+pub fn within<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let namespace = File::open(format!("/run/netns/{name}")).unwrap();
+    thread::spawn(move || {
+        setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
+        work()
+    })
+}
+
+/// The result of `work` in the namespace `name`.
+pub fn inside<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    within(name, work).join().unwrap()
+}
+
+/// How the interfaces are to be.
+#[derive(Clone, Copy)]
+pub struct Wires {
+    pub mtu: u32,
+    /// Checksum and segmentation left to the "network cards".
+    pub offload: bool,
+    pub ipv6: bool,
+}
+
+impl Default for Wires {
+    fn default() -> Wires {
+        Wires { mtu: 1500, offload: false, ipv6: false }
+    }
+}
+
+/// Makes the namespaces and what lies between them.
+pub fn wire(wires: Wires) {
+    for name in ["fh", "bs", "mh"] {
+        sh(&format!("ip netns add {name}; ip -n {name} link set dev lo up"));
+        let no = u8::from(!wires.ipv6);
+        let keys = ["net.ipv6.conf.default.disable_ipv6", "net.ipv6.conf.all.disable_ipv6"];
+        for key in keys {
+            sh(&format!("ip netns exec {name} sysctl -qw {key}={no}"));
+        }
+        sh(&format!("ip netns exec {name} sysctl -qw net.ipv6.conf.default.accept_dad=0"));
+    }
+    // Nobody is to speak for himself at the station's own ends.
+    sh("ip netns exec bs sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
+    for (host, end, inner, addr) in [("fh", "fl", "bl", 1), ("mh", "mr", "br", 2)] {
+        let mtu = wires.mtu;
+        sh(&format!(
+            "ip link add name {end} netns {host} type veth peer name {inner} netns bs
+             ip -n {host} link set dev {end} mtu {mtu}
+             ip -n bs link set dev {inner} mtu {mtu}
+             ip -n {host} addr add 10.9.0.{addr}/24 dev {end}
+             ip -n bs link set dev {inner} up; ip -n {host} link set dev {end} up"
+        ));
+        if wires.ipv6 {
+            sh(&format!("ip -n {host} addr add fd00:9::{addr}/64 dev {end} nodad"));
+        }
+        if !wires.offload {
+            for (name, dev) in [(host, end), ("bs", inner)] {
+                sh(&format!(
+                    "ip netns exec {name} ethtool -K {dev} tso off gso off gro off tx off"
+                ));
+            }
+        }
+    }
+    wait_up(&[("fh", "fl"), ("bs", "bl"), ("bs", "br"), ("mh", "mr")]);
+}
+
+/// Waits until the interfaces carry frames; the kernel takes a moment after it was told.
+pub fn wait_up(interfaces: &[(&str, &str)]) {
+    for (name, dev) in interfaces {
+        let up = || sh(&format!("ip -n {name} -o link show dev {dev}")).contains("state UP");
+        until("an interface comes up", up);
+    }
+}
+
+/// Stages between two witnesses of everything.
+pub fn path_of(inner: Vec<Stage>, wants: Wants) -> Path {
+    let count = inner.len();
+    let mut stages = vec![Stage::Witness(Box::new(Witness::of_all(Side::Right)))];
+    stages.extend(inner);
+    stages.push(Stage::Witness(Box::new(Witness::of_all(Side::Left))));
+    Path::new(stages, 1..count + 1, vec![0, count + 1], wants)
+}
+
+pub fn none() -> Stage {
+    Stage::Agent(Box::new(Agent::new(&AgentConfig::None)))
+}
+
+pub fn snoop() -> Stage {
+    let config = AgentConfig::Snoop { snoop: SnoopConfig::west97(), ackp: None };
+    Stage::Agent(Box::new(Agent::new(&config)))
+}
+
+pub fn link() -> Stage {
+    Stage::Line(Line::new(LineConfig {
+        rate_right: None,
+        rate_left: None,
+        delay: Span::millis(1),
+        framing: 14,
+        queue: Limit::Packets(100_000),
+        discipline_right: Discipline::Fifo,
+        discipline_left: Discipline::Fifo,
+    }))
+}
+
+/// A station that runs on a thread of its own.
+pub struct Running<S> {
+    pub handle: Handle,
+    thread: JoinHandle<(std::io::Result<()>, S, Ended)>,
+}
+
+/// What a station says at its end.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    pub ports: Vec<(String, PortCounts)>,
+    pub unroutable: u64,
+}
+
+impl Ended {
+    pub fn port(&self, name: &str) -> PortCounts {
+        self.ports.iter().find(|(port, _)| port == name).unwrap().1
+    }
+
+    /// Nothing was lost at any interface.
+    pub fn assert_no_loss(&self) {
+        assert_eq!(self.unroutable, 0);
+        for (name, port) in &self.ports {
+            assert_eq!(
+                (port.overrun, port.unreadable, port.refused),
+                (0, 0, 0),
+                "{name}: {port:?}"
+            );
+        }
+    }
+}
+
+pub fn ended(station: &Station) -> Ended {
+    let ports = station.port_counts().map(|(name, counts)| (name.to_owned(), counts)).collect();
+    Ended { ports, unroutable: station.unroutable() }
+}
+
+/// Starts a station with the stages that `inner` makes.
+pub fn station<S: Sink + Send + 'static>(
+    mut sink: S,
+    inner: impl FnOnce() -> Vec<Stage> + Send + 'static,
+) -> Running<S> {
+    let (tell, told) = channel();
+    let thread = within("bs", move || {
+        let path = path_of(inner(), sink.wants());
+        let last = StageId(path.stages().len() as u16 - 1);
+        let index = |name: &str| nix::net::if_::if_nametoindex(name).unwrap();
+        let ports = vec![
+            Port::open("bl", index("bl"), StageId(0), Side::Left).unwrap(),
+            Port::open("br", index("br"), last, Side::Right).unwrap(),
+        ];
+        let mut station = Station::new(path, ports, Clock::start()).unwrap();
+        tell.send(station.handle()).unwrap();
+        let result = station.run(&mut sink, &mut |_, _, _| true);
+        (result, sink, ended(&station))
+    });
+    Running { handle: told.recv().unwrap(), thread }
+}
+
+/// A station that nobody watches.
+pub fn quiet(stage: fn() -> Stage) -> Running<Nothing> {
+    station(Nothing, move || vec![stage()])
+}
+
+impl<S> Running<S> {
+    /// Ends the station.
+    pub fn stop(self) -> (S, Ended) {
+        assert_eq!(self.handle.ask(|station| station.stop()), Some(()), "the station ended before");
+        self.finished()
+    }
+
+    /// What a station leaves that was told to stop.
+    pub fn finished(self) -> (S, Ended) {
+        let (result, sink, ended) = self.thread.join().unwrap();
+        result.unwrap();
+        (sink, ended)
+    }
+
+    /// Waits until the station ends by itself.
+    pub fn join(self) -> (std::io::Result<()>, Ended) {
+        let (result, _, ended) = self.thread.join().unwrap();
+        (result, ended)
+    }
+
+    /// The counts now.
+    pub fn ended(&self) -> Ended {
+        self.handle.ask(|station| ended(station)).unwrap()
+    }
+}
+
+/// A packet socket in a namespace.
+pub fn socket(namespace: &str, dev: &'static str) -> PacketSocket {
+    inside(namespace, move || {
+        PacketSocket::open(nix::net::if_::if_nametoindex(dev).unwrap()).unwrap()
+    })
+}
+
+/// Sends frames that begin at their Ethernet header.
+pub fn send_plain(socket: &PacketSocket, frames: &[Vec<u8>]) {
+    let frames: Vec<Vec<u8>> =
+        frames.iter().map(|frame| [&[0; VNET][..], frame].concat()).collect();
+    send_all(socket, &frames);
+}
+
+/// Sends frames that begin with a virtio header.
+pub fn send_all<T: AsRef<[u8]>>(socket: &PacketSocket, mut frames: &[T]) {
+    while !frames.is_empty() {
+        match socket.send(frames) {
+            Ok(sent) => frames = &frames[sent..],
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => thread::yield_now(),
+            Err(error) => panic!("a frame of {} bytes: {error}", frames[0].as_ref().len()),
+        }
+    }
+}
+
+/// Receives until there are `count` frames, or nothing has come for a second. They begin with a virtio header.
+pub fn receive(socket: &PacketSocket, count: usize) -> Vec<Vec<u8>> {
+    let mut inbox = Inbox::new();
+    let mut frames = Vec::new();
+    let mut idle = 0;
+    while frames.len() < count && idle < 100 {
+        if inbox.receive(socket).unwrap() == 0 {
+            idle += 1;
+            pause(10);
+        } else {
+            idle = 0;
+            frames.extend(inbox.frames().map(<[u8]>::to_vec));
+        }
+    }
+    frames
+}
+
+#[expect(clippy::disallowed_methods, reason = "waits for other threads and for the kernel")]
+pub fn pause(milliseconds: u64) {
+    thread::sleep(std::time::Duration::from_millis(milliseconds));
+}
+
+/// Waits until `done`, at most ten seconds.
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+    for _ in 0..1000 {
+        if done() {
+            return;
+        }
+        pause(10);
+    }
+    panic!("waited in vain: {what}");
+}
+
+/// Transfers `len` bytes from `from` to `to` (its address and namespace), and checks each of them.
+pub fn transfer(from: &str, to: &str, addr: &'static str, len: usize) {
+    use std::io::{Read, Write};
+    let (tell, told) = channel();
+    let server = within(to, move || {
+        let listener = std::net::TcpListener::bind((addr, 0)).unwrap();
+        tell.send(listener.local_addr().unwrap()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut buffer = vec![0; 1 << 16];
+        let mut at = 0;
+        loop {
+            let count = stream.read(&mut buffer).unwrap();
+            if count == 0 {
+                return at;
+            }
+            let intact = (at..).zip(&buffer[..count]).all(|(at, byte)| content(at) == *byte);
+            assert!(intact, "other bytes than were sent, after {at}");
+            at += count;
+        }
+    });
+    let addr = told.recv().unwrap();
+    let client = within(from, move || {
+        let mut stream = std::net::TcpStream::connect(addr).unwrap();
+        let bytes: Vec<u8> = (0..len).map(content).collect();
+        stream.write_all(&bytes).unwrap();
+    });
+    client.join().unwrap();
+    assert_eq!(server.join().unwrap(), len);
+}
+
+fn content(at: usize) -> u8 {
+    ((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
+
+/// A counter of /proc/net/snmp or /proc/net/netstat in the namespace, for example `("Tcp", "InCsumErrors")`.
+pub fn counter(namespace: &str, group: &str, name: &str) -> u64 {
+    let text = sh(&format!("ip netns exec {namespace} cat /proc/net/snmp /proc/net/netstat"));
+    let head = format!("{group}:");
+    let mut lines = text.lines().filter(|line| line.starts_with(&head));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let mut both = names.split_whitespace().zip(values.split_whitespace());
+    both.find(|(n, _)| *n == name).unwrap().1.parse().unwrap()
+}

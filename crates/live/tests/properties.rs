@@ -1,0 +1,227 @@
+//! Frames survive the way through packets, packets the way through frames; bytes from anywhere do no harm.
+
+use lasthop_live::frame::{self, Incoming};
+use lasthop_live::offload::{self, VnetHeader};
+use lasthop_live::sys::packet_socket::VNET;
+use lasthop_proto::wire::emit::emit;
+use lasthop_proto::wire::parse::{Mode, parse, view};
+use lasthop_proto::wire::{
+    Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq, Timestamps, Transport,
+};
+use proptest::prelude::*;
+
+fn addresses() -> impl Strategy<Value = (Addr, Addr)> {
+    let v6 = |bits: u128| {
+        Addr::from(std::net::IpAddr::from(std::net::Ipv6Addr::from_bits(bits | 1 << 127)))
+    };
+    let v4 = |bits: u32| Addr::from(std::net::IpAddr::from(std::net::Ipv4Addr::from_bits(bits)));
+    prop_oneof![
+        any::<(u32, u32)>().prop_map(move |(a, b)| (v4(a), v4(b))),
+        any::<(u128, u128)>().prop_map(move |(a, b)| (v6(a), v6(b))),
+    ]
+}
+
+fn packets() -> impl Strategy<Value = Packet> {
+    let options =
+        prop::sample::select(vec![vec![], vec![99, 2], vec![19, 6, 1, 2, 3, 4], vec![253, 3, 9]]);
+    let segment =
+        (any::<(u16, u16, u32, u32, u8, u16)>(), prop::option::of(any::<(u32, u32)>()), options);
+    let tcp = segment.prop_map(|((from, to, seq, ack, flags, window), stamps, unknown)| {
+        let mut segment = Segment::new(from, to, Seq(seq), Seq(ack), Flags(flags));
+        segment.window = window;
+        segment.timestamps = stamps.map(|(value, echo)| Timestamps { value, echo });
+        if !unknown.is_empty() {
+            segment.options_mut().unknown = unknown;
+        }
+        Transport::Tcp(segment)
+    });
+    // Neither TCP nor what keeps a link alive.
+    let other = (18u8..40).prop_map(Transport::Other);
+    let body = prop::collection::vec(any::<u8>(), 0..1500);
+    (addresses(), prop_oneof![tcp, other], body, any::<(u8, u8)>()).prop_map(
+        |((src, dst), transport, body, (tos, ttl))| Packet {
+            id: PacketId(0),
+            src,
+            dst,
+            transport,
+            body: Body::copy_of(&body),
+            tos,
+            ttl,
+            damage: Damage::None,
+        },
+    )
+}
+
+fn link_of(packet: &Packet, tags: usize) -> Vec<u8> {
+    let kind: [u8; 2] = if packet.src.is_v4() { [8, 0] } else { [0x86, 0xdd] };
+    [&[1; 12][..], &[0x81, 0, 0, 7].repeat(tags), &kind].concat()
+}
+
+fn bytes_of(body: &Body) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    body.copy_into(u32::MAX, &mut bytes);
+    bytes
+}
+
+/// A frame with this packet that is somehow unlike what we would write ourselves.
+fn frames() -> impl Strategy<Value = Vec<u8>> {
+    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
+    let trailer = prop::collection::vec(any::<u8>(), 0..80);
+    (packets(), 0usize..4, changes, trailer, any::<prop::sample::Index>(), any::<bool>(), 0u8..4)
+        .prop_map(|(packet, tags, changes, trailer, cut, whole, flags)| {
+            let mut frame = vec![0; VNET];
+            frame[0] = flags;
+            frame.extend(link_of(&packet, tags));
+            let _ = emit(&packet, &mut frame);
+            frame.extend(trailer);
+            for (at, byte) in changes {
+                let at = VNET + at.index(frame.len() - VNET);
+                frame[at] = byte;
+            }
+            if !whole {
+                frame.truncate(cut.index(frame.len() + 1));
+            }
+            frame
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_nobody_touched_leaves_as_it_came(frame in frames()) {
+        if let Incoming::Packet(packet) = frame::read(&frame) {
+            let out = frame::untouched(&packet).expect("nobody touched it");
+            prop_assert_eq!(out.bytes(), &frame[..]);
+        }
+    }
+
+    #[test]
+    fn damage_is_real(packet in packets(), ip in any::<bool>(), partial in any::<bool>()) {
+        let mut frame = vec![0; VNET];
+        frame.extend(link_of(&packet, 0));
+        let at = frame.len();
+        emit(&packet, &mut frame).unwrap();
+        let (v4, tcp) = (packet.src.is_v4(), packet.segment().is_some());
+        if partial && tcp {
+            // The sum over the pseudo-header is what the checksum lacks of zero.
+            let start = at + if v4 { 20 } else { 40 };
+            let mut sum = lasthop_proto::wire::checksum::Sum::default();
+            sum.pseudo_header(packet.src, packet.dst, 6, (frame.len() - start) as u32);
+            frame[start + 16..start + 18].copy_from_slice(&sum.fold().to_be_bytes());
+            let flags = VnetHeader::NEEDS_CHECKSUM;
+            let checksum_start = (start - VNET) as u16;
+            VnetHeader { flags, checksum_start, checksum_offset: 16, ..VnetHeader::default() }.write(&mut frame);
+        }
+        let Incoming::Packet(mut read) = frame::read(&frame) else { panic!("a packet") };
+        prop_assert_eq!(read.damage, Damage::None);
+        read.damage = if ip { Damage::Ip } else { Damage::Tcp };
+        let out = frame::untouched(&read).unwrap();
+        let out = out.bytes();
+        prop_assert_eq!(VnetHeader::read(out), Some(VnetHeader::default()), "the receiver has to look");
+        let seen = view(&out[at..], Mode::WHOLE);
+        match (ip && v4, tcp) {
+            (true, _) => prop_assert_eq!(seen.unwrap().damage, Damage::Ip),
+            (_, true) => prop_assert_eq!(seen.unwrap().damage, Damage::Tcp),
+            _ => {
+                let changed = out.iter().zip(&frame).filter(|(a, b)| a != b).count();
+                prop_assert!((1..=2).contains(&changed), "{}", changed);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_can_be_read(packet in packets(), tags in 0usize..3) {
+        let out = frame::write(&packet, &link_of(&packet, tags)).unwrap();
+        let Incoming::Packet(read) = frame::read(out.bytes()) else { panic!("a packet") };
+        prop_assert_eq!(bytes_of(&read.body), bytes_of(&packet.body));
+        prop_assert_eq!(Packet { body: packet.body.clone(), ..read }, packet);
+    }
+
+    #[test]
+    fn the_pieces_of_a_frame_are_its_bytes_in_order(packet in packets(), mtu in 100usize..600) {
+        let out = frame::write(&packet, &link_of(&packet, 1)).unwrap();
+        let Some(pieces) = offload::refit(out.bytes(), mtu) else {
+            let plain = packet.segment().is_some_and(|s| !s.flags.any(Flags::SYN | Flags::RST | Flags::URG));
+            prop_assert!(!plain || packet.body.is_empty());
+            return Ok(());
+        };
+        let (mut joined, whole) = (Vec::new(), packet.segment().unwrap());
+        let count = pieces.len();
+        for (i, piece) in pieces.iter().enumerate() {
+            let mut piece = piece.to_vec();
+            let vnet = VnetHeader::read(&piece).unwrap();
+            offload::complete(&mut piece, vnet);
+            prop_assert!(piece.len() - VNET - 18 <= mtu);
+            let read = parse(&piece.into(), VNET + 18, true).unwrap();
+            prop_assert_eq!(read.damage, Damage::None);
+            let segment = read.segment().unwrap();
+            prop_assert_eq!(segment.seq, whole.seq + joined.len() as u32);
+            prop_assert!(i + 1 == count || !segment.flags.has(Flags::FIN));
+            prop_assert_eq!((segment.ack, segment.timestamps), (whole.ack, whole.timestamps));
+            joined.extend(bytes_of(&read.body));
+        }
+        prop_assert_eq!(joined, bytes_of(&packet.body));
+    }
+
+    #[test]
+    fn a_virtio_header_that_lies_does_no_harm(
+        packet in packets(),
+        gso_type in prop::sample::select(vec![1u8, 4, 5, 0x81, 3]),
+        gso_size in 0u16..600,
+        start in 0u16..120,
+        offset in prop::sample::select(vec![16u16, 6, 9]),
+        change in any::<(prop::sample::Index, u8)>(),
+    ) {
+        let out = frame::write(&packet, &link_of(&packet, 0)).unwrap();
+        let mut frame = out.bytes().to_vec();
+        let vnet = VnetHeader {
+            flags: VnetHeader::NEEDS_CHECKSUM,
+            gso_type,
+            header_len: 54,
+            gso_size,
+            checksum_start: start,
+            checksum_offset: offset,
+        };
+        vnet.write(&mut frame);
+        let at = change.0.index(frame.len() - VNET) + VNET;
+        frame[at] = change.1;
+        let _ = frame::read(&frame);
+        let pieces = offload::segments(&frame).unwrap_or_default();
+        prop_assert!(pieces.len() <= packet.body.len() as usize + 40);
+    }
+
+    #[test]
+    fn any_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = (frame::read(&bytes), offload::segments(&bytes), offload::refit(&bytes, 90));
+    }
+}
+
+/// Found by the fuzz target `frame`: a super-packet whose TCP header claims eight bytes.
+#[test]
+fn a_super_packet_with_half_a_header_is_malformed() {
+    let mut segment = Segment::new(1, 9, Seq(1), Seq(1), Flags::ACK);
+    segment.window = 7;
+    let packet = Packet::tcp(
+        Addr::v4(10, 0, 0, 1),
+        Addr::v4(10, 1, 0, 1),
+        segment,
+        Body::copy_of(&[1; 300]),
+    );
+    let mut frame = frame::write(&packet, &link_of(&packet, 0)).unwrap().bytes().to_vec();
+    let vnet = VnetHeader {
+        flags: VnetHeader::NEEDS_CHECKSUM,
+        gso_type: 1,
+        header_len: 42,
+        gso_size: 50,
+        checksum_start: 34,
+        checksum_offset: 16,
+    };
+    vnet.write(&mut frame);
+    frame[VNET + 34 + 12] = 0x20;
+    assert!(matches!(frame::read(&frame), Incoming::Malformed));
+    // The transport header within that of IP.
+    frame[VNET + 34 + 12] = 0x50;
+    VnetHeader { checksum_start: 20, ..vnet }.write(&mut frame);
+    assert!(matches!(frame::read(&frame), Incoming::Malformed));
+}
