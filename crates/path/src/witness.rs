@@ -82,6 +82,16 @@ impl Witness {
         Witness { addr: None, side, flows: Flows::new(CONNECTIONS) }
     }
 
+    /// The same with room for this many connections at once.
+    pub fn of_all_within(side: Side, connections: usize) -> Witness {
+        Witness { addr: None, side, flows: Flows::new(connections) }
+    }
+
+    /// Connections that are followed now.
+    pub fn connections(&self) -> usize {
+        self.flows.len()
+    }
+
     /// Whether packets for `addr` leave here.
     pub fn stands_for(&self, addr: Addr) -> bool {
         self.addr.is_none_or(|own| own == addr)
