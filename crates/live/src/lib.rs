@@ -5,7 +5,14 @@
 #![cfg(target_os = "linux")]
 
 pub mod clock;
+pub mod control;
+pub mod counters;
 pub mod frame;
+pub mod interfaces;
+pub mod metrics;
 pub mod neighbours;
+pub mod notify;
+pub mod recorder;
+pub mod service;
 pub mod station;
 pub mod sys;

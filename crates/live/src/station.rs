@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use lasthop_path::{Outside, Path, Stage};
 use lasthop_proto::agent::Agent;
@@ -31,6 +32,9 @@ const SPIN: Span = Span::micros(60);
 /// The longest sleep, so that whoever asked to stop is heard.
 const DOZE_MS: u16 = 50;
 
+/// How long an errand may take: a station that has stopped answers none.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Wakes in a row before frames are looked at again.
 const WAKES: usize = 4096;
 
@@ -49,7 +53,7 @@ pub struct Port {
 }
 
 /// Frames at one interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct PortCounts {
     /// Received.
     pub received: u64,
@@ -121,7 +125,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Has the station's loop do `errand` and waits for its answer; `None` if the station is gone.
+    /// Has the station's loop do `errand` and waits for its answer; `None` if the station is gone or does not run.
     pub fn ask<T: Send + 'static>(
         &self,
         errand: impl FnOnce(&mut Station) -> T + Send + 'static,
@@ -134,7 +138,7 @@ impl Handle {
             }))
             .ok()?;
         self.bell.write(1).ok()?;
-        answered.recv().ok()
+        answered.recv_timeout(PATIENCE).ok()
     }
 }
 
@@ -228,6 +232,11 @@ impl Station {
     /// The interfaces with their counts.
     pub fn port_counts(&self) -> impl Iterator<Item = (&str, PortCounts)> {
         self.ports.iter().map(|port| (port.name.as_str(), port.counts))
+    }
+
+    /// The same with the end of the path that each interface is.
+    pub fn port_status(&self) -> impl Iterator<Item = (&str, Side, PortCounts)> {
+        self.ports.iter().map(|port| (port.name.as_str(), port.side, port.counts))
     }
 
     /// Tells where a host is that does not speak for itself.

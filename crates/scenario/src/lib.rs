@@ -37,9 +37,9 @@ mod read;
 mod schema;
 mod vary;
 
+pub use build::station::{Captures, Limits, StationFile};
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
-pub use build::station::{Captures, Limits, StationFile};
 pub use live::LivePath;
 pub use model::{
     CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stage, StageKind, Transfer,
@@ -74,9 +74,10 @@ pub fn parse(
 /// As [`parse`].
 pub fn parse_station(text: &str) -> Result<(StationFile, Vec<Warning>), Error> {
     let document = document::parse(text).map_err(|mut error| {
-        error.0.help = "a station's file is written in TOML, for example\n\n    left = \"eth0\"\n    \
+        error.0.help =
+            "a station's file is written in TOML, for example\n\n    left = \"eth0\"\n    \
                         right = \"wlan0\"\n    [[path]]\n    agent = \"snoop\""
-            .to_owned();
+                .to_owned();
         error
     })?;
     build::station::station(document)

@@ -80,7 +80,10 @@ impl LivePath {
         document.forget_places();
         let path = LivePath { document, form: self.form.clone(), stages };
         if let Some(why) = self.differs_in_shape(&path) {
-            let at = Place { source: Source::Argument(0), span: 0..values.first().map_or(0, String::len) };
+            let at = Place {
+                source: Source::Argument(0),
+                span: 0..values.first().map_or(0, String::len),
+            };
             return Err(Diagnostic::new(Code::BadPath, "path", &at)
                 .message(why)
                 .label("needs a restart")

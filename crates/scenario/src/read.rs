@@ -69,11 +69,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The top of a file that is called `file` in messages.
-    pub fn top(
-        table: &'t Table,
-        file: &'static str,
-        keys: &[&str],
-    ) -> Result<Reader<'t>, Error> {
+    pub fn top(table: &'t Table, file: &'static str, keys: &[&str]) -> Result<Reader<'t>, Error> {
         Reader::of(table, "", Place::file(0..0), file, keys)
     }
 

@@ -117,11 +117,7 @@ fn interface(file: &Reader<'_>, key: &str, example: &str) -> Result<String, Erro
 }
 
 /// A table that may be left out.
-fn table<'t>(
-    file: &Reader<'t>,
-    key: &str,
-    keys: &[&str],
-) -> Result<Option<Reader<'t>>, Error> {
+fn table<'t>(file: &Reader<'t>, key: &str, keys: &[&str]) -> Result<Option<Reader<'t>>, Error> {
     file.node(key).map(|node| Reader::open(node, key, keys)).transpose()
 }
 
@@ -214,8 +210,14 @@ fn within_limits(file: &Reader<'_>, limits: Limits) -> Result<(), Error> {
             None => default.flows as u64,
         };
         if flows > limits.flows as u64 {
-            let help = format!("`[limits]` allows {}: lower `flows` or raise the limit", limits.flows);
-            return Err(beyond(&path("flows"), place("flows"), format!("the agent watches up to {flows} flows"), help));
+            let help =
+                format!("`[limits]` allows {}: lower `flows` or raise the limit", limits.flows);
+            return Err(beyond(
+                &path("flows"),
+                place("flows"),
+                format!("the agent watches up to {flows} flows"),
+                help,
+            ));
         }
         let cache = match stage.get("cache") {
             Some(node) => read::<Bytes>(node, &path("cache"), "cache")?,
@@ -227,7 +229,12 @@ fn within_limits(file: &Reader<'_>, limits: Limits) -> Result<(), Error> {
                 "`[limits]` allows {} for all agents together: lower `cache` or raise the limit",
                 limits.cache
             );
-            return Err(beyond(&path("cache"), place("cache"), format!("the agents cache up to {}", Bytes(caches)), help));
+            return Err(beyond(
+                &path("cache"),
+                place("cache"),
+                format!("the agents cache up to {}", Bytes(caches)),
+                help,
+            ));
         }
     }
     Ok(())
