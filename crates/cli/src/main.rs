@@ -13,6 +13,8 @@ mod scenario;
 mod stop;
 mod style;
 mod sweep;
+#[cfg(target_os = "linux")]
+mod watch;
 
 use std::process::ExitCode;
 
@@ -49,6 +51,10 @@ enum Command {
     Report(cmd::report::Args),
     List(cmd::list::Args),
     Doctor(cmd::doctor::Args),
+    #[cfg(target_os = "linux")]
+    Station(cmd::station::Args),
+    #[cfg(target_os = "linux")]
+    Ctl(cmd::ctl::Args),
     Completions(cmd::completions::Args),
 }
 
@@ -73,6 +79,10 @@ fn main() -> ExitCode {
         Command::Report(args) => cmd::report::run(&args, json),
         Command::List(args) => cmd::list::run(&args, json),
         Command::Doctor(args) => cmd::doctor::run(&args, json),
+        #[cfg(target_os = "linux")]
+        Command::Station(args) => cmd::station::run(&args, json),
+        #[cfg(target_os = "linux")]
+        Command::Ctl(args) => cmd::ctl::run(&args, json),
         Command::Completions(args) => cmd::completions::run(&args),
     };
     match result {

@@ -41,6 +41,14 @@ struct Shared {
     failed: Mutex<Option<String>>,
 }
 
+impl Shared {
+    /// Notes the first reason why nothing is written any more.
+    fn fail(&self, why: String) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.get_or_insert(why);
+    }
+}
+
 /// A view of a recorder from elsewhere.
 #[derive(Clone, Debug)]
 pub struct Recorded {
@@ -70,9 +78,15 @@ struct Counted {
 
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.shared.bytes.fetch_add(written as u64, Ordering::Relaxed);
-        Ok(written)
+        let result = self.file.write(bytes);
+        match &result {
+            Ok(written) => {
+                self.shared.bytes.fetch_add(*written as u64, Ordering::Relaxed);
+            }
+            // The capture only tells at its end, and that may be far.
+            Err(error) => self.shared.fail(error.to_string()),
+        }
+        result
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -155,8 +169,7 @@ impl Recorder {
     fn note(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
             self.sink = None;
-            let mut failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
-            *failed = Some(format!("{}: {error}", self.config.dir));
+            self.shared.fail(error.to_string());
         }
     }
 

@@ -109,9 +109,20 @@ pub struct Trouble {
     pub key: String,
     /// What was expected, with an example.
     pub help: String,
-    /// Where: which of the values, and which bytes of it.
+    /// Where, if it is about one of the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<(usize, usize, usize)>,
+    pub at: Option<At>,
+}
+
+/// A place in the values of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct At {
+    /// Which of the values, from 0.
+    pub value: u32,
+    /// First byte of it.
+    pub from: u32,
+    /// Behind the last.
+    pub to: u32,
 }
 
 impl Trouble {
@@ -130,7 +141,10 @@ impl From<Error> for Trouble {
     fn from(error: Error) -> Trouble {
         let diagnostic = *error.0;
         let at = match diagnostic.at.source {
-            Source::Argument(i) => Some((i, diagnostic.at.span.start, diagnostic.at.span.end)),
+            Source::Argument(i) => {
+                let span = &diagnostic.at.span;
+                Some(At { value: i as u32, from: span.start as u32, to: span.end as u32 })
+            }
             Source::File => None,
         };
         Trouble {

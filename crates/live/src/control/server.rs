@@ -198,7 +198,7 @@ impl Client {
             if pending.len() > MAX_REQUEST || is_late(&clock, since, pending.is_empty()) {
                 let why = match pending.len() {
                     0 => return Ok(()),
-                    ..=MAX_REQUEST => "the request takes too long",
+                    1..=MAX_REQUEST => "the request takes too long",
                     _ => "the request is too long",
                 };
                 let help = format!("one line of at most {MAX_REQUEST} bytes, ended by a newline");
