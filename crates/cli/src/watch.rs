@@ -140,26 +140,31 @@ fn happened(status: &Status) -> Vec<(String, u64)> {
     let mut rows = Vec::new();
     for stage in &status.stages {
         let is_host = stage.kind == "host";
+        let place = if is_host { format!("{} host", stage.name) } else { stage.name.clone() };
         let sides: [(&str, &DirectionCounts); 2] =
             [("right", &stage.happened.right), ("left", &stage.happened.left)];
         for (side, counts) in sides {
+            // A host has one direction to send to and one to hear from.
+            let way = if is_host { String::new() } else { format!(" to the {side}") };
             let mut row = |what: &str, n: u64| {
                 if n > 0 {
-                    rows.push((format!("{} {side} {what}", stage.name), n));
+                    rows.push((format!("{place}: {what}{way}"), n));
                 }
             };
             row("transmitted", counts.transmitted);
             row("damaged", counts.damaged);
-            for (cause, n) in counts.originated.iter() {
-                row(&format!("{} {}", if is_host { "sent" } else { "made" }, cause.name()), n);
-            }
+            let made = if is_host { "sent" } else { "made" };
+            counts
+                .originated
+                .iter()
+                .for_each(|(cause, n)| row(&format!("{made} {}", cause.name()), n));
             counts
                 .dropped
                 .iter()
                 .for_each(|(cause, n)| row(&format!("dropped {}", cause.name()), n));
         }
         let notes = stage.happened.notes.iter();
-        rows.extend(notes.map(|(note, n)| (format!("{} {note}", stage.name), *n)));
+        rows.extend(notes.map(|(note, n)| (format!("{place}: {note}"), *n)));
     }
     rows
 }
