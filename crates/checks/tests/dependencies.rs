@@ -26,7 +26,7 @@ const ALLOWED: [&str; 12] = [
 const CLARIFIED: [(&str, &str, &str); 0] = [];
 
 /// The crates that must be pure.
-const PURE: [&str; 5] = [
+const PURE: [&str; 6] = [
     "lasthop-proto",
     "lasthop-scenario",
     "lasthop-trace",
