@@ -41,6 +41,9 @@ snapshot! {
     help_report: "report", "--help";
     help_list: "list", "--help";
     help_doctor: "doctor", "--help";
+    help_station: "station", "--help";
+    help_ctl: "ctl", "--help";
+    station_without_file: "station", "no-such-file.toml";
     unknown_key: "run", "unknown-key.toml";
     unknown_key_json: "run", "unknown-key.toml", "--json";
     wrong_unit: "run", "wrong-unit.toml";

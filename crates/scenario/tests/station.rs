@@ -104,3 +104,25 @@ fn the_path_of_a_scenario_is_that_of_its_first_combination() {
     let error = path.set(&["tcp=sack".to_owned()]).unwrap_err();
     assert!(error.message.contains("not part of the path"), "{error}");
 }
+
+#[test]
+fn the_example_and_the_manual_are_right() {
+    let example = include_str!("../../../deploy/station.example.toml");
+    let (file, warnings) = parse_station(example).unwrap();
+    assert!(warnings.is_empty());
+    assert_eq!(file.right, "wlan0");
+    // What is commented out is right as well.
+    let keys = example.lines().filter_map(|line| {
+        let key =
+            line.strip_prefix("# ").filter(|rest| rest.contains(" = ") || rest.starts_with('['));
+        if line.starts_with('#') { key } else { Some(line) }
+    });
+    let all: Vec<&str> = keys.collect();
+    let (all, _) = parse_station(&all.join("\n")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(all.path.stages().len(), 2);
+    assert!(all.socket.is_some() && all.metrics.is_some() && all.capture.is_some());
+
+    let manual = include_str!("../../../docs/station.md");
+    let block = manual.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!(parse_station(block).unwrap().0.limits.cache, Bytes(32 << 20));
+}

@@ -227,7 +227,7 @@ impl Running {
         let mut heard = self.heard.lock().unwrap();
         loop {
             if let Some(at) = heard.iter().position(|line| line.contains(words)) {
-                heard.drain(..=at);
+                heard.remove(at);
                 return true;
             }
             match self.lines.recv_timeout(Duration::from_secs(20)) {
