@@ -39,7 +39,7 @@ fn every_key_is_read() {
 #[test]
 fn an_error_points_at_the_line() {
     for (text, line, says) in [
-        ("left = \"a\"\nrigth = \"b\"\n", 2, "the station's file"),
+        ("left = \"a\"\nrigth = \"b\"\n", 2, "a station's file"),
         ("right = \"b\"\n[[path]]\nagent = \"none\"", 1, "needs `left`"),
         ("left = \"a\"\nright = \"a\"\n[[path]]\nagent = \"none\"", 2, "both sides"),
         ("left = \"a/b\"\nright = \"a\"", 1, "cannot be the name"),

@@ -24,8 +24,8 @@ Examples:
   lasthop ctl watch                           a live table; lines where there is no terminal
   lasthop ctl watch --interval 5s --json      one JSON object each time
 
-All values of one `set` are checked together before anything changes. Without --socket it is the only station
-or testbed that runs, found in /run/lasthop and $XDG_RUNTIME_DIR/lasthop.";
+All values of one `set` are checked together before anything changes. Without --socket it is the
+only station or testbed that runs, found in /run/lasthop and $XDG_RUNTIME_DIR/lasthop.";
 
 /// Ask a running station or testbed, change it, watch it
 #[derive(clap::Args, Debug)]
