@@ -179,7 +179,7 @@ fn the_socket_is_for_its_owner() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&world.dir), 0o700);
     assert_eq!(mode(&world.socket()), 0o600);
-    assert_eq!(listening(&[world.dir.clone()]), [world.socket()]);
+    assert_eq!(listening(std::slice::from_ref(&world.dir)), [world.socket()]);
     assert_eq!(
         listening(&[world.dir.parent().unwrap().join("lasthop-nowhere")]),
         [] as [PathBuf; 0]
@@ -205,7 +205,7 @@ fn a_socket_that_was_left_behind_is_taken_over() {
     let stale = world.dir.join("stale.sock");
     drop(UnixListener::bind(&stale).unwrap());
     assert!(stale.exists());
-    assert!(!listening(&[world.dir.clone()]).contains(&stale));
+    assert!(!listening(std::slice::from_ref(&world.dir)).contains(&stale));
     let guard = serve(world.running.clone(), &stale).unwrap();
     assert_eq!(get(&mut Client::connect(&stale).unwrap(), "agent"), value("none"));
     drop(guard);

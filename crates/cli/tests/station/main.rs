@@ -6,7 +6,7 @@
 
 mod world;
 
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt};
 use std::process::Stdio;
 
 use world::{World, inside};
@@ -84,6 +84,15 @@ fn the_socket_belongs_to_one_station() {
             told.contains("another station listens there") && told.contains("[control]"),
             "{told}"
         );
+        // Even a socket that is open to all is for its owner: the kernel tells who asks. Who is root only in
+        // here has no second user to ask as.
+        if std::fs::read_to_string("/proc/self/uid_map").unwrap().contains("4294967295") {
+            std::fs::set_permissions("/run/lasthop", PermissionsExt::from_mode(0o755)).unwrap();
+            std::fs::set_permissions(world.socket(), PermissionsExt::from_mode(0o666)).unwrap();
+            let told =
+                world.as_nobody(&["ctl", "--socket", "/run/lasthop/base.sock", "get", "agent"]);
+            assert!(told.contains("this station is not yours"), "{told}");
+        }
         // It was not disturbed.
         assert_eq!(world.ctl(&["get", "agent"]), "none\n");
         assert_eq!(first.end("KILL"), None);

@@ -134,6 +134,19 @@ impl World {
         String::from_utf8_lossy(&done.stderr).into_owned()
     }
 
+    /// What it says to somebody else.
+    pub fn as_nobody(&self, arguments: &[&str]) -> String {
+        // Where the program lies, nobody may not be allowed to go.
+        fs::copy(LASTHOP, "/run/program").unwrap();
+        let done = Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--", "/run/program"])
+            .args(arguments)
+            .output()
+            .expect("setpriv (util-linux) is there");
+        assert_eq!(done.status.code(), Some(2));
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    }
+
     /// A station that runs.
     pub fn station(&self, more: &[&str]) -> Running {
         let mut child = self
