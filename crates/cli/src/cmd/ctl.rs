@@ -178,8 +178,13 @@ fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
             };
         }
         Ok(_) => return Err(strange()),
-        Err(Asked::Trouble(trouble)) => trouble,
-        Err(Asked::Failure(failure)) => return Err(failure),
+        // The path has no such key; perhaps the status has.
+        Err(Asked::Trouble(trouble))
+            if matches!(trouble.code.as_str(), "unknown-key" | "bad-axis") =>
+        {
+            trouble
+        }
+        Err(asked) => return Err(asked.into()),
     };
     let status = serde_json::to_value(status(ask)?).unwrap_or(Value::Null);
     match find(&status, key) {
