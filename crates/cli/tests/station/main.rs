@@ -19,7 +19,7 @@ fn an_agent_and_errors_change_while_a_transfer_runs() {
     inside("an_agent_and_errors_change_while_a_transfer_runs", || {
         let world = World::new(PATH);
         let station = world.station(&[]);
-        let transfer = world.transfer(3_000_000);
+        let transfer = world.transfer(8_000_000);
         let model = "errors-data={ model = \"exponential\", mean = \"64KiB\" }";
         let told = world.ctl(&["set", "agent=snoop", model]);
         assert!(told.starts_with("agent: none -> snoop\n"), "{told}");
@@ -31,10 +31,10 @@ fn an_agent_and_errors_change_while_a_transfer_runs() {
         assert_eq!(world.ctl(&["get", "errors-data.mean"]), "64KiB\n");
         world.ctl(&["set", "errors-data=none", "radio.rate=50mbit"]);
         // Every byte arrives, as it was sent, over the connection that was there before.
-        assert_eq!(transfer.join().expect("the transfer is whole"), 3_000_000);
+        assert_eq!(transfer.join().expect("the transfer is whole"), 8_000_000);
         let status = world.status();
         let host = &status["stages"][3]["notes"];
-        assert_eq!(host["delivered-bytes"], 3_000_000, "{status:#}");
+        assert_eq!(host["delivered-bytes"], 8_000_000, "{status:#}");
         assert_eq!(status["stages"][1]["config"]["agent"], "snoop");
         for stage in status["stages"].as_array().unwrap() {
             let packets = &stage["packets"];
@@ -56,12 +56,12 @@ fn nothing_is_lost_with_a_link_that_is_replaced() {
             "[[path]]\nlink = { rate = \"5mbit\", delay = \"50ms\", queue = \"1000p\" }\n",
         );
         let station = world.station(&[]);
-        let transfer = world.transfer(1_000_000);
+        let transfer = world.transfer(2_500_000);
         for rate in ["6mbit", "7mbit", "8mbit", "20mbit"] {
             assert!(world.wait(|status| status["stages"][1]["packets"]["held"].as_u64() > Some(0)));
             world.ctl(&["set", &format!("link.rate={rate}")]);
         }
-        assert_eq!(transfer.join().expect("the transfer is whole"), 1_000_000);
+        assert_eq!(transfer.join().expect("the transfer is whole"), 2_500_000);
         assert!(world.wait(|status| status["stages"][1]["packets"]["held"] == 0));
         let packets = &world.status()["stages"][1]["packets"];
         assert_eq!(packets["arrived"], packets["departed"]);
