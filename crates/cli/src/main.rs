@@ -15,6 +15,8 @@ mod style;
 mod sweep;
 #[cfg(target_os = "linux")]
 mod transfer;
+#[cfg(target_os = "linux")]
+mod watch;
 
 use std::process::ExitCode;
 
@@ -57,6 +59,10 @@ enum Command {
     #[cfg(target_os = "linux")]
     Testbed(cmd::testbed::Args),
     Doctor(cmd::doctor::Args),
+    #[cfg(target_os = "linux")]
+    Station(cmd::station::Args),
+    #[cfg(target_os = "linux")]
+    Ctl(cmd::ctl::Args),
     Completions(cmd::completions::Args),
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
@@ -93,6 +99,10 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Testbed(args) => cmd::testbed::run(&args, json),
         Command::Doctor(args) => cmd::doctor::run(&args, json),
+        #[cfg(target_os = "linux")]
+        Command::Station(args) => cmd::station::run(&args, json),
+        #[cfg(target_os = "linux")]
+        Command::Ctl(args) => cmd::ctl::run(&args, json),
         Command::Completions(args) => cmd::completions::run(&args),
         #[cfg(target_os = "linux")]
         Command::TestbedRun => cmd::testbed_run::run(),

@@ -82,7 +82,8 @@ impl Text {
     }
 }
 
-fn read(from: &mut impl std::io::Read, path: &Path) -> Result<String, Failure> {
+/// Reads a text of bounded length; `path` is for messages.
+pub fn read(from: &mut impl std::io::Read, path: &Path) -> Result<String, Failure> {
     let help = "a scenario is a TOML file in UTF-8";
     let mut bytes = Vec::new();
     from.take(LONGEST + 1)

@@ -46,6 +46,9 @@ snapshot! {
     help_testbed: "testbed", "--help";
     help_testbed_up: "testbed", "up", "--help";
     help_testbed_exec: "testbed", "exec", "--help";
+    help_station: "station", "--help";
+    help_ctl: "ctl", "--help";
+    station_without_file: "station", "no-such-file.toml";
     unknown_key: "run", "unknown-key.toml";
     unknown_key_json: "run", "unknown-key.toml", "--json";
     wrong_unit: "run", "wrong-unit.toml";

@@ -5,11 +5,18 @@
 #![cfg(target_os = "linux")]
 
 pub mod clock;
+pub mod control;
+pub mod counters;
 pub mod endpoint;
 pub mod frame;
+pub mod interfaces;
+pub mod metrics;
 pub mod neighbours;
+pub mod notify;
 pub mod offload;
 pub mod port;
+pub mod recorder;
+pub mod service;
 pub mod station;
 pub mod sys;
 pub mod testbed;

@@ -32,7 +32,7 @@ pub struct Port {
 }
 
 /// Frames at one interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct PortCounts {
     /// Received.
     pub received: u64,

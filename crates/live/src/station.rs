@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use lasthop_path::{Outside, Path, Stage};
 use lasthop_proto::agent::Agent;
@@ -43,6 +44,9 @@ const LOOK_AFTER: Span = Span::millis(100);
 const TIMER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
 
+/// How long an errand may take: a station that has stopped answers none.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Wakes in a row before frames are looked at again.
 const WAKES: usize = 4096;
 
@@ -57,7 +61,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Has the station's loop do `errand` and waits for its answer; `None` if the station is gone.
+    /// Has the station's loop do `errand` and waits for its answer; `None` if the station is gone or does not run.
     pub fn ask<T: Send + 'static>(
         &self,
         errand: impl FnOnce(&mut Station) -> T + Send + 'static,
@@ -70,7 +74,7 @@ impl Handle {
             }))
             .ok()?;
         self.bell.write(1).ok()?;
-        answered.recv().ok()
+        answered.recv_timeout(PATIENCE).ok()
     }
 }
 
@@ -189,6 +193,11 @@ impl Station {
     /// The interfaces with their counts.
     pub fn port_counts(&self) -> impl Iterator<Item = (&str, PortCounts)> {
         self.ports.iter().map(|port| (port.name.as_str(), port.counts))
+    }
+
+    /// The same with the end of the path that each interface is.
+    pub fn port_status(&self) -> impl Iterator<Item = (&str, Side, PortCounts)> {
+        self.ports.iter().map(|port| (port.name.as_str(), port.side, port.counts))
     }
 
     /// Tells where a host is that does not speak for itself.

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use lasthop_path::{DISCARD, HostKind, Path, Stage, Witness};
-use lasthop_proto::event::Event;
+use lasthop_proto::event::{Event, Wants};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::host::flow_of;
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -226,11 +226,7 @@ fn ports(net: &Net, stages: &[usize]) -> Result<Vec<Port>, Error> {
 ///
 /// # Errors
 /// When an interface cannot be had.
-pub fn standing(
-    net: &Net,
-    scenario: &Scenario,
-    wants: lasthop_proto::event::Wants,
-) -> Result<Station, Error> {
+pub fn standing(net: &Net, scenario: &Scenario) -> Result<Station, Error> {
     let mut stages = Vec::new();
     let mut places = vec![0; net.hosts().len()];
     let mut add = |stages: &mut Vec<Stage>, side, inward| {
@@ -252,7 +248,7 @@ pub fn standing(
     let last = stages.len();
     add(&mut stages, testbed::Side::Right, Side::Left);
     let ports = ports(net, &places)?;
-    let path = Path::new(stages, first..last, places, wants);
+    let path = Path::new(stages, first..last, places, Wants::METRICS);
     Station::new(path, ports, Clock::start())
         .map_err(|error| Error::new(format!("cannot start the base station: {error}"), ""))
 }

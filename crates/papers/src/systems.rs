@@ -40,7 +40,7 @@ pub enum World {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// In the simulator, by its scenario syntax.
+    /// In one of its worlds, by its scenario syntax or command.
     Implemented,
     /// Parts of it.
     Partial,
@@ -59,7 +59,7 @@ pub struct System {
     pub tier: u8,
     /// Where it is meant to run.
     pub worlds: &'static [World],
-    /// Whether it runs in the simulator.
+    /// Whether it runs.
     pub status: Status,
     /// How a scenario file or a command asks for it; empty as long as it is planned.
     #[serde(rename = "where")]
@@ -398,9 +398,11 @@ pub const SYSTEMS: &[System] = &[
         "lasthop send, lasthop discard",
         "bulk sender and discard receiver on real hosts",
     ),
-    planned(
+    row(
         "wireless-config",
         (Kind::Tool, 1, LIVE),
+        Status::Implemented,
+        "lasthop ctl get, set, watch",
         "reads and changes errors and enhancements of a running base station",
     ),
     planned(

@@ -1,9 +1,9 @@
 //! Packets at a stage.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Packets at one stage, counted from outside the machine where possible.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StageCount {
     /// Handed to it.
     pub arrived: u64,

@@ -41,6 +41,8 @@ pub struct Path {
     hops: u64,
     /// Whether a host was called since its transfers were last counted.
     host_called: bool,
+    /// Links that were replaced and still hold packets, with their places: they only hand those on.
+    retired: Vec<(usize, Stage)>,
 }
 
 impl Path {
@@ -65,6 +67,7 @@ impl Path {
             now: Time::ZERO,
             hops: 0,
             host_called: true,
+            retired: Vec::new(),
         };
         for i in 0..total {
             path.rest(i);
@@ -83,9 +86,39 @@ impl Path {
         let Some((_, i)) = self.wakes.first() else { return };
         self.now = now;
         self.out.begin(StageId(i as u16), now);
+        if !self.retired.is_empty() {
+            self.wake_retired(now, i);
+        }
         self.stages[i].on_wake(now, &mut self.out);
         self.settle(i, outside);
         self.hand_on(i, outside);
+    }
+
+    /// Puts `stage` into the place of stage `i` while the path runs. What a link holds is still handed on, when
+    /// its time comes; whatever else the old stage held is lost, and how many packets that were is the answer.
+    pub fn replace_stage(&mut self, i: usize, stage: Stage) -> usize {
+        let Some(place) = self.stages.get_mut(i) else { return 0 };
+        let old = core::mem::replace(place, stage);
+        let held = old.holds();
+        let is_link = matches!(old, Stage::Line(_) | Stage::Radio(_) | Stage::Cross(_));
+        if is_link && held > 0 {
+            self.retired.push((i, old));
+        }
+        self.rest(i);
+        if is_link {
+            return 0;
+        }
+        self.counts[i].ended += held as u64;
+        held
+    }
+
+    /// Links that were replaced at place `i` hand on what is due.
+    #[cold]
+    fn wake_retired(&mut self, now: Time, i: usize) {
+        for (_, stage) in self.retired.iter_mut().filter(|(at, _)| *at == i) {
+            stage.on_wake(now, &mut self.out);
+        }
+        self.retired.retain(|(_, stage)| stage.holds() > 0);
     }
 
     /// A packet comes from outside, from beyond the host at `stage`, and travels inwards.
@@ -157,7 +190,9 @@ impl Path {
         let stages = self.stages.iter().zip(&self.counts).enumerate();
         stages
             .map(|(i, (stage, count))| {
-                let mut count = StageCount { held: stage.holds() as u64, ..*count };
+                let retired = self.retired.iter().filter(|(at, _)| *at == i);
+                let held = stage.holds() + retired.map(|(_, old)| old.holds()).sum::<usize>();
+                let mut count = StageCount { held: held as u64, ..*count };
                 if matches!(stage, Stage::Host(_)) {
                     // A host takes in whatever arrives.
                     count.ended = count.arrived;
@@ -268,6 +303,11 @@ impl Path {
     /// Stage `i` has been called; when does it want to be called again?
     #[inline]
     fn rest(&mut self, i: usize) {
-        self.wakes.set(i, self.stages[i].next_wake());
+        let mut next = self.stages[i].next_wake();
+        if !self.retired.is_empty() {
+            let old = self.retired.iter().filter(|(at, _)| *at == i);
+            next = old.filter_map(|(_, stage)| stage.next_wake()).chain(next).min();
+        }
+        self.wakes.set(i, next);
     }
 }

@@ -88,7 +88,12 @@ impl Witness {
 
     /// The witness of everything that lies beyond this end of the path.
     pub fn of_all(side: Side) -> Witness {
-        Witness { addrs: Vec::new(), side, told: false, flows: Flows::new(CONNECTIONS) }
+        Witness::of_all_within(side, CONNECTIONS)
+    }
+
+    /// The same with room for this many connections at once.
+    pub fn of_all_within(side: Side, connections: usize) -> Witness {
+        Witness { addrs: Vec::new(), side, told: false, flows: Flows::new(connections) }
     }
 
     /// Whether packets for `addr` leave here.

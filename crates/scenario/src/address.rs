@@ -306,6 +306,20 @@ fn transfers(document: &Table, at: &Place, rest: &[(String, Place)]) -> Vec<Rout
     }
 }
 
+/// The value at the end of a route.
+pub(crate) fn find<'t>(document: &'t Table, route: &[Step]) -> Option<&'t Node> {
+    let (Step::Key(word, _), rest) = route.split_first()? else { return None };
+    let mut node = document.get(word)?;
+    for step in rest {
+        node = match (step, &node.value) {
+            (Step::Key(word, _), Value::Table(table)) => table.get(word)?,
+            (Step::Index(index), Value::Array(items)) => items.get(*index)?,
+            _ => return None,
+        };
+    }
+    Some(node)
+}
+
 /// Sets the value at the end of a route, making tables on the way where there is nothing yet.
 pub(crate) fn set(
     document: &mut Table,

@@ -74,6 +74,14 @@ impl Table {
         }
     }
 
+    /// Forgets where everything was written.
+    pub fn forget_places(&mut self) {
+        for entry in &mut self.entries {
+            entry.key_at = Place::file(0..0);
+            entry.node.forget_places();
+        }
+    }
+
     pub fn remove(&mut self, key: &str) -> Option<Entry> {
         let index = self.entries.iter().position(|entry| entry.key == key)?;
         Some(self.entries.remove(index))
@@ -99,6 +107,15 @@ impl Node {
         match &self.value {
             Value::Array(items) => Some(items),
             _ => None,
+        }
+    }
+
+    fn forget_places(&mut self) {
+        self.at = Place::file(0..0);
+        match &mut self.value {
+            Value::Array(items) => items.iter_mut().for_each(Node::forget_places),
+            Value::Table(table) => table.forget_places(),
+            _ => {}
         }
     }
 

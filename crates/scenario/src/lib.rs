@@ -30,21 +30,24 @@ mod build;
 mod document;
 mod error;
 pub mod examples;
+mod live;
 pub mod model;
 pub mod plan;
 mod read;
 mod schema;
 mod vary;
 
+pub use build::station::{Captures, Limits, StationFile};
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
+pub use live::LivePath;
 pub use model::{
     CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind,
     Transfer, World,
 };
 pub use plan::{Axis, Cell, Plan, Run, RunKey};
 pub use schema::{AGENTS, DISCIPLINES, ERROR_MODELS, KERNELS, VARIANTS};
-pub use vary::Argument;
+pub use vary::{Argument, Setting};
 
 /// Turns the text of a scenario file into the plan of its runs.
 ///
@@ -63,4 +66,20 @@ pub fn parse(
     let mut document = document::parse(text)?;
     let axes = vary::apply(&mut document, arguments)?;
     plan::expand(&document, name, &axes)
+}
+
+/// Turns the text of a station's file into what it asks for.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub fn parse_station(text: &str) -> Result<(StationFile, Vec<Warning>), Error> {
+    let document = document::parse(text).map_err(|mut error| {
+        error.0.help =
+            "a station's file is written in TOML, for example\n\n    left = \"eth0\"\n    \
+                        right = \"wlan0\"\n    [[path]]\n    agent = \"snoop\""
+                .to_owned();
+        error
+    })?;
+    build::station::station(document)
 }

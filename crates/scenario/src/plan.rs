@@ -192,6 +192,11 @@ pub(crate) fn expand(
     Ok((Plan { name, axes, cells }, warnings))
 }
 
+/// Makes the changes of the first combination in the document itself.
+pub(crate) fn first_points(document: &mut Table, axes: &[AxisSpec]) -> Result<(), Error> {
+    axes.iter().filter_map(|axis| axis.points.first()).try_for_each(|point| point.apply(document))
+}
+
 fn cell(
     document: &Table,
     name: &str,

@@ -39,6 +39,8 @@ pub(crate) struct Reader<'t> {
     /// Dotted key of the table; empty for the file.
     path: String,
     at: Place,
+    /// What the file is called in messages.
+    file: &'static str,
 }
 
 impl<'t> Reader<'t> {
@@ -63,7 +65,22 @@ impl<'t> Reader<'t> {
         at: Place,
         keys: &[&str],
     ) -> Result<Reader<'t>, Error> {
-        let reader = Reader { table, path: path.to_owned(), at };
+        Reader::of(table, path, at, "scenario", keys)
+    }
+
+    /// The top of a file that is called `file` in messages.
+    pub fn top(table: &'t Table, file: &'static str, keys: &[&str]) -> Result<Reader<'t>, Error> {
+        Reader::of(table, "", Place::file(0..0), file, keys)
+    }
+
+    fn of(
+        table: &'t Table,
+        path: &str,
+        at: Place,
+        file: &'static str,
+        keys: &[&str],
+    ) -> Result<Reader<'t>, Error> {
+        let reader = Reader { table, path: path.to_owned(), at, file };
         match table.entries.iter().find(|entry| !keys.contains(&entry.key.as_str())) {
             None => Ok(reader),
             Some(entry) => Err(reader.unknown(entry, keys)),
@@ -71,7 +88,7 @@ impl<'t> Reader<'t> {
     }
 
     fn unknown(&self, entry: &Entry, keys: &[&str]) -> Error {
-        let place = self.named("a scenario");
+        let place = self.named("a");
         Diagnostic::new(Code::UnknownKey, self.key(&entry.key), &entry.key_at)
             .message(format!("{place} has no key `{}`", entry.key))
             .label("unknown key")
@@ -79,8 +96,11 @@ impl<'t> Reader<'t> {
             .into()
     }
 
-    fn named(&self, file: &str) -> String {
-        if self.path.is_empty() { file.to_owned() } else { format!("`{}`", self.path) }
+    fn named(&self, article: &str) -> String {
+        match self.path.as_str() {
+            "" => format!("{article} {}", self.file),
+            path => format!("`{path}`"),
+        }
     }
 
     /// Dotted key of `key` in this table.
@@ -163,7 +183,7 @@ impl<'t> Reader<'t> {
 
     /// The error for a key that is needed and not there.
     pub fn missing(&self, key: &str, expected: &str, example: &str) -> Error {
-        let place = self.named("the scenario");
+        let place = self.named("the");
         Diagnostic::new(Code::MissingKey, self.key(key), &self.at)
             .message(format!("{place} needs `{key}`"))
             .label(format!("`{key}` is missing"))

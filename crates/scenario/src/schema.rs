@@ -21,6 +21,22 @@ pub(crate) const TOP: [&str; 10] = [
     "vary",
 ];
 
+/// Keys of a station's file.
+pub(crate) const STATION: [&str; 8] =
+    ["left", "right", "seed", "path", "control", "metrics", "capture", "limits"];
+
+/// Keys of the control socket of a station.
+pub(crate) const CONTROL: [&str; 1] = ["socket"];
+
+/// Keys of the metrics of a station.
+pub(crate) const METRICS: [&str; 1] = ["listen"];
+
+/// Keys of the captures of a station.
+pub(crate) const CAPTURE: [&str; 4] = ["dir", "payload", "file-size", "files"];
+
+/// Keys of the limits of a station.
+pub(crate) const LIMITS: [&str; 2] = ["flows", "cache"];
+
 /// Keys of a transfer.
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
@@ -191,6 +207,18 @@ mod tests {
             [&TOP, &TRANSFER, &HOST, &STAGES, &ERRORS, &AGENT_OPTIONS, &LINK, &RADIO, &CROSS];
         for key in tables.into_iter().flatten() {
             let told = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY"]
+                .iter()
+                .any(|form| manual.contains(&form.replace("KEY", key)));
+            assert!(told, "the manual lacks `{key}`");
+        }
+    }
+
+    #[test]
+    fn the_manual_of_the_station_explains_every_key() {
+        let manual = include_str!("../../../docs/station.md");
+        let tables: [&[&str]; 5] = [&STATION, &CONTROL, &METRICS, &CAPTURE, &LIMITS];
+        for key in tables.into_iter().flatten() {
+            let told = ["`KEY`", "`[KEY", "`[[KEY"]
                 .iter()
                 .any(|form| manual.contains(&form.replace("KEY", key)));
             assert!(told, "the manual lacks `{key}`");

@@ -1,8 +1,10 @@
 //! Changes from the command line, and the axes of a sweep.
 
-use crate::address::{Dotted, Route, Step, set};
+use crate::address::{Dotted, Route, Step, find, set};
 use crate::document::{self, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Place, Source};
+use crate::schema;
+use serde::{Deserialize, Serialize};
 
 /// Most cells of a sweep.
 const MAX_CELLS: usize = 10_000;
@@ -107,6 +109,64 @@ pub(crate) fn apply(document: &mut Table, arguments: &[Argument]) -> Result<Vec<
             .into());
     }
     Ok(axes)
+}
+
+/// What one key of something that runs was and is, as it would be written.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// The key.
+    pub key: String,
+    /// What it was; nothing where the default held.
+    pub old: Option<String>,
+    /// What it is.
+    pub new: String,
+}
+
+/// Sets keys of the path in a document, in order. Nothing else can be changed while it runs.
+pub(crate) fn set_path(document: &mut Table, values: &[String]) -> Result<Vec<Setting>, Error> {
+    let mut settings = Vec::with_capacity(values.len());
+    for (i, text) in values.iter().enumerate() {
+        let (key, value, from) = halves(text, i, "agent=snoop")?;
+        let node = document::parse_value(value, i, from);
+        let change = Change::new(document, path_only(&key)?, &node)?;
+        if change.routes.iter().any(|route| !leads_to_path(route)) {
+            return Err(fixed(&key));
+        }
+        let old = change.routes.first().and_then(|route| find(document, route)).map(Node::brief);
+        change.apply(document)?;
+        settings.push(Setting { key: change.key, old, new: node.brief() });
+    }
+    Ok(settings)
+}
+
+/// The value of a key of the path, as it would be written; nothing where the default holds.
+pub(crate) fn get_path(document: &Table, key: &str) -> Result<Option<String>, Error> {
+    let at = Place { source: Source::Argument(0), span: 0..key.len() };
+    let key = Dotted::split(key, &at, 0);
+    let routes = path_only(&key)?.routes(document)?;
+    Ok(routes.first().and_then(|route| find(document, route)).map(Node::brief))
+}
+
+fn leads_to_path(route: &Route) -> bool {
+    matches!(route.first(), Some(Step::Key(word, _)) if word == "path")
+}
+
+/// Keys of a station's file are no keys of a scenario, but they deserve the same words.
+fn path_only(key: &Dotted) -> Result<&Dotted, Error> {
+    let first = key.segments.first().map_or("", |(word, _)| word.as_str());
+    if first != "path" && schema::STATION.contains(&first) { Err(fixed(key)) } else { Ok(key) }
+}
+
+fn fixed(key: &Dotted) -> Error {
+    Diagnostic::new(Code::BadAxis, key.text(), &key.place())
+        .message(format!("`{}` is not part of the path", key.text()))
+        .label("fixed while it runs")
+        .help(
+            "stages can be changed while they run, for example `agent=snoop`, `errors=none` or \
+             `radio.rate=1mbit`; for the rest change the file and restart",
+        )
+        .into()
 }
 
 /// Whether two keys mean the same values.

@@ -14,6 +14,11 @@ const CAUSES: usize = Cause::ALL.len();
 pub struct CauseCounts([u64; CAUSES]);
 
 impl CauseCounts {
+    /// What `count` says of each cause.
+    pub fn from_fn(count: impl Fn(Cause) -> u64) -> CauseCounts {
+        CauseCounts(Cause::ALL.map(count))
+    }
+
     /// One more packet for `cause`.
     pub fn add(&mut self, cause: Cause) {
         self.0[cause as usize] += 1;

@@ -3,6 +3,8 @@
 pub mod analyze;
 pub mod completions;
 #[cfg(target_os = "linux")]
+pub mod ctl;
+#[cfg(target_os = "linux")]
 pub mod discard;
 pub mod doctor;
 pub mod list;
@@ -13,6 +15,9 @@ pub mod reproduce;
 pub mod run;
 #[cfg(target_os = "linux")]
 pub mod send;
+#[cfg(target_os = "linux")]
+pub mod station;
+#[cfg(target_os = "linux")]
 pub mod testbed;
 #[cfg(target_os = "linux")]
 pub mod testbed_run;

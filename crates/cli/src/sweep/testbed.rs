@@ -34,11 +34,16 @@ pub struct Order {
 }
 
 impl Order {
+    /// The arguments of the command line.
+    pub fn arguments(&self) -> Vec<Argument> {
+        let set = self.set.iter().cloned().map(Argument::Set);
+        set.chain(self.vary.iter().cloned().map(Argument::Vary)).collect()
+    }
+
     /// The scenario of the cell, if text and arguments have such a one.
     pub fn scenario(&self) -> Option<Scenario> {
-        let set = self.set.iter().cloned().map(Argument::Set);
-        let arguments: Vec<_> = set.chain(self.vary.iter().cloned().map(Argument::Vary)).collect();
-        let (mut plan, _) = lasthop_scenario::parse(&self.text, &self.name, &arguments).ok()?;
+        let (mut plan, _) =
+            lasthop_scenario::parse(&self.text, &self.name, &self.arguments()).ok()?;
         (self.cell < plan.cells.len()).then(|| plan.cells.swap_remove(self.cell).scenario)
     }
 }

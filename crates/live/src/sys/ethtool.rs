@@ -59,6 +59,12 @@ pub fn offload(interface: &str, offload: Offload) -> io::Result<bool> {
     call(interface, offload.commands().0, 0).map(|value| value != 0)
 }
 
+/// Whether the interface merges packets that it receives beyond recognition (LRO); `None` if it does not say.
+pub fn large_receive_offload(interface: &str) -> Option<bool> {
+    // ETHTOOL_GFLAGS and ETH_FLAG_LRO
+    call(interface, 0x25, 0).ok().map(|flags| flags & 1 << 15 != 0)
+}
+
 /// Whether both ends of an interface's cable are up.
 ///
 /// Newer kernels also do now what they would have done about it within a second: packets are carried then.

@@ -5,6 +5,7 @@ mod check;
 mod errors;
 mod host;
 mod path;
+pub(crate) mod station;
 mod transfer;
 
 use lasthop_proto::units::Span;

@@ -7,10 +7,12 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use clap::Subcommand;
-use lasthop_live::testbed::keep::{self, Ended, Entry, Home, Ready, Record, Status, Stop};
+use lasthop_live::control::{self, About, Running};
+use lasthop_live::counters::{Counters, Tap};
+use lasthop_live::testbed::keep::{self, Ended, Entry, Held, Home, Ready, Record, Status, Stop};
 use lasthop_live::testbed::{Error, Net, Side, probe};
-use lasthop_proto::event::Wants;
-use lasthop_trace::Nothing;
+use lasthop_live::world;
+use lasthop_scenario::LivePath;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -117,14 +119,26 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
 }
 
-/// What the base station does as long as the testbed is up: carries packets along the path of the scenario.
-fn serve(net: &Net, ready: Ready, stop: Stop, payload: &str) -> Result<(), Error> {
-    let order: Order = serde_json::from_str(payload)
+/// Name of the control socket in a testbed's directory.
+const SOCKET: &str = "control.sock";
+
+/// What the base station does as long as the testbed is up: carries packets along the path of the scenario, and
+/// lets `lasthop ctl` look and change.
+fn serve(net: &Net, ready: Ready, stop: Stop, held: &Held<'_>) -> Result<(), Error> {
+    let order: Order = serde_json::from_str(held.payload)
         .map_err(|error| Error::new(format!("the order makes no sense: {error}"), ""))?;
-    let scenario = order.scenario().ok_or_else(|| Error::new("the order names no scenario", ""))?;
-    let mut station = lasthop_live::world::standing(net, &scenario, Wants::NOTHING)?;
+    let (path, scenario) = LivePath::of_scenario(&order.text, &order.name, &order.arguments())
+        .map_err(|lasthop_scenario::Error(why)| Error::new(why.message, why.help))?;
+    let mut station = world::standing(net, &scenario)?;
+    let counters = Counters::new(station.path().stages().len());
+    let name = held.name.to_owned();
+    let about = About { world: "testbed", name, seed: scenario.first_seed };
+    let running = Running::new(about, station.handle(), path, counters.clone(), None);
+    let guard = control::serve(running, &held.dir.join(SOCKET))
+        .map_err(|error| Error::new(format!("cannot serve the control socket: {error}"), ""))?;
     ready.say()?;
-    let ended = station.run(&mut Nothing, &mut |_, _, _| !stop.requested());
+    let ended = station.run(&mut Tap(counters), &mut |_, _, _| !stop.requested());
+    drop(guard);
     ended.map_err(|error| {
         Error::new(format!("the base station stopped: {error}"), "is an interface gone?")
     })

@@ -50,6 +50,17 @@ enum Answer {
     Failed { message: String, help: String },
 }
 
+/// What the function that serves packets is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// The testbed's name.
+    pub name: &'a str,
+    /// What it was asked to do.
+    pub payload: &'a str,
+    /// The testbed's directory, as this process sees it.
+    pub dir: &'a Path,
+}
+
 /// To say that the testbed works.
 #[derive(Debug)]
 pub struct Ready(());
@@ -234,7 +245,9 @@ fn answer(answer: &Answer) -> io::Result<()> {
 /// # Errors
 ///
 /// What went wrong, which `up` has been told as well if it still listened.
-pub fn hold(serve: impl FnOnce(&Net, Ready, Stop, &str) -> Result<(), Error>) -> Result<(), Error> {
+pub fn hold(
+    serve: impl FnOnce(&Net, Ready, Stop, &Held<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
     // Out of the reach of the terminal's Ctrl-C and hang-up. It fails only for one that is out already.
     let _ = setsid();
     let held = held(serve);
@@ -245,7 +258,9 @@ pub fn hold(serve: impl FnOnce(&Net, Ready, Stop, &str) -> Result<(), Error>) ->
     held
 }
 
-fn held(serve: impl FnOnce(&Net, Ready, Stop, &str) -> Result<(), Error>) -> Result<(), Error> {
+fn held(
+    serve: impl FnOnce(&Net, Ready, Stop, &Held<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut text = Vec::new();
     io::stdin().lock().read_to_end(&mut text).tried(|| "read the order")?;
     let Order { request, dir, token } = serde_json::from_slice(&text).tried(|| {
@@ -260,7 +275,12 @@ fn held(serve: impl FnOnce(&Net, Ready, Stop, &str) -> Result<(), Error>) -> Res
 
     let net = Net::enter(&request.net)?;
     state::write(&here, &record(&net, &request, token)?)?;
-    let served = serve(&net, Ready(()), stop, &request.payload);
+    let served = serve(
+        &net,
+        Ready(()),
+        stop,
+        &Held { name: &request.name, payload: &request.payload, dir: &here },
+    );
     // Nobody can join any more. What is left goes with the process.
     for file in [RECORD, LOG] {
         let _ = fs::remove_file(here.join(file));

@@ -12,6 +12,6 @@ pub mod process;
 pub mod state;
 
 pub use clean::{Ended, clean, down};
-pub use hold::{Ready, Request, Stop, hold, up};
+pub use hold::{Held, Ready, Request, Stop, hold, up};
 pub use join::join;
 pub use state::{Entry, Home, Record, Status};

@@ -1,0 +1,260 @@
+//! `lasthop ctl`: asks and changes a running station or testbed.
+
+use std::io::{ErrorKind, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use lasthop_live::control::client::{Client, directories, listening};
+use lasthop_live::control::protocol::{Answer, Request, Status, Trouble};
+use lasthop_proto::units::Span;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::{Outcome, output, watch};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop ctl get                             everything
+  lasthop ctl get agent                       one key of the path, as scenario files have it
+  lasthop ctl get stages.agent.flows          one figure
+  lasthop ctl set agent=snoop                 no restart, connections go on
+  lasthop ctl set errors.mean=64KiB radio.rate=1mbit
+  lasthop ctl set errors=none
+  lasthop ctl watch                           a live table; lines where there is no terminal
+  lasthop ctl watch --interval 5s --json      one JSON object each time
+
+All values of one `set` are checked together before anything changes. Without --socket it is the
+only station or testbed that runs, found in /run/lasthop and $XDG_RUNTIME_DIR/lasthop.";
+
+/// Ask a running station or testbed, change it, watch it
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Control socket of the station
+    #[arg(long, value_name = "PATH", global = true)]
+    socket: Option<PathBuf>,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum What {
+    /// Print what is set, and how the station fares
+    Get {
+        /// A key of the path, or of `ctl get --json`; without it everything
+        key: Option<String>,
+    },
+    /// Change keys of the path, all or none
+    Set {
+        /// As in scenario files: `agent=snoop`, `errors.mean=64KiB`
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        values: Vec<String>,
+    },
+    /// Show rates, drops, repairs and flows as they go by
+    Watch {
+        /// How often
+        #[arg(long, default_value = "1s", value_parser = interval)]
+        interval: Span,
+        /// Stop after so many times
+        #[arg(long, value_name = "N")]
+        times: Option<u64>,
+    },
+}
+
+fn interval(word: &str) -> Result<Span, String> {
+    let span: Span = word.parse().map_err(|error| format!("{error}; for example 1s or 500ms"))?;
+    match span {
+        span if span < Span::millis(100) || span > Span::secs(60) => {
+            Err("from 100ms to 60s, for example 1s".to_owned())
+        }
+        span => Ok(span),
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let socket = match &args.socket {
+        Some(socket) => socket.clone(),
+        None => only(&listening(&directories()))?,
+    };
+    let mut client = Client::connect(&socket).map_err(|error| cannot_connect(&socket, error))?;
+    let mut ask = |request: &Request| match client.ask(request) {
+        Ok(Answer::Error(trouble)) => Err(Asked::Trouble(trouble)),
+        Ok(answer) => Ok(answer),
+        Err(error) => {
+            Err(Asked::Failure(Failure::file(&socket, error, "is the station still running?")))
+        }
+    };
+    match &args.what {
+        What::Get { key: None } => {
+            let status = status(&mut ask)?;
+            match json {
+                true => output::print_json(&status)?,
+                false => output::print(&watch::table(None, &status))?,
+            }
+        }
+        What::Get { key: Some(key) } => output::print(&get(&mut ask, key, json)?)?,
+        What::Set { values } => {
+            let Answer::Changed(changed) = ask(&Request::Set { values: values.clone() })? else {
+                return Err(strange());
+            };
+            for warning in changed.warnings.iter().filter(|_| !json) {
+                eprintln!("warning: {warning}");
+            }
+            if json {
+                output::print_json(&changed)?;
+            } else {
+                let lines = changed.settings.iter().map(|setting| {
+                    let old = setting.old.as_deref().unwrap_or("(default)");
+                    format!("{}: {old} -> {}\n", setting.key, setting.new)
+                });
+                output::print(&lines.collect::<String>())?;
+            }
+        }
+        What::Watch { interval, times } => {
+            let terminal = std::io::stdout().is_terminal() && !json;
+            let (_never, tick) = channel::<()>();
+            let mut last: Option<Status> = None;
+            let mut left = times.unwrap_or(u64::MAX);
+            while left > 0 {
+                let now = status(&mut ask)?;
+                let text = match (json, terminal) {
+                    (true, _) => format!("{}\n", serde_json::to_string(&now).unwrap_or_default()),
+                    (_, true) => format!("\x1b[H\x1b[2J{}", watch::table(last.as_ref(), &now)),
+                    (_, false) => watch::line(last.as_ref(), &now),
+                };
+                output::print(&text)?;
+                last = Some(now);
+                left -= 1;
+                if left > 0 {
+                    // Nobody sends: this is a pause.
+                    let _ = tick.recv_timeout(Duration::from_nanos(interval.0));
+                }
+            }
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// Why there is no answer.
+enum Asked {
+    /// The station says no.
+    Trouble(Trouble),
+    /// The station says nothing.
+    Failure(Failure),
+}
+
+impl From<Asked> for Failure {
+    fn from(asked: Asked) -> Failure {
+        match asked {
+            Asked::Trouble(trouble) => Failure::input(trouble.message, trouble.help),
+            Asked::Failure(failure) => failure,
+        }
+    }
+}
+
+fn strange() -> Failure {
+    Failure::input("the station gave the answer to another question", "is it of another version?")
+}
+
+type Ask<'a> = &'a mut dyn FnMut(&Request) -> Result<Answer, Asked>;
+
+fn status(ask: Ask<'_>) -> Result<Status, Failure> {
+    match ask(&Request::Status {})? {
+        Answer::Status(status) => Ok(*status),
+        _ => Err(strange()),
+    }
+}
+
+/// The value of one key: of the path, or else of what the station tells of itself.
+fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
+    let trouble = match ask(&Request::Get { key: key.to_owned() }) {
+        Ok(Answer::Value(value)) => {
+            return match (json, value) {
+                (true, value) => output::json(&value),
+                (false, Some(value)) => Ok(format!("{value}\n")),
+                (false, None) => Ok("(default)\n".to_owned()),
+            };
+        }
+        Ok(_) => return Err(strange()),
+        // The path has no such key; perhaps the status has.
+        Err(Asked::Trouble(trouble))
+            if matches!(trouble.code.as_str(), "unknown-key" | "bad-axis") =>
+        {
+            trouble
+        }
+        Err(asked) => return Err(asked.into()),
+    };
+    let status = serde_json::to_value(status(ask)?).unwrap_or(Value::Null);
+    match find(&status, key) {
+        Some(Value::String(text)) if !json => Ok(format!("{text}\n")),
+        Some(value) => output::json(value),
+        None => Err(Asked::Trouble(trouble).into()),
+    }
+}
+
+/// The value at a dotted key; entries of lists go by their number or their name.
+fn find<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    key.split('.').try_fold(value, |value, word| match value {
+        Value::Array(items) => match word.parse::<usize>() {
+            Ok(i) => items.get(i),
+            Err(_) => items.iter().find(|item| item["name"] == word),
+        },
+        value => value.get(word),
+    })
+}
+
+/// The only station that runs.
+fn only(found: &[PathBuf]) -> Result<PathBuf, Failure> {
+    match found {
+        [one] => Ok(one.clone()),
+        [] => Err(Failure::input(
+            "no station or testbed runs here",
+            "start one with `lasthop station FILE`, or name its socket: `lasthop ctl --socket PATH get`; root's \
+             are seen by root only",
+        )),
+        several => {
+            let several: Vec<String> =
+                several.iter().map(|path| path.display().to_string()).collect();
+            Err(Failure::input(
+                format!("{} stations run here: {}", several.len(), several.join(", ")),
+                format!("say which one: `lasthop ctl --socket {} get`", several[0]),
+            ))
+        }
+    }
+}
+
+fn cannot_connect(socket: &Path, error: std::io::Error) -> Failure {
+    let help = match error.kind() {
+        ErrorKind::PermissionDenied => "only its owner and root may: use sudo",
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+            "no station listens there; start it with `lasthop station FILE`"
+        }
+        _ => "name the socket of a running station: `lasthop ctl --socket PATH get`",
+    };
+    Failure::file(socket, error, help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_found_by_number_and_by_name() {
+        let status = serde_json::json!({ "stages": [{ "name": "agent", "flows": 3 }] });
+        assert_eq!(find(&status, "stages.agent.flows"), Some(&Value::from(3)));
+        assert_eq!(find(&status, "stages.0.flows"), Some(&Value::from(3)));
+        assert_eq!(find(&status, "stages.1.flows"), None);
+        assert_eq!(find(&status, "stages.agent.flows.more"), None);
+    }
+
+    #[test]
+    fn one_station_needs_no_name() {
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(only(&paths(&["/run/a"])).unwrap(), Path::new("/run/a"));
+        assert!(only(&[]).is_err());
+        let failure = only(&paths(&["/run/a", "/run/b"])).unwrap_err().to_string();
+        assert!(failure.contains("/run/a, /run/b"), "{failure}");
+    }
+}

@@ -1,0 +1,166 @@
+//! `lasthop station`: the base station between two interfaces of this machine.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use lasthop_live::service::{self, Fault, News};
+use lasthop_scenario::{Error, StationFile, Warning, parse_station};
+use miette::Severity;
+use serde_json::json;
+
+use crate::failure::{Failure, Located};
+use crate::scenario::read;
+use crate::{Outcome, output, style};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop station /etc/lasthop/base.toml --check    is the file right?
+  sudo lasthop station /etc/lasthop/base.toml       run until SIGTERM or Ctrl-C
+  sudo lasthop ctl set agent=none                   change it while it runs
+  sudo kill -HUP PID                                read the file again
+
+It needs CAP_NET_RAW and nothing else, and never changes an interface's settings. The file:
+
+  left = \"eth0\"            # to the wired side
+  right = \"wlan0\"          # to the wireless side
+  [[path]]                 # stages as in scenario files
+  agent = \"snoop\"
+
+docs/station.md explains every key, and when a station helps at all.";
+
+/// Run the base station between two interfaces, as a bump in the wire
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The station's file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Only check the file
+    #[arg(long)]
+    check: bool,
+    /// Control socket, instead of the one in the file
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let (file, warnings) = load(&args.file)?;
+    for warning in &warnings {
+        match json {
+            true => eprintln!("{}", json!({ "warning": warning.json() })),
+            false => eprint!("{}", warning.rendered(Severity::Warning)),
+        }
+    }
+    if args.check {
+        check(&args.file, &file, json)?;
+        return Ok(Outcome::Done);
+    }
+    let name = args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let socket = socket(args, &file, &name)?;
+    let path = args.file.clone();
+    let reread = move || load(&path).map(|(file, _)| file).map_err(|failure| told(&failure));
+    let done = service::run(&name, file, &socket, reread, move |news| tell(&news, json));
+    done.map_err(|fault| failed(&fault))?;
+    Ok(Outcome::Done)
+}
+
+/// Reads and checks the file.
+fn load(path: &Path) -> Result<(StationFile, Vec<Located>), Failure> {
+    let help =
+        "give a station's file, for example /etc/lasthop/base.toml; docs/station.md explains it";
+    let mut from = File::open(path).map_err(|error| Failure::file(path, error, help))?;
+    let text = read(&mut from, path)?;
+    let located =
+        |diagnostic: Warning| Located::new(diagnostic, &path.to_string_lossy(), &text, &[]);
+    match parse_station(&text) {
+        Ok((file, warnings)) => Ok((file, warnings.into_iter().map(located).collect())),
+        Err(Error(diagnostic)) => Err(Failure::Scenario(Box::new(located(*diagnostic)))),
+    }
+}
+
+fn told(failure: &Failure) -> String {
+    match failure {
+        Failure::Scenario(located) => format!("\n{}", located.rendered(Severity::Error)),
+        failure => failure.to_string(),
+    }
+}
+
+fn check(path: &Path, file: &StationFile, json: bool) -> Result<(), Failure> {
+    let stages: Vec<&str> = file.path.stages().iter().map(|stage| stage.name.as_str()).collect();
+    if json {
+        return output::print_json(&json!({
+            "left": file.left, "right": file.right, "seed": file.seed, "path": file.path.stages(),
+        }));
+    }
+    output::print(&format!(
+        "{}: good: {} | {} | {}\n",
+        path.display(),
+        file.left,
+        stages.join(" | "),
+        file.right
+    ))
+}
+
+/// Where to listen, if neither the arguments nor the file say so.
+fn socket(args: &Args, file: &StationFile, name: &str) -> Result<PathBuf, Failure> {
+    let given = args.socket.clone().or_else(|| file.socket.as_ref().map(PathBuf::from));
+    if let Some(given) = given {
+        return Ok(given);
+    }
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    // What systemd made for us; there may be several, separated by colons.
+    if let Some(dirs) = variable("RUNTIME_DIRECTORY") {
+        let dirs = dirs.to_string_lossy().into_owned();
+        let first = dirs.split(':').next().unwrap_or_default();
+        return Ok(Path::new(first).join("station.sock"));
+    }
+    let dir = match variable("XDG_RUNTIME_DIR") {
+        _ if nix::unistd::Uid::effective().is_root() => PathBuf::from("/run/lasthop"),
+        Some(dir) => PathBuf::from(dir).join("lasthop"),
+        None => {
+            return Err(Failure::input(
+                "there is no place for the control socket",
+                "name one: `--socket PATH`, or `[control] socket = \"PATH\"` in the file",
+            ));
+        }
+    };
+    Ok(dir.join(format!("{name}.sock")))
+}
+
+fn failed(fault: &Fault) -> Failure {
+    Failure::input(fault.to_string(), fault.remedy())
+}
+
+/// Says what happens; a closed output is no reason to stop carrying packets.
+fn tell(news: &News, json: bool) {
+    let result = match (news, json) {
+        (News::Ready { socket, metrics }, true) => output::print(&format!(
+            "{}\n",
+            json!({ "ready": { "socket": socket, "metrics": metrics } })
+        )),
+        (News::Reloaded(stages), true) => {
+            output::print(&format!("{}\n", json!({ "reloaded": stages })))
+        }
+        (News::Warning(text), true) => {
+            eprintln!("{}", json!({ "warning": { "message": text } }));
+            Ok(())
+        }
+        (News::Ready { socket, metrics }, false) => {
+            let metrics = metrics.map(|at| format!("; metrics at http://{at}/metrics"));
+            let metrics = metrics.unwrap_or_default();
+            output::print(&format!("running; control socket {}{metrics}\n", socket.display()))
+        }
+        (News::Reloaded(stages), false) if stages.is_empty() => {
+            output::print("the file was read again: nothing is new\n")
+        }
+        (News::Reloaded(stages), false) => {
+            output::print(&format!("the file was read again: new are {}\n", stages.join(", ")))
+        }
+        (News::Warning(text), false) => {
+            eprintln!("{} {text}", style::bold("warning:"));
+            Ok(())
+        }
+    };
+    drop(result);
+}

@@ -1,0 +1,253 @@
+//! `lasthop station` and `lasthop ctl` between two namespaces: a station is run, changed, watched, killed.
+//!
+//! Every test runs in namespaces that it makes and that end with it; without them it fails. As root it needs a mount
+//! and a network namespace, otherwise a user namespace as well.
+#![cfg(target_os = "linux")]
+
+mod world;
+
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt};
+use std::process::Stdio;
+
+use world::{World, inside};
+
+const PATH: &str =
+    "[[path]]\nagent = \"none\"\n[[path]]\nradio = { rate = \"20mbit\", delay = \"1ms\" }\n";
+
+#[test]
+fn an_agent_and_errors_change_while_a_transfer_runs() {
+    inside("an_agent_and_errors_change_while_a_transfer_runs", || {
+        let world = World::new(PATH);
+        let station = world.station(&[]);
+        let transfer = world.transfer(8_000_000);
+        let model = "errors-data={ model = \"exponential\", mean = \"64KiB\" }";
+        let told = world.ctl(&["set", "agent=snoop", model]);
+        assert!(told.starts_with("agent: none -> snoop\n"), "{told}");
+        assert!(world.wait(|status| status["stages"][2]["right"]["damaged"].as_u64() > Some(3)));
+        assert!(world.wait(|status| {
+            let made = &status["stages"][1]["right"]["originated"];
+            made["local-dup-ack"].as_u64() > Some(0) || made["local-timeout"].as_u64() > Some(0)
+        }));
+        assert_eq!(world.ctl(&["get", "errors-data.mean"]), "64KiB\n");
+        world.ctl(&["set", "errors-data=none", "radio.rate=50mbit"]);
+        // Every byte arrives, as it was sent, over the connection that was there before.
+        assert_eq!(transfer.join().expect("the transfer is whole"), 8_000_000);
+        let status = world.status();
+        let host = &status["stages"][3]["notes"];
+        assert_eq!(host["delivered-bytes"], 8_000_000, "{status:#}");
+        assert_eq!(status["stages"][1]["config"]["agent"], "snoop");
+        for stage in status["stages"].as_array().unwrap() {
+            let packets = &stage["packets"];
+            let of = |key: &str| packets[key].as_u64().unwrap();
+            if stage["kind"] != "host" {
+                let into = of("arrived") + of("originated");
+                assert_eq!(into, of("departed") + of("ended") + of("held"), "{stage:#}");
+            }
+        }
+        assert_eq!(station.end("TERM"), Some(0));
+        assert!(!world.socket().exists());
+    });
+}
+
+#[test]
+fn nothing_is_lost_with_a_link_that_is_replaced() {
+    inside("nothing_is_lost_with_a_link_that_is_replaced", || {
+        let world = World::new(
+            "[[path]]\nlink = { rate = \"5mbit\", delay = \"50ms\", queue = \"1000p\" }\n",
+        );
+        let station = world.station(&[]);
+        let transfer = world.transfer(2_500_000);
+        for rate in ["6mbit", "7mbit", "8mbit", "20mbit"] {
+            assert!(world.wait(|status| status["stages"][1]["packets"]["held"].as_u64() > Some(0)));
+            world.ctl(&["set", &format!("link.rate={rate}")]);
+        }
+        assert_eq!(transfer.join().expect("the transfer is whole"), 2_500_000);
+        assert!(world.wait(|status| status["stages"][1]["packets"]["held"] == 0));
+        let packets = &world.status()["stages"][1]["packets"];
+        assert_eq!(packets["arrived"], packets["departed"]);
+        assert_eq!(packets["ended"], 0);
+        assert_eq!(station.end("INT"), Some(0));
+    });
+}
+
+#[test]
+fn the_socket_belongs_to_one_station() {
+    inside("the_socket_belongs_to_one_station", || {
+        let world = World::new(PATH);
+        let first = world.station(&[]);
+        let meta = std::fs::symlink_metadata(world.socket()).unwrap();
+        assert!(meta.file_type().is_socket());
+        assert_eq!(meta.mode() & 0o777, 0o600);
+        let (code, told) = world.fails(&["station", "FILE"]);
+        assert_eq!(code, Some(2));
+        assert!(
+            told.contains("another station listens there") && told.contains("[control]"),
+            "{told}"
+        );
+        // Even a socket that is open to all is for its owner: the kernel tells who asks. Who is root only in
+        // here has no second user to ask as.
+        if std::fs::read_to_string("/proc/self/uid_map").unwrap().contains("4294967295") {
+            std::fs::set_permissions("/run/lasthop", PermissionsExt::from_mode(0o755)).unwrap();
+            std::fs::set_permissions(world.socket(), PermissionsExt::from_mode(0o666)).unwrap();
+            let told =
+                world.as_nobody(&["ctl", "--socket", "/run/lasthop/base.sock", "get", "agent"]);
+            assert!(told.contains("this station is not yours"), "{told}");
+        }
+        // It was not disturbed.
+        assert_eq!(world.ctl(&["get", "agent"]), "none\n");
+        assert_eq!(first.end("KILL"), None);
+        assert!(world.socket().exists(), "killed, it could not remove its socket");
+        let (_, told) = world.fails(&["ctl", "get"]);
+        assert!(told.contains("no station or testbed runs here"), "{told}");
+        let second = world.station(&[]);
+        assert_eq!(world.ctl(&["get", "agent"]), "none\n");
+        assert_eq!(second.end("TERM"), Some(0));
+        assert!(!world.socket().exists());
+    });
+}
+
+#[test]
+fn what_cannot_run_says_why() {
+    inside("what_cannot_run_says_why", || {
+        let world = World::new(PATH);
+        assert!(
+            world
+                .lasthop(&["station", "FILE", "--check"])
+                .contains("good: lx | agent | radio | rx")
+        );
+        world.write(&world.text().replace("lx", "nosuch"));
+        // The file is right, only the interface is not here.
+        assert!(world.lasthop(&["station", "FILE", "--check"]).contains("good"));
+        let (code, told) = world.fails(&["station", "FILE"]);
+        assert_eq!(code, Some(2));
+        assert!(told.contains("no interface `nosuch`") && told.contains("lx, "), "{told}");
+        world.write(&world.text().replace("nosuch", "rx"));
+        let (_, told) = world.fails(&["station", "FILE"]);
+        assert!(told.contains("the same interface twice") && told.contains(":2:"), "{told}");
+        world.write(&format!("left = \"lx\"\nright = \"rx\"\n{PATH}"));
+        let told = world.without_rights(&["station", "FILE"]);
+        assert!(
+            told.contains("CAP_NET_RAW") && told.contains("setcap") && told.contains("sudo"),
+            "{told}"
+        );
+        world.ip("addr add 192.0.2.1/24 dev lx");
+        let station = world.station(&[]);
+        assert!(station.said("lx has addresses of its own (192.0.2.1)"));
+        assert_eq!(station.end("TERM"), Some(0));
+    });
+}
+
+#[test]
+fn a_hangup_has_the_file_read_again() {
+    inside("a_hangup_has_the_file_read_again", || {
+        let world = World::new(PATH);
+        let station = world.station(&[]);
+        let text = world.text();
+        world.write(&text.replace("\"none\"", "\"seq-cache\""));
+        station.signal("HUP");
+        assert!(station.said("the file was read again: new are agent"));
+        assert_eq!(world.ctl(&["get", "agent"]), "seq-cache\n");
+        for (other, says) in [
+            (text.replace("\"none\"", "\"snop\""), "did you mean `snoop`?"),
+            (text.replace("lx", "ly"), "nothing is changed: `left` need a restart"),
+            (format!("{text}[[path]]\nlink = {{}}\n"), "the path has 2 stages and would have 3"),
+        ] {
+            world.write(&other);
+            station.signal("HUP");
+            assert!(station.said(says), "{says}");
+            assert_eq!(world.ctl(&["get", "agent"]), "seq-cache\n");
+        }
+        assert_eq!(station.end("TERM"), Some(0));
+    });
+}
+
+#[test]
+fn it_is_watched_captured_and_scraped() {
+    inside("it_is_watched_captured_and_scraped", || {
+        let more = "[metrics]\nlisten = \"127.0.0.1:9464\"\n[capture]\ndir = \"/run/captures\"\n\
+                    file-size = \"100KiB\"\nfiles = 2\n";
+        let world = World::new(&format!("{PATH}{more}"));
+        let station = world.station(&[]);
+        assert_eq!(world.transfer(2_000_000).join().expect("the transfer is whole"), 2_000_000);
+        let lines = world.ctl(&["watch", "--interval", "100ms", "--times", "3"]);
+        assert_eq!(lines.lines().count(), 3, "{lines}");
+        assert!(
+            lines.lines().all(|line| line.contains("from left") && line.contains("flows")),
+            "{lines}"
+        );
+        let lines = world.ctl(&["watch", "--interval", "100ms", "--times", "2", "--json"]);
+        for line in lines.lines() {
+            let status: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            assert_eq!(status["stages"][3]["notes"]["delivered-bytes"], 2_000_000);
+        }
+        let table = world.ctl(&["get"]);
+        assert!(table.contains("radio: transmitted to the right"), "{table}");
+        assert_eq!(world.ctl(&["get", "stages.agent.flows"]), "0\n");
+        let page = world.scrape();
+        let line = "lasthop_notes_total{stage=\"right\",note=\"delivered-bytes\"} 2000000";
+        assert!(page.lines().any(|other| other == line), "{page}");
+
+        assert_eq!(station.end("TERM"), Some(0));
+        let mut files: Vec<_> = std::fs::read_dir("/run/captures").unwrap().flatten().collect();
+        files.sort_by_key(|file| file.file_name());
+        let names: Vec<String> =
+            files.iter().map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+        // Two generations of four files.
+        assert_eq!(names.len(), 8, "{names:?}");
+        for name in ["drops.", "left.", "radio.", "right."] {
+            assert_eq!(
+                names.iter().filter(|other| other.starts_with(name)).count(),
+                2,
+                "{names:?}"
+            );
+        }
+        for file in &files {
+            assert!(file.metadata().unwrap().len() < 200 << 10);
+        }
+        // What stands in them are connections that make sense.
+        let radio = names.iter().rev().find(|name| name.starts_with("right.")).unwrap();
+        let analysis = world.lasthop(&["analyze", &format!("/run/captures/{radio}")]);
+        assert!(analysis.contains("10.9.0.2"), "{analysis}");
+    });
+}
+
+#[test]
+fn two_stations_are_told_apart() {
+    inside("two_stations_are_told_apart", || {
+        let world = World::new(PATH);
+        let one = world.station(&[]);
+        let two = world.station(&["--socket", "/run/lasthop/two.sock"]);
+        let (code, told) = world.fails(&["ctl", "get"]);
+        assert_eq!(code, Some(2));
+        assert!(told.contains("2 stations run here") && told.contains("--socket"), "{told}");
+        let get = ["--socket", "/run/lasthop/two.sock", "get", "agent"];
+        assert_eq!(world.ctl(&get), "none\n");
+        assert_eq!((one.end("TERM"), two.end("TERM")), (Some(0), Some(0)));
+    });
+}
+
+#[test]
+fn a_service_manager_is_told() {
+    inside("a_service_manager_is_told", || {
+        let world = World::new(PATH);
+        let manager = std::os::unix::net::UnixDatagram::bind("/run/notify").unwrap();
+        manager.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        let mut command = world.command(&["station", "FILE"]);
+        command.env("NOTIFY_SOCKET", "/run/notify").env("WATCHDOG_USEC", "100000");
+        command.env("RUNTIME_DIRECTORY", "/run/lasthop/unit");
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut station = command.spawn().expect("it starts");
+        let mut heard = Vec::new();
+        while heard.len() < 4 {
+            let mut word = [0; 64];
+            let len = manager.recv(&mut word).expect("a word in time");
+            heard.push(String::from_utf8_lossy(&word[..len]).into_owned());
+        }
+        assert_eq!(heard[0], "READY=1");
+        assert!(heard[1..].iter().all(|word| word == "WATCHDOG=1"), "{heard:?}");
+        // One directory deeper, as a unit of systemd has it.
+        assert_eq!(world.ctl(&["get", "agent"]), "none\n");
+        station.kill().unwrap();
+        station.wait().unwrap();
+    });
+}

@@ -1,0 +1,266 @@
+//! A world for one test: namespaces `a` and `b`, and between them the interfaces `lx` and `rx` of a station.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, setns};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, Uid};
+use serde_json::Value;
+
+const LASTHOP: &str = env!("CARGO_BIN_EXE_lasthop");
+
+/// Which test runs inside of its namespaces.
+const INSIDE: &str = "LASTHOP_TEST_INSIDE";
+
+/// Runs `body` in namespaces of its own: the test is started once more by `unshare`, and then is inside.
+pub fn inside(test: &str, body: impl FnOnce()) {
+    if std::env::var(INSIDE).is_ok_and(|name| name == test) {
+        body();
+        return;
+    }
+    let kinds = if Uid::effective().is_root() { "-nm" } else { "-rnm" };
+    let done = Command::new("unshare")
+        .arg(kinds)
+        .arg(std::env::current_exe().expect("a test has a file"))
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(INSIDE, test)
+        .output()
+        .expect("unshare (util-linux) is there");
+    let told = format!(
+        "{}{}",
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr)
+    );
+    assert!(done.status.success() && told.contains("1 passed"), "in its namespaces:\n{told}");
+}
+
+fn run(command: &str) {
+    let mut words = command.split(' ');
+    let done = Command::new(words.next().unwrap()).args(words).output();
+    let done = done.unwrap_or_else(|error| panic!("{command}: {error}"));
+    assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+pub struct World {
+    file: PathBuf,
+}
+
+impl World {
+    /// Two hosts, and a file for the station between them.
+    pub fn new(path: &str) -> World {
+        run("mount -t tmpfs none /run");
+        fs::create_dir("/run/netns").unwrap();
+        for (host, outer, inner, address) in
+            [("a", "lx", "la", "10.9.0.1/24"), ("b", "rx", "rb", "10.9.0.2/24")]
+        {
+            run(&format!("ip netns add {host}"));
+            run(&format!("ip link add name {outer} type veth peer name {inner}"));
+            run(&format!("ip link set {inner} netns {host}"));
+            run(&format!("ip link set {outer} up"));
+            run(&format!("ip -n {host} addr add {address} dev {inner}"));
+            run(&format!("ip -n {host} link set {inner} up"));
+            run(&format!("ip -n {host} link set lo up"));
+        }
+        run("ip link set lo up");
+        let world = World { file: PathBuf::from("/run/base.toml") };
+        world.write(&format!("left = \"lx\"\nright = \"rx\"\n{path}"));
+        world
+    }
+
+    pub fn ip(&self, words: &str) {
+        run(&format!("ip {words}"));
+    }
+
+    pub fn text(&self) -> String {
+        fs::read_to_string(&self.file).unwrap()
+    }
+
+    pub fn write(&self, text: &str) {
+        fs::write(&self.file, text).unwrap();
+    }
+
+    pub fn socket(&self) -> &'static Path {
+        Path::new("/run/lasthop/base.sock")
+    }
+
+    /// The program with these arguments; `FILE` is the station's file.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(LASTHOP);
+        let file = self.file.to_str().unwrap();
+        command.args(arguments.iter().map(|word| if *word == "FILE" { file } else { word }));
+        command.env("NO_COLOR", "1").env("XDG_RUNTIME_DIR", "/run/user").stdin(Stdio::null());
+        // Otherwise a user who is root only in here has no place for sockets.
+        command.env_remove("RUNTIME_DIRECTORY").env_remove("NOTIFY_SOCKET");
+        command
+    }
+
+    pub fn lasthop(&self, arguments: &[&str]) -> String {
+        let done = self.command(arguments).output().expect("it starts");
+        let told = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{arguments:?}: {told}");
+        String::from_utf8(done.stdout).unwrap()
+    }
+
+    pub fn ctl(&self, arguments: &[&str]) -> String {
+        self.lasthop(&[&["ctl"], arguments].concat())
+    }
+
+    /// A command that fails: its exit code and what it said.
+    pub fn fails(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let done = self.command(arguments).output().expect("it starts");
+        assert!(!done.status.success(), "{arguments:?}");
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    }
+
+    /// What it says without any capability.
+    pub fn without_rights(&self, arguments: &[&str]) -> String {
+        let command = self.command(arguments);
+        let done = Command::new("setpriv")
+            .args(["--bounding-set", "-all", "--inh-caps", "-all", "--"])
+            .arg(LASTHOP)
+            .args(command.get_args())
+            .env("NO_COLOR", "1")
+            .output()
+            .expect("setpriv (util-linux) is there");
+        assert_eq!(done.status.code(), Some(2));
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    }
+
+    /// What it says to somebody else.
+    pub fn as_nobody(&self, arguments: &[&str]) -> String {
+        // Where the program lies, nobody may not be allowed to go.
+        fs::copy(LASTHOP, "/run/program").unwrap();
+        let done = Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--", "/run/program"])
+            .args(arguments)
+            .output()
+            .expect("setpriv (util-linux) is there");
+        assert_eq!(done.status.code(), Some(2));
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    }
+
+    /// A station that runs.
+    pub fn station(&self, more: &[&str]) -> Running {
+        let mut child = self
+            .command(&[&["station", "FILE"], more].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let (to, lines) = channel();
+        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        for from in [Box::new(out) as Box<dyn std::io::Read + Send>, Box::new(err)] {
+            let to = to.clone();
+            thread::spawn(move || {
+                for line in BufReader::new(from).lines().map_while(Result::ok) {
+                    let _ = to.send(line);
+                }
+            });
+        }
+        let running = Running { child, lines, heard: Arc::default() };
+        assert!(running.said("running; control socket"), "{:?}", running.heard.lock());
+        running
+    }
+
+    pub fn status(&self) -> Value {
+        serde_json::from_str(&self.ctl(&["get", "--json"])).expect("JSON")
+    }
+
+    /// Whether the status becomes so within some time.
+    pub fn wait(&self, so: impl Fn(&Value) -> bool) -> bool {
+        (0..400).any(|_| so(&self.status()))
+    }
+
+    /// Sends bytes from `a` to `b` over one connection; the answer is how many arrived as they were sent.
+    pub fn transfer(&self, bytes: usize) -> JoinHandle<usize> {
+        let (ready, listening) = channel();
+        let receiver = thread::spawn(move || {
+            enter("b");
+            let listener = TcpListener::bind("10.9.0.2:5001").unwrap();
+            ready.send(()).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            let mut got = Vec::new();
+            stream.read_to_end(&mut got).unwrap();
+            got.iter().enumerate().take_while(|(i, byte)| **byte == pattern(*i)).count()
+        });
+        listening.recv().unwrap();
+        thread::spawn(move || {
+            enter("a");
+            let mut stream = TcpStream::connect("10.9.0.2:5001").unwrap();
+            stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+            let data: Vec<u8> = (0..bytes).map(pattern).collect();
+            stream.write_all(&data).unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            receiver.join().unwrap()
+        })
+    }
+
+    pub fn scrape(&self) -> String {
+        let mut stream = TcpStream::connect("127.0.0.1:9464").unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        page
+    }
+}
+
+fn pattern(i: usize) -> u8 {
+    (i % 251) as u8
+}
+
+/// This thread moves into the namespace.
+fn enter(name: &str) {
+    let namespace = File::open(format!("/run/netns/{name}")).unwrap();
+    setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
+}
+
+pub struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Running {
+    pub fn signal(&self, name: &str) {
+        let signal: Signal = format!("SIG{name}").parse().unwrap();
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// Whether it says so, now or within some time.
+    pub fn said(&self, words: &str) -> bool {
+        let mut heard = self.heard.lock().unwrap();
+        loop {
+            if let Some(at) = heard.iter().position(|line| line.contains(words)) {
+                heard.remove(at);
+                return true;
+            }
+            match self.lines.recv_timeout(Duration::from_secs(20)) {
+                Ok(line) => heard.push(line),
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Ends it and gives its exit code.
+    pub fn end(mut self, signal: &str) -> Option<i32> {
+        self.signal(signal);
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // When a test fails; otherwise it is gone.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,85 @@
+//! The other end of the control socket.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::protocol::{Answer, Request};
+use crate::testbed::keep::Home;
+
+/// No answer is longer.
+const MAX_ANSWER: u64 = 16 << 20;
+
+/// A connection to a running station.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<UnixStream>,
+}
+
+impl Client {
+    /// Connects to the station at the socket `path`.
+    ///
+    /// # Errors
+    /// When nobody listens there, or others may not.
+    pub fn connect(path: &Path) -> io::Result<Client> {
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        stream.set_write_timeout(Some(Duration::from_secs(5)))?;
+        Ok(Client { stream: BufReader::new(stream) })
+    }
+
+    /// Asks.
+    ///
+    /// # Errors
+    /// When the station goes away, or answers what is no answer.
+    pub fn ask(&mut self, request: &Request) -> io::Result<Answer> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        // A client that is refused gets its answer unasked, on a connection that is closed already.
+        let sent = self.stream.get_mut().write_all(&line);
+        let mut line = Vec::new();
+        let read = self.stream.by_ref().take(MAX_ANSWER).read_until(b'\n', &mut line);
+        if line.is_empty() {
+            sent.and(read)?;
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the station went away"));
+        }
+        serde_json::from_slice(&line).map_err(io::Error::from)
+    }
+}
+
+/// The directories that sockets are looked for in: the system's, and that of the user's testbeds.
+pub fn directories() -> Vec<PathBuf> {
+    let user = Home::open().ok().map(|home| home.dir().to_owned());
+    [PathBuf::from("/run/lasthop")].into_iter().chain(user).collect()
+}
+
+/// The sockets under `dirs` that a station listens on, in order; also those that may not be opened.
+pub fn listening(dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for dir in dirs {
+        // A unit of systemd has a directory of its own for each instance.
+        let inner = entries(dir).filter(|path| path.is_dir());
+        for dir in [dir.clone()].into_iter().chain(inner) {
+            found.extend(entries(&dir).filter(|path| is_alive(path)));
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn is_alive(path: &Path) -> bool {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    is_socket
+        && match UnixStream::connect(path) {
+            Ok(_) => true,
+            Err(error) => error.kind() == ErrorKind::PermissionDenied,
+        }
+}

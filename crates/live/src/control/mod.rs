@@ -1,0 +1,13 @@
+//! The control socket: a running station is asked and changed over it.
+//!
+//! A socket in the file system, for its owner and root only. Each client has a thread of its own, since there are
+//! few and a slow one must not hold up another; none of them can hold up the station, which is only asked between
+//! two rounds of its loop.
+
+pub mod client;
+pub mod protocol;
+mod running;
+mod server;
+
+pub use running::{About, Running};
+pub use server::{Guard, MAX_CLIENTS, serve};

@@ -1,0 +1,201 @@
+//! A running station as others see it: what it is, how it fares, and how its path is changed.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lasthop_path::Stage;
+use lasthop_proto::agent::AgentConfig;
+use lasthop_scenario::{LivePath, StageKind};
+use serde_json::Value;
+
+use super::protocol::{Answer, Changed, PortStatus, Request, StageStatus, Status, Trouble};
+use crate::counters::Counters;
+use crate::recorder::Recorded;
+use crate::station::{Handle, Station};
+
+/// What a station is called and where it came from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct About {
+    /// `station` or `testbed`.
+    pub world: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Seed of all random draws.
+    pub seed: u64,
+}
+
+/// A running station.
+pub struct Running {
+    about: About,
+    handle: Handle,
+    counters: Arc<Counters>,
+    recorded: Option<Recorded>,
+    path: Mutex<LivePath>,
+}
+
+impl Running {
+    /// The station behind `handle`, whose inner stages are those of `path`.
+    pub fn new(
+        about: About,
+        handle: Handle,
+        path: LivePath,
+        counters: Arc<Counters>,
+        recorded: Option<Recorded>,
+    ) -> Arc<Running> {
+        let running = Running { about, handle, counters, recorded, path: Mutex::new(path) };
+        running.note_idleness(&running.path());
+        Arc::new(running)
+    }
+
+    fn path(&self) -> std::sync::MutexGuard<'_, LivePath> {
+        // A path is replaced as a whole, so it is never half-changed.
+        self.path.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Without a stage that does anything, and nobody who records, frames need not be looked at.
+    fn note_idleness(&self, path: &LivePath) {
+        let does_nothing = |kind: &StageKind| matches!(kind, StageKind::Agent(AgentConfig::None));
+        let idle = path.stages().iter().all(|stage| does_nothing(&stage.kind));
+        self.counters.set_idle(idle && self.recorded.is_none());
+    }
+
+    /// Answers a request.
+    pub fn answer(&self, request: &Request) -> Answer {
+        let answer = match request {
+            Request::Status {} => self.status().map(|status| Answer::Status(Box::new(status))),
+            Request::Get { key } => self.path().get(key).map(Answer::Value).map_err(Trouble::from),
+            Request::Set { values } => self.set(values).map(Answer::Changed),
+        };
+        answer.unwrap_or_else(Answer::Error)
+    }
+
+    /// Sets keys of the path, all or none.
+    ///
+    /// # Errors
+    /// When a value is wrong, or the station is gone.
+    pub fn set(&self, values: &[String]) -> Result<Changed, Trouble> {
+        let mut path = self.path();
+        let (new, settings, warnings) = path.set(values)?;
+        let lost = self.change(&path, &new)?;
+        *path = new;
+        let warnings = warnings.into_iter().map(|warning| warning.message).collect();
+        Ok(Changed { settings, warnings, lost })
+    }
+
+    /// Runs on with another path of the same shape; says which stages are new.
+    ///
+    /// # Errors
+    /// When the shape differs, or the station is gone.
+    pub fn replace(&self, new: LivePath) -> Result<Vec<String>, Trouble> {
+        let mut path = self.path();
+        if let Some(why) = path.differs_in_shape(&new) {
+            return Err(Trouble::new("bad-path", why, "restart the station to change its stages"));
+        }
+        let stages = path.stages().iter().zip(new.stages());
+        let names = stages.filter(|(was, is)| was != is).map(|(_, is)| is.name.clone()).collect();
+        self.change(&path, &new)?;
+        *path = new;
+        Ok(names)
+    }
+
+    /// Puts the stages that differ into the path; says how many packets an agent held.
+    fn change(&self, old: &LivePath, new: &LivePath) -> Result<usize, Trouble> {
+        let seed = self.about.seed;
+        let pairs = old.stages().iter().zip(new.stages()).enumerate();
+        let changed: Vec<(usize, Stage)> = pairs
+            .filter(|(_, (was, is))| was != is)
+            .map(|(i, (_, is))| (i, Stage::of_path(is, seed)))
+            .collect();
+        self.note_idleness(new);
+        let replaced = self.handle.ask(move |station| {
+            let first = station.path().inner().start;
+            let path = station.path_mut();
+            changed.into_iter().map(|(i, stage)| path.replace_stage(first + i, stage)).sum()
+        });
+        replaced.ok_or_else(gone)
+    }
+
+    /// Everything there is to know.
+    ///
+    /// # Errors
+    /// When the station is gone.
+    pub fn status(&self) -> Result<Status, Trouble> {
+        // The path stays as it is until both are read.
+        let path = self.path();
+        let seen = self.handle.ask(Seen::of).ok_or_else(gone)?;
+        let models = path.stages();
+        let stages = seen.stages.into_iter().enumerate().map(|(i, mut stage)| {
+            stage.happened = self.counters.at(i);
+            let model = i.checked_sub(seen.first).and_then(|i| models.get(i));
+            if let Some(model) = model {
+                stage.name.clone_from(&model.name);
+                stage.config = serde_json::to_value(&model.kind).unwrap_or(Value::Null);
+            } else {
+                stage.name = if i < seen.first { "left" } else { "right" }.to_owned();
+            }
+            stage
+        });
+        Ok(Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            world: self.about.world.to_owned(),
+            name: self.about.name.clone(),
+            seed: self.about.seed,
+            uptime_ns: seen.uptime_ns,
+            ports: seen.ports,
+            stages: stages.collect(),
+            capture: self.recorded.as_ref().map(Recorded::status),
+        })
+    }
+}
+
+fn gone() -> Trouble {
+    Trouble::new("gone", "the station has stopped", "start it again: `lasthop station FILE`")
+}
+
+/// What only the station's own loop can tell.
+struct Seen {
+    first: usize,
+    uptime_ns: u64,
+    ports: Vec<PortStatus>,
+    stages: Vec<StageStatus>,
+}
+
+impl Seen {
+    fn of(station: &mut Station) -> Seen {
+        let path = station.path();
+        let counts = path.counts();
+        let stages = path.stages().iter().zip(counts).map(|(stage, (_, packets))| {
+            let agent = stage.agent();
+            let (kind, flows) = match stage {
+                Stage::Host(_) => ("host", None),
+                Stage::Witness(witness) => ("host", Some(witness.connections())),
+                Stage::Line(_) => ("link", None),
+                Stage::Radio(_) => ("radio", None),
+                Stage::Agent(agent) => ("agent", Some(agent.flows())),
+                Stage::Cross(_) => ("cross", None),
+            };
+            StageStatus {
+                name: String::new(),
+                kind: kind.to_owned(),
+                config: Value::Null,
+                flows,
+                state_bytes: agent.map(|agent| agent.state_bytes()),
+                peak_state_bytes: agent.map(|agent| agent.peak_state_bytes()),
+                packets,
+                happened: Default::default(),
+            }
+        });
+        Seen {
+            first: path.inner().start,
+            uptime_ns: station.clock().now().0,
+            stages: stages.collect(),
+            ports: station
+                .port_status()
+                .map(|(name, side, counts)| PortStatus {
+                    name: name.to_owned(),
+                    side: format!("{side:?}").to_lowercase(),
+                    counts,
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Who may connect, how long they may take, and what becomes of a line.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _,
+};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use lasthop_proto::units::{Span, Time};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::Uid;
+
+use super::Running;
+use super::protocol::{Answer, MAX_REQUEST, Request, Trouble};
+use crate::clock::Clock;
+
+/// Clients at once.
+pub const MAX_CLIENTS: usize = 16;
+
+/// A client that asks nothing for so long is sent away.
+const IDLE: Span = Span::secs(120);
+
+/// From the first byte of a request to its end.
+const SLOWEST: Span = Span::secs(10);
+
+/// How often a waiting thread looks whether it is over.
+const GLANCE_MS: u16 = 200;
+
+/// A control socket that is being served; dropped, it ends and removes the socket.
+#[derive(Debug)]
+pub struct Guard {
+    path: PathBuf,
+    /// Identity of the socket's file: whoever put another in its place keeps that.
+    inode: u64,
+    over: Arc<AtomicBool>,
+    listening: Option<JoinHandle<()>>,
+}
+
+impl Guard {
+    /// Where it listens.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(listening) = self.listening.take() {
+            let _ = listening.join();
+        }
+        if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Serves `running` at the socket `path`: mode 0600, in a directory that is made with mode 0700 if it is not there.
+///
+/// # Errors
+/// `AddrInUse` when somebody serves this socket, `PermissionDenied` when others may write to the directory, and
+/// those of the system.
+pub fn serve(running: Arc<Running>, path: &Path) -> io::Result<Guard> {
+    let listener = bind(path)?;
+    listener.set_nonblocking(true)?;
+    let inode = fs::symlink_metadata(path)?.ino();
+    let over = Arc::new(AtomicBool::new(false));
+    let ended = over.clone();
+    let listening = thread::Builder::new()
+        .name("control".to_owned())
+        .spawn(move || listen(&listener, &running, &ended))?;
+    Ok(Guard { path: path.to_owned(), inode, over, listening: Some(listening) })
+}
+
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    if fs::metadata(dir)?.mode() & 0o022 != 0 {
+        let message = format!(
+            "others may write to {}: choose a directory of your own, for example /run/lasthop",
+            dir.display()
+        );
+        return Err(io::Error::new(ErrorKind::PermissionDenied, message));
+    }
+    if let Ok(found) = fs::symlink_metadata(path) {
+        let in_use = |why| io::Error::new(ErrorKind::AddrInUse, why);
+        if !found.file_type().is_socket() {
+            return Err(in_use("there is a file that is no socket"));
+        }
+        match UnixStream::connect(path) {
+            Ok(_) => return Err(in_use("another station listens there")),
+            // Left behind by one that was killed.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path)?,
+            Err(error) => return Err(error),
+        }
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Waits until there is something to read; whether there is.
+fn readable(socket: &impl AsFd) -> bool {
+    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+    matches!(poll(&mut fds, PollTimeout::from(GLANCE_MS)), Ok(n) if n > 0)
+}
+
+fn listen(listener: &UnixListener, running: &Arc<Running>, over: &Arc<AtomicBool>) {
+    let clients = Arc::new(AtomicUsize::new(0));
+    while !over.load(Ordering::Relaxed) {
+        if !readable(listener) {
+            continue;
+        }
+        let Ok((stream, _)) = listener.accept() else { continue };
+        let timeout = Some(Duration::from_secs(5));
+        if stream.set_nonblocking(false).and(stream.set_write_timeout(timeout)).is_err() {
+            continue;
+        }
+        let client = Client { stream, running: running.clone(), over: over.clone() };
+        if let Some(refused) = client.refused(clients.load(Ordering::Relaxed)) {
+            let mut client = client;
+            let _ = client.say(&Answer::Error(refused));
+            continue;
+        }
+        let place = Place::taken(&clients);
+        // Without a thread the client is dropped, and sees its connection closed.
+        let _ = thread::Builder::new().name("control-client".to_owned()).spawn(move || {
+            let _place = place;
+            let mut client = client;
+            let _ = client.attend();
+        });
+    }
+}
+
+/// One of the places for clients; free again when dropped.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn taken(clients: &Arc<AtomicUsize>) -> Place {
+        clients.fetch_add(1, Ordering::Relaxed);
+        Place(clients.clone())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct Client {
+    stream: UnixStream,
+    running: Arc<Running>,
+    over: Arc<AtomicBool>,
+}
+
+impl Client {
+    /// Why this client is not served, with `others` already there.
+    fn refused(&self, others: usize) -> Option<Trouble> {
+        let uid = getsockopt(&self.stream, PeerCredentials).ok().map(|peer| peer.uid());
+        if uid != Some(0) && uid != Some(Uid::effective().as_raw()) {
+            let help = "only root and the user whom the station runs as may talk to it: use sudo";
+            return Some(Trouble::new("not-allowed", "this station is not yours", help));
+        }
+        if others >= MAX_CLIENTS {
+            let message = format!("{MAX_CLIENTS} clients are connected already");
+            return Some(Trouble::new("busy", message, "end one of them, or try again"));
+        }
+        None
+    }
+
+    fn say(&mut self, answer: &Answer) -> io::Result<()> {
+        let mut line = serde_json::to_vec(answer)?;
+        line.push(b'\n');
+        self.stream.write_all(&line)
+    }
+
+    /// Answers requests until the client goes, or must.
+    fn attend(&mut self) -> io::Result<()> {
+        let clock = Clock::start();
+        let mut pending = Vec::new();
+        let mut since = clock.now();
+        let mut buffer = [0; 4096];
+        while !self.over.load(Ordering::Relaxed) {
+            while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = pending.drain(..=end).collect();
+                self.respond(&line[..end])?;
+                since = clock.now();
+            }
+            if pending.len() > MAX_REQUEST || is_late(&clock, since, pending.is_empty()) {
+                let why = match pending.len() {
+                    0 => return Ok(()),
+                    1..=MAX_REQUEST => "the request takes too long",
+                    _ => "the request is too long",
+                };
+                let help = format!("one line of at most {MAX_REQUEST} bytes, ended by a newline");
+                return self.say(&Answer::Error(Trouble::new("bad-request", why, help)));
+            }
+            if !readable(&self.stream) {
+                continue;
+            }
+            if pending.is_empty() {
+                since = clock.now();
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(len) => pending.extend_from_slice(&buffer[..len]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn respond(&mut self, line: &[u8]) -> io::Result<()> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let answer = match Request::parse(line) {
+            Ok(request) => self.running.answer(&request),
+            Err(trouble) => Answer::Error(trouble),
+        };
+        self.say(&answer)
+    }
+}
+
+fn is_late(clock: &Clock, since: Time, idle: bool) -> bool {
+    clock.now().since(since) > if idle { IDLE } else { SLOWEST }
+}

@@ -1,0 +1,220 @@
+//! What happened at each stage, counted while the station runs.
+//!
+//! One thread counts, any number of others read: plain loads and stores, no locks, no read-modify-write.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use lasthop_proto::event::{AgentNote, Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::machine::Side;
+use lasthop_trace::Sink;
+use lasthop_trace::counts::CauseCounts;
+use serde::{Deserialize, Serialize};
+
+const CAUSES: usize = Cause::ALL.len();
+
+/// What hosts and agents notice, by name.
+const NOTES: [&str; 13] = [
+    "connections-opened",
+    "connections-complete",
+    "connections-aborted",
+    "timeouts",
+    "fast-retransmits",
+    "dup-acks",
+    "delivered-bytes",
+    "flows-seen",
+    "flows-forgotten",
+    "cache-evictions",
+    "sender-retransmissions",
+    "congestion-holes",
+    "other-notes",
+];
+
+#[derive(Debug, Default)]
+struct Cell(AtomicU64);
+
+impl Cell {
+    /// Only the counting thread may call this.
+    fn add(&self, n: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug, Default)]
+struct DirectionCells {
+    originated: [Cell; CAUSES],
+    dropped: [Cell; CAUSES],
+    transmitted: Cell,
+    transmitted_bytes: Cell,
+    damaged: Cell,
+}
+
+#[derive(Debug, Default)]
+struct StageCells {
+    /// By the side that packets travel to.
+    directions: [DirectionCells; 2],
+    notes: [Cell; NOTES.len()],
+}
+
+/// Packets at one stage that travel in one direction.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct DirectionCounts {
+    /// Put into the path, by cause; the pure ACKs of hosts are not counted.
+    pub originated: CauseCounts,
+    /// Ended, by cause.
+    pub dropped: CauseCounts,
+    /// Carried by a link or radio.
+    pub transmitted: u64,
+    /// IP bytes of them.
+    pub transmitted_bytes: u64,
+    /// Damaged by the channel.
+    pub damaged: u64,
+}
+
+/// What happened at one stage.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Happened {
+    /// To packets towards the wireless side.
+    pub right: DirectionCounts,
+    /// To packets towards the wired side.
+    pub left: DirectionCounts,
+    /// What the hosts and agents there noticed, by name; only what occurred.
+    pub notes: BTreeMap<String, u64>,
+}
+
+/// The counters of a station.
+#[derive(Debug)]
+pub struct Counters {
+    stages: Vec<StageCells>,
+    /// Whether there is nothing to count but frames.
+    idle: AtomicBool,
+}
+
+impl Counters {
+    /// All zero, for this many stages, hosts included.
+    pub fn new(stages: usize) -> Arc<Counters> {
+        let stages = (0..stages).map(|_| StageCells::default()).collect();
+        Arc::new(Counters { stages, idle: AtomicBool::new(false) })
+    }
+
+    /// With nothing to look at, a station passes frames on without reading them; then only the interfaces count.
+    pub fn set_idle(&self, idle: bool) {
+        self.idle.store(idle, Ordering::Relaxed);
+    }
+
+    /// What happened at stage `i` so far.
+    pub fn at(&self, i: usize) -> Happened {
+        let Some(stage) = self.stages.get(i) else { return Happened::default() };
+        let direction = |side: Side| {
+            let cells = &stage.directions[side.index()];
+            DirectionCounts {
+                originated: CauseCounts::from_fn(|cause| cells.originated[cause as usize].get()),
+                dropped: CauseCounts::from_fn(|cause| cells.dropped[cause as usize].get()),
+                transmitted: cells.transmitted.get(),
+                transmitted_bytes: cells.transmitted_bytes.get(),
+                damaged: cells.damaged.get(),
+            }
+        };
+        let notes = NOTES.iter().zip(&stage.notes).map(|(name, cell)| (*name, cell.get()));
+        Happened {
+            right: direction(Side::Right),
+            left: direction(Side::Left),
+            notes: notes.filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)).collect(),
+        }
+    }
+}
+
+/// The sink that counts.
+#[derive(Clone, Debug)]
+pub struct Tap(pub Arc<Counters>);
+
+impl Sink for Tap {
+    fn wants(&self) -> Wants {
+        match self.0.idle.load(Ordering::Relaxed) {
+            true => Wants::NOTHING,
+            false => Wants::METRICS,
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let Some(stage) = self.0.stages.get(usize::from(event.stage.0)) else { return };
+        let (note, n) = match &event.what {
+            What::Packet { op, side, packet } => {
+                let cells = &stage.directions[side.index()];
+                match *op {
+                    Op::Originated(cause) => cells.originated[cause as usize].add(1),
+                    Op::Dropped(cause) => cells.dropped[cause as usize].add(1),
+                    Op::Damaged => cells.damaged.add(1),
+                    Op::Transmitted => {
+                        cells.transmitted.add(1);
+                        cells.transmitted_bytes.add(packet.wire_len().into());
+                    }
+                    Op::Received => {}
+                }
+                return;
+            }
+            What::Tcp(event) | What::Split(event) => match event.kind {
+                TcpKind::Opening => (0, 1),
+                TcpKind::Complete => (1, 1),
+                TcpKind::Aborted => (2, 1),
+                TcpKind::Timeout => (3, 1),
+                TcpKind::FastRetransmit => (4, 1),
+                TcpKind::DupAck => (5, 1),
+                TcpKind::Delivered { bytes } => (6, bytes.into()),
+                _ => return,
+            },
+            What::Agent { note, .. } => match note {
+                AgentNote::FlowSeen => (7, 1),
+                AgentNote::FlowForgotten => (8, 1),
+                AgentNote::CacheEvicted => (9, 1),
+                AgentNote::SenderRetransmission => (10, 1),
+                AgentNote::CongestionHole => (11, 1),
+                _ => (12, 1),
+            },
+            What::Channel { .. } => return,
+        };
+        stage.notes[note].add(n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_proto::machine::StageId;
+    use lasthop_proto::wire::{Addr, FlowKey};
+
+    #[test]
+    fn notes_have_the_names_of_what_happened() {
+        let counters = Counters::new(2);
+        let mut tap = Tap(counters.clone());
+        let addr = Addr::v4(10, 0, 0, 1);
+        let flow = FlowKey { src: addr, dst: addr, src_port: 1, dst_port: 2 };
+        for (stage, note) in [
+            (1, AgentNote::FlowSeen),
+            (1, AgentNote::CongestionHole),
+            (1, AgentNote::CongestionHole),
+            (7, AgentNote::FlowSeen),
+        ] {
+            let what = What::Agent { flow, note };
+            tap.event(&Event { at: Default::default(), stage: StageId(stage), what });
+        }
+        let notes: Vec<_> = counters.at(1).notes.into_iter().collect();
+        assert_eq!(notes, [("congestion-holes".to_owned(), 2), ("flows-seen".to_owned(), 1)]);
+        assert_eq!(counters.at(0), Happened::default());
+        assert_eq!(counters.at(7), Happened::default());
+    }
+
+    #[test]
+    fn an_idle_station_asks_for_no_events() {
+        let counters = Counters::new(1);
+        let tap = Tap(counters.clone());
+        assert_eq!(tap.wants(), Wants::METRICS);
+        counters.set_idle(true);
+        assert_eq!(tap.wants(), Wants::NOTHING);
+    }
+}

@@ -1,0 +1,256 @@
+//! Captures of a running station: one at each interface and link, one of all drops, rotated and bounded in size.
+//!
+//! A generation is a set of files `NAME.NUMBER.pcapng`. When they have grown to their size the next begins, and the
+//! oldest is removed. Times are those of the wall clock. At the interfaces only TCP is captured as it comes in.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::machine::StageId;
+use lasthop_proto::units::Time;
+use lasthop_scenario::Captures;
+use lasthop_trace::Sink;
+use lasthop_trace::pcapng::{CaptureSink, Place};
+use serde::{Deserialize, Serialize};
+
+const SUFFIX: &str = ".pcapng";
+/// What all drops are called.
+const DROPS: &str = "drops";
+
+/// How the captures fare.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RecorderStatus {
+    /// The directory.
+    pub dir: String,
+    /// Number of the generation that is being written.
+    pub generation: u64,
+    /// Bytes written to it.
+    pub bytes: u64,
+    /// Why nothing is written any more.
+    pub failed: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    generation: AtomicU64,
+    bytes: AtomicU64,
+    failed: Mutex<Option<String>>,
+}
+
+impl Shared {
+    /// Notes the first reason why nothing is written any more.
+    fn fail(&self, why: String) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.get_or_insert(why);
+    }
+}
+
+/// A view of a recorder from elsewhere.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    dir: String,
+    shared: Arc<Shared>,
+}
+
+impl Recorded {
+    /// How the captures fare.
+    pub fn status(&self) -> RecorderStatus {
+        let failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        RecorderStatus {
+            dir: self.dir.clone(),
+            generation: self.shared.generation.load(Ordering::Relaxed),
+            bytes: self.shared.bytes.load(Ordering::Relaxed),
+            failed: failed.clone(),
+        }
+    }
+}
+
+/// Counts what is written.
+#[derive(Debug)]
+struct Counted {
+    file: BufWriter<File>,
+    shared: Arc<Shared>,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.file.write(bytes);
+        match &result {
+            Ok(written) => {
+                self.shared.bytes.fetch_add(*written as u64, Ordering::Relaxed);
+            }
+            // The capture only tells at its end, and that may be far.
+            Err(error) => self.shared.fail(error.to_string()),
+        }
+        result
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// The sink that captures.
+#[derive(Debug)]
+pub struct Recorder {
+    config: Captures,
+    dir: PathBuf,
+    places: Vec<Place>,
+    /// The stages at the ends, where what comes in and goes out is on an interface.
+    ends: [StageId; 2],
+    /// The wall clock, in nanoseconds since 1970, when the station's clock showed zero.
+    epoch: u64,
+    sink: Option<CaptureSink<Counted>>,
+    shared: Arc<Shared>,
+}
+
+impl Recorder {
+    /// Begins to capture at `places`, of which `ends` are the interfaces; `epoch` is the wall clock at time zero.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or written to.
+    pub fn new(
+        config: &Captures,
+        places: Vec<Place>,
+        ends: [StageId; 2],
+        epoch: u64,
+    ) -> io::Result<Recorder> {
+        let dir = PathBuf::from(&config.dir);
+        fs::create_dir_all(&dir)?;
+        let shared = Arc::new(Shared::default());
+        let last = generations(&dir).last().copied().unwrap_or(0);
+        shared.generation.store(last, Ordering::Relaxed);
+        let config = config.clone();
+        let mut recorder = Recorder { config, dir, places, ends, epoch, sink: None, shared };
+        recorder.begin()?;
+        Ok(recorder)
+    }
+
+    /// A view for others.
+    pub fn recorded(&self) -> Recorded {
+        Recorded { dir: self.config.dir.clone(), shared: self.shared.clone() }
+    }
+
+    /// Begins a generation and removes those that are too old.
+    fn begin(&mut self) -> io::Result<()> {
+        let number = self.shared.generation.load(Ordering::Relaxed) + 1;
+        self.shared.generation.store(number, Ordering::Relaxed);
+        self.shared.bytes.store(0, Ordering::Relaxed);
+        let (dir, shared) = (&self.dir, &self.shared);
+        self.sink = Some(CaptureSink::new(&self.places, self.config.payload, |place| {
+            let name = place.map_or(DROPS, |place| place.name.as_str());
+            let file = File::create(dir.join(format!("{name}.{number:06}{SUFFIX}")))?;
+            Ok(Counted { file: BufWriter::new(file), shared: shared.clone() })
+        })?);
+        let kept = u64::from(self.config.files);
+        for old in generations(dir).into_iter().filter(|old| old + kept <= number) {
+            for path in files(dir).filter(|path| generation(path) == Some(old)) {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the generation; its files are whole.
+    fn end(&mut self) -> io::Result<()> {
+        let Some(sink) = self.sink.take() else { return Ok(()) };
+        let captures = sink.finish()?;
+        for mut file in captures.links.into_iter().map(|(_, file)| file).chain([captures.drops]) {
+            file.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Notes why nothing is written any more.
+    fn note(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.sink = None;
+            self.shared.fail(error.to_string());
+        }
+    }
+
+    /// Hands an event on with the wall clock's time.
+    fn take(&mut self, event: &Event, op: Option<Op>) {
+        let Some(sink) = &mut self.sink else { return };
+        let mut event = event.clone();
+        event.at = Time(event.at.0.saturating_add(self.epoch));
+        if let (Some(other), What::Packet { op, .. }) = (op, &mut event.what) {
+            *op = other;
+        }
+        sink.event(&event);
+    }
+}
+
+impl Sink for Recorder {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+
+    fn event(&mut self, event: &Event) {
+        let What::Packet { op, .. } = &event.what else { return };
+        if self.ends.contains(&event.stage) {
+            // What a host puts into the path has come in on its interface, and what it receives goes out there.
+            match op {
+                Op::Originated(_) => {
+                    self.take(event, None);
+                    self.take(event, Some(Op::Transmitted));
+                }
+                Op::Received => self.take(event, Some(Op::Transmitted)),
+                _ => self.take(event, None),
+            }
+        } else {
+            self.take(event, None);
+        }
+        if self.shared.bytes.load(Ordering::Relaxed) >= self.config.file_size.0 {
+            let result = self.end().and_then(|()| self.begin());
+            self.note(result);
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let result = self.end();
+        self.note(result);
+    }
+}
+
+fn files(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// The number in `NAME.000123.pcapng`.
+fn generation(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
+    let (_, number) = name.rsplit_once('.')?;
+    if number.len() < 6 || !number.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    number.parse().ok()
+}
+
+fn generations(dir: &Path) -> Vec<u64> {
+    let mut found: Vec<u64> = files(dir).filter_map(|path| generation(&path)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_a_generation_are_ours() {
+        let of = |name: &str| generation(Path::new(name));
+        assert_eq!(of("/x/radio.000012.pcapng"), Some(12));
+        assert_eq!(of("a.b.1000000.pcapng"), Some(1_000_000));
+        for other in ["radio.pcapng", "radio.12.pcapng", "radio.000012.pcap", "x.00001a.pcapng"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+}

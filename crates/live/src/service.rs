@@ -1,0 +1,252 @@
+//! The base station as a service: from its file to a loop that runs until somebody says stop.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::SystemTime;
+
+use lasthop_path::{Path as Stages, Stage, Witness};
+use lasthop_proto::event::Wants;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_scenario::{StageKind, StationFile};
+use lasthop_trace::pcapng::Place;
+use nix::sys::signal::{SigSet, Signal};
+
+use crate::clock::Clock;
+use crate::control::{self, About, Running};
+use crate::counters::{Counters, Tap};
+use crate::interfaces;
+use crate::metrics::{self, Endpoint};
+use crate::notify::Manager;
+use crate::recorder::Recorder;
+use crate::station::{Port, Station};
+
+/// Why a station cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// An interface is not there, or may not be opened.
+    #[error("{interface}: {error}")]
+    Interface {
+        /// Its name.
+        interface: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The control socket cannot be served.
+    #[error("{}: {error}", path.display())]
+    Socket {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The figures cannot be served.
+    #[error("{address}: {error}")]
+    Metrics {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// Captures cannot be written.
+    #[error("{dir}: {error}")]
+    Capture {
+        /// Where.
+        dir: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The system gives out.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl Fault {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            Fault::Interface { error, .. } if error.kind() == ErrorKind::PermissionDenied => {
+                "packet sockets need the capability CAP_NET_RAW: install the systemd unit, or run as root \
+                 (`sudo lasthop station FILE`), or give it to the program: `sudo setcap cap_net_raw+ep $(command \
+                 -v lasthop)`"
+                    .to_owned()
+            }
+            Fault::Interface { .. } => "`ip link` shows the interfaces".to_owned(),
+            Fault::Socket { error, .. } if error.kind() == ErrorKind::AddrInUse => {
+                "stop the other station, or choose another socket: `[control] socket = \"/run/lasthop/NAME.sock\"`"
+                    .to_owned()
+            }
+            Fault::Socket { .. } => "choose a socket in a directory of your own with `--socket PATH`".to_owned(),
+            Fault::Metrics { .. } => {
+                "choose another port: `[metrics] listen = \"127.0.0.1:9464\"`".to_owned()
+            }
+            Fault::Capture { .. } => {
+                "choose a directory that you may write to: `[capture] dir = \"/var/log/lasthop\"`".to_owned()
+            }
+            Fault::System(_) => String::new(),
+        }
+    }
+}
+
+/// What happens to a station that its owner should read.
+#[derive(Debug)]
+pub enum News {
+    /// It listens and runs.
+    Ready {
+        /// The control socket.
+        socket: PathBuf,
+        /// Where Prometheus is answered.
+        metrics: Option<SocketAddr>,
+    },
+    /// The file was read again, and these stages are new.
+    Reloaded(Vec<String>),
+    /// Something to mind, with its remedy.
+    Warning(String),
+}
+
+/// The signals that a station listens to; others end it as they end any program.
+fn signals() -> SigSet {
+    [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect()
+}
+
+/// Runs the station of `file` until SIGTERM or SIGINT, with its control socket at `socket`. SIGHUP has it call
+/// `reread` and change what can be changed. What is to be told goes to `tell`, from several threads.
+///
+/// # Errors
+/// When something that it needs is not there; nothing is left behind then.
+pub fn run(
+    name: &str,
+    file: StationFile,
+    socket: &Path,
+    reread: impl Fn() -> Result<StationFile, String> + Send + 'static,
+    tell: impl Fn(News) + Send + Sync + 'static,
+) -> Result<(), Fault> {
+    // Before any thread begins, so that all of them leave these signals alone.
+    signals().thread_block().map_err(io::Error::from)?;
+    for interface in [&file.left, &file.right] {
+        interfaces::warnings(interface)
+            .into_iter()
+            .for_each(|warning| tell(News::Warning(warning)));
+    }
+    let clock = Clock::start();
+    let (path, places) = stages(&file);
+    let last = StageId(path.stages().len() as u16 - 1);
+    let counters = Counters::new(path.stages().len());
+    let ports =
+        vec![open(&file.left, StageId(0), Side::Left)?, open(&file.right, last, Side::Right)?];
+    let recorder = match &file.capture {
+        Some(config) => Some(
+            Recorder::new(config, places, [StageId(0), last], epoch(clock))
+                .map_err(|error| Fault::Capture { dir: config.dir.clone(), error })?,
+        ),
+        None => None,
+    };
+    let recorded = recorder.as_ref().map(Recorder::recorded);
+    let mut station = Station::new(path, ports, clock)?;
+    let about = About { world: "station", name: name.to_owned(), seed: file.seed };
+    let handle = station.handle();
+    let running =
+        Running::new(about, handle.clone(), file.path.clone(), counters.clone(), recorded);
+    let guard = control::serve(running.clone(), socket)
+        .map_err(|error| Fault::Socket { path: socket.to_owned(), error })?;
+    let endpoint = match file.metrics {
+        Some(address) => Some(
+            metrics::serve(running.clone(), address)
+                .map_err(|error| Fault::Metrics { address, error })?,
+        ),
+        None => None,
+    };
+    tell(News::Ready {
+        socket: guard.path().to_owned(),
+        metrics: endpoint.as_ref().map(Endpoint::address),
+    });
+    let listener = thread::Builder::new().name("signals".to_owned());
+    listener.spawn(move || {
+        loop {
+            match signals().wait() {
+                Ok(Signal::SIGHUP) => tell(reload(&running, &file, &reread)),
+                Ok(_) => {
+                    handle.ask(Station::stop);
+                    return;
+                }
+                Err(_) => {}
+            }
+        }
+    })?;
+    let mut manager = Manager::from_environment();
+    manager.say("READY=1");
+    let mut sink = (Tap(counters), recorder);
+    let ended = station.run(&mut sink, &mut |_, _, now| {
+        manager.alive(now);
+        true
+    });
+    manager.say("STOPPING=1");
+    Ok(ended?)
+}
+
+/// The path with a witness at each end, and its places for captures.
+fn stages(file: &StationFile) -> (Stages, Vec<Place>) {
+    let models = file.path.stages();
+    let room = file.limits.flows;
+    let mut stages = vec![Stage::Witness(Box::new(Witness::of_all_within(Side::Right, room)))];
+    stages.extend(models.iter().map(|stage| Stage::of_path(stage, file.seed)));
+    let last = stages.len();
+    stages.push(Stage::Witness(Box::new(Witness::of_all_within(Side::Left, room))));
+    let place = |i: usize, name: &str, is_link| Place {
+        stage: StageId(i as u16),
+        name: name.to_owned(),
+        is_link,
+    };
+    let mut places = vec![place(0, "left", true)];
+    places.extend(models.iter().enumerate().map(|(i, stage)| {
+        let is_link = matches!(stage.kind, StageKind::Link(_) | StageKind::Radio(_));
+        place(i + 1, &stage.name, is_link)
+    }));
+    places.push(place(last, "right", true));
+    let wants = if file.capture.is_some() { Wants::EVERYTHING } else { Wants::METRICS };
+    (Stages::new(stages, 1..last, vec![0, last], wants), places)
+}
+
+fn open(interface: &str, stage: StageId, side: Side) -> Result<Port, Fault> {
+    let fault = |error| Fault::Interface { interface: interface.to_owned(), error };
+    let index = interfaces::index(interface).map_err(fault)?;
+    Port::open(interface, index, stage, side).map_err(fault)
+}
+
+/// The wall clock when the station's clock showed zero.
+#[expect(clippy::disallowed_methods, reason = "captures carry the time of day")]
+fn epoch(clock: Clock) -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    (now.as_nanos() as u64).saturating_sub(clock.now().0)
+}
+
+fn reload(
+    running: &Arc<Running>,
+    old: &StationFile,
+    reread: &impl Fn() -> Result<StationFile, String>,
+) -> News {
+    let new = match reread() {
+        Ok(new) => new,
+        Err(why) => return News::Warning(format!("the file is not read again: {why}")),
+    };
+    let fixed = [
+        ("left", old.left == new.left),
+        ("right", old.right == new.right),
+        ("seed", old.seed == new.seed),
+        ("control", old.socket == new.socket),
+        ("metrics", old.metrics == new.metrics),
+        ("capture", old.capture == new.capture),
+        ("limits", old.limits == new.limits),
+    ];
+    let changed: Vec<&str> = fixed.iter().filter(|(_, same)| !same).map(|(key, _)| *key).collect();
+    if !changed.is_empty() {
+        let keys = changed.join("`, `");
+        return News::Warning(format!("nothing is changed: `{keys}` need a restart"));
+    }
+    match running.replace(new.path) {
+        Ok(stages) => News::Reloaded(stages),
+        Err(trouble) => News::Warning(format!("nothing is changed: {trouble}; {}", trouble.help)),
+    }
+}

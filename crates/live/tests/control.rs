@@ -1,0 +1,366 @@
+//! The control socket and the figures of a running station, over real sockets: answers, refusals, hostile clients.
+
+use std::fs;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use lasthop_live::clock::Clock;
+use lasthop_live::control::client::{Client, listening};
+use lasthop_live::control::protocol::{Answer, MAX_REQUEST, Request, Status};
+use lasthop_live::control::{About, Guard, MAX_CLIENTS, Running, serve};
+use lasthop_live::counters::{Counters, Tap};
+use lasthop_live::metrics;
+use lasthop_live::station::{Handle, Station};
+use lasthop_path::{Path as Stages, Stage, Witness};
+use lasthop_proto::event::Wants;
+use lasthop_proto::machine::Side;
+use lasthop_scenario::parse_station;
+
+const FILE: &str = r#"
+left = "eth0"
+right = "wlan0"
+[[path]]
+agent = "none"
+[[path]]
+radio = { rate = "2mbit", delay = "1ms" }
+"#;
+
+/// A station between no interfaces, in a thread of its own.
+struct World {
+    dir: PathBuf,
+    running: Arc<Running>,
+    handle: Handle,
+    guard: Option<Guard>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl World {
+    fn new(name: &str) -> World {
+        let dir = std::env::temp_dir().join(format!("lasthop-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        let (file, _) = parse_station(FILE).unwrap();
+        let mut stages = vec![Stage::Witness(Box::new(Witness::of_all(Side::Right)))];
+        stages.extend(file.path.stages().iter().map(|stage| Stage::of_path(stage, 1)));
+        stages.push(Stage::Witness(Box::new(Witness::of_all(Side::Left))));
+        let counters = Counters::new(stages.len());
+        let path = Stages::new(stages, 1..3, vec![0, 3], Wants::METRICS);
+        let mut station = Station::new(path, Vec::new(), Clock::start()).unwrap();
+        let handle = station.handle();
+        let mut tap = Tap(counters.clone());
+        let thread = thread::spawn(move || {
+            station.run(&mut tap, &mut |_, _, _| true).unwrap();
+        });
+        let about = About { world: "station", name: "base".to_owned(), seed: 1 };
+        let running = Running::new(about, handle.clone(), file.path, counters, None);
+        let guard = serve(running.clone(), &dir.join("station.sock")).unwrap();
+        World { dir, running, handle, guard: Some(guard), thread: Some(thread) }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.join("station.sock")
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.socket()).unwrap()
+    }
+
+    /// What a client gets back that sends these bytes and no more.
+    fn raw(&self, bytes: &[u8]) -> String {
+        let mut stream = UnixStream::connect(self.socket()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        // The station may hang up before all of it is sent.
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8(answer).unwrap()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.guard.take();
+        self.handle.ask(Station::stop);
+        self.thread.take().unwrap().join().unwrap();
+        assert!(!self.socket().exists(), "the socket is left behind");
+        fs::remove_dir_all(&self.dir).unwrap();
+    }
+}
+
+fn get(client: &mut Client, key: &str) -> Answer {
+    client.ask(&Request::Get { key: key.to_owned() }).unwrap()
+}
+
+fn set(client: &mut Client, values: &[&str]) -> Answer {
+    let values = values.iter().map(|value| (*value).to_owned()).collect();
+    client.ask(&Request::Set { values }).unwrap()
+}
+
+fn status(client: &mut Client) -> Status {
+    match client.ask(&Request::Status {}).unwrap() {
+        Answer::Status(status) => *status,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn value(text: &str) -> Answer {
+    Answer::Value(Some(text.to_owned()))
+}
+
+#[test]
+fn what_is_set_is_what_is_got() {
+    let world = World::new("set");
+    let (mut one, mut two) = (world.client(), world.client());
+    assert_eq!(get(&mut one, "agent"), value("none"));
+    assert_eq!(get(&mut one, "errors.mean"), Answer::Value(None));
+    let model = r#"errors={ model = "exponential", mean = "64KiB" }"#;
+    let Answer::Changed(changed) = set(&mut one, &["agent=snoop", "dupacks=2", model]) else {
+        panic!("not changed")
+    };
+    let settings: Vec<_> =
+        changed.settings.iter().map(|s| (s.key.as_str(), s.old.as_deref())).collect();
+    assert_eq!(settings, [("agent", Some("none")), ("dupacks", None), ("errors", None)]);
+    assert_eq!((changed.settings[0].new.as_str(), changed.lost), ("snoop", 0));
+    // The other client sees it at once, in its own words and as it runs.
+    assert_eq!(get(&mut two, "errors.mean"), value("64KiB"));
+    let seen = status(&mut two);
+    let names: Vec<&str> = seen.stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(names, ["left", "agent", "radio", "right"]);
+    assert_eq!(seen.stages[1].config["agent"], "snoop");
+    assert_eq!(seen.stages[1].config["snoop"]["dupacks"], 2);
+    assert_eq!(seen.stages[2].config["errors_right"]["model"]["mean"], 65536);
+    let running = world.handle.ask(|station| format!("{:?}", station.path().stages()[1])).unwrap();
+    assert!(running.starts_with("Agent(Snoop("), "{running}");
+    let Answer::Changed(_) = set(&mut two, &["errors=none", "radio.rate=1mbit"]) else {
+        panic!("not changed")
+    };
+    assert_eq!(get(&mut one, "radio.rate"), value("1mbit"));
+    assert!(status(&mut one).stages[2].config["errors_right"].is_null());
+}
+
+#[test]
+fn a_request_is_done_as_a_whole_or_not_at_all() {
+    let world = World::new("whole");
+    let mut client = world.client();
+    for (values, code, says) in [
+        (&["agent=snoop", "radio.rate=fast"][..], "bad-value", "radio.rate"),
+        (&["agent=snoop", "agent=snop"], "bad-value", "snop"),
+        (&["agent=snoop", "errors.mean=64KiB"], "missing-key", "model"),
+        (&["agent"], "bad-axis", "KEY=VALUE"),
+        (&["left=eth1"], "bad-axis", "not part of the path"),
+        (&["seed=2"], "bad-axis", "not part of the path"),
+        (&["limits.cache=1GB"], "bad-axis", "not part of the path"),
+        (&["agent=snoop", "cache=1GB"], "out-of-range", "cache up to"),
+        (&["agent=snoop", "flows=100000"], "out-of-range", "flows"),
+        (&["path.2={link={}}"], "bad-path", "would become"),
+        (&["path.1.name=base"], "bad-path", "would become"),
+        (&["path.3.agent=snoop"], "bad-axis", "no stage 3"),
+        (&["moths=5"], "unknown-key", "moths"),
+    ] {
+        let Answer::Error(trouble) = set(&mut client, values) else { panic!("{values:?}") };
+        assert_eq!(trouble.code, code, "{values:?}: {trouble}");
+        assert!(trouble.message.contains(says), "{values:?}: {trouble}");
+        assert!(!trouble.help.is_empty(), "{values:?}");
+        assert_eq!(get(&mut client, "agent"), value("none"), "{values:?}");
+    }
+    let seen = status(&mut client);
+    assert_eq!(seen.stages[1].config["agent"], "none");
+}
+
+#[test]
+fn the_socket_is_for_its_owner() {
+    let world = World::new("mode");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&world.dir), 0o700);
+    assert_eq!(mode(&world.socket()), 0o600);
+    assert_eq!(listening(std::slice::from_ref(&world.dir)), [world.socket()]);
+    assert_eq!(
+        listening(&[world.dir.parent().unwrap().join("lasthop-nowhere")]),
+        [] as [PathBuf; 0]
+    );
+
+    let again = serve(world.running.clone(), &world.socket()).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::AddrInUse);
+    let file = world.dir.join("a-file");
+    fs::write(&file, "kept").unwrap();
+    assert_eq!(serve(world.running.clone(), &file).unwrap_err().kind(), ErrorKind::AddrInUse);
+    assert_eq!(fs::read(&file).unwrap(), b"kept");
+
+    let open = world.dir.join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = serve(world.running.clone(), &open.join("station.sock")).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused}");
+}
+
+#[test]
+fn a_socket_that_was_left_behind_is_taken_over() {
+    let world = World::new("stale");
+    let stale = world.dir.join("stale.sock");
+    drop(UnixListener::bind(&stale).unwrap());
+    assert!(stale.exists());
+    assert!(!listening(std::slice::from_ref(&world.dir)).contains(&stale));
+    let guard = serve(world.running.clone(), &stale).unwrap();
+    assert_eq!(get(&mut Client::connect(&stale).unwrap(), "agent"), value("none"));
+    drop(guard);
+    assert!(!stale.exists());
+}
+
+#[test]
+fn hostile_clients_get_an_answer_and_no_more() {
+    let world = World::new("hostile");
+    for bytes in [
+        &b"\n\n\n"[..],
+        b"hello\n",
+        b"\xff\xfe\x00\n",
+        b"{\"do\":\"get\"\n",
+        b"{\"do\":\"set\",\"values\":[\"agent=\\u0000\"]}\n",
+        b"{\"do\":\"get\",\"key\":\"a.b.c.d.e.f.g.h.i.j\"}\n",
+        b"{\"do\":\"get\",\"key\":\"....\"}\n",
+        b"{\"do\":\"set\",\"values\":[\"path.99999999999999999999.agent=snoop\"]}\n",
+        b"{\"do\":\"set\",\"values\":[\"errors={{{{{{{{\"]}\n",
+    ] {
+        let answer = world.raw(bytes);
+        let shown = String::from_utf8_lossy(bytes);
+        if bytes.trim_ascii().is_empty() {
+            assert_eq!(answer, "", "{shown}");
+        } else {
+            assert!(
+                answer.starts_with("{\"error\":") && answer.ends_with("}\n"),
+                "{shown}: {answer}"
+            );
+        }
+    }
+    let deep = format!("{{\"do\":\"set\",\"values\":[\"errors={}\"]}}\n", "[".repeat(4000));
+    assert!(world.raw(deep.as_bytes()).starts_with("{\"error\":"));
+    let long = vec![b'x'; 4 * MAX_REQUEST];
+    assert!(world.raw(&long).contains("too long"));
+    // Two requests in one packet, the second half of one in another.
+    let both = world
+        .raw(b"{\"do\":\"get\",\"key\":\"agent\"}\n{\"do\":\"get\",\"key\":\"agent\"}\n{\"do\"");
+    assert_eq!(both, "{\"value\":\"none\"}\n{\"value\":\"none\"}\n");
+    assert_eq!(get(&mut world.client(), "agent"), value("none"));
+}
+
+#[test]
+fn there_is_room_for_so_many_clients() {
+    let world = World::new("many");
+    let mut clients: Vec<Client> = (0..MAX_CLIENTS).map(|_| world.client()).collect();
+    for client in &mut clients {
+        assert_eq!(get(client, "agent"), value("none"));
+    }
+    let mut late = world.client();
+    let Answer::Error(trouble) = get(&mut late, "agent") else { panic!("served") };
+    assert_eq!(trouble.code, "busy");
+    drop(clients);
+    // A place becomes free as soon as the station has seen the client go.
+    let served = (0..100).any(|_| {
+        let answer = world.client().ask(&Request::Get { key: "agent".to_owned() });
+        answer.is_ok_and(|answer| answer == value("none"))
+    });
+    assert!(served);
+}
+
+#[test]
+fn a_station_that_has_stopped_says_so() {
+    let world = World::new("gone");
+    let mut client = world.client();
+    world.handle.ask(Station::stop);
+    let Answer::Error(trouble) = client.ask(&Request::Status {}).unwrap() else { panic!("served") };
+    assert_eq!(trouble.code, "gone");
+}
+
+fn http(address: std::net::SocketAddr, request: &[u8]) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    (head.to_owned(), body.to_owned())
+}
+
+/// A strict reader of the text format: every sample behind the head of its family, every family once, names and
+/// labels well-formed, every value a number. Gives the samples.
+fn read_page(page: &str) -> Vec<(String, f64)> {
+    let name_fits = |name: &str| {
+        name.starts_with("lasthop_")
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    assert!(page.ends_with('\n') && !page.contains("\n\n"));
+    let (mut families, mut samples) = (Vec::new(), Vec::new());
+    let mut lines = page.lines().peekable();
+    while let Some(line) = lines.next() {
+        let (name, help) = line.strip_prefix("# HELP ").unwrap().split_once(' ').unwrap();
+        assert!(name_fits(name) && help.ends_with('.'), "{line}");
+        assert!(!families.contains(&name), "{name} twice");
+        families.push(name);
+        let kind = lines.next().unwrap().strip_prefix(&format!("# TYPE {name} ")).unwrap();
+        assert_eq!(kind == "counter", name.ends_with("_total"), "{name}");
+        assert!(matches!(kind, "counter" | "gauge"));
+        let mut count = 0;
+        while let Some(sample) = lines.next_if(|line| !line.starts_with('#')) {
+            let (series, value) = sample.rsplit_once(' ').unwrap();
+            let (own, labels) = series
+                .split_once('{')
+                .map_or((series, ""), |(own, rest)| (own, rest.strip_suffix('}').unwrap()));
+            assert_eq!(own, name);
+            for label in labels.split(',').filter(|label| !label.is_empty()) {
+                let (key, value) = label.split_once('=').unwrap();
+                assert!(key.bytes().all(|b| b.is_ascii_lowercase()), "{sample}");
+                assert!(
+                    value.len() >= 2 && value.starts_with('"') && value.ends_with('"'),
+                    "{sample}"
+                );
+            }
+            let value: f64 = value.parse().unwrap();
+            assert!(!samples.iter().any(|(other, _)| other == series), "{series} twice");
+            samples.push((series.to_owned(), value));
+            count += 1;
+        }
+        assert!(count > 0, "{name} has no samples");
+    }
+    samples
+}
+
+#[test]
+fn the_figures_are_a_page_that_prometheus_reads() {
+    let world = World::new("metrics");
+    let endpoint = metrics::serve(world.running.clone(), "127.0.0.1:0".parse().unwrap()).unwrap();
+    let at = endpoint.address();
+    let get = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n";
+    let (head, body) = http(at, get);
+    assert!(
+        head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"),
+        "{head}"
+    );
+    assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
+    let samples = read_page(&body);
+    let of = |series: &str| samples.iter().find(|(name, _)| name == series).map(|(_, n)| *n);
+    assert_eq!(of("lasthop_agent_info{stage=\"agent\",agent=\"none\"}"), Some(1.0));
+    assert_eq!(of("lasthop_stage_held_packets{stage=\"radio\"}"), Some(0.0));
+    assert!(of("lasthop_uptime_seconds").is_some_and(|n| n >= 0.0));
+
+    for (request, status) in [
+        (&b"GET / HTTP/1.1\r\n\r\n"[..], "404"),
+        (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
+        (b"GET /metrics\r\n\r\n", "400"),
+        (b"\xff\xff\r\n\r\n", "400"),
+    ] {
+        let (head, _) = http(at, request);
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+    }
+    // A client that never ends its request is sent away, and the next one is served.
+    let mut slow = TcpStream::connect(at).unwrap();
+    slow.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
+    assert!(http(at, get).0.starts_with("HTTP/1.1 200"));
+    drop(endpoint);
+    assert!(TcpStream::connect(at).is_err());
+    let outside = metrics::serve(world.running.clone(), "0.0.0.0:0".parse().unwrap());
+    assert_eq!(outside.unwrap_err().kind(), ErrorKind::InvalidInput);
+}

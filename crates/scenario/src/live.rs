@@ -1,0 +1,110 @@
+//! A path that is changed while it runs: key by key, validated as a whole before anything changes.
+
+use core::mem::discriminant;
+
+use crate::build;
+use crate::document::{self, Table};
+use crate::error::{Code, Diagnostic, Error, Place, Source, Warning};
+use crate::model::{Scenario, Stage};
+use crate::plan;
+use crate::vary::{self, Argument, Setting};
+
+/// The stages of something that runs, and the document that they came from.
+#[derive(Clone, Debug)]
+pub struct LivePath {
+    document: Table,
+    form: Form,
+    stages: Vec<Stage>,
+}
+
+/// What kind of document it is.
+#[derive(Clone, Debug)]
+enum Form {
+    Station,
+    /// With its name.
+    Scenario(String),
+}
+
+impl LivePath {
+    pub(crate) fn of_station(mut document: Table, stages: Vec<Stage>) -> LivePath {
+        document.forget_places();
+        LivePath { document, form: Form::Station, stages }
+    }
+
+    /// The path of a scenario in the first of its combinations, and the scenario.
+    ///
+    /// # Errors
+    /// As [`crate::parse`].
+    pub fn of_scenario(
+        text: &str,
+        name: &str,
+        arguments: &[Argument],
+    ) -> Result<(LivePath, Scenario), Error> {
+        let mut document = document::parse(text)?;
+        let axes = vary::apply(&mut document, arguments)?;
+        plan::first_points(&mut document, &axes)?;
+        let (scenario, _) = build::scenario(&document, name)?;
+        document.forget_places();
+        let stages = scenario.path.clone();
+        Ok((LivePath { document, form: Form::Scenario(name.to_owned()), stages }, scenario))
+    }
+
+    /// The stages, left to right.
+    pub fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// The value of a key such as `agent` or `errors.mean`, as it would be written; `None` where the default holds.
+    ///
+    /// # Errors
+    /// When the path has no such key. Places count in `key`, as argument 0.
+    pub fn get(&self, key: &str) -> Result<Option<String>, Error> {
+        vary::get_path(&self.document, key)
+    }
+
+    /// The path with `values` set, each of the form `KEY=VALUE`, and what each key was and is.
+    ///
+    /// # Errors
+    /// When a value is wrong, when all of them together make no valid path, or when they would make another
+    /// number or kind of stages. Places count in the values, as arguments.
+    pub fn set(&self, values: &[String]) -> Result<(LivePath, Vec<Setting>, Vec<Warning>), Error> {
+        let mut document = self.document.clone();
+        let settings = vary::set_path(&mut document, values)?;
+        let (stages, warnings) = match &self.form {
+            Form::Station => build::station::stages(&document)?,
+            Form::Scenario(name) => {
+                let (scenario, notes) = build::scenario(&document, name)?;
+                (scenario.path, notes.into_iter().map(|note| note.warning).collect())
+            }
+        };
+        document.forget_places();
+        let path = LivePath { document, form: self.form.clone(), stages };
+        if let Some(why) = self.differs_in_shape(&path) {
+            let at = Place {
+                source: Source::Argument(0),
+                span: 0..values.first().map_or(0, String::len),
+            };
+            return Err(Diagnostic::new(Code::BadPath, "path", &at)
+                .message(why)
+                .label("needs a restart")
+                .help("while it runs, stages keep their number, kinds and names; change the file and restart")
+                .into());
+        }
+        Ok((path, settings, warnings))
+    }
+
+    /// What stands against running on with `other` instead.
+    pub fn differs_in_shape(&self, other: &LivePath) -> Option<String> {
+        if self.stages.len() != other.stages.len() {
+            let (was, is) = (self.stages.len(), other.stages.len());
+            return Some(format!("the path has {was} stages and would have {is}"));
+        }
+        let changed = self.stages.iter().zip(&other.stages).find(|(was, is)| {
+            was.name != is.name || discriminant(&was.kind) != discriminant(&is.kind)
+        });
+        changed.map(|(was, is)| match was.name == is.name {
+            true => format!("the stage `{}` would become another kind of stage", was.name),
+            false => format!("the stage `{}` would become `{}`", was.name, is.name),
+        })
+    }
+}
