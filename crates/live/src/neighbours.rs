@@ -22,6 +22,17 @@ impl Neighbour {
     pub fn untagged(mac: [u8; 6]) -> Neighbour {
         Neighbour { mac, ..Neighbour::default() }
     }
+
+    /// The one whose address stands at `place` of a link-layer header (addresses, tags, type), with its tags.
+    fn of(link: &[u8], place: usize) -> Option<Neighbour> {
+        let mut neighbour = Neighbour::untagged(link.get(place..place + 6)?.try_into().ok()?);
+        let tags = link.get(12..link.len().saturating_sub(2)).unwrap_or(&[]);
+        if let Some(room) = neighbour.tags.get_mut(..tags.len()) {
+            room.copy_from_slice(tags);
+            neighbour.tags_len = tags.len() as u8;
+        }
+        Some(neighbour)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -30,6 +41,8 @@ struct Slot {
     side: Side,
     addr: Addr,
     neighbour: Neighbour,
+    /// Whether it spoke for itself. Until then it is where others on the far side believe it to be.
+    heard: bool,
     used: u64,
 }
 
@@ -43,13 +56,14 @@ impl Slot {
 pub struct Neighbours {
     slots: Vec<Option<Slot>>,
     clock: u64,
-    /// What was learnt last: packets come in trains.
+    /// What was learnt and what was supposed last: packets come in trains.
     last: Option<(Side, Addr, Neighbour)>,
+    supposed: Option<(Side, Addr, Neighbour)>,
 }
 
 impl Default for Neighbours {
     fn default() -> Neighbours {
-        Neighbours { slots: vec![None; SETS * WAYS], clock: 0, last: None }
+        Neighbours { slots: vec![None; SETS * WAYS], clock: 0, last: None, supposed: None }
     }
 }
 
@@ -62,13 +76,7 @@ impl Neighbours {
 
     /// The sender of a frame with this link-layer header (addresses, tags, type), which came from `side`, is `addr`.
     pub fn learn(&mut self, side: Side, addr: Addr, link: &[u8]) {
-        let Some(mac) = link.get(6..12).and_then(|mac| mac.try_into().ok()) else { return };
-        let tags = link.get(12..link.len().saturating_sub(2)).unwrap_or(&[]);
-        let mut neighbour = Neighbour::untagged(mac);
-        if let Some(room) = neighbour.tags.get_mut(..tags.len()) {
-            room.copy_from_slice(tags);
-            neighbour.tags_len = tags.len() as u8;
-        }
+        let Some(neighbour) = Neighbour::of(link, 6) else { return };
         if self.last == Some((side, addr, neighbour)) {
             return;
         }
@@ -76,10 +84,33 @@ impl Neighbours {
         self.insert(side, addr, neighbour);
     }
 
+    /// A frame with this link-layer header is on its way to `addr`, which lies on `side`. Its sender knows whom it
+    /// has to address there; that is believed as long as the host has not spoken. Without it, whoever forges the
+    /// first packet of a connection could not reach a host that only answers.
+    pub fn suppose(&mut self, side: Side, addr: Addr, link: &[u8]) {
+        // Groups are not hosts.
+        let Some(neighbour) = Neighbour::of(link, 0).filter(|to| to.mac[0] & 1 == 0) else {
+            return;
+        };
+        if self.supposed == Some((side, addr, neighbour)) {
+            return;
+        }
+        self.supposed = Some((side, addr, neighbour));
+        let from = Neighbours::set(addr);
+        let known = |slot: &Slot| slot.is(side, addr) && slot.heard;
+        if !self.slots[from..from + WAYS].iter().flatten().any(known) {
+            self.put(side, addr, neighbour, false);
+        }
+    }
+
     /// The host at `addr` on `side` is this neighbour.
     pub fn insert(&mut self, side: Side, addr: Addr, neighbour: Neighbour) {
+        self.put(side, addr, neighbour, true);
+    }
+
+    fn put(&mut self, side: Side, addr: Addr, neighbour: Neighbour, heard: bool) {
         self.clock += 1;
-        let slot = Some(Slot { side, addr, neighbour, used: self.clock });
+        let slot = Some(Slot { side, addr, neighbour, heard, used: self.clock });
         let from = Neighbours::set(addr);
         let set = &mut self.slots[from..from + WAYS];
         let place = set
@@ -140,6 +171,26 @@ mod tests {
         let before = table.link_header(Side::Right, A, B);
         table.learn(Side::Left, B, &[6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 8, 0]);
         assert_eq!(table.link_header(Side::Right, A, B), before);
+    }
+
+    #[test]
+    fn who_has_not_spoken_is_where_others_address_it() {
+        let mut table = Neighbours::default();
+        let to = |table: &mut Neighbours| {
+            table.link_header(Side::Right, A, B).map(|link| link[..6].to_vec())
+        };
+        let first = [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0];
+        table.learn(Side::Left, A, &first);
+        table.suppose(Side::Right, B, &first);
+        assert_eq!(to(&mut table), Some(vec![2; 6]));
+        // The next one knows better, and a group is nobody.
+        table.suppose(Side::Right, B, &[4, 4, 4, 4, 4, 4, 1, 1, 1, 1, 1, 1, 8, 0]);
+        table.suppose(Side::Right, B, &[0xff, 5, 5, 5, 5, 5, 1, 1, 1, 1, 1, 1, 8, 0]);
+        assert_eq!(to(&mut table), Some(vec![4; 6]));
+        // Once it has spoken, others are not asked.
+        table.learn(Side::Right, B, &[1, 1, 1, 1, 1, 1, 8, 8, 8, 8, 8, 8, 8, 0]);
+        table.suppose(Side::Right, B, &[6, 6, 6, 6, 6, 6, 1, 1, 1, 1, 1, 1, 8, 0]);
+        assert_eq!(to(&mut table), Some(vec![8; 6]));
     }
 
     #[test]

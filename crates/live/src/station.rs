@@ -369,6 +369,7 @@ impl Station {
             && let Some(link) = frame::link_header(frame)
         {
             self.neighbours.learn(side, packet.src, link);
+            self.neighbours.suppose(side.other(), packet.dst, link);
         }
         let Station { path, ports, neighbours, unroutable, .. } = self;
         path.enter(now, stage, packet, &mut Around { sink, ports, neighbours, unroutable });

@@ -4,6 +4,8 @@
 //! sockets; hosts whose TCP is ours are machines of the path that speak on real packets. What happened comes as
 //! the same events, so that metrics, captures and plots are made as they are of a simulated run.
 
+mod ours;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -27,11 +29,12 @@ use sha2::{Digest as _, Sha256};
 use crate::clock::Clock;
 use crate::endpoint::{
     DiscardObserver, DiscardOptions, End, Pattern, Received, SendObserver, SendOptions, SendReport,
-    Session, Source, discard, listen, send,
+    Session, Source, discard, hex, listen, send,
 };
 use crate::station::{Port, Station};
 use crate::testbed::counters::Counters;
 use crate::testbed::{self, Error, HostSpec, Net, NetSpec, Preset};
+use ours::Ours;
 
 /// The base station's namespace.
 const STATION: &str = "station";
@@ -130,7 +133,8 @@ impl World {
             true => HostKind::Outside { told: scenario.transfers.iter().any(|t| t.from == i) },
             false => HostKind::Ours,
         };
-        let path = Path::of_scenario(scenario, seed, sink.wants(), kind);
+        let mut path = Path::of_scenario(scenario, seed, sink.wants(), kind);
+        let mut ours = Ours::watch(&mut path);
         let ports = ports(&self.net, path.host_stages())?;
         let clock = Clock::start();
         let mut station = Station::new(path, ports, clock)
@@ -150,6 +154,7 @@ impl World {
         let mut quiet_since = None;
         let outcome = station.run(sink, &mut |station, sink, now| {
             reports.take(&ends, sink);
+            ours.take(station, sink);
             if stop.load(Ordering::Relaxed) {
                 reason = "stopped";
                 return false;
@@ -183,7 +188,7 @@ impl World {
             hops: path.hops(),
             agent_state_bytes: agents.map(|a| a.peak_state_bytes() as u64).max().unwrap_or(0),
             kernel,
-            wrong: if reason == "finished" { reports.wrong(scenario) } else { Vec::new() },
+            wrong: if reason == "finished" { reports.wrong(scenario, &ours) } else { Vec::new() },
             lost_frames: station.port_counts().map(|(_, c)| c.overrun + c.refused).sum(),
         })
     }
@@ -443,7 +448,7 @@ fn pattern_sha256(pattern: Pattern, bytes: u64) -> String {
         hash.update(&piece);
         done += count;
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(hash)
 }
 
 /// What the applications have told.
@@ -467,7 +472,7 @@ impl Reports {
     }
 
     /// What did not arrive as it was sent.
-    fn wrong(&self, scenario: &Scenario) -> Vec<String> {
+    fn wrong(&self, scenario: &Scenario, ours: &Ours) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut opened = vec![0; scenario.hosts.len()];
         let mut index = 0;
@@ -495,10 +500,18 @@ impl Reports {
                     }
                 };
                 index += 1;
+                let peer = SocketAddr::new(from.addr.ip(), port);
                 if matches!(to.stack, Stack::Lasthop) {
+                    match ours.received(peer, to.addr) {
+                        None => wrong.push(format!("{name}: nothing arrived")),
+                        Some((_, false)) => wrong.push(format!("{name}: its end did not arrive")),
+                        Some((found, true)) if found != sha256 => {
+                            wrong.push(format!("{name}: other bytes arrived than were sent"));
+                        }
+                        Some(_) => {}
+                    }
                     continue;
                 }
-                let peer = SocketAddr::new(from.addr.ip(), port);
                 match self.received.iter().find(|r| r.peer == peer) {
                     None => wrong.push(format!("{name}: nothing arrived")),
                     Some(r) if r.end != End::Closed => wrong.push(format!("{name}: {}", r.end)),

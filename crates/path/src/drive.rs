@@ -170,6 +170,11 @@ impl Path {
         &self.stages
     }
 
+    /// Stage `i`, to set it up before the first packet comes.
+    pub fn stage_mut(&mut self, i: usize) -> Option<&mut Stage> {
+        self.stages.get_mut(i)
+    }
+
     /// The indices of the stages between the hosts.
     pub fn inner(&self) -> Range<usize> {
         self.first..self.last

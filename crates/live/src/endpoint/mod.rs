@@ -112,6 +112,6 @@ impl std::fmt::Display for End {
 const CHUNK: usize = 1 << 16;
 
 /// A digest in hexadecimal.
-fn hex(digest: Sha256) -> String {
+pub(crate) fn hex(digest: Sha256) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -43,6 +43,8 @@ pub struct Host {
     opened: Vec<u32>,
     /// Connections that come in get an application that may write so many bytes ahead.
     serving: Option<u32>,
+    /// What connections that come in deliver waits for whoever looks at it.
+    keeping: bool,
     /// Connections that this host opened and that are not over.
     unfinished: usize,
 }
@@ -83,6 +85,7 @@ impl Host {
             wakes: WakeTree::new(1),
             opened: Vec::new(),
             serving: None,
+            keeping: false,
             unfinished: 0,
         }
     }
@@ -118,6 +121,12 @@ impl Host {
     /// and takes what comes, all by [`Host::act`]. New ones stand at the end of [`Host::connections`].
     pub fn serve(&mut self, limit: u32) {
         self.serving = Some(limit);
+    }
+
+    /// From now on what is delivered on connections that come in waits to be taken, while they run as before. To
+    /// compare bytes: [`Connection::keep_delivered`].
+    pub fn keep_delivered(&mut self) {
+        self.keeping = true;
     }
 
     fn start(
@@ -212,6 +221,9 @@ impl Host {
                 let index = self.add(flow, 0);
                 if let Some(limit) = self.serving {
                     self.connections[index].attach(limit);
+                }
+                if self.keeping {
+                    self.connections[index].keep_delivered();
                 }
                 index
             }

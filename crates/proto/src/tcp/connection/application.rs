@@ -28,6 +28,12 @@ impl Connection {
         self.rx.inbox = Some(Box::default());
     }
 
+    /// What is delivered from now on waits to be taken by [`Connection::take_delivered`]; the receive window opens
+    /// as if it were read at once. For an observer who wants to see the bytes and change nothing.
+    pub fn keep_delivered(&mut self) {
+        self.rx.inbox.get_or_insert_default();
+    }
+
     /// Whether an application is attached.
     pub fn is_attached(&self) -> bool {
         self.outbox.is_some()
