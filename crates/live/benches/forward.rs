@@ -58,7 +58,7 @@ fn main() {
         }
         let state = if offload { "on" } else { "off" };
         println!("\noffloads {state}: medians of {rounds} rounds of {seconds} s");
-        println!("| who | Gb/s | of the kernel | CPU s per GB | echo, us | added, us |");
+        println!("| who | Gb/s | of the kernel | CPU s per Gbit | echo, us | added, us |");
         println!("|---|---|---|---|---|---|");
         let base = median(&results[0], |r| r.gbps);
         let echo = median(&results[0], |r| r.echo);
@@ -133,7 +133,7 @@ fn measure(who: Who, seconds: u32) -> Measured {
     let bytes = received["bytes"].as_f64().unwrap();
     Measured {
         gbps: received["bits_per_second"].as_f64().unwrap() / 1e9,
-        cpu: station.map_or(0.0, Far::stop) / (bytes / 1e9),
+        cpu: station.map_or(0.0, Far::stop) / (bytes * 8.0 / 1e9),
         echo: times[times.len() / 2] * 1000.0,
     }
 }

@@ -25,7 +25,8 @@ const DEFAULT_NAME: &str = "testbed";
 const EXAMPLES: &str = "\
 Examples:
   lasthop testbed up                               ravel and chopin, with verdi between them
-  lasthop testbed exec chopin -- ip address        a program on one of the hosts
+  lasthop testbed exec ravel -- ping -c 3 chopin   a program on one of the hosts
+  lasthop ctl set agent=snoop errors.mean=16KiB    another base station, another channel, at once
   lasthop testbed shell ravel                      a shell there
   lasthop testbed down                             the end of it, and of what runs inside
 
@@ -162,9 +163,11 @@ fn up(args: &spec::Args, json: bool) -> Result<Outcome, Failure> {
             DEFAULT_NAME => String::new(),
             name => format!("--name {name} "),
         };
-        let host = record.hosts.last().map_or("", |host| host.name.as_str());
+        let hosts_of = |side| record.hosts.iter().find(|h| h.side == Some(side));
+        let ends = [hosts_of(Side::Left), hosts_of(Side::Right)];
+        let [left, right] = ends.map(|host| host.map_or("", |host| host.name.as_str()));
         output::print(&format!(
-            "{}\ntry: lasthop testbed exec {name}{host} -- ip address\n",
+            "{}\ntry: lasthop testbed exec {name}{left} -- ping -c 3 {right}\n",
             hosts(&record, Status::Up)
         ))?;
     }
