@@ -75,7 +75,7 @@ fn up_exec_and_down() {
         assert_eq!(told["testbeds"][0]["ended"][0][1], "sleep");
         assert!(sleeper.wait().expect("ended").signal().is_some());
         assert_eq!(world.left(), [""; 0]);
-        assert_eq!(inside(&namespaces(&record)), [""; 0]);
+        assert_eq!(inside(world, &namespaces(&record)), [""; 0]);
         assert!(world.refused(&["testbed", "down"]).contains("no testbed is up"));
         assert_eq!(world.good(&["testbed", "clean"]), "nothing is left of earlier testbeds\n");
     });
@@ -115,12 +115,12 @@ fn several_at_once() {
         assert!(world.good(&link).contains("state UP"));
 
         world.good(&["testbed", "down", "b"]);
-        assert_eq!(inside(&numbers).len(), 2);
+        assert_eq!(inside(world, &numbers).len(), 2);
         for name in ["a", "c"] {
             world.good(&["testbed", "down", name]);
         }
         assert_eq!(world.left(), [""; 0]);
-        assert_eq!(inside(&numbers), [""; 0]);
+        assert_eq!(inside(world, &numbers), [""; 0]);
     });
 }
 
@@ -146,12 +146,12 @@ fn what_a_killed_one_leaves_is_found() {
         let enter = ["testbed", "exec", "--name", "testbed", "ravel", "true"];
         assert!(world.refused(&enter).contains("lasthop testbed clean"));
         assert!(world.refused(&["testbed", "up"]).contains("lasthop testbed clean"));
-        assert_eq!(inside(&namespaces(&record)).len(), 1);
+        assert_eq!(inside(world, &namespaces(&record)).len(), 1);
 
         let told = world.good(&["testbed", "clean"]);
         assert!(told.contains(&format!("ended sleep (process {})", inner.id())), "{told}");
         assert!(inner.wait().expect("ended").signal().is_some());
-        assert_eq!(inside(&namespaces(&record)), [""; 0]);
+        assert_eq!(inside(world, &namespaces(&record)), [""; 0]);
         // The one that is alive has lost nothing.
         assert_eq!(world.left(), ["other"]);
         assert!(other.try_wait().expect("asked").is_none());
@@ -173,7 +173,7 @@ fn one_that_is_asked_to_end_cleans_up_itself() {
         let pid = &record["process"]["pid"];
         let kill = Command::new("sh").args(["-c", &format!("kill {pid}")]).status();
         assert!(kill.expect("run").success());
-        while !inside(&namespaces(&record)).is_empty() {}
+        while !inside(world, &namespaces(&record)).is_empty() {}
         assert_eq!(world.left(), [""; 0]);
     });
 }

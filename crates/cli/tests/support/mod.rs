@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -133,12 +133,18 @@ pub fn namespaces(record: &Value) -> Vec<u64> {
     hosts.iter().map(|host| host["namespace"].as_u64().expect("a number")).collect()
 }
 
-/// Processes in these namespaces: where they stand in /proc.
-pub fn inside(namespaces: &[u64]) -> Vec<String> {
+/// Processes of this world in these namespaces: where they stand in /proc. Numbers of namespaces are given again, to
+/// those of another world too.
+pub fn inside(world: &World, namespaces: &[u64]) -> Vec<String> {
+    let own = world.runtime().display().to_string();
+    let is_own = |process: &Path| {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&own)
+    };
     let entries = fs::read_dir("/proc").expect("read").filter_map(Result::ok);
     let within = entries.map(|entry| entry.path()).filter(|process| {
         let number = fs::metadata(process.join("ns/net")).map(|meta| meta.ino());
-        number.is_ok_and(|number| namespaces.contains(&number))
+        number.is_ok_and(|number| namespaces.contains(&number)) && is_own(process)
     });
     within.map(|process| process.display().to_string()).collect()
 }
