@@ -5,7 +5,7 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, Stdio};
 
 use support::{NOBODY, User, World, each, inside, namespaces, said, sleeper};
