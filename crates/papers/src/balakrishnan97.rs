@@ -89,7 +89,7 @@ fn killed(agent: &str, seed: u64) -> (f64, f64) {
 /// 3.2: split connections acknowledge data that has not arrived; what is aware of TCP and keeps to it does not.
 fn acksplit(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(bench.seeds);
-    for agent in ["none", "snoop", "split", "split-sack"] {
+    for agent in ["none", "snoop", "snoop+ackp", "seq-cache", "split", "split-sack"] {
         let mut lost = Vec::new();
         let mut ahead = Vec::new();
         for seed in 1..=u64::from(bench.seeds) {
