@@ -29,16 +29,6 @@ fn up_exec_and_down() {
         let read = ["testbed", "exec", "chopin", "--", "cat", "/proc/sys/net/ipv4/tcp_sack"];
         assert_eq!(world.good(&read), "0\n");
 
-        // Until a bridge stands in for the base station, nothing crosses.
-        for line in [
-            "link add name bridge type bridge stp_state 0 forward_delay 0",
-            "link set dev ravel master bridge",
-            "link set dev chopin master bridge",
-            "link set dev bridge up",
-        ] {
-            let words: Vec<_> = line.split(' ').collect();
-            world.good(&[&["testbed", "exec", "verdi", "--", "ip"], words.as_slice()].concat());
-        }
         // Nobody listens there, and the other kernel says so: there and back again, by name.
         let connect = ["testbed", "exec", "ravel", "--", "bash", "-c", "exec 3<>/dev/tcp/chopin/9"];
         let (_, err) = said(&world.run(&connect));
