@@ -125,7 +125,7 @@ fn systems() -> String {
         }
     }
     let runs = SYSTEMS.iter().filter(|system| system.status != Status::Planned).count();
-    let _ = writeln!(text, "\n{runs} of {} run, at least in part, in the simulator", SYSTEMS.len());
+    let _ = writeln!(text, "\n{runs} of {} run, at least in part", SYSTEMS.len());
     text
 }
 
