@@ -135,6 +135,18 @@ impl Drop for AtomicFile {
     }
 }
 
+/// Rows of a name and a line about it.
+pub fn two_columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
+    let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, what) in rows {
+        // Padded before it is painted: colours have no width.
+        let name = crate::style::heading(&format!("{name:<width$}"));
+        text += &format!("{name}  {what}\n");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

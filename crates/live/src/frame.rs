@@ -15,18 +15,11 @@ use lasthop_proto::wire::emit::{PROTOCOL_TCP, emit};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::{Body, Damage, Packet, PacketId, Transport};
 
-use crate::offload::{self, VnetHeader};
-use crate::sys::packet_socket::VNET;
-
-/// Ethernet addresses and type.
-const ETHERNET: usize = 14;
+use crate::header::{VNET, VnetHeader, network_at};
+use crate::offload;
 
 /// What a checksum is spoiled with.
 const SPOIL: u16 = 0x5555;
-
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-const VLAN: [u16; 2] = [0x8100, 0x88a8];
 
 const HOP_BY_HOP: u8 = 0;
 const IGMP: u8 = 2;
@@ -47,21 +40,6 @@ pub enum Incoming {
     Packets(Vec<Packet>),
     /// One packet: the common case.
     Packet(Packet),
-}
-
-/// Where the IP packet begins in `frame`, if there is one.
-pub(crate) fn network_at(frame: &[u8]) -> Option<usize> {
-    let mut at = VNET + ETHERNET - 2;
-    // Two tags (802.1ad) are the most there are.
-    for _ in 0..3 {
-        let kind = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);
-        if VLAN.contains(&kind) {
-            at += 4;
-            continue;
-        }
-        return (kind == IPV4 || kind == IPV6).then_some(at + 2);
-    }
-    None
 }
 
 /// The link-layer header of `frame`: addresses, tags, type.

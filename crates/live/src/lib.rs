@@ -9,6 +9,7 @@ pub mod control;
 pub mod counters;
 pub mod endpoint;
 pub mod frame;
+pub mod header;
 pub mod interfaces;
 pub mod metrics;
 pub mod neighbours;

@@ -3,8 +3,7 @@
 mod common;
 
 use common::*;
-use lasthop_live::offload::VnetHeader;
-use lasthop_live::sys::packet_socket::VNET;
+use lasthop_live::header::{VNET, VnetHeader};
 use lasthop_path::Stage;
 use lasthop_proto::wire::checksum::{Sum, checksum};
 

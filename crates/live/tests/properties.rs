@@ -1,8 +1,8 @@
 //! Frames survive the way through packets, packets the way through frames; bytes from anywhere do no harm.
 
 use lasthop_live::frame::{self, Incoming};
-use lasthop_live::offload::{self, VnetHeader};
-use lasthop_live::sys::packet_socket::VNET;
+use lasthop_live::header::{VNET, VnetHeader};
+use lasthop_live::offload;
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::{Mode, parse, view};
 use lasthop_proto::wire::{

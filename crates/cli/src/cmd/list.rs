@@ -50,7 +50,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         What::Scenarios if json => output::print_json(&scenarios())?,
         What::Scenarios => {
             let rows = scenarios();
-            output::print(&two_columns(rows.iter().map(|row| (row.name, row.what.as_str()))))?;
+            output::print(&output::two_columns(
+                rows.iter().map(|row| (row.name, row.what.as_str())),
+            ))?;
         }
         What::Presets => super::presets::list(json)?,
         What::Claims => {
@@ -94,18 +96,6 @@ fn scenarios() -> Vec<ScenarioRow> {
         .iter()
         .map(|example| ScenarioRow { name: example.name, what: example.summary() })
         .collect()
-}
-
-/// Rows of a name and a line about it.
-pub fn two_columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
-    let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for (name, what) in rows {
-        // Padded before it is painted: colours have no width.
-        let name = style::heading(&format!("{name:<width$}"));
-        let _ = writeln!(text, "{name}  {what}");
-    }
-    text
 }
 
 fn systems() -> String {

@@ -5,9 +5,9 @@
 use lasthop_proto::tcp::config::{PRESETS, TcpConfig};
 use serde::Serialize;
 
-use super::list::two_columns;
 use crate::failure::Failure;
 use crate::{output, style};
+use output::two_columns;
 
 /// A preset for a program.
 #[derive(Serialize)]

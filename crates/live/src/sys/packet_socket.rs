@@ -12,8 +12,7 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Length of the virtio header before each frame.
-pub const VNET: usize = 10;
+use crate::header::{VNET, VnetHeader};
 
 /// Largest frame: a super-packet of 64 KiB with its headers.
 const FRAME_MAX: usize = VNET + 65_536 + 64;
@@ -310,7 +309,7 @@ fn restore(room: &mut [u8], tag: [u8; 4]) -> Option<()> {
     room.copy_within(HEADROOM..HEADROOM + TAG_AT, 0);
     room[TAG_AT..TAG_AT + 4].copy_from_slice(&tag);
     // Lengths and offsets of the virtio header count from the start of the Ethernet frame.
-    let head = crate::offload::VnetHeader::read(room)?;
+    let head = VnetHeader::read(room)?;
     head.shifted(4).write(room);
     Some(())
 }

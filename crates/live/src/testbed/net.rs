@@ -83,9 +83,9 @@ impl Net {
             has_v6: Path::new("/proc/sys/net/ipv6/conf/default").exists(),
         };
         // The base station is a bump in the wire: its kernel neither forwards nor speaks.
-        write_sysctl("ipv4/ip_forward", "0")?;
+        preset::write_sysctl("ipv4/ip_forward", "0")?;
         if net.has_v6 {
-            write_sysctl("ipv6/conf/default/disable_ipv6", "1")?;
+            preset::write_sysctl("ipv6/conf/default/disable_ipv6", "1")?;
         }
         ip::batch(&["link set dev lo up".to_owned()])?;
         if net.names.is_some() {
@@ -218,7 +218,7 @@ impl Net {
                 for (key, value) in
                     [("accept_ra", "0"), ("router_solicitations", "0"), ("addr_gen_mode", "1")]
                 {
-                    write_sysctl(&format!("ipv6/conf/eth0/{key}"), value)?;
+                    preset::write_sysctl(&format!("ipv6/conf/eth0/{key}"), value)?;
                 }
             }
             ethtool::set_offloads("eth0", offloads)
@@ -315,6 +315,40 @@ impl Net {
             .tried(|| "start a thread")
     }
 
+    /// Reads back what a host's preset has set.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such host.
+    pub fn read_preset(&self, host: &str) -> Result<Vec<preset::Found>, Error> {
+        let Some(preset) = self.host(host)?.spec().preset else {
+            return Ok(Vec::new());
+        };
+        self.in_host(host, || {
+            let routes = ip::json(&["-json", "route", "show", "default"])?;
+            let metrics = &routes[0]["metrics"][0];
+            let found = preset.settings().map(|setting| {
+                let metric = |key: &str| match &metrics[key] {
+                    serde_json::Value::String(text) => Some(text.clone()),
+                    serde_json::Value::Number(number) => Some(number.to_string()),
+                    _ => None,
+                };
+                let sysctl = || {
+                    fs::read_to_string(preset::path(setting))
+                        .ok()
+                        .map(|text| text.trim().to_owned())
+                };
+                let value = match setting.knob {
+                    preset::Knob::Sysctl => sysctl(),
+                    preset::Knob::Route => metric(setting.key),
+                    preset::Knob::CongestionControl => metric("congestion").or_else(sysctl),
+                };
+                preset::Found { setting, value }
+            });
+            Ok(found.collect())
+        })?
+    }
+
     /// Ours first, so that a name of the machine's own network does not hide a host.
     fn write_names(&self) -> Result<(), Error> {
         let mut text = String::new();
@@ -366,10 +400,4 @@ fn on_thread<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, Error> {
         let handle = thread::Builder::new().spawn_scoped(scope, f).tried(|| "start a thread")?;
         Ok(handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
-}
-
-/// Writes a setting below /proc/sys/net, in the namespace of the calling thread.
-pub(super) fn write_sysctl(key: &str, value: &str) -> Result<(), Error> {
-    let path = Path::new("/proc/sys/net").join(key);
-    fs::write(&path, value).map_err(|error| preset::refused(&path, value, &error))
 }

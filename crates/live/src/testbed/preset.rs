@@ -13,8 +13,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
-use super::ip;
-use super::net::{Net, write_sysctl};
 
 /// A preset of the kernel's TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -238,46 +236,18 @@ impl Preset {
     }
 }
 
-impl Net {
-    /// Reads back what a host's preset has set.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such host.
-    pub fn read_preset(&self, host: &str) -> Result<Vec<Found>, Error> {
-        let Some(preset) = self.host(host)?.spec().preset else {
-            return Ok(Vec::new());
-        };
-        self.in_host(host, || {
-            let routes = ip::json(&["-json", "route", "show", "default"])?;
-            let metrics = &routes[0]["metrics"][0];
-            let found = preset.settings().map(|setting| {
-                let metric = |key: &str| match &metrics[key] {
-                    serde_json::Value::String(text) => Some(text.clone()),
-                    serde_json::Value::Number(number) => Some(number.to_string()),
-                    _ => None,
-                };
-                let sysctl = || {
-                    std::fs::read_to_string(path(setting)).ok().map(|text| text.trim().to_owned())
-                };
-                let value = match setting.knob {
-                    Knob::Sysctl => sysctl(),
-                    Knob::Route => metric(setting.key),
-                    Knob::CongestionControl => metric("congestion").or_else(sysctl),
-                };
-                Found { setting, value }
-            });
-            Ok(found.collect())
-        })?
-    }
-}
-
 fn file(setting: Setting) -> String {
     format!("ipv4/{}", setting.key)
 }
 
-fn path(setting: Setting) -> PathBuf {
+pub(super) fn path(setting: Setting) -> PathBuf {
     Path::new("/proc/sys/net").join(file(setting))
+}
+
+/// Writes a setting below /proc/sys/net, in the namespace of the calling thread.
+pub(super) fn write_sysctl(key: &str, value: &str) -> Result<(), Error> {
+    let path = Path::new("/proc/sys/net").join(key);
+    std::fs::write(&path, value).map_err(|error| refused(&path, value, &error))
 }
 
 /// Why a setting below /proc/sys could not be made, and what then to do.

@@ -1,0 +1,108 @@
+//! How the bytes of a frame begin: the virtio header, then Ethernet with its tags.
+
+/// Length of the virtio header before each frame.
+pub const VNET: usize = 10;
+
+/// Ethernet addresses and type.
+const ETHERNET: usize = 14;
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const VLAN: [u16; 2] = [0x8100, 0x88a8];
+
+/// The header that the kernel puts before each frame (virtio_net_hdr), in its byte order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct VnetHeader {
+    /// [`VnetHeader::NEEDS_CHECKSUM`] and others.
+    pub flags: u8,
+    /// Zero for a plain frame; else how the super-packet is to be split.
+    pub gso_type: u8,
+    /// Length of all headers of a super-packet.
+    pub header_len: u16,
+    /// Payload of each segment of a super-packet.
+    pub gso_size: u16,
+    /// Where the checksum begins to count, from the start of the Ethernet frame.
+    pub checksum_start: u16,
+    /// Where the checksum stands, from there.
+    pub checksum_offset: u16,
+}
+
+impl VnetHeader {
+    /// The checksum field holds only the sum over the pseudo-header.
+    pub const NEEDS_CHECKSUM: u8 = 1;
+    /// The checksum was verified already.
+    pub const VALID: u8 = 2;
+    /// TCP over IPv4 and IPv6, and UDP, to be segmented; the high bit of the type says that the first segment
+    /// carries CWR.
+    pub(crate) const TCPV4: u8 = 1;
+    pub(crate) const TCPV6: u8 = 4;
+    pub(crate) const UDP: u8 = 5;
+    pub(crate) const ECN: u8 = 0x80;
+
+    /// Reads the header at the start of `frame`.
+    pub fn read(frame: &[u8]) -> Option<VnetHeader> {
+        let b = frame.first_chunk::<VNET>()?;
+        let word = |at: usize| u16::from_ne_bytes([b[at], b[at + 1]]);
+        Some(VnetHeader {
+            flags: b[0],
+            gso_type: b[1],
+            header_len: word(2),
+            gso_size: word(4),
+            checksum_start: word(6),
+            checksum_offset: word(8),
+        })
+    }
+
+    /// Writes the header to the start of `frame`.
+    pub fn write(self, frame: &mut [u8]) {
+        let Some(b) = frame.first_chunk_mut::<VNET>() else { return };
+        b[0] = self.flags;
+        b[1] = self.gso_type;
+        b[2..4].copy_from_slice(&self.header_len.to_ne_bytes());
+        b[4..6].copy_from_slice(&self.gso_size.to_ne_bytes());
+        b[6..8].copy_from_slice(&self.checksum_start.to_ne_bytes());
+        b[8..10].copy_from_slice(&self.checksum_offset.to_ne_bytes());
+    }
+
+    /// The header of a frame that grew by `bytes` before its network header.
+    pub fn shifted(self, bytes: u16) -> VnetHeader {
+        let mut header = self;
+        if self.needs_checksum() {
+            header.checksum_start = self.checksum_start.wrapping_add(bytes);
+        }
+        if self.gso_type != 0 {
+            header.header_len = self.header_len.wrapping_add(bytes);
+        }
+        header
+    }
+
+    /// Whether the checksum is still to be completed.
+    pub fn needs_checksum(self) -> bool {
+        self.flags & VnetHeader::NEEDS_CHECKSUM != 0
+    }
+
+    /// Whether the checksum in the frame is the real one and nobody has verified it.
+    pub fn is_unverified(self) -> bool {
+        self.flags & (VnetHeader::NEEDS_CHECKSUM | VnetHeader::VALID) == 0 && !self.is_super()
+    }
+
+    /// Whether this stands before a super-packet.
+    pub fn is_super(self) -> bool {
+        self.gso_type & !VnetHeader::ECN != 0
+    }
+}
+
+/// Where the IP packet begins in `frame`, if there is one.
+pub(crate) fn network_at(frame: &[u8]) -> Option<usize> {
+    let mut at = VNET + ETHERNET - 2;
+    // Two tags (802.1ad) are the most there are.
+    for _ in 0..3 {
+        let kind = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);
+        if VLAN.contains(&kind) {
+            at += 4;
+            continue;
+        }
+        return (kind == IPV4 || kind == IPV6).then_some(at + 2);
+    }
+    None
+}
