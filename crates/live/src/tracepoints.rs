@@ -140,7 +140,7 @@ impl Watcher {
         let id = state.next;
         state.next += 1;
         let about = Followed { id, flow, stage, thread: gettid().as_raw(), cookie };
-        state.follower.follow(about, None);
+        state.follower.follow(about);
         state.sockets.push((id, socket));
         Some(Watched { shared: self.0.clone(), id })
     }

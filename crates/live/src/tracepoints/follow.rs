@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 
 use lasthop_proto::event::{Event, Tcb, TcpEvent, TcpKind, What};
 use lasthop_proto::place::StageId;
+use lasthop_proto::tcp::state::State;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 
@@ -83,11 +84,11 @@ pub struct Follower {
 
 impl Follower {
     /// Begins to follow a connection; its SYN may have been told already.
-    pub fn follow(&mut self, about: Followed, info: Option<TcpInfo>) {
+    pub fn follow(&mut self, about: Followed) {
         self.flows.push(Flow {
             about,
             socket: None,
-            info,
+            info: None,
             asked: None,
             state: 0,
             iss: None,
@@ -152,7 +153,8 @@ impl Follower {
             self.line(at, raw, &mut out);
         }
         for flow in &mut self.flows {
-            if flow.asked.is_some_and(|at| at < until) {
+            // Of a socket that is not known it cannot be told whether something happened to it.
+            if flow.socket.is_some() && flow.asked.is_some_and(|at| at < until) {
                 flow.settle_by_info(&mut out);
             }
             if flow.closed.is_some_and(|at| at < until) {
@@ -245,7 +247,9 @@ impl Flow {
         if self.iss.is_none() {
             self.iss = pair.map(|acked| probe.snd_una.wrapping_sub(acked as u32));
         }
-        if let (Some(iss), Some(info)) = (self.iss, self.info) {
+        // Before the handshake TCP_INFO has another segment size.
+        let known = self.info.filter(|info| info.state != Some(State::SynSent));
+        if let (Some(iss), Some(info)) = (self.iss, known) {
             self.settle(block(probe, iss, &info, self.last), out);
         }
     }
@@ -253,7 +257,9 @@ impl Flow {
     fn settle_by_info(&mut self, out: &mut impl FnMut(Event)) {
         self.asked = None;
         let Some(info) = self.info else { return };
-        self.pair = Some(info.bytes_acked);
+        if info.state == Some(State::Established) {
+            self.pair = Some(info.bytes_acked);
+        }
         self.state = match info.ca_state {
             CaState::Open => 0,
             CaState::Disorder => 1,
