@@ -29,8 +29,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::Clock;
 use crate::endpoint::{
-    DiscardObserver, DiscardOptions, End, Pattern, Received, SendOptions, SendReport,
-    Session, Source, discard, hex, listen, send,
+    DiscardObserver, DiscardOptions, End, Pattern, Received, SendOptions, SendReport, Session,
+    Source, discard, hex, listen, send,
 };
 use crate::station::{Port, Station};
 use crate::testbed::counters::Counters;

@@ -165,8 +165,7 @@ mod tests {
         let open = info();
         let address = Addr::v4(127, 0, 0, 1);
         let flow = FlowKey { src: address, dst: address, src_port: 1, dst_port: 2 };
-        let mut sampler =
-            Sampler::new(flow, StageId(0), Span::millis(2)).beside_tracepoints(true);
+        let mut sampler = Sampler::new(flow, StageId(0), Span::millis(2)).beside_tracepoints(true);
         let mut told = Vec::new();
         for snapshot in [
             open,

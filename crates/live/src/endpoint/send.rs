@@ -155,8 +155,8 @@ pub fn send(
     let stream = socket::connected(options, session, |stream| {
         let traced = observer.opened(stream);
         let (Some(every), Ok(local)) = (options.sample, stream.local_addr()) else { return };
-        let new = Sampler::new(flow(local, options.to), options.stage, every)
-            .beside_tracepoints(traced);
+        let new =
+            Sampler::new(flow(local, options.to), options.stage, every).beside_tracepoints(traced);
         if let Ok(info) = TcpInfo::of(stream) {
             new.opening(session.clock.now(), &info, |event| observer.event(&event));
         }

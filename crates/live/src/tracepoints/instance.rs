@@ -87,9 +87,7 @@ impl Instance {
             .write(true)
             .open(&file)
             .and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes()));
-        written.map_err(|error| {
-            format!("{} cannot be set to `{value}`: {error}", file.display())
-        })
+        written.map_err(|error| format!("{} cannot be set to `{value}`: {error}", file.display()))
     }
 
     /// Reads what is there, at most `room`; 0 if nothing is.

@@ -73,8 +73,15 @@ pub const POINTS: [(&str, &str, &[&str]); 3] = [
         "tcp",
         "tcp_probe",
         &[
-            "sport", "snd_nxt", "snd_una", "snd_cwnd", "ssthresh", "snd_wnd", "srtt",
-            "sock_cookie", "skaddr",
+            "sport",
+            "snd_nxt",
+            "snd_una",
+            "snd_cwnd",
+            "ssthresh",
+            "snd_wnd",
+            "srtt",
+            "sock_cookie",
+            "skaddr",
         ],
     ),
 ];
@@ -140,7 +147,13 @@ fn event(line: &[u8]) -> Option<Line> {
             }),
         };
         let port = u16::try_from(field("sport")?).ok()?;
-        Some(Line::Event(Raw { at: nanoseconds(at)?, thread, socket: field("skaddr")?, port, what }))
+        Some(Line::Event(Raw {
+            at: nanoseconds(at)?,
+            thread,
+            socket: field("skaddr")?,
+            port,
+            what,
+        }))
     };
     Some(read().unwrap_or(Line::Damaged))
 }
