@@ -1,171 +1,14 @@
 //! Testbeds that stay, as a user meets them: as root and without.
-//!
-//! Each test has a directory of its own for what is known of its testbeds, so that tests do not see each other's, nor
-//! those of whoever runs them.
 #![cfg(target_os = "linux")]
 
+mod support;
+
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
-const NOBODY: u32 = 65_534;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum User {
-    Root,
-    Nobody,
-}
-
-/// A user with a directory for testbeds, and the program where that user may read it.
-struct World {
-    user: User,
-    base: PathBuf,
-}
-
-impl World {
-    fn new(test: &str, user: User) -> World {
-        let name = format!("lasthop-{test}-{user:?}-{}", std::process::id());
-        let base = std::env::temp_dir().join(name);
-        let world = World { user, base };
-        fs::create_dir(&world.base).expect("a temporary directory");
-        fs::set_permissions(&world.base, fs::Permissions::from_mode(0o755)).expect("its mode");
-        // By another process: a file that one thread has open for writing cannot be started by the next.
-        let mut copy = Command::new("cp");
-        copy.arg(env!("CARGO_BIN_EXE_lasthop")).arg(world.program());
-        assert!(copy.status().expect("cp runs").success());
-        fs::create_dir(world.runtime()).expect("a directory");
-        fs::set_permissions(world.runtime(), fs::Permissions::from_mode(0o700)).expect("its mode");
-        if world.drops() {
-            chown(world.runtime(), Some(NOBODY), Some(NOBODY)).expect("it is nobody's");
-        }
-        world
-    }
-
-    fn program(&self) -> PathBuf {
-        self.base.join("lasthop")
-    }
-
-    fn runtime(&self) -> PathBuf {
-        self.base.join("runtime")
-    }
-
-    /// Whether the tests run as root and this world does not.
-    fn drops(&self) -> bool {
-        self.user == User::Nobody && is_root()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.program());
-        command.args(arguments).current_dir("/").env("NO_COLOR", "1").stdin(Stdio::null());
-        command.env("XDG_RUNTIME_DIR", self.runtime());
-        // A directory in it that nobody may search would change what a missing program is called.
-        command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-        if self.drops() {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().expect("the program starts")
-    }
-
-    /// Runs a command that must succeed, and returns what it prints.
-    fn good(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        let (out, err) = said(&output);
-        assert!(output.status.success(), "{:?} {arguments:?}: {out}{err}", self.user);
-        out
-    }
-
-    fn json(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.good(&[arguments, &["--json"]].concat())).expect("JSON")
-    }
-
-    /// Runs a command that must be refused as bad input, and returns what it says.
-    fn refused(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        let (out, err) = said(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
-        err
-    }
-
-    /// What is left of testbeds: names of directories.
-    fn left(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.runtime().join("lasthop")).expect("the directory is there");
-        let names =
-            entries.map(|entry| entry.expect("read").file_name().into_string().expect("text"));
-        names.filter(|name| name != ".lock").collect()
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        // A test that failed half way leaves nothing either.
-        if let Ok(list) =
-            serde_json::from_slice::<Value>(&self.run(&["testbed", "list", "--json"]).stdout)
-        {
-            for entry in list.as_array().into_iter().flatten() {
-                let _ = self.run(&["testbed", "down", entry["name"].as_str().unwrap_or_default()]);
-            }
-        }
-        let _ = fs::remove_dir_all(&self.base);
-    }
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").expect("/proc").uid() == 0
-}
-
-fn said(output: &Output) -> (String, String) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
-}
-
-/// Numbers of the network namespaces of a testbed.
-fn namespaces(record: &Value) -> Vec<u64> {
-    let hosts = record["hosts"].as_array().expect("hosts");
-    hosts.iter().map(|host| host["namespace"].as_u64().expect("a number")).collect()
-}
-
-/// Processes in these namespaces: where they stand in /proc.
-fn inside(namespaces: &[u64]) -> Vec<String> {
-    let entries = fs::read_dir("/proc").expect("read").filter_map(Result::ok);
-    let within = entries.map(|entry| entry.path()).filter(|process| {
-        let number = fs::metadata(process.join("ns/net")).map(|meta| meta.ino());
-        number.is_ok_and(|number| namespaces.contains(&number))
-    });
-    within.map(|process| process.display().to_string()).collect()
-}
-
-/// Starts `sleep` on a host, and returns when it runs.
-fn sleeper(world: &World, name: &str, host: &str) -> std::process::Child {
-    let script = "echo runs; exec sleep 1000";
-    let mut child = world
-        .command(&["testbed", "exec", "--name", name, host, "--", "sh", "-c", script])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("started");
-    let mut line = String::new();
-    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
-    out.read_line(&mut line).expect("read");
-    assert_eq!(line, "runs\n");
-    child
-}
-
-fn each(test: &str, f: fn(&World)) {
-    // An ordinary user can only be that: who is root in a user namespace of each command is somebody else each time.
-    // The tests of lasthop-live have a root there too.
-    let users = if is_root() { &[User::Root, User::Nobody][..] } else { &[User::Nobody] };
-    for user in users {
-        f(&World::new(test, *user));
-    }
-}
+use support::{NOBODY, User, World, each, inside, namespaces, said, sleeper};
 
 #[test]
 fn up_exec_and_down() {
@@ -232,7 +75,7 @@ fn up_exec_and_down() {
         assert_eq!(told["testbeds"][0]["ended"][0][1], "sleep");
         assert!(sleeper.wait().expect("ended").signal().is_some());
         assert_eq!(world.left(), [""; 0]);
-        assert_eq!(inside(&namespaces(&record)), [""; 0]);
+        assert_eq!(inside(world, &namespaces(&record)), [""; 0]);
         assert!(world.refused(&["testbed", "down"]).contains("no testbed is up"));
         assert_eq!(world.good(&["testbed", "clean"]), "nothing is left of earlier testbeds\n");
     });
@@ -272,12 +115,12 @@ fn several_at_once() {
         assert!(world.good(&link).contains("state UP"));
 
         world.good(&["testbed", "down", "b"]);
-        assert_eq!(inside(&numbers).len(), 2);
+        assert_eq!(inside(world, &numbers).len(), 2);
         for name in ["a", "c"] {
             world.good(&["testbed", "down", name]);
         }
         assert_eq!(world.left(), [""; 0]);
-        assert_eq!(inside(&numbers), [""; 0]);
+        assert_eq!(inside(world, &numbers), [""; 0]);
     });
 }
 
@@ -303,12 +146,12 @@ fn what_a_killed_one_leaves_is_found() {
         let enter = ["testbed", "exec", "--name", "testbed", "ravel", "true"];
         assert!(world.refused(&enter).contains("lasthop testbed clean"));
         assert!(world.refused(&["testbed", "up"]).contains("lasthop testbed clean"));
-        assert_eq!(inside(&namespaces(&record)).len(), 1);
+        assert_eq!(inside(world, &namespaces(&record)).len(), 1);
 
         let told = world.good(&["testbed", "clean"]);
         assert!(told.contains(&format!("ended sleep (process {})", inner.id())), "{told}");
         assert!(inner.wait().expect("ended").signal().is_some());
-        assert_eq!(inside(&namespaces(&record)), [""; 0]);
+        assert_eq!(inside(world, &namespaces(&record)), [""; 0]);
         // The one that is alive has lost nothing.
         assert_eq!(world.left(), ["other"]);
         assert!(other.try_wait().expect("asked").is_none());
@@ -330,7 +173,7 @@ fn one_that_is_asked_to_end_cleans_up_itself() {
         let pid = &record["process"]["pid"];
         let kill = Command::new("sh").args(["-c", &format!("kill {pid}")]).status();
         assert!(kill.expect("run").success());
-        while !inside(&namespaces(&record)).is_empty() {}
+        while !inside(world, &namespaces(&record)).is_empty() {}
         assert_eq!(world.left(), [""; 0]);
     });
 }

@@ -124,6 +124,17 @@ pub fn remarks(results: &Results) -> Vec<String> {
                     run.seed
                 ));
             }
+            if let Some(testbed) = &run.testbed {
+                let wrong = testbed.wrong.iter();
+                remarks.extend(wrong.map(|wrong| format!("seed {}: {wrong}{at}", run.seed)));
+                if testbed.lost_frames > 0 {
+                    remarks.push(format!(
+                        "seed {}: the base station lost {} frames because it could not keep up; \
+                         the run says little{at}",
+                        run.seed, testbed.lost_frames
+                    ));
+                }
+            }
         }
     }
     remarks

@@ -137,7 +137,7 @@ const OF_1997: &[Setting] = &[
     sysctl(
         "tcp_rmem",
         "4096\t131072\t131072",
-        "more than the window needs: `window` below is the limit of what is on its way",
+        "what a window of 64 KiB needs, the kernel's own overhead included",
     ),
     sysctl(
         "tcp_wmem",
@@ -147,7 +147,11 @@ const OF_1997: &[Setting] = &[
     sysctl("tcp_slow_start_after_idle", "1", "as BSD did"),
     sysctl("tcp_max_reordering", "3", "three duplicate ACKs are a loss, always"),
     route("rto_min", "1000", "1 s: two of BSD's ticks of 500 ms"),
-    route("window", "16384", "the socket buffer of the hosts of west97 (4.0), 16 KiB"),
+    route(
+        "window",
+        "16384",
+        "the socket buffer of the hosts of west97 (4.0) as first window; since Linux 6.5 it grows to 64 KiB all the same",
+    ),
     route("initcwnd", "1", "slow start began with one segment (RFC 2001)"),
 ];
 
@@ -174,7 +178,7 @@ impl Preset {
     pub fn what(self) -> &'static str {
         match self {
             Preset::Linux1997 => {
-                "as near as Linux comes to 1997: Reno, RTO from 1 s, 16 KiB window, no SACK, timestamps or RACK"
+                "as near as Linux comes to 1997: Reno, RTO from 1 s, no SACK, timestamps, scaling or RACK"
             }
             Preset::LinuxReno => "Linux as it comes, with Reno instead of CUBIC",
             Preset::LinuxCubic => "Linux as it comes",

@@ -1,0 +1,174 @@
+//! Users with testbeds of their own: as root and without.
+//!
+//! Each has a directory of its own for what is known of its testbeds, so that tests do not see each other's, nor
+//! those of whoever runs them.
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+pub const NOBODY: u32 = 65_534;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum User {
+    Root,
+    Nobody,
+}
+
+/// A user with a directory for testbeds, and the program where that user may read it.
+pub struct World {
+    pub user: User,
+    pub base: PathBuf,
+}
+
+impl World {
+    pub fn new(test: &str, user: User) -> World {
+        let name = format!("lasthop-{test}-{user:?}-{}", std::process::id());
+        let base = std::env::temp_dir().join(name);
+        let world = World { user, base };
+        fs::create_dir(&world.base).expect("a temporary directory");
+        fs::set_permissions(&world.base, fs::Permissions::from_mode(0o755)).expect("its mode");
+        // By another process: a file that one thread has open for writing cannot be started by the next.
+        let mut copy = Command::new("cp");
+        copy.arg(env!("CARGO_BIN_EXE_lasthop")).arg(world.program());
+        assert!(copy.status().expect("cp runs").success());
+        fs::create_dir(world.runtime()).expect("a directory");
+        fs::set_permissions(world.runtime(), fs::Permissions::from_mode(0o700)).expect("its mode");
+        if world.drops() {
+            chown(world.runtime(), Some(NOBODY), Some(NOBODY)).expect("it is nobody's");
+        }
+        world
+    }
+
+    pub fn program(&self) -> PathBuf {
+        self.base.join("lasthop")
+    }
+
+    pub fn runtime(&self) -> PathBuf {
+        self.base.join("runtime")
+    }
+
+    /// Whether the tests run as root and this world does not.
+    pub fn drops(&self) -> bool {
+        self.user == User::Nobody && is_root()
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.program());
+        command.args(arguments).current_dir("/").env("NO_COLOR", "1").stdin(Stdio::null());
+        command.env("XDG_RUNTIME_DIR", self.runtime());
+        // A directory in it that nobody may search would change what a missing program is called.
+        command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        if self.drops() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the program starts")
+    }
+
+    /// Runs a command that must succeed, and returns what it prints.
+    pub fn good(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let (out, err) = said(&output);
+        assert!(output.status.success(), "{:?} {arguments:?}: {out}{err}", self.user);
+        out
+    }
+
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.good(&[arguments, &["--json"]].concat())).expect("JSON")
+    }
+
+    /// Runs a command that must be refused as bad input, and returns what it says.
+    pub fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let (out, err) = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
+        err
+    }
+
+    /// What is left of testbeds: names of directories.
+    pub fn left(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.runtime().join("lasthop")).expect("the directory is there");
+        let names =
+            entries.map(|entry| entry.expect("read").file_name().into_string().expect("text"));
+        names.filter(|name| name != ".lock").collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // A test that failed half way leaves nothing either.
+        if let Ok(list) =
+            serde_json::from_slice::<Value>(&self.run(&["testbed", "list", "--json"]).stdout)
+        {
+            for entry in list.as_array().into_iter().flatten() {
+                let _ = self.run(&["testbed", "down", entry["name"].as_str().unwrap_or_default()]);
+            }
+        }
+        let _ = fs::remove_dir_all(&self.base);
+    }
+}
+
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").expect("/proc").uid() == 0
+}
+
+pub fn said(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// Numbers of the network namespaces of a testbed.
+pub fn namespaces(record: &Value) -> Vec<u64> {
+    let hosts = record["hosts"].as_array().expect("hosts");
+    hosts.iter().map(|host| host["namespace"].as_u64().expect("a number")).collect()
+}
+
+/// Processes of this world in these namespaces: where they stand in /proc. Numbers of namespaces are given again, to
+/// those of another world too.
+pub fn inside(world: &World, namespaces: &[u64]) -> Vec<String> {
+    let own = world.runtime().display().to_string();
+    let is_own = |process: &Path| {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&own)
+    };
+    let entries = fs::read_dir("/proc").expect("read").filter_map(Result::ok);
+    let within = entries.map(|entry| entry.path()).filter(|process| {
+        let number = fs::metadata(process.join("ns/net")).map(|meta| meta.ino());
+        number.is_ok_and(|number| namespaces.contains(&number)) && is_own(process)
+    });
+    within.map(|process| process.display().to_string()).collect()
+}
+
+/// Starts `sleep` on a host, and returns when it runs.
+pub fn sleeper(world: &World, name: &str, host: &str) -> std::process::Child {
+    let script = "echo runs; exec sleep 1000";
+    let mut child = world
+        .command(&["testbed", "exec", "--name", name, host, "--", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    out.read_line(&mut line).expect("read");
+    assert_eq!(line, "runs\n");
+    child
+}
+
+pub fn each(test: &str, f: fn(&World)) {
+    // An ordinary user can only be that: who is root in a user namespace of each command is somebody else each time.
+    // The tests of lasthop-live have a root there too.
+    let users = if is_root() { &[User::Root, User::Nobody][..] } else { &[User::Nobody] };
+    for user in users {
+        f(&World::new(test, *user));
+    }
+}
