@@ -310,3 +310,163 @@ fn block(probe: &Probe, iss: u32, info: &TcpInfo, last: Option<Tcb>) -> Tcb {
         ..base
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_proto::wire::Addr;
+
+    const PORT: u16 = 20_000;
+    const ISS: u32 = u32::MAX - 1000;
+
+    fn about() -> Followed {
+        let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1));
+        let flow = FlowKey { src, dst, src_port: PORT, dst_port: 9 };
+        Followed { id: 0, flow, stage: StageId(0), thread: 7, cookie: 70 }
+    }
+
+    fn info(bytes_acked: u64, cwnd: u32) -> TcpInfo {
+        let mut bytes = [0; 248];
+        bytes[0] = 1;
+        bytes[16..20].copy_from_slice(&1000_u32.to_ne_bytes());
+        let info = TcpInfo::parse(&bytes).expect("long enough");
+        TcpInfo { bytes_acked, cwnd, ..info }
+    }
+
+    fn raw(socket: u64, what: Point) -> Raw {
+        Raw { at: 0, thread: 7, socket, port: PORT, what }
+    }
+
+    fn probe(cookie: u64, acked: u32, cwnd: u32) -> Point {
+        let snd_una = ISS.wrapping_add(acked);
+        let snd_nxt = snd_una.wrapping_add(3000);
+        Point::Probe(Probe { cookie, snd_nxt, snd_una, cwnd, ssthresh: 8, snd_wnd: 9000, srtt: 50 })
+    }
+
+    fn advance(follower: &mut Follower, until: u64) -> Vec<(u64, TcpKind, u64, u32)> {
+        let mut told = Vec::new();
+        follower.advance(Time(until), |event| match event.what {
+            What::Tcp(tcp) => told.push((event.at.0, tcp.kind, tcp.tcb.snd_una, tcp.tcb.cwnd)),
+            other => panic!("{other:?}"),
+        });
+        told
+    }
+
+    /// A connection that is known, with its first segment at 10.
+    fn opened() -> Follower {
+        let mut follower = Follower::default();
+        follower.follow(about());
+        follower.read(Time(1), raw(1, Point::Opening));
+        follower.answer(0, Time(5), info(1, 4));
+        follower.read(Time(10), raw(1, probe(70, 1, 4)));
+        follower
+    }
+
+    #[test]
+    fn a_segments_time_has_the_block_of_the_next() {
+        let mut follower = opened();
+        follower.read(Time(20), raw(1, probe(70, 1001, 5)));
+        follower.read(Time(30), raw(1, probe(70, 3001, 6)));
+        use TcpKind::Acked;
+        assert_eq!(advance(&mut follower, 100), [(10, Acked, 1001, 5000), (20, Acked, 3001, 6000)]);
+        // The last waits for an answer, and that until all of before it is read.
+        assert_eq!(follower.wanted().collect::<Vec<_>>(), [0]);
+        follower.answer(0, Time(110), info(4001, 7));
+        assert_eq!(advance(&mut follower, 110), []);
+        assert_eq!(advance(&mut follower, 111), [(30, Acked, 4001, 7000)]);
+        assert_eq!(follower.wanted().count(), 0);
+    }
+
+    #[test]
+    fn each_expiration_is_a_time_out_and_recoveries_end_once() {
+        let mut follower = opened();
+        for (at, state) in [(11, 1), (12, 3), (13, 3), (20, 0), (30, 3), (40, 4), (50, 4), (60, 0)]
+        {
+            follower.read(Time(at), raw(1, Point::State(state)));
+        }
+        follower.read(Time(70), raw(1, probe(70, 1, 1)));
+        let told = advance(&mut follower, 100);
+        let kinds: Vec<_> = told.iter().map(|(at, kind, ..)| (*at, *kind)).collect();
+        use TcpKind::*;
+        assert_eq!(
+            kinds,
+            [
+                (10, Acked),
+                (12, FastRetransmit),
+                (20, RecoveryEnded),
+                (30, FastRetransmit),
+                (40, Timeout),
+                (50, Timeout)
+            ]
+        );
+    }
+
+    #[test]
+    fn an_answer_is_not_taken_for_what_came_later() {
+        let mut follower = opened();
+        follower.read(Time(20), raw(1, Point::State(4)));
+        assert_eq!(advance(&mut follower, 25), []);
+        // Read late: another processor was slow to write it down.
+        follower.answer(0, Time(40), info(1, 1));
+        follower.read(Time(35), raw(1, probe(70, 1, 2)));
+        let told = advance(&mut follower, 100);
+        assert_eq!(told.last(), Some(&(20, TcpKind::Timeout, 1, 2000)));
+    }
+
+    #[test]
+    fn the_same_ports_of_another_testbed_are_another_socket() {
+        let mut follower = Follower::default();
+        let other = Raw { thread: 8, ..raw(2, Point::Opening) };
+        follower.read(Time(1), other);
+        follower.read(Time(2), raw(2, Point::State(4)));
+        // Ours opens before we know of it.
+        follower.read(Time(3), raw(1, Point::Opening));
+        follower.read(Time(4), raw(1, Point::State(4)));
+        assert_eq!(advance(&mut follower, 10), []);
+        follower.follow(about());
+        follower.read(Time(20), raw(2, probe(71, 1, 9)));
+        follower.read(Time(21), raw(1, probe(70, 1, 2)));
+        follower.answer(0, Time(22), info(1, 2));
+        follower.read(Time(30), raw(2, probe(71, 5001, 9)));
+        assert_eq!(
+            advance(&mut follower, 100),
+            [(4, TcpKind::Timeout, 1, 2000), (21, TcpKind::Sampled, 1, 2000)]
+        );
+    }
+
+    #[test]
+    fn lost_events_are_counted_and_positions_stay_right() {
+        let mut follower = Follower::default();
+        follower.follow(about());
+        follower.lost(5);
+        follower.read(Time(10), raw(1, probe(70, 2001, 4)));
+        assert_eq!(advance(&mut follower, 11), []);
+        follower.answer(0, Time(12), info(3001, 5));
+        assert_eq!(advance(&mut follower, 20), [(10, TcpKind::Acked, 3001, 5000)]);
+        follower.read(Time(30), raw(1, probe(70, 3001, 5)));
+        follower.read(Time(40), raw(1, probe(70, 4001, 6)));
+        assert_eq!(advance(&mut follower, 50), [(30, TcpKind::Acked, 4001, 6000)]);
+        assert_eq!(follower.events_lost(), 5);
+    }
+
+    #[test]
+    fn a_time_out_that_was_not_told_is_missed() {
+        let mut follower = opened();
+        follower.read(Time(20), raw(1, Point::State(4)));
+        let last = TcpInfo { total_rto: Some(3), ..info(1, 1) };
+        follower.close(0, Time(50), Some(last));
+        let told = advance(&mut follower, u64::MAX);
+        assert_eq!(told.last(), Some(&(20, TcpKind::Timeout, 1, 1000)));
+        assert_eq!(follower.events_lost(), 2);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut follower = Follower::default();
+        for n in 0..10_000 {
+            follower.read(Time(n), raw(n, Point::State(4)));
+            advance(&mut follower, n);
+        }
+        assert!(follower.unknown.len() <= UNKNOWN);
+    }
+}
