@@ -428,10 +428,9 @@ mod tests {
         follower.read(Time(21), raw(1, probe(70, 1, 2)));
         follower.answer(0, Time(22), info(1, 2));
         follower.read(Time(30), raw(2, probe(71, 5001, 9)));
-        assert_eq!(
-            advance(&mut follower, 100),
-            [(4, TcpKind::Timeout, 1, 2000), (21, TcpKind::Sampled, 1, 2000)]
-        );
+        assert_eq!(advance(&mut follower, 100), [(4, TcpKind::Timeout, 1, 2000)]);
+        follower.answer(0, Time(110), info(1, 3));
+        assert_eq!(advance(&mut follower, 200), [(21, TcpKind::Sampled, 1, 3000)]);
     }
 
     #[test]
