@@ -46,6 +46,11 @@ impl Progress {
         self.0.inc(1);
     }
 
+    /// What is at work now, without a step.
+    pub fn show(&self, what: String) {
+        self.0.set_message(what);
+    }
+
     /// So many runs were done before this program began.
     pub fn begin_at(&self, done: u64) {
         self.0.set_position(done);

@@ -93,6 +93,11 @@ impl<'a> Bench<'a> {
         Ok(runs)
     }
 
+    /// Whether somebody asked to stop: for experiments that make their runs themselves.
+    pub fn stopped(&self) -> bool {
+        self.observer.stop()
+    }
+
     /// One run with its time-sequence series.
     pub fn record(&self, text: &str, changes: &[&str], seed: u64) -> Recording {
         record(&scenario(text, changes), seed, &mut Nothing)

@@ -11,13 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::Outcome;
 use crate::failure::Failure;
 use crate::sweep::files;
-use crate::sweep::testbed::{Line, Order, Trace};
+use crate::sweep::testbed::{Line, Order, Progress, Trace};
 use lasthop_lab::{RunResult, Testbed};
 use lasthop_live::testbed::Error;
 use lasthop_live::world::World;
-use lasthop_proto::units::Time;
+use lasthop_proto::event::{Event, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
+use lasthop_trace::layout::{Layout, Role};
 use lasthop_trace::metrics::Metrics;
 
 /// Runs the command.
@@ -39,10 +42,10 @@ pub fn run() -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn tell(line: &Line) {
+/// Whether anybody is there to be told.
+fn tell(line: &Line) -> bool {
     let text = serde_json::to_string(line).unwrap_or_default();
-    // Whoever asked is gone if this fails, and stdin tells of it too.
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    writeln!(std::io::stdout().lock(), "{text}").is_ok()
 }
 
 fn runs(order: &Order) -> Result<(), Error> {
@@ -59,19 +62,76 @@ fn runs(order: &Order) -> Result<(), Error> {
     });
     let mut trace = order.trace.as_ref();
     for seed in &order.seeds {
-        let result = match trace.take() {
-            Some(trace) => traced(&mut world, &scenario, *seed, trace, &stop)?,
+        let written = trace.take();
+        let result = match written {
+            Some(trace) => traced(&mut world, &scenario, *seed, trace, &stop),
             None => {
                 let mut metrics = Metrics::new(world.layout(&scenario));
-                one(&mut world, &scenario, *seed, &mut metrics, &stop)?.0(&metrics)
+                one(&mut world, &scenario, *seed, &mut metrics, &stop)
+                    .map(|(finish, _)| finish(&metrics))
             }
         };
-        if stop.load(Ordering::Relaxed) {
-            return Ok(());
+        let over = result.is_err() || stop.load(Ordering::Relaxed);
+        let told = match &result {
+            Ok(result) if !over => tell(&Line::Run(Box::new(result.clone()))),
+            _ => false,
+        };
+        if let (false, Some(trace)) = (told, written) {
+            // Half a trace, or one that nobody takes.
+            let _ = std::fs::remove_dir_all(&trace.folder);
         }
-        tell(&Line::Run(Box::new(result)));
+        result?;
+        if !told {
+            break;
+        }
     }
     Ok(())
+}
+
+/// Between two reports of how far a run is.
+const REPORT: Span = Span::millis(250);
+
+/// Tells how far a run is while it goes on.
+struct Watched {
+    /// The flows of its transfers as the receivers see them.
+    flows: Vec<FlowKey>,
+    /// Which stages are hosts.
+    hosts: Vec<bool>,
+    progress: Progress,
+    last: Time,
+}
+
+impl Watched {
+    fn new(seed: u64, layout: &Layout) -> Watched {
+        let wanted = layout.flows.iter().map(|flow| flow.bytes).sum();
+        Watched {
+            flows: layout.flows.iter().map(|flow| flow.key.reversed()).collect(),
+            hosts: layout.stages.iter().map(|stage| stage.role == Role::Host).collect(),
+            progress: Progress { seed, delivered: 0, wanted, seconds: 0.0 },
+            last: Time::ZERO,
+        }
+    }
+}
+
+impl Sink for Watched {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+
+    fn event(&mut self, event: &Event) {
+        if let What::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, .. }) = &event.what {
+            let at_host = self.hosts.get(usize::from(event.stage.0)) == Some(&true);
+            if at_host && self.flows.contains(flow) {
+                self.progress.delivered += u64::from(*bytes);
+            }
+        }
+        // Events of sockets come a little late, and with their own time.
+        if event.at >= self.last + REPORT {
+            self.last = event.at;
+            self.progress.seconds = event.at.since(Time::ZERO).as_secs_f64();
+            tell(&Line::Progress(self.progress));
+        }
+    }
 }
 
 /// Makes a result of the metrics, once the sinks are free.
@@ -84,7 +144,8 @@ fn one(
     sink: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<(Finish, Time), Error> {
-    let end = world.run(scenario, seed, sink, stop)?;
+    let watched = Watched::new(seed, &world.layout(scenario));
+    let end = world.run(scenario, seed, &mut (watched, sink), stop)?;
     let at = Time(end.at_ns);
     let kernel = end.kernel.into_iter().map(|(host, counters)| {
         let counters = counters.iter().map(|(name, n)| (name.to_owned(), n)).collect();

@@ -109,17 +109,33 @@ impl Job<'_> {
             trace,
             ..self.order.clone()
         };
+        let title = cell.title(&self.plan.axes);
+        let under_way = |at: &testbed::Progress| {
+            let kilobytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1000.0);
+            let of = at.wanted.map_or(String::new(), |wanted| format!(" of {}", kilobytes(wanted)));
+            self.progress.show(format!(
+                "{title} seed {}: {}{of} kB in {:.1} s",
+                at.seed,
+                kilobytes(at.delivered),
+                at.seconds
+            ));
+        };
         let mut results = Vec::new();
-        testbed::carry_out(&order, self.stop, |result| {
+        let carried = testbed::carry_out(&order, self.stop, under_way, |result| {
             let run = runs[results.len()];
-            self.progress.step(&cell.title(&self.plan.axes));
+            self.progress.step(&title);
             if let (true, Some(folder), Some(temporary)) = (results.is_empty(), &folder, &temporary)
             {
                 files::keep(folder, temporary, run, Ok(()))?;
             }
             results.push(result);
             store.map_or(Ok(()), |store| store.save(run, &results[results.len() - 1]))
-        })?;
+        });
+        // The process takes away what it did not finish. If it was killed it could not.
+        if let Some(temporary) = temporary.filter(|_| results.is_empty()) {
+            let _ = std::fs::remove_dir_all(temporary);
+        }
+        carried?;
         Ok(results)
     }
 

@@ -62,6 +62,8 @@ pub struct Trace {
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Line {
+    /// A run goes on.
+    Progress(Progress),
     /// A run is done.
     Run(Box<RunResult>),
     /// It cannot go on.
@@ -71,6 +73,19 @@ pub enum Line {
         /// What to do about it.
         help: String,
     },
+}
+
+/// How far a run is: it takes as long as its transfers do, and somebody may be waiting.
+#[derive(Clone, Copy, Serialize, Deserialize, Debug)]
+pub struct Progress {
+    /// Its seed.
+    pub seed: u64,
+    /// Bytes that have arrived, of all transfers.
+    pub delivered: u64,
+    /// Bytes that will; `None` where a transfer has no end.
+    pub wanted: Option<u64>,
+    /// Seconds since it began.
+    pub seconds: f64,
 }
 
 /// Between two looks at whether somebody asked to stop.
@@ -87,10 +102,12 @@ impl Drop for Ended {
     }
 }
 
-/// Carries out `order`; each finished run is handed to `done`. Stops early when asked to, without an error.
+/// Carries out `order`; `under_way` is told how far a run is, and each finished
+/// run is handed to `done`. Stops early when asked to, without an error.
 pub fn carry_out(
     order: &Order,
     stop: &Stop,
+    mut under_way: impl FnMut(&Progress),
     mut done: impl FnMut(RunResult) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     if !cfg!(target_os = "linux") {
@@ -135,6 +152,7 @@ pub fn carry_out(
     let result = loop {
         match lines.recv_timeout(LOOK) {
             Ok(Ok(line)) => match serde_json::from_str(&line) {
+                Ok(Line::Progress(progress)) => under_way(&progress),
                 Ok(Line::Run(result)) => {
                     finished += 1;
                     if let Err(failure) = done(*result) {

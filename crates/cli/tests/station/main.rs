@@ -4,6 +4,7 @@
 //! and a network namespace, otherwise a user namespace as well.
 #![cfg(target_os = "linux")]
 
+mod soft_state;
 mod world;
 
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt};

@@ -213,12 +213,12 @@ impl World {
     }
 }
 
-fn pattern(i: usize) -> u8 {
+pub fn pattern(i: usize) -> u8 {
     (i % 251) as u8
 }
 
 /// This thread moves into the namespace.
-fn enter(name: &str) {
+pub fn enter(name: &str) {
     let namespace = File::open(format!("/run/netns/{name}")).unwrap();
     setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
 }

@@ -1,7 +1,7 @@
 //! The ends of a path: the test sender and the discard receiver (west97 4.5), on the kernel's TCP.
 //!
-//! [`send`] opens one connection, sends, closes its direction and waits until the peer has closed too, so that
-//! its times cover delivery. [`discard`] takes any number of connections, reads and counts. Both are one loop
+//! [`send()`] opens one connection, sends, closes its direction and waits until the peer has closed too, so that
+//! its times cover delivery. [`discard()`] takes any number of connections, reads and counts. Both are one loop
 //! in the thread that calls them, so a thread that has entered a network namespace stays in it. Both stop
 //! within a tenth of a second when their flag is raised.
 

@@ -19,7 +19,7 @@ use nix::sys::time::TimeSpec;
 
 use super::{EndpointError, SendOptions, Session};
 
-/// Where [`crate::endpoint::discard`] listens unless told otherwise: the discard service has port 9 (RFC 863),
+/// Where [`crate::endpoint::discard()`] listens unless told otherwise: the discard service has port 9 (RFC 863),
 /// which takes privileges.
 pub const DEFAULT_PORT: u16 = 9009;
 

@@ -5,8 +5,8 @@
 //!
 //! **Which ACK clears which.** The new one is a pure ACK with a larger cumulative acknowledgement, and joins the
 //! tail of the queue: the paper's rule. An ACK that says more than its number is never removed, and neither is a
-//! duplicate that fast retransmit counts: RFC 3449's. The rules are cited where they are obeyed, in [`clears`],
-//! [`is_plain`] and [`Memory::note`].
+//! duplicate that fast retransmit counts: RFC 3449's. The rules are cited where they are obeyed, in `clears`,
+//! `is_plain` and `Memory::note`.
 //!
 //! **Room.** An ACK that could not be kept even in place of an older one is dropped as by any full queue, and
 //! clears nothing.

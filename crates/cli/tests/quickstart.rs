@@ -1,0 +1,152 @@
+//! The quick start of an ordinary user: a built-in scenario on real packets, which cleans up after itself however
+//! it ends.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use support::{NOBODY, User, World, said};
+
+const RUN: [&str; 6] = ["run", "west97-lan", "--world", "testbed", "--set", "transfer.bytes=300kB"];
+
+/// An ordinary user with a directory for results.
+fn ordinary(test: &str) -> (World, PathBuf) {
+    let world = World::new(test, User::Nobody);
+    let home = world.base.join("home");
+    fs::create_dir(&home).expect("a directory");
+    if world.drops() {
+        chown(&home, Some(NOBODY), Some(NOBODY)).expect("it is nobody's");
+    }
+    let out = home.join("out");
+    (world, out)
+}
+
+/// Processes of the program of this test: what they were started with.
+fn processes(world: &World) -> Vec<String> {
+    let program = world.program().display().to_string();
+    let entries = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
+    let lines = entries.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.starts_with(&program)).map(|line| line.replace('\0', " ")).collect()
+}
+
+/// Files below `dir`, hidden ones too.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
+        let path = entry.path();
+        if path.is_dir() { all.extend(files(&path)) } else { all.push(path) }
+    }
+    all.sort();
+    all
+}
+
+fn halves(out: &Path) -> Vec<PathBuf> {
+    files(out).into_iter().filter(|file| file.display().to_string().contains(".tmp")).collect()
+}
+
+#[expect(clippy::disallowed_methods, reason = "waits for programs")]
+fn nap() {
+    thread::sleep(Duration::from_millis(10));
+}
+
+/// Waits for something that has to come.
+fn until(what: &str, mut there: impl FnMut() -> bool) {
+    for _ in 0..6000 {
+        if there() {
+            return;
+        }
+        nap();
+    }
+    panic!("{what} has not come within a minute");
+}
+
+fn nothing_is_left(world: &World) {
+    assert_eq!(processes(world), [""; 0]);
+    let known = files(&world.runtime());
+    assert!(known.iter().all(|file| file.ends_with(".lock")), "{known:?}");
+    // Namespaces have names in the mount namespaces of their testbeds only, and end with the processes inside.
+    let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+    assert!(!mounts.contains("lasthop-hosts"), "{mounts}");
+    for name in ["station", "fixed", "mobile"] {
+        assert!(!Path::new("/run/netns").join(name).exists(), "{name}");
+        assert!(!Path::new("/sys/class/net").join(name).exists(), "{name}");
+    }
+    assert_eq!(world.good(&["testbed", "clean"]), "nothing is left of earlier testbeds\n");
+}
+
+/// Starts a sweep that keeps its results, and returns when it has a result and is in the middle of a first run.
+fn in_its_midst(world: &World, out: &Path) -> Child {
+    let arguments = [&RUN[..], &["--seeds", "2", "-o", out.to_str().expect("text")]].concat();
+    let mut child = world
+        .command(&arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    until("the midst of a sweep", || {
+        assert!(child.try_wait().expect("its state").is_none(), "it ended before its time");
+        files(&out.join("runs")).len() >= 2 && !halves(out).is_empty()
+    });
+    child
+}
+
+fn times(files: &[PathBuf]) -> Vec<SystemTime> {
+    let time = |file: &PathBuf| fs::metadata(file).and_then(|meta| meta.modified());
+    files.iter().map(|file| time(file).expect("a time")).collect()
+}
+
+#[test]
+fn a_scenario_runs_and_leaves_nothing() {
+    let (world, _) = ordinary("quick");
+    let table = world.good(&[&RUN[..], &["--seeds", "1"]].concat());
+    for agent in ["none", "snoop", "snoop+ackp"] {
+        assert!(table.contains(agent), "{table}");
+    }
+    assert_eq!(table.matches("1 of 1").count(), 3, "{table}");
+    assert!(!table.contains("note:"), "{table}");
+    nothing_is_left(&world);
+}
+
+#[test]
+fn an_interrupted_one_goes_on() {
+    let (world, out) = ordinary("interrupted");
+    let child = in_its_midst(&world, &out);
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("it is there");
+    let output = child.wait_with_output().expect("ended");
+    let (table, err) = said(&output);
+    assert_eq!(output.status.code(), Some(130), "{table}{err}");
+    assert!(err.contains("the same command goes on from there"), "{err}");
+    assert!(halves(&out).is_empty(), "{:?}", halves(&out));
+    nothing_is_left(&world);
+
+    let kept = files(&out.join("runs"));
+    assert!((2..6).contains(&kept.len()), "{kept:?}");
+    let before = times(&kept);
+    world.good(&[&RUN[..], &["--seeds", "2", "-o", out.to_str().expect("text")]].concat());
+    assert_eq!(times(&kept), before, "kept runs are not made again");
+    assert_eq!(files(&out.join("runs")).len(), 6);
+    assert!(out.join("report.html").exists());
+    nothing_is_left(&world);
+}
+
+#[test]
+fn a_killed_one_takes_its_testbed_along() {
+    let (world, out) = ordinary("killed-run");
+    let mut child = in_its_midst(&world, &out);
+    assert!(processes(&world).iter().any(|line| line.contains("testbed-run")));
+    child.kill().expect("it is there");
+    child.wait().expect("ended");
+    // Nobody tells the testbed's process but the end of its input.
+    until("the end of the testbed", || processes(&world).is_empty());
+    assert!(halves(&out).is_empty(), "{:?}", halves(&out));
+    nothing_is_left(&world);
+}

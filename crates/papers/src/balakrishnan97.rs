@@ -1,0 +1,122 @@
+//! Balakrishnan and others 1997: what an acknowledgement means when a base station gives it.
+
+use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::machine::StageId;
+use lasthop_proto::wire::FlowKey;
+use lasthop_report::model::Measured;
+use lasthop_trace::Sink;
+use lasthop_trace::stats::Summary;
+
+use crate::bench::{Bench, Interrupted, scenario};
+use crate::finding::Finding;
+use crate::west97::{Experiment, LAN, SINGLE};
+
+/// The experiment for the claim `id`.
+pub fn experiment(id: &str) -> Option<Experiment> {
+    Some(match id {
+        "D-ACKSPLIT" => acksplit,
+        _ => return None,
+    })
+}
+
+/// When the base station is killed: when the receiver has half of the 2,000,000 bytes. What was acknowledged by then
+/// and has not arrived never will.
+const HALF: u64 = 1_000_000;
+
+/// A frame that had left the base station's queue when it was killed may still arrive.
+const IN_THE_AIR: f64 = 1500.0;
+
+/// What the sender takes for delivered, beside what was.
+struct Promise {
+    flow: FlowKey,
+    sender: StageId,
+    receiver: StageId,
+    /// Bytes of the whole transfer.
+    bytes: u64,
+    acknowledged: u64,
+    delivered: u64,
+    /// The most by which the first was ever ahead.
+    ahead: u64,
+    /// By how much it was when the base station was killed.
+    lost: Option<u64>,
+}
+
+impl Sink for Promise {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+
+    fn event(&mut self, event: &Event) {
+        // Both halves of a split connection have the same flow: the stage tells the hosts from the base station.
+        let What::Tcp(tcp) = &event.what else { return };
+        if event.stage == self.sender && tcp.flow == self.flow {
+            // SYN and FIN have a position each as well.
+            self.acknowledged = tcp.tcb.snd_una.saturating_sub(1).min(self.bytes);
+            self.ahead = self.ahead.max(self.acknowledged.saturating_sub(self.delivered));
+        } else if let TcpKind::Delivered { bytes } = tcp.kind
+            && event.stage == self.receiver
+            && tcp.flow == self.flow.reversed()
+        {
+            self.delivered += u64::from(bytes);
+            if self.delivered >= HALF {
+                self.lost.get_or_insert(self.acknowledged.saturating_sub(self.delivered));
+            }
+        }
+    }
+}
+
+/// How much was acknowledged and never arrives when the base station is killed in the middle of the transfer, and
+/// the most that it would have been at any other time.
+fn killed(agent: &str, seed: u64) -> (f64, f64) {
+    let agent = format!("agent={agent}");
+    let scenario = scenario(LAN, &[SINGLE, &agent]);
+    let layout = lasthop_lab::layout(&scenario);
+    let mut promise = Promise {
+        flow: layout.flows[0].key,
+        sender: StageId(0),
+        receiver: StageId(layout.stages.len() as u16 - 1),
+        bytes: layout.flows[0].bytes.unwrap_or(u64::MAX),
+        acknowledged: 0,
+        delivered: 0,
+        ahead: 0,
+        lost: None,
+    };
+    lasthop_lab::simulate(&scenario, seed, &mut promise);
+    // A transfer that never came so far shows nothing, and then the claim fails.
+    (promise.lost.unwrap_or(0) as f64, promise.ahead as f64)
+}
+
+/// 3.2: split connections acknowledge data that has not arrived; what is aware of TCP and keeps to it does not.
+fn acksplit(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
+    let mut finding = Finding::new(bench.seeds);
+    for agent in ["none", "snoop", "snoop+ackp", "seq-cache", "split", "split-sack"] {
+        let mut lost = Vec::new();
+        let mut ahead = Vec::new();
+        for seed in 1..=u64::from(bench.seeds) {
+            if bench.stopped() {
+                return Err(Interrupted);
+            }
+            let (at_the_end, at_most) = killed(agent, seed);
+            lost.push(at_the_end);
+            ahead.push(at_most);
+        }
+        let label = format!("{agent}, acknowledged and lost");
+        finding.measured.push(Measured::new(label, &Summary::of(&lost), "B", None));
+        let worst = ahead.iter().copied().fold(0.0, f64::max);
+        if agent.starts_with("split") {
+            let least = lost.iter().copied().fold(f64::INFINITY, f64::min);
+            finding.above(&format!("what {agent} loses at least, in bytes"), least, IN_THE_AIR);
+        } else {
+            finding.within(
+                &format!("what {agent} acknowledges ahead of its arrival, in bytes"),
+                worst,
+                0.0,
+                0.0,
+            );
+        }
+    }
+    finding.note(
+        "The same is measured between two kernels when a real station is killed: see docs/reproduction.md",
+    );
+    Ok(finding)
+}
