@@ -47,6 +47,16 @@ pub struct Testbed {
     pub wrong: Vec<String>,
     /// Frames that the base station lost because it could not keep up.
     pub lost_frames: u64,
+    /// Where time-outs, recoveries and windows of senders in the kernel are known from: `tracepoints`, each at its own
+    /// time, or `tcp-info`, differences between answers some milliseconds apart. `None` without such senders.
+    #[serde(default)]
+    pub tcp_events: Option<String>,
+    /// Why it is not `tracepoints`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_events_why: Option<String>,
+    /// Events of those senders that could not be read in time.
+    #[serde(default)]
+    pub lost_tcp_events: u64,
 }
 
 /// Who wants to know how far a batch is, and may end it early.

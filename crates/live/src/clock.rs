@@ -28,6 +28,11 @@ impl Clock {
         Time(monotonic().saturating_sub(self.origin))
     }
 
+    /// The time at which the system's monotonic clock showed `nanoseconds`; zero before the start.
+    pub fn from_monotonic(self, nanoseconds: u64) -> Time {
+        Time(nanoseconds.saturating_sub(self.origin))
+    }
+
     /// `at` as the system's monotonic time, for timers.
     pub fn absolute(self, at: Time) -> TimeSpec {
         let nanoseconds = self.origin.saturating_add(at.0);
@@ -39,6 +44,16 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_systems_time_and_back() {
+        let clock = Clock::start();
+        let at = Time(5_000_000_123);
+        let system = clock.absolute(at);
+        let nanoseconds = system.tv_sec() as u64 * 1_000_000_000 + system.tv_nsec() as u64;
+        assert_eq!(clock.from_monotonic(nanoseconds), at);
+        assert_eq!(clock.from_monotonic(0), Time::ZERO);
+    }
 
     #[test]
     fn copies_tell_the_same_time() {

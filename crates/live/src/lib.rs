@@ -21,4 +21,5 @@ pub mod service;
 pub mod station;
 pub mod sys;
 pub mod testbed;
+pub mod tracepoints;
 pub mod world;

@@ -5,6 +5,7 @@
 //! the same events, so that metrics, captures and plots are made as they are of a simulated run.
 
 mod ours;
+mod telling;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -28,19 +29,24 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::Clock;
 use crate::endpoint::{
-    DiscardObserver, DiscardOptions, End, Pattern, Received, SendObserver, SendOptions, SendReport,
-    Session, Source, discard, hex, listen, send,
+    DiscardObserver, DiscardOptions, End, Pattern, Received, SendOptions, SendReport, Session,
+    Source, discard, hex, listen, send,
 };
 use crate::station::{Port, Station};
 use crate::testbed::counters::Counters;
 use crate::testbed::{self, Error, HostSpec, Net, NetSpec, Preset};
+use crate::tracepoints::Watcher;
 use ours::Ours;
+use telling::{Sending, Tracing};
 
 /// The base station's namespace.
 const STATION: &str = "station";
 
 /// How often the control block of a sender in the kernel is looked at.
 const SAMPLE: Span = Span::millis(5);
+
+/// How much later than it happened an event of such a sender is known, unless a thread had to wait long.
+const SETTLED: Span = Span::millis(20);
 
 /// After the last transfer: how long packets that are still under way are waited for.
 const LINGER: Span = Span::millis(100);
@@ -72,6 +78,19 @@ pub struct RunEnd {
     pub wrong: Vec<String>,
     /// Frames that the base station lost because it could not keep up: such a run says little.
     pub lost_frames: u64,
+    /// Where what the senders in the kernel did is known from; `None` without such senders.
+    pub tcp_events: Option<TcpEvents>,
+}
+
+/// Where the events of the kernel's TCP come from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TcpEvents {
+    /// `tracepoints`, each event at its own time, or `tcp-info`, differences between answers.
+    pub source: String,
+    /// Why it is not `tracepoints`.
+    pub why: Option<String>,
+    /// Events that the kernel had and that could not be read in time.
+    pub lost: u64,
 }
 
 /// What a thread at a host tells.
@@ -142,10 +161,13 @@ impl World {
         for (host, planned) in self.net.hosts().iter().zip(&scenario.hosts) {
             station.add_neighbour(planned.addr, host.mac().0);
         }
-        let ends = Ends::start(&self.net, scenario, clock, self.next_port)?;
         let kernel_flows =
             scenario.transfers.iter().filter(|t| is_kernel(scenario, t.from)).map(|t| t.count);
         let used = kernel_flows.sum::<u32>() as u16;
+        let (tell, news) = channel();
+        let tracing = Tracing::start(self.next_port..self.next_port + used, clock, &tell);
+        let ends = Shared::new(clock, tell, tracing.watcher());
+        let ends = Ends::start(&self.net, scenario, ends, news, self.next_port)?;
         self.next_port =
             if self.next_port + 2 * used < PORTS.end { self.next_port + used } else { PORTS.start };
         let horizon = Time::ZERO + scenario.horizon;
@@ -153,7 +175,8 @@ impl World {
         let mut reason = "finished";
         let mut quiet_since = None;
         let outcome = station.run(sink, &mut |station, sink, now| {
-            reports.take(&ends, sink);
+            reports.take(&ends);
+            reports.tell(now, sink);
             ours.take(station, sink);
             if stop.load(Ordering::Relaxed) {
                 reason = "stopped";
@@ -171,7 +194,9 @@ impl World {
         });
         let at = quiet_since.unwrap_or_else(|| clock.now());
         ends.finish();
-        reports.take(&ends, sink);
+        let tcp_events = tracing.finish();
+        reports.take(&ends);
+        reports.tell(Time(u64::MAX), sink);
         outcome.map_err(|error| {
             Error::new(format!("the base station stopped: {error}"), "is an interface gone?")
         })?;
@@ -190,6 +215,7 @@ impl World {
             kernel,
             wrong: if reason == "finished" { reports.wrong(scenario, &ours) } else { Vec::new() },
             lost_frames: station.port_counts().map(|(_, c)| c.overrun + c.refused).sum(),
+            tcp_events,
         })
     }
 
@@ -286,12 +312,14 @@ struct Ends {
 }
 
 impl Ends {
-    fn start(net: &Net, scenario: &Scenario, clock: Clock, mut port: u16) -> Result<Ends, Error> {
-        let (tell, news) = channel();
-        let stop = Arc::new(AtomicBool::new(false));
-        let unfinished = Arc::new(AtomicUsize::new(0));
+    fn start(
+        net: &Net,
+        scenario: &Scenario,
+        shared: Shared,
+        news: Receiver<News>,
+        mut port: u16,
+    ) -> Result<Ends, Error> {
         let mut threads = Vec::new();
-        let shared = Shared { clock, stop: stop.clone(), unfinished: unfinished.clone(), tell };
         // Receivers first: a sender must find them.
         for (i, host) in scenario.hosts.iter().enumerate().filter(|(i, _)| is_kernel(scenario, *i))
         {
@@ -314,6 +342,7 @@ impl Ends {
                 index += 1;
             }
         }
+        let Shared { stop, unfinished, .. } = shared;
         Ok(Ends { stop, unfinished, threads: threads.into(), news })
     }
 
@@ -339,6 +368,7 @@ struct Shared {
     stop: Arc<AtomicBool>,
     unfinished: Arc<AtomicUsize>,
     tell: Sender<News>,
+    watcher: Option<Watcher>,
 }
 
 /// Counts an application as ended when it goes, however that happens.
@@ -350,15 +380,8 @@ impl Drop for Counted {
     }
 }
 
-/// Sends on what an application tells.
+/// Sends on what a receiver tells.
 struct Telling(Sender<News>);
-
-impl SendObserver for Telling {
-    fn event(&mut self, event: &Event) {
-        // Nobody listens any more once the run is over.
-        let _ = self.0.send(News::Event(event.clone()));
-    }
-}
 
 impl DiscardObserver for Telling {
     fn received(&mut self, transfer: &Received) {
@@ -367,6 +390,11 @@ impl DiscardObserver for Telling {
 }
 
 impl Shared {
+    fn new(clock: Clock, tell: Sender<News>, watcher: Option<Watcher>) -> Shared {
+        let (stop, unfinished) = (Arc::default(), Arc::default());
+        Shared { clock, stop, unfinished, tell, watcher }
+    }
+
     fn counted(&self) -> Counted {
         self.unfinished.fetch_add(1, Ordering::Release);
         Counted(self.unfinished.clone())
@@ -429,8 +457,15 @@ impl Shared {
                 return;
             }
             let mut source = Source::Pattern { pattern, bytes };
-            let mut telling = Telling(shared.tell.clone());
-            let report = send(&options, &mut source, &session, &mut telling);
+            let mut sending = Sending {
+                tell: shared.tell.clone(),
+                to: options.to,
+                stage,
+                watcher: shared.watcher.clone(),
+                watched: None,
+            };
+            let report = send(&options, &mut source, &session, &mut sending);
+            drop(sending);
             let report = report.map_err(|error| error.to_string());
             let _ = shared.tell.send(News::Sent(index, report));
         })
@@ -456,18 +491,29 @@ fn pattern_sha256(pattern: Pattern, bytes: u64) -> String {
 struct Reports {
     sent: BTreeMap<usize, Result<SendReport, String>>,
     received: Vec<Received>,
+    /// What senders in the kernel did, until it can be put in order.
+    events: Vec<Event>,
 }
 
 impl Reports {
-    fn take(&mut self, ends: &Ends, sink: &mut dyn Sink) {
+    fn take(&mut self, ends: &Ends) {
         for news in ends.news.try_iter() {
             match news {
-                News::Event(event) => sink.event(&event),
+                News::Event(event) => self.events.push(event),
                 News::Sent(index, report) => {
                     self.sent.insert(index, report);
                 }
                 News::Received(received) => self.received.push(received),
             }
+        }
+    }
+
+    /// Hands on events of so long before `now` that no older one can come: threads tell theirs at different times.
+    fn tell(&mut self, now: Time, sink: &mut dyn Sink) {
+        self.events.sort_by_key(|event| event.at);
+        let known = self.events.partition_point(|event| event.at + SETTLED <= now);
+        for event in self.events.drain(..known) {
+            sink.event(&event);
         }
     }
 

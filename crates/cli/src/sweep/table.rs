@@ -134,6 +134,13 @@ pub fn remarks(results: &Results) -> Vec<String> {
                         run.seed, testbed.lost_frames
                     ));
                 }
+                if testbed.lost_tcp_events > 0 {
+                    remarks.push(format!(
+                        "seed {}: {} events of the kernel's TCP could not be read in time; time-outs and recoveries \
+                         may be missing{at}",
+                        run.seed, testbed.lost_tcp_events
+                    ));
+                }
             }
         }
     }

@@ -28,6 +28,7 @@ use crate::clock::Clock;
 pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, discard};
 pub use error::EndpointError;
 pub use sample::Sampler;
+pub(crate) use send::flow;
 pub use send::{Progress, SendObserver, SendOptions, SendReport, send};
 pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
 pub use source::{Pattern, Source};

@@ -6,6 +6,7 @@
 
 use lasthop_proto::event::{Event, Tcb, TcpEvent, TcpKind, What};
 use lasthop_proto::place::StageId;
+use lasthop_proto::tcp::state::State;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 
@@ -19,12 +20,20 @@ pub struct Sampler {
     every: Span,
     next: Time,
     last: Option<TcpInfo>,
+    beside: bool,
 }
 
 impl Sampler {
     /// For the connection whose flow from this end is `flow`, looked at each `every`.
     pub fn new(flow: FlowKey, stage: StageId, every: Span) -> Sampler {
-        Sampler { flow, stage, every, next: Time::ZERO, last: None }
+        Sampler { flow, stage, every, next: Time::ZERO, last: None, beside: false }
+    }
+
+    /// Tells only what the kernel's tracepoints do not tell: of time-outs and recoveries nothing, of the window what
+    /// changes when this end has closed its direction.
+    #[must_use]
+    pub fn beside_tracepoints(self, beside: bool) -> Sampler {
+        Sampler { beside, ..self }
     }
 
     /// When the next snapshot is due.
@@ -63,6 +72,12 @@ impl Sampler {
         }
         if kinds.is_empty() && tcb != last.tcb() {
             kinds.push(TcpKind::Sampled);
+        }
+        if self.beside {
+            kinds.retain(|kind| match kind {
+                TcpKind::Acked | TcpKind::Sampled => info.state != Some(State::Established),
+                kind => *kind == TcpKind::WindowProbe,
+            });
         }
         for kind in kinds {
             out(self.event(now, kind, tcb));
@@ -143,6 +158,27 @@ mod tests {
         let many = TcpInfo { total_rto: Some(u16::MAX), ..open };
         let wrapped = TcpInfo { total_rto: Some(0), ..open };
         assert_eq!(kinds(&[many, wrapped]), [Established, Timeout]);
+    }
+
+    #[test]
+    fn beside_tracepoints_only_the_rest_is_told() {
+        let open = info();
+        let address = Addr::v4(127, 0, 0, 1);
+        let flow = FlowKey { src: address, dst: address, src_port: 1, dst_port: 2 };
+        let mut sampler = Sampler::new(flow, StageId(0), Span::millis(2)).beside_tracepoints(true);
+        let mut told = Vec::new();
+        for snapshot in [
+            open,
+            TcpInfo { total_rto: Some(1), bytes_acked: 1449, ..open },
+            TcpInfo { ca_state: CaState::Recovery, cwnd: 7, snd_mss: 100, ..open },
+            TcpInfo { state: Some(State::FinWait1), bytes_acked: 1449, ..open },
+        ] {
+            sampler.look(Time(1), &snapshot, |event| match event.what {
+                What::Tcp(tcp) => told.push(tcp.kind),
+                other => panic!("{other:?}"),
+            });
+        }
+        assert_eq!(told, [TcpKind::Established, TcpKind::Acked]);
     }
 
     #[test]

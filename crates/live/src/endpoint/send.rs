@@ -73,6 +73,14 @@ pub struct Progress {
 
 /// Is told what a transfer does.
 pub trait SendObserver {
+    /// The SYN went out just now. Returns whether the connection is told of by the kernel's tracepoints: then the
+    /// trace of [`SendOptions::sample`] has only what they lack.
+    fn opened(&mut self, stream: &TcpStream) -> bool {
+        let _ = stream;
+        false
+    }
+    /// The connection is about to be given up: nobody may hold it any more.
+    fn closing(&mut self) {}
     /// How far it is; about twenty times a second, and at the end.
     fn progress(&mut self, progress: Progress) {
         let _ = progress;
@@ -145,8 +153,10 @@ pub fn send(
     let began = session.clock.now();
     let mut sampler = None;
     let stream = socket::connected(options, session, |stream| {
+        let traced = observer.opened(stream);
         let (Some(every), Ok(local)) = (options.sample, stream.local_addr()) else { return };
-        let new = Sampler::new(flow(local, options.to), options.stage, every);
+        let new =
+            Sampler::new(flow(local, options.to), options.stage, every).beside_tracepoints(traced);
         if let Ok(info) = TcpInfo::of(stream) {
             new.opening(session.clock.now(), &info, |event| observer.event(&event));
         }
@@ -186,6 +196,7 @@ pub fn send(
         _ => TcpKind::Aborted,
     });
     transfer.progress(ended, true);
+    transfer.observer.closing();
     let tcp = TcpInfo::of(&stream).ok();
     let after = |at: Time| at.since(began);
     let report = SendReport {
@@ -212,7 +223,7 @@ pub fn send(
 }
 
 /// The flow from one end to the other.
-fn flow(from: SocketAddr, to: SocketAddr) -> FlowKey {
+pub(crate) fn flow(from: SocketAddr, to: SocketAddr) -> FlowKey {
     FlowKey {
         src: from.ip().into(),
         dst: to.ip().into(),

@@ -1,5 +1,6 @@
 //! The system calls that no safe interface offers: the only place with `unsafe`, one small file per need.
 
+pub mod cookie;
 pub mod ethtool;
 pub mod outq;
 pub mod packet_socket;

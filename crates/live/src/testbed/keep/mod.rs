@@ -14,4 +14,5 @@ pub mod state;
 pub use clean::{Ended, clean, down};
 pub use hold::{Held, Ready, Request, Stop, hold, up};
 pub use join::join;
+pub use process::Process;
 pub use state::{Entry, Home, Record, Status};

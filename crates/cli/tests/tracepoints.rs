@@ -1,0 +1,229 @@
+//! What a sender in the kernel does, from tracepoints where root allows and from TCP_INFO where not, compared with
+//! what the kernel counted and with what the links carried.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread;
+
+use serde_json::Value;
+
+use support::{User, World, is_root};
+
+/// Losses of whole windows: duplicate ACKs are too few, and the timer has to help.
+const LOSSY: [&str; 7] = [
+    "link.rate=100mbit",
+    "radio.rate=20mbit",
+    "radio.overhead=50us",
+    "agent=none",
+    "host.fixed.stack=kernel",
+    "host.mobile.stack=kernel",
+    r#"errors={ model = "packet-bursts", packets = 4, mean = "48KiB", on = ["data"] }"#,
+];
+
+/// How far apart the same moment may show in two places, in seconds.
+const TOLERANCE: f64 = 0.020;
+
+/// `lasthop run` of a lossy transfer with a trace; `preset` is the sender's kernel.
+fn words<'a>(output: &'a str, bytes: &'a str, preset: &'a str) -> Vec<&'a str> {
+    let mut words = vec!["run", "west97-lan", "--world", "testbed", "--seeds", "1", "-o", output];
+    for set in LOSSY.iter().copied().chain([bytes, preset]) {
+        words.extend(["--set", set]);
+    }
+    words
+}
+
+/// The only run in a directory of results.
+fn result(output: &Path) -> Value {
+    let text = fs::read(output.join("results.json")).expect("results");
+    let mut results: Value = serde_json::from_slice(&text).expect("JSON");
+    results["cells"][0]["runs"][0].take()
+}
+
+/// Rows of a table of the trace, as lists of columns.
+fn rows(output: &Path, name: &str) -> Vec<Vec<String>> {
+    let cell = fs::read_dir(output.join("trace")).expect("a trace").next().expect("a cell");
+    let file = cell.expect("read").path().join(name);
+    let text = fs::read_to_string(&file).expect("a table");
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+fn number(text: &str) -> f64 {
+    text.parse().expect("a number")
+}
+
+/// Where a user of the program may write.
+fn place(world: &World, name: &str) -> PathBuf {
+    world.runtime().join(name)
+}
+
+fn complete(run: &Value) {
+    assert_eq!(run["reason"], "finished", "{run}");
+    assert_eq!(run["testbed"]["wrong"], serde_json::json!([]), "{run}");
+}
+
+fn timeouts(run: &Value) -> u64 {
+    run["testbed"]["kernel"]["fixed"]["TcpExtTCPTimeouts"].as_u64().expect("a counter")
+}
+
+/// Every time-out of the trace is one of the kernel's, at the time of a retransmission, and lowers the window.
+fn compare(output: &Path) -> u64 {
+    let run = result(output);
+    complete(&run);
+    let testbed = &run["testbed"];
+    assert_eq!(testbed["tcp_events"], "tracepoints", "{testbed}");
+    assert_eq!(testbed["lost_tcp_events"], 0, "{testbed}");
+    let expected = timeouts(&run);
+    let flow = &run["metrics"]["flows"][0];
+    assert_eq!(flow["timeouts"], expected, "{flow}");
+    let recoveries: u64 = ["TcpExtTCPRenoRecovery", "TcpExtTCPSackRecovery"]
+        .iter()
+        .map(|name| testbed["kernel"]["fixed"][name].as_u64().expect("a counter"))
+        .sum();
+    assert_eq!(flow["fast_retransmits"], recoveries, "{flow}");
+
+    // What the first link carried a second time: the capture at its far end.
+    let mut seen = BTreeSet::new();
+    let mut again = Vec::new();
+    for row in rows(output, "events.csv") {
+        let data = row[6].starts_with("10.0.0.1:") && row[11] != "0";
+        if row[1] == "ethernet" && row[2] == "transmitted" && data && !seen.insert(row[7].clone()) {
+            again.push(number(&row[0]));
+        }
+    }
+    let mut found = 0;
+    let mut cwnd = f64::INFINITY;
+    let mut last = (0.0, 0.0);
+    for row in rows(output, "tcb.csv") {
+        if !row[1].starts_with("10.0.0.1:") {
+            continue;
+        }
+        let (at, una, nxt) = (number(&row[0]), number(&row[3]), number(&row[4]));
+        assert!(at >= last.0 && una >= last.1 && una <= nxt, "{row:?} after {last:?}");
+        last = (at, una);
+        let mss = 1460.0;
+        if row[2] == "timeout" {
+            found += 1;
+            let near = |other: &f64| (other - at).abs() <= TOLERANCE;
+            assert!(again.iter().any(near), "no retransmission at {row:?}: {again:?}");
+            // After one that follows another there is nothing to lower.
+            assert!(number(&row[7]) < cwnd || cwnd <= 2.0 * mss, "{row:?} after {cwnd}");
+        }
+        cwnd = number(&row[7]);
+    }
+    assert_eq!(found, expected, "rows of time-outs");
+    expected
+}
+
+#[test]
+fn every_time_out_stands_at_its_own_time() {
+    if !is_root() {
+        return falls_back(User::Nobody);
+    }
+    let world = World::new("tracepoints", User::Root);
+    let presets = ["linux-1997", "linux-reno"];
+    let mut all = 0;
+    for preset in presets {
+        let output = place(&world, preset);
+        let preset = format!("host.fixed.kernel={preset}");
+        let output_text = output.to_str().expect("text");
+        world.good(&words(output_text, "transfer.bytes=300kB", &preset));
+        all += compare(&output);
+    }
+    assert!(all > 0, "no time-out has put it to the test");
+}
+
+#[test]
+fn two_testbeds_at_once_do_not_mix() {
+    if !is_root() {
+        return falls_back(User::Nobody);
+    }
+    // The same names, addresses and ports, at the same time; but not the same losses.
+    let world = World::new("tracepoints-two", User::Root);
+    let outputs = ["one", "other"].map(|name| place(&world, name));
+    thread::scope(|scope| {
+        for (output, bytes) in outputs.iter().zip(["transfer.bytes=300kB", "transfer.bytes=400kB"])
+        {
+            let world = &world;
+            scope.spawn(move || {
+                let output = output.to_str().expect("text");
+                world.good(&words(output, bytes, "host.fixed.kernel=linux-reno"));
+            });
+        }
+    });
+    for (output, bytes) in outputs.iter().zip([300_000.0, 400_000.0]) {
+        compare(output);
+        let rows = rows(output, "tcb.csv");
+        let sent = rows.iter().filter(|row| row[1].starts_with("10.0.0.1:"));
+        // The FIN counts too.
+        assert_eq!(sent.map(|row| number(&row[3])).fold(0.0, f64::max), bytes + 2.0);
+    }
+}
+
+#[test]
+fn without_root_tcp_info_is_asked() {
+    falls_back(User::Nobody);
+}
+
+fn falls_back(user: User) {
+    let world = World::new("tracepoints-none", user);
+    let output = place(&world, "out");
+    let text = output.to_str().expect("text");
+    world.good(&words(text, "transfer.bytes=200kB", "host.fixed.kernel=linux-reno"));
+    let run = result(&output);
+    complete(&run);
+    assert_eq!(run["testbed"]["tcp_events"], "tcp-info");
+    assert_ne!(run["testbed"]["tcp_events_why"], Value::Null);
+    assert_eq!(run["metrics"]["flows"][0]["timeouts"], timeouts(&run));
+}
+
+/// Trace buffers of lasthop on this machine, by the numbers of their processes; tracefs is mounted for one program.
+fn buffers() -> Vec<String> {
+    let script = "test -d /sys/kernel/tracing/instances || mount -t tracefs tracefs /sys/kernel/tracing; \
+                  ls /sys/kernel/tracing/instances";
+    let mut command = std::process::Command::new("unshare");
+    let output = command.args(["--mount", "sh", "-c", script]).output().expect("started");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let names = text.lines().filter_map(|name| name.strip_prefix("lasthop-")?.split('-').next());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn what_a_killed_run_leaves_is_removed() {
+    if !is_root() {
+        return falls_back(User::Nobody);
+    }
+    let world = World::new("tracepoints-killed", User::Root);
+    let output = place(&world, "out");
+    let text = output.to_str().expect("text");
+    let mut run = world
+        .command(&words(text, "transfer.bytes=200MB", "host.fixed.kernel=linux-reno"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("started");
+    // The process that has the testbed is a child of the one that was started.
+    let children = format!("/proc/{0}/task/{0}/children", run.id());
+    let child = loop {
+        assert!(run.try_wait().expect("asked").is_none(), "the run has ended");
+        let children: Vec<String> = fs::read_to_string(&children)
+            .unwrap_or_default()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect();
+        if let Some(child) = children.into_iter().find(|child| buffers().contains(child)) {
+            break child;
+        }
+    };
+    let killed =
+        std::process::Command::new("sh").args(["-c", &format!("kill -9 {child}")]).status();
+    assert!(killed.expect("run").success());
+    run.wait().expect("ended");
+    world.good(&["testbed", "clean"]);
+    assert!(!buffers().contains(&child));
+}

@@ -1,0 +1,290 @@
+//! Lines of `trace_pipe`, with the option `fields` set: every field of the event as `name=value`.
+//!
+//! ```text
+//!           <idle>-0       [001] ..s2.  6496.122235: tcp_cong_state_set: skaddr=0xffff888213719bc0 (-131...) sport=...
+//! CPU:0 [LOST 31 EVENTS]
+//! ```
+//!
+//! The name of the process in front may contain anything, but it has 16 columns.
+
+/// One line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Line {
+    /// An event of one of the tracepoints that are asked for.
+    Event(Raw),
+    /// So many events fell out of the ring buffer before they were read.
+    Lost(u64),
+    /// One of those tracepoints, but not all of its fields can be read.
+    Damaged,
+    /// Something else.
+    Other,
+}
+
+/// What a tracepoint told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Raw {
+    /// When, in nanoseconds of the system's monotonic clock; told to the microsecond.
+    pub at: u64,
+    /// The thread in whose time it happened, whatever that was doing.
+    pub thread: i32,
+    /// Where the socket lies in the kernel: the same for all events of a socket that lives.
+    pub socket: u64,
+    /// The port of this end.
+    pub port: u16,
+    /// What happened.
+    pub what: Point,
+}
+
+/// A tracepoint with its fields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Point {
+    /// `inet_sock_set_state` to SYN-SENT: a connection is opened, by the thread that is named.
+    Opening,
+    /// `tcp_cong_state_set`, with the number of the state; told again if it is the same.
+    State(u8),
+    /// `tcp_probe`: a segment came in on an established connection. This is the control block before it.
+    Probe(Probe),
+}
+
+/// The control block as `tcp_probe` tells it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// The socket's cookie.
+    pub cookie: u64,
+    /// Next sequence number to send.
+    pub snd_nxt: u32,
+    /// Oldest unacknowledged sequence number.
+    pub snd_una: u32,
+    /// Congestion window in segments.
+    pub cwnd: u32,
+    /// Slow-start threshold in segments.
+    pub ssthresh: u32,
+    /// The peer's window in bytes.
+    pub snd_wnd: u32,
+    /// Smoothed round-trip time in microseconds.
+    pub srtt: u32,
+}
+
+/// The tracepoints that are read, with their groups and the fields that must be there.
+pub const POINTS: [(&str, &str, &[&str]); 3] = [
+    ("sock", "inet_sock_set_state", &["skaddr", "newstate", "sport"]),
+    ("tcp", "tcp_cong_state_set", &["skaddr", "sport", "cong_state"]),
+    (
+        "tcp",
+        "tcp_probe",
+        &[
+            "sport",
+            "snd_nxt",
+            "snd_una",
+            "snd_cwnd",
+            "ssthresh",
+            "snd_wnd",
+            "srtt",
+            "sock_cookie",
+            "skaddr",
+        ],
+    ),
+];
+
+/// The first of `wanted` that a tracepoint's `format` does not have.
+pub fn missing<'a>(format: &str, wanted: &[&'a str]) -> Option<&'a str> {
+    let names: Vec<&str> = format
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("field:")?.split(';').next())
+        .filter_map(|declaration| declaration.rsplit([' ', '*']).next())
+        .map(|name| name.split('[').next().unwrap_or(name))
+        .collect();
+    wanted.iter().copied().find(|name| !names.contains(name))
+}
+
+/// Reads a line; the end of the line need not be there.
+pub fn parse(line: &[u8]) -> Line {
+    if let Some(lost) = lost(line) {
+        return Line::Lost(lost);
+    }
+    event(line).unwrap_or(Line::Other)
+}
+
+/// `CPU:0 [LOST 31 EVENTS]`; the kernel says `[LOST EVENTS]` where it did not count.
+fn lost(line: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(line).ok()?.trim();
+    let text = text.strip_prefix("CPU:")?.split_once(" [LOST ")?.1.strip_suffix("EVENTS]")?.trim();
+    if text.is_empty() { Some(1) } else { text.parse().ok() }
+}
+
+/// `None` if it is none of the tracepoints.
+fn event(line: &[u8]) -> Option<Line> {
+    // `%16s-%-7d`: what stands before the number of the thread is of no use and not to be trusted.
+    let rest = line.get(16..)?.strip_prefix(b"-")?;
+    let rest = std::str::from_utf8(rest).ok()?;
+    let (thread, rest) = rest.split_once(' ')?;
+    let thread = thread.parse().ok()?;
+    let rest = rest.trim_start().strip_prefix('[')?;
+    let (_cpu, rest) = rest.split_once(']')?;
+    let (_flags, rest) = rest.trim_start().split_once(' ')?;
+    let (at, rest) = rest.trim_start().split_once(": ")?;
+    let (name, fields) = rest.split_once(':')?;
+    if !POINTS.iter().any(|(_, point, _)| *point == name) {
+        return None;
+    }
+    let read = || {
+        let field = |name| field(fields, name);
+        let number = |name| u32::try_from(field(name)?).ok();
+        let what = match name {
+            "inet_sock_set_state" => match field("newstate")? {
+                2 => Point::Opening,
+                _ => return Some(Line::Other),
+            },
+            "tcp_cong_state_set" => Point::State(u8::try_from(field("cong_state")?).ok()?),
+            _ => Point::Probe(Probe {
+                cookie: field("sock_cookie")?,
+                snd_nxt: number("snd_nxt")?,
+                snd_una: number("snd_una")?,
+                cwnd: number("snd_cwnd")?,
+                ssthresh: number("ssthresh")?,
+                snd_wnd: number("snd_wnd")?,
+                srtt: number("srtt")?,
+            }),
+        };
+        let port = u16::try_from(field("sport")?).ok()?;
+        Some(Line::Event(Raw {
+            at: nanoseconds(at)?,
+            thread,
+            socket: field("skaddr")?,
+            port,
+            what,
+        }))
+    };
+    Some(read().unwrap_or(Line::Damaged))
+}
+
+/// `6496.122235`, seconds.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (seconds, micros) = text.split_once('.')?;
+    if micros.len() != 6 {
+        return None;
+    }
+    let micros: u64 = micros.parse().ok()?;
+    seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(micros * 1000)
+}
+
+/// A field: `0x1f (31)`, or `(31)` where it has one byte. A number whose sign was not asked for is signed in
+/// decimal, so the hexadecimal one is read.
+fn field(fields: &str, name: &str) -> Option<u64> {
+    let mut words = fields.split_ascii_whitespace();
+    let value = words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))?;
+    if let Some(hex) = value.strip_prefix("0x") {
+        // Without what follows it may have been cut.
+        return u64::from_str_radix(hex, 16).ok().filter(|_| words.next().is_some());
+    }
+    // A byte that is a printable character has that before the bracket.
+    value.rsplit_once('(')?.1.strip_suffix(')')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const OPENING: &str = "         python3-9407    [001] .....  6496.021836: inet_sock_set_state: \
+        skaddr=0xffff88821371a500 (-131382723369728) oldstate=0x7 (7) newstate=0x2 (2) sport=0x4e20 (20000) \
+        dport=0x9 (9) family=0x2 (2) protocol=0x6 (6) saddr=0x100007f (16777343) saddr_v6=<INVALID-SIZE>\n";
+    const STATE: &str = "          <idle>-0       [001] ..s2.  6496.021925: tcp_cong_state_set: \
+        skaddr=0xffff88821371a500 (-131382723369728) sport=0x4e20 (20000) dport=0x9 (9) family=0x2 (2) \
+        daddr_v6=<INVALID-SIZE> cong_state=(4)\n";
+    const PROBE: &str = "          <idle>-0       [000] ..s2.  6496.022050: tcp_probe: saddr=<INVALID-SIZE> \
+        daddr=<INVALID-SIZE> sport=0x4e20 (20000) dport=0x9 (9) family=0x2 (2) mark=0x0 (0) data_len=0x0 (0) \
+        snd_nxt=0x9fec1c18 (-1611916264) snd_una=0x4ac87667 (1254651495) snd_cwnd=0xa (10) \
+        ssthresh=0x7fffffff (2147483647) snd_wnd=0xffcb (65483) srtt=0x1c (28) rcv_wnd=0x10000 (65536) \
+        sock_cookie=0x5d (93) skbaddr=0xffff88816d244000 (-131385513459712) \
+        skaddr=0xffff88821371a500 (-131382723369728)\n";
+
+    fn raw(line: &str) -> Raw {
+        match parse(line.as_bytes()) {
+            Line::Event(raw) => raw,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn lines_as_the_kernel_writes_them() {
+        let opening = raw(OPENING);
+        assert_eq!((opening.at, opening.thread), (6_496_021_836_000, 9407));
+        assert_eq!((opening.socket, opening.port), (0xffff_8882_1371_a500, 20_000));
+        assert_eq!(opening.what, Point::Opening);
+        assert_eq!(raw(STATE).what, Point::State(4));
+        let probe = Probe {
+            cookie: 93,
+            snd_nxt: 0x9fec_1c18,
+            snd_una: 0x4ac8_7667,
+            cwnd: 10,
+            ssthresh: 0x7fff_ffff,
+            snd_wnd: 65_483,
+            srtt: 28,
+        };
+        assert_eq!(raw(PROBE).what, Point::Probe(probe));
+        assert_eq!(raw(PROBE).socket, opening.socket);
+    }
+
+    #[test]
+    fn lost_events_are_told() {
+        assert_eq!(parse(b"CPU:0 [LOST 31 EVENTS]\n"), Line::Lost(31));
+        assert_eq!(parse(b"CPU:12 [LOST EVENTS]"), Line::Lost(1));
+        assert_eq!(parse(b"CPU:0 [LOST x EVENTS]"), Line::Other);
+    }
+
+    #[test]
+    fn a_name_cannot_pass_for_an_event() {
+        let name = ": tcp_probe: x=1";
+        assert_eq!(name.len(), 16);
+        let line = format!("{name}{}", &STATE[16..]);
+        assert_eq!(raw(&line).what, Point::State(4));
+        let mut bytes = line.into_bytes();
+        bytes[..16].fill(0xff);
+        assert!(matches!(parse(&bytes), Line::Event(_)));
+    }
+
+    #[test]
+    fn what_is_cut_is_no_event() {
+        for line in [OPENING, STATE, PROBE] {
+            for length in 0..line.len() {
+                let found = parse(&line.as_bytes()[..length]);
+                if let Line::Event(found) = found {
+                    // Only what nobody asks for was cut, or the last digits of a number in brackets.
+                    assert_eq!(found, raw(line), "{}", &line[..length]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn formats_are_searched_for_fields() {
+        let format = "name: tcp_probe\nformat:\n\tfield:__u16 sport;\toffset:64;\n\
+            \tfield:__u8 saddr[28];\toffset:8;\n\tfield:const void * skaddr;\toffset:128;\n\nprint fmt: \"x\"";
+        assert_eq!(missing(format, &["sport", "skaddr", "saddr"]), None);
+        assert_eq!(missing(format, &["sport", "sock_cookie"]), Some("sock_cookie"));
+        assert_eq!(missing("", &["sport"]), Some("sport"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            parse(&bytes);
+        }
+
+        #[test]
+        fn damaged_lines_are_survived(
+            which in 0_usize..3,
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = [OPENING, STATE, PROBE][which].as_bytes().to_vec();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            bytes.truncate(cut.index(bytes.len() + 1));
+            parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What senders in the kernel do, told from the best place that this machine offers.
+
+use std::net::{SocketAddr, TcpStream};
+use std::ops::Range;
+use std::sync::mpsc::Sender;
+
+use lasthop_proto::event::Event;
+use lasthop_proto::place::StageId;
+
+use super::{News, TcpEvents};
+use crate::clock::Clock;
+use crate::endpoint::{SendObserver, flow};
+use crate::tracepoints::{Tracer, Watched, Watcher};
+
+/// The kernel's tracepoints, or why they cannot be had.
+pub(super) enum Tracing {
+    /// There is no sender in the kernel.
+    Needless,
+    Tracepoints(Tracer),
+    TcpInfo(String),
+}
+
+impl Tracing {
+    /// For senders with these ports.
+    pub(super) fn start(ports: Range<u16>, clock: Clock, tell: &Sender<News>) -> Tracing {
+        if ports.is_empty() {
+            return Tracing::Needless;
+        }
+        let tell = tell.clone();
+        let told = move |event| {
+            // Nobody listens any more once the run is over.
+            let _ = tell.send(News::Event(event));
+        };
+        Tracer::start(&ports, clock, told).map_or_else(Tracing::TcpInfo, Tracing::Tracepoints)
+    }
+
+    pub(super) fn watcher(&self) -> Option<Watcher> {
+        match self {
+            Tracing::Tracepoints(tracer) => Some(tracer.watcher()),
+            _ => None,
+        }
+    }
+
+    /// Tells what is left.
+    pub(super) fn finish(self) -> Option<TcpEvents> {
+        let (source, why, lost) = match self {
+            Tracing::Needless => return None,
+            Tracing::Tracepoints(tracer) => ("tracepoints", None, tracer.finish()),
+            Tracing::TcpInfo(why) => ("tcp-info", Some(why), 0),
+        };
+        Some(TcpEvents { source: source.to_owned(), why, lost })
+    }
+}
+
+/// Sends on what a sender tells.
+pub(super) struct Sending {
+    pub(super) tell: Sender<News>,
+    pub(super) to: SocketAddr,
+    pub(super) stage: StageId,
+    pub(super) watcher: Option<Watcher>,
+    pub(super) watched: Option<Watched>,
+}
+
+impl SendObserver for Sending {
+    fn opened(&mut self, stream: &TcpStream) -> bool {
+        if let (Some(watcher), Ok(from)) = (&self.watcher, stream.local_addr()) {
+            self.watched = watcher.watch(stream, flow(from, self.to), self.stage);
+        }
+        self.watched.is_some()
+    }
+
+    fn closing(&mut self) {
+        self.watched = None;
+    }
+
+    fn event(&mut self, event: &Event) {
+        // Nobody listens any more once the run is over.
+        let _ = self.tell.send(News::Event(event.clone()));
+    }
+}
