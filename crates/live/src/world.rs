@@ -4,40 +4,35 @@
 //! sockets; hosts whose TCP is ours are machines of the path that speak on real packets. What happened comes as
 //! the same events, so that metrics, captures and plots are made as they are of a simulated run.
 
+mod ends;
 mod ours;
+mod reports;
 mod telling;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 
-use lasthop_path::{DISCARD, HostKind, Path, Stage, Witness};
-use lasthop_proto::event::{Event, Wants};
+use lasthop_path::{HostKind, Path, Stage, Witness};
+use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
-use lasthop_proto::tcp::host::flow_of;
-use lasthop_proto::units::{Bytes, Span, Time};
+use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Addr;
-use lasthop_scenario::{Scenario, Stack, Transfer};
+use lasthop_scenario::{Scenario, Stack};
 use lasthop_trace::Sink;
 use lasthop_trace::layout::Layout;
 use nix::net::if_::if_nametoindex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::clock::Clock;
-use crate::endpoint::{
-    DiscardObserver, DiscardOptions, End, Pattern, Received, SendOptions, SendReport, Session,
-    Source, discard, hex, listen, send,
-};
 use crate::station::{Port, Station};
 use crate::testbed::counters::Counters;
 use crate::testbed::{self, Error, HostSpec, Net, NetSpec, Preset};
-use crate::tracepoints::Watcher;
+use ends::{Ends, Shared};
 use ours::Ours;
-use telling::{Sending, Tracing};
+use reports::Reports;
+use telling::Tracing;
 
 /// The base station's namespace.
 const STATION: &str = "station";
@@ -91,13 +86,6 @@ pub struct TcpEvents {
     pub why: Option<String>,
     /// Events that the kernel had and that could not be read in time.
     pub lost: u64,
-}
-
-/// What a thread at a host tells.
-enum News {
-    Event(Event),
-    Sent(usize, Result<SendReport, String>),
-    Received(Received),
 }
 
 impl World {
@@ -300,274 +288,5 @@ fn spec(host: &lasthop_scenario::Host) -> Result<HostSpec, Error> {
                 "`lasthop list presets` names those that can",
             )),
         },
-    }
-}
-
-/// The applications on kernel hosts, a thread each.
-struct Ends {
-    stop: Arc<AtomicBool>,
-    unfinished: Arc<AtomicUsize>,
-    threads: std::cell::RefCell<Vec<JoinHandle<()>>>,
-    news: Receiver<News>,
-}
-
-impl Ends {
-    fn start(
-        net: &Net,
-        scenario: &Scenario,
-        shared: Shared,
-        news: Receiver<News>,
-        mut port: u16,
-    ) -> Result<Ends, Error> {
-        let mut threads = Vec::new();
-        // Receivers first: a sender must find them.
-        for (i, host) in scenario.hosts.iter().enumerate().filter(|(i, _)| is_kernel(scenario, *i))
-        {
-            let expected: u32 =
-                scenario.transfers.iter().filter(|t| t.to == i).map(|t| t.count).sum();
-            if expected > 0 {
-                let address = SocketAddr::new(host.addr.ip(), DISCARD);
-                threads.push(shared.receive(net, &host.name, address, expected)?);
-            }
-        }
-        let mut opened = vec![0; scenario.hosts.len()];
-        let mut index = 0;
-        for (i, transfer) in scenario.transfers.iter().enumerate() {
-            for _ in 0..transfer.count {
-                if is_kernel(scenario, transfer.from) {
-                    threads.push(shared.send(net, scenario, i, index, port)?);
-                    port += 1;
-                }
-                opened[transfer.from] += 1;
-                index += 1;
-            }
-        }
-        let Shared { stop, unfinished, .. } = shared;
-        Ok(Ends { stop, unfinished, threads: threads.into(), news })
-    }
-
-    /// Applications that have not ended.
-    fn unfinished(&self) -> usize {
-        self.unfinished.load(Ordering::Acquire)
-    }
-
-    /// Ends those that have not ended and waits for them.
-    fn finish(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for thread in self.threads.borrow_mut().drain(..) {
-            // A thread that panicked has told why on stderr, and its transfer counts as missing.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// What every application needs.
-#[derive(Clone)]
-struct Shared {
-    clock: Clock,
-    stop: Arc<AtomicBool>,
-    unfinished: Arc<AtomicUsize>,
-    tell: Sender<News>,
-    watcher: Option<Watcher>,
-}
-
-/// Counts an application as ended when it goes, however that happens.
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Release);
-    }
-}
-
-/// Sends on what a receiver tells.
-struct Telling(Sender<News>);
-
-impl DiscardObserver for Telling {
-    fn received(&mut self, transfer: &Received) {
-        let _ = self.0.send(News::Received(transfer.clone()));
-    }
-}
-
-impl Shared {
-    fn new(clock: Clock, tell: Sender<News>, watcher: Option<Watcher>) -> Shared {
-        let (stop, unfinished) = (Arc::default(), Arc::default());
-        Shared { clock, stop, unfinished, tell, watcher }
-    }
-
-    fn counted(&self) -> Counted {
-        self.unfinished.fetch_add(1, Ordering::Release);
-        Counted(self.unfinished.clone())
-    }
-
-    fn receive(
-        &self,
-        net: &Net,
-        host: &str,
-        address: SocketAddr,
-        count: u32,
-    ) -> Result<JoinHandle<()>, Error> {
-        let listener = net
-            .in_host(host, || listen(address))?
-            .map_err(|error| Error::new(error.to_string(), error.help()))?;
-        let options = DiscardOptions {
-            at_once: count as usize,
-            count: Some(count.into()),
-            idle: None,
-            ..DiscardOptions::default()
-        };
-        let counted = self.counted();
-        let shared = self.clone();
-        net.spawn_in(host, move || {
-            let _counted = counted;
-            let session = Session { clock: shared.clock, stop: &shared.stop };
-            // What is wrong with the listener shows as transfers that are missing.
-            let _ = discard(&listener, &options, &session, &mut Telling(shared.tell));
-        })
-    }
-
-    fn send(
-        &self,
-        net: &Net,
-        scenario: &Scenario,
-        transfer: usize,
-        index: usize,
-        port: u16,
-    ) -> Result<JoinHandle<()>, Error> {
-        let Transfer { from, to, bytes, start, .. } = &scenario.transfers[transfer];
-        let (from, to) = (&scenario.hosts[*from], &scenario.hosts[*to]);
-        let stage = lasthop_path::host_stage(scenario, scenario.transfers[transfer].from);
-        let options = SendOptions {
-            from: Some(SocketAddr::new(from.addr.ip(), port)),
-            // A lossy path may take long to answer.
-            connect_timeout: Span::secs(300),
-            sample: Some(SAMPLE),
-            stage,
-            ..SendOptions::new(SocketAddr::new(to.addr.ip(), DISCARD))
-        };
-        let pattern = Pattern { stream: index as u32 + 1 };
-        let bytes = bytes.map_or(u64::MAX, |Bytes(bytes)| bytes);
-        let at = Time::ZERO + *start;
-        let counted = self.counted();
-        let shared = self.clone();
-        net.spawn_in(&from.name, move || {
-            let _counted = counted;
-            let session = Session { clock: shared.clock, stop: &shared.stop };
-            if !session.wait_until(at).unwrap_or(false) {
-                return;
-            }
-            let mut source = Source::Pattern { pattern, bytes };
-            let mut sending = Sending {
-                tell: shared.tell.clone(),
-                to: options.to,
-                stage,
-                watcher: shared.watcher.clone(),
-                watched: None,
-            };
-            let report = send(&options, &mut source, &session, &mut sending);
-            drop(sending);
-            let report = report.map_err(|error| error.to_string());
-            let _ = shared.tell.send(News::Sent(index, report));
-        })
-    }
-}
-
-/// SHA-256 of the first `bytes` of a pattern, in hexadecimal.
-fn pattern_sha256(pattern: Pattern, bytes: u64) -> String {
-    let mut hash = Sha256::new();
-    let mut piece = Vec::new();
-    let mut done = 0;
-    while done < bytes {
-        let count = (bytes - done).min(1 << 16);
-        pattern.fill(done, count as usize, &mut piece);
-        hash.update(&piece);
-        done += count;
-    }
-    hex(hash)
-}
-
-/// What the applications have told.
-#[derive(Default)]
-struct Reports {
-    sent: BTreeMap<usize, Result<SendReport, String>>,
-    received: Vec<Received>,
-    /// What senders in the kernel did, until it can be put in order.
-    events: Vec<Event>,
-}
-
-impl Reports {
-    fn take(&mut self, ends: &Ends) {
-        for news in ends.news.try_iter() {
-            match news {
-                News::Event(event) => self.events.push(event),
-                News::Sent(index, report) => {
-                    self.sent.insert(index, report);
-                }
-                News::Received(received) => self.received.push(received),
-            }
-        }
-    }
-
-    /// Hands on events of so long before `now` that no older one can come: threads tell theirs at different times.
-    fn tell(&mut self, now: Time, sink: &mut dyn Sink) {
-        self.events.sort_by_key(|event| event.at);
-        let known = self.events.partition_point(|event| event.at + SETTLED <= now);
-        for event in self.events.drain(..known) {
-            sink.event(&event);
-        }
-    }
-
-    /// What did not arrive as it was sent.
-    fn wrong(&self, scenario: &Scenario, ours: &Ours) -> Vec<String> {
-        let mut wrong = Vec::new();
-        let mut opened = vec![0; scenario.hosts.len()];
-        let mut index = 0;
-        for transfer in &scenario.transfers {
-            let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
-            for _ in 0..transfer.count {
-                let name = format!("transfer {} from {} to {}", index + 1, from.name, to.name);
-                let nth = opened[transfer.from];
-                opened[transfer.from] += 1;
-                let (port, sha256) = match (self.sent.get(&index), transfer.bytes) {
-                    (Some(Err(error)), _) => {
-                        wrong.push(format!("{name}: {error}"));
-                        index += 1;
-                        continue;
-                    }
-                    (Some(Ok(report)), _) => (report.local.port(), report.sha256.clone()),
-                    (None, Some(bytes)) => {
-                        let port = flow_of(from.addr, to.addr, DISCARD, nth).src_port;
-                        let pattern = Pattern { stream: index as u32 + 1 };
-                        (port, pattern_sha256(pattern, bytes.0))
-                    }
-                    (None, None) => {
-                        index += 1;
-                        continue;
-                    }
-                };
-                index += 1;
-                let peer = SocketAddr::new(from.addr.ip(), port);
-                if matches!(to.stack, Stack::Lasthop) {
-                    match ours.received(peer, to.addr) {
-                        None => wrong.push(format!("{name}: nothing arrived")),
-                        Some((_, false)) => wrong.push(format!("{name}: its end did not arrive")),
-                        Some((found, true)) if found != sha256 => {
-                            wrong.push(format!("{name}: other bytes arrived than were sent"));
-                        }
-                        Some(_) => {}
-                    }
-                    continue;
-                }
-                match self.received.iter().find(|r| r.peer == peer) {
-                    None => wrong.push(format!("{name}: nothing arrived")),
-                    Some(r) if r.end != End::Closed => wrong.push(format!("{name}: {}", r.end)),
-                    Some(r) if r.sha256 != sha256 => {
-                        wrong.push(format!("{name}: other bytes arrived than were sent"));
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-        wrong
     }
 }

@@ -7,7 +7,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
 use common::*;
-use lasthop_live::sys::packet_socket::{BATCH, Inbox, PacketSocket, VNET};
+use lasthop_live::header::VNET;
+use lasthop_live::sys::packet_socket::{BATCH, Inbox, PacketSocket};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::parse;

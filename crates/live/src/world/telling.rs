@@ -7,7 +7,8 @@ use std::sync::mpsc::Sender;
 use lasthop_proto::event::Event;
 use lasthop_proto::place::StageId;
 
-use super::{News, TcpEvents};
+use super::TcpEvents;
+use super::ends::News;
 use crate::clock::Clock;
 use crate::endpoint::{SendObserver, flow};
 use crate::tracepoints::{Tracer, Watched, Watcher};

@@ -14,8 +14,9 @@ use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
 use lasthop_live::clock::Clock;
+use lasthop_live::header::VNET;
 use lasthop_live::station::{Handle, Port, PortCounts, Station};
-use lasthop_live::sys::packet_socket::{Inbox, PacketSocket, VNET};
+use lasthop_live::sys::packet_socket::{Inbox, PacketSocket};
 use lasthop_path::{Path, Stage, Witness};
 use lasthop_proto::agent::{Agent, AgentConfig, SnoopConfig};
 use lasthop_proto::event::Wants;

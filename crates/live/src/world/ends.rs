@@ -1,0 +1,198 @@
+//! The applications at hosts whose TCP is the kernel's.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread::JoinHandle;
+
+use lasthop_path::DISCARD;
+use lasthop_proto::event::Event;
+use lasthop_proto::units::{Bytes, Span, Time};
+use lasthop_scenario::{Scenario, Transfer};
+
+use super::telling::Sending;
+use super::{SAMPLE, is_kernel};
+use crate::clock::Clock;
+use crate::endpoint::{
+    DiscardObserver, DiscardOptions, Pattern, Received, SendOptions, SendReport, Session, Source,
+    discard, listen, send,
+};
+use crate::testbed::{Error, Net};
+use crate::tracepoints::Watcher;
+
+/// What a thread at a host tells.
+pub(super) enum News {
+    Event(Event),
+    Sent(usize, Result<SendReport, String>),
+    Received(Received),
+}
+
+/// The applications on kernel hosts, a thread each.
+pub(super) struct Ends {
+    stop: Arc<AtomicBool>,
+    unfinished: Arc<AtomicUsize>,
+    threads: std::cell::RefCell<Vec<JoinHandle<()>>>,
+    pub(super) news: Receiver<News>,
+}
+
+impl Ends {
+    pub(super) fn start(
+        net: &Net,
+        scenario: &Scenario,
+        shared: Shared,
+        news: Receiver<News>,
+        mut port: u16,
+    ) -> Result<Ends, Error> {
+        let mut threads = Vec::new();
+        // Receivers first: a sender must find them.
+        for (i, host) in scenario.hosts.iter().enumerate().filter(|(i, _)| is_kernel(scenario, *i))
+        {
+            let expected: u32 =
+                scenario.transfers.iter().filter(|t| t.to == i).map(|t| t.count).sum();
+            if expected > 0 {
+                let address = SocketAddr::new(host.addr.ip(), DISCARD);
+                threads.push(shared.receive(net, &host.name, address, expected)?);
+            }
+        }
+        let mut opened = vec![0; scenario.hosts.len()];
+        let mut index = 0;
+        for (i, transfer) in scenario.transfers.iter().enumerate() {
+            for _ in 0..transfer.count {
+                if is_kernel(scenario, transfer.from) {
+                    threads.push(shared.send(net, scenario, i, index, port)?);
+                    port += 1;
+                }
+                opened[transfer.from] += 1;
+                index += 1;
+            }
+        }
+        let Shared { stop, unfinished, .. } = shared;
+        Ok(Ends { stop, unfinished, threads: threads.into(), news })
+    }
+
+    /// Applications that have not ended.
+    pub(super) fn unfinished(&self) -> usize {
+        self.unfinished.load(Ordering::Acquire)
+    }
+
+    /// Ends those that have not ended and waits for them.
+    pub(super) fn finish(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.borrow_mut().drain(..) {
+            // A thread that panicked has told why on stderr, and its transfer counts as missing.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What every application needs.
+#[derive(Clone)]
+pub(super) struct Shared {
+    clock: Clock,
+    stop: Arc<AtomicBool>,
+    unfinished: Arc<AtomicUsize>,
+    tell: Sender<News>,
+    watcher: Option<Watcher>,
+}
+
+/// Counts an application as ended when it goes, however that happens.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Sends on what a receiver tells.
+struct Telling(Sender<News>);
+
+impl DiscardObserver for Telling {
+    fn received(&mut self, transfer: &Received) {
+        let _ = self.0.send(News::Received(transfer.clone()));
+    }
+}
+
+impl Shared {
+    pub(super) fn new(clock: Clock, tell: Sender<News>, watcher: Option<Watcher>) -> Shared {
+        let (stop, unfinished) = (Arc::default(), Arc::default());
+        Shared { clock, stop, unfinished, tell, watcher }
+    }
+
+    fn counted(&self) -> Counted {
+        self.unfinished.fetch_add(1, Ordering::Release);
+        Counted(self.unfinished.clone())
+    }
+
+    fn receive(
+        &self,
+        net: &Net,
+        host: &str,
+        address: SocketAddr,
+        count: u32,
+    ) -> Result<JoinHandle<()>, Error> {
+        let listener = net
+            .in_host(host, || listen(address))?
+            .map_err(|error| Error::new(error.to_string(), error.help()))?;
+        let options = DiscardOptions {
+            at_once: count as usize,
+            count: Some(count.into()),
+            idle: None,
+            ..DiscardOptions::default()
+        };
+        let counted = self.counted();
+        let shared = self.clone();
+        net.spawn_in(host, move || {
+            let _counted = counted;
+            let session = Session { clock: shared.clock, stop: &shared.stop };
+            // What is wrong with the listener shows as transfers that are missing.
+            let _ = discard(&listener, &options, &session, &mut Telling(shared.tell));
+        })
+    }
+
+    fn send(
+        &self,
+        net: &Net,
+        scenario: &Scenario,
+        transfer: usize,
+        index: usize,
+        port: u16,
+    ) -> Result<JoinHandle<()>, Error> {
+        let Transfer { from, to, bytes, start, .. } = &scenario.transfers[transfer];
+        let (from, to) = (&scenario.hosts[*from], &scenario.hosts[*to]);
+        let stage = lasthop_path::host_stage(scenario, scenario.transfers[transfer].from);
+        let options = SendOptions {
+            from: Some(SocketAddr::new(from.addr.ip(), port)),
+            // A lossy path may take long to answer.
+            connect_timeout: Span::secs(300),
+            sample: Some(SAMPLE),
+            stage,
+            ..SendOptions::new(SocketAddr::new(to.addr.ip(), DISCARD))
+        };
+        let pattern = Pattern { stream: index as u32 + 1 };
+        let bytes = bytes.map_or(u64::MAX, |Bytes(bytes)| bytes);
+        let at = Time::ZERO + *start;
+        let counted = self.counted();
+        let shared = self.clone();
+        net.spawn_in(&from.name, move || {
+            let _counted = counted;
+            let session = Session { clock: shared.clock, stop: &shared.stop };
+            if !session.wait_until(at).unwrap_or(false) {
+                return;
+            }
+            let mut source = Source::Pattern { pattern, bytes };
+            let mut sending = Sending {
+                tell: shared.tell.clone(),
+                to: options.to,
+                stage,
+                watcher: shared.watcher.clone(),
+                watched: None,
+            };
+            let report = send(&options, &mut source, &session, &mut sending);
+            drop(sending);
+            let report = report.map_err(|error| error.to_string());
+            let _ = shared.tell.send(News::Sent(index, report));
+        })
+    }
+}
