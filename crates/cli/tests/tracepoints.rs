@@ -103,8 +103,14 @@ fn compare(output: &Path) -> u64 {
             continue;
         }
         let (at, una, nxt) = (number(&row[0]), number(&row[3]), number(&row[4]));
-        assert!(at >= last.0 && una >= last.1 && una <= nxt, "{row:?} after {last:?}");
-        last = (at, una);
+        assert!(at >= last.0 && una <= nxt, "{row:?} after {last:?}");
+        // What TCP_INFO answers is as of some moment after the clock was read: on a busy machine a tracepoint from
+        // between the two may show an older block.
+        if una < last.1 {
+            assert!(at - last.0 <= TOLERANCE, "{row:?} after {last:?}");
+        } else {
+            last = (at, una);
+        }
         let mss = 1460.0;
         if row[2] == "timeout" {
             found += 1;
