@@ -9,13 +9,22 @@
 use crate::event::{Cause, Event, Op, Wants, What};
 pub use crate::place::{Side, StageId};
 use crate::units::Time;
-use crate::wire::{Packet, PacketId};
+use crate::wire::{FlowKey, Packet, PacketId};
 
 /// What neighbours tell each other beside packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     /// The channel to the side the signal comes from turned good (true) or bad (false).
     ChannelGood(bool),
+    /// The link layer to that side tried in vain to get a packet of this flow across (bakshi96 4.2.3).
+    AttemptFailed {
+        /// The flow of the packet.
+        flow: FlowKey,
+        /// How often the packet has been tried so far.
+        tries: u32,
+        /// Whether it was given up.
+        discarded: bool,
+    },
 }
 
 /// A pure state machine: one stage of a path.
