@@ -162,6 +162,10 @@ fn happened(status: &Status) -> Vec<(String, u64)> {
                 .dropped
                 .iter()
                 .for_each(|(cause, n)| row(&format!("dropped {}", cause.name()), n));
+            counts
+                .repeated
+                .iter()
+                .for_each(|(cause, n)| row(&format!("sent again {}", cause.name()), n));
         }
         let notes = stage.happened.notes.iter();
         rows.extend(notes.map(|(note, n)| (format!("{place}: {note}"), *n)));

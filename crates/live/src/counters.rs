@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lasthop_proto::event::{AgentNote, Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{AgentNote, Cause, Event, FrameFate, Op, TcpKind, Wants, What};
 use lasthop_proto::machine::Side;
 use lasthop_trace::Sink;
 use lasthop_trace::counts::CauseCounts;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 const CAUSES: usize = Cause::ALL.len();
 
 /// What hosts and agents notice, by name.
-const NOTES: [&str; 13] = [
+const NOTES: [&str; 17] = [
     "connections-opened",
     "connections-complete",
     "connections-aborted",
@@ -29,6 +29,10 @@ const NOTES: [&str; 13] = [
     "sender-retransmissions",
     "congestion-holes",
     "other-notes",
+    "frames-received",
+    "frames-damaged",
+    "frames-collided",
+    "link-notes",
 ];
 
 #[derive(Debug, Default)]
@@ -49,6 +53,7 @@ impl Cell {
 struct DirectionCells {
     originated: [Cell; CAUSES],
     dropped: [Cell; CAUSES],
+    repeated: [Cell; CAUSES],
     transmitted: Cell,
     transmitted_bytes: Cell,
     damaged: Cell,
@@ -68,6 +73,9 @@ pub struct DirectionCounts {
     pub originated: CauseCounts,
     /// Ended, by cause.
     pub dropped: CauseCounts,
+    /// Sent over a hop once more by its link layer, by cause.
+    #[serde(default)]
+    pub repeated: CauseCounts,
     /// Carried by a link or radio.
     pub transmitted: u64,
     /// IP bytes of them.
@@ -115,6 +123,7 @@ impl Counters {
             DirectionCounts {
                 originated: CauseCounts::from_fn(|cause| cells.originated[cause as usize].get()),
                 dropped: CauseCounts::from_fn(|cause| cells.dropped[cause as usize].get()),
+                repeated: CauseCounts::from_fn(|cause| cells.repeated[cause as usize].get()),
                 transmitted: cells.transmitted.get(),
                 transmitted_bytes: cells.transmitted_bytes.get(),
                 damaged: cells.damaged.get(),
@@ -149,6 +158,7 @@ impl Sink for Tap {
                 match *op {
                     Op::Originated(cause) => cells.originated[cause as usize].add(1),
                     Op::Dropped(cause) => cells.dropped[cause as usize].add(1),
+                    Op::Repeated(cause) => cells.repeated[cause as usize].add(1),
                     Op::Damaged => cells.damaged.add(1),
                     Op::Transmitted => {
                         cells.transmitted.add(1);
@@ -176,6 +186,12 @@ impl Sink for Tap {
                 AgentNote::CongestionHole => (11, 1),
                 _ => (12, 1),
             },
+            What::Air(air) => match air.fate {
+                FrameFate::Received => (13, 1),
+                FrameFate::Damaged => (14, 1),
+                FrameFate::Collided => (15, 1),
+            },
+            What::Link { .. } => (16, 1),
             What::Channel { .. } => return,
         };
         stage.notes[note].add(n);

@@ -290,6 +290,9 @@ pub fn render(status: &Status) -> String {
         };
     by_cause("originated_packets_total", "Packets put into the path, by cause.", |d| &d.originated);
     by_cause("dropped_packets_total", "Packets that ended, by cause.", |d| &d.dropped);
+    by_cause("repeated_packets_total", "Packets that a link layer sent again, by cause.", |d| {
+        &d.repeated
+    });
     let notes = status.stages.iter().flat_map(|stage| {
         let notes = stage.happened.notes.iter();
         notes.map(|(note, n)| {

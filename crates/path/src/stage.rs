@@ -2,7 +2,7 @@
 
 use lasthop_proto::agent::Agent;
 use lasthop_proto::channel::Channel;
-use lasthop_proto::link::{Cross, Line, Radio};
+use lasthop_proto::link::{Cross, Hop, Line, Radio};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::Host;
@@ -23,6 +23,8 @@ pub enum Stage {
     Line(Line),
     /// A radio hop.
     Radio(Radio),
+    /// A radio hop with medium access and a link layer.
+    Hop(Box<Hop>),
     /// What runs at the base station.
     Agent(Box<Agent>),
     /// A router that others use too.
@@ -36,6 +38,7 @@ macro_rules! each {
             Stage::Witness($m) => $call,
             Stage::Line($m) => $call,
             Stage::Radio($m) => $call,
+            Stage::Hop($m) => $call,
             Stage::Agent($m) => $call,
             Stage::Cross($m) => $call,
         }
@@ -111,11 +114,28 @@ impl Stage {
         };
         match &stage.kind {
             StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
-            StageKind::Radio(radio) => Stage::Radio(Radio::new(
-                radio.radio.clone(),
-                channel(&radio.errors_left, "errors.left"),
-                channel(&radio.errors_right, "errors.right"),
-            )),
+            StageKind::Radio(radio) => match &radio.hop {
+                None => Stage::Radio(Radio::new(
+                    radio.radio.clone(),
+                    channel(&radio.errors_left, "errors.left"),
+                    channel(&radio.errors_right, "errors.right"),
+                )),
+                Some(hop) => {
+                    let channels = |i: usize| {
+                        // The first mobile station draws as that of a plain radio does.
+                        let of = |part: &str| match i {
+                            0 => format!("errors.{part}"),
+                            _ => format!("errors.{part}.{}", i + 1),
+                        };
+                        [
+                            channel(&radio.errors_left, &of("left")),
+                            channel(&radio.errors_right, &of("right")),
+                        ]
+                    };
+                    let channels = (0..hop.mobiles.len().max(1)).map(channels).collect();
+                    Stage::Hop(Box::new(Hop::new(&radio.radio, hop, channels)))
+                }
+            },
             StageKind::Agent(config) => Stage::Agent(Box::new(Agent::new(config))),
             StageKind::Cross(config) => Stage::Cross(Cross::new(*config, stream("cross"))),
         }

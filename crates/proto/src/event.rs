@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::link::frame::{FrameKind, Station};
 use crate::place::{Side, StageId};
 use crate::units::{Span, Time};
 use crate::wire::{FlowKey, Packet};
@@ -73,6 +74,60 @@ pub enum What {
         /// Good or bad.
         good: bool,
     },
+    /// A transmitter of a radio hop has been on the air.
+    Air(AirEvent),
+    /// A link layer took notice of something.
+    Link {
+        /// The station whose end it is.
+        station: Station,
+        /// The other end.
+        peer: Station,
+        /// What it noticed.
+        note: LinkNote,
+    },
+}
+
+/// A transmission in a radio hop, told when it begins: a frame of any kind, those of medium access among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AirEvent {
+    /// Who sent.
+    pub station: Station,
+    /// Whom it was for.
+    pub to: Station,
+    /// What it was.
+    pub kind: FrameKind,
+    /// Length in bytes, without coding.
+    pub bytes: u32,
+    /// For how long it was on the air.
+    pub airtime: Span,
+    /// What became of it.
+    pub fate: FrameFate,
+}
+
+/// What became of a transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrameFate {
+    /// Its receiver could read it.
+    Received,
+    /// The channel damaged it.
+    Damaged,
+    /// Another transmission was on the air at its receiver.
+    Collided,
+}
+
+/// What a link layer noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "note")]
+pub enum LinkNote {
+    /// A frame came that had come before, and was dropped.
+    Duplicate,
+    /// A frame came with a sequence number outside of the window, and was dropped.
+    OutOfWindow,
+    /// An acknowledgement came that acknowledges what was never sent, and was ignored.
+    BadAck,
+    /// The window is used up; the oldest packet is sent again until an acknowledgement comes.
+    WindowFull,
 }
 
 /// What was done to a packet.
@@ -85,6 +140,9 @@ pub enum Op {
     Transmitted,
     /// The channel damaged it.
     Damaged,
+    /// A link layer is about to send it once more over its hop, for a reason. It is the same packet to the stages
+    /// around the hop.
+    Repeated(Cause),
     /// A host took it in.
     Received,
     /// Its life ended here, for a reason.
@@ -138,6 +196,12 @@ pub enum Cause {
     SplitControl,
     /// The base station probes a closed window.
     SplitProbe,
+    /// A link layer retransmits because its peer reported the packet missing.
+    LinkNack,
+    /// A link layer retransmits because no acknowledgement came in time.
+    LinkTimeout,
+    /// A link layer retransmits its oldest packet because its window is used up.
+    LinkWindowFull,
     // ---- why a packet ended
     /// The queue was full.
     QueueFull,
@@ -158,11 +222,19 @@ pub enum Cause {
     NoSuchConnection,
     /// The scenario asked for this loss (competing traffic).
     CrossTraffic,
+    /// The frame that carried it was damaged or collided, and its link layer does not retransmit.
+    FrameLost,
+    /// The link layer gave it up after as many tries as it may make.
+    LinkGaveUp,
+    /// Medium access gave it up: no answer after as many tries as it may make.
+    RetryLimit,
+    /// A piece of it was lost, so that it cannot be put together.
+    PieceLost,
 }
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 25] = [
+    pub const ALL: [Cause; 32] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
@@ -179,6 +251,9 @@ impl Cause {
         Cause::SplitAck,
         Cause::SplitControl,
         Cause::SplitProbe,
+        Cause::LinkNack,
+        Cause::LinkTimeout,
+        Cause::LinkWindowFull,
         Cause::QueueFull,
         Cause::IpChecksum,
         Cause::TcpChecksum,
@@ -188,6 +263,10 @@ impl Cause {
         Cause::SplitTaken,
         Cause::NoSuchConnection,
         Cause::CrossTraffic,
+        Cause::FrameLost,
+        Cause::LinkGaveUp,
+        Cause::RetryLimit,
+        Cause::PieceLost,
     ];
 
     /// The name used in traces, captures and tables.
@@ -209,6 +288,9 @@ impl Cause {
             Cause::SplitAck => "split-ack",
             Cause::SplitControl => "split-control",
             Cause::SplitProbe => "split-probe",
+            Cause::LinkNack => "link-nack",
+            Cause::LinkTimeout => "link-timeout",
+            Cause::LinkWindowFull => "link-window-full",
             Cause::QueueFull => "queue-full",
             Cause::IpChecksum => "ip-checksum",
             Cause::TcpChecksum => "tcp-checksum",
@@ -218,6 +300,10 @@ impl Cause {
             Cause::SplitTaken => "split-taken",
             Cause::NoSuchConnection => "no-such-connection",
             Cause::CrossTraffic => "cross-traffic",
+            Cause::FrameLost => "frame-lost",
+            Cause::LinkGaveUp => "link-gave-up",
+            Cause::RetryLimit => "retry-limit",
+            Cause::PieceLost => "piece-lost",
         }
     }
 

@@ -9,6 +9,7 @@ pub mod channel;
 pub mod event;
 pub mod flows;
 pub mod link;
+pub mod mac;
 pub mod machine;
 pub mod place;
 pub mod queue;

@@ -117,6 +117,11 @@ impl Out {
         core::mem::take(&mut self.tally)
     }
 
+    /// How many packets have been handed on or ended since the driver last drained this.
+    pub fn gone(&self) -> u64 {
+        self.sends.len() as u64 + self.tally.discarded
+    }
+
     /// Passes a signal to the neighbour on `side`.
     pub fn signal(&mut self, side: Side, signal: Signal) {
         self.signals.push((side, signal));

@@ -89,7 +89,7 @@ impl Dotted {
                 let (index, kind) = self.only(document, word, at)?;
                 Ok(vec![within_stage(index, kind, true, rest)])
             }
-            _ if schema::ERRORS.contains(&word) => {
+            _ if schema::ERRORS.contains(&word) || schema::HOP.contains(&word) => {
                 let (index, kind) = self.only(document, "radio", at)?;
                 Ok(vec![within_stage(index, kind, false, &self.segments)])
             }
@@ -135,6 +135,7 @@ impl Dotted {
             .filter(|key| !matches!(*key, "name" | "vary"))
             .chain(schema::STAGES)
             .chain(schema::ERRORS)
+            .chain(schema::HOP)
             .chain(schema::AGENT_OPTIONS)
             .chain(schema::HOST)
             .chain(stages.iter().filter_map(|(name, _)| *name))
@@ -277,6 +278,7 @@ fn within_stage(index: usize, kind: &str, by_kind: bool, rest: &[(String, Place)
         word == "name"
             || schema::STAGES.contains(&word)
             || schema::ERRORS.contains(&word)
+            || schema::HOP.contains(&word)
             || schema::AGENT_OPTIONS.contains(&word)
     };
     let inside = match rest.first() {

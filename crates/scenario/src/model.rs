@@ -3,7 +3,7 @@
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::channel::ErrorModel;
 pub use lasthop_proto::link::CrossTraffic;
-use lasthop_proto::link::{LineConfig, RadioConfig};
+use lasthop_proto::link::{HopConfig, LineConfig, RadioConfig};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
@@ -127,6 +127,9 @@ pub struct RadioStage {
     pub errors_right: Option<ErrorSpec>,
     /// Errors towards the left.
     pub errors_left: Option<ErrorSpec>,
+    /// Medium access and link layer; `None` is the plain radio, which has neither.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hop: Option<Box<HopConfig>>,
 }
 
 /// A channel model and what it applies to.

@@ -339,6 +339,22 @@ impl Word for u64 {
     }
 }
 
+impl Word for f64 {
+    const EXPECTED: &'static str = "a number";
+    const EXAMPLE: &'static str = "1.5";
+    fn read(node: &Node) -> Result<f64, Trouble> {
+        match &node.value {
+            Value::Float(value, _) => Ok(*value),
+            Value::Integer(Some(value), _) => Ok(*value as f64),
+            Value::Integer(None, text) => Err(beyond(format!("{text} is too large"))),
+            Value::String(word) => {
+                Err(bad(format!("\"{word}\" is a string; leave out the quotes")))
+            }
+            _ => Err(bad(format!("this is {}", node.kind()))),
+        }
+    }
+}
+
 impl Word for String {
     const EXPECTED: &'static str = "a word in quotes";
     const EXAMPLE: &'static str = "\"fixed\"";

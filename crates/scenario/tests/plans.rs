@@ -61,7 +61,9 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
         brake.kind,
         StageKind::Link(LineConfig { rate_right: Some(r), rate_left: None, .. }) if r.bps() == 119_603
     ));
-    let StageKind::Radio(RadioStage { radio, errors_right, errors_left }) = &wavelan.kind else {
+    let StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop: None }) =
+        &wavelan.kind
+    else {
         panic!("a radio");
     };
     assert_eq!(

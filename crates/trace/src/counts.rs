@@ -34,6 +34,11 @@ impl CauseCounts {
         self.0.iter().sum()
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.total() == 0
+    }
+
     /// Packets for the causes that `which` names.
     pub fn total_of(&self, which: impl Fn(Cause) -> bool) -> u64 {
         self.iter().filter(|(cause, _)| which(*cause)).map(|(_, n)| n).sum()

@@ -5,8 +5,9 @@
 
 use std::io::{self, Write};
 
-use lasthop_proto::event::{AgentNote, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{AgentNote, Event, FrameFate, LinkNote, Op, TcpKind, Wants, What};
 use lasthop_proto::flows::FlowMap;
+use lasthop_proto::link::frame::{FrameKind, Station};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet};
@@ -157,6 +158,7 @@ impl<W: Write> EventCsv<W> {
             Op::Originated(cause) => ("originated", cause.name()),
             Op::Transmitted => ("transmitted", ""),
             Op::Damaged => ("damaged", ""),
+            Op::Repeated(cause) => ("repeated", cause.name()),
             Op::Received => ("received", ""),
             Op::Dropped(cause) => ("dropped", cause.name()),
         };
@@ -190,6 +192,26 @@ impl<W: Write> EventCsv<W> {
             Damage::Ip => ",ip,",
             Damage::Tcp => ",tcp,",
         });
+        rows.end();
+    }
+
+    /// A row about stations of a radio hop; they stand where flows do.
+    fn link(&mut self, event: &str, fate: &str, from: Station, to: Station, value: Option<u64>) {
+        let rows = &mut self.rows;
+        rows.text(event);
+        rows.comma();
+        rows.text(fate);
+        rows.comma();
+        rows.text(side_name(if from == Station::BASE { Side::Right } else { Side::Left }));
+        rows.text(",,");
+        rows.text("station");
+        rows.int(from.0);
+        rows.text(">station");
+        rows.int(to.0);
+        rows.text(",,,,,,,,");
+        if let Some(value) = value {
+            rows.int(value);
+        }
         rows.end();
     }
 
@@ -251,6 +273,30 @@ impl<W: Write> Sink for EventCsv<W> {
             What::Channel { side, good } => {
                 let name = if *good { "channel-good" } else { "channel-bad" };
                 self.other(name, side_name(*side), None, None);
+            }
+            What::Air(air) => {
+                let fate = match air.fate {
+                    FrameFate::Received => "received",
+                    FrameFate::Damaged => "damaged",
+                    FrameFate::Collided => "collided",
+                };
+                let name = match air.kind {
+                    FrameKind::Data => "air-data",
+                    FrameKind::LinkAck => "air-link-ack",
+                    FrameKind::Rts => "air-rts",
+                    FrameKind::Cts => "air-cts",
+                    FrameKind::MacAck => "air-mac-ack",
+                };
+                self.link(name, fate, air.station, air.to, Some(air.airtime.0));
+            }
+            What::Link { station, peer, note } => {
+                let name = match note {
+                    LinkNote::Duplicate => "link-duplicate",
+                    LinkNote::OutOfWindow => "link-out-of-window",
+                    LinkNote::BadAck => "link-bad-ack",
+                    LinkNote::WindowFull => "link-window-full",
+                };
+                self.link(name, "", *station, *peer, None);
             }
         }
     }

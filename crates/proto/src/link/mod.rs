@@ -5,7 +5,12 @@
 //! lateness does not add up from packet to packet.
 
 pub mod cross;
+pub mod end;
+pub mod frame;
+pub mod hop;
 pub mod line;
+mod pieces;
+pub mod plain;
 pub mod radio;
 
 use std::collections::VecDeque;
@@ -17,6 +22,8 @@ use crate::units::{Rate, Span, Time};
 use crate::wire::Packet;
 
 pub use cross::{Cross, CrossTraffic};
+pub use end::LinkConfig;
+pub use hop::{Hop, HopConfig};
 pub use line::Line;
 pub use radio::Radio;
 

@@ -3,6 +3,7 @@
 mod agent;
 mod check;
 mod errors;
+mod hop;
 mod host;
 mod path;
 pub(crate) mod station;

@@ -5,7 +5,7 @@ use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::units::{Probability, Span};
 
 use super::transfer::Directions;
-use super::{Noted, agent, errors, named};
+use super::{Noted, agent, errors, hop, named};
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, listed};
 use crate::model::{CrossTraffic, RadioStage, Stage, StageKind};
@@ -79,6 +79,7 @@ fn kind(item: &Node, index: usize) -> Result<&'static str, Error> {
         .into_iter()
         .chain(schema::STAGES)
         .chain(schema::ERRORS)
+        .chain(schema::HOP)
         .chain(schema::AGENT_OPTIONS)
         .collect();
     let reader = Reader::open(item, &path, &all)?;
@@ -186,9 +187,10 @@ fn stage(
     data: Directions,
     notes: &mut Vec<Noted>,
 ) -> Result<StageKind, Error> {
+    let of_radio = [&schema::ERRORS[..], &schema::HOP].concat();
     let beside: &[&str] = match kind {
         "agent" => &schema::AGENT_OPTIONS,
-        "radio" => &schema::ERRORS,
+        "radio" => &of_radio,
         _ => &[],
     };
     belongs(item, path, kind, beside)?;
@@ -204,7 +206,8 @@ fn stage(
         "radio" => {
             let radio = radio(&inner(&schema::RADIO)?)?;
             let (errors_right, errors_left) = errors::read(&reader, data)?;
-            StageKind::Radio(RadioStage { radio, errors_right, errors_left })
+            let hop = hop::read(&reader, &radio, notes)?;
+            StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop })
         }
         _ => StageKind::Cross(cross(&inner(&schema::CROSS)?)?),
     })
@@ -215,7 +218,8 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
     let Some(table) = item.as_table() else { return Ok(()) };
     let foreign = |key: &str| key != "name" && key != kind && !beside.contains(&key);
     let Some(entry) = table.entries.iter().find(|entry| foreign(&entry.key)) else { return Ok(()) };
-    let owner = if schema::ERRORS.contains(&entry.key.as_str()) { "radio" } else { "agent" };
+    let of_radio = |key| schema::ERRORS.contains(&key) || schema::HOP.contains(&key);
+    let owner = if of_radio(entry.key.as_str()) { "radio" } else { "agent" };
     let inside: &[&str] = match kind {
         "link" => &schema::LINK,
         "radio" => &schema::RADIO,

@@ -175,7 +175,7 @@ impl Dice {
             discipline_right: Discipline::Fifo,
             discipline_left: Discipline::Fifo,
         };
-        RadioStage { radio, errors_right: self.errors(), errors_left: self.errors() }
+        RadioStage { radio, errors_right: self.errors(), errors_left: self.errors(), hop: None }
     }
 
     fn path(&mut self) -> Vec<StageKind> {

@@ -127,6 +127,7 @@ pub(super) struct Flow {
     loss_notifications: u64,
     pub(super) originated: CauseCounts,
     pub(super) dropped: CauseCounts,
+    pub(super) repeated: CauseCounts,
     srtt: Samples,
     rto: Samples,
     stalls: StallWatch,
@@ -162,6 +163,7 @@ impl Flow {
             loss_notifications: 0,
             originated: CauseCounts::default(),
             dropped: CauseCounts::default(),
+            repeated: CauseCounts::default(),
             srtt: Samples::default(),
             rto: Samples::default(),
             stalls: StallWatch::default(),
@@ -345,6 +347,7 @@ impl Flow {
             originated: self.originated,
             originated_acks: acks.originated,
             dropped: self.dropped,
+            repeated: self.repeated,
             dropped_acks: acks.dropped,
             redundant: self.redundant,
             delay: Delay {

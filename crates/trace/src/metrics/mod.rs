@@ -8,16 +8,20 @@
 //! Only events of [`Wants::METRICS`] count, even when a fuller trace is collected for another sink, so
 //! that the same run has the same metrics however it is watched.
 
+mod air;
 mod flow;
 mod model;
 
+pub use air::{AirMetrics, FrameCounts};
 pub use model::{Delay, FlowMetrics, RunMetrics, Sampled, Scalar, StageMetrics};
 
-use lasthop_proto::event::{Event, Op, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::event::{AirEvent, Event, Op, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::link::frame::Station;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, Packet};
 
+use self::air::AirCounter;
 use self::flow::Flows;
 use crate::Sink;
 use crate::counts::CauseCounts;
@@ -56,6 +60,9 @@ struct Counter {
     damaged_data: u64,
     dropped: CauseCounts,
     originated: CauseCounts,
+    repeated: CauseCounts,
+    /// Only radio hops with a medium access of their own have it.
+    air: Option<Box<AirCounter>>,
 }
 
 /// The sink that computes [`RunMetrics`].
@@ -138,6 +145,8 @@ impl Metrics {
                     damaged_data: c.damaged_data,
                     dropped: c.dropped,
                     originated: c.originated,
+                    repeated: c.repeated,
+                    air: c.air.as_ref().and_then(|air| air.metrics()),
                     goodput: (c.data_packets > 0).then(|| ideal as f64 / c.data_packets as f64),
                 });
             }
@@ -204,8 +213,25 @@ impl Metrics {
                     }
                 }
             }
+            Op::Repeated(cause) => {
+                counter.repeated.add(cause);
+                if let Some(id) = self.flows.of_packet(packet, side) {
+                    self.flows.all[id].repeated.add(cause);
+                }
+            }
             Op::Received => {}
         }
+    }
+
+    /// A transmitter of a radio hop was on the air.
+    fn air(&mut self, stage: StageId, event: &AirEvent) {
+        self.events += 1;
+        let stage = usize::from(stage.0);
+        if stage >= self.counters.len() {
+            self.grow(stage);
+        }
+        let side = if event.station == Station::BASE { Side::Right } else { Side::Left };
+        self.counters[stage][side.index()].air.get_or_insert_default().add(event);
     }
 
     #[inline]
@@ -297,7 +323,8 @@ impl Sink for Metrics {
             }
             What::Tcp(tcp) => self.tcp(event.at, event.stage, tcp),
             What::Split(tcp) => self.relay(event.at, tcp),
-            What::Agent { .. } | What::Channel { .. } => self.events += 1,
+            What::Air(air) => self.air(event.stage, air),
+            What::Agent { .. } | What::Channel { .. } | What::Link { .. } => self.events += 1,
         }
     }
 }

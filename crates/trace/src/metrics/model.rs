@@ -4,6 +4,7 @@ use lasthop_proto::event::Cause;
 use lasthop_proto::machine::Side;
 use serde::{Deserialize, Serialize};
 
+use super::air::{AirMetrics, FrameCounts};
 use crate::counts::CauseCounts;
 use crate::layout::Role;
 use crate::stalls::Stall;
@@ -89,6 +90,10 @@ pub struct FlowMetrics {
     pub originated_acks: CauseCounts,
     /// Packets in the direction of the data dropped, by cause, anywhere on the path.
     pub dropped: CauseCounts,
+    /// Retransmissions of link layers in the direction of the data, by cause: each packet once for each time that
+    /// it was sent over its hop again.
+    #[serde(default, skip_serializing_if = "CauseCounts::is_empty")]
+    pub repeated: CauseCounts,
     /// Packets towards the sender dropped, by cause: among them the duplicate ACKs that a base station hid.
     pub dropped_acks: CauseCounts,
     /// Data packets that came out of the last link unharmed and held nothing that had not come before: the
@@ -179,6 +184,12 @@ pub struct StageMetrics {
     pub dropped: CauseCounts,
     /// Packets put into the path here, by cause; plain `ack`s are not among the events of metrics.
     pub originated: CauseCounts,
+    /// Retransmissions of the link layer, by cause.
+    #[serde(default, skip_serializing_if = "CauseCounts::is_empty")]
+    pub repeated: CauseCounts,
+    /// What was on the air, for radio hops with medium access or a link layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub air: Option<AirMetrics>,
     /// Ideal number of data packets over those recorded here (west97 5.2), over all flows that go this
     /// way; `None` where no data was transmitted.
     pub goodput: Option<f64>,
@@ -225,6 +236,11 @@ impl RunMetrics {
         self.goodput(|f| f.wireless_packets)
     }
 
+    /// A number of the frames on the air of all radio hops.
+    pub fn air(&self, of: impl Fn(&FrameCounts) -> f64) -> f64 {
+        self.stages.iter().filter_map(|s| s.air.as_ref()).map(|air| air.sum(&of)).sum()
+    }
+
     /// Whether every flow completed.
     pub fn complete(&self) -> bool {
         !self.flows.is_empty() && self.flows.iter().all(|f| f.complete)
@@ -258,6 +274,15 @@ impl RunMetrics {
         ];
         for (name, value) in goodputs {
             all.extend(value.map(|value| Scalar { name, unit: "1", value }));
+        }
+        if self.stages.iter().any(|s| s.air.is_some()) {
+            all.push(count("link_retransmissions", &|f| f.repeated.total()));
+            all.push(Scalar {
+                name: "collisions",
+                unit: "1",
+                value: self.air(|c| c.collided as f64),
+            });
+            all.push(Scalar { name: "airtime", unit: "s", value: self.air(|c| c.airtime_s) });
         }
         all.extend([
             count("timeouts", &|f| f.timeouts),

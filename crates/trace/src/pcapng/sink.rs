@@ -275,7 +275,7 @@ impl<W: Write> CaptureSink<W> {
                 Cause::Data | Cause::Ack | Cause::Control | Cause::SplitData | Cause::SplitAck,
             )
             | Op::Received => {}
-            Op::Originated(cause) => self.causes.insert(packet.id, cause),
+            Op::Repeated(cause) | Op::Originated(cause) => self.causes.insert(packet.id, cause),
             Op::Transmitted => {
                 if let Some(route) = self.route(event.stage) {
                     self.transmitted(event.at, route, *side, packet)?;

@@ -1,0 +1,150 @@
+//! The contract of a link layer's end: one at each station of a radio hop, or at each end of a tunnel.
+//!
+//! An end stands between the network layer above it and medium access below. Above, packets wait in a queue until
+//! the end takes them. Below, at most one frame is with medium access at a time; when that is free, the end is asked
+//! for the next frame, and may have none to give, because it has nothing to send or wants to wait.
+
+use serde::Serialize;
+
+use super::frame::{Frame, Load, Station, Timing};
+use super::plain::Plain;
+use crate::event::{Cause, LinkNote};
+use crate::units::{Span, Time};
+
+/// What stands above a link's end: the network layer with its queue of packets.
+pub trait Above {
+    /// Whether something waits for `to`.
+    fn waits(&self, to: Station) -> bool;
+
+    /// Whom the load that has waited longest is for.
+    fn next_destination(&self) -> Option<Station>;
+
+    /// Takes what has waited longest for `to`.
+    fn take(&mut self, to: Station) -> Option<Load>;
+
+    /// Hands up what came from `from`. No load may be handed up twice.
+    fn release(&mut self, from: Station, load: Load);
+
+    /// Gives a load up after it may have been sent; whether it arrived is not known here.
+    fn give_up(&mut self, to: Station, load: Load, cause: Cause);
+
+    /// The load is about to be sent once more.
+    fn repeat(&mut self, to: Station, load: &Load, cause: Cause);
+
+    /// An attempt to get the load across has failed, the `tries`-th; `discarded` says that it was the last one.
+    fn attempt_failed(&mut self, load: &Load, tries: u32, discarded: bool);
+
+    /// Something to be noted about the link to `peer`.
+    fn note(&mut self, peer: Station, note: LinkNote);
+}
+
+/// What medium access tells a link's end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MacSignal {
+    /// TRANS (parsa98 3.2): the end's frame is about to be transmitted, and will be on the air for so long.
+    Trans {
+        /// Whom it is for.
+        to: Station,
+        /// Its time on the air.
+        airtime: Span,
+    },
+    /// WAIT (parsa98 3.2): `from` will occupy the channel for so long beyond the time that a short answer takes.
+    Wait {
+        /// Who has the channel.
+        from: Station,
+        /// For how long.
+        hold: Span,
+    },
+    /// The frame has left the transmitter; `acked` says what medium access knows about its arrival, if anything.
+    Done {
+        /// Whom it was for.
+        to: Station,
+        /// Whether medium access itself was told that it arrived.
+        acked: Option<bool>,
+    },
+}
+
+/// One end of a link layer.
+pub trait LinkEnd {
+    /// A frame for this station has arrived intact.
+    fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above);
+
+    /// Medium access says something.
+    fn on_mac(&mut self, now: Time, signal: MacSignal, above: &mut dyn Above);
+
+    /// The time that [`LinkEnd::next_wake`] named has come. A call with nothing due must do nothing.
+    fn on_wake(&mut self, now: Time, above: &mut dyn Above);
+
+    /// When this end wants to be called next.
+    fn next_wake(&self) -> Option<Time>;
+
+    /// Medium access is free: the frame to be sent now, if any.
+    fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame>;
+
+    /// The frame that answers the one just taken in, for a medium access that lets an answer go at once
+    /// (MAC acceleration, parsa98 3.3). By default there is none, and answers wait for [`LinkEnd::next_frame`].
+    fn reply(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
+        let _ = (now, to, above);
+        None
+    }
+}
+
+/// Which link layer a radio hop has.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "protocol")]
+pub enum LinkConfig {
+    /// None: each packet is sent once.
+    #[default]
+    None,
+}
+
+/// The link layers.
+#[derive(Debug)]
+pub enum End {
+    /// See [`LinkConfig::None`].
+    Plain(Plain),
+}
+
+impl End {
+    /// The end of `config` at `station` of a hop with `stations` of them.
+    pub fn new(config: &LinkConfig, station: Station, stations: u8, timing: Timing) -> End {
+        let _ = (stations, timing);
+        match config {
+            LinkConfig::None => End::Plain(Plain::new(station)),
+        }
+    }
+}
+
+macro_rules! each {
+    ($self:ident, $end:ident => $call:expr) => {
+        match $self {
+            End::Plain($end) => $call,
+        }
+    };
+}
+
+impl LinkEnd for End {
+    fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
+        each!(self, end => end.on_frame(now, frame, above));
+    }
+
+    fn on_mac(&mut self, now: Time, signal: MacSignal, above: &mut dyn Above) {
+        each!(self, end => end.on_mac(now, signal, above));
+    }
+
+    fn on_wake(&mut self, now: Time, above: &mut dyn Above) {
+        each!(self, end => end.on_wake(now, above));
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        each!(self, end => end.next_wake())
+    }
+
+    fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame> {
+        each!(self, end => end.next_frame(now, above))
+    }
+
+    fn reply(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
+        each!(self, end => end.reply(now, to, above))
+    }
+}

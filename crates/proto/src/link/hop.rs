@@ -1,0 +1,465 @@
+//! A radio hop with a link layer and medium access: the stations, what they say to each other, and the medium.
+//!
+//! Each station has a queue, a link layer's end, and a place in the medium. The hop hands what one tells to the
+//! others, in the order in which it happens. A hop without either is a [`super::Radio`], which needs no more than a
+//! wake for each frame.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use crate::channel::{Channel, Fate};
+use crate::event::{AirEvent, Cause, LinkNote, Op, Wants, What};
+use crate::mac::{Access, Air, Ideal, Mac, MacConfig, Medium, Outcome};
+use crate::machine::{Machine, Out, Side, Signal};
+use crate::queue::Queue;
+use crate::units::{Span, Time};
+use crate::wire::{Addr, Damage, Packet, PacketId};
+
+use super::RadioConfig;
+use super::end::{Above, End, LinkConfig, LinkEnd, MacSignal};
+use super::frame::{Frame, FrameKind, Load, Station};
+use super::pieces::{Cutter, Gatherer};
+
+/// Packets handed up by a station that are remembered, for when their sender gives them up all the same.
+const REMEMBERED: usize = 256;
+
+/// What a radio hop has beside its medium.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HopConfig {
+    /// Medium access.
+    pub mac: MacConfig,
+    /// Link layer.
+    pub link: LinkConfig,
+    /// Longest piece of a packet that a frame carries, in bytes; `None` cuts nothing.
+    pub fragment: Option<u32>,
+    /// Bytes on the air for each byte of a frame (bakshi96 3.1: 1.5).
+    pub coding: f64,
+    /// The mobile hosts that have stations of their own; without any, everything on the right is one station.
+    #[serde(serialize_with = "shown")]
+    pub mobiles: Vec<Addr>,
+}
+
+fn shown<S: serde::Serializer>(addrs: &[Addr], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_seq(addrs.iter().map(Addr::to_string))
+}
+
+impl Default for HopConfig {
+    fn default() -> HopConfig {
+        HopConfig {
+            mac: MacConfig::Ideal,
+            link: LinkConfig::None,
+            fragment: None,
+            coding: 1.0,
+            mobiles: Vec::new(),
+        }
+    }
+}
+
+/// The channels of one mobile station: to the base station, and from it.
+pub type Channels = [Option<Channel>; 2];
+
+/// What stands above one end.
+#[derive(Debug)]
+struct Upper {
+    station: Station,
+    /// Where the network layer is.
+    own: Side,
+    /// What waits, by receiver.
+    queues: Vec<Queue>,
+    /// Whom the waiting packets are for, oldest first.
+    order: VecDeque<Station>,
+    cutter: Option<Cutter>,
+    /// What is being put together, by sender.
+    gatherers: Vec<Gatherer>,
+    /// Packets in pieces that were given up last.
+    given_up: VecDeque<u32>,
+}
+
+/// A radio hop.
+#[derive(Debug)]
+pub struct Hop {
+    mobiles: Vec<Addr>,
+    uppers: Vec<Upper>,
+    ends: Vec<End>,
+    medium: Medium,
+    /// By mobile station, the first being station 1.
+    channels: Vec<Channels>,
+    /// The packets handed up last, by station.
+    released: Vec<VecDeque<PacketId>>,
+    /// What the medium has told and has not been handled.
+    told: VecDeque<Outcome>,
+    inside: u64,
+}
+
+/// An end's view of what stands above it, during one call.
+struct Standing<'a> {
+    upper: &'a mut Upper,
+    released: &'a mut [VecDeque<PacketId>],
+    out: &'a mut Out,
+}
+
+/// The medium's view of what lies around it, during one call.
+struct Around<'a> {
+    channels: &'a mut [Channels],
+    told: &'a mut VecDeque<Outcome>,
+    out: &'a mut Out,
+}
+
+impl Hop {
+    /// A silent hop; `channels` has those of each mobile station.
+    pub fn new(radio: &RadioConfig, config: &HopConfig, channels: Vec<Channels>) -> Hop {
+        let count = channels.len().clamp(1, 254) as u8 + 1;
+        let medium = match &config.mac {
+            MacConfig::Ideal => Medium::Ideal(Ideal::new(radio, count, config.coding)),
+        };
+        let timing = medium.timing();
+        let stations = (0..count).map(Station);
+        let upper = |station: Station| {
+            let is_base = station == Station::BASE;
+            let discipline = if is_base { radio.discipline_right } else { radio.discipline_left };
+            Upper {
+                station,
+                own: if is_base { Side::Left } else { Side::Right },
+                queues: (0..count).map(|_| Queue::new(radio.queue, discipline)).collect(),
+                order: VecDeque::new(),
+                cutter: config.fragment.map(|limit| Cutter::new(limit, count)),
+                gatherers: (0..count).map(|_| Gatherer::default()).collect(),
+                given_up: VecDeque::new(),
+            }
+        };
+        Hop {
+            mobiles: config.mobiles.clone(),
+            uppers: stations.clone().map(upper).collect(),
+            ends: stations.map(|s| End::new(&config.link, s, count, timing)).collect(),
+            medium,
+            channels,
+            released: vec![VecDeque::new(); usize::from(count)],
+            told: VecDeque::new(),
+            inside: 0,
+        }
+    }
+
+    /// The link layer's ends, by station.
+    pub fn ends(&self) -> &[End] {
+        &self.ends
+    }
+
+    /// The station of a mobile host; hosts that are not named share the first one.
+    fn mobile(&self, addr: Addr) -> Station {
+        let i = self.mobiles.iter().position(|m| *m == addr).unwrap_or(0);
+        Station(i as u8 + 1)
+    }
+
+    /// Calls the end at station `i`.
+    fn call<T>(
+        &mut self,
+        i: usize,
+        out: &mut Out,
+        call: impl FnOnce(&mut End, &mut dyn Above) -> T,
+    ) -> T {
+        let upper = &mut self.uppers[i];
+        call(&mut self.ends[i], &mut Standing { upper, released: &mut self.released, out })
+    }
+
+    /// Calls medium access.
+    fn medium(&mut self, out: &mut Out, call: impl FnOnce(&mut Medium, &mut dyn Air)) {
+        let mut around = Around { channels: &mut self.channels, told: &mut self.told, out };
+        call(&mut self.medium, &mut around);
+    }
+
+    /// Hands on what was told, and frames to medium access, until nothing moves at `now`.
+    fn settle(&mut self, now: Time, out: &mut Out) {
+        loop {
+            while let Some(outcome) = self.told.pop_front() {
+                self.handle(now, outcome, out);
+            }
+            for i in 0..self.ends.len() {
+                if self.medium.is_idle(Station(i as u8))
+                    && let Some(frame) = self.call(i, out, |end, above| end.next_frame(now, above))
+                {
+                    self.medium(out, |mac, air| mac.request(now, frame, Access::Contend, air));
+                }
+            }
+            if self.told.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn handle(&mut self, now: Time, outcome: Outcome, out: &mut Out) {
+        let (station, signal) = match outcome {
+            Outcome::Trans { station, to, airtime } => (station, MacSignal::Trans { to, airtime }),
+            Outcome::Wait { station, from, hold } => (station, MacSignal::Wait { from, hold }),
+            Outcome::Done { station, to, acked } => (station, MacSignal::Done { to, acked }),
+            Outcome::Arrived { frame, intact, may_reply } => {
+                return self.arrived(now, frame, intact, may_reply, out);
+            }
+            Outcome::Failed { frame, cause, delivered } => {
+                if !delivered && !frame.kept {
+                    self.lost(frame.from, frame.to, frame.load, cause, out);
+                }
+                return;
+            }
+        };
+        self.call(station.index(), out, |end, above| end.on_mac(now, signal, above));
+    }
+
+    /// A frame has reached its receiver.
+    fn arrived(
+        &mut self,
+        now: Time,
+        mut frame: Frame,
+        intact: bool,
+        may_reply: bool,
+        out: &mut Out,
+    ) {
+        let (from, to) = (frame.from, frame.to);
+        let side = self.uppers[from.index()].own.other();
+        if let Load::Packet(packet) = &mut frame.load
+            && !intact
+        {
+            packet.damage = Damage::Ip;
+            out.packet_event(Op::Damaged, side, packet);
+        }
+        if let Some(packet) = frame.load.packet()
+            && frame.load.is_last()
+        {
+            out.packet_event(Op::Transmitted, side, packet);
+        }
+        if !intact {
+            if !frame.kept {
+                self.lost(from, to, frame.load, Cause::FrameLost, out);
+            }
+            return;
+        }
+        self.call(to.index(), out, |end, above| end.on_frame(now, frame, above));
+        if may_reply
+            && self.medium.is_idle(to)
+            && let Some(reply) =
+                self.call(to.index(), out, |end, above| end.reply(now, from, above))
+        {
+            self.medium(out, |mac, air| mac.request(now, reply, Access::Reply, air));
+        }
+    }
+
+    /// What `load` carries is lost for good.
+    fn lost(&mut self, from: Station, to: Station, load: Load, cause: Cause, out: &mut Out) {
+        let side = self.uppers[from.index()].own.other();
+        match load {
+            Load::None => {}
+            Load::Packet(packet) => out.discard(side, packet, cause),
+            // The other pieces are still on their way: the packet ends once, with its last one.
+            Load::Piece(piece) => {
+                let gatherer = &mut self.uppers[to.index()].gatherers[from.index()];
+                gatherer.spoil(piece.id);
+                if piece.index + 1 == piece.count {
+                    gatherer.forget(piece.id);
+                    out.discard(side, piece.packet, Cause::PieceLost);
+                }
+            }
+        }
+    }
+}
+
+impl Above for Standing<'_> {
+    fn waits(&self, to: Station) -> bool {
+        let upper = &self.upper;
+        !upper.queues[to.index()].is_empty()
+            || upper.cutter.as_ref().is_some_and(|cutter| cutter.is_busy(to))
+    }
+
+    fn next_destination(&self) -> Option<Station> {
+        let begun = |cutter: &Cutter| {
+            (0..self.upper.queues.len() as u8).map(Station).find(|to| cutter.is_busy(*to))
+        };
+        self.upper.cutter.as_ref().and_then(begun).or_else(|| self.upper.order.front().copied())
+    }
+
+    fn take(&mut self, to: Station) -> Option<Load> {
+        let Upper { queues, order, cutter, .. } = &mut *self.upper;
+        let mut next = || {
+            let waiting = queues[to.index()].leave()?;
+            if let Some(i) = order.iter().position(|s| *s == to) {
+                order.remove(i);
+            }
+            Some(waiting.packet)
+        };
+        match cutter {
+            Some(cutter) => cutter.take(to, next),
+            None => next().map(Load::Packet),
+        }
+    }
+
+    fn release(&mut self, from: Station, load: Load) {
+        let upper = &mut *self.upper;
+        let packet = match load {
+            Load::None => return,
+            Load::Packet(packet) => packet,
+            Load::Piece(piece) => {
+                let gatherer = &mut upper.gatherers[from.index()];
+                let spoilt = gatherer.is_spoilt(piece.id);
+                if spoilt && piece.index + 1 == piece.count {
+                    gatherer.forget(piece.id);
+                    self.out.discard(upper.own, piece.packet, Cause::PieceLost);
+                    return;
+                }
+                let Some(packet) = gatherer.add(piece) else { return };
+                packet
+            }
+        };
+        let released = &mut self.released[upper.station.index()];
+        if released.len() == REMEMBERED {
+            released.pop_front();
+        }
+        released.push_back(packet.id);
+        self.out.send(upper.own, packet);
+    }
+
+    fn give_up(&mut self, to: Station, load: Load, cause: Cause) {
+        let upper = &mut *self.upper;
+        let packet = match load {
+            Load::None => return,
+            Load::Packet(packet) => packet,
+            Load::Piece(piece) => {
+                if upper.given_up.contains(&piece.id) {
+                    return;
+                }
+                if upper.given_up.len() == REMEMBERED {
+                    upper.given_up.pop_front();
+                }
+                upper.given_up.push_back(piece.id);
+                if let Some(cutter) = &mut upper.cutter {
+                    cutter.abandon(to, piece.id);
+                }
+                piece.packet
+            }
+        };
+        // Only its acknowledgement was lost if it has been handed up.
+        if !self.released[to.index()].contains(&packet.id) {
+            self.out.discard(upper.own.other(), packet, cause);
+        }
+    }
+
+    fn repeat(&mut self, _: Station, load: &Load, cause: Cause) {
+        if let Some(packet) = load.packet() {
+            self.out.packet_event(Op::Repeated(cause), self.upper.own.other(), packet);
+        }
+    }
+
+    fn attempt_failed(&mut self, load: &Load, tries: u32, discarded: bool) {
+        if let Some(flow) = load.packet().and_then(Packet::flow) {
+            let own = self.upper.own;
+            self.out.signal(own, Signal::AttemptFailed { flow, tries, discarded });
+        }
+    }
+
+    fn note(&mut self, peer: Station, note: LinkNote) {
+        if !self.out.wants(Wants::METRICS) {
+            return;
+        }
+        self.out.event(What::Link { station: self.upper.station, peer, note });
+    }
+}
+
+impl Air for Around<'_> {
+    fn damages(
+        &mut self,
+        from: Station,
+        to: Station,
+        _: FrameKind,
+        bytes: u32,
+        start: Time,
+        span: Span,
+    ) -> bool {
+        let (mobile, side) = match from {
+            Station::BASE => (to, Side::Right),
+            mobile => (mobile, Side::Left),
+        };
+        let channels = self.channels.get_mut(mobile.index().saturating_sub(1));
+        let Some(channel) = channels.and_then(|c| c[side.index()].as_mut()) else { return false };
+        let Fate { damaged_at, turned } = channel.pass(start, span, bytes);
+        if let Some(good) = turned {
+            self.out.event(What::Channel { side, good });
+        }
+        damaged_at.is_some()
+    }
+
+    fn report(&mut self, event: AirEvent) {
+        if self.out.wants(Wants::METRICS) {
+            self.out.event(What::Air(event));
+        }
+    }
+
+    fn tell(&mut self, outcome: Outcome) {
+        self.told.push_back(outcome);
+    }
+}
+
+impl Hop {
+    /// Does what is due at `at`, the nominal time of the next wake.
+    fn step(&mut self, at: Time, out: &mut Out) {
+        if self.medium.next_wake().is_some_and(|wake| wake <= at) {
+            self.medium(out, |mac, air| mac.on_wake(at, air));
+        }
+        for i in 0..self.ends.len() {
+            if self.ends[i].next_wake().is_some_and(|wake| wake <= at) {
+                self.call(i, out, |end, above| end.on_wake(at, above));
+            }
+        }
+        self.settle(at, out);
+    }
+
+    /// Does what should have been done by `now`, each at its own time: wakes may be late.
+    fn catch_up(&mut self, now: Time, out: &mut Out) {
+        let gone = out.gone();
+        let mut last = Time::ZERO;
+        while let Some(at) = self.next_wake().filter(|at| *at <= now) {
+            // Whoever asks for a time in the past means at once.
+            last = at.max(last);
+            self.step(last, out);
+        }
+        self.inside -= out.gone() - gone;
+    }
+}
+
+impl Machine for Hop {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        self.catch_up(now, out);
+        let gone = out.gone();
+        self.inside += 1;
+        let (i, to) = match from {
+            Side::Left => (0, self.mobile(packet.dst)),
+            Side::Right => (self.mobile(packet.src).index(), Station::BASE),
+        };
+        let bytes = packet.wire_len();
+        let upper = &mut self.uppers[i];
+        let queue = &mut upper.queues[to.index()];
+        let before = queue.len();
+        queue.enter(from.other(), packet, bytes, out);
+        // A discipline may have ended any number of those that waited.
+        for _ in before..queue.len() {
+            upper.order.push_back(to);
+        }
+        for _ in queue.len()..before {
+            if let Some(i) = upper.order.iter().position(|s| *s == to) {
+                upper.order.remove(i);
+            }
+        }
+        self.settle(now, out);
+        self.inside -= out.gone() - gone;
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        self.catch_up(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let ends = self.ends.iter().filter_map(LinkEnd::next_wake);
+        ends.chain(self.medium.next_wake()).min()
+    }
+
+    fn holds(&self) -> usize {
+        self.inside as usize
+    }
+}

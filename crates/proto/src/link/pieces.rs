@@ -1,0 +1,178 @@
+//! Packets in pieces: cut where a packet is longer than the link's frames, put together at the far end.
+//!
+//! What a header takes in every piece counts as part of the link's overhead (bakshi96 3.1: "framing, error
+//! correction, segmentation and synchronization"), so the pieces of a packet have its bytes between them and no more.
+//! The loss of one piece loses the packet (bakshi96 4.1).
+
+use std::collections::VecDeque;
+
+use super::frame::{Load, Piece, Station};
+use crate::wire::Packet;
+
+/// Packets to be put together at once from one sender; the oldest makes room.
+const OPEN: usize = 64;
+
+/// Cuts packets at one station.
+#[derive(Debug)]
+pub(super) struct Cutter {
+    limit: u32,
+    next_id: u32,
+    /// The packet that is being cut, for each receiver, and how many of its pieces have been taken.
+    current: Vec<Option<(Packet, u32, u16)>>,
+}
+
+impl Cutter {
+    /// Cuts to pieces of at most `limit` bytes, for this many receivers.
+    pub fn new(limit: u32, receivers: u8) -> Cutter {
+        let current = (0..receivers).map(|_| None).collect();
+        Cutter { limit: limit.max(1), next_id: 0, current }
+    }
+
+    /// Whether pieces are left for `to`.
+    pub fn is_busy(&self, to: Station) -> bool {
+        self.current[to.index()].is_some()
+    }
+
+    /// The next load for `to`, from the packet begun or from the one that `next` gives.
+    pub fn take(&mut self, to: Station, next: impl FnOnce() -> Option<Packet>) -> Option<Load> {
+        let slot = &mut self.current[to.index()];
+        let (packet, id, index) = match slot.take() {
+            Some(begun) => begun,
+            None => {
+                let packet = next()?;
+                if packet.wire_len() <= self.limit {
+                    return Some(Load::Packet(packet));
+                }
+                self.next_id = self.next_id.wrapping_add(1);
+                (packet, self.next_id, 0)
+            }
+        };
+        let len = packet.wire_len();
+        // A packet has at most 65,575 bytes and a piece at least one.
+        let count = len.div_ceil(self.limit).min(u32::from(u16::MAX)) as u16;
+        let bytes = (len - u32::from(index) * self.limit).min(self.limit);
+        let piece = Piece { packet: packet.clone(), id, index, count, bytes };
+        if index + 1 < count {
+            *slot = Some((packet, id, index + 1));
+        }
+        Some(Load::Piece(piece))
+    }
+
+    /// Gives up what is left of the packet with this identity.
+    pub fn abandon(&mut self, to: Station, id: u32) {
+        let slot = &mut self.current[to.index()];
+        if slot.as_ref().is_some_and(|(_, begun, _)| *begun == id) {
+            *slot = None;
+        }
+    }
+}
+
+/// A packet of which pieces have come.
+#[derive(Debug)]
+struct Open {
+    id: u32,
+    have: Vec<bool>,
+    left: u16,
+}
+
+/// Puts packets together at one station, from one sender.
+#[derive(Debug, Default)]
+pub(super) struct Gatherer {
+    open: VecDeque<Open>,
+    /// Packets of which a piece was lost while others are on their way.
+    spoilt: VecDeque<u32>,
+}
+
+impl Gatherer {
+    /// A piece has come: the packet, if it was the last one missing.
+    pub fn add(&mut self, piece: Piece) -> Option<Packet> {
+        let i = match self.open.iter().position(|open| open.id == piece.id) {
+            Some(i) => i,
+            None => {
+                if self.open.len() == OPEN {
+                    self.open.pop_front();
+                }
+                let have = vec![false; usize::from(piece.count)];
+                self.open.push_back(Open { id: piece.id, have, left: piece.count });
+                self.open.len() - 1
+            }
+        };
+        let open = &mut self.open[i];
+        let have = open.have.get_mut(usize::from(piece.index))?;
+        if !core::mem::replace(have, true) {
+            open.left -= 1;
+        }
+        if open.left > 0 {
+            return None;
+        }
+        self.open.remove(i);
+        Some(piece.packet)
+    }
+
+    /// A piece of the packet with this identity was lost.
+    pub fn spoil(&mut self, id: u32) {
+        if !self.is_spoilt(id) {
+            self.spoilt.push_back(id);
+        }
+    }
+
+    /// Whether a piece of it was lost.
+    pub fn is_spoilt(&self, id: u32) -> bool {
+        self.spoilt.contains(&id)
+    }
+
+    /// The packet with this identity will not be completed.
+    pub fn forget(&mut self, id: u32) {
+        self.open.retain(|open| open.id != id);
+        self.spoilt.retain(|spoilt| *spoilt != id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Addr, Body, Flags, Segment, Seq, Transport};
+
+    fn packet(len: u32) -> Packet {
+        let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+        let body = Body::Pattern { stream: 1, len: len - 20, offset: 0 };
+        let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::NONE);
+        Packet { transport: Transport::Other(17), ..Packet::tcp(src, dst, segment, body) }
+    }
+
+    #[test]
+    fn pieces_have_all_bytes_and_make_the_packet_again() {
+        let mut cutter = Cutter::new(128, 1);
+        let mut gatherer = Gatherer::default();
+        let whole = packet(576);
+        let mut next = Some(whole.clone());
+        let mut bytes = Vec::new();
+        let mut made = None;
+        while let Some(Load::Piece(piece)) = cutter.take(Station(0), || next.take()) {
+            assert!(made.is_none());
+            bytes.push(piece.bytes);
+            made = gatherer.add(piece);
+        }
+        assert_eq!(bytes, [128, 128, 128, 128, 64]);
+        assert_eq!(made, Some(whole));
+    }
+
+    #[test]
+    fn a_packet_that_fits_is_not_cut() {
+        let mut cutter = Cutter::new(128, 1);
+        let small = packet(128);
+        assert_eq!(cutter.take(Station(0), || Some(small.clone())), Some(Load::Packet(small)));
+    }
+
+    #[test]
+    fn a_piece_that_comes_twice_counts_once() {
+        let mut cutter = Cutter::new(128, 1);
+        let mut gatherer = Gatherer::default();
+        let mut next = Some(packet(256));
+        let Some(Load::Piece(first)) = cutter.take(Station(0), || next.take()) else { panic!() };
+        assert_eq!(gatherer.add(first.clone()), None);
+        assert_eq!(gatherer.add(first), None);
+        let Some(Load::Piece(last)) = cutter.take(Station(0), || None) else { panic!() };
+        assert!(gatherer.add(last).is_some());
+    }
+}

@@ -1,0 +1,39 @@
+//! No link layer: each packet is sent once, in the order in which it came.
+
+use super::end::{Above, LinkEnd, MacSignal};
+use super::frame::{Frame, Header, Station};
+use crate::units::Time;
+
+/// An end without a protocol.
+#[derive(Debug)]
+pub struct Plain {
+    station: Station,
+}
+
+impl Plain {
+    /// The end at `station`.
+    pub fn new(station: Station) -> Plain {
+        Plain { station }
+    }
+}
+
+impl LinkEnd for Plain {
+    fn on_frame(&mut self, _: Time, frame: Frame, above: &mut dyn Above) {
+        above.release(frame.from, frame.load);
+    }
+
+    fn on_mac(&mut self, _: Time, _: MacSignal, _: &mut dyn Above) {}
+
+    fn on_wake(&mut self, _: Time, _: &mut dyn Above) {}
+
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+
+    fn next_frame(&mut self, _: Time, above: &mut dyn Above) -> Option<Frame> {
+        let to = above.next_destination()?;
+        let load = above.take(to)?;
+        let bytes = load.bytes();
+        Some(Frame { from: self.station, to, header: Header::Plain, load, bytes, kept: false })
+    }
+}

@@ -1,0 +1,158 @@
+//! The ideal channel: nobody collides, and access costs nothing but each frame's overhead.
+//!
+//! In half duplex one frame is on the air at a time, and stations with frames waiting take turns, an answer first.
+//! In full duplex each station has a channel of its own.
+
+use std::collections::VecDeque;
+
+use super::{Access, Air, Mac, Outcome};
+use crate::event::{AirEvent, FrameFate};
+use crate::link::RadioConfig;
+use crate::link::frame::{Frame, Station, Timing};
+use crate::units::{Rate, Span, Time};
+
+/// What is on the air, and what waits for it.
+#[derive(Debug)]
+pub struct Ideal {
+    rate: Rate,
+    delay: Span,
+    overhead: Span,
+    half_duplex: bool,
+    /// Bytes on the air for each byte of a frame.
+    coding: f64,
+    stations: Vec<Transmitter>,
+    /// Frames that have left and not arrived, in the order of their arrival, each with that time and whether it is
+    /// intact.
+    flying: VecDeque<(Time, Frame, bool)>,
+    /// Whose turn it is when several have frames waiting.
+    turn: usize,
+}
+
+/// A station's transmitter.
+#[derive(Debug, Default)]
+struct Transmitter {
+    waiting: Option<(Frame, Access)>,
+    /// The frame that is on the air: whom it is for.
+    sending: Option<Station>,
+    /// When the medium that it uses will be free; in half duplex those of the others count as well.
+    free_at: Time,
+}
+
+impl Ideal {
+    /// A silent medium for `stations` stations, where each byte of a frame takes `coding` bytes on the air.
+    pub fn new(config: &RadioConfig, stations: u8, coding: f64) -> Ideal {
+        Ideal {
+            rate: config.rate,
+            delay: config.delay,
+            overhead: config.overhead,
+            half_duplex: config.half_duplex,
+            coding,
+            stations: (0..stations).map(|_| Transmitter::default()).collect(),
+            flying: VecDeque::new(),
+            turn: 0,
+        }
+    }
+
+    fn free_at(&self, station: usize) -> Time {
+        if self.half_duplex {
+            self.stations.iter().map(|s| s.free_at).max().unwrap_or(Time::ZERO)
+        } else {
+            self.stations[station].free_at
+        }
+    }
+
+    fn airtime(&self, bytes: u32) -> Span {
+        let coded = libm::ceil(f64::from(bytes) * self.coding) as u64;
+        self.overhead + self.rate.transmit(coded)
+    }
+
+    /// Puts on the air whatever may go at `now`.
+    fn start(&mut self, now: Time, air: &mut dyn Air) {
+        let n = self.stations.len();
+        let urgent = |s: &Transmitter| matches!(s.waiting, Some((_, Access::Reply)));
+        let answers = (0..n).filter(|i| urgent(&self.stations[*i]));
+        let order: Vec<usize> = answers.chain((0..n).map(|k| (self.turn + k) % n)).collect();
+        for i in order {
+            if self.free_at(i) > now || self.stations[i].sending.is_some() {
+                continue;
+            }
+            if let Some((frame, _)) = self.stations[i].waiting.take() {
+                self.transmit(now, i, frame, air);
+                self.turn = (i + 1) % n;
+            }
+        }
+    }
+
+    fn transmit(&mut self, start: Time, i: usize, frame: Frame, air: &mut dyn Air) {
+        let (station, to) = (frame.from, frame.to);
+        let airtime = self.airtime(frame.bytes);
+        self.stations[i].free_at = start + airtime;
+        self.stations[i].sending = Some(to);
+        air.tell(Outcome::Trans { station, to, airtime });
+        let damaged = air.damages(station, to, frame.kind(), frame.bytes, start, airtime);
+        air.report(AirEvent {
+            station,
+            to,
+            kind: frame.kind(),
+            bytes: frame.bytes,
+            airtime,
+            fate: FrameFate::of(damaged),
+        });
+        let arrives = start + airtime + self.delay;
+        let place = self.flying.partition_point(|(at, ..)| *at <= arrives);
+        self.flying.insert(place, (arrives, frame, !damaged));
+    }
+}
+
+impl Mac for Ideal {
+    fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air) {
+        let i = frame.from.index();
+        self.stations[i].waiting = Some((frame, access));
+        self.start(now, air);
+    }
+
+    fn on_wake(&mut self, now: Time, air: &mut dyn Air) {
+        for i in 0..self.stations.len() {
+            let transmitter = &mut self.stations[i];
+            if transmitter.free_at <= now
+                && let Some(to) = transmitter.sending.take()
+            {
+                air.tell(Outcome::Done { station: Station(i as u8), to, acked: None });
+            }
+        }
+        while self.flying.front().is_some_and(|(at, ..)| *at <= now) {
+            if let Some((_, frame, intact)) = self.flying.pop_front() {
+                air.tell(Outcome::Arrived { frame, intact, may_reply: true });
+            }
+        }
+        self.start(now, air);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let mut at = self.flying.front().map_or(Time::NEVER, |(at, ..)| *at);
+        for (i, transmitter) in self.stations.iter().enumerate() {
+            if transmitter.sending.is_some() {
+                at = at.min(transmitter.free_at);
+            }
+            if transmitter.waiting.is_some() {
+                at = at.min(self.free_at(i));
+            }
+        }
+        (at != Time::NEVER).then_some(at)
+    }
+
+    fn is_idle(&self, station: Station) -> bool {
+        let transmitter = &self.stations[station.index()];
+        transmitter.waiting.is_none() && transmitter.sending.is_none()
+    }
+
+    fn timing(&self) -> Timing {
+        Timing {
+            byte_ps: libm::ceil(8e12 * self.coding / self.rate.bps() as f64) as u64,
+            frame: self.overhead,
+            propagation: self.delay,
+            turnaround: Span::ZERO,
+            processing: Span::ZERO,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Medium access: which station of a radio hop may send when.
+//!
+//! A [`Mac`] is the medium and the medium access of all stations on it. It is handed one frame at a time by each
+//! station, decides when that goes on the air, lets the channel damage it, and tells what became of it. The stations
+//! hear each other; a frame collides when another one is on the air at its receiver.
+
+pub mod ideal;
+
+use serde::Serialize;
+
+use crate::event::{AirEvent, Cause, FrameFate};
+use crate::link::frame::{Frame, FrameKind, Station, Timing};
+use crate::units::{Span, Time};
+
+pub use ideal::Ideal;
+
+/// How a station wants its frame to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// By the rules that all stations obey.
+    Contend,
+    /// At once, as the answer to the frame that has just arrived: the channel is still this pair's (MAC
+    /// acceleration, parsa98 3.3). Only while [`Outcome::Arrived`] of that frame is being handled.
+    Reply,
+}
+
+/// What medium access tells the hop. Handled in order, at the time of the call that gave it.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The frame of `station` for `to` is about to be on the air for `airtime`: TRANS.
+    Trans {
+        /// The sender.
+        station: Station,
+        /// The receiver.
+        to: Station,
+        /// Time on the air.
+        airtime: Span,
+    },
+    /// `station` has heard that `from` will occupy the channel for `hold` beyond a short answer: WAIT.
+    Wait {
+        /// Who must wait.
+        station: Station,
+        /// Who has the channel.
+        from: Station,
+        /// For how long.
+        hold: Span,
+    },
+    /// The frame has reached its receiver; `intact` unless the channel or another frame destroyed it.
+    Arrived {
+        /// The frame.
+        frame: Frame,
+        /// Whether it can be read.
+        intact: bool,
+        /// Whether the receiver may answer with [`Access::Reply`] now.
+        may_reply: bool,
+    },
+    /// `station` has sent its frame to `to` and may be given the next one. `acked` says what medium access knows
+    /// about the arrival.
+    Done {
+        /// The sender.
+        station: Station,
+        /// The receiver.
+        to: Station,
+        /// Whether an acknowledgement of medium access came back; `None` where there are none.
+        acked: Option<bool>,
+    },
+    /// Medium access gives the frame up and hands it back; [`Outcome::Done`] follows. `delivered` says whether it
+    /// reached its receiver all the same, and only the acknowledgement was lost.
+    Failed {
+        /// The frame.
+        frame: Frame,
+        /// Why.
+        cause: Cause,
+        /// Whether an [`Outcome::Arrived`] with `intact` was told for it.
+        delivered: bool,
+    },
+}
+
+/// What lies around medium access: the channels between the stations, and those who listen.
+pub trait Air {
+    /// Whether the channel damages what `from` sends to `to` from `start` on for `span`: a frame of `kind`, `bytes`
+    /// long (coding not included). Asked once for each transmission to each receiver that must read it.
+    fn damages(
+        &mut self,
+        from: Station,
+        to: Station,
+        kind: FrameKind,
+        bytes: u32,
+        start: Time,
+        span: Span,
+    ) -> bool;
+
+    /// A transmission has ended: what it was and what became of it.
+    fn report(&mut self, event: AirEvent);
+
+    /// Tells the hop.
+    fn tell(&mut self, outcome: Outcome);
+}
+
+/// The medium, and the medium access of every station on it.
+pub trait Mac {
+    /// `frame.from`, which is idle, wants its frame to be sent.
+    fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air);
+
+    /// The time that [`Mac::next_wake`] named has come. A call with nothing due must do nothing.
+    fn on_wake(&mut self, now: Time, air: &mut dyn Air);
+
+    /// When this wants to be called next.
+    fn next_wake(&self) -> Option<Time>;
+
+    /// Whether `station` may hand over a frame.
+    fn is_idle(&self, station: Station) -> bool;
+
+    /// What it takes to send frames here, for the timers of link layers.
+    fn timing(&self) -> Timing;
+}
+
+/// Which medium access a radio hop has.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "access")]
+pub enum MacConfig {
+    /// Access costs nothing but the overhead of each frame; stations with frames waiting take turns.
+    #[default]
+    Ideal,
+}
+
+/// The kinds of medium access.
+#[derive(Debug)]
+pub enum Medium {
+    /// See [`MacConfig::Ideal`].
+    Ideal(Ideal),
+}
+
+macro_rules! each {
+    ($self:ident, $mac:ident => $call:expr) => {
+        match $self {
+            Medium::Ideal($mac) => $call,
+        }
+    };
+}
+
+impl Mac for Medium {
+    fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air) {
+        each!(self, mac => mac.request(now, frame, access, air));
+    }
+
+    fn on_wake(&mut self, now: Time, air: &mut dyn Air) {
+        each!(self, mac => mac.on_wake(now, air));
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        each!(self, mac => mac.next_wake())
+    }
+
+    fn is_idle(&self, station: Station) -> bool {
+        each!(self, mac => mac.is_idle(station))
+    }
+
+    fn timing(&self) -> Timing {
+        each!(self, mac => mac.timing())
+    }
+}
+
+impl FrameFate {
+    /// The fate of a frame that only the channel may have harmed.
+    pub fn of(damaged: bool) -> FrameFate {
+        if damaged { FrameFate::Damaged } else { FrameFate::Received }
+    }
+}

@@ -1,0 +1,72 @@
+//! Medium access and the link layer of a radio hop, which stand beside `radio`.
+
+use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
+use lasthop_proto::mac::MacConfig;
+use lasthop_proto::units::Bytes;
+
+use super::Noted;
+use crate::error::Error;
+use crate::read::{Reader, not_a_choice};
+use crate::schema;
+
+/// Reads what stands beside `radio`; `None` if the hop has neither link layer nor medium access.
+pub(super) fn read(
+    stage: &Reader<'_>,
+    radio: &RadioConfig,
+    notes: &mut Vec<Noted>,
+) -> Result<Option<Box<HopConfig>>, Error> {
+    let _ = (radio, notes);
+    let mac = match word(stage, "mac", &schema::words(&schema::MACS), "ideal")? {
+        "ideal" => MacConfig::Ideal,
+        other => unreachable!("`{other}` is in the list of medium accesses"),
+    };
+    let link = match word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")? {
+        "none" => LinkConfig::None,
+        other => unreachable!("`{other}` is in the list of link layers"),
+    };
+    let hop = HopConfig {
+        mac,
+        link,
+        fragment: fragment(stage)?,
+        coding: coding(stage)?,
+        mobiles: Vec::new(),
+    };
+    Ok((hop != HopConfig::default()).then(|| Box::new(hop)))
+}
+
+/// The word at `key`, one of `words`.
+fn word<'t>(
+    stage: &Reader<'t>,
+    key: &str,
+    words: &[&str],
+    default: &'t str,
+) -> Result<&'t str, Error> {
+    let Some(node) = stage.node(key) else { return Ok(default) };
+    match node.as_str() {
+        Some(word) if words.contains(&word) => Ok(word),
+        _ => Err(not_a_choice(node, &stage.key(key), words)),
+    }
+}
+
+/// The longest piece of a packet that a frame carries.
+fn fragment(stage: &Reader<'_>) -> Result<Option<u32>, Error> {
+    if stage.node("fragment").and_then(|node| node.as_str()) == Some("none")
+        || !stage.has("fragment")
+    {
+        return Ok(None);
+    }
+    let bytes = stage.within("fragment", Bytes(128), Bytes(16)..=Bytes(65_535))?;
+    Ok(Some(bytes.0 as u32))
+}
+
+/// Bytes on the air for each byte of a frame.
+fn coding(stage: &Reader<'_>) -> Result<f64, Error> {
+    let factor = stage.or("coding", 1.0)?;
+    if (1.0..=100.0).contains(&factor) {
+        return Ok(factor);
+    }
+    Err(stage.out_of_range(
+        "coding",
+        "bytes on the air for each byte of a frame, from 1 to 100, for example `coding = 1.5`",
+    ))
+}

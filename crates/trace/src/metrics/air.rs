@@ -1,0 +1,78 @@
+//! What was on the air of a radio hop: transmissions by kind of frame.
+
+use lasthop_proto::event::{AirEvent, FrameFate};
+use lasthop_proto::link::frame::FrameKind;
+use lasthop_proto::units::Span;
+use serde::{Deserialize, Serialize};
+
+/// The transmissions of one side of a radio hop, by kind of frame.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct AirMetrics {
+    /// Frames that carry packets or pieces of them.
+    pub data: FrameCounts,
+    /// Acknowledgements of the link layer that carry nothing else.
+    pub link_acks: FrameCounts,
+    /// Requests to send.
+    pub rts: FrameCounts,
+    /// Clears to send.
+    pub cts: FrameCounts,
+    /// Acknowledgements of medium access.
+    pub mac_acks: FrameCounts,
+}
+
+/// Frames of one kind.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct FrameCounts {
+    /// How many were sent.
+    pub frames: u64,
+    /// How many of them the channel damaged.
+    pub damaged: u64,
+    /// How many of them met another transmission.
+    pub collided: u64,
+    /// For how long they were on the air, in seconds.
+    pub airtime_s: f64,
+}
+
+/// Counts while a run goes on.
+#[derive(Clone, Default)]
+pub(super) struct AirCounter {
+    counts: AirMetrics,
+    airtime: [Span; 5],
+}
+
+impl AirCounter {
+    pub(super) fn add(&mut self, event: &AirEvent) {
+        let (i, counts) = match event.kind {
+            FrameKind::Data => (0, &mut self.counts.data),
+            FrameKind::LinkAck => (1, &mut self.counts.link_acks),
+            FrameKind::Rts => (2, &mut self.counts.rts),
+            FrameKind::Cts => (3, &mut self.counts.cts),
+            FrameKind::MacAck => (4, &mut self.counts.mac_acks),
+        };
+        counts.frames += 1;
+        counts.damaged += u64::from(event.fate == FrameFate::Damaged);
+        counts.collided += u64::from(event.fate == FrameFate::Collided);
+        self.airtime[i] = self.airtime[i] + event.airtime;
+    }
+
+    /// `None` if nothing was on the air.
+    pub(super) fn metrics(&self) -> Option<AirMetrics> {
+        let mut all = self.counts;
+        let kinds = all.kinds_mut();
+        for (counts, airtime) in kinds.into_iter().zip(self.airtime) {
+            counts.airtime_s = airtime.as_secs_f64();
+        }
+        (all.sum(|c| c.frames as f64) > 0.0).then_some(all)
+    }
+}
+
+impl AirMetrics {
+    fn kinds_mut(&mut self) -> [&mut FrameCounts; 5] {
+        [&mut self.data, &mut self.link_acks, &mut self.rts, &mut self.cts, &mut self.mac_acks]
+    }
+
+    /// Sum over the kinds.
+    pub fn sum(&self, of: impl Fn(&FrameCounts) -> f64) -> f64 {
+        [self.data, self.link_acks, self.rts, self.cts, self.mac_acks].iter().map(of).sum()
+    }
+}
