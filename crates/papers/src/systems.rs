@@ -268,12 +268,20 @@ pub const SYSTEMS: &[System] = &[
         (Kind::Agent, 1, BOTH),
         "chooses the packet size by the state of the channel",
     ),
-    planned(
+    row(
         "ll",
         (Kind::Link, 1, SIM),
+        Status::Implemented,
+        "path: link-layer = \"ll\"",
         "link-layer retransmission with cumulative ACKs and timers, in no particular order",
     ),
-    planned("ll-sack", (Kind::Link, 1, SIM), "link-layer retransmission with selective ACKs"),
+    row(
+        "ll-sack",
+        (Kind::Link, 1, SIM),
+        Status::Implemented,
+        "path: link-layer = \"ll-sack\"",
+        "link-layer retransmission with selective ACKs",
+    ),
     planned(
         "local-recovery",
         (Kind::Link, 1, SIM),

@@ -82,14 +82,21 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: [&str; 4] = ["mac", "link-layer", "fragment", "coding"];
+pub(crate) const HOP: [&str; 5] = ["mac", "link-layer", "fragment", "coding", "ll"];
+
+/// Keys of `ll`.
+pub(crate) const LL: [&str; 3] = ["window", "min-timeout", "initial-timeout"];
 
 /// The words for medium access, each with what it is.
 pub const MACS: [(&str, &str); 1] =
     [("ideal", "stations with frames waiting take turns, nothing collides")];
 
 /// The words for a link layer, each with what it is.
-pub const LINK_LAYERS: [(&str, &str); 1] = [("none", "each packet is sent once")];
+pub const LINK_LAYERS: [(&str, &str); 3] = [
+    ("none", "each packet is sent once"),
+    ("ll", "cumulative ACKs and timers, no order kept"),
+    ("ll-sack", "the same with selective ACKs"),
+];
 
 /// Keys that stand beside `agent` in its stage.
 pub(crate) const AGENT_OPTIONS: [&str; 14] = [

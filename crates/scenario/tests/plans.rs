@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use lasthop_proto::agent::{AckpMode, AgentConfig};
 use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::link::LinkConfig;
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
@@ -285,4 +286,30 @@ fn a_discipline_holds_in_both_directions_or_in_one() {
     assert_eq!(disciplines(", discipline-left = \"ack-filter\""), (fifo, filter));
     let both = ", discipline-right = \"acks-first\", discipline-left = \"ack-filter+acks-first\"";
     assert_eq!(disciplines(both), (Discipline::AcksFirst, Discipline::AckFilterAcksFirst));
+}
+
+#[test]
+fn options_of_a_link_layer_that_is_not_there_are_noted() {
+    let text = |more: &str| {
+        format!(
+            "name = \"hop\"\ntransfer = {{ from = \"a\", to = \"b\" }}\n[host.a]\n[host.b]\n[[path]]\n\
+             radio = {{ rate = \"1mbit\" }}\n{more}"
+        )
+    };
+    let read = |more: &str| parse(&text(more), "hop.toml", &[]);
+    let hop = |plan: Plan| match &plan.cells[0].scenario.path[0].kind {
+        StageKind::Radio(radio) => radio.hop.clone(),
+        other => panic!("{other:?}"),
+    };
+    let (plain, _) = read("").unwrap();
+    assert_eq!(hop(plain), None);
+    let (plan, warnings) = read("link-layer = \"ll-sack\"\nll = { window = 8 }\n").unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let LinkConfig::Ll(config) = hop(plan).unwrap().link else { panic!() };
+    assert_eq!((config.window, config.selective), (8, true));
+    let (_, warnings) = read("ll = { window = 8 }\n").unwrap();
+    assert_eq!(warnings.len(), 1);
+    let error = read("link-layer = \"tulpi\"\n").unwrap_err();
+    assert!(error.help.contains("ll-sack"), "{}", error.help);
+    assert!(read("link-layer = \"ll\"\nll = { window = 0 }\n").is_err());
 }

@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use super::frame::{Frame, Load, Station, Timing};
+use super::ll::{Ll, LlConfig};
 use super::plain::Plain;
 use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
@@ -96,6 +97,8 @@ pub enum LinkConfig {
     /// None: each packet is sent once.
     #[default]
     None,
+    /// Cumulative acknowledgements and timers, no order kept. See [`super::ll`].
+    Ll(LlConfig),
 }
 
 /// The link layers.
@@ -103,14 +106,17 @@ pub enum LinkConfig {
 pub enum End {
     /// See [`LinkConfig::None`].
     Plain(Plain),
+    /// See [`LinkConfig::Ll`].
+    Ll(Box<Ll>),
 }
 
 impl End {
     /// The end of `config` at `station` of a hop with `stations` of them.
     pub fn new(config: &LinkConfig, station: Station, stations: u8, timing: Timing) -> End {
-        let _ = (stations, timing);
+        let _ = timing;
         match config {
             LinkConfig::None => End::Plain(Plain::new(station)),
+            LinkConfig::Ll(config) => End::Ll(Box::new(Ll::new(config, station, stations))),
         }
     }
 }
@@ -119,6 +125,7 @@ macro_rules! each {
     ($self:ident, $end:ident => $call:expr) => {
         match $self {
             End::Plain($end) => $call,
+            End::Ll($end) => $call,
         }
     };
 }

@@ -9,6 +9,8 @@ pub mod end;
 pub mod frame;
 pub mod hop;
 pub mod line;
+pub mod ll;
+mod ll_sack;
 mod pieces;
 pub mod plain;
 pub mod radio;

@@ -4,8 +4,8 @@ use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Bytes;
 
-use super::Noted;
-use crate::error::Error;
+use super::{Noted, ll};
+use crate::error::{Code, Diagnostic, Error};
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
 
@@ -15,15 +15,26 @@ pub(super) fn read(
     radio: &RadioConfig,
     notes: &mut Vec<Noted>,
 ) -> Result<Option<Box<HopConfig>>, Error> {
-    let _ = (radio, notes);
+    let _ = radio;
     let mac = match word(stage, "mac", &schema::words(&schema::MACS), "ideal")? {
         "ideal" => MacConfig::Ideal,
         other => unreachable!("`{other}` is in the list of medium accesses"),
     };
     let link = match word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")? {
         "none" => LinkConfig::None,
+        "ll" => LinkConfig::Ll(ll::read(stage, false)?),
+        "ll-sack" => LinkConfig::Ll(ll::read(stage, true)?),
         other => unreachable!("`{other}` is in the list of link layers"),
     };
+    for key in OPTIONS.into_iter().filter(|key| stage.has(key) && !uses(&link, key)) {
+        notes.push(Noted {
+            warning: Diagnostic::new(Code::NoEffect, stage.key(key), &stage.place(key))
+                .message(format!("`{key}` has no effect"))
+                .label("the link layer does not use it")
+                .help("leave it out, or choose a link layer that uses it"),
+            in_every_cell: true,
+        });
+    }
     let hop = HopConfig {
         mac,
         link,
@@ -32,6 +43,17 @@ pub(super) fn read(
         mobiles: Vec::new(),
     };
     Ok((hop != HopConfig::default()).then(|| Box::new(hop)))
+}
+
+/// Keys that hold the options of link layers.
+const OPTIONS: [&str; 1] = ["ll"];
+
+/// Whether `link` uses the options under `key`.
+fn uses(link: &LinkConfig, key: &str) -> bool {
+    match link {
+        LinkConfig::None => false,
+        LinkConfig::Ll(_) => key == "ll",
+    }
 }
 
 /// The word at `key`, one of `words`.

@@ -5,6 +5,7 @@ mod check;
 mod errors;
 mod hop;
 mod host;
+mod ll;
 mod path;
 pub(crate) mod station;
 mod transfer;
