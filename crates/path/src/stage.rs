@@ -133,7 +133,7 @@ impl Stage {
                         ]
                     };
                     let channels = (0..hop.mobiles.len().max(1)).map(channels).collect();
-                    Stage::Hop(Box::new(Hop::new(&radio.radio, hop, channels)))
+                    Stage::Hop(Box::new(Hop::new(&radio.radio, hop, channels, stream)))
                 }
             },
             StageKind::Agent(config) => Stage::Agent(Box::new(Agent::new(config))),

@@ -7,8 +7,10 @@
 use serde::Serialize;
 
 use super::frame::{Frame, Load, Station, Timing};
+use super::local_recovery::{LocalRecovery, LocalRecoveryConfig};
 use super::plain::Plain;
 use crate::event::{Cause, LinkNote};
+use crate::rng::Stream;
 use crate::units::{Span, Time};
 
 /// What stands above a link's end: the network layer with its queue of packets.
@@ -96,6 +98,8 @@ pub enum LinkConfig {
     /// None: each packet is sent once.
     #[default]
     None,
+    /// Each frame is acknowledged and sent again a bounded number of times (bakshi96 4.2.1).
+    LocalRecovery(LocalRecoveryConfig),
 }
 
 /// The link layers.
@@ -103,14 +107,24 @@ pub enum LinkConfig {
 pub enum End {
     /// See [`LinkConfig::None`].
     Plain(Plain),
+    /// See [`LinkConfig::LocalRecovery`].
+    LocalRecovery(Box<LocalRecovery>),
 }
 
 impl End {
-    /// The end of `config` at `station` of a hop with `stations` of them.
-    pub fn new(config: &LinkConfig, station: Station, stations: u8, timing: Timing) -> End {
-        let _ = (stations, timing);
+    /// The end of `config` at `station` of a hop with `stations` of them, whose random draws are those of `stream`.
+    pub fn new(
+        config: &LinkConfig,
+        station: Station,
+        stations: u8,
+        timing: Timing,
+        stream: Stream,
+    ) -> End {
         match config {
             LinkConfig::None => End::Plain(Plain::new(station)),
+            LinkConfig::LocalRecovery(config) => End::LocalRecovery(Box::new(LocalRecovery::new(
+                config, station, stations, timing, stream,
+            ))),
         }
     }
 }
@@ -119,6 +133,7 @@ macro_rules! each {
     ($self:ident, $end:ident => $call:expr) => {
         match $self {
             End::Plain($end) => $call,
+            End::LocalRecovery($end) => $call,
         }
     };
 }

@@ -9,6 +9,7 @@ pub mod end;
 pub mod frame;
 pub mod hop;
 pub mod line;
+pub mod local_recovery;
 mod pieces;
 pub mod plain;
 pub mod radio;
