@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 const CAUSES: usize = Cause::ALL.len();
 
 /// What hosts and agents notice, by name.
-const NOTES: [&str; 13] = [
+const NOTES: [&str; 17] = [
     "connections-opened",
     "connections-complete",
     "connections-aborted",
@@ -29,6 +29,10 @@ const NOTES: [&str; 13] = [
     "sender-retransmissions",
     "congestion-holes",
     "other-notes",
+    "notices-withheld",
+    "segments-clamped",
+    "bad-state-notices",
+    "quenches",
 ];
 
 #[derive(Debug, Default)]
@@ -165,6 +169,8 @@ impl Sink for Tap {
                 TcpKind::Timeout => (3, 1),
                 TcpKind::FastRetransmit => (4, 1),
                 TcpKind::DupAck => (5, 1),
+                TcpKind::BadStateNotified => (15, 1),
+                TcpKind::Quenched => (16, 1),
                 TcpKind::Delivered { bytes } => (6, bytes.into()),
                 _ => return,
             },
@@ -174,6 +180,8 @@ impl Sink for Tap {
                 AgentNote::CacheEvicted => (9, 1),
                 AgentNote::SenderRetransmission => (10, 1),
                 AgentNote::CongestionHole => (11, 1),
+                AgentNote::NoticeWithheld => (13, 1),
+                AgentNote::SegmentClamped { .. } => (14, 1),
                 _ => (12, 1),
             },
             What::Channel { .. } => return,

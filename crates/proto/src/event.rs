@@ -130,6 +130,10 @@ pub enum Cause {
     PartialAck,
     /// The base station or receiver tells the sender of a wireless loss.
     LossNotification,
+    /// The base station tells the source that the wireless link is in a bad state (EBSN).
+    BadStateNotification,
+    /// The base station tells the source to slow down, because the wireless link is in a bad state.
+    SourceQuench,
     /// The base station sends on, as an end point of its own, what it took in from the other end.
     SplitData,
     /// The base station acknowledges, or updates a window, as an end point of its own.
@@ -156,13 +160,17 @@ pub enum Cause {
     SplitTaken,
     /// No connection or host has this address.
     NoSuchConnection,
+    /// A message of a base station quotes a segment of ours that is not in flight: a forgery, or too late.
+    StaleNotice,
+    /// A message of a base station that this host is not set up to obey.
+    UnheededNotice,
     /// The scenario asked for this loss (competing traffic).
     CrossTraffic,
 }
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 25] = [
+    pub const ALL: [Cause; 29] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
@@ -175,6 +183,8 @@ impl Cause {
         Cause::LocalPersist,
         Cause::PartialAck,
         Cause::LossNotification,
+        Cause::BadStateNotification,
+        Cause::SourceQuench,
         Cause::SplitData,
         Cause::SplitAck,
         Cause::SplitControl,
@@ -187,6 +197,8 @@ impl Cause {
         Cause::SupersededAck,
         Cause::SplitTaken,
         Cause::NoSuchConnection,
+        Cause::StaleNotice,
+        Cause::UnheededNotice,
         Cause::CrossTraffic,
     ];
 
@@ -205,6 +217,8 @@ impl Cause {
             Cause::LocalPersist => "local-persist",
             Cause::PartialAck => "partial-ack",
             Cause::LossNotification => "loss-notification",
+            Cause::BadStateNotification => "bad-state-notification",
+            Cause::SourceQuench => "source-quench",
             Cause::SplitData => "split-data",
             Cause::SplitAck => "split-ack",
             Cause::SplitControl => "split-control",
@@ -217,6 +231,8 @@ impl Cause {
             Cause::SupersededAck => "superseded-ack",
             Cause::SplitTaken => "split-taken",
             Cause::NoSuchConnection => "no-such-connection",
+            Cause::StaleNotice => "stale-notice",
+            Cause::UnheededNotice => "unheeded-notice",
             Cause::CrossTraffic => "cross-traffic",
         }
     }
@@ -283,6 +299,10 @@ pub enum TcpKind {
     PartialAck,
     /// The sender was told of a wireless loss and kept its window.
     LossNotified,
+    /// A base station's notification of a bad state started the retransmission timer again (bakshi96 4.2.3).
+    BadStateNotified,
+    /// A source quench closed the congestion window (bakshi96 4.2.2).
+    Quenched,
     /// A closed window was probed.
     WindowProbe,
     /// Data was handed to the application, in order.
@@ -358,6 +378,13 @@ pub enum AgentNote {
     SenderRetransmission,
     /// A hole in the sequence showed a loss before the base station.
     CongestionHole,
+    /// It kept a message to the source back, since another one had been sent just before.
+    NoticeWithheld,
+    /// It lowered the largest segment that a SYN announces.
+    SegmentClamped {
+        /// To so many bytes.
+        mss: u16,
+    },
     /// It let a new connection pass untouched, since it has no room for another one.
     NoRoom,
     /// It measured a round trip over the wireless link.

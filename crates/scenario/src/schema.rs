@@ -41,7 +41,7 @@ pub(crate) const LIMITS: [&str; 2] = ["flows", "cache"];
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 30] = [
+pub(crate) const HOST: [&str; 33] = [
     "preset",
     "tcp",
     "side",
@@ -68,6 +68,9 @@ pub(crate) const HOST: [&str; 30] = [
     "ackp",
     "ackp-karn",
     "eln",
+    "ebsn",
+    "quench",
+    "rtt-rounding",
     "limited-transmit",
     "time-wait",
     "ticks",
@@ -82,7 +85,7 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 14] = [
+pub(crate) const AGENT_OPTIONS: [&str; 18] = [
     "agent-preset",
     "dupacks",
     "timeout-rule",
@@ -97,6 +100,10 @@ pub(crate) const AGENT_OPTIONS: [&str; 14] = [
     "ackp-mode",
     "split-preset",
     "buffer",
+    "spacing",
+    "packet-size",
+    "bad-period",
+    "packet-sizes",
 ];
 
 /// The words for when a base station sends partial acknowledgements.
@@ -170,13 +177,16 @@ pub const DISCIPLINES: [(&str, Discipline); 4] = [
 ];
 
 /// The words for an agent, each with what it is.
-pub const AGENTS: [(&str, &str); 6] = [
+pub const AGENTS: [(&str, &str); 9] = [
     ("none", "packets are only forwarded"),
     ("snoop", "packets are cached and lost ones retransmitted locally"),
     ("snoop+ackp", "snoop, and partial acknowledgements to senders that offer them"),
     ("seq-cache", "sequence numbers only; the sender retransmits on a loss notification"),
     ("split", "the connection ends at the base station, a second one runs over the air"),
     ("split-sack", "split, with selective acknowledgements over the air"),
+    ("ebsn", "the source is told of each failed attempt of the link layer"),
+    ("source-quench", "the source is told to slow down at each failed attempt of the link layer"),
+    ("good-packet-size", "segments are kept to what is good for the state of the channel"),
 ];
 
 /// The words for an error model, each with its keys beside `model` and `on`.
