@@ -356,9 +356,11 @@ impl Above for Standing<'_> {
     }
 
     fn attempt_failed(&mut self, load: &Load, tries: u32, discarded: bool) {
-        if let Some(flow) = load.packet().and_then(Packet::flow) {
-            let own = self.upper.own;
-            self.out.signal(own, Signal::AttemptFailed { flow, tries, discarded });
+        let Some(packet) = load.packet() else { return };
+        if let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) {
+            let (seq, len) = (segment.seq, packet.wire_len());
+            let failed = Signal::AttemptFailed { flow, seq, len, tries, discarded };
+            self.out.signal(self.upper.own, failed);
         }
     }
 

@@ -30,7 +30,7 @@ pub struct LocalRecoveryConfig {
     /// The limit doubles up to this.
     pub backoff_max: Span,
     /// How long to wait for an acknowledgement from the end of the transmission on; `None` computes it from the
-    /// hop: the longest frame that the peer may be sending, and the acknowledgements of all stations.
+    /// hop: the longest frames that may come before it, and the acknowledgements of all stations.
     pub timeout: Option<Span>,
     /// Longest load, in bytes, that the peer may be sending; one that comes longer raises it.
     pub longest: u32,
@@ -135,9 +135,12 @@ impl LocalRecovery {
     fn timeout(&self) -> Span {
         let timing = &self.timing;
         self.config.timeout.unwrap_or_else(|| {
-            // It may have to wait for a frame that has just begun; the byte more is for rounding.
-            timing.on_air(self.longest.saturating_add(1))
-                + timing.on_air(self.config.ack) * self.peers.len() as u64
+            // It waits for the frame that its sender has already handed to medium access, and where stations share
+            // the medium each other one may have a frame before that and another after it. The byte is for rounding.
+            let stations = self.peers.len() as u64;
+            let frames = 1 + 2 * stations.saturating_sub(2);
+            timing.on_air(self.longest.saturating_add(1)) * frames
+                + timing.on_air(self.config.ack) * stations
                 + (timing.propagation + timing.turnaround + timing.processing) * 2
         })
     }
@@ -190,7 +193,8 @@ impl LocalRecovery {
         current.tries += 1;
         current.stage = Stage::Sending;
         self.sending = Some(to);
-        let header = ArqHeader { seq: Some(current.seq), transmission: peer.transmission, ack: None };
+        let header =
+            ArqHeader { seq: Some(current.seq), transmission: peer.transmission, ack: None };
         peer.transmission = peer.transmission.wrapping_add(1);
         Some(Frame {
             from: self.station,
@@ -205,8 +209,7 @@ impl LocalRecovery {
     /// The peer to whom a load may be sent that has not been sent yet.
     fn next_fresh(&self, above: &dyn Above) -> Option<Station> {
         let free = |s: &Station| {
-            self.peers.get(s.index()).is_some_and(|peer| peer.current.is_none())
-                && above.waits(*s)
+            self.peers.get(s.index()).is_some_and(|peer| peer.current.is_none()) && above.waits(*s)
         };
         let count = self.peers.len();
         let others = (0..count).map(|k| Station(((self.turn + k) % count) as u8));

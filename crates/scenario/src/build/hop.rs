@@ -4,8 +4,8 @@ use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Bytes;
 
-use super::Noted;
-use crate::error::Error;
+use super::{Noted, local_recovery};
+use crate::error::{Code, Diagnostic, Error};
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
 
@@ -15,23 +15,35 @@ pub(super) fn read(
     radio: &RadioConfig,
     notes: &mut Vec<Noted>,
 ) -> Result<Option<Box<HopConfig>>, Error> {
-    let _ = (radio, notes);
+    let _ = radio;
     let mac = match word(stage, "mac", &schema::words(&schema::MACS), "ideal")? {
         "ideal" => MacConfig::Ideal,
         other => unreachable!("`{other}` is in the list of medium accesses"),
     };
+    let fragment = fragment(stage)?;
+    // All options are read whatever the link layer is: a wrong one is wrong in every cell of a sweep.
+    let recovery = local_recovery::read(stage, fragment)?;
     let link = match word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")? {
         "none" => LinkConfig::None,
+        "local-recovery" => LinkConfig::LocalRecovery(recovery),
         other => unreachable!("`{other}` is in the list of link layers"),
     };
-    let hop = HopConfig {
-        mac,
-        link,
-        fragment: fragment(stage)?,
-        coding: coding(stage)?,
-        mobiles: Vec::new(),
-    };
+    if stage.has("local-recovery") && !matches!(link, LinkConfig::LocalRecovery(_)) {
+        notes.push(unused(stage, "local-recovery"));
+    }
+    let hop = HopConfig { mac, link, fragment, coding: coding(stage)?, mobiles: Vec::new() };
     Ok((hop != HopConfig::default()).then(|| Box::new(hop)))
+}
+
+/// The note that the options of the protocol `key` change nothing.
+fn unused(stage: &Reader<'_>, key: &str) -> Noted {
+    Noted {
+        warning: Diagnostic::new(Code::NoEffect, stage.key(key), &stage.place(key))
+            .message(format!("`{key}` has no effect"))
+            .label("the options of a protocol that this hop does not use")
+            .help(format!("leave them out, or write `link-layer = \"{key}\"`")),
+        in_every_cell: true,
+    }
 }
 
 /// The word at `key`, one of `words`.

@@ -5,6 +5,7 @@ mod check;
 mod errors;
 mod hop;
 mod host;
+mod local_recovery;
 mod path;
 pub(crate) mod station;
 mod transfer;
