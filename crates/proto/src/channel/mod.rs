@@ -456,7 +456,10 @@ mod tests {
         assert!(channel.pass(Time::ZERO, Span::secs(1800), 1500).damaged_at.is_some());
         assert_eq!((turns.next(), turns.take(secs(9))), (secs(10), None));
         assert_eq!((turns.take(secs(10)), turns.take(secs(10))), (Some(false), None));
-        assert_eq!((turns.next(), turns.take(secs(15)), turns.next()), (secs(14), Some(true), secs(24)));
+        assert_eq!(
+            (turns.next(), turns.take(secs(15)), turns.next()),
+            (secs(14), Some(true), secs(24))
+        );
     }
 
     #[test]

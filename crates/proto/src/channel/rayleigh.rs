@@ -77,8 +77,7 @@ struct Phasors {
 impl Power {
     fn new(doppler: f64, mut phases: Stream) -> Power {
         let waves = core::array::from_fn(|i| {
-            let (n, of) =
-                if i < IN_PHASE { (i, IN_PHASE) } else { (i - IN_PHASE, QUADRATURE) };
+            let (n, of) = if i < IN_PHASE { (i, IN_PHASE) } else { (i - IN_PHASE, QUADRATURE) };
             let frequency = doppler * libm::sin(PI / (2.0 * of as f64) * (n as f64 + 0.5));
             (frequency, phases.unit())
         });
@@ -94,7 +93,9 @@ impl Power {
         };
         Phasors {
             now: self.waves.map(|(f, phase)| circle(f * (at * 1e-9) + phase)),
-            step: self.waves.map(|(f, _)| if step > 0.0 { circle(f * (step * 1e-9)) } else { (1.0, 0.0) }),
+            step: self
+                .waves
+                .map(|(f, _)| if step > 0.0 { circle(f * (step * 1e-9)) } else { (1.0, 0.0) }),
         }
     }
 }
@@ -135,7 +136,13 @@ impl Rayleigh {
         stream: Stream,
         phases: Stream,
     ) -> Rayleigh {
-        Rayleigh { stream, power: Power::new(doppler, phases), doppler, snr: snr.ratio(), modulation }
+        Rayleigh {
+            stream,
+            power: Power::new(doppler, phases),
+            doppler,
+            snr: snr.ratio(),
+            modulation,
+        }
     }
 
     /// Into how many parts a frame is divided.
@@ -146,7 +153,13 @@ impl Rayleigh {
     }
 
     /// Tells `part` the hazard of a bit in each of the equal parts of a frame, until it says that it is enough.
-    fn divide(&self, start: Time, duration: Span, mut part: impl FnMut(f64, f64) -> bool, bits: f64) {
+    fn divide(
+        &self,
+        start: Time,
+        duration: Span,
+        mut part: impl FnMut(f64, f64) -> bool,
+        bits: f64,
+    ) {
         let steps = self.steps(duration);
         let step = duration.0 as f64 / f64::from(steps);
         let turn = if steps > 1 { step } else { 0.0 };
@@ -174,7 +187,13 @@ impl Rayleigh {
     }
 
     /// Tells `hit` every damaged byte of such a frame.
-    pub fn pass_symbols(&mut self, start: Time, duration: Span, bytes: u32, hit: &mut dyn FnMut(u32)) {
+    pub fn pass_symbols(
+        &mut self,
+        start: Time,
+        duration: Span,
+        bytes: u32,
+        hit: &mut dyn FnMut(u32),
+    ) {
         let mut stream = self.stream.clone();
         let mut errors = EachError::draw(&mut stream, bytes);
         let walk = |bits, hazard| {
@@ -241,8 +260,8 @@ mod tests {
         for modulation in [Modulation::Dbpsk, Modulation::Bpsk, Modulation::Fsk] {
             for db in [0.0, 10.0, 20.0] {
                 let snr = libm::pow(10.0, db / 10.0);
-                let mean =
-                    powers.iter().map(|p| modulation.ber(snr * p)).sum::<f64>() / powers.len() as f64;
+                let mean = powers.iter().map(|p| modulation.ber(snr * p)).sum::<f64>()
+                    / powers.len() as f64;
                 let want = modulation.mean_ber(snr);
                 // Sixteen sinusoids have their deepest fades some 2 % too seldom.
                 assert!((mean / want - 1.0).abs() < 0.05, "{modulation:?} {db} dB: {mean} {want}");
@@ -277,14 +296,17 @@ mod tests {
             .map(|i| f64::from(i) * period / 100.0)
             .find(|at| channel.power.phasors(*at, 0.0).power() < 1e-3)
             .unwrap();
-        let frame = |channel: &mut Rayleigh, at: f64| channel.pass(Time(at as u64), Span::micros(10), 1500);
+        let frame =
+            |channel: &mut Rayleigh, at: f64| channel.pass(Time(at as u64), Span::micros(10), 1500);
         assert!(frame(&mut channel, deep).is_some());
         let high = (0..1_000).map(|i| deep + f64::from(i) * period / 100.0);
-        let high = high.into_iter().find(|at| channel.power.phasors(*at, 0.0).power() > 0.1).unwrap();
+        let high =
+            high.into_iter().find(|at| channel.power.phasors(*at, 0.0).power() > 0.1).unwrap();
         assert_eq!(frame(&mut channel, high), None);
         // A frame that begins on the height and ends in the fade is damaged near its end.
         let begin = (0..1_000).map(|i| deep - f64::from(i) * period / 100.0);
-        let begin = begin.into_iter().find(|at| channel.power.phasors(*at, 0.0).power() > 0.1).unwrap();
+        let begin =
+            begin.into_iter().find(|at| channel.power.phasors(*at, 0.0).power() > 0.1).unwrap();
         let hit = channel.pass(Time(begin as u64), Span((deep - begin) as u64), 1500);
         assert!(hit.is_some_and(|at| at > 750), "{hit:?}");
     }

@@ -30,7 +30,11 @@ pub(super) struct States {
 
 impl States {
     /// States that begin good at time zero; `None` where one of the mean times is zero and no state ever changes.
-    pub(super) fn new([good, bad]: [Span; 2], deterministic: bool, mut stream: Stream) -> Option<States> {
+    pub(super) fn new(
+        [good, bad]: [Span; 2],
+        deterministic: bool,
+        mut stream: Stream,
+    ) -> Option<States> {
         if good == Span::ZERO || bad == Span::ZERO {
             return None;
         }

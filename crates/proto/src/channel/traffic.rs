@@ -21,8 +21,7 @@ pub enum Traffic {
 
 impl Traffic {
     /// Every kind, in a fixed order.
-    pub const ALL: [Traffic; 4] =
-        [Traffic::Data, Traffic::Ack, Traffic::LinkAck, Traffic::Control];
+    pub const ALL: [Traffic; 4] = [Traffic::Data, Traffic::Ack, Traffic::LinkAck, Traffic::Control];
 
     /// The kind of a frame that carries `packet`.
     #[inline]

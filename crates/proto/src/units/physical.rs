@@ -37,6 +37,9 @@ impl Frequency {
 }
 
 impl Decibels {
+    /// A ratio of one.
+    pub const ZERO: Decibels = Decibels(0.0);
+
     /// `db` decibels, if that is a number.
     pub fn new(db: f64) -> Option<Decibels> {
         db.is_finite().then_some(Decibels(db))

@@ -203,7 +203,7 @@ fn stage(
         "agent" => StageKind::Agent(agent::read(&reader, notes)?),
         "radio" => {
             let radio = radio(&inner(&schema::RADIO)?)?;
-            let (errors_right, errors_left) = errors::read(&reader, data)?;
+            let (errors_right, errors_left) = errors::read(&reader, data, radio.rate)?;
             StageKind::Radio(RadioStage { radio, errors_right, errors_left })
         }
         _ => StageKind::Cross(cross(&inner(&schema::CROSS)?)?),
