@@ -338,7 +338,7 @@ fn messages_to_sources() {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("notices.pcapng");
     std::fs::write(&file, capture).unwrap();
     let fields = "icmp.type icmp.checksum.status icmpv6.type icmpv6.checksum.status tcp.srcport tcp.dstport \
-                  tcp.seq_raw ip.checksum.status _ws.malformed";
+                  tcp.seq ip.checksum.status _ws.malformed";
     let mut command = Command::new("tshark");
     command.arg("-r").arg(&file).args(["-n", "-o", "ip.check_checksum:TRUE", "-T", "fields"]);
     command.env("WIRESHARK_CONFIG_DIR", env!("CARGO_TARGET_TMPDIR"));
@@ -349,16 +349,10 @@ fn messages_to_sources() {
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).unwrap();
     let rows: Vec<String> = text.lines().map(|line| line.replace('\t', "|")).collect();
-    // Outer and quoted header checksum: both good (1).
-    assert_eq!(
-        rows,
-        [
-            "4|1|||1024|9|3000000001|1,1|",
-            "253|1|||1024|9|3000000001|1,1|",
-            "||101|1|1024|9|3000000001||",
-            "||100|1|1024|9|3000000001||",
-        ]
-    );
+    // Outer and quoted header checksum: both good (1). It does not look into what is experimental.
+    let expected =
+        ["4|1|||1024|9|3000000001|1,1|", "253|1||||||1|", "||101|1|||||", "||100|1|||||"];
+    assert_eq!(rows, expected);
 }
 
 #[test]
