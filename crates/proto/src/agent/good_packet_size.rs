@@ -39,6 +39,13 @@ impl PacketSizes {
         let row = self.table.iter().rev().find(|(period, _)| *period <= self.bad_period);
         row.or(self.table.first()).map_or(u32::MAX, |(_, size)| *size)
     }
+
+    /// The MSS with which a full packet has the good size, in IPv4 or in IPv6.
+    //= rfc9293#section-3.7.1: the MSS is what is left beside the IP and TCP headers without options
+    pub fn mss(&self, v4: bool) -> u16 {
+        let headers = if v4 { 40 } else { 60 };
+        self.now().saturating_sub(headers).clamp(1, u16::MAX.into()) as u16
+    }
 }
 
 /// What a host assumes of a peer that announces no MSS.
@@ -53,24 +60,19 @@ const HEADER_MAX: u32 = 60;
 /// The agent that clamps the MSS of passing SYNs.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSize {
-    size: u32,
+    /// What SYNs may announce: over IPv6, over IPv4.
+    mss: [u16; 2],
 }
 
 impl PacketSize {
     /// An agent for the state that `sizes` describes.
     pub fn new(sizes: &PacketSizes) -> PacketSize {
-        PacketSize { size: sizes.now() }
-    }
-
-    /// The MSS with which a full packet has the good size.
-    //= rfc9293#section-3.7.1: the MSS is what is left beside the IP and TCP headers without options
-    fn mss(&self, packet: &Packet) -> u16 {
-        let room = self.size.saturating_sub(packet.ip_header_len() + 20);
-        room.clamp(1, u16::MAX.into()) as u16
+        PacketSize { mss: [sizes.mss(false), sizes.mss(true)] }
     }
 
     fn clamp(&self, packet: &mut Packet, out: &mut Out) {
-        let (mss, v4) = (self.mss(packet), packet.src.is_v4());
+        let v4 = packet.src.is_v4();
+        let mss = self.mss[usize::from(v4)];
         let flow = packet.flow();
         let Transport::Tcp(segment) = &mut packet.transport else { return };
         let announced = segment.options().mss;

@@ -262,18 +262,16 @@ impl Host {
             return;
         };
         //= rfc1122#section-4.2.3.9: it is directed to the connection that created the segment
-        let answer = match self.find(quote.flow) {
+        let heeded = match self.find(quote.flow) {
             None => Err(Cause::NoSuchConnection),
-            Some(index) => {
-                let mut answer = Ok(());
-                self.act(index, |connection| {
-                    answer = connection.on_notice(now, notice, quote.seq, out);
-                });
-                answer
-            }
+            Some(index) => self.connections[index].heeds(notice, quote.seq).map(|()| index),
         };
-        if let Err(cause) = answer {
-            out.discard(toward, packet, cause);
+        match heeded {
+            Err(cause) => out.discard(toward, packet, cause),
+            Ok(index) => {
+                out.packet_event(Op::Received, toward, &packet);
+                self.act(index, |connection| connection.on_notice(now, notice, quote.seq, out));
+            }
         }
     }
 
@@ -291,12 +289,12 @@ impl Host {
 impl Machine for Host {
     fn on_packet(&mut self, now: Time, _from: Side, packet: Packet, out: &mut Out) {
         match packet.damage {
+            Damage::None if matches!(packet.transport, Transport::Icmp(_)) => {
+                self.on_notice(now, packet, out);
+            }
             Damage::None => {
                 out.packet_event(Op::Received, self.config.side.other(), &packet);
-                match packet.transport {
-                    Transport::Icmp(_) => self.on_notice(now, packet, out),
-                    _ => self.on_tcp(now, packet, out),
-                }
+                self.on_tcp(now, packet, out);
             }
             Damage::Ip if self.config.tcp.eln != ElnMode::Ideal => {
                 out.discard(self.config.side.other(), packet, Cause::IpChecksum);

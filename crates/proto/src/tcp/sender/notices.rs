@@ -8,17 +8,12 @@ use crate::wire::Notice;
 use super::Sender;
 
 impl Sender {
-    /// A message about the segment at `position`, which is `None` if no position of this connection has its
+    /// Whether a message about the segment at `position` is heeded; `None` if no position of this connection has its
     /// number.
     ///
     /// # Errors
-    /// Why it is not obeyed.
-    pub fn on_notice(
-        &mut self,
-        now: Time,
-        notice: Notice,
-        position: Option<u64>,
-    ) -> Result<Option<TcpKind>, Cause> {
+    /// Why it is not.
+    pub fn heeds(&self, notice: Notice, position: Option<u64>) -> Result<(), Cause> {
         let obeyed = match notice {
             Notice::BadState => self.ebsn,
             Notice::SourceQuench => self.quench,
@@ -28,13 +23,18 @@ impl Sender {
         }
         //= rfc5927#section-4.1: only what quotes data sent and not yet acknowledged is believed
         let in_flight = self.window.una..self.window.max;
-        if !position.is_some_and(|position| in_flight.contains(&position)) {
-            return Err(Cause::StaleNotice);
+        match position {
+            Some(position) if in_flight.contains(&position) => Ok(()),
+            _ => Err(Cause::StaleNotice),
         }
-        Ok(match notice {
+    }
+
+    /// A message that is heeded.
+    pub fn on_notice(&mut self, now: Time, notice: Notice) -> Option<TcpKind> {
+        match notice {
             Notice::BadState => self.on_bad_state(now),
             Notice::SourceQuench => Some(self.on_quench()),
-        })
+        }
     }
 
     /// The timer starts again with the time-out in force, back-off included; nothing else changes. Where no timer
