@@ -53,7 +53,7 @@ impl Cell {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct DirectionCells {
     originated: [Cell; CAUSES],
     dropped: [Cell; CAUSES],
@@ -61,6 +61,20 @@ struct DirectionCells {
     transmitted: Cell,
     transmitted_bytes: Cell,
     damaged: Cell,
+}
+
+impl Default for DirectionCells {
+    fn default() -> DirectionCells {
+        let by_cause = || core::array::from_fn(|_| Cell::default());
+        DirectionCells {
+            originated: by_cause(),
+            dropped: by_cause(),
+            repeated: by_cause(),
+            transmitted: Cell::default(),
+            transmitted_bytes: Cell::default(),
+            damaged: Cell::default(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
