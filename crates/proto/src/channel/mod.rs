@@ -327,6 +327,12 @@ impl Turns {
         if self.0.until() > now || self.0.until() == Time::NEVER {
             return None;
         }
+        if self.0.is_long(now.since(self.0.until())) {
+            // A channel that was made anew in a station long after its start: what has been is not told.
+            let was = self.0.is_good();
+            self.0.advance(now);
+            return Some(self.0.is_good()).filter(|good| *good != was);
+        }
         self.0.turn();
         Some(self.0.is_good())
     }
