@@ -145,15 +145,19 @@ pub const SYSTEMS: &[System] = &[
         "host: ackp = \"rearm\"",
         "a partial ACK from the base station restarts the retransmission timer and does nothing else",
     ),
-    planned(
+    row(
         "ebsn-sender",
         (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: ebsn = true",
         "a notification from the base station restarts the timer with the current time-out",
     ),
-    planned(
+    row(
         "source-quench",
         (Kind::Sender, 1, SIM),
-        "reaction to ICMP source quench and to ECN marks",
+        Status::Implemented,
+        "host: quench = true; path: agent = \"source-quench\"",
+        "ICMP source quench at each failed local attempt; the sender falls back to one segment and slow start",
     ),
     row(
         "right-edge",
@@ -231,7 +235,13 @@ pub const SYSTEMS: &[System] = &[
         "path: agent = \"snoop+ackp\"",
         "tells the sender which data reached the base station, so that its timer waits for the local repair",
     ),
-    planned("ebsn", (Kind::Agent, 1, BOTH), "tells the sender about each failed local attempt"),
+    row(
+        "ebsn",
+        (Kind::Agent, 1, BOTH),
+        Status::Implemented,
+        "path: agent = \"ebsn\"",
+        "tells the sender about each failed local attempt, by ICMP, and keeps nothing about connections",
+    ),
     row(
         "seq-cache",
         (Kind::Agent, 1, BOTH),
@@ -263,10 +273,12 @@ pub const SYSTEMS: &[System] = &[
         (Kind::Agent, 2, SIM),
         "a split connection that keeps end-to-end acknowledgements and outlives disconnections",
     ),
-    planned(
+    row(
         "good-packet-size",
         (Kind::Agent, 1, BOTH),
-        "chooses the packet size by the state of the channel",
+        Status::Implemented,
+        "path: agent = \"good-packet-size\"",
+        "keeps packets to the size that is good for the state of the channel, by a table; clamps the MSS of SYNs",
     ),
     row(
         "ll",

@@ -109,35 +109,54 @@ impl Stage {
     /// The stage that `stage` describes, in the run with `seed`.
     pub fn of_path(stage: &model::Stage, seed: u64) -> Stage {
         let stream = |part: &str| Stream::new(seed, &format!("{}.{part}", stage.name));
-        let channel = |errors: &Option<ErrorSpec>, part: &str| {
-            errors.as_ref().map(|spec| Channel::new(&spec.model, stream(part)))
+        let channel = |errors: &Option<ErrorSpec>, side: &str, mobile: usize| {
+            errors.as_ref().map(|spec| channel(spec, side, mobile, stream))
         };
         match &stage.kind {
             StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
             StageKind::Radio(radio) => match &radio.hop {
                 None => Stage::Radio(Radio::new(
                     radio.radio.clone(),
-                    channel(&radio.errors_left, "errors.left"),
-                    channel(&radio.errors_right, "errors.right"),
+                    channel(&radio.errors_left, "left", 0),
+                    channel(&radio.errors_right, "right", 0),
                 )),
                 Some(hop) => {
                     let channels = |i: usize| {
-                        // The first mobile station draws as that of a plain radio does.
-                        let of = |part: &str| match i {
-                            0 => format!("errors.{part}"),
-                            _ => format!("errors.{part}.{}", i + 1),
-                        };
                         [
-                            channel(&radio.errors_left, &of("left")),
-                            channel(&radio.errors_right, &of("right")),
+                            channel(&radio.errors_left, "left", i),
+                            channel(&radio.errors_right, "right", i),
                         ]
                     };
                     let channels = (0..hop.mobiles.len().max(1)).map(channels).collect();
-                    Stage::Hop(Box::new(Hop::new(&radio.radio, hop, channels)))
+                    Stage::Hop(Box::new(Hop::new(&radio.radio, hop, channels, stream)))
                 }
             },
             StageKind::Agent(config) => Stage::Agent(Box::new(Agent::new(config))),
             StageKind::Cross(config) => Stage::Cross(Cross::new(*config, stream("cross"))),
         }
     }
+}
+
+/// The channel towards `side` of a radio's mobile station, counted from 0, with draws from the streams of the radio.
+fn channel(
+    spec: &ErrorSpec,
+    side: &str,
+    mobile: usize,
+    stream: impl Fn(&str) -> Stream,
+) -> Channel {
+    // The first mobile station draws as that of a plain radio does.
+    let stream = |part: String| match mobile {
+        0 => stream(&part),
+        _ => stream(&format!("{part}.{}", mobile + 1)),
+    };
+    let errors = stream(format!("errors.{side}"));
+    let channel = if spec.reciprocal {
+        Channel::with_states(&spec.model, errors, stream("states".to_owned()))
+    } else if spec.tell_turns {
+        Channel::with_states(&spec.model, errors, stream(format!("states.{side}")))
+    } else {
+        Channel::new(&spec.model, errors)
+    };
+    let channel = channel.only(spec.only);
+    if spec.tell_turns { channel.telling() } else { channel }
 }

@@ -9,7 +9,7 @@
 use crate::event::{Cause, Event, Op, Wants, What};
 pub use crate::place::{Side, StageId};
 use crate::units::Time;
-use crate::wire::{FlowKey, Packet, PacketId};
+use crate::wire::{FlowKey, Packet, PacketId, Seq};
 
 /// What neighbours tell each other beside packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +20,10 @@ pub enum Signal {
     AttemptFailed {
         /// The flow of the packet.
         flow: FlowKey,
+        /// Its sequence number.
+        seq: Seq,
+        /// Length of the IP packet in bytes.
+        len: u32,
         /// How often the packet has been tried so far.
         tries: u32,
         /// Whether it was given up.

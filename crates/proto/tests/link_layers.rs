@@ -52,7 +52,9 @@ fn run(link: LinkConfig, half_duplex: bool, loss: f64, seed: u64, count: u64, ga
     let model = ErrorModel::PacketLoss { p: Probability::new(loss).unwrap() };
     let channel = |part: &str| Some(Channel::new(&model, Stream::new(seed, part)));
     let config = HopConfig { link, ..HopConfig::default() };
-    let mut hop = Hop::new(&radio, &config, vec![[channel("left"), channel("right")]]);
+    let mut hop = Hop::new(&radio, &config, vec![[channel("left"), channel("right")]], |part| {
+        Stream::new(seed, part)
+    });
     let mut out = Out::new(Wants::METRICS);
     let mut run = Run::default();
     let mut next = 0;

@@ -2,6 +2,7 @@
 //! checked against, what suggestions are drawn from, and what dotted keys of the command line resolve to.
 
 use lasthop_proto::agent::AckpMode;
+use lasthop_proto::channel::Modulation;
 use lasthop_proto::queue::Discipline;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
@@ -41,7 +42,7 @@ pub(crate) const LIMITS: [&str; 2] = ["flows", "cache"];
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 30] = [
+pub(crate) const HOST: [&str; 33] = [
     "preset",
     "tcp",
     "side",
@@ -68,6 +69,9 @@ pub(crate) const HOST: [&str; 30] = [
     "ackp",
     "ackp-karn",
     "eln",
+    "ebsn",
+    "quench",
+    "rtt-rounding",
     "limited-transmit",
     "time-wait",
     "ticks",
@@ -82,24 +86,30 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: [&str; 5] = ["mac", "link-layer", "fragment", "coding", "ll"];
+pub(crate) const HOP: [&str; 6] =
+    ["mac", "link-layer", "fragment", "coding", "ll", "local-recovery"];
 
 /// Keys of `ll`.
 pub(crate) const LL: [&str; 3] = ["window", "min-timeout", "initial-timeout"];
+
+/// Keys of `local-recovery`.
+pub(crate) const LOCAL_RECOVERY: [&str; 5] =
+    ["max-retransmits", "backoff", "backoff-max", "timeout", "ack"];
 
 /// The words for medium access, each with what it is.
 pub const MACS: [(&str, &str); 1] =
     [("ideal", "stations with frames waiting take turns, nothing collides")];
 
 /// The words for a link layer, each with what it is.
-pub const LINK_LAYERS: [(&str, &str); 3] = [
+pub const LINK_LAYERS: [(&str, &str); 4] = [
     ("none", "each packet is sent once"),
     ("ll", "cumulative ACKs and timers, no order kept"),
     ("ll-sack", "the same with selective ACKs"),
+    ("local-recovery", "each frame is acknowledged, and sent again a bounded number of times"),
 ];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 14] = [
+pub(crate) const AGENT_OPTIONS: [&str; 18] = [
     "agent-preset",
     "dupacks",
     "timeout-rule",
@@ -114,6 +124,10 @@ pub(crate) const AGENT_OPTIONS: [&str; 14] = [
     "ackp-mode",
     "split-preset",
     "buffer",
+    "spacing",
+    "packet-size",
+    "bad-period",
+    "packet-sizes",
 ];
 
 /// The words for when a base station sends partial acknowledgements.
@@ -187,26 +201,51 @@ pub const DISCIPLINES: [(&str, Discipline); 4] = [
 ];
 
 /// The words for an agent, each with what it is.
-pub const AGENTS: [(&str, &str); 6] = [
+pub const AGENTS: [(&str, &str); 9] = [
     ("none", "packets are only forwarded"),
     ("snoop", "packets are cached and lost ones retransmitted locally"),
     ("snoop+ackp", "snoop, and partial acknowledgements to senders that offer them"),
     ("seq-cache", "sequence numbers only; the sender retransmits on a loss notification"),
     ("split", "the connection ends at the base station, a second one runs over the air"),
     ("split-sack", "split, with selective acknowledgements over the air"),
+    ("ebsn", "the source is told of each failed attempt of the link layer"),
+    ("source-quench", "the source is told to slow down at each failed attempt of the link layer"),
+    ("good-packet-size", "segments are kept to what is good for the state of the channel"),
 ];
 
-/// The words for an error model, each with its keys beside `model` and `on`.
-pub const ERROR_MODELS: [(&str, &[&str]); 5] = [
+/// Keys that every error model has.
+pub(crate) const ERROR_OPTIONS: [&str; 3] = ["model", "on", "only"];
+
+/// The words for an error model, each with its keys beside [`ERROR_OPTIONS`].
+pub const ERROR_MODELS: [(&str, &[&str]); 6] = [
     ("exponential", &["mean"]),
     ("bit-errors", &["ber"]),
     ("packet-bursts", &["packets", "mean", "spacing"]),
     (
         "two-state",
-        &["good", "bad", "good-bits", "bad-bits", "ber-good", "ber-bad", "deterministic"],
+        &[
+            "good",
+            "bad",
+            "good-bits",
+            "bad-bits",
+            "ber-good",
+            "ber-bad",
+            "deterministic",
+            "speed",
+            "carrier",
+            "margin",
+            "clock",
+            "reciprocal",
+            "tell-turns",
+        ],
     ),
     ("packet-loss", &["p"]),
+    ("rayleigh", &["speed", "carrier", "snr", "modulation", "reciprocal"]),
 ];
+
+/// The words for the modulation of a fading channel.
+pub const MODULATIONS: [(&str, Modulation); 3] =
+    [("dbpsk", Modulation::Dbpsk), ("bpsk", Modulation::Bpsk), ("fsk", Modulation::Fsk)];
 
 /// The words alone.
 pub(crate) fn words<T, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
@@ -220,9 +259,24 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 10] =
-            [&TOP, &TRANSFER, &HOST, &STAGES, &ERRORS, &HOP, &AGENT_OPTIONS, &LINK, &RADIO, &CROSS];
-        for key in tables.into_iter().flatten() {
+        let tables: [&[&str]; 11] = [
+            &TOP,
+            &TRANSFER,
+            &HOST,
+            &STAGES,
+            &ERRORS,
+            &HOP,
+            &LOCAL_RECOVERY,
+            &AGENT_OPTIONS,
+            &LINK,
+            &RADIO,
+            &CROSS,
+        ];
+        let errors = ERROR_MODELS
+            .iter()
+            .flat_map(|(model, keys)| [*model].into_iter().chain(keys.iter().copied()));
+        let keys = tables.into_iter().flatten().copied().chain(ERROR_OPTIONS).chain(errors);
+        for key in keys {
             let told = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY"]
                 .iter()
                 .any(|form| manual.contains(&form.replace("KEY", key)));

@@ -223,6 +223,15 @@ fn what_has_no_effect_is_warned_about() {
     assert_eq!(warnings(&[set("host.laptop.recv-buffer=1MiB")]).len(), 1);
     assert_eq!(warnings(&[set("agent=seq-cache")]).len(), 1);
     assert!(warnings(&[set("agent=seq-cache"), set("eln=checksum")]).is_empty());
+    for (agent, option) in [("ebsn", "ebsn"), ("source-quench", "quench")] {
+        let told = warnings(&[set(&format!("agent={agent}"))]);
+        assert!(told.len() == 1 && told[0].1.contains(&format!("{option} = true")), "{told:?}");
+        let heeded = [set(&format!("agent={agent}")), set(&format!("host.server.{option}=true"))];
+        assert!(warnings(&heeded).is_empty());
+    }
+    assert!(warnings(&[set("agent=good-packet-size"), set("packet-size=576B")]).is_empty());
+    assert_eq!(warnings(&[set("agent=good-packet-size"), set("spacing=1s")]).len(), 1);
+    assert_eq!(warnings(&[set("agent=snoop"), set("packet-size=576B")]).len(), 1);
     // Each half of a split connection has a peer of its own.
     assert!(warnings(&[set("agent=split")]).is_empty());
     assert_eq!(warnings(&[set("agent=split"), set("buffer=1MiB")]).len(), 1);

@@ -82,7 +82,7 @@ fn west97() -> Scenario {
         discipline_left: Discipline::Fifo,
     };
     let model = ErrorModel::Exponential { mean: Bytes(65_536) };
-    let errors = Some(ErrorSpec { model });
+    let errors = Some(ErrorSpec::from(model));
     let radio = RadioStage { radio, errors_right: errors.clone(), errors_left: errors, hop: None };
     let path = vec![
         line("ethernet", "10mbit", Span::micros(200), 50),

@@ -136,6 +136,11 @@ fn stage(stage: &Stage) -> String {
             "split-sack".to_owned()
         }
         StageKind::Agent(AgentConfig::Split(_)) => "split".to_owned(),
+        StageKind::Agent(AgentConfig::Ebsn { .. }) => "ebsn".to_owned(),
+        StageKind::Agent(AgentConfig::SourceQuench { .. }) => "source-quench".to_owned(),
+        StageKind::Agent(AgentConfig::GoodPacketSize(sizes)) => {
+            format!("packets up to {} bytes", sizes.now())
+        }
         StageKind::Radio(radio) => {
             let duplex = if radio.radio.half_duplex { "half" } else { "full" };
             format!("{} {} {duplex} duplex", radio.radio.rate, radio.radio.delay)

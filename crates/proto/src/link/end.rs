@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use super::frame::{Frame, Load, Station, Timing};
 use super::ll::{Ll, LlConfig};
+use super::local_recovery::{LocalRecovery, LocalRecoveryConfig};
 use super::plain::Plain;
 use crate::event::{Cause, LinkNote};
+use crate::rng::Stream;
 use crate::units::{Span, Time};
 
 /// What stands above a link's end: the network layer with its queue of packets.
@@ -99,6 +101,8 @@ pub enum LinkConfig {
     None,
     /// Cumulative acknowledgements and timers, no order kept. See [`super::ll`].
     Ll(LlConfig),
+    /// Each frame is acknowledged and sent again a bounded number of times (bakshi96 4.2.1).
+    LocalRecovery(LocalRecoveryConfig),
 }
 
 /// The link layers.
@@ -108,15 +112,25 @@ pub enum End {
     Plain(Plain),
     /// See [`LinkConfig::Ll`].
     Ll(Box<Ll>),
+    /// See [`LinkConfig::LocalRecovery`].
+    LocalRecovery(Box<LocalRecovery>),
 }
 
 impl End {
-    /// The end of `config` at `station` of a hop with `stations` of them.
-    pub fn new(config: &LinkConfig, station: Station, stations: u8, timing: Timing) -> End {
-        let _ = timing;
+    /// The end of `config` at `station` of a hop with `stations` of them, whose random draws are those of `stream`.
+    pub fn new(
+        config: &LinkConfig,
+        station: Station,
+        stations: u8,
+        timing: Timing,
+        stream: Stream,
+    ) -> End {
         match config {
             LinkConfig::None => End::Plain(Plain::new(station)),
             LinkConfig::Ll(config) => End::Ll(Box::new(Ll::new(config, station, stations))),
+            LinkConfig::LocalRecovery(config) => End::LocalRecovery(Box::new(LocalRecovery::new(
+                config, station, stations, timing, stream,
+            ))),
         }
     }
 }
@@ -126,6 +140,7 @@ macro_rules! each {
         match $self {
             End::Plain($end) => $call,
             End::Ll($end) => $call,
+            End::LocalRecovery($end) => $call,
         }
     };
 }

@@ -13,6 +13,7 @@ use crate::event::{AirEvent, Cause, LinkNote, Op, Wants, What};
 use crate::mac::{Access, Air, Ideal, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::queue::Queue;
+use crate::rng::Stream;
 use crate::units::{Span, Time};
 use crate::wire::{Addr, Damage, Packet, PacketId};
 
@@ -107,8 +108,13 @@ struct Around<'a> {
 }
 
 impl Hop {
-    /// A silent hop; `channels` has those of each mobile station.
-    pub fn new(radio: &RadioConfig, config: &HopConfig, channels: Vec<Channels>) -> Hop {
+    /// A silent hop; `channels` has those of each mobile station, and `stream` gives the random draws of its parts.
+    pub fn new(
+        radio: &RadioConfig,
+        config: &HopConfig,
+        channels: Vec<Channels>,
+        stream: impl Fn(&str) -> Stream,
+    ) -> Hop {
         let count = channels.len().clamp(1, 254) as u8 + 1;
         let medium = match &config.mac {
             MacConfig::Ideal => Medium::Ideal(Ideal::new(radio, count, config.coding)),
@@ -131,7 +137,9 @@ impl Hop {
         Hop {
             mobiles: config.mobiles.clone(),
             uppers: stations.clone().map(upper).collect(),
-            ends: stations.map(|s| End::new(&config.link, s, count, timing)).collect(),
+            ends: stations
+                .map(|s| End::new(&config.link, s, count, timing, stream(&format!("link.{}", s.0))))
+                .collect(),
             medium,
             channels,
             released: vec![VecDeque::new(); usize::from(count)],
@@ -348,9 +356,11 @@ impl Above for Standing<'_> {
     }
 
     fn attempt_failed(&mut self, load: &Load, tries: u32, discarded: bool) {
-        if let Some(flow) = load.packet().and_then(Packet::flow) {
-            let own = self.upper.own;
-            self.out.signal(own, Signal::AttemptFailed { flow, tries, discarded });
+        let Some(packet) = load.packet() else { return };
+        if let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) {
+            let (seq, len) = (segment.seq, packet.wire_len());
+            let failed = Signal::AttemptFailed { flow, seq, len, tries, discarded };
+            self.out.signal(self.upper.own, failed);
         }
     }
 

@@ -11,6 +11,7 @@ pub mod hop;
 pub mod line;
 pub mod ll;
 mod ll_sack;
+pub mod local_recovery;
 mod pieces;
 pub mod plain;
 pub mod radio;

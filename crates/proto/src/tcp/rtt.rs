@@ -2,7 +2,7 @@
 
 use crate::units::{Span, Time};
 
-use super::config::{Clock, TcpConfig};
+use super::config::{Clock, Rounding, TcpConfig};
 
 /// A clock that beats at a period from a phase: BSD's slow and fast time-outs are host-wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,7 @@ enum Kind {
     },
     Fine {
         granularity: Span,
+        rounding: Rounding,
         srtt: Option<Span>,
         rttvar: Span,
     },
@@ -75,7 +76,8 @@ impl RttEstimator {
                 Kind::Ticks { beat: slow, srtt: 0, rttvar: default << 2 }
             }
             Clock::Fine { granularity } => {
-                Kind::Fine { granularity, srtt: None, rttvar: Span::ZERO }
+                let rounding = config.rtt_rounding;
+                Kind::Fine { granularity, rounding, srtt: None, rttvar: Span::ZERO }
             }
         };
         let mut estimator = RttEstimator {
@@ -107,9 +109,15 @@ impl RttEstimator {
                     *rttvar = (*rttvar + error.abs() - (*rttvar >> 2)).max(1);
                 }
             }
-            Kind::Fine { granularity, srtt, rttvar } => {
+            Kind::Fine { granularity, rounding, srtt, rttvar } => {
                 let g = granularity.0.max(1);
-                let rtt = Span(now.since(sent).0.max(1).div_ceil(g) * g);
+                let measured = now.since(sent).0;
+                let beats = match rounding {
+                    Rounding::Up => measured.div_ceil(g),
+                    //= bakshi96#3.3: round-trip times are measured to the nearest 100 msec
+                    Rounding::Nearest => measured.saturating_add(g / 2) / g,
+                };
+                let rtt = Span(beats.max(1) * g);
                 match srtt {
                     //= rfc6298#section-2.2: the first measurement sets both
                     None => {
@@ -156,7 +164,7 @@ impl RttEstimator {
                 self.rto_ticks = (base * factor).clamp(ticks(self.min), ticks(self.max));
                 self.rto = beat.period * self.rto_ticks;
             }
-            Kind::Fine { granularity, srtt, rttvar } => {
+            Kind::Fine { granularity, srtt, rttvar, .. } => {
                 let base = match srtt {
                     None => self.initial,
                     //= rfc6298#section-2.3: RTO = SRTT + max(G, 4 RTTVAR)
@@ -275,6 +283,23 @@ mod tests {
         let mut rtt = bsd(Span::ZERO);
         rtt.sample(Time(499 * MS), Time(501 * MS));
         assert_eq!(rtt.rto(), Span::secs(3)); // rtt 2: srtt 16/8, rttvar 4/4
+    }
+
+    #[test]
+    fn round_trips_to_the_nearest_beat() {
+        let config = TcpConfig::bakshi96();
+        let beat = Beat::new(Span::millis(100), Span::ZERO);
+        for (measured, counted) in [(1, 100), (149, 100), (150, 200), (2_449, 2_400)] {
+            let mut rtt = RttEstimator::new(&config, beat);
+            rtt.sample(Time(0), Time(measured * MS));
+            assert_eq!(rtt.srtt(), Span::millis(counted), "{measured} ms");
+        }
+        let mut rtt = RttEstimator::new(&config, beat);
+        assert_eq!(rtt.rto(), Span::secs(6));
+        for _ in 0..60 {
+            rtt.sample(Time(0), Time(MS));
+        }
+        assert_eq!(rtt.rto(), Span::millis(200)); // two beats at least
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Medium access and the link layer of a radio hop, which stand beside `radio`.
 
+use lasthop_proto::link::ll::LlConfig;
 use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Bytes;
 
-use super::{Noted, ll};
+use super::{Noted, ll, local_recovery};
 use crate::error::{Code, Diagnostic, Error};
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
@@ -20,39 +21,37 @@ pub(super) fn read(
         "ideal" => MacConfig::Ideal,
         other => unreachable!("`{other}` is in the list of medium accesses"),
     };
-    let link = match word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")? {
+    let fragment = fragment(stage)?;
+    // All options are read whatever the protocol is: a wrong one is wrong in every cell of a sweep.
+    let basic = ll::read(stage)?;
+    let recovery = local_recovery::read(stage, fragment)?;
+    let word = word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")?;
+    let link = match word {
         "none" => LinkConfig::None,
-        "ll" => LinkConfig::Ll(ll::read(stage, false)?),
-        "ll-sack" => LinkConfig::Ll(ll::read(stage, true)?),
+        "ll" => LinkConfig::Ll(basic),
+        "ll-sack" => LinkConfig::Ll(LlConfig { selective: true, ..basic }),
+        "local-recovery" => LinkConfig::LocalRecovery(recovery),
         other => unreachable!("`{other}` is in the list of link layers"),
     };
-    for key in OPTIONS.into_iter().filter(|key| stage.has(key) && !uses(&link, key)) {
-        notes.push(Noted {
-            warning: Diagnostic::new(Code::NoEffect, stage.key(key), &stage.place(key))
-                .message(format!("`{key}` has no effect"))
-                .label("the link layer does not use it")
-                .help("leave it out, or choose a link layer that uses it"),
-            in_every_cell: true,
-        });
+    // Where the options of each protocol stand.
+    let options = |protocol| if protocol == "ll-sack" { "ll" } else { protocol };
+    for key in ["ll", "local-recovery"] {
+        if stage.has(key) && options(word) != key {
+            notes.push(unused(stage, key, &format!("link-layer = \"{key}\"")));
+        }
     }
-    let hop = HopConfig {
-        mac,
-        link,
-        fragment: fragment(stage)?,
-        coding: coding(stage)?,
-        mobiles: Vec::new(),
-    };
+    let hop = HopConfig { mac, link, fragment, coding: coding(stage)?, mobiles: Vec::new() };
     Ok((hop != HopConfig::default()).then(|| Box::new(hop)))
 }
 
-/// Keys that hold the options of link layers.
-const OPTIONS: [&str; 1] = ["ll"];
-
-/// Whether `link` uses the options under `key`.
-fn uses(link: &LinkConfig, key: &str) -> bool {
-    match link {
-        LinkConfig::None => false,
-        LinkConfig::Ll(_) => key == "ll",
+/// The note on options of a protocol that the hop does not have.
+fn unused(stage: &Reader<'_>, key: &str, with: &str) -> Noted {
+    Noted {
+        warning: Diagnostic::new(Code::NoEffect, stage.key(key), &stage.place(key))
+            .message(format!("`{key}` has no effect"))
+            .label("the hop does not use it")
+            .help(format!("leave it out, or write `{with}`")),
+        in_every_cell: true,
     }
 }
 

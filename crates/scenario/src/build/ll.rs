@@ -8,8 +8,8 @@ use crate::read::Reader;
 use crate::schema;
 
 /// Reads `ll` beside a radio.
-pub(super) fn read(stage: &Reader<'_>, selective: bool) -> Result<LlConfig, Error> {
-    let mut config = LlConfig::new(selective);
+pub(super) fn read(stage: &Reader<'_>) -> Result<LlConfig, Error> {
+    let mut config = LlConfig::new(false);
     let Some(node) = stage.node("ll") else { return Ok(config) };
     let reader = Reader::open(node, &stage.key("ll"), &schema::LL)?;
     let window = reader.within("window", u64::from(config.window), 1..=1024)?;

@@ -6,6 +6,7 @@ mod errors;
 mod hop;
 mod host;
 mod ll;
+mod local_recovery;
 mod path;
 pub(crate) mod station;
 mod transfer;

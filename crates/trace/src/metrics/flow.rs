@@ -6,11 +6,12 @@ use lasthop_proto::event::{Tcb, TcpKind};
 use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq};
+use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq, Transport};
 
 use super::model::{Delay, FlowMetrics, Sampled};
 use crate::completion::Completion;
 use crate::counts::CauseCounts;
+use crate::histogram::Histogram;
 use crate::layout::{FlowInfo, flow_name};
 use crate::ranges::Ranges;
 use crate::stalls::StallWatch;
@@ -74,10 +75,14 @@ impl Flows {
             Some(Declared { bytes: info.bytes, mss: info.mss, wireless_mss: info.wireless_mss });
     }
 
-    /// The flow of a packet, if it is TCP.
+    /// The flow of a packet, if it is TCP; a message to a source counts among the packets that travel to it.
     #[inline]
     pub(super) fn of_packet(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
-        packet.flow().map(|key| self.id(key, towards))
+        let key = match packet.transport {
+            Transport::Icmp(_) => packet.quote()?.1.flow.reversed(),
+            _ => packet.flow()?,
+        };
+        Some(self.id(key, towards))
     }
 }
 
@@ -106,6 +111,7 @@ pub(super) struct Flow {
     /// Ends of packets offered and not yet delivered, with the time of the first offer. In order of both.
     waiting: VecDeque<(u64, Time)>,
     delay: Moments,
+    delays: Histogram,
     /// Positions that crossed the last link unharmed.
     crossed: Ranges,
     redundant: u64,
@@ -125,6 +131,8 @@ pub(super) struct Flow {
     dupacks: u64,
     partial_acks: u64,
     loss_notifications: u64,
+    bad_state_notices: u64,
+    quenches: u64,
     pub(super) originated: CauseCounts,
     pub(super) dropped: CauseCounts,
     pub(super) repeated: CauseCounts,
@@ -144,6 +152,7 @@ impl Flow {
             offered: 0,
             waiting: VecDeque::new(),
             delay: Moments::default(),
+            delays: Histogram::default(),
             crossed: Ranges::default(),
             redundant: 0,
             recent: [(PacketId(u64::MAX), false); REMEMBERED],
@@ -161,6 +170,8 @@ impl Flow {
             dupacks: 0,
             partial_acks: 0,
             loss_notifications: 0,
+            bad_state_notices: 0,
+            quenches: 0,
             originated: CauseCounts::default(),
             dropped: CauseCounts::default(),
             repeated: CauseCounts::default(),
@@ -244,6 +255,7 @@ impl Flow {
                 break;
             }
             self.delay.add(at.since(*offered).as_secs_f64());
+            self.delays.add(at.since(*offered));
             self.waiting.pop_front();
         }
     }
@@ -285,6 +297,8 @@ impl Flow {
             TcpKind::Timeout => self.timeouts += 1,
             TcpKind::PartialAck => self.partial_acks += 1,
             TcpKind::LossNotified => self.loss_notifications += 1,
+            TcpKind::BadStateNotified => self.bad_state_notices += 1,
+            TcpKind::Quenched => self.quenches += 1,
             TcpKind::Complete => {
                 self.completion.sender_complete(at);
                 self.end_if_complete(at);
@@ -319,6 +333,8 @@ impl Flow {
         let (stall_time_s, longest_stall_s) =
             (lengths().sum::<f64>(), lengths().fold(0.0, f64::max));
         let stalls = stall_list.len() as u64 + unlisted;
+        // A class may reach beyond the longest delay, which is known.
+        let quantile = |q| self.delays.quantile(q).as_secs_f64().min(self.delay.max());
         stall_list.truncate(super::LISTED_STALLS);
         FlowMetrics {
             flow: flow_name(&self.key),
@@ -343,6 +359,8 @@ impl Flow {
             dupacks: self.dupacks,
             partial_acks: self.partial_acks,
             loss_notifications: self.loss_notifications,
+            bad_state_notices: self.bad_state_notices,
+            quenches: self.quenches,
             new_packets: self.new_packets,
             originated: self.originated,
             originated_acks: acks.originated,
@@ -355,6 +373,9 @@ impl Flow {
                 mean_s: self.delay.mean(),
                 sd_s: self.delay.sd(),
                 max_s: self.delay.max(),
+                p50_s: quantile(0.50),
+                p95_s: quantile(0.95),
+                p99_s: quantile(0.99),
             },
             srtt: self.srtt.metrics(),
             rto: self.rto.metrics(),
