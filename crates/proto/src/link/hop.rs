@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::channel::{Channel, Fate};
 use crate::event::{AirEvent, Cause, LinkNote, Op, Wants, What};
-use crate::mac::{Access, Air, Ideal, Mac, MacConfig, Medium, Outcome};
+use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::queue::Queue;
 use crate::rng::Stream;
@@ -116,9 +116,7 @@ impl Hop {
         stream: impl Fn(&str) -> Stream,
     ) -> Hop {
         let count = channels.len().clamp(1, 254) as u8 + 1;
-        let medium = match &config.mac {
-            MacConfig::Ideal => Medium::Ideal(Ideal::new(radio, count, config.coding)),
-        };
+        let medium = Medium::new(&config.mac, radio, count, config.coding, stream("mac"));
         let timing = medium.timing();
         let stations = (0..count).map(Station);
         let upper = |station: Station| {
