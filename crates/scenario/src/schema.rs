@@ -86,8 +86,8 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: [&str; 6] =
-    ["mac", "link-layer", "fragment", "coding", "ll", "local-recovery"];
+pub(crate) const HOP: [&str; 7] =
+    ["mac", "link-layer", "fragment", "coding", "ll", "local-recovery", "tulip"];
 
 /// Keys of `ll`.
 pub(crate) const LL: [&str; 3] = ["window", "min-timeout", "initial-timeout"];
@@ -96,16 +96,32 @@ pub(crate) const LL: [&str; 3] = ["window", "min-timeout", "initial-timeout"];
 pub(crate) const LOCAL_RECOVERY: [&str; 5] =
     ["max-retransmits", "backoff", "backoff-max", "timeout", "ack"];
 
+/// Keys of `tulip`.
+pub(crate) const TULIP: [&str; 8] = [
+    "window",
+    "acceleration",
+    "pacing",
+    "reliable",
+    "encrypted",
+    "ack-size",
+    "lack-every",
+    "lack-delay",
+];
+
 /// The words for medium access, each with what it is.
 pub const MACS: [(&str, &str); 1] =
     [("ideal", "stations with frames waiting take turns, nothing collides")];
 
 /// The words for a link layer, each with what it is.
-pub const LINK_LAYERS: [(&str, &str); 4] = [
+pub const LINK_LAYERS: [(&str, &str); 5] = [
     ("none", "each packet is sent once"),
     ("ll", "cumulative ACKs and timers, no order kept"),
     ("ll-sack", "the same with selective ACKs"),
     ("local-recovery", "each frame is acknowledged, and sent again a bounded number of times"),
+    (
+        "tulip",
+        "TCP data in order and once, by a sliding window with bit vectors; all else is sent once",
+    ),
 ];
 
 /// Keys that stand beside `agent` in its stage.
@@ -259,7 +275,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 11] = [
+        let tables: [&[&str]; 12] = [
             &TOP,
             &TRANSFER,
             &HOST,
@@ -267,6 +283,7 @@ mod tests {
             &ERRORS,
             &HOP,
             &LOCAL_RECOVERY,
+            &TULIP,
             &AGENT_OPTIONS,
             &LINK,
             &RADIO,

@@ -10,6 +10,7 @@ use super::frame::{Frame, Load, Station, Timing};
 use super::ll::{Ll, LlConfig};
 use super::local_recovery::{LocalRecovery, LocalRecoveryConfig};
 use super::plain::Plain;
+use super::tulip::{Tulip, TulipConfig};
 use crate::event::{Cause, LinkNote};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
@@ -103,6 +104,8 @@ pub enum LinkConfig {
     Ll(LlConfig),
     /// Each frame is acknowledged and sent again a bounded number of times (bakshi96 4.2.1).
     LocalRecovery(LocalRecoveryConfig),
+    /// TULIP (parsa98).
+    Tulip(TulipConfig),
 }
 
 /// The link layers.
@@ -114,6 +117,8 @@ pub enum End {
     Ll(Box<Ll>),
     /// See [`LinkConfig::LocalRecovery`].
     LocalRecovery(Box<LocalRecovery>),
+    /// See [`LinkConfig::Tulip`].
+    Tulip(Tulip),
 }
 
 impl End {
@@ -131,6 +136,7 @@ impl End {
             LinkConfig::LocalRecovery(config) => End::LocalRecovery(Box::new(LocalRecovery::new(
                 config, station, stations, timing, stream,
             ))),
+            LinkConfig::Tulip(config) => End::Tulip(Tulip::new(config, station, stations, timing)),
         }
     }
 }
@@ -141,6 +147,7 @@ macro_rules! each {
             End::Plain($end) => $call,
             End::Ll($end) => $call,
             End::LocalRecovery($end) => $call,
+            End::Tulip($end) => $call,
         }
     };
 }

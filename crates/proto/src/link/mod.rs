@@ -15,6 +15,7 @@ pub mod local_recovery;
 mod pieces;
 pub mod plain;
 pub mod radio;
+pub mod tulip;
 
 use std::collections::VecDeque;
 

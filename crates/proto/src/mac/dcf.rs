@@ -186,7 +186,16 @@ impl Dcf {
             let data = self.phy.data_time(job.frame.bytes);
             let spaces = (self.phy.sifs + self.phy.propagation) * 3;
             let airtime = self.phy.control_time(self.phy.rts);
-            self.send(now, s, to, FrameKind::Rts, self.phy.rts, airtime, spaces + answers + data, air);
+            self.send(
+                now,
+                s,
+                to,
+                FrameKind::Rts,
+                self.phy.rts,
+                airtime,
+                spaces + answers + data,
+                air,
+            );
             self.stations[s].phase = Phase::AwaitCts;
             self.stations[s].timer = Some(now + airtime + self.timeout(self.phy.cts));
         } else {
@@ -199,9 +208,9 @@ impl Dcf {
     }
 
     fn timeout(&self, answer: u32) -> Span {
-        self.config.timeout.unwrap_or_else(|| {
-            self.phy.answer() + self.phy.control_time(answer) + self.phy.slot
-        })
+        self.config
+            .timeout
+            .unwrap_or_else(|| self.phy.answer() + self.phy.control_time(answer) + self.phy.slot)
     }
 
     fn send_data(&mut self, now: Time, s: usize, air: &mut dyn Air) {
@@ -272,8 +281,7 @@ impl Dcf {
         let from = heard.flight.from;
         for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
             let mine = s == heard.flight.to.index();
-            let readable =
-                self.ether.is_clear(heard, Station(s as u8)) && (heard.spared || !mine);
+            let readable = self.ether.is_clear(heard, Station(s as u8)) && (heard.spared || !mine);
             self.stations[s].unreadable = !readable;
             if readable && mine {
                 self.mine(now, s, heard, air);
@@ -307,7 +315,7 @@ impl Dcf {
                 self.stations[s].phase = Phase::Contend;
                 self.end(now, s, true, air);
             }
-            (FrameKind::Data | FrameKind::LinkAck, Phase::Contend) => {
+            (FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck, Phase::Contend) => {
                 self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
                 self.stations[s].timer = Some(now + sifs);
                 // The receiver knows the sender's last sequence number: a repetition is acknowledged and dropped.

@@ -5,7 +5,7 @@ use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Bytes;
 
-use super::{Noted, ll, local_recovery};
+use super::{Noted, ll, local_recovery, tulip};
 use crate::error::{Code, Diagnostic, Error};
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
@@ -25,17 +25,19 @@ pub(super) fn read(
     // All options are read whatever the protocol is: a wrong one is wrong in every cell of a sweep.
     let basic = ll::read(stage)?;
     let recovery = local_recovery::read(stage, fragment)?;
+    let tulip = tulip::read(stage)?;
     let word = word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")?;
     let link = match word {
         "none" => LinkConfig::None,
         "ll" => LinkConfig::Ll(basic),
         "ll-sack" => LinkConfig::Ll(LlConfig { selective: true, ..basic }),
         "local-recovery" => LinkConfig::LocalRecovery(recovery),
+        "tulip" => LinkConfig::Tulip(tulip),
         other => unreachable!("`{other}` is in the list of link layers"),
     };
     // Where the options of each protocol stand.
     let options = |protocol| if protocol == "ll-sack" { "ll" } else { protocol };
-    for key in ["ll", "local-recovery"] {
+    for key in ["ll", "local-recovery", "tulip"] {
         if stage.has(key) && options(word) != key {
             notes.push(unused(stage, key, &format!("link-layer = \"{key}\"")));
         }

@@ -10,6 +10,7 @@ mod local_recovery;
 mod path;
 pub(crate) mod station;
 mod transfer;
+mod tulip;
 
 use lasthop_proto::units::Span;
 
