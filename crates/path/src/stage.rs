@@ -2,7 +2,7 @@
 
 use lasthop_proto::agent::Agent;
 use lasthop_proto::channel::Channel;
-use lasthop_proto::link::{Cross, Line, Radio};
+use lasthop_proto::link::{Cross, Line, Radio, Serial};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::Host;
@@ -21,6 +21,8 @@ pub enum Stage {
     Witness(Box<Witness>),
     /// A line.
     Line(Line),
+    /// A line that compresses headers or loses frames.
+    Serial(Box<Serial>),
     /// A radio hop.
     Radio(Radio),
     /// What runs at the base station.
@@ -35,6 +37,7 @@ macro_rules! each {
             Stage::Host($m) => $call,
             Stage::Witness($m) => $call,
             Stage::Line($m) => $call,
+            Stage::Serial($m) => $call,
             Stage::Radio($m) => $call,
             Stage::Agent($m) => $call,
             Stage::Cross($m) => $call,
@@ -111,6 +114,11 @@ impl Stage {
         };
         match &stage.kind {
             StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
+            StageKind::Serial(config) => Stage::Serial(Box::new(Serial::new(
+                config.clone(),
+                stream("frames.left"),
+                stream("frames.right"),
+            ))),
             StageKind::Radio(radio) => Stage::Radio(Radio::new(
                 radio.radio.clone(),
                 channel(&radio.errors_left, "errors.left"),

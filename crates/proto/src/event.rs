@@ -158,11 +158,15 @@ pub enum Cause {
     NoSuchConnection,
     /// The scenario asked for this loss (competing traffic).
     CrossTraffic,
+    /// A line lost the frame that it was in.
+    FrameLost,
+    /// Its compressed header could not be restored, because of a frame that was lost before it.
+    Desynchronised,
 }
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 25] = [
+    pub const ALL: [Cause; 27] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
@@ -188,6 +192,8 @@ impl Cause {
         Cause::SplitTaken,
         Cause::NoSuchConnection,
         Cause::CrossTraffic,
+        Cause::FrameLost,
+        Cause::Desynchronised,
     ];
 
     /// The name used in traces, captures and tables.
@@ -218,6 +224,8 @@ impl Cause {
             Cause::SplitTaken => "split-taken",
             Cause::NoSuchConnection => "no-such-connection",
             Cause::CrossTraffic => "cross-traffic",
+            Cause::FrameLost => "frame-lost",
+            Cause::Desynchronised => "desynchronised",
         }
     }
 

@@ -5,8 +5,11 @@
 //! lateness does not add up from packet to packet.
 
 pub mod cross;
+pub mod fec;
+pub mod header_compression;
 pub mod line;
 pub mod radio;
+pub mod serial;
 
 use std::collections::VecDeque;
 
@@ -19,6 +22,7 @@ use crate::wire::Packet;
 pub use cross::{Cross, CrossTraffic};
 pub use line::Line;
 pub use radio::Radio;
+pub use serial::{Serial, SerialConfig};
 
 /// Packets under way in one direction, each with the time at which it comes out. Order is kept.
 pub type Pipe = VecDeque<(Time, Packet)>;
