@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::link::LineConfig;
 use lasthop_proto::units::Rate;
 use lasthop_scenario::{HostSide, Plan, Run, Scenario, Stage, StageKind};
 use serde::Serialize;
