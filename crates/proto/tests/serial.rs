@@ -82,7 +82,7 @@ fn play(machine: &mut impl Machine, mut arrivals: Vec<(Time, Side, Packet)>) -> 
 fn acks(n: u32, every: Span) -> Vec<(Time, Side, Packet)> {
     let mut at = Time::ZERO;
     let next = |i| {
-        at = at + every;
+        at += every;
         (at, Side::Right, ack(i))
     };
     (1..=n).map(next).collect()
@@ -151,7 +151,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(Time, Side, Packet)>> {
         let mut at = Time::ZERO;
         let packet =
             |(i, (wait, left, port, seq, acked, len)): (usize, (u64, bool, u16, u32, u32, u32))| {
-                at = at + Span::millis(wait);
+                at += Span::millis(wait);
                 let segment = Segment::new(port, 9, Seq(seq), Seq(acked), Flags::ACK);
                 let body = Body::Pattern { stream: port.into(), offset: seq.into(), len };
                 let mut packet =
