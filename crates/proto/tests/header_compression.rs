@@ -114,7 +114,8 @@ fn typing_with_echo_takes_three_bytes_each_way() {
         let key = edit(segment(1, 100 + i, 500 + i, 1), push);
         let echo = edit(segment(23, 500 + i, 101 + i, 1), push);
         if i == 0 {
-            (to.carry(&key), back.carry(&echo));
+            to.carry(&key);
+            back.carry(&echo);
         } else {
             assert_eq!(to.mask(&key), (ECHOED | P, 3));
             assert_eq!(back.mask(&echo), (ECHOED | P, 3));
@@ -414,7 +415,7 @@ proptest! {
                     2 => s.options_mut().urgent = window,
                     3 => s.options_mut().unknown = vec![30, 4, 1, 2],
                     // More than fits.
-                    4 => s.options_mut().unknown = vec![30, 2].repeat(30),
+                    4 => s.options_mut().unknown = [30, 2].repeat(30),
                     _ => {}
                 }
             });
