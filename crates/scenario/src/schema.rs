@@ -3,6 +3,7 @@
 
 use lasthop_proto::agent::AckpMode;
 use lasthop_proto::channel::Modulation;
+use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::queue::Discipline;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
@@ -151,7 +152,7 @@ pub(crate) const ACKP_MODES: [(&str, AckpMode); 2] =
     [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
 
 /// Keys of `link`.
-pub(crate) const LINK: [&str; 9] = [
+pub(crate) const LINK: [&str; 13] = [
     "rate",
     "rate-right",
     "rate-left",
@@ -161,6 +162,10 @@ pub(crate) const LINK: [&str; 9] = [
     "discipline",
     "discipline-right",
     "discipline-left",
+    "header-compression",
+    "compression-slots",
+    "frame-loss",
+    "loss-noticed",
 ];
 
 /// Keys of `radio`.
@@ -214,6 +219,14 @@ pub const DISCIPLINES: [(&str, Discipline); 4] = [
     ("ack-filter", Discipline::AckFilter),
     ("acks-first", Discipline::AcksFirst),
     ("ack-filter+acks-first", Discipline::AckFilterAcksFirst),
+];
+
+/// The words for header compression, each with what becomes of a connection after a loss.
+pub const HEADER_COMPRESSION: [(&str, Option<Recovery>); 4] = [
+    ("none", None),
+    ("vj", Some(Recovery::Retransmission)),
+    ("vj+twice", Some(Recovery::Twice)),
+    ("vj+feedback", Some(Recovery::Feedback)),
 ];
 
 /// The words for an agent, each with what it is.

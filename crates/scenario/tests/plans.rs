@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use lasthop_proto::agent::{AckpMode, AgentConfig};
 use lasthop_proto::channel::ErrorModel;
 use lasthop_proto::link::LinkConfig;
+use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
-use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_scenario::{Argument, HostSide, Plan, RadioStage, StageKind, example, parse};
 
 fn example_plan(name: &str, arguments: &[Argument]) -> Plan {
@@ -321,4 +322,35 @@ fn options_of_a_link_layer_that_is_not_there_are_noted() {
     let error = read("link-layer = \"tulpi\"\n").unwrap_err();
     assert!(error.help.contains("ll-sack"), "{}", error.help);
     assert!(read("link-layer = \"ll\"\nll = { window = 0 }\n").is_err());
+}
+
+#[test]
+fn a_line_that_compresses_or_loses_is_another_stage_and_a_plain_one_is_not() {
+    let path = |more: &str| {
+        let text = format!(
+            "transfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n\
+             [[path]]\nlink = {{ rate = \"1mbit\"{more} }}\n"
+        );
+        let (plan, _) = parse(&text, "x", &[]).unwrap();
+        plan.cells[0].scenario.path[0].kind.clone()
+    };
+    for plain in ["", ", header-compression = \"none\"", ", frame-loss = 0, compression-slots = 3"]
+    {
+        assert!(matches!(path(plain), StageKind::Link(_)), "{plain}");
+    }
+    let StageKind::Serial(vj) = path(", header-compression = \"vj\"") else { panic!("serial") };
+    let compression = vj.compression.unwrap();
+    assert_eq!((compression.slots, compression.recovery), (16, Recovery::Retransmission));
+    assert!(vj.loss_noticed && vj.frame_loss == Probability::ZERO);
+    let StageKind::Serial(all) = path(
+        ", header-compression = \"vj+feedback\", compression-slots = 256, frame-loss = \"2%\", \
+         loss-noticed = false",
+    ) else {
+        panic!("serial")
+    };
+    let compression = all.compression.unwrap();
+    assert_eq!((compression.slots, compression.recovery), (256, Recovery::Feedback));
+    assert!(!all.loss_noticed && all.frame_loss.get() == 0.02);
+    let StageKind::Serial(lossy) = path(", frame-loss = 0.5") else { panic!("serial") };
+    assert_eq!(lossy.compression, None);
 }
