@@ -302,7 +302,7 @@ fn a_discipline_holds_in_both_directions_or_in_one() {
 fn options_of_a_link_layer_that_is_not_there_are_noted() {
     let text = |more: &str| {
         format!(
-            "name = \"hop\"\ntransfer = {{ from = \"a\", to = \"b\" }}\n[host.a]\n[host.b]\n[[path]]\n\
+            "name = \"hop\"\ntransfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n[[path]]\n\
              radio = {{ rate = \"1mbit\" }}\n{more}"
         )
     };
