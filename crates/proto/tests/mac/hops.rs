@@ -36,7 +36,7 @@ fn arrivals() -> impl Strategy<Value = Arrivals> {
 
 fn macs() -> impl Strategy<Value = MacConfig> {
     let fama =
-        (any::<bool>(), 0_u32..200, 1_u32..20).prop_map(|(acceleration, short_answer, backoff)| {
+        (any::<bool>(), 0_u32..200, 2_u32..20).prop_map(|(acceleration, short_answer, backoff)| {
             MacConfig::FamaNcs(FamaConfig { acceleration, short_answer, backoff })
         });
     let dcf =
