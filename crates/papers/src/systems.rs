@@ -328,14 +328,18 @@ pub const SYSTEMS: &[System] = &[
         "path: link = { header-compression = \"vj\" | \"vj+twice\" | \"vj+feedback\" }",
         "TCP/IP headers of 40 bytes in 3 to 7 (RFC 1144), with the repairs of RFC 2507",
     ),
-    planned(
+    row(
         "fama-ncs",
         (Kind::Mac, 1, SIM),
+        Status::Implemented,
+        "path: mac = \"fama-ncs\"",
         "the floor is acquired by RTS and CTS before data; tells its neighbours when it transmits or waits",
     ),
-    planned(
+    row(
         "dcf",
         (Kind::Mac, 1, SIM),
+        Status::Implemented,
+        "path: mac = \"dcf\"",
         "802.11: listen, back off, acknowledge, retry, RTS above a threshold",
     ),
     planned(

@@ -2,10 +2,9 @@
 
 use lasthop_proto::link::ll::LlConfig;
 use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
-use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Bytes;
 
-use super::{Noted, ll, local_recovery, tulip};
+use super::{Noted, ll, local_recovery, mac, tulip};
 use crate::error::{Code, Diagnostic, Error};
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
@@ -16,11 +15,7 @@ pub(super) fn read(
     radio: &RadioConfig,
     notes: &mut Vec<Noted>,
 ) -> Result<Option<Box<HopConfig>>, Error> {
-    let _ = radio;
-    let mac = match word(stage, "mac", &schema::words(&schema::MACS), "ideal")? {
-        "ideal" => MacConfig::Ideal,
-        other => unreachable!("`{other}` is in the list of medium accesses"),
-    };
+    let mac = mac::read(stage, radio, notes)?;
     let fragment = fragment(stage)?;
     // All options are read whatever the protocol is: a wrong one is wrong in every cell of a sweep.
     let basic = ll::read(stage)?;
