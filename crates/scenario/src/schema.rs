@@ -103,7 +103,10 @@ pub const MACS: [(&str, &str); 1] =
 /// The words for a link layer, each with what it is.
 pub const LINK_LAYERS: [(&str, &str); 2] = [
     ("none", "each packet is sent once"),
-    ("tulip", "TCP data in order and once, by a sliding window with bit vectors; all else is sent once"),
+    (
+        "tulip",
+        "TCP data in order and once, by a sliding window with bit vectors; all else is sent once",
+    ),
 ];
 
 /// Keys that stand beside `agent` in its stage.
@@ -229,7 +232,17 @@ mod tests {
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
         let tables: [&[&str]; 11] = [
-            &TOP, &TRANSFER, &HOST, &STAGES, &ERRORS, &HOP, &TULIP, &AGENT_OPTIONS, &LINK, &RADIO, &CROSS,
+            &TOP,
+            &TRANSFER,
+            &HOST,
+            &STAGES,
+            &ERRORS,
+            &HOP,
+            &TULIP,
+            &AGENT_OPTIONS,
+            &LINK,
+            &RADIO,
+            &CROSS,
         ];
         for key in tables.into_iter().flatten() {
             let told = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY"]
