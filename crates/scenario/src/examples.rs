@@ -37,6 +37,7 @@ examples![
     "fading",
     "slow-return",
     "contention",
+    "tulip",
 ];
 
 /// The built-in scenario of this name.
