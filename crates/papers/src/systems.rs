@@ -314,9 +314,9 @@ pub const SYSTEMS: &[System] = &[
     row(
         "fec",
         (Kind::Link, 2, SIM),
-        Status::Partial,
-        "library: lasthop_proto::link::fec",
-        "block codes by their numbers: bytes on the air, and which errors a frame survives; no hop uses them yet",
+        Status::Implemented,
+        "path: coding = { block = 255, data = 223 }",
+        "block codes by their numbers: bytes on the air, and which errors a frame survives",
     ),
     planned(
         "airmail",

@@ -90,6 +90,9 @@ pub(crate) const ERRORS: [&str; 5] =
 pub(crate) const HOP: [&str; 9] =
     ["mac", "link-layer", "fragment", "coding", "fama", "dcf", "ll", "local-recovery", "tulip"];
 
+/// Keys of `coding`, where it is a block code.
+pub(crate) const CODING: [&str; 4] = ["block", "data", "corrects", "interleaved"];
+
 /// Keys of `ll`.
 pub(crate) const LL: [&str; 3] = ["window", "min-timeout", "initial-timeout"];
 
@@ -298,7 +301,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 14] = [
+        let tables: [&[&str]; 15] = [
             &TOP,
             &TRANSFER,
             &HOST,
@@ -307,6 +310,7 @@ mod tests {
             &HOP,
             &LOCAL_RECOVERY,
             &TULIP,
+            &CODING,
             &FAMA,
             &DCF,
             &AGENT_OPTIONS,
