@@ -6,6 +6,7 @@ mod errors;
 mod hop;
 mod host;
 mod path;
+pub(crate) mod link;
 pub(crate) mod station;
 mod transfer;
 

@@ -1,15 +1,17 @@
 //! What two ends of a tunnel say to each other, as bytes. One message is one datagram; numbers are big-endian.
 //!
 //! ```text
-//! hello    | 1 | version | offer of the caller | zeros           | tag |
-//! welcome  | 2 | version | offer of the caller | own offer       | tag |    both have the length of a hello,
-//! confirm  | 3 | version | offer of the caller | offer of callee | tag |    so that no answer is longer
+//! hello    | 1 | version | zeros         | offer of the caller | zeros           | tag |
+//! welcome  | 2 | version | zeros         | offer of the caller | own offer       | tag |
+//! confirm  | 3 | version | round trip: 4 | offer of the caller | offer of callee | tag |
 //! sealed   | 4 | identity that the receiver chose: 4 | counter: 8 | sealed body, its tag of 16 bytes last |
 //!
 //! offer    | window: 2 | inner MTU: 2 | keep-alive in ms: 4 | identity: 4 | random: 32 |
 //! ```
 //!
-//! The tag of the first three is a code over everything before it that only who has the key can make.
+//! The tag of the first three is a code over everything before it that only who has the key can make. They have one
+//! length, so that no answer is longer than what asked for it. The round trip, in microseconds, is what the caller has
+//! measured.
 
 use super::seal::TAG;
 
@@ -20,7 +22,10 @@ pub const VERSION: u8 = 1;
 pub const OFFER: usize = 44;
 
 /// Length of a handshake's message, tag included.
-pub const HANDSHAKE: usize = 2 + 2 * OFFER + TAG;
+pub const HANDSHAKE: usize = OFFERS + 2 * OFFER + TAG;
+
+/// Where the offers begin.
+const OFFERS: usize = 6;
 
 /// Length of what stands before a sealed body.
 pub const HEAD: usize = 13;
@@ -100,6 +105,8 @@ pub struct Handshake {
     pub caller: Offer,
     /// The callee's; none in a hello.
     pub callee: Option<Offer>,
+    /// The round trip that the caller has measured, in microseconds; zero before the confirm.
+    pub rtt_us: u32,
 }
 
 impl Handshake {
@@ -108,9 +115,10 @@ impl Handshake {
         let mut bytes = [0; HANDSHAKE - TAG];
         bytes[0] = self.step.code();
         bytes[1] = VERSION;
-        bytes[2..2 + OFFER].copy_from_slice(&self.caller.write());
+        bytes[2..OFFERS].copy_from_slice(&self.rtt_us.to_be_bytes());
+        bytes[OFFERS..OFFERS + OFFER].copy_from_slice(&self.caller.write());
         if let Some(callee) = &self.callee {
-            bytes[2 + OFFER..].copy_from_slice(&callee.write());
+            bytes[OFFERS + OFFER..].copy_from_slice(&callee.write());
         }
         bytes
     }
@@ -164,8 +172,9 @@ pub fn read(bytes: &[u8]) -> Result<Message, Unreadable> {
         offer.copy_from_slice(&bytes[at..at + OFFER]);
         Offer::read(&offer)
     };
-    let callee = (step != Step::Hello).then(|| offer(2 + OFFER));
-    Ok(Message::Handshake(Handshake { step, caller: offer(2), callee }))
+    let callee = (step != Step::Hello).then(|| offer(OFFERS + OFFER));
+    let rtt_us = u32::from_be_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]);
+    Ok(Message::Handshake(Handshake { step, caller: offer(OFFERS), callee, rtt_us }))
 }
 
 fn read_sealed(bytes: &[u8]) -> Result<Message, Unreadable> {
@@ -210,7 +219,7 @@ mod tests {
         for (step, callee) in
             [(Step::Hello, None), (Step::Welcome, Some(offer(2))), (Step::Confirm, Some(offer(2)))]
         {
-            let message = Handshake { step, caller: offer(1), callee };
+            let message = Handshake { step, caller: offer(1), callee, rtt_us: 40_000 };
             let mut bytes = message.write().to_vec();
             assert_eq!(read(&bytes), Err(Unreadable::Length), "without its tag");
             bytes.extend([0; TAG]);

@@ -59,6 +59,10 @@ pub struct Agreed {
     pub keep_alive: Span,
     /// When a peer that is not heard counts as gone.
     pub dead_after: Span,
+    /// The round trip that the handshake took.
+    pub rtt: Span,
+    /// Whether we called.
+    pub caller: bool,
 }
 
 macro_rules! counts {
@@ -137,11 +141,12 @@ pub enum Turn {
 struct Calling {
     offer: Offer,
     tries: u32,
+    /// When the last hello went out, and when the next is due.
+    said: Time,
     at: Time,
 }
 
 /// A session with its keys.
-#[derive(Debug)]
 struct Live<K> {
     caller: Offer,
     callee: Offer,
@@ -173,7 +178,6 @@ impl<K> Live<K> {
 }
 
 /// One end of a session.
-#[derive(Debug)]
 pub struct Session<S: Seal> {
     config: SessionConfig,
     seal: S,
@@ -340,7 +344,9 @@ impl<S: Seal> Session<S> {
                 (Step::Confirm, Some(callee)) => self.on_confirm(now, from, &handshake, callee),
                 _ => {
                     let callee = Some(self.answer(from, &handshake.caller));
-                    self.say(from, &Handshake { step: Step::Welcome, callee, ..handshake });
+                    let caller = handshake.caller;
+                    let welcome = Handshake { step: Step::Welcome, caller, callee, rtt_us: 0 };
+                    self.say(from, &welcome);
                 }
             }
         }
@@ -348,13 +354,15 @@ impl<S: Seal> Session<S> {
     }
 
     fn on_welcome(&mut self, now: Time, from: SocketAddr, said: &Handshake, callee: Offer) {
-        if !self.calling.as_ref().is_some_and(|calling| calling.offer == said.caller) {
+        let calling = self.calling.as_ref().filter(|calling| calling.offer == said.caller);
+        let Some(said_at) = calling.map(|calling| calling.said) else {
             self.counts.stale += 1;
             return;
-        }
+        };
         if self.step(Input::Welcome) {
             self.calling = None;
-            self.live = Some(self.begin(now, from, said.caller, callee, true));
+            let rtt = now.since(said_at);
+            self.live = Some(self.begin(now, from, (said.caller, callee), true, rtt));
             self.confirm(now);
         }
     }
@@ -383,7 +391,8 @@ impl<S: Seal> Session<S> {
         if self.step(Input::Confirm) {
             self.counts.restarts += u64::from(was_up);
             self.calling = None;
-            self.live = Some(self.begin(now, from, said.caller, callee, false));
+            let rtt = Span::micros(said.rtt_us.into());
+            self.live = Some(self.begin(now, from, (said.caller, callee), false, rtt));
             self.up();
             self.say_alive(now);
         }
@@ -393,9 +402,9 @@ impl<S: Seal> Session<S> {
         &self,
         now: Time,
         peer: SocketAddr,
-        caller: Offer,
-        callee: Offer,
+        (caller, callee): (Offer, Offer),
         ours: bool,
+        rtt: Span,
     ) -> Live<S::Keys> {
         let [from_caller, from_callee] =
             self.seal.keys(&[caller.write(), callee.write()].concat());
@@ -409,6 +418,8 @@ impl<S: Seal> Session<S> {
             mtu: caller.mtu.min(callee.mtu),
             keep_alive,
             dead_after: Span(self.config.dead_after.0.max(3 * keep_alive.0)),
+            rtt,
+            caller: ours,
         };
         Live {
             caller,
@@ -441,7 +452,8 @@ impl<S: Seal> Session<S> {
         live.retry = now + pause(live.tries);
         live.tries += 1;
         let peer = live.peer;
-        self.say(peer, &Handshake { step: Step::Confirm, caller, callee: Some(callee) });
+        let rtt_us = u32::try_from(live.agreed.rtt.0 / 1000).unwrap_or(u32::MAX);
+        self.say(peer, &Handshake { step: Step::Confirm, caller, callee: Some(callee), rtt_us });
     }
 
     fn on_sealed<'a>(
@@ -562,7 +574,7 @@ impl<S: Seal> Session<S> {
                 if self.step(Input::Call) {
                     let (random, identity) = self.draw();
                     let offer = self.offer(random, identity);
-                    self.calling = Some(Calling { offer, tries: 0, at: now });
+                    self.calling = Some(Calling { offer, tries: 0, said: now, at: now });
                     self.call(now);
                 }
             }
@@ -582,10 +594,11 @@ impl<S: Seal> Session<S> {
 
     fn call(&mut self, now: Time) {
         let (Some(calling), Some(peer)) = (&mut self.calling, self.config.peer) else { return };
+        calling.said = now;
         calling.at = now + pause(calling.tries);
         calling.tries += 1;
         let caller = calling.offer;
-        self.say(peer, &Handshake { step: Step::Hello, caller, callee: None });
+        self.say(peer, &Handshake { step: Step::Hello, caller, callee: None, rtt_us: 0 });
     }
 
     fn keep(&mut self, now: Time) {
