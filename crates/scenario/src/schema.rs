@@ -38,7 +38,7 @@ pub(crate) const CAPTURE: [&str; 4] = ["dir", "payload", "file-size", "files"];
 pub(crate) const LIMITS: [&str; 2] = ["flows", "cache"];
 
 /// Keys of a tunnel's file.
-pub(crate) const LINK: [&str; 16] = [
+pub(crate) const TUNNEL: [&str; 16] = [
     "tun",
     "addresses",
     "listen",
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn the_manual_of_the_tunnel_explains_every_key() {
         let manual = include_str!("../../../docs/link.md");
-        for key in LINK {
+        for key in TUNNEL {
             assert!(manual.contains(&format!("| `{key}` |")) || manual.contains(&format!("| `[{key}]` |")), "{key}");
         }
     }

@@ -59,7 +59,7 @@ pub struct LinkFile {
 
 /// Builds what the document of a tunnel's file asks for.
 pub(crate) fn link(document: &Table) -> Result<LinkFile, Error> {
-    let file = Reader::top(document, "tunnel's file", &schema::LINK)?;
+    let file = Reader::top(document, "tunnel's file", &schema::TUNNEL)?;
     let tun = if file.has("tun") { interface(&file, "tun", "\"lasthop0\"")? } else { "lasthop0".into() };
     let peer = address(&file, "peer", "198.51.100.7:4747")?;
     let listen = address(&file, "listen", "0.0.0.0:4747")?;
@@ -71,13 +71,14 @@ pub(crate) fn link(document: &Table) -> Result<LinkFile, Error> {
         SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], 0)),
     };
     let listen = listen.or(peer.map(any)).unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
-    if let Some(peer) = peer
-        && peer.is_ipv4()
-        && listen.is_ipv6()
-        || peer.is_some_and(|peer| peer.is_ipv6()) && listen.is_ipv4()
-    {
-        return Err(bad(&file, "listen", "`listen` and `peer` are of two families", "two families"
-            , "give both in IPv4, `listen = \"0.0.0.0:4747\"`, or both in IPv6, `listen = \"[::]:4747\"`"));
+    if peer.is_some_and(|peer| peer.is_ipv4() != listen.is_ipv4()) {
+        return Err(bad(
+            &file,
+            "listen",
+            "`listen` and `peer` are of two families",
+            "two families",
+            "give both in IPv4, `listen = \"0.0.0.0:4747\"`, or both in IPv6, `listen = \"[::]:4747\"`",
+        ));
     }
     let keep_alive = file.within("keep-alive", Span::secs(3), Span::millis(50)..=Span::secs(60))?;
     let dead_after = file.within("dead-after", Span::secs(15), Span::millis(150)..=Span::secs(600))?;

@@ -110,16 +110,6 @@ struct Upper {
     counts: TunnelCounts,
 }
 
-/// The peer's station.
-#[derive(Clone, Copy, Debug)]
-struct Station2(Station);
-
-impl Default for Station2 {
-    fn default() -> Station2 {
-        Station2(Station(1))
-    }
-}
-
 impl Above for Upper {
     fn waits(&self, to: Station) -> bool {
         to == self.peer && !self.queue.is_empty()
