@@ -9,6 +9,7 @@ mod path;
 pub(crate) mod link;
 pub(crate) mod station;
 mod transfer;
+mod tulip;
 
 use lasthop_proto::units::Span;
 
