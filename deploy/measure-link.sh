@@ -14,7 +14,7 @@ times=${3:-3}
 if [ "${INSIDE:-}" != yes ]; then
     exec env INSIDE=yes unshare --net --mount --pid --fork --mount-proc "$0" "$lasthop" "$seconds" "$times"
 fi
-mount -t tmpfs none /run
+mount -t tmpfs -o mode=755 none /run
 mkdir /run/netns
 cd /run
 ip link set lo up
@@ -48,7 +48,7 @@ measure() {
 tulip = { window = 512, pacing = "full-duplex" }' ;;
         link) address=10.8.0.2 ;;
     esac
-    errors="errors = { model = \"packet-loss\", p = \"$2%\", on = [\"data\", \"ack\", \"other\"] }"
+    errors="errors = { model = \"packet-loss\", p = \"$2%\", on = [\"data\", \"ack\"] }"
     [ "$2" = 0 ] && errors=
     printf 'left = "sa"\nright = "sb"\nseed = %s\n[[path]]\nagent = "%s"\n[[path]]\n%s\n%s\n%s\n' \
         "$4" $agent "$radio" "$link_layer" "$errors" > base.toml
