@@ -68,7 +68,7 @@ tulip = { window = 512, pacing = "full-duplex" }' ;;
     else
         sleep 0.5
     fi
-    timeout 60 ip netns exec a iperf3 --client $address --congestion "$3" --time "$seconds" --connect-timeout 15000 \
+    timeout $((seconds + 12)) ip netns exec a iperf3 --client $address --congestion "$3" --time "$seconds" --connect-timeout 8000 \
         --json >client.json 2>client.log || true
     python3 - <<'PY'
 import json
