@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use lasthop_live::link::LinkStatus;
 use lasthop_live::control::protocol::{StageStatus, Status};
 use lasthop_live::counters::DirectionCounts;
+use lasthop_live::link::LinkStatus;
 use lasthop_proto::units::{Bytes, Span};
 
 use crate::style;
@@ -177,7 +177,8 @@ fn happened(status: &Status) -> Vec<(String, u64)> {
 pub fn link(status: &LinkStatus) -> String {
     let LinkStatus { name, tun, state, mtu, waiting, .. } = status;
     let key = if status.keyed { "sealed" } else { "OPEN, without a key" };
-    let mut text = format!("{name}: {tun} {state}, {key}, packets of up to {mtu} bytes, {waiting} waiting\n");
+    let mut text =
+        format!("{name}: {tun} {state}, {key}, packets of up to {mtu} bytes, {waiting} waiting\n");
     if let (Some(peer), Some(window), Some(rtt)) = (&status.peer, status.window, status.rtt_us) {
         let rtt = rtt as f64 / 1000.0;
         text += &format!("peer {peer}, window {window}, round trip {rtt:.1} ms\n");
@@ -198,4 +199,3 @@ pub fn link(status: &LinkStatus) -> String {
     }
     text
 }
-

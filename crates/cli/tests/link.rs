@@ -137,8 +137,12 @@ fn world() {
         ip -n b addr add 10.7.0.2/24 dev eth1; ip -n c addr add 10.7.0.3/24 dev eth0");
     sh(&format!("{LASTHOP} link --keygen > /run/key && chmod 600 /run/key"));
     let common = "key-file = \"/run/key\"\nrate = \"45mbit\"\nkeep-alive = \"200ms\"\ndead-after = \"1500ms\"\n";
-    let b = format!("listen = \"0.0.0.0:4747\"\naddresses = [\"10.8.0.2/24\", \"fd08::2/64\"]\n{common}");
-    let a = format!("peer = \"10.9.0.2:4747\"\naddresses = [\"10.8.0.1/24\", \"fd08::1/64\"]\n{common}");
+    let b = format!(
+        "listen = \"0.0.0.0:4747\"\naddresses = [\"10.8.0.2/24\", \"fd08::2/64\"]\n{common}"
+    );
+    let a = format!(
+        "peer = \"10.9.0.2:4747\"\naddresses = [\"10.8.0.1/24\", \"fd08::1/64\"]\n{common}"
+    );
     fs::write("/run/a.toml", a).unwrap();
     fs::write("/run/b.toml", b).unwrap();
     let path = "left = \"sa\"\nright = \"sb\"\n[[path]]\n\
@@ -148,7 +152,8 @@ fn world() {
 }
 
 fn station() -> Running {
-    let station = Running::start(None, &["station", "/run/base.toml", "--socket", "/run/base.sock"]);
+    let station =
+        Running::start(None, &["station", "/run/base.toml", "--socket", "/run/base.sock"]);
     station.says("running");
     station
 }
@@ -335,9 +340,8 @@ fn strangers_are_counted_and_heard_no_further() {
             datagrams.len() as u64
         });
         let sent = told.join().unwrap();
-        let more = |now: &Value, key: &str| {
-            count(now, "session", key) - count(&before, "session", key)
-        };
+        let more =
+            |now: &Value, key: &str| count(now, "session", key) - count(&before, "session", key);
         until("all are counted", || more(&status("b"), "bad-length") == sent);
         there_and_back("10.8.0.2", 50_000, 2);
         let now = status("b");
@@ -371,7 +375,8 @@ fn what_is_missing_is_told_with_its_remedy() {
         String::from_utf8_lossy(&done.stderr).into_owned()
     };
     let file = path("link.toml");
-    fs::write(&file, format!("peer = \"192.0.2.1:4747\"\nkey-file = \"{}\"\n", path("key"))).unwrap();
+    fs::write(&file, format!("peer = \"192.0.2.1:4747\"\nkey-file = \"{}\"\n", path("key")))
+        .unwrap();
     assert!(refused(&["link", &file], 2).contains("lasthop link --keygen"));
     fs::write(path("key"), "12345\n").unwrap();
     assert!(refused(&["link", &file, "--check"], 2).contains("64 hexadecimal digits"));

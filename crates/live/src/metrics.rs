@@ -143,7 +143,13 @@ pub(crate) struct Page(String);
 
 impl Page {
     /// A family of samples, each with labels and a value.
-    pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str, samples: Vec<(Labels<'_>, f64)>) {
+    pub(crate) fn family(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        samples: Vec<(Labels<'_>, f64)>,
+    ) {
         if samples.is_empty() {
             return;
         }

@@ -123,7 +123,10 @@ pub const MACS: [(&str, &str); 1] =
 /// The words for a link layer, each with what it is.
 pub const LINK_LAYERS: [(&str, &str); 2] = [
     ("none", "each packet is sent once"),
-    ("tulip", "TCP data in order and once, by a sliding window with bit vectors; all else is sent once"),
+    (
+        "tulip",
+        "TCP data in order and once, by a sliding window with bit vectors; all else is sent once",
+    ),
 ];
 
 /// Keys that stand beside `agent` in its stage.
@@ -249,7 +252,17 @@ mod tests {
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
         let tables: [&[&str]; 11] = [
-            &TOP, &TRANSFER, &HOST, &STAGES, &ERRORS, &HOP, &TULIP, &AGENT_OPTIONS, &LINK, &RADIO, &CROSS,
+            &TOP,
+            &TRANSFER,
+            &HOST,
+            &STAGES,
+            &ERRORS,
+            &HOP,
+            &TULIP,
+            &AGENT_OPTIONS,
+            &LINK,
+            &RADIO,
+            &CROSS,
         ];
         for key in tables.into_iter().flatten() {
             let told = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY"]
@@ -263,7 +276,11 @@ mod tests {
     fn the_manual_of_the_tunnel_explains_every_key() {
         let manual = include_str!("../../../docs/link.md");
         for key in TUNNEL {
-            assert!(manual.contains(&format!("| `{key}` |")) || manual.contains(&format!("| `[{key}]` |")), "{key}");
+            assert!(
+                manual.contains(&format!("| `{key}` |"))
+                    || manual.contains(&format!("| `[{key}]` |")),
+                "{key}"
+            );
         }
     }
 

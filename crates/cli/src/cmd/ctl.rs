@@ -87,15 +87,13 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         }
     };
     match &args.what {
-        What::Get { key: None } => {
-            match (ask(&Request::Status {})?, json) {
-                (Answer::Status(status), true) => output::print_json(&status)?,
-                (Answer::Status(status), false) => output::print(&watch::table(None, &status))?,
-                (Answer::Link(status), true) => output::print_json(&status)?,
-                (Answer::Link(status), false) => output::print(&watch::link(&status))?,
-                _ => return Err(strange()),
-            }
-        }
+        What::Get { key: None } => match (ask(&Request::Status {})?, json) {
+            (Answer::Status(status), true) => output::print_json(&status)?,
+            (Answer::Status(status), false) => output::print(&watch::table(None, &status))?,
+            (Answer::Link(status), true) => output::print_json(&status)?,
+            (Answer::Link(status), false) => output::print(&watch::link(&status))?,
+            _ => return Err(strange()),
+        },
         What::Get { key: Some(key) } => output::print(&get(&mut ask, key, json)?)?,
         What::Set { values } => {
             let Answer::Changed(changed) = ask(&Request::Set { values: values.clone() })? else {

@@ -213,9 +213,11 @@ fn tun() -> Check {
     let opened = std::fs::File::options().read(true).write(true).open(path);
     let (ok, found, remedy) = match opened.map_err(|error| error.kind()) {
         Ok(_) => (true, path.to_owned(), ""),
-        Err(std::io::ErrorKind::PermissionDenied) => {
-            (false, format!("{path} is not for this user"), "run `lasthop link` as root: `sudo lasthop link FILE`")
-        }
+        Err(std::io::ErrorKind::PermissionDenied) => (
+            false,
+            format!("{path} is not for this user"),
+            "run `lasthop link` as root: `sudo lasthop link FILE`",
+        ),
         Err(_) => (
             false,
             format!("no {path}"),

@@ -76,7 +76,11 @@ fn keygen(json: bool) -> Result<(), Failure> {
     let random = link::random()
         .map_err(|error| Failure::file(Path::new("/dev/urandom"), error, "is /dev mounted?"))?;
     let key: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    if json { output::print_json(&json!({ "key": key })) } else { output::print(&format!("{key}\n")) }
+    if json {
+        output::print_json(&json!({ "key": key }))
+    } else {
+        output::print(&format!("{key}\n"))
+    }
 }
 
 /// Reads and checks the file.
@@ -96,7 +100,8 @@ fn key(from: &Key) -> Result<Option<[u8; 32]>, Failure> {
         Key::File(path) => {
             let path = Path::new(path);
             let help = "make one: `lasthop link --keygen > link.key`, and name it: `key-file = \"link.key\"`";
-            let text = fs::read_to_string(path).map_err(|error| Failure::file(path, error, help))?;
+            let text =
+                fs::read_to_string(path).map_err(|error| Failure::file(path, error, help))?;
             let mode = fs::metadata(path).map_or(0, |meta| meta.permissions().mode());
             if mode & 0o077 != 0 {
                 let path = path.display();

@@ -237,7 +237,9 @@ impl Driver {
                 if sent.is_ok() { "sent-in-pieces" } else { "too-long-for-the-path" }
             }
             Some(Errno::EAGAIN | Errno::ENOBUFS) => "socket-full",
-            Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN) => "no-way-to-the-peer",
+            Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN) => {
+                "no-way-to-the-peer"
+            }
             Some(Errno::EPERM) => "forbidden-by-the-firewall",
             _ => "socket",
         };

@@ -60,11 +60,16 @@ pub struct LinkFile {
 /// Builds what the document of a tunnel's file asks for.
 pub(crate) fn link(document: &Table) -> Result<LinkFile, Error> {
     let file = Reader::top(document, "tunnel's file", &schema::TUNNEL)?;
-    let tun = if file.has("tun") { interface(&file, "tun", "\"lasthop0\"")? } else { "lasthop0".into() };
+    let tun =
+        if file.has("tun") { interface(&file, "tun", "\"lasthop0\"")? } else { "lasthop0".into() };
     let peer = address(&file, "peer", "198.51.100.7:4747")?;
     let listen = address(&file, "listen", "0.0.0.0:4747")?;
     if listen.is_none() && peer.is_none() {
-        return Err(file.missing("listen", "an address and port to wait at, or `peer`", "\"0.0.0.0:4747\""));
+        return Err(file.missing(
+            "listen",
+            "an address and port to wait at, or `peer`",
+            "\"0.0.0.0:4747\"",
+        ));
     }
     let any = |peer: SocketAddr| match peer {
         SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
@@ -81,7 +86,8 @@ pub(crate) fn link(document: &Table) -> Result<LinkFile, Error> {
         ));
     }
     let keep_alive = file.within("keep-alive", Span::secs(3), Span::millis(50)..=Span::secs(60))?;
-    let dead_after = file.within("dead-after", Span::secs(15), Span::millis(150)..=Span::secs(600))?;
+    let dead_after =
+        file.within("dead-after", Span::secs(15), Span::millis(150)..=Span::secs(600))?;
     Ok(LinkFile {
         tun,
         addresses: addresses(&file)?,
@@ -135,7 +141,11 @@ fn addresses(file: &Reader<'_>) -> Result<Vec<String>, Error> {
         let ip = ip.parse::<IpAddr>().ok();
         let most = if ip.is_some_and(|ip| ip.is_ipv4()) { 32 } else { 128 };
         let fits = ip.is_some() && len.parse::<u8>().is_ok_and(|len| len <= most);
-        if fits { Ok(word.to_owned()) } else { Err(wrong(format!("`{word}` is no address with the length of its network"))) }
+        if fits {
+            Ok(word.to_owned())
+        } else {
+            Err(wrong(format!("`{word}` is no address with the length of its network")))
+        }
     });
     items.collect()
 }

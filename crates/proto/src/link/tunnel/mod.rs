@@ -332,7 +332,11 @@ impl<S: Seal> Tunnel<S> {
                 break;
             }
             if core::mem::take(&mut self.sending) {
-                end.on_mac(self.free_at, MacSignal::Done { to: peer, acked: None }, &mut self.upper);
+                end.on_mac(
+                    self.free_at,
+                    MacSignal::Done { to: peer, acked: None },
+                    &mut self.upper,
+                );
             }
             let Some(frame) = end.next_frame(now, &mut self.upper) else {
                 self.hungry = true;
@@ -361,7 +365,9 @@ impl<S: Seal> Tunnel<S> {
         if let Some(turn) = self.session.take_turn() {
             self.turn(now, turn);
         }
-        if let Some(end) = self.end.as_mut().filter(|end| end.next_wake().is_some_and(|at| at <= now)) {
+        if let Some(end) =
+            self.end.as_mut().filter(|end| end.next_wake().is_some_and(|at| at <= now))
+        {
             end.on_wake(now, &mut self.upper);
         }
         self.settle(now);

@@ -406,8 +406,7 @@ impl<S: Seal> Session<S> {
         ours: bool,
         rtt: Span,
     ) -> Live<S::Keys> {
-        let [from_caller, from_callee] =
-            self.seal.keys(&[caller.write(), callee.write()].concat());
+        let [from_caller, from_callee] = self.seal.keys(&[caller.write(), callee.write()].concat());
         let (sends, receives) =
             if ours { (from_caller, from_callee) } else { (from_callee, from_caller) };
         // A peer may offer what it likes; what is sane is agreed upon.

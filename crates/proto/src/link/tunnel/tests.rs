@@ -134,7 +134,13 @@ impl World {
                 }
                 let late = if self.chance.chance(harm.reorder) { 3 } else { 1 };
                 self.sent += 1;
-                self.path.push((self.now + self.delay * late, self.sent, to, at(i as u8), datagram));
+                self.path.push((
+                    self.now + self.delay * late,
+                    self.sent,
+                    to,
+                    at(i as u8),
+                    datagram,
+                ));
             }
         }
     }
@@ -155,7 +161,8 @@ impl World {
         loop {
             let arrives = self.path.iter().map(|(at, ..)| *at).min();
             let wakes = self.ends.iter().flatten().filter_map(Tunnel::next_wake).min();
-            let Some(next) = arrives.into_iter().chain(wakes).min().filter(|at| *at <= until) else {
+            let Some(next) = arrives.into_iter().chain(wakes).min().filter(|at| *at <= until)
+            else {
                 self.now = until;
                 return;
             };
