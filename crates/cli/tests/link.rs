@@ -306,7 +306,7 @@ fn strangers_are_counted_and_heard_no_further() {
         world();
         let _station = station();
         let mut dump = Command::new("tcpdump")
-            .args(["-i", "sb", "-U", "-c", "60", "-w", "/run/dump", "udp", "port", "4747"])
+            .args(["-Z", "root", "-i", "sb", "-U", "-c", "60", "-w", "/run/dump", "udp", "port", "4747"])
             .stderr(Stdio::piped())
             .spawn()
             .expect("tcpdump is there");
