@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::TcpCongestion;
 use nix::unistd::{Pid, Uid};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -203,13 +205,20 @@ fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     noise
 }
 
+fn choose(stream: &TcpStream, control: Option<&str>) {
+    if let Some(control) = control {
+        setsockopt(stream, TcpCongestion, &control.into()).expect("the kernel has it");
+    }
+}
+
 /// Host `b` sends back all that comes; `a` sends a file and compares what comes back.
-fn there_and_back(address: &'static str, bytes: usize, seed: u64) {
+fn there_and_back(address: &'static str, control: Option<&'static str>, bytes: usize, seed: u64) {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let echo = on("b", move || {
         let listener = TcpListener::bind((address, 7000)).expect("it listens");
         ready.send(()).unwrap();
         let (mut stream, _) = listener.accept().expect("somebody comes");
+        choose(&stream, control);
         let mut got = Vec::new();
         stream.read_to_end(&mut got).expect("it is read");
         stream.write_all(&got).expect("it is written");
@@ -217,6 +226,7 @@ fn there_and_back(address: &'static str, bytes: usize, seed: u64) {
     is_ready.recv().expect("the server is there");
     let digests = on("a", move || {
         let mut stream = TcpStream::connect((address, 7000)).expect("the peer is there");
+        choose(&stream, control);
         let sent = noise(bytes, seed);
         stream.write_all(&sent).expect("it is written");
         stream.shutdown(Shutdown::Write).expect("the end");
@@ -240,15 +250,11 @@ fn files_arrive_whatever_the_path_loses() {
         for percent in [1, 5, 15, 30] {
             lose(percent);
             for control in ["cubic", "bbr"] {
-                for host in ["a", "b"] {
-                    sh(&format!(
-                        "ip netns exec {host} sysctl -qw net.ipv4.tcp_congestion_control={control}"
-                    ));
-                }
                 let address = if control == "cubic" { "10.8.0.2" } else { "fd08::2" };
-                there_and_back(address, 200_000, percent.into());
+                there_and_back(address, Some(control), 200_000, percent.into());
             }
         }
+        until("all has been sent", || count(&status("a"), "packets", "bytes-in") > 1_600_000);
         let told = status("a");
         assert_eq!(count(&told, "session", "sessions"), 1, "{told}");
         assert!(count(&told, "repeated", "link-nack") > 20, "{told}");
@@ -283,9 +289,8 @@ fn a_connection_outlives_an_end_that_is_killed() {
             server.write_all(&got).unwrap();
             client.read_exact(&mut got).unwrap();
         }
-        let told = status("a");
-        assert_eq!(count(&told, "session", "vanished"), 2, "{told}");
-        assert_eq!(count(&told, "session", "sessions"), 3, "{told}");
+        until("three sessions", || count(&status("a"), "session", "sessions") == 3);
+        assert_eq!(count(&status("a"), "session", "vanished"), 2);
         // Killed, the caller is met anew at once; ended, it takes its leave.
         let before = count(&status("b"), "session", "sessions");
         a.end(Signal::SIGKILL);
@@ -294,7 +299,7 @@ fn a_connection_outlives_an_end_that_is_killed() {
         until("a new session", || count(&status("b"), "session", "sessions") > before);
         assert_eq!(a.end(Signal::SIGINT), Some(0));
         b.says("down");
-        assert_eq!(count(&status("b"), "session", "goodbyes"), 1);
+        until("a goodbye", || count(&status("b"), "session", "goodbyes") == 1);
         assert!(!sh("ip -n a link").contains("lasthop0"), "the interface is gone");
         assert!(!Path::new("/run/a.sock").exists());
     });
@@ -306,7 +311,20 @@ fn strangers_are_counted_and_heard_no_further() {
         world();
         let _station = station();
         let mut dump = Command::new("tcpdump")
-            .args(["-Z", "root", "-i", "sb", "-U", "-c", "60", "-w", "/run/dump", "udp", "port", "4747"])
+            .args([
+                "-Z",
+                "root",
+                "-i",
+                "sb",
+                "-U",
+                "-c",
+                "60",
+                "-w",
+                "/run/dump",
+                "udp",
+                "port",
+                "4747",
+            ])
             .stderr(Stdio::piped())
             .spawn()
             .expect("tcpdump is there");
@@ -319,10 +337,12 @@ fn strangers_are_counted_and_heard_no_further() {
         let _b = link("b");
         let a = link("a");
         a.says("up");
-        there_and_back("10.8.0.2", 100_000, 1);
+        there_and_back("10.8.0.2", None, 100_000, 1);
         assert!(dump.wait().unwrap().success());
         let datagrams = datagrams(&fs::read("/run/dump").unwrap());
         assert_eq!(datagrams.len(), 60);
+        // What is shown is a picture of a moment ago.
+        until("b has seen it all", || count(&status("b"), "packets", "packets-out") > 60);
         let before = status("b");
         let told = on("c", move || {
             let socket = UdpSocket::bind("10.7.0.3:0").unwrap();
@@ -343,7 +363,7 @@ fn strangers_are_counted_and_heard_no_further() {
         let more =
             |now: &Value, key: &str| count(now, "session", key) - count(&before, "session", key);
         until("all are counted", || more(&status("b"), "bad-length") == sent);
-        there_and_back("10.8.0.2", 50_000, 2);
+        there_and_back("10.8.0.2", None, 50_000, 2);
         let now = status("b");
         assert!(more(&now, "replayed") > 10, "{now}");
         assert!(more(&now, "bad-tag") > 10, "{now}");

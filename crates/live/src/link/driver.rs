@@ -251,10 +251,12 @@ impl Driver {
         let agreed = self.tunnel.session().agreed();
         if let (Some(agreed), Some(peer), false) = (agreed, self.tunnel.session().peer(), self.up) {
             self.up = true;
+            self.renewed = Time::ZERO;
             self.ask_at = Time::ZERO;
             tell(News::Up { peer, mtu: agreed.mtu, window: agreed.window });
         } else if agreed.is_none() && self.up {
             self.up = false;
+            self.renewed = Time::ZERO;
             self.ask_at = Time::NEVER;
             tell(News::Down);
         }
