@@ -140,8 +140,8 @@ impl Driver {
             };
             for event in &ready[..count] {
                 match event.data() {
-                    TUN => self.from_tun()?,
-                    UDP => self.from_peer()?,
+                    TUN => self.take_from_tun()?,
+                    UDP => self.take_from_peer()?,
                     _ => {
                         set_for = None;
                         let _ = timer.wait();
@@ -165,7 +165,7 @@ impl Driver {
         }
     }
 
-    fn from_tun(&mut self) -> io::Result<()> {
+    fn take_from_tun(&mut self) -> io::Result<()> {
         for _ in 0..BATCH {
             match self.tun.read(&mut self.buffer) {
                 Ok(len) => {
@@ -184,7 +184,7 @@ impl Driver {
         Ok(())
     }
 
-    fn from_peer(&mut self) -> io::Result<()> {
+    fn take_from_peer(&mut self) -> io::Result<()> {
         for _ in 0..BATCH {
             match self.udp.recv_from(&mut self.buffer) {
                 Ok((len, from)) => {
