@@ -39,6 +39,26 @@ pub(crate) const CAPTURE: [&str; 4] = ["dir", "payload", "file-size", "files"];
 /// Keys of the limits of a station.
 pub(crate) const LIMITS: [&str; 2] = ["flows", "cache"];
 
+/// Keys of a tunnel's file.
+pub(crate) const TUNNEL: [&str; 16] = [
+    "tun",
+    "addresses",
+    "listen",
+    "peer",
+    "key-file",
+    "key-env",
+    "window",
+    "rate",
+    "delay",
+    "reliable",
+    "keep-alive",
+    "dead-after",
+    "queue",
+    "mtu",
+    "control",
+    "metrics",
+];
+
 /// Keys of a transfer.
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
@@ -327,6 +347,18 @@ mod tests {
                 .iter()
                 .any(|form| manual.contains(&form.replace("KEY", key)));
             assert!(told, "the manual lacks `{key}`");
+        }
+    }
+
+    #[test]
+    fn the_manual_of_the_tunnel_explains_every_key() {
+        let manual = include_str!("../../../docs/link.md");
+        for key in TUNNEL {
+            assert!(
+                manual.contains(&format!("| `{key}` |"))
+                    || manual.contains(&format!("| `[{key}]` |")),
+                "{key}"
+            );
         }
     }
 
