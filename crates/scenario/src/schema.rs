@@ -42,7 +42,7 @@ pub(crate) const LIMITS: [&str; 2] = ["flows", "cache"];
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 33] = [
+pub(crate) const HOST: [&str; 34] = [
     "preset",
     "tcp",
     "side",
@@ -72,6 +72,7 @@ pub(crate) const HOST: [&str; 33] = [
     "ebsn",
     "quench",
     "rtt-rounding",
+    "rtt-from-syn",
     "limited-transmit",
     "time-wait",
     "ticks",
