@@ -280,12 +280,20 @@ pub const SYSTEMS: &[System] = &[
         "path: agent = \"good-packet-size\"",
         "keeps packets to the size that is good for the state of the channel, by a table; clamps the MSS of SYNs",
     ),
-    planned(
+    row(
         "ll",
         (Kind::Link, 1, SIM),
+        Status::Implemented,
+        "path: link-layer = \"ll\"",
         "link-layer retransmission with cumulative ACKs and timers, in no particular order",
     ),
-    planned("ll-sack", (Kind::Link, 1, SIM), "link-layer retransmission with selective ACKs"),
+    row(
+        "ll-sack",
+        (Kind::Link, 1, SIM),
+        Status::Implemented,
+        "path: link-layer = \"ll-sack\"",
+        "link-layer retransmission with selective ACKs",
+    ),
     planned(
         "local-recovery",
         (Kind::Link, 1, SIM),
@@ -301,16 +309,24 @@ pub const SYSTEMS: &[System] = &[
         (Kind::Link, 1, SIM),
         "packets cut to a small wireless MTU; one lost piece loses the packet",
     ),
-    planned("fec", (Kind::Link, 2, SIM), "forward error correction as a layer"),
+    row(
+        "fec",
+        (Kind::Link, 2, SIM),
+        Status::Partial,
+        "library: lasthop_proto::link::fec",
+        "block codes by their numbers: bytes on the air, and which errors a frame survives; no hop uses them yet",
+    ),
     planned(
         "airmail",
         (Kind::Link, 2, SIM),
         "whole-window retransmission with forward error correction, most of the work at the base station",
     ),
-    planned(
+    row(
         "header-compression",
-        (Kind::Link, 1, SIM),
-        "TCP/IP headers of 40 bytes in about 6 (RFC 1144)",
+        (Kind::Link, 1, BOTH),
+        Status::Implemented,
+        "path: link = { header-compression = \"vj\" | \"vj+twice\" | \"vj+feedback\" }",
+        "TCP/IP headers of 40 bytes in 3 to 7 (RFC 1144), with the repairs of RFC 2507",
     ),
     planned(
         "fama-ncs",

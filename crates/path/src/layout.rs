@@ -39,7 +39,7 @@ fn mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
     };
     let here = |stage: &model::Stage| match stage.kind {
         StageKind::Radio(_) => radio,
-        StageKind::Link(_) => !radio,
+        StageKind::Link(_) | StageKind::Serial(_) => !radio,
         _ => false,
     };
     let link = match from.side {
@@ -73,7 +73,7 @@ pub fn layout(scenario: &Scenario) -> Layout {
     };
     let path = scenario.path.iter().map(|stage| {
         let role = match stage.kind {
-            StageKind::Link(_) => Role::Link,
+            StageKind::Link(_) | StageKind::Serial(_) => Role::Link,
             StageKind::Radio(_) => Role::Radio,
             StageKind::Agent(_) => Role::Agent,
             StageKind::Cross(_) => Role::Cross,

@@ -2,7 +2,7 @@
 
 use lasthop_proto::agent::Agent;
 use lasthop_proto::channel::Channel;
-use lasthop_proto::link::{Cross, Hop, Line, Radio};
+use lasthop_proto::link::{Cross, Hop, Line, Radio, Serial};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::Host;
@@ -21,6 +21,8 @@ pub enum Stage {
     Witness(Box<Witness>),
     /// A line.
     Line(Line),
+    /// A line that compresses headers or loses frames.
+    Serial(Box<Serial>),
     /// A radio hop.
     Radio(Radio),
     /// A radio hop with medium access and a link layer.
@@ -37,6 +39,7 @@ macro_rules! each {
             Stage::Host($m) => $call,
             Stage::Witness($m) => $call,
             Stage::Line($m) => $call,
+            Stage::Serial($m) => $call,
             Stage::Radio($m) => $call,
             Stage::Hop($m) => $call,
             Stage::Agent($m) => $call,
@@ -114,6 +117,11 @@ impl Stage {
         };
         match &stage.kind {
             StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
+            StageKind::Serial(config) => Stage::Serial(Box::new(Serial::new(
+                config.clone(),
+                stream("frames.left"),
+                stream("frames.right"),
+            ))),
             StageKind::Radio(radio) => match &radio.hop {
                 None => Stage::Radio(Radio::new(
                     radio.radio.clone(),

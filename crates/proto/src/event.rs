@@ -230,7 +230,7 @@ pub enum Cause {
     UnheededNotice,
     /// The scenario asked for this loss (competing traffic).
     CrossTraffic,
-    /// The frame that carried it was damaged or collided, and its link layer does not retransmit.
+    /// The frame that carried it was damaged, collided, or was lost by its line, and no link layer retransmits.
     FrameLost,
     /// The link layer gave it up after as many tries as it may make.
     LinkGaveUp,
@@ -238,11 +238,13 @@ pub enum Cause {
     RetryLimit,
     /// A piece of it was lost, so that it cannot be put together.
     PieceLost,
+    /// Its compressed header could not be restored, because of a frame that was lost before it.
+    Desynchronised,
 }
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 36] = [
+    pub const ALL: [Cause; 37] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
@@ -279,6 +281,7 @@ impl Cause {
         Cause::LinkGaveUp,
         Cause::RetryLimit,
         Cause::PieceLost,
+        Cause::Desynchronised,
     ];
 
     /// The name used in traces, captures and tables.
@@ -320,6 +323,7 @@ impl Cause {
             Cause::LinkGaveUp => "link-gave-up",
             Cause::RetryLimit => "retry-limit",
             Cause::PieceLost => "piece-lost",
+            Cause::Desynchronised => "desynchronised",
         }
     }
 

@@ -3,6 +3,7 @@
 
 use lasthop_proto::agent::AckpMode;
 use lasthop_proto::channel::Modulation;
+use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::queue::Discipline;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
@@ -87,20 +88,42 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: [&str; 5] = ["mac", "link-layer", "fragment", "coding", "local-recovery"];
+pub(crate) const HOP: [&str; 7] =
+    ["mac", "link-layer", "fragment", "coding", "ll", "local-recovery", "tulip"];
+
+/// Keys of `ll`.
+pub(crate) const LL: [&str; 3] = ["window", "min-timeout", "initial-timeout"];
 
 /// Keys of `local-recovery`.
 pub(crate) const LOCAL_RECOVERY: [&str; 5] =
     ["max-retransmits", "backoff", "backoff-max", "timeout", "ack"];
+
+/// Keys of `tulip`.
+pub(crate) const TULIP: [&str; 8] = [
+    "window",
+    "acceleration",
+    "pacing",
+    "reliable",
+    "encrypted",
+    "ack-size",
+    "lack-every",
+    "lack-delay",
+];
 
 /// The words for medium access, each with what it is.
 pub const MACS: [(&str, &str); 1] =
     [("ideal", "stations with frames waiting take turns, nothing collides")];
 
 /// The words for a link layer, each with what it is.
-pub const LINK_LAYERS: [(&str, &str); 2] = [
+pub const LINK_LAYERS: [(&str, &str); 5] = [
     ("none", "each packet is sent once"),
+    ("ll", "cumulative ACKs and timers, no order kept"),
+    ("ll-sack", "the same with selective ACKs"),
     ("local-recovery", "each frame is acknowledged, and sent again a bounded number of times"),
+    (
+        "tulip",
+        "TCP data in order and once, by a sliding window with bit vectors; all else is sent once",
+    ),
 ];
 
 /// Keys that stand beside `agent` in its stage.
@@ -130,7 +153,7 @@ pub(crate) const ACKP_MODES: [(&str, AckpMode); 2] =
     [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
 
 /// Keys of `link`.
-pub(crate) const LINK: [&str; 9] = [
+pub(crate) const LINK: [&str; 13] = [
     "rate",
     "rate-right",
     "rate-left",
@@ -140,6 +163,10 @@ pub(crate) const LINK: [&str; 9] = [
     "discipline",
     "discipline-right",
     "discipline-left",
+    "header-compression",
+    "compression-slots",
+    "frame-loss",
+    "loss-noticed",
 ];
 
 /// Keys of `radio`.
@@ -193,6 +220,14 @@ pub const DISCIPLINES: [(&str, Discipline); 4] = [
     ("ack-filter", Discipline::AckFilter),
     ("acks-first", Discipline::AcksFirst),
     ("ack-filter+acks-first", Discipline::AckFilterAcksFirst),
+];
+
+/// The words for header compression, each with what becomes of a connection after a loss.
+pub const HEADER_COMPRESSION: [(&str, Option<Recovery>); 4] = [
+    ("none", None),
+    ("vj", Some(Recovery::Retransmission)),
+    ("vj+twice", Some(Recovery::Twice)),
+    ("vj+feedback", Some(Recovery::Feedback)),
 ];
 
 /// The words for an agent, each with what it is.
@@ -254,7 +289,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 11] = [
+        let tables: [&[&str]; 12] = [
             &TOP,
             &TRANSFER,
             &HOST,
@@ -262,6 +297,7 @@ mod tests {
             &ERRORS,
             &HOP,
             &LOCAL_RECOVERY,
+            &TULIP,
             &AGENT_OPTIONS,
             &LINK,
             &RADIO,

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use lasthop_proto::agent::{AckpMode, AgentConfig};
 use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::link::LinkConfig;
+use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
-use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_scenario::{Argument, HostSide, Plan, RadioStage, StageKind, example, parse};
 
 fn example_plan(name: &str, arguments: &[Argument]) -> Plan {
@@ -294,4 +296,61 @@ fn a_discipline_holds_in_both_directions_or_in_one() {
     assert_eq!(disciplines(", discipline-left = \"ack-filter\""), (fifo, filter));
     let both = ", discipline-right = \"acks-first\", discipline-left = \"ack-filter+acks-first\"";
     assert_eq!(disciplines(both), (Discipline::AcksFirst, Discipline::AckFilterAcksFirst));
+}
+
+#[test]
+fn options_of_a_link_layer_that_is_not_there_are_noted() {
+    let text = |more: &str| {
+        format!(
+            "name = \"hop\"\ntransfer = {{ from = \"a\", to = \"b\" }}\n[host.a]\n[host.b]\n[[path]]\n\
+             radio = {{ rate = \"1mbit\" }}\n{more}"
+        )
+    };
+    let read = |more: &str| parse(&text(more), "hop.toml", &[]);
+    let hop = |plan: Plan| match &plan.cells[0].scenario.path[0].kind {
+        StageKind::Radio(radio) => radio.hop.clone(),
+        other => panic!("{other:?}"),
+    };
+    let (plain, _) = read("").unwrap();
+    assert_eq!(hop(plain), None);
+    let (plan, warnings) = read("link-layer = \"ll-sack\"\nll = { window = 8 }\n").unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let LinkConfig::Ll(config) = hop(plan).unwrap().link else { panic!() };
+    assert_eq!((config.window, config.selective), (8, true));
+    let (_, warnings) = read("ll = { window = 8 }\n").unwrap();
+    assert_eq!(warnings.len(), 1);
+    let error = read("link-layer = \"tulpi\"\n").unwrap_err();
+    assert!(error.help.contains("ll-sack"), "{}", error.help);
+    assert!(read("link-layer = \"ll\"\nll = { window = 0 }\n").is_err());
+}
+
+#[test]
+fn a_line_that_compresses_or_loses_is_another_stage_and_a_plain_one_is_not() {
+    let path = |more: &str| {
+        let text = format!(
+            "transfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n\
+             [[path]]\nlink = {{ rate = \"1mbit\"{more} }}\n"
+        );
+        let (plan, _) = parse(&text, "x", &[]).unwrap();
+        plan.cells[0].scenario.path[0].kind.clone()
+    };
+    for plain in ["", ", header-compression = \"none\"", ", frame-loss = 0, compression-slots = 3"]
+    {
+        assert!(matches!(path(plain), StageKind::Link(_)), "{plain}");
+    }
+    let StageKind::Serial(vj) = path(", header-compression = \"vj\"") else { panic!("serial") };
+    let compression = vj.compression.unwrap();
+    assert_eq!((compression.slots, compression.recovery), (16, Recovery::Retransmission));
+    assert!(vj.loss_noticed && vj.frame_loss == Probability::ZERO);
+    let StageKind::Serial(all) = path(
+        ", header-compression = \"vj+feedback\", compression-slots = 256, frame-loss = \"2%\", \
+         loss-noticed = false",
+    ) else {
+        panic!("serial")
+    };
+    let compression = all.compression.unwrap();
+    assert_eq!((compression.slots, compression.recovery), (256, Recovery::Feedback));
+    assert!(!all.loss_noticed && all.frame_loss.get() == 0.02);
+    let StageKind::Serial(lossy) = path(", frame-loss = 0.5") else { panic!("serial") };
+    assert_eq!(lossy.compression, None);
 }

@@ -294,6 +294,7 @@ impl<W: Write> Sink for EventCsv<W> {
                 };
                 let name = match air.kind {
                     FrameKind::Data => "air-data",
+                    FrameKind::Ack => "air-ack",
                     FrameKind::LinkAck => "air-link-ack",
                     FrameKind::Rts => "air-rts",
                     FrameKind::Cts => "air-cts",

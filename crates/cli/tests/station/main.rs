@@ -88,7 +88,7 @@ fn connections_keep_to_the_good_packet_size() {
         assert_eq!(status["stages"][1]["config"]["agent"], "good-packet-size");
         assert_eq!(status["stages"][1]["flows"], 0);
         let (code, told) = world.fails(&["ctl", "set", "packet-size=512B"]);
-        assert!(code == Some(2) && told.contains("which of them?"), "{told}");
+        assert!(code == Some(2) && told.contains("is set beside `bad-period`"), "{told}");
         assert_eq!(station.end("TERM"), Some(0));
     });
 }

@@ -7,8 +7,10 @@
 use serde::Serialize;
 
 use super::frame::{Frame, Load, Station, Timing};
+use super::ll::{Ll, LlConfig};
 use super::local_recovery::{LocalRecovery, LocalRecoveryConfig};
 use super::plain::Plain;
+use super::tulip::{Tulip, TulipConfig};
 use crate::event::{Cause, LinkNote};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
@@ -98,8 +100,12 @@ pub enum LinkConfig {
     /// None: each packet is sent once.
     #[default]
     None,
+    /// Cumulative acknowledgements and timers, no order kept. See [`super::ll`].
+    Ll(LlConfig),
     /// Each frame is acknowledged and sent again a bounded number of times (bakshi96 4.2.1).
     LocalRecovery(LocalRecoveryConfig),
+    /// TULIP (parsa98).
+    Tulip(TulipConfig),
 }
 
 /// The link layers.
@@ -107,8 +113,12 @@ pub enum LinkConfig {
 pub enum End {
     /// See [`LinkConfig::None`].
     Plain(Plain),
+    /// See [`LinkConfig::Ll`].
+    Ll(Box<Ll>),
     /// See [`LinkConfig::LocalRecovery`].
     LocalRecovery(Box<LocalRecovery>),
+    /// See [`LinkConfig::Tulip`].
+    Tulip(Tulip),
 }
 
 impl End {
@@ -122,9 +132,11 @@ impl End {
     ) -> End {
         match config {
             LinkConfig::None => End::Plain(Plain::new(station)),
+            LinkConfig::Ll(config) => End::Ll(Box::new(Ll::new(config, station, stations))),
             LinkConfig::LocalRecovery(config) => End::LocalRecovery(Box::new(LocalRecovery::new(
                 config, station, stations, timing, stream,
             ))),
+            LinkConfig::Tulip(config) => End::Tulip(Tulip::new(config, station, stations, timing)),
         }
     }
 }
@@ -133,7 +145,9 @@ macro_rules! each {
     ($self:ident, $end:ident => $call:expr) => {
         match $self {
             End::Plain($end) => $call,
+            End::Ll($end) => $call,
             End::LocalRecovery($end) => $call,
+            End::Tulip($end) => $call,
         }
     };
 }

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::channel::{Channel, Fate};
+use crate::channel::{Channel, Fate, Turns};
 use crate::event::{AirEvent, Cause, LinkNote, Op, Wants, What};
-use crate::mac::{Access, Air, Ideal, Mac, MacConfig, Medium, Outcome};
+use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::queue::Queue;
 use crate::rng::Stream;
@@ -88,6 +88,8 @@ pub struct Hop {
     channels: Vec<Channels>,
     /// The packets handed up last, by station.
     released: Vec<VecDeque<PacketId>>,
+    /// The turns of the channels, where they are to be told when they happen; by mobile station and side.
+    turns: Vec<(Side, Turns)>,
     /// What the medium has told and has not been handled.
     told: VecDeque<Outcome>,
     inside: u64,
@@ -116,9 +118,7 @@ impl Hop {
         stream: impl Fn(&str) -> Stream,
     ) -> Hop {
         let count = channels.len().clamp(1, 254) as u8 + 1;
-        let medium = match &config.mac {
-            MacConfig::Ideal => Medium::Ideal(Ideal::new(radio, count, config.coding)),
-        };
+        let medium = Medium::new(&config.mac, radio, count, config.coding, stream("mac"));
         let timing = medium.timing();
         let stations = (0..count).map(Station);
         let upper = |station: Station| {
@@ -134,7 +134,16 @@ impl Hop {
                 given_up: VecDeque::new(),
             }
         };
+        let turns = channels.iter().flat_map(|pair| {
+            let sides = [Side::Left, Side::Right].into_iter().zip(pair);
+            let telling = |(side, channel): (Side, &Option<Channel>)| {
+                let turns = channel.as_ref().filter(|c| c.tells())?.turns()?;
+                Some((side, turns))
+            };
+            sides.filter_map(telling).collect::<Vec<_>>()
+        });
         Hop {
+            turns: turns.collect(),
             mobiles: config.mobiles.clone(),
             uppers: stations.clone().map(upper).collect(),
             ends: stations
@@ -377,7 +386,7 @@ impl Air for Around<'_> {
         &mut self,
         from: Station,
         to: Station,
-        _: FrameKind,
+        kind: FrameKind,
         bytes: u32,
         start: Time,
         span: Span,
@@ -388,9 +397,18 @@ impl Air for Around<'_> {
         };
         let channels = self.channels.get_mut(mobile.index().saturating_sub(1));
         let Some(channel) = channels.and_then(|c| c[side.index()].as_mut()) else { return false };
+        if !channel.applies_to(kind.traffic()) {
+            return false;
+        }
         let Fate { damaged_at, turned } = channel.pass(start, span, bytes);
-        if let Some(good) = turned {
+        // A channel whose turns can be told when they happen has told this one.
+        if let Some(good) = turned
+            && !(channel.tells() && channel.turns().is_some())
+        {
             self.out.event(What::Channel { side, good });
+            if channel.tells() {
+                self.out.signal(side.other(), Signal::ChannelGood(good));
+            }
         }
         damaged_at.is_some()
     }
@@ -409,6 +427,12 @@ impl Air for Around<'_> {
 impl Hop {
     /// Does what is due at `at`, the nominal time of the next wake.
     fn step(&mut self, at: Time, out: &mut Out) {
+        for (side, turns) in &mut self.turns {
+            while let Some(good) = turns.take(at) {
+                out.event(What::Channel { side: *side, good });
+                out.signal(side.other(), Signal::ChannelGood(good));
+            }
+        }
         if self.medium.next_wake().is_some_and(|wake| wake <= at) {
             self.medium(out, |mac, air| mac.on_wake(at, air));
         }
@@ -466,7 +490,9 @@ impl Machine for Hop {
 
     fn next_wake(&self) -> Option<Time> {
         let ends = self.ends.iter().filter_map(LinkEnd::next_wake);
-        ends.chain(self.medium.next_wake()).min()
+        let turns =
+            self.turns.iter().map(|(_, turns)| turns.next()).filter(|at| *at != Time::NEVER);
+        ends.chain(self.medium.next_wake()).chain(turns).min()
     }
 
     fn holds(&self) -> usize {

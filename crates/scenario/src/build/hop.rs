@@ -1,10 +1,11 @@
 //! Medium access and the link layer of a radio hop, which stand beside `radio`.
 
+use lasthop_proto::link::ll::LlConfig;
 use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Bytes;
 
-use super::{Noted, local_recovery};
+use super::{Noted, ll, local_recovery, tulip};
 use crate::error::{Code, Diagnostic, Error};
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
@@ -21,27 +22,37 @@ pub(super) fn read(
         other => unreachable!("`{other}` is in the list of medium accesses"),
     };
     let fragment = fragment(stage)?;
-    // All options are read whatever the link layer is: a wrong one is wrong in every cell of a sweep.
+    // All options are read whatever the protocol is: a wrong one is wrong in every cell of a sweep.
+    let basic = ll::read(stage)?;
     let recovery = local_recovery::read(stage, fragment)?;
-    let link = match word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")? {
+    let tulip = tulip::read(stage)?;
+    let word = word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")?;
+    let link = match word {
         "none" => LinkConfig::None,
+        "ll" => LinkConfig::Ll(basic),
+        "ll-sack" => LinkConfig::Ll(LlConfig { selective: true, ..basic }),
         "local-recovery" => LinkConfig::LocalRecovery(recovery),
+        "tulip" => LinkConfig::Tulip(tulip),
         other => unreachable!("`{other}` is in the list of link layers"),
     };
-    if stage.has("local-recovery") && !matches!(link, LinkConfig::LocalRecovery(_)) {
-        notes.push(unused(stage, "local-recovery"));
+    // Where the options of each protocol stand.
+    let options = |protocol| if protocol == "ll-sack" { "ll" } else { protocol };
+    for key in ["ll", "local-recovery", "tulip"] {
+        if stage.has(key) && options(word) != key {
+            notes.push(unused(stage, key, &format!("link-layer = \"{key}\"")));
+        }
     }
     let hop = HopConfig { mac, link, fragment, coding: coding(stage)?, mobiles: Vec::new() };
     Ok((hop != HopConfig::default()).then(|| Box::new(hop)))
 }
 
-/// The note that the options of the protocol `key` change nothing.
-fn unused(stage: &Reader<'_>, key: &str) -> Noted {
+/// The note on options of a protocol that the hop does not have.
+fn unused(stage: &Reader<'_>, key: &str, with: &str) -> Noted {
     Noted {
         warning: Diagnostic::new(Code::NoEffect, stage.key(key), &stage.place(key))
             .message(format!("`{key}` has no effect"))
-            .label("the options of a protocol that this hop does not use")
-            .help(format!("leave them out, or write `link-layer = \"{key}\"`")),
+            .label("the hop does not use it")
+            .help(format!("leave it out, or write `{with}`")),
         in_every_cell: true,
     }
 }

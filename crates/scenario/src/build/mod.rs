@@ -5,10 +5,12 @@ mod check;
 mod errors;
 mod hop;
 mod host;
+mod ll;
 mod local_recovery;
 mod path;
 pub(crate) mod station;
 mod transfer;
+mod tulip;
 
 use lasthop_proto::units::Span;
 
