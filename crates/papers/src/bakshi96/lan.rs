@@ -12,7 +12,8 @@ use crate::finding::{Finding, short};
 /// Mean bad periods in ms (5.2: 400 ms to 1.6 s).
 const BAD_MS: [u32; 4] = [400, 800, 1200, 1600];
 
-fn runs(
+/// The runs over the local-area network with a mean bad period, and `more` set.
+pub(super) fn runs(
     bench: &mut Bench<'_>,
     scheme: Scheme,
     bad_ms: u32,
@@ -65,9 +66,17 @@ pub fn f10(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         finding.below(&format!("EBSN's time-outs per run with bad {bad} ms"), timeouts, 0.2);
     }
     let worst = BAD_MS.len() - 1;
+    let of_bound = 100.0 * all[0][worst].summary(mbps).mean / bound(2.0, 4.0, 1.6);
     finding.note(format!(
-        "at {} ms {} packets a run are given up, and EBSN's source sends {} KB of 4096 again",
-        BAD_MS[worst],
+        "basic TCP itself reaches {} % of the bound at 1.6 s: its time-out is 0.4 to 0.9 s and slow start takes few of \
+         its round trips, so that it loses little beside the bad periods, and no back-off of the table leaves EBSN a \
+         gain of 25 %",
+        short(of_bound)
+    ));
+    finding.note(format!(
+        "EBSN's time-outs come between two attempts, which lie up to 0.8 s apart: more than the time-out (the paper's \
+         footnote 1 has this case). Shorter back-offs have none of them and give packets up instead. At 1.6 s {} \
+         packets a run are given up, and the source sends {} KB of 4096 again",
         short(given_up(&all[1][worst]).mean),
         short(all[1][worst].summary(sent_again).mean)
     ));
