@@ -141,10 +141,15 @@ pub(crate) fn line(name: &str, points: impl IntoIterator<Item = (f64, Summary)>)
     LineSeries { name: name.to_owned(), published: false, points }
 }
 
-/// Points that the paper's text gives.
-pub(crate) fn published(name: &str, points: &[(f64, f64)]) -> LineSeries {
-    let points = points.iter().map(|(x, y)| Point { x: *x, y: *y, ci: 0.0 }).collect();
-    LineSeries { name: name.to_owned(), published: true, points }
+/// Points that the paper's text gives, as bad period, packet size and value: a series for each bad period, in the order
+/// of the measured ones, so that both have the same colour.
+pub(crate) fn published(given: &[(u32, f64, f64)]) -> Vec<LineSeries> {
+    let of = |bad: &u32| {
+        let points = given.iter().filter(|(b, ..)| b == bad);
+        let points = points.map(|(_, x, y)| Point { x: *x, y: *y, ci: 0.0 }).collect();
+        LineSeries { name: format!("published, bad {bad} s"), published: true, points }
+    };
+    BAD.iter().map(of).collect()
 }
 
 /// A plot with words around it.

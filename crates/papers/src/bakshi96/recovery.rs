@@ -4,7 +4,7 @@ use lasthop_report::model::{Column, Measured, Table};
 use lasthop_trace::stats::Summary;
 
 use super::size::{Sweep, bounds};
-use super::{BAD, SIZES, Scheme, bound, kbps, published, rises, sent_again, wan};
+use super::{BAD, SIZES, Scheme, kbps, published, rises, sent_again, wan};
 use crate::bench::{Bench, Interrupted, Runs};
 use crate::finding::{Finding, short};
 
@@ -109,7 +109,7 @@ pub fn f8(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     finding.figures.push(ebsn.chart(
         "Figure 8: EBSN, wide area",
         "throughput (kb/s)",
-        &[published("published, bad 4 s", &[(1536.0, 9.0)])],
+        &published(&[(4, 1536.0, 9.0)]),
         &format!("Bands are 95 % confidence intervals. {}", bounds()),
     ));
     finding.figures.push(recovery.chart(
