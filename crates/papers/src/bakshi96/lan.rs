@@ -4,7 +4,7 @@ use lasthop_report::model::Measured;
 use lasthop_report::plot::LineChart;
 use lasthop_trace::stats::Summary;
 
-use super::recovery::{given_up, sensitivity};
+use super::recovery::{BACKOFFS, given_up, sensitivity};
 use super::{LAN, Scheme, bound, figure, kbps, line, sent_again};
 use crate::bench::{Bench, Interrupted, Runs};
 use crate::finding::{Finding, short};
@@ -66,17 +66,21 @@ pub fn f10(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         finding.below(&format!("EBSN's time-outs per run with bad {bad} ms"), timeouts, 0.2);
     }
     let worst = BAD_MS.len() - 1;
-    let of_bound = 100.0 * all[0][worst].summary(mbps).mean / bound(2.0, 4.0, 1.6);
+    let basic = all[0][worst].summary(mbps).mean;
+    let mut any_backoff: f64 = 0.0;
+    for (_, more) in BACKOFFS {
+        any_backoff = any_backoff.max(runs(bench, Scheme::Ebsn, 1600, more)?.summary(mbps).mean);
+    }
     finding.note(format!(
-        "basic TCP itself reaches {} % of the bound at 1.6 s: its time-out is 0.4 to 0.9 s and slow start takes few of \
-         its round trips, so that it loses little beside the bad periods, and no back-off of the table leaves EBSN a \
-         gain of 25 %",
-        short(of_bound)
+        "little is left to gain: at 1.6 s basic TCP itself reaches {} % of the bound, and EBSN with the best back-off of \
+         the table is {} % above it",
+        short(100.0 * basic / bound(2.0, 4.0, 1.6)),
+        short(100.0 * (any_backoff / basic - 1.0))
     ));
     finding.note(format!(
-        "EBSN's time-outs come between two attempts, which lie up to 0.8 s apart: more than the time-out (the paper's \
-         footnote 1 has this case). Shorter back-offs have none of them and give packets up instead. At 1.6 s {} \
-         packets a run are given up, and the source sends {} KB of 4096 again",
+        "EBSN's time-outs come between two attempts, which lie up to 0.8 s apart where the time-out may be 0.4 s (the \
+         paper's footnote 1 has this case); with back-offs of at most 0.1 s they nearly vanish, and more packets are \
+         given up. As assumed, {} packets a run are given up at 1.6 s, and the source sends {} KB of 4096 again",
         short(given_up(&all[1][worst]).mean),
         short(all[1][worst].summary(sent_again).mean)
     ));
