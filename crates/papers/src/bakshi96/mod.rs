@@ -258,7 +258,7 @@ mod tests {
                 let changes = packet_size(size);
                 let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
                 let fixed = &scenario(WAN, &changes).hosts[0].tcp;
-                assert_eq!(u32::from(fixed.mss), size - 40);
+                assert_eq!(fixed.mss, size - 40);
                 assert!(fixed.send_buffer <= 4096 && fixed.send_buffer > 4096 / 2);
             }
         }
