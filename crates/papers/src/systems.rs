@@ -301,9 +301,11 @@ pub const SYSTEMS: &[System] = &[
         "path: link-layer = \"local-recovery\"",
         "retries with random back-off, a limited number of times",
     ),
-    planned(
+    row(
         "tulip",
         (Kind::Link, 1, BOTH),
+        Status::Implemented,
+        "path: link-layer = \"tulip\"",
         "reliable or plain service by packet type, interleaved with the other direction, in-order release",
     ),
     row(
@@ -316,9 +318,9 @@ pub const SYSTEMS: &[System] = &[
     row(
         "fec",
         (Kind::Link, 2, SIM),
-        Status::Partial,
-        "library: lasthop_proto::link::fec",
-        "block codes by their numbers: bytes on the air, and which errors a frame survives; no hop uses them yet",
+        Status::Implemented,
+        "path: coding = { block = 255, data = 223 }",
+        "block codes by their numbers: bytes on the air, and which errors a frame survives",
     ),
     planned(
         "airmail",
@@ -332,14 +334,18 @@ pub const SYSTEMS: &[System] = &[
         "path: link = { header-compression = \"vj\" | \"vj+twice\" | \"vj+feedback\" }",
         "TCP/IP headers of 40 bytes in 3 to 7 (RFC 1144), with the repairs of RFC 2507",
     ),
-    planned(
+    row(
         "fama-ncs",
         (Kind::Mac, 1, SIM),
+        Status::Implemented,
+        "path: mac = \"fama-ncs\"",
         "the floor is acquired by RTS and CTS before data; tells its neighbours when it transmits or waits",
     ),
-    planned(
+    row(
         "dcf",
         (Kind::Mac, 1, SIM),
+        Status::Implemented,
+        "path: mac = \"dcf\"",
         "802.11: listen, back off, acknowledge, retry, RTS above a threshold",
     ),
     planned(

@@ -37,6 +37,8 @@ examples![
     "fading",
     "slow-return",
     "ebsn",
+    "contention",
+    "tulip",
 ];
 
 /// The built-in scenario of this name.

@@ -88,8 +88,11 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: [&str; 7] =
-    ["mac", "link-layer", "fragment", "coding", "ll", "local-recovery", "tulip"];
+pub(crate) const HOP: [&str; 9] =
+    ["mac", "link-layer", "fragment", "coding", "fama", "dcf", "ll", "local-recovery", "tulip"];
+
+/// Keys of `coding`, where it is a block code.
+pub(crate) const CODING: [&str; 4] = ["block", "data", "corrects", "interleaved"];
 
 /// Keys of `ll`.
 pub(crate) const LL: [&str; 3] = ["window", "min-timeout", "initial-timeout"];
@@ -110,9 +113,19 @@ pub(crate) const TULIP: [&str; 8] = [
     "lack-delay",
 ];
 
+/// Keys of `fama`, the options of medium access by FAMA-NCS.
+pub(crate) const FAMA: [&str; 3] = ["acceleration", "short-answer", "backoff"];
+
+/// Keys of `dcf`, the options of medium access by 802.11's DCF.
+pub(crate) const DCF: [&str; 5] =
+    ["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries"];
+
 /// The words for medium access, each with what it is.
-pub const MACS: [(&str, &str); 1] =
-    [("ideal", "stations with frames waiting take turns, nothing collides")];
+pub const MACS: [(&str, &str); 3] = [
+    ("ideal", "stations with frames waiting take turns, nothing collides"),
+    ("fama-ncs", "the channel is acquired by RTS and CTS; a link layer may answer at once"),
+    ("dcf", "802.11: listen, back off, acknowledge, retry"),
+];
 
 /// The words for a link layer, each with what it is.
 pub const LINK_LAYERS: [(&str, &str); 5] = [
@@ -289,7 +302,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 12] = [
+        let tables: [&[&str]; 15] = [
             &TOP,
             &TRANSFER,
             &HOST,
@@ -298,6 +311,9 @@ mod tests {
             &HOP,
             &LOCAL_RECOVERY,
             &TULIP,
+            &CODING,
+            &FAMA,
+            &DCF,
             &AGENT_OPTIONS,
             &LINK,
             &RADIO,

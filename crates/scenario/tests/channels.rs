@@ -6,7 +6,7 @@ use lasthop_scenario::{ErrorSpec, StageKind, parse};
 /// The errors towards the right and towards the left of a radio of 1 Mbit/s.
 fn errors(table: &str) -> [Option<ErrorSpec>; 2] {
     let text = format!(
-        "transfer = {{ from = \"fixed\", to = \"mobile\" }}\n[host.fixed]\n[host.mobile]\n[[path]]\n\
+        "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }}\n[host.fixed]\n[host.mobile]\n[[path]]\n\
          radio = {{ rate = \"1mbit\" }}\nerrors = {{ {table} }}\n"
     );
     let plan = parse(&text, "test", &[]).expect("no fault").0;

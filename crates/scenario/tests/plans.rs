@@ -7,6 +7,7 @@ use lasthop_proto::channel::ErrorModel;
 use lasthop_proto::link::LinkConfig;
 use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::link::{LineConfig, RadioConfig};
+use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
@@ -302,7 +303,7 @@ fn a_discipline_holds_in_both_directions_or_in_one() {
 fn options_of_a_link_layer_that_is_not_there_are_noted() {
     let text = |more: &str| {
         format!(
-            "name = \"hop\"\ntransfer = {{ from = \"a\", to = \"b\" }}\n[host.a]\n[host.b]\n[[path]]\n\
+            "name = \"hop\"\ntransfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n[[path]]\n\
              radio = {{ rate = \"1mbit\" }}\n{more}"
         )
     };
@@ -353,4 +354,53 @@ fn a_line_that_compresses_or_loses_is_another_stage_and_a_plain_one_is_not() {
     assert!(!all.loss_noticed && all.frame_loss.get() == 0.02);
     let StageKind::Serial(lossy) = path(", frame-loss = 0.5") else { panic!("serial") };
     assert_eq!(lossy.compression, None);
+}
+
+#[test]
+fn contending_hosts_have_stations_of_their_own() {
+    let plan = example_plan("contention", &[]);
+    let macs: Vec<MacConfig> = plan
+        .cells
+        .iter()
+        .map(|cell| {
+            let radio = cell.scenario.path.last().map(|stage| &stage.kind);
+            let Some(StageKind::Radio(RadioStage { hop: Some(hop), .. })) = radio else {
+                // `ideal` and nothing else is a plain radio.
+                return MacConfig::Ideal;
+            };
+            let phones: Vec<_> = cell.scenario.hosts[1..].iter().map(|host| host.addr).collect();
+            assert_eq!(hop.mobiles, phones);
+            hop.mac.clone()
+        })
+        .collect();
+    let (fama, dcf) = (FamaConfig::default(), DcfConfig::default());
+    assert_eq!(macs, [MacConfig::Ideal, MacConfig::FamaNcs(fama), MacConfig::Dcf(dcf)]);
+}
+
+#[test]
+fn medium_access_has_options_of_its_own() {
+    let text = example("quickstart").map(|example| example.text).unwrap_or_default();
+    let hop = |arguments: &[&str]| {
+        let arguments: Vec<Argument> = arguments.iter().map(|text| set(text)).collect();
+        let (plan, warnings) = parse(text, "quickstart", &arguments).unwrap();
+        let radio = plan.cells[0].scenario.path.iter().find_map(|stage| match &stage.kind {
+            StageKind::Radio(radio) => radio.hop.clone(),
+            _ => None,
+        });
+        let keys: Vec<String> = warnings.into_iter().map(|w| w.key).collect();
+        (radio.map(|hop| hop.mac), keys)
+    };
+    let (mac, warned) = hop(&["mac=dcf", "dcf.rts-threshold=500B", "dcf.cw-min=15"]);
+    let want = DcfConfig { rts_threshold: 500, cw_min: 15, ..DcfConfig::default() };
+    assert_eq!((mac, warned), (Some(MacConfig::Dcf(want)), vec![]));
+    let (mac, warned) = hop(&["mac=fama-ncs", "fama.acceleration=false", "fama.backoff=4"]);
+    let want = FamaConfig { acceleration: false, backoff: 4, ..FamaConfig::default() };
+    assert_eq!((mac, warned), (Some(MacConfig::FamaNcs(want)), vec![]));
+    // An option that nobody reads is remarked upon.
+    let (_, warned) = hop(&["mac=fama-ncs", "dcf.cw-min=15"]);
+    assert_eq!(warned.len(), 1);
+    assert!(warned[0].ends_with(".dcf"), "{warned:?}");
+    let duplex = [set("mac=dcf"), set("radio.duplex=full")];
+    let error = parse(text, "quickstart", &duplex).unwrap_err();
+    assert!(error.message.contains("one channel"), "{error}");
 }

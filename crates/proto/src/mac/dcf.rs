@@ -7,8 +7,7 @@
 //! station backs off, whether or not it has another one (post back-off).
 //!
 //! Not modelled: power saving, PCF, fragments of the MAC, and a station's permission to reset its NAV when nothing
-//! follows on an RTS. A station that sends to itself nothing but noise does not exist: all hear each other, without
-//! capture.
+//! follows on an RTS. All stations hear each other, and no frame survives a collision (no capture).
 
 use serde::Serialize;
 
@@ -282,7 +281,10 @@ impl Dcf {
         for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
             let mine = s == heard.flight.to.index();
             let readable = self.ether.is_clear(heard, Station(s as u8)) && (heard.spared || !mine);
-            self.stations[s].unreadable = !readable;
+            // Who sends meanwhile hears nothing that it could not read.
+            if !self.ether.is_deaf(heard, Station(s as u8)) {
+                self.stations[s].unreadable = !readable;
+            }
             if readable && mine {
                 self.mine(now, s, heard, air);
             } else if readable {
