@@ -294,9 +294,11 @@ pub const SYSTEMS: &[System] = &[
         "path: link-layer = \"ll-sack\"",
         "link-layer retransmission with selective ACKs",
     ),
-    planned(
+    row(
         "local-recovery",
         (Kind::Link, 1, SIM),
+        Status::Implemented,
+        "path: link-layer = \"local-recovery\"",
         "retries with random back-off, a limited number of times",
     ),
     row(
@@ -306,9 +308,11 @@ pub const SYSTEMS: &[System] = &[
         "path: link-layer = \"tulip\"",
         "reliable or plain service by packet type, interleaved with the other direction, in-order release",
     ),
-    planned(
+    row(
         "fragmentation",
         (Kind::Link, 1, SIM),
+        Status::Implemented,
+        "path: fragment = \"128B\"",
         "packets cut to a small wireless MTU; one lost piece loses the packet",
     ),
     row(

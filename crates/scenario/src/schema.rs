@@ -63,7 +63,7 @@ pub(crate) const TUNNEL: [&str; 16] = [
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 33] = [
+pub(crate) const HOST: [&str; 34] = [
     "preset",
     "tcp",
     "side",
@@ -93,6 +93,7 @@ pub(crate) const HOST: [&str; 33] = [
     "ebsn",
     "quench",
     "rtt-rounding",
+    "rtt-from-syn",
     "limited-transmit",
     "time-wait",
     "ticks",

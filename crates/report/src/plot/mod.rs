@@ -7,6 +7,7 @@ mod canvas;
 mod lines;
 mod sequence;
 mod style;
+mod trace;
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,6 +19,7 @@ pub use lines::{LineChart, LineSeries, Point};
 pub use sequence::TimeSequence;
 pub use style::Theme;
 pub(crate) use style::{page_css, page_variables};
+pub use trace::PacketTrace;
 
 /// A finished drawing.
 #[derive(Clone, PartialEq, Debug)]
