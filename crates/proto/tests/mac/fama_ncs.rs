@@ -112,7 +112,7 @@ fn an_accelerated_answer_needs_no_handshake_if_it_is_short() {
     // Without acceleration an answer waits as every frame does.
     let plain = FamaConfig { acceleration: false, ..FamaConfig::default() };
     let (kinds, took) = answered(plain, 40);
-    assert_eq!(kinds, [Rts, Cts, Data, Rts, Cts, Data]);
+    assert_eq!(kinds, [Rts, Cts, Data, Rts, Cts, Ack]);
     assert!(took >= RTS + handshake + TURN + data(40) + DELAY, "{took}");
 }
 
