@@ -8,6 +8,7 @@ pub mod balakrishnan97;
 pub mod bench;
 pub mod claims;
 pub mod finding;
+pub mod parsa98;
 pub mod systems;
 pub mod west97;
 
@@ -32,13 +33,16 @@ pub fn has_experiment(claim: &Claim) -> bool {
 }
 
 fn experiment(id: &str) -> Option<west97::Experiment> {
-    west97::experiment(id).or_else(|| balakrishnan97::experiment(id))
+    west97::experiment(id)
+        .or_else(|| parsa98::experiment(id))
+        .or_else(|| balakrishnan97::experiment(id))
 }
 
 /// What the experiments of `paper` assume where the paper is silent.
 pub fn assumptions(paper: &str) -> Vec<Assumption> {
     match paper {
         "west97" => west97::assumptions(),
+        "parsa98" => parsa98::assumptions(),
         _ => Vec::new(),
     }
 }

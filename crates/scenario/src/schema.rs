@@ -41,7 +41,7 @@ pub(crate) const LIMITS: [&str; 2] = ["flows", "cache"];
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 30] = [
+pub(crate) const HOST: [&str; 31] = [
     "preset",
     "tcp",
     "side",
@@ -51,6 +51,7 @@ pub(crate) const HOST: [&str; 30] = [
     "mss",
     "send-buffer",
     "recv-buffer",
+    "rto-rule",
     "rto-min",
     "rto-max",
     "rto-initial",
