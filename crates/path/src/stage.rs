@@ -133,7 +133,8 @@ impl Stage {
                         ]
                     };
                     let channels = (0..hop.mobiles.len().max(1)).map(channels).collect();
-                    Stage::Hop(Box::new(Hop::new(&radio.radio, hop, channels)))
+                    let chance = stream("mac");
+                    Stage::Hop(Box::new(Hop::new(&radio.radio, hop, channels, chance)))
                 }
             },
             StageKind::Agent(config) => Stage::Agent(Box::new(Agent::new(config))),

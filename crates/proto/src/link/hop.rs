@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use crate::channel::{Channel, Fate};
 use crate::event::{AirEvent, Cause, LinkNote, Op, Wants, What};
-use crate::mac::{Access, Air, Ideal, Mac, MacConfig, Medium, Outcome};
+use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::queue::Queue;
+use crate::rng::Stream;
 use crate::units::{Span, Time};
 use crate::wire::{Addr, Damage, Packet, PacketId};
 
@@ -107,12 +108,15 @@ struct Around<'a> {
 }
 
 impl Hop {
-    /// A silent hop; `channels` has those of each mobile station.
-    pub fn new(radio: &RadioConfig, config: &HopConfig, channels: Vec<Channels>) -> Hop {
+    /// A silent hop; `channels` has those of each mobile station, and medium access draws from `chance`.
+    pub fn new(
+        radio: &RadioConfig,
+        config: &HopConfig,
+        channels: Vec<Channels>,
+        chance: Stream,
+    ) -> Hop {
         let count = channels.len().clamp(1, 254) as u8 + 1;
-        let medium = match &config.mac {
-            MacConfig::Ideal => Medium::Ideal(Ideal::new(radio, count, config.coding)),
-        };
+        let medium = Medium::new(&config.mac, radio, count, config.coding, chance);
         let timing = medium.timing();
         let stations = (0..count).map(Station);
         let upper = |station: Station| {

@@ -4,15 +4,24 @@
 //! station, decides when that goes on the air, lets the channel damage it, and tells what became of it. The stations
 //! hear each other; a frame collides when another one is on the air at its receiver.
 
+pub mod dcf;
+mod ether;
+pub mod fama_ncs;
 pub mod ideal;
+pub mod phy;
 
 use serde::Serialize;
 
 use crate::event::{AirEvent, Cause, FrameFate};
+use crate::link::RadioConfig;
 use crate::link::frame::{Frame, FrameKind, Station, Timing};
+use crate::rng::Stream;
 use crate::units::{Span, Time};
 
+pub use dcf::{Dcf, DcfConfig};
+pub use fama_ncs::{FamaConfig, FamaNcs};
 pub use ideal::Ideal;
+pub use phy::Phy;
 
 /// How a station wants its frame to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,6 +131,10 @@ pub enum MacConfig {
     /// Access costs nothing but the overhead of each frame; stations with frames waiting take turns.
     #[default]
     Ideal,
+    /// Floor acquisition by RTS and CTS: [`fama_ncs`].
+    FamaNcs(FamaConfig),
+    /// The distributed coordination function of IEEE 802.11: [`dcf`].
+    Dcf(DcfConfig),
 }
 
 /// The kinds of medium access.
@@ -129,12 +142,39 @@ pub enum MacConfig {
 pub enum Medium {
     /// See [`MacConfig::Ideal`].
     Ideal(Ideal),
+    /// See [`MacConfig::FamaNcs`].
+    FamaNcs(FamaNcs),
+    /// See [`MacConfig::Dcf`].
+    Dcf(Dcf),
+}
+
+impl Medium {
+    /// A silent medium of `config` for `stations` stations on `radio`, where each byte takes `coding` bytes on the
+    /// air, and which draws from `chance`.
+    pub fn new(
+        config: &MacConfig,
+        radio: &RadioConfig,
+        stations: u8,
+        coding: f64,
+        chance: Stream,
+    ) -> Medium {
+        let phy = || Phy::dsss(radio, coding);
+        match config {
+            MacConfig::Ideal => Medium::Ideal(Ideal::new(radio, stations, coding)),
+            MacConfig::FamaNcs(fama) => {
+                Medium::FamaNcs(FamaNcs::new(fama.clone(), phy(), stations, chance))
+            }
+            MacConfig::Dcf(dcf) => Medium::Dcf(Dcf::new(dcf.clone(), phy(), stations, chance)),
+        }
+    }
 }
 
 macro_rules! each {
     ($self:ident, $mac:ident => $call:expr) => {
         match $self {
             Medium::Ideal($mac) => $call,
+            Medium::FamaNcs($mac) => $call,
+            Medium::Dcf($mac) => $call,
         }
     };
 }

@@ -1,0 +1,395 @@
+//! The distributed coordination function of IEEE 802.11-1999 (clause 9): CSMA/CA.
+//!
+//! A station waits until the channel has been idle for a DIFS and counts back-off slots down while it stays idle; the
+//! count is frozen while it is busy. The receiver of a data frame sends an ACK after a SIFS; without one the sender
+//! draws from a window twice as large and tries again, until a retry limit. Frames longer than a threshold are
+//! preceded by RTS and CTS, which set the network allocation vector (NAV) of those who hear them. After a frame a
+//! station backs off, whether or not it has another one (post back-off).
+//!
+//! Not modelled: power saving, PCF, fragments of the MAC, and a station's permission to reset its NAV when nothing
+//! follows on an RTS. A station that sends to itself nothing but noise does not exist: all hear each other, without
+//! capture.
+
+use serde::Serialize;
+
+use super::ether::{Ether, Flight, Heard};
+use super::phy::Phy;
+use super::{Access, Air, Mac, Outcome};
+use crate::event::Cause;
+use crate::link::frame::{Frame, FrameKind, Station, Timing};
+use crate::rng::Stream;
+use crate::units::{Span, Time};
+
+/// What can be set.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DcfConfig {
+    /// Smallest contention window: a back-off has from 0 to so many slots.
+    pub cw_min: u32,
+    /// Largest contention window.
+    pub cw_max: u32,
+    /// Frames of more bytes than this, headers of medium access included, are preceded by RTS and CTS.
+    pub rts_threshold: u32,
+    /// Attempts at an RTS, or at a frame without RTS, before the frame is given up; `None` is without end.
+    pub short_retries: Option<u32>,
+    /// Attempts at a frame behind an RTS.
+    pub long_retries: Option<u32>,
+    /// Whether a station that could not read a frame waits for an EIFS instead of a DIFS.
+    pub eifs: bool,
+    /// How long after its own frame a station waits for the CTS or ACK; `None` is a SIFS, that frame, a slot and a
+    /// round trip.
+    pub timeout: Option<Span>,
+}
+
+impl Default for DcfConfig {
+    /// IEEE 802.11-1999: windows of DSSS, retry limits 7 and 4, no RTS.
+    fn default() -> DcfConfig {
+        DcfConfig {
+            cw_min: 31,
+            cw_max: 1023,
+            rts_threshold: 2347,
+            short_retries: Some(7),
+            long_retries: Some(4),
+            eifs: true,
+            timeout: None,
+        }
+    }
+}
+
+/// The medium and its stations.
+#[derive(Debug)]
+pub struct Dcf {
+    config: DcfConfig,
+    phy: Phy,
+    ether: Ether,
+    stations: Vec<Node>,
+    chance: Stream,
+}
+
+/// A station.
+#[derive(Debug)]
+struct Node {
+    phase: Phase,
+    timer: Option<Time>,
+    job: Option<Job>,
+    /// Contention window.
+    cw: u32,
+    /// Back-off slots left; `None` if a frame may go as soon as the channel has been idle for long enough.
+    slots: Option<u32>,
+    /// No slot is counted before this.
+    drawn: Time,
+    /// Until when others have claimed the channel.
+    nav: Time,
+    /// Whether the last frame heard could not be read.
+    unreadable: bool,
+}
+
+/// A frame to be sent.
+#[derive(Debug)]
+struct Job {
+    frame: Frame,
+    /// Whether it has been handed to its receiver: one that comes again is a duplicate.
+    delivered: bool,
+    short_tries: u32,
+    long_tries: u32,
+}
+
+/// What a station is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// It listens, and contends if it has a frame.
+    Contend,
+    /// It has sent an RTS and waits for the CTS.
+    AwaitCts,
+    /// It has sent a data frame and waits for the ACK.
+    AwaitAck,
+    /// It will send a CTS or an ACK after a SIFS: to whom, and how long that claims the channel.
+    Answer(FrameKind, Station, Span),
+    /// It sends a CTS or an ACK.
+    Answering,
+    /// It has its CTS and will send its data frame after a SIFS.
+    Cleared,
+}
+
+impl Dcf {
+    /// A silent channel for `stations` stations that draws from `chance`.
+    pub fn new(config: DcfConfig, phy: Phy, stations: u8, chance: Stream) -> Dcf {
+        let node = || Node {
+            phase: Phase::Contend,
+            timer: None,
+            job: None,
+            cw: config.cw_min,
+            slots: None,
+            drawn: Time::ZERO,
+            nav: Time::ZERO,
+            unreadable: false,
+        };
+        let ether = Ether::new(stations, phy.propagation);
+        let stations = (0..stations).map(|_| node()).collect();
+        Dcf { config, phy, ether, stations, chance }
+    }
+
+    fn draw(&mut self, now: Time, s: usize) {
+        let node = &mut self.stations[s];
+        node.slots = Some(self.chance.below(u64::from(node.cw) + 1) as u32);
+        node.drawn = now;
+    }
+
+    /// From when on station `s`, which hears nothing, counts slots.
+    fn counts_from(&self, s: usize) -> Time {
+        let node = &self.stations[s];
+        let space = match node.unreadable && self.config.eifs {
+            true => self.phy.eifs(),
+            false => self.phy.difs,
+        };
+        // The NAV is not extended by what cannot be read.
+        let idle = self.ether.quiet_since(s) + space;
+        idle.max(node.nav + self.phy.difs).max(node.drawn)
+    }
+
+    /// Sets the timer of station `s` for its access, if it may contend.
+    fn contend(&mut self, now: Time, s: usize) {
+        if self.stations[s].phase != Phase::Contend {
+            return;
+        }
+        let at = self.counts_from(s);
+        let quiet = self.ether.carriers(s) == 0;
+        let node = &mut self.stations[s];
+        node.timer = match (&node.job, node.slots) {
+            (None, None) => None,
+            _ if !quiet => None,
+            (_, slots) => Some((at + self.phy.slot * u64::from(slots.unwrap_or(0))).max(now)),
+        };
+    }
+
+    /// Station `s` begins to hear something.
+    fn busy(&mut self, now: Time, s: usize) {
+        if self.stations[s].phase != Phase::Contend || self.stations[s].timer.is_none() {
+            return;
+        }
+        let counted = now.since(self.counts_from(s).min(now)).0 / self.phy.slot.0.max(1);
+        let node = &mut self.stations[s];
+        node.timer = None;
+        match node.slots {
+            Some(slots) => node.slots = Some(slots.saturating_sub(counted.min(1 << 30) as u32)),
+            // It found the channel busy.
+            None => self.draw(now, s),
+        }
+    }
+
+    /// The back-off of station `s` has ended.
+    fn access(&mut self, now: Time, s: usize, air: &mut dyn Air) {
+        self.stations[s].slots = None;
+        let Some(job) = &self.stations[s].job else { return };
+        let to = job.frame.to;
+        if self.behind_rts(&job.frame) {
+            let answers = self.phy.control_time(self.phy.cts) + self.phy.control_time(self.phy.ack);
+            let data = self.phy.data_time(job.frame.bytes);
+            let spaces = (self.phy.sifs + self.phy.propagation) * 3;
+            let airtime = self.phy.control_time(self.phy.rts);
+            self.send(now, s, to, FrameKind::Rts, self.phy.rts, airtime, spaces + answers + data, air);
+            self.stations[s].phase = Phase::AwaitCts;
+            self.stations[s].timer = Some(now + airtime + self.timeout(self.phy.cts));
+        } else {
+            self.send_data(now, s, air);
+        }
+    }
+
+    fn behind_rts(&self, frame: &Frame) -> bool {
+        frame.bytes.saturating_add(self.phy.header) > self.config.rts_threshold
+    }
+
+    fn timeout(&self, answer: u32) -> Span {
+        self.config.timeout.unwrap_or_else(|| {
+            self.phy.answer() + self.phy.control_time(answer) + self.phy.slot
+        })
+    }
+
+    fn send_data(&mut self, now: Time, s: usize, air: &mut dyn Air) {
+        let Some(job) = &self.stations[s].job else { return };
+        let (to, kind, bytes) = (job.frame.to, job.frame.kind(), job.frame.bytes);
+        let airtime = self.phy.data_time(bytes);
+        air.tell(Outcome::Trans { station: Station(s as u8), to, airtime });
+        let claim = self.phy.sifs + self.phy.propagation + self.phy.control_time(self.phy.ack);
+        self.send(now, s, to, kind, bytes, airtime, claim, air);
+        self.stations[s].phase = Phase::AwaitAck;
+        self.stations[s].timer = Some(now + airtime + self.timeout(self.phy.ack));
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a transmission")]
+    fn send(
+        &mut self,
+        start: Time,
+        s: usize,
+        to: Station,
+        kind: FrameKind,
+        bytes: u32,
+        airtime: Span,
+        claim: Span,
+        air: &mut dyn Air,
+    ) {
+        let (from, answers, frame) = (Station(s as u8), false, None);
+        let flight = Flight { from, to, kind, bytes, start, airtime, claim, answers, frame };
+        self.ether.send(flight, air);
+    }
+
+    /// No CTS or ACK has come to station `s`.
+    fn failed(&mut self, now: Time, s: usize, air: &mut dyn Air) {
+        let awaited_cts = self.stations[s].phase == Phase::AwaitCts;
+        self.stations[s].phase = Phase::Contend;
+        let Some(job) = &mut self.stations[s].job else { return };
+        let bytes = job.frame.bytes.saturating_add(self.phy.header);
+        let long = !awaited_cts && bytes > self.config.rts_threshold;
+        let (tries, limit) = match long {
+            true => (&mut job.long_tries, self.config.long_retries),
+            false => (&mut job.short_tries, self.config.short_retries),
+        };
+        *tries = tries.saturating_add(1);
+        if limit.is_some_and(|limit| *tries >= limit) {
+            self.end(now, s, false, air);
+        } else {
+            let node = &mut self.stations[s];
+            node.cw = (2 * node.cw + 1).min(self.config.cw_max);
+            self.draw(now, s);
+        }
+        self.contend(now, s);
+    }
+
+    /// The frame of station `s` is done with.
+    fn end(&mut self, now: Time, s: usize, acked: bool, air: &mut dyn Air) {
+        let station = Station(s as u8);
+        self.stations[s].cw = self.config.cw_min;
+        self.draw(now, s);
+        let Some(Job { frame, delivered, .. }) = self.stations[s].job.take() else { return };
+        let to = frame.to;
+        if !acked {
+            air.tell(Outcome::Failed { frame, cause: Cause::RetryLimit, delivered });
+        }
+        air.tell(Outcome::Done { station, to, acked: Some(acked) });
+    }
+
+    /// A transmission is over: each station takes it in.
+    fn take_in(&mut self, now: Time, heard: &Heard, air: &mut dyn Air) {
+        let from = heard.flight.from;
+        for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
+            let mine = s == heard.flight.to.index();
+            let readable =
+                self.ether.is_clear(heard, Station(s as u8)) && (heard.spared || !mine);
+            self.stations[s].unreadable = !readable;
+            if readable && mine {
+                self.mine(now, s, heard, air);
+            } else if readable {
+                let until = now + heard.flight.claim;
+                let nav = &mut self.stations[s].nav;
+                *nav = until.max(*nav);
+            }
+            if self.ether.carriers(s) == 0 {
+                self.contend(now, s);
+            }
+        }
+    }
+
+    /// Station `s` has read a frame that is for it.
+    fn mine(&mut self, now: Time, s: usize, heard: &Heard, air: &mut dyn Air) {
+        let Flight { from, kind, claim, .. } = heard.flight;
+        let sifs = self.phy.sifs;
+        match (kind, self.stations[s].phase) {
+            (FrameKind::Rts, Phase::Contend) if self.stations[s].nav <= now => {
+                let cts = self.phy.control_time(self.phy.cts);
+                let rest = claim.saturating_sub(sifs + cts + self.phy.propagation);
+                self.stations[s].phase = Phase::Answer(FrameKind::Cts, from, rest);
+                self.stations[s].timer = Some(now + sifs);
+            }
+            (FrameKind::Cts, Phase::AwaitCts) => {
+                self.stations[s].phase = Phase::Cleared;
+                self.stations[s].timer = Some(now + sifs);
+            }
+            (FrameKind::MacAck, Phase::AwaitAck) => {
+                self.stations[s].phase = Phase::Contend;
+                self.end(now, s, true, air);
+            }
+            (FrameKind::Data | FrameKind::LinkAck, Phase::Contend) => {
+                self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
+                self.stations[s].timer = Some(now + sifs);
+                // The receiver knows the sender's last sequence number: a repetition is acknowledged and dropped.
+                if let Some(job) = &mut self.stations[from.index()].job
+                    && !core::mem::replace(&mut job.delivered, true)
+                {
+                    let frame = job.frame.clone();
+                    air.tell(Outcome::Arrived { frame, intact: true, may_reply: false });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The timer of station `s` has expired.
+    fn expired(&mut self, now: Time, s: usize, air: &mut dyn Air) {
+        match self.stations[s].phase {
+            Phase::Contend => self.access(now, s, air),
+            Phase::AwaitCts | Phase::AwaitAck => self.failed(now, s, air),
+            Phase::Cleared => self.send_data(now, s, air),
+            Phase::Answer(kind, to, claim) => {
+                let bytes = if kind == FrameKind::Cts { self.phy.cts } else { self.phy.ack };
+                let airtime = self.phy.control_time(bytes);
+                self.send(now, s, to, kind, bytes, airtime, claim, air);
+                self.stations[s].phase = Phase::Answering;
+                self.stations[s].timer = Some(now + airtime);
+            }
+            Phase::Answering => {
+                self.stations[s].phase = Phase::Contend;
+                self.contend(now, s);
+            }
+        }
+    }
+}
+
+impl Mac for Dcf {
+    fn request(&mut self, now: Time, frame: Frame, _: Access, _: &mut dyn Air) {
+        let s = frame.from.index();
+        let job = Job { frame, delivered: false, short_tries: 0, long_tries: 0 };
+        self.stations[s].job = Some(job);
+        let claimed = self.stations[s].nav > now || self.ether.carriers(s) > 0;
+        let engaged = self.stations[s].phase != Phase::Contend;
+        if (claimed || engaged) && self.stations[s].slots.is_none() {
+            self.draw(now, s);
+        }
+        self.contend(now, s);
+    }
+
+    fn on_wake(&mut self, now: Time, air: &mut dyn Air) {
+        // What ends is heard before timers expire, and what begins after them: a station that begins to send in the
+        // same slot as another one has not heard it.
+        loop {
+            if let Some(heard) = self.ether.ended(now, air) {
+                self.take_in(now, &heard, air);
+            } else if let Some(s) =
+                self.stations.iter().position(|node| node.timer.is_some_and(|at| at <= now))
+            {
+                self.stations[s].timer = None;
+                self.expired(now, s, air);
+            } else if let Some(from) = self.ether.begun(now) {
+                for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
+                    self.busy(now, s);
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let timers = self.stations.iter().filter_map(|node| node.timer);
+        timers.chain(self.ether.next()).min()
+    }
+
+    fn is_idle(&self, station: Station) -> bool {
+        self.stations[station.index()].job.is_none()
+    }
+
+    fn timing(&self) -> Timing {
+        // What a quiet channel takes: a DIFS, half of the smallest window, and the ACK.
+        let window = self.phy.slot * u64::from(self.config.cw_min / 2);
+        let ack = self.phy.answer() + self.phy.control_time(self.phy.ack);
+        self.phy.timing((self.phy.difs + window + ack) * 2)
+    }
+}

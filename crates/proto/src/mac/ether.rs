@@ -1,0 +1,158 @@
+//! What is on the air among stations that all hear each other, and what each of them hears of it.
+//!
+//! A transmission is heard by every other station one propagation delay later. A station reads it unless, at that
+//! station, a third one's transmission or its own overlaps with it (no capture). The channel's errors harm a frame at
+//! the station that it is for; the others read it as it was sent.
+
+use super::Air;
+use crate::event::{AirEvent, FrameFate};
+use crate::link::frame::{Frame, FrameKind, Station};
+use crate::units::{Span, Time};
+
+/// A transmission.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub from: Station,
+    pub to: Station,
+    pub kind: FrameKind,
+    /// Length in bytes, without coding.
+    pub bytes: u32,
+    pub start: Time,
+    pub airtime: Span,
+    /// For how long after its end its sender claims the channel.
+    pub claim: Span,
+    /// Whether it answers the frame before it, without contention.
+    pub answers: bool,
+    /// What it carries, where medium access does not keep it.
+    pub frame: Option<Frame>,
+}
+
+/// A transmission under way.
+#[derive(Debug)]
+struct Wave {
+    flight: Flight,
+    damaged: bool,
+    /// Another sender whose transmission overlaps with it, and whether there are more.
+    met: Option<Station>,
+    crowd: bool,
+    /// Whether its beginning has been heard.
+    heard: bool,
+}
+
+/// A transmission that is over, everywhere.
+#[derive(Debug)]
+pub(super) struct Heard {
+    pub flight: Flight,
+    /// Whether the channel spared it, at the station that it is for.
+    pub spared: bool,
+    met: Option<Station>,
+    crowd: bool,
+}
+
+/// The air, and each station's ear.
+#[derive(Debug)]
+pub(super) struct Ether {
+    delay: Span,
+    waves: Vec<Wave>,
+    ears: Vec<Ear>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ear {
+    /// How many transmissions of others are heard.
+    carriers: u32,
+    /// Since when there are none, if there are none.
+    quiet_since: Time,
+    /// When the station's own last transmission began and ended.
+    own_until: Time,
+}
+
+impl Ether {
+    /// Silence among `stations` stations, `delay` apart.
+    pub fn new(stations: u8, delay: Span) -> Ether {
+        let ear = Ear { carriers: 0, quiet_since: Time::ZERO, own_until: Time::ZERO };
+        Ether { delay, waves: Vec::new(), ears: vec![ear; usize::from(stations)] }
+    }
+
+    /// Puts `flight` on the air.
+    pub fn send(&mut self, flight: Flight, air: &mut dyn Air) {
+        let Flight { from, to, kind, bytes, start, airtime, .. } = flight;
+        let mut wave = Wave { flight, damaged: false, met: None, crowd: false, heard: false };
+        for other in &mut self.waves {
+            if other.flight.start + other.flight.airtime > start {
+                other.meet(from);
+                wave.meet(other.flight.from);
+            }
+        }
+        wave.damaged = air.damages(from, to, kind, bytes, start, airtime);
+        self.ears[from.index()].own_until = start + airtime;
+        self.waves.push(wave);
+    }
+
+    /// When something is to be heard next.
+    pub fn next(&self) -> Option<Time> {
+        self.waves.iter().map(|wave| wave.next(self.delay)).min()
+    }
+
+    /// A transmission that has ended for all who hear it.
+    pub fn ended(&mut self, now: Time, air: &mut dyn Air) -> Option<Heard> {
+        let i = self.waves.iter().position(|w| w.heard && w.next(self.delay) <= now)?;
+        let Wave { flight, damaged, met, crowd, .. } = self.waves.remove(i);
+        let heard = Heard { flight, spared: !damaged, met, crowd };
+        let Flight { from, to, kind, bytes, airtime, .. } = heard.flight;
+        for (s, ear) in self.ears.iter_mut().enumerate() {
+            if s != from.index() {
+                ear.carriers -= 1;
+                ear.quiet_since = now;
+            }
+        }
+        let fate = match self.is_clear(&heard, to) {
+            true => FrameFate::of(damaged),
+            false => FrameFate::Collided,
+        };
+        air.report(AirEvent { station: from, to, kind, bytes, airtime, fate });
+        Some(heard)
+    }
+
+    /// Whether nothing else was on the air at `station` while it heard this, and it did not send itself.
+    pub fn is_clear(&self, heard: &Heard, station: Station) -> bool {
+        let collided = heard.crowd || heard.met.is_some_and(|other| other != station);
+        !collided && self.ears[station.index()].own_until <= heard.flight.start + self.delay
+    }
+
+    /// A transmission begins to be heard: its sender.
+    pub fn begun(&mut self, now: Time) -> Option<Station> {
+        let delay = self.delay;
+        let wave = self.waves.iter_mut().find(|w| !w.heard && w.next(delay) <= now)?;
+        wave.heard = true;
+        let from = wave.flight.from;
+        for (s, ear) in self.ears.iter_mut().enumerate() {
+            ear.carriers += u32::from(s != from.index());
+        }
+        Some(from)
+    }
+
+    /// How many transmissions of others `station` hears.
+    pub fn carriers(&self, station: usize) -> u32 {
+        self.ears[station].carriers
+    }
+
+    /// Since when `station` has neither heard anything nor sent, given that it hears nothing now.
+    pub fn quiet_since(&self, station: usize) -> Time {
+        let ear = &self.ears[station];
+        ear.quiet_since.max(ear.own_until)
+    }
+}
+
+impl Wave {
+    fn meet(&mut self, other: Station) {
+        self.crowd |= self.met.is_some_and(|met| met != other);
+        self.met = Some(other);
+    }
+
+    /// When it begins to be heard, or is over.
+    fn next(&self, delay: Span) -> Time {
+        let until = if self.heard { self.flight.airtime } else { Span::ZERO };
+        self.flight.start + until + delay
+    }
+}

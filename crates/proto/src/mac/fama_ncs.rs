@@ -1,0 +1,338 @@
+//! FAMA-NCS: floor acquisition multiple access with non-persistent carrier sensing.
+//!
+//! Fullmer and Garcia-Luna-Aceves, "Solutions to Hidden Terminal Problems in Wireless Networks" (SIGCOMM 1997), as
+//! TULIP uses it (parsa98 3.2, 3.3). A station acquires the channel by RTS and CTS before each frame; a CTS lasts
+//! longer than an RTS and a round trip, so that whoever sent an RTS meanwhile still hears its end (CTS dominance).
+//! There is no acknowledgement. With MAC acceleration (parsa98 3.3) the receiver of a frame may answer at once: short
+//! answers go without RTS and CTS, long ones begin with an RTS that waits for nothing.
+//!
+//! [`table`] has the state machine. RTS collide only if they begin within one propagation delay of each other. A
+//! handshake that fails is tried again for ever: the frame waits through a fade.
+
+pub mod table;
+
+use serde::Serialize;
+
+use super::ether::{Ether, Flight, Heard};
+use super::phy::Phy;
+use super::{Access, Air, Mac, Outcome};
+use crate::link::frame::{Frame, FrameKind, Station, Timing};
+use crate::rng::Stream;
+use crate::units::{Span, Time};
+use table::{Action, Event, State, rule};
+
+/// The longest load that 802.11 carries (2304 bytes), which a CTS that could not be read may have made way for.
+const LONGEST: u32 = 2304;
+
+/// What can be set.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FamaConfig {
+    /// MAC acceleration (parsa98 3.3).
+    pub acceleration: bool,
+    /// Longest load, in bytes, that an accelerated answer carries without RTS and CTS; the link layer's header is
+    /// extra.
+    pub short_answer: u32,
+    /// Longest back-off, in times of an RTS; the shortest is one.
+    pub backoff: u32,
+}
+
+impl Default for FamaConfig {
+    /// As under TULIP: accelerated, for answers of at most 40 bytes. Back-offs of 1 to 10 RTS times, as in FAMA.
+    fn default() -> FamaConfig {
+        FamaConfig { acceleration: true, short_answer: 40, backoff: 10 }
+    }
+}
+
+/// The medium and its stations.
+#[derive(Debug)]
+pub struct FamaNcs {
+    config: FamaConfig,
+    phy: Phy,
+    /// Length of a CTS in bytes, by which it dominates.
+    cts: u32,
+    ether: Ether,
+    stations: Vec<Node>,
+    chance: Stream,
+}
+
+/// A station.
+#[derive(Debug)]
+struct Node {
+    state: State,
+    timer: Option<Time>,
+    /// The frame to be sent.
+    frame: Option<Frame>,
+    /// Whom the frame is for that is on the air.
+    sending: Option<Station>,
+    /// Whom a CTS is for, and the time that the data frame will take.
+    clear_for: (Station, Span),
+    /// What may be done with an answer to the frame that came last.
+    grace: Grace,
+    /// Whether the frame to be sent is an accelerated answer.
+    answers: bool,
+}
+
+/// How much a receiver may answer at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Grace {
+    /// Nothing.
+    None,
+    /// A short answer: the frame was itself an answer, and the pair must not keep the channel for ever.
+    Short,
+    /// Any answer.
+    Any,
+}
+
+impl FamaNcs {
+    /// A silent channel for `stations` stations that draws from `chance`.
+    pub fn new(config: FamaConfig, phy: Phy, stations: u8, chance: Stream) -> FamaNcs {
+        // A CTS lasts longer than an RTS, a round trip and the turning round of a radio.
+        let least = phy.control_time(phy.rts) + phy.answer();
+        let bits = least.saturating_sub(phy.preamble).0 as u128 * u128::from(phy.control_rate.bps());
+        let cts = phy.cts.max((bits / 8_000_000_000) as u32 + 1);
+        let node = || Node {
+            state: State::Passive,
+            timer: None,
+            frame: None,
+            sending: None,
+            clear_for: (Station::BASE, Span::ZERO),
+            grace: Grace::None,
+            answers: false,
+        };
+        let ether = Ether::new(stations, phy.propagation);
+        let stations = (0..stations).map(|_| node()).collect();
+        FamaNcs { config, phy, cts, ether, stations, chance }
+    }
+
+    /// What `station` is doing.
+    pub fn state(&self, station: Station) -> State {
+        self.stations[station.index()].state
+    }
+
+    /// An event at station `s`; `heard` is what it has heard.
+    fn on(&mut self, now: Time, s: usize, event: Event, heard: Option<&mut Heard>, air: &mut dyn Air) {
+        let Some((next, action)) = rule(self.stations[s].state, event) else { return };
+        self.stations[s].state = next;
+        self.act(now, s, action, heard, air);
+        // The timer runs only while the channel is quiet. What could not be heard while sending is heard now.
+        let node = &mut self.stations[s];
+        let listens = matches!(node.state, State::Passive | State::Backoff | State::Remote);
+        if listens && self.ether.carriers(s) > 0 {
+            node.state = State::Remote;
+            node.timer = None;
+        }
+    }
+
+    fn act(
+        &mut self,
+        now: Time,
+        s: usize,
+        action: Action,
+        heard: Option<&mut Heard>,
+        air: &mut dyn Air,
+    ) {
+        let answer = self.phy.answer();
+        // A carrier is sensed within a slot.
+        let leave = answer + self.phy.slot;
+        let station = Station(s as u8);
+        let after = match action {
+            Action::Nothing => return,
+            Action::Rest => {
+                self.stations[s].timer = None;
+                return;
+            }
+            Action::DrawBackoff => {
+                let unit = self.phy.control_time(self.phy.rts);
+                let more = u64::from(self.config.backoff.saturating_sub(1)) * unit.0;
+                unit + Span(self.chance.below(more + 1))
+            }
+            Action::TurnRound => self.phy.sifs,
+            Action::TellWait => {
+                if let Some(heard) = heard {
+                    let Flight { from, claim, .. } = heard.flight;
+                    self.stations[s].clear_for = (from, claim);
+                    // Beyond the end of a short answer in the place of the RTS.
+                    let short = self.phy.data_time(self.config.short_answer);
+                    let short = short.saturating_sub(self.phy.control_time(self.phy.rts));
+                    let rest = answer + self.cts_time() + self.phy.sifs + claim;
+                    let hold = rest.saturating_sub(short);
+                    air.tell(Outcome::Wait { station, from, hold });
+                }
+                self.phy.sifs
+            }
+            Action::SendRts => {
+                let Some(frame) = &self.stations[s].frame else { return };
+                let (to, claim) = (frame.to, self.phy.data_time(frame.bytes));
+                let airtime = self.phy.control_time(self.phy.rts);
+                let bytes = self.phy.rts;
+                self.send(now, s, to, FrameKind::Rts, bytes, airtime, claim, None, air);
+                airtime + answer + self.cts_time()
+            }
+            Action::SendCts => {
+                let (to, claim) = self.stations[s].clear_for;
+                let (bytes, airtime) = (self.cts, self.cts_time());
+                self.send(now, s, to, FrameKind::Cts, bytes, airtime, claim, None, air);
+                airtime
+            }
+            Action::SendData => {
+                let Some(frame) = self.stations[s].frame.take() else { return };
+                let (to, kind, bytes) = (frame.to, frame.kind(), frame.bytes);
+                let airtime = self.phy.data_time(bytes);
+                self.stations[s].sending = Some(to);
+                air.tell(Outcome::Trans { station, to, airtime });
+                self.send(now, s, to, kind, bytes, airtime, Span::ZERO, Some(frame), air);
+                airtime
+            }
+            Action::Finish => {
+                if let Some(to) = self.stations[s].sending.take() {
+                    air.tell(Outcome::Done { station, to, acked: None });
+                }
+                leave
+            }
+            Action::HandUp => {
+                if let Some(heard) = heard {
+                    self.hand_up(s, heard, air);
+                }
+                leave
+            }
+            Action::LeaveAnswer => leave,
+            Action::LeaveCts => leave + self.cts_time(),
+            Action::LeaveData => leave + heard.map_or(Span::ZERO, |heard| heard.flight.claim),
+            Action::LeaveLongest => leave + self.phy.data_time(LONGEST),
+        };
+        self.stations[s].timer = Some(now + after);
+    }
+
+    /// The frame has reached station `s`, for which it is.
+    fn hand_up(&mut self, s: usize, heard: &mut Heard, air: &mut dyn Air) {
+        let Some(frame) = heard.flight.frame.take() else { return };
+        let short = frame.load.bytes() <= self.config.short_answer;
+        self.stations[s].grace = match heard.flight.answers {
+            _ if !self.config.acceleration => Grace::None,
+            true if short => Grace::None,
+            true => Grace::Short,
+            false => Grace::Any,
+        };
+        let may_reply = self.stations[s].grace != Grace::None;
+        air.tell(Outcome::Arrived { frame, intact: true, may_reply });
+    }
+
+    fn cts_time(&self) -> Span {
+        self.phy.control_time(self.cts)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a transmission")]
+    fn send(
+        &mut self,
+        start: Time,
+        s: usize,
+        to: Station,
+        kind: FrameKind,
+        bytes: u32,
+        airtime: Span,
+        claim: Span,
+        frame: Option<Frame>,
+        air: &mut dyn Air,
+    ) {
+        let from = Station(s as u8);
+        let answers = self.stations[s].answers;
+        let flight = Flight { from, to, kind, bytes, start, airtime, claim, answers, frame };
+        self.ether.send(flight, air);
+    }
+
+    /// A transmission is over: each station takes it in.
+    fn take_in(&mut self, now: Time, mut heard: Heard, air: &mut dyn Air) {
+        let Flight { from, to, kind, airtime, .. } = heard.flight;
+        let long = airtime > self.phy.control_time(self.phy.rts) + self.phy.propagation;
+        for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
+            let mine = s == to.index();
+            let readable = self.ether.is_clear(&heard, Station(s as u8)) && (heard.spared || !mine);
+            let event = match kind {
+                FrameKind::Rts if readable && mine => Event::Rts,
+                FrameKind::Rts if readable => Event::OtherRts,
+                FrameKind::Cts if readable && mine => Event::Cts,
+                FrameKind::Cts if readable => Event::OtherCts,
+                FrameKind::Data | FrameKind::LinkAck if readable && mine => Event::Data,
+                FrameKind::Data | FrameKind::LinkAck if readable => Event::OtherData,
+                // What was for this station has failed, and is not a CTS that others heed.
+                _ if long && !mine => Event::LongNoise,
+                _ => Event::Noise,
+            };
+            self.on(now, s, event, Some(&mut heard), air);
+            // The hop must know of every frame's end, also of those that could not be read.
+            if mine && let Some(frame) = heard.flight.frame.take() {
+                air.tell(Outcome::Arrived { frame, intact: false, may_reply: false });
+            }
+        }
+    }
+}
+
+impl Mac for FamaNcs {
+    fn request(&mut self, now: Time, frame: Frame, access: Access, air: &mut dyn Air) {
+        let s = frame.from.index();
+        let short = frame.load.bytes() <= self.config.short_answer;
+        let node = &mut self.stations[s];
+        let grace = core::mem::replace(&mut node.grace, Grace::None);
+        let event = match access {
+            Access::Reply if short && grace != Grace::None => Event::ShortAnswer,
+            Access::Reply if grace == Grace::Any => Event::LongAnswer,
+            _ => Event::Request,
+        };
+        // Another station may already be heard, if the propagation delay is long.
+        let event = if self.ether.carriers(s) > 0 { Event::Request } else { event };
+        node.answers = event != Event::Request;
+        node.frame = Some(frame);
+        self.on(now, s, event, None, air);
+    }
+
+    fn on_wake(&mut self, now: Time, air: &mut dyn Air) {
+        // What ends is heard before timers expire, and what begins after them: a station cannot sense what begins
+        // in the moment in which it begins to send itself.
+        loop {
+            if let Some(heard) = self.ether.ended(now, air) {
+                self.take_in(now, heard, air);
+            } else if let Some(s) = self.expired(now) {
+                self.stations[s].timer = None;
+                let waits = self.stations[s].frame.is_some();
+                let event = if waits { Event::Expired } else { Event::ExpiredEmpty };
+                self.on(now, s, event, None, air);
+            } else if let Some(from) = self.ether.begun(now) {
+                for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
+                    self.stations[s].grace = Grace::None;
+                    self.on(now, s, Event::Carrier, None, air);
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let timers = self.stations.iter().filter_map(|node| node.timer);
+        timers.chain(self.ether.next()).min()
+    }
+
+    fn is_idle(&self, station: Station) -> bool {
+        let node = &self.stations[station.index()];
+        node.frame.is_none() && node.sending.is_none()
+    }
+
+    fn timing(&self) -> Timing {
+        // Without acceleration an answer needs an RTS and a CTS of its own, after a back-off.
+        let rts = self.phy.control_time(self.phy.rts);
+        let access = match self.config.acceleration {
+            true => Span::ZERO,
+            false => {
+                let handshake = rts + self.cts_time() + self.phy.answer() * 2;
+                handshake + rts * u64::from(self.config.backoff)
+            }
+        };
+        self.phy.timing(access)
+    }
+}
+
+impl FamaNcs {
+    fn expired(&self, now: Time) -> Option<usize> {
+        self.stations.iter().position(|node| node.timer.is_some_and(|at| at <= now))
+    }
+}

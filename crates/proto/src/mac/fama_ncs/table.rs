@@ -1,0 +1,282 @@
+//! The state machine of a FAMA-NCS station as a table, and what the documentation shows of it.
+
+use core::fmt::Write;
+
+/// What a station is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// The channel is quiet and there is nothing to send.
+    Passive,
+    /// The channel is quiet, a frame waits, and a random time runs.
+    Backoff,
+    /// An RTS is on the air or was sent; a CTS should come.
+    Rts,
+    /// The radio turns round to send an RTS at once: the long answer of MAC acceleration.
+    ToRts,
+    /// The radio turns round to send a CTS.
+    ToCts,
+    /// A CTS is on the air.
+    Cts,
+    /// The radio turns round to send a data frame.
+    ToXmit,
+    /// A data frame is on the air.
+    Xmit,
+    /// The channel belongs to others, or may.
+    Remote,
+}
+
+/// What happens to a station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The link layer hands over a frame.
+    Request,
+    /// The link layer answers the frame that just came, with a load short enough to go without RTS.
+    ShortAnswer,
+    /// The link layer answers the frame that just came, with a longer load.
+    LongAnswer,
+    /// Another station begins to be heard.
+    Carrier,
+    /// The state's timer expires while a frame waits.
+    Expired,
+    /// The state's timer expires, and no frame waits.
+    ExpiredEmpty,
+    /// An RTS for this station.
+    Rts,
+    /// A CTS for this station.
+    Cts,
+    /// A data frame for this station.
+    Data,
+    /// An RTS for another station.
+    OtherRts,
+    /// A CTS for another station.
+    OtherCts,
+    /// A data frame for another station.
+    OtherData,
+    /// Something unreadable, no longer than an RTS.
+    Noise,
+    /// Something unreadable, longer than an RTS: it may have hidden a CTS.
+    LongNoise,
+}
+
+/// What the station does about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Nothing; the timer goes on.
+    Nothing,
+    /// Stop the timer.
+    Rest,
+    /// Start the timer with a random time.
+    DrawBackoff,
+    /// Start the timer with the time in which the radio turns round.
+    TurnRound,
+    /// Tell the link layer WAIT, then turn round.
+    TellWait,
+    /// Transmit an RTS; the timer runs until its CTS should have come.
+    SendRts,
+    /// Transmit a CTS; the timer runs until it is sent.
+    SendCts,
+    /// Tell the link layer TRANS and transmit its frame; the timer runs until it is sent.
+    SendData,
+    /// Tell the link layer that its frame is sent, then leave the time in which an answer must begin.
+    Finish,
+    /// Hand the frame up, then leave the time in which an answer must begin.
+    HandUp,
+    /// Leave the time in which an answer must begin.
+    LeaveAnswer,
+    /// Leave the time of a CTS.
+    LeaveCts,
+    /// Leave the time that the CTS claims for a data frame.
+    LeaveData,
+    /// Leave the time of the longest data frame.
+    LeaveLongest,
+}
+
+/// What follows on an event in a state.
+pub type Rule = (State, Action);
+
+type Row = (&'static [State], &'static [Event], State, Action);
+
+use Action as A;
+use Event as E;
+use State as S;
+
+const EITHER: &[Event] = &[E::Expired, E::ExpiredEmpty];
+const LISTENING: &[State] = &[S::Passive, S::Backoff, S::Rts, S::Remote];
+
+/// The rules. What is not here changes nothing: a station that sends or turns round hears nothing.
+const ROWS: &[Row] = &[
+    (&[S::Passive], &[E::Request], S::Rts, A::SendRts),
+    (&[S::Remote], &[E::Request], S::Remote, A::Nothing),
+    (&[S::Remote], &[E::ShortAnswer], S::ToXmit, A::TurnRound),
+    (&[S::Remote], &[E::LongAnswer], S::ToRts, A::TurnRound),
+    (&[S::Passive, S::Backoff, S::Remote], &[E::Carrier], S::Remote, A::Rest),
+    (&[S::Backoff], &[E::Expired], S::Rts, A::SendRts),
+    (&[S::Rts], &[E::Expired], S::Backoff, A::DrawBackoff),
+    (&[S::ToRts], &[E::Expired], S::Rts, A::SendRts),
+    (&[S::ToCts], EITHER, S::Cts, A::SendCts),
+    (&[S::Cts], EITHER, S::Remote, A::LeaveAnswer),
+    (&[S::ToXmit], &[E::Expired], S::Xmit, A::SendData),
+    (&[S::Xmit], EITHER, S::Remote, A::Finish),
+    (&[S::Remote], &[E::Expired], S::Backoff, A::DrawBackoff),
+    (&[S::Remote], &[E::ExpiredEmpty], S::Passive, A::Rest),
+    (&[S::Rts], &[E::Cts], S::ToXmit, A::TurnRound),
+    (&[S::Passive, S::Backoff, S::Remote], &[E::Cts], S::Remote, A::LeaveData),
+    (LISTENING, &[E::Rts], S::ToCts, A::TellWait),
+    (LISTENING, &[E::Data], S::Remote, A::HandUp),
+    (LISTENING, &[E::OtherRts], S::Remote, A::LeaveCts),
+    (LISTENING, &[E::OtherCts], S::Remote, A::LeaveData),
+    (LISTENING, &[E::OtherData], S::Remote, A::LeaveAnswer),
+    (&[S::Passive, S::Backoff, S::Remote], &[E::Noise], S::Remote, A::LeaveAnswer),
+    (&[S::Rts], &[E::Noise], S::Rts, A::Nothing),
+    (LISTENING, &[E::LongNoise], S::Remote, A::LeaveLongest),
+];
+
+const STATES: usize = State::ALL.len();
+const EVENTS: usize = Event::ALL.len();
+
+/// [`ROWS`] by state and event.
+const TABLE: [[Option<Rule>; EVENTS]; STATES] = {
+    let mut table = [[None; EVENTS]; STATES];
+    let mut row = 0;
+    while row < ROWS.len() {
+        let (states, events, next, action) = ROWS[row];
+        let mut s = 0;
+        while s < states.len() {
+            let mut e = 0;
+            while e < events.len() {
+                let slot = &mut table[states[s] as usize][events[e] as usize];
+                assert!(slot.is_none(), "two rules for one event in one state");
+                *slot = Some((next, action));
+                e += 1;
+            }
+            s += 1;
+        }
+        row += 1;
+    }
+    table
+};
+
+/// What follows on `event` in `state`; `None` if nothing does.
+pub fn rule(state: State, event: Event) -> Option<Rule> {
+    TABLE[state as usize][event as usize]
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [State; 9] = [
+        S::Passive,
+        S::Backoff,
+        S::Rts,
+        S::ToRts,
+        S::ToCts,
+        S::Cts,
+        S::ToXmit,
+        S::Xmit,
+        S::Remote,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            S::Passive => "PASSIVE",
+            S::Backoff => "BACKOFF",
+            S::Rts => "RTS",
+            S::ToRts => "TO_RTS",
+            S::ToCts => "TO_CTS",
+            S::Cts => "CTS",
+            S::ToXmit => "TO_XMIT",
+            S::Xmit => "XMIT",
+            S::Remote => "REMOTE",
+        }
+    }
+}
+
+impl Event {
+    /// Every event.
+    pub const ALL: [Event; 14] = [
+        E::Request,
+        E::ShortAnswer,
+        E::LongAnswer,
+        E::Carrier,
+        E::Expired,
+        E::ExpiredEmpty,
+        E::Rts,
+        E::Cts,
+        E::Data,
+        E::OtherRts,
+        E::OtherCts,
+        E::OtherData,
+        E::Noise,
+        E::LongNoise,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            E::Request => "frame to send",
+            E::ShortAnswer => "short answer",
+            E::LongAnswer => "long answer",
+            E::Carrier => "carrier",
+            E::Expired => "timer, frame waits",
+            E::ExpiredEmpty => "timer, no frame",
+            E::Rts => "RTS",
+            E::Cts => "CTS",
+            E::Data => "data",
+            E::OtherRts => "other's RTS",
+            E::OtherCts => "other's CTS",
+            E::OtherData => "other's data",
+            E::Noise => "noise",
+            E::LongNoise => "long noise",
+        }
+    }
+}
+
+impl Action {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            A::Nothing => "nothing",
+            A::Rest => "stop the timer",
+            A::DrawBackoff => "draw a back-off",
+            A::TurnRound => "turn round",
+            A::TellWait => "WAIT, turn round",
+            A::SendRts => "send RTS",
+            A::SendCts => "send CTS",
+            A::SendData => "TRANS, send data",
+            A::Finish => "done, leave time for an answer",
+            A::HandUp => "hand up, leave time for an answer",
+            A::LeaveAnswer => "leave time for an answer",
+            A::LeaveCts => "leave time for a CTS",
+            A::LeaveData => "leave time for the data",
+            A::LeaveLongest => "leave time for the longest frame",
+        }
+    }
+}
+
+/// The table and its diagram as Markdown, for `docs/systems/fama-ncs.md`.
+pub fn markdown() -> String {
+    let mut text = String::from("```mermaid\nstateDiagram-v2\n    [*] --> PASSIVE\n");
+    for from in State::ALL {
+        for to in State::ALL {
+            let causes: Vec<&str> = Event::ALL
+                .into_iter()
+                .filter(|event| rule(from, *event).is_some_and(|(next, _)| next == to))
+                .map(Event::name)
+                .collect();
+            if !causes.is_empty() {
+                let causes = causes.join(" / ");
+                let _ = writeln!(text, "    {} --> {}: {causes}", from.name(), to.name());
+            }
+        }
+    }
+    text.push_str("```\n\n| in state | on | do | then in state |\n|---|---|---|---|\n");
+    for from in State::ALL {
+        for event in Event::ALL {
+            if let Some((next, action)) = rule(from, event) {
+                let row = [from.name(), event.name(), action.name(), next.name()];
+                let _ = writeln!(text, "| {} |", row.join(" | "));
+            }
+        }
+    }
+    text
+}

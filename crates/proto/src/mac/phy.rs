@@ -1,0 +1,114 @@
+//! What the physical layer of IEEE 802.11 gives medium access: times, rates and lengths.
+
+use serde::Serialize;
+
+use crate::link::RadioConfig;
+use crate::link::frame::Timing;
+use crate::units::{Rate, Span};
+
+/// Times, rates and lengths that medium access reckons with.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Phy {
+    /// Time of preamble and PLCP header, before every frame.
+    pub preamble: Span,
+    /// Rate of data frames.
+    pub data_rate: Rate,
+    /// Rate of RTS, CTS and ACK: one of the basic rates, which every station can read.
+    pub control_rate: Rate,
+    /// Slot of the back-off.
+    pub slot: Span,
+    /// Short interframe space: also the time in which a radio turns from receiving to sending.
+    pub sifs: Span,
+    /// Interframe space before a frame that contends.
+    pub difs: Span,
+    /// Bytes that medium access adds to a data frame: header, LLC and SNAP, check sequence.
+    pub header: u32,
+    /// Length of an RTS in bytes.
+    pub rts: u32,
+    /// Length of a CTS in bytes.
+    pub cts: u32,
+    /// Length of an ACK in bytes.
+    pub ack: u32,
+    /// Propagation delay between any two stations.
+    pub propagation: Span,
+    /// Bytes on the air for each byte of a data frame.
+    pub coding: f64,
+}
+
+const MEGABIT: Rate = match Rate::from_bps(1_000_000) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
+impl Phy {
+    /// IEEE 802.11-1999 DSSS (clause 15; clause 18 for 5.5 and 11 Mb/s): long preamble of 192 us, slot 20 us, SIFS
+    /// 10 us, a header of 24 bytes, 4 of check sequence and 8 of LLC and SNAP. Control frames go at 1 Mb/s, or at the
+    /// data rate if that is less. The radio's own overhead comes on top of each preamble.
+    pub fn dsss(radio: &RadioConfig, coding: f64) -> Phy {
+        Phy {
+            preamble: Span::micros(192) + radio.overhead,
+            data_rate: radio.rate,
+            control_rate: if radio.rate.bps() < MEGABIT.bps() { radio.rate } else { MEGABIT },
+            slot: Span::micros(20),
+            sifs: Span::micros(10),
+            difs: Span::micros(50),
+            header: 36,
+            rts: 20,
+            cts: 14,
+            ack: 14,
+            propagation: radio.delay,
+            coding,
+        }
+    }
+
+    /// The FHSS of Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function" (IEEE JSAC 18
+    /// (3), 2000), Table II.
+    pub fn bianchi() -> Phy {
+        Phy {
+            preamble: Span::micros(128),
+            data_rate: MEGABIT,
+            control_rate: MEGABIT,
+            slot: Span::micros(50),
+            sifs: Span::micros(28),
+            difs: Span::micros(128),
+            header: 34,
+            rts: 20,
+            cts: 14,
+            ack: 14,
+            propagation: Span::micros(1),
+            coding: 1.0,
+        }
+    }
+
+    /// Time on the air of a data frame of `bytes`, which are those of the link layer's header and its load.
+    pub fn data_time(&self, bytes: u32) -> Span {
+        let coded = libm::ceil((f64::from(bytes) + f64::from(self.header)) * self.coding) as u64;
+        self.preamble + self.data_rate.transmit(coded)
+    }
+
+    /// Time on the air of a control frame of `bytes`.
+    pub fn control_time(&self, bytes: u32) -> Span {
+        self.preamble + self.control_rate.transmit(bytes.into())
+    }
+
+    /// The time in which an answer must begin to be heard: there and back, and the other radio turns round.
+    pub fn answer(&self) -> Span {
+        self.propagation * 2 + self.sifs
+    }
+
+    /// Interframe space after a frame that could not be read: room for the ACK that others may send.
+    pub fn eifs(&self) -> Span {
+        self.sifs + self.control_time(self.ack) + self.difs
+    }
+
+    /// What a link layer's timers reckon with; `access` is what it takes to get an answer's turn.
+    pub fn timing(&self, access: Span) -> Timing {
+        Timing {
+            byte_ps: libm::ceil(8e12 * self.coding / self.data_rate.bps() as f64) as u64,
+            frame: self.data_time(0),
+            propagation: self.propagation,
+            turnaround: self.sifs,
+            processing: access,
+        }
+    }
+}
