@@ -83,14 +83,29 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: [&str; 4] = ["mac", "link-layer", "fragment", "coding"];
+pub(crate) const HOP: [&str; 5] = ["mac", "link-layer", "fragment", "coding", "tulip"];
+
+/// Keys of `tulip`.
+pub(crate) const TULIP: [&str; 8] = [
+    "window",
+    "acceleration",
+    "pacing",
+    "reliable",
+    "encrypted",
+    "ack-size",
+    "lack-every",
+    "lack-delay",
+];
 
 /// The words for medium access, each with what it is.
 pub const MACS: [(&str, &str); 1] =
     [("ideal", "stations with frames waiting take turns, nothing collides")];
 
 /// The words for a link layer, each with what it is.
-pub const LINK_LAYERS: [(&str, &str); 1] = [("none", "each packet is sent once")];
+pub const LINK_LAYERS: [(&str, &str); 2] = [
+    ("none", "each packet is sent once"),
+    ("tulip", "TCP data in order and once, by a sliding window with bit vectors; all else is sent once"),
+];
 
 /// Keys that stand beside `agent` in its stage.
 pub(crate) const AGENT_OPTIONS: [&str; 14] = [
@@ -214,8 +229,9 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 10] =
-            [&TOP, &TRANSFER, &HOST, &STAGES, &ERRORS, &HOP, &AGENT_OPTIONS, &LINK, &RADIO, &CROSS];
+        let tables: [&[&str]; 11] = [
+            &TOP, &TRANSFER, &HOST, &STAGES, &ERRORS, &HOP, &TULIP, &AGENT_OPTIONS, &LINK, &RADIO, &CROSS,
+        ];
         for key in tables.into_iter().flatten() {
             let told = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY"]
                 .iter()

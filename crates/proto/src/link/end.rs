@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::frame::{Frame, Load, Station, Timing};
 use super::plain::Plain;
+use super::tulip::{Tulip, TulipConfig};
 use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
 
@@ -96,6 +97,8 @@ pub enum LinkConfig {
     /// None: each packet is sent once.
     #[default]
     None,
+    /// TULIP (parsa98).
+    Tulip(TulipConfig),
 }
 
 /// The link layers.
@@ -103,14 +106,16 @@ pub enum LinkConfig {
 pub enum End {
     /// See [`LinkConfig::None`].
     Plain(Plain),
+    /// See [`LinkConfig::Tulip`].
+    Tulip(Tulip),
 }
 
 impl End {
     /// The end of `config` at `station` of a hop with `stations` of them.
     pub fn new(config: &LinkConfig, station: Station, stations: u8, timing: Timing) -> End {
-        let _ = (stations, timing);
         match config {
             LinkConfig::None => End::Plain(Plain::new(station)),
+            LinkConfig::Tulip(config) => End::Tulip(Tulip::new(config, station, stations, timing)),
         }
     }
 }
@@ -119,6 +124,7 @@ macro_rules! each {
     ($self:ident, $end:ident => $call:expr) => {
         match $self {
             End::Plain($end) => $call,
+            End::Tulip($end) => $call,
         }
     };
 }

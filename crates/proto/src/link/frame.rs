@@ -198,6 +198,10 @@ impl BitVector {
     }
 }
 
+/// Length in bytes of the longest frame that counts as a short answer: a link-layer acknowledgement that carries a
+/// TCP ACK (parsa98 3.3: 40 B and the link's header). WAIT tells by how much longer somebody has the channel.
+pub const SHORT_ANSWER: u32 = 50;
+
 /// What the physical layer and medium access take beside the bits of a frame: what a link layer computes its timers
 /// from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

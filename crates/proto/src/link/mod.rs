@@ -12,6 +12,7 @@ pub mod line;
 mod pieces;
 pub mod plain;
 pub mod radio;
+pub mod tulip;
 
 use std::collections::VecDeque;
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use super::{Access, Air, Mac, Outcome};
 use crate::event::{AirEvent, FrameFate};
 use crate::link::RadioConfig;
-use crate::link::frame::{Frame, Station, Timing};
+use crate::link::frame::{Frame, SHORT_ANSWER, Station, Timing};
 use crate::units::{Rate, Span, Time};
 
 /// What is on the air, and what waits for it.
@@ -89,6 +89,12 @@ impl Ideal {
         self.stations[i].free_at = start + airtime;
         self.stations[i].sending = Some(to);
         air.tell(Outcome::Trans { station, to, airtime });
+        let hold = airtime.saturating_sub(self.airtime(SHORT_ANSWER));
+        if self.half_duplex && hold > Span::ZERO {
+            for other in (0..self.stations.len()).filter(|other| *other != i) {
+                air.tell(Outcome::Wait { station: Station(other as u8), from: station, hold });
+            }
+        }
         let damaged = air.damages(station, to, frame.kind(), frame.bytes, start, airtime);
         air.report(AirEvent {
             station,

@@ -4,8 +4,8 @@ use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Bytes;
 
-use super::Noted;
-use crate::error::Error;
+use super::{Noted, tulip};
+use crate::error::{Code, Diagnostic, Error};
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
 
@@ -15,15 +15,21 @@ pub(super) fn read(
     radio: &RadioConfig,
     notes: &mut Vec<Noted>,
 ) -> Result<Option<Box<HopConfig>>, Error> {
-    let _ = (radio, notes);
+    let _ = radio;
     let mac = match word(stage, "mac", &schema::words(&schema::MACS), "ideal")? {
         "ideal" => MacConfig::Ideal,
         other => unreachable!("`{other}` is in the list of medium accesses"),
     };
+    // Options are read whatever the protocol is: a wrong one is wrong in every cell of a sweep.
+    let tulip = tulip::read(stage)?;
     let link = match word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")? {
         "none" => LinkConfig::None,
+        "tulip" => LinkConfig::Tulip(tulip.clone()),
         other => unreachable!("`{other}` is in the list of link layers"),
     };
+    if stage.has("tulip") && !matches!(link, LinkConfig::Tulip(_)) {
+        notes.push(unused(stage, "tulip", "link-layer = \"tulip\""));
+    }
     let hop = HopConfig {
         mac,
         link,
@@ -32,6 +38,17 @@ pub(super) fn read(
         mobiles: Vec::new(),
     };
     Ok((hop != HopConfig::default()).then(|| Box::new(hop)))
+}
+
+/// The note on options of a protocol that the hop does not have.
+fn unused(stage: &Reader<'_>, key: &str, with: &str) -> Noted {
+    Noted {
+        warning: Diagnostic::new(Code::NoEffect, stage.key(key), &stage.place(key))
+            .message(format!("`{key}` has no effect"))
+            .label("the hop does not use it")
+            .help(format!("leave it out, or write `{with}`")),
+        in_every_cell: true,
+    }
 }
 
 /// The word at `key`, one of `words`.

@@ -8,6 +8,7 @@ mod host;
 mod path;
 pub(crate) mod station;
 mod transfer;
+mod tulip;
 
 use lasthop_proto::units::Span;
 

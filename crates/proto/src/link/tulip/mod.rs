@@ -1,0 +1,376 @@
+//! TULIP, the transport unaware link improvement protocol (parsa98 3).
+//!
+//! An end knows its peers by station, nothing of TCP. For each it has a [`sender`] and a [`receiver`]. In the paper's
+//! pacing the stations take turns: after a reliable packet the channel is left to its answer for as long as equation 1
+//! says, or as WAIT says if somebody has more to send. In full duplex nobody waits for anybody; what keeps the link
+//! alive when no acknowledgement comes is a timer from the largest propagation delay, as in the paper, and no
+//! measurement of round trips.
+
+pub mod codec;
+mod receiver;
+mod sender;
+pub mod service;
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::end::{Above, LinkEnd, MacSignal};
+use super::frame::{ArqHeader, Frame, Header, Load, Station, Timing};
+use crate::event::LinkNote;
+use crate::units::{Span, Time};
+
+use receiver::Receiver;
+use sender::{Answer, Chosen, Sender};
+pub use service::{Opaque, Reliable, Rule, Service};
+
+/// The largest window.
+pub const WINDOW_MAX: u16 = 4096;
+
+/// Longest packet that an answer is sure to have room for: a TCP ACK (parsa98 3.3).
+pub const SHORT: u32 = 40;
+
+/// How the ends share the channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// They take turns: after each reliable packet its answer is waited for (parsa98 equation 1).
+    #[default]
+    HalfDuplex,
+    /// Each sends whenever it can; acknowledgements are thinned.
+    FullDuplex,
+}
+
+/// What can be set about a TULIP link.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TulipConfig {
+    /// Window in packets, from 1 to [`WINDOW_MAX`] (parsa98 5: 8).
+    pub window: u16,
+    /// Whether answers go at once where medium access lets them (parsa98 3.3).
+    pub acceleration: bool,
+    /// How the ends share the channel.
+    pub pacing: Pacing,
+    /// Which packets are reliable.
+    pub rule: Rule,
+    /// In full duplex, one acknowledgement for so many packets; `None` is a 64th of the window.
+    pub lack_every: Option<u16>,
+    /// In full duplex, how long an acknowledgement may be put off; `None` is an eighth of the propagation delay,
+    /// at least 100 us.
+    pub lack_delay: Option<Span>,
+}
+
+impl Default for TulipConfig {
+    fn default() -> TulipConfig {
+        TulipConfig {
+            window: 8,
+            acceleration: true,
+            pacing: Pacing::HalfDuplex,
+            rule: Rule::default(),
+            lack_every: None,
+            lack_delay: None,
+        }
+    }
+}
+
+impl TulipConfig {
+    /// How many packets one acknowledgement is for, at most.
+    fn every(&self) -> u32 {
+        match self.pacing {
+            Pacing::HalfDuplex => 1,
+            Pacing::FullDuplex => u32::from(self.lack_every.unwrap_or(self.window / 64).max(1)),
+        }
+    }
+
+    /// How long an acknowledgement may be put off.
+    fn delay(&self, timing: &Timing) -> Span {
+        let derived = || Span::micros(100).max(timing.propagation / 8);
+        match self.pacing {
+            Pacing::HalfDuplex => Span::ZERO,
+            Pacing::FullDuplex => self.lack_delay.unwrap_or_else(derived),
+        }
+    }
+}
+
+/// One end: state for each destination, and what they share.
+#[derive(Debug)]
+pub struct Tulip {
+    station: Station,
+    config: TulipConfig,
+    timing: Timing,
+    peers: Vec<Peer>,
+    /// The frame that is with medium access.
+    at_mac: Option<AtMac>,
+    /// In half duplex: the channel is left to an answer until then (timer T1).
+    hold: Option<Time>,
+    /// This station has the channel until then (WAIT).
+    wait: Option<(Station, Time)>,
+    /// Who is to be answered, in the order in which they came.
+    owing: VecDeque<Station>,
+    /// Who was served last.
+    turn: usize,
+}
+
+#[derive(Debug)]
+struct Peer {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+#[derive(Debug)]
+struct AtMac {
+    to: Station,
+    reliable: bool,
+    /// Medium access has begun to send it.
+    begun: bool,
+}
+
+impl Tulip {
+    /// The end at `station` of a hop with `stations` of them.
+    pub fn new(config: &TulipConfig, station: Station, stations: u8, timing: Timing) -> Tulip {
+        let window = config.window.clamp(1, WINDOW_MAX);
+        let config = TulipConfig { window, ..config.clone() };
+        let peer = |_| Peer {
+            sender: Sender::new(window, config.pacing),
+            receiver: Receiver::new(window),
+        };
+        Tulip {
+            station,
+            timing,
+            peers: (0..stations).map(peer).collect(),
+            config,
+            at_mac: None,
+            hold: None,
+            wait: None,
+            owing: VecDeque::new(),
+            turn: 0,
+        }
+    }
+
+    /// The retransmission list for `to`: sequence numbers modulo 2W.
+    pub fn retransmission_list(&self, to: Station) -> Vec<u32> {
+        self.peers.get(to.index()).map_or(Vec::new(), |peer| peer.sender.retransmission_list())
+    }
+
+    /// How many packets are sent to `peer` and not acknowledged, and how many from it wait for an earlier one.
+    pub fn memory(&self, peer: Station) -> (usize, usize) {
+        let peer = self.peers.get(peer.index());
+        peer.map_or((0, 0), |p| (p.sender.outstanding(), p.receiver.buffered()))
+    }
+
+    /// Time on the air of the longest short answer: an acknowledgement with a TCP ACK.
+    fn answer(&self) -> Span {
+        let vector = u32::from(self.config.window).div_ceil(8);
+        // One byte more than there is, since coding may round up.
+        self.timing.on_air(10 + vector + SHORT)
+    }
+
+    /// How long an answer may take from the begin of a transmission of `airtime` on.
+    //= parsa98#3.2: equation 1; `airtime` and the answer's contain the time to get capture
+    fn delta_1(&self, airtime: Span) -> Span {
+        let Timing { propagation, turnaround, processing, .. } = self.timing;
+        let paced = airtime + propagation * 2 + self.answer() + turnaround * 2 + processing;
+        match self.config.pacing {
+            Pacing::HalfDuplex => paced,
+            // The answer may be put off, and may have to wait for a frame of its own station.
+            Pacing::FullDuplex => paced + self.config.delay(&self.timing) + airtime,
+        }
+    }
+
+    /// Until when nothing is to be begun.
+    fn held_until(&self) -> Option<Time> {
+        let wait = self.wait.map(|(_, until)| until);
+        self.hold.into_iter().chain(wait).max()
+    }
+
+    /// When the alarm of a peer comes: not while somebody else has the channel.
+    fn alarm(&self, at: Time) -> Time {
+        self.wait.map_or(at, |(_, until)| until.max(at))
+    }
+
+    /// Whether an acknowledgement is due to `to`.
+    fn owes(&self, now: Time, to: Station) -> bool {
+        let receiver = &self.peers[to.index()].receiver;
+        let late = receiver.due_at.is_none_or(|at| at <= now);
+        receiver.owed > 0 && (receiver.owed >= self.config.every() || late)
+    }
+
+    /// The next frame to `to`: with an acknowledgement if one is due, with a packet if there is one.
+    fn frame(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
+        let ack = self.owes(now, to);
+        let peer = &mut self.peers[to.index()];
+        let chosen = peer.sender.choose(to, &self.config.rule, above);
+        if chosen.is_none() && !ack {
+            return None;
+        }
+        let ack = ack.then(|| peer.receiver.acknowledgement());
+        if ack.is_some() {
+            self.owing.retain(|station| *station != to);
+        }
+        let Chosen { seq, load } = chosen.unwrap_or(Chosen { seq: None, load: Load::None });
+        let transmission = seq.map_or(0, |(_, number)| number);
+        let header = ArqHeader { seq: seq.map(|(seq, _)| seq), transmission, ack };
+        self.at_mac = Some(AtMac { to, reliable: seq.is_some(), begun: false });
+        if seq.is_some() {
+            peer.sender.alarm = None;
+        }
+        self.turn = to.index();
+        Some(Frame {
+            from: self.station,
+            to,
+            bytes: codec::header_len(&header) + load.bytes(),
+            header: Header::Arq(header),
+            load,
+            kept: seq.is_some(),
+        })
+    }
+
+    fn on_ack(&mut self, now: Time, from: Station, header: &ArqHeader, above: &mut dyn Above) {
+        let Some(ack) = &header.ack else { return };
+        let peer = &mut self.peers[from.index()];
+        match peer.sender.acknowledge(ack) {
+            Answer::Bad => above.note(from, LinkNote::BadAck),
+            Answer::Old => {}
+            Answer::Taken { last } => {
+                if last && self.config.pacing == Pacing::HalfDuplex {
+                    self.hold = None;
+                }
+                let restart = last || self.config.pacing == Pacing::FullDuplex;
+                let at_mac = self.at_mac.as_ref().is_some_and(|f| f.reliable && f.to == from);
+                if !peer.sender.is_waiting() || at_mac {
+                    peer.sender.alarm = None;
+                } else if restart {
+                    peer.sender.alarm = Some(now + peer.sender.patience);
+                }
+            }
+        }
+    }
+}
+
+impl LinkEnd for Tulip {
+    fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
+        let Frame { from, header, load, .. } = frame;
+        let Header::Arq(header) = header else {
+            return above.note(from, LinkNote::OutOfWindow);
+        };
+        if from == self.station || from.index() >= self.peers.len() {
+            return above.note(from, LinkNote::OutOfWindow);
+        }
+        if self.wait.is_some_and(|(station, _)| station == from) {
+            self.wait = None;
+        }
+        self.on_ack(now, from, &header, above);
+        match (header.seq, load) {
+            (Some(_), Load::None) => above.note(from, LinkNote::OutOfWindow),
+            (Some(seq), load) => {
+                let due = (self.config.every() > 1).then(|| now + self.config.delay(&self.timing));
+                let receiver = &mut self.peers[from.index()].receiver;
+                if receiver.owed == 0 {
+                    receiver.due_at = due;
+                }
+                receiver.receive(from, seq, header.transmission, load, above);
+                if receiver.owed > 0 && !self.owing.contains(&from) {
+                    self.owing.push_back(from);
+                }
+            }
+            (None, Load::None) => {}
+            (None, load) => above.release(from, load),
+        }
+    }
+
+    fn on_mac(&mut self, now: Time, signal: MacSignal, _: &mut dyn Above) {
+        match signal {
+            MacSignal::Trans { to, airtime } => {
+                let delta = self.delta_1(airtime);
+                let Some(frame) = self.at_mac.as_mut().filter(|frame| frame.to == to) else {
+                    return;
+                };
+                frame.begun = true;
+                if frame.reliable {
+                    let sender = &mut self.peers[to.index()].sender;
+                    sender.expired = false;
+                    sender.patience = delta;
+                    let backoff = match self.config.pacing {
+                        Pacing::HalfDuplex => 0,
+                        // Who gets no answer at all asks less and less often, down to once in eight.
+                        Pacing::FullDuplex => sender.silent.min(3),
+                    };
+                    sender.alarm = Some(now + delta * (1 << backoff));
+                    if self.config.pacing == Pacing::HalfDuplex {
+                        self.hold = sender.alarm;
+                    }
+                }
+            }
+            MacSignal::Wait { from, hold } => {
+                if self.config.pacing == Pacing::HalfDuplex {
+                    let until = now + self.answer() + self.timing.propagation + hold;
+                    self.wait = Some((from, until));
+                }
+            }
+            MacSignal::Done { to, .. } => {
+                let Some(frame) = self.at_mac.take() else { return };
+                // Medium access has given it up without ever sending it: the next turn is somebody's.
+                if frame.reliable && !frame.begun {
+                    self.peers[to.index()].sender.expired = true;
+                }
+            }
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, _: &mut dyn Above) {
+        if self.wait.is_some_and(|(_, until)| until <= now) {
+            self.wait = None;
+        }
+        if self.hold.is_some_and(|until| self.alarm(until) <= now) {
+            self.hold = None;
+        }
+        let wait = self.wait;
+        for Peer { sender, receiver } in &mut self.peers {
+            if receiver.due_at.is_some_and(|at| at <= now) {
+                receiver.due_at = None;
+            }
+            let after_wait = |at: Time| wait.map_or(at, |(_, until)| until.max(at));
+            if sender.alarm.is_some_and(|at| after_wait(at) <= now) {
+                sender.alarm = None;
+                sender.expired = true;
+                sender.silent = sender.silent.saturating_add(1);
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let alarms = self.peers.iter().filter_map(|peer| peer.sender.alarm);
+        let alarms = alarms.map(|at| self.alarm(at));
+        let owed = self.peers.iter().filter_map(|peer| peer.receiver.due_at);
+        alarms.chain(owed).chain(self.held_until()).min()
+    }
+
+    fn next_frame(&mut self, now: Time, above: &mut dyn Above) -> Option<Frame> {
+        // Whoever waits for an answer leaves the channel to it.
+        let owed = self.owing.iter().copied().find(|station| self.owes(now, *station));
+        if let Some(to) = owed {
+            return self.frame(now, to, above);
+        }
+        if self.held_until().is_some_and(|until| until > now) {
+            return None;
+        }
+        let (n, turn) = (self.peers.len(), self.turn);
+        let own = self.station;
+        let others = (1..=n).map(|k| Station(((turn + k) % n) as u8)).filter(|to| *to != own);
+        for to in others {
+            let frame = self.frame(now, to, above);
+            if frame.is_some() {
+                return frame;
+            }
+        }
+        None
+    }
+
+    //= parsa98#3.3: the answer goes at once, with the packet that waits if there is one
+    fn reply(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
+        let known = to != self.station && to.index() < self.peers.len();
+        if !self.config.acceleration || !known || !self.owes(now, to) {
+            return None;
+        }
+        self.frame(now, to, above)
+    }
+}

@@ -1,0 +1,287 @@
+//! The sender of one destination (parsa98 3.2, Figure 2): window, transmission buffer, retransmission list.
+//!
+//! Inside, sequence numbers are counted on and do not wrap; modulo 2W they go on the air. Each transmission has a
+//! number, too. An acknowledgement says which transmission was the last one heard: what was sent before it and is
+//! not acknowledged is lost, since the link keeps the order. On a channel where the ends take turns this is the
+//! paper's list, everything that the bit vector lacks; on a long one it spares what is still on its way.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::event::{Cause, LinkNote};
+use crate::link::end::Above;
+use crate::link::frame::{LinkAck, Load, Station};
+use crate::units::{Span, Time};
+
+use super::Pacing;
+use super::service::{Rule, Service};
+
+/// Whether transmission `a` came after `b`; numbers wrap.
+pub(super) fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+/// A packet in the window.
+#[derive(Debug)]
+struct Slot {
+    /// The packet; nothing once it is acknowledged.
+    load: Load,
+    /// Number of its first transmission.
+    first: u32,
+    /// Number of its last one.
+    last: u32,
+    acked: bool,
+}
+
+/// What an acknowledgement was worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    /// It acknowledges what was never sent.
+    Bad,
+    /// It has been overtaken by a newer one.
+    Old,
+    /// It was taken in; `last` says that it has heard of this sender's last transmission.
+    Taken { last: bool },
+}
+
+/// What is to be sent.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    /// Sequence number (modulo 2W) and number of the transmission, if it is reliable.
+    pub seq: Option<(u32, u32)>,
+    pub load: Load,
+}
+
+/// The sender of one destination.
+#[derive(Debug)]
+pub(super) struct Sender {
+    window: u64,
+    pacing: Pacing,
+    /// Sequence number of the oldest packet that is not acknowledged.
+    base: u64,
+    slots: VecDeque<Slot>,
+    /// The retransmission list.
+    lost: BTreeSet<u64>,
+    /// Repairs that are sent twice, since the loss of one would stall the window.
+    twice: BTreeSet<u64>,
+    /// Transmissions that have not been heard of, in their order.
+    order: VecDeque<(u32, u64)>,
+    /// Number of the last transmission.
+    transmissions: u32,
+    /// The last transmission that the receiver has heard.
+    heard: u32,
+    /// The packet that is next, and which service it gets.
+    next: Option<(Load, Service)>,
+    /// When the oldest packet is sent again if nothing comes.
+    pub alarm: Option<Time>,
+    /// The alarm has come, and nothing since.
+    pub expired: bool,
+    /// How long the answer to the last transmission may take.
+    pub patience: Span,
+    /// Alarms in a row.
+    pub silent: u32,
+    /// The window was full at the last choice.
+    full: bool,
+}
+
+impl Sender {
+    pub fn new(window: u16, pacing: Pacing) -> Sender {
+        Sender {
+            window: u64::from(window),
+            pacing,
+            base: 0,
+            slots: VecDeque::new(),
+            lost: BTreeSet::new(),
+            twice: BTreeSet::new(),
+            order: VecDeque::new(),
+            transmissions: 0,
+            heard: 0,
+            next: None,
+            alarm: None,
+            expired: false,
+            patience: Span::ZERO,
+            silent: 0,
+            full: false,
+        }
+    }
+
+    /// Whether something is not acknowledged.
+    pub fn is_waiting(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
+    /// Number of packets in the window.
+    pub fn outstanding(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The retransmission list as sequence numbers modulo 2W.
+    pub fn retransmission_list(&self) -> Vec<u32> {
+        self.lost.iter().map(|seq| self.wire(*seq)).collect()
+    }
+
+    fn wire(&self, seq: u64) -> u32 {
+        (seq % (2 * self.window)) as u32
+    }
+
+    fn slot(&mut self, seq: u64) -> Option<&mut Slot> {
+        self.slots.get_mut(usize::try_from(seq.checked_sub(self.base)?).ok()?)
+    }
+
+    /// Whether [`Sender::choose`] would find something, as far as can be told without asking.
+    pub fn choose(&mut self, to: Station, rule: &Rule, above: &mut dyn Above) -> Option<Chosen> {
+        //= parsa98#3.2: the retransmission list first, then a new packet if the window has room, else the oldest
+        if let Some(seq) = self.lost.pop_first() {
+            if self.would_stall(seq) {
+                self.twice.insert(seq);
+            }
+            return self.repeat(seq, to, Cause::LinkNack, above);
+        }
+        if let Some(seq) = self.twice.pop_first() {
+            return self.repeat(seq, to, Cause::LinkNack, above);
+        }
+        if self.next.is_none() {
+            self.next = above.take(to).map(|load| {
+                let service = load.packet().map_or(Service::Unreliable, |p| rule.service(p));
+                (load, service)
+            });
+        }
+        let room = (self.slots.len() as u64) < self.window;
+        match self.next.take() {
+            Some((load, Service::Unreliable)) => Some(Chosen { seq: None, load }),
+            Some((load, Service::Reliable)) if room => Some(self.send(load)),
+            Some(blocked) => {
+                self.next = Some(blocked);
+                if !core::mem::replace(&mut self.full, true) {
+                    above.note(to, LinkNote::WindowFull);
+                }
+                if self.pacing == Pacing::FullDuplex && !self.expired {
+                    return None;
+                }
+                self.repeat(self.base, to, Cause::LinkWindowFull, above)
+            }
+            // The paper's sender always has something to send; the last packets must get across as well.
+            None if self.expired => self.repeat(self.base, to, Cause::LinkTimeout, above),
+            None => None,
+        }
+    }
+
+    /// Whether the window will be used up before a loss of this repair could be mended, in full duplex: it takes a
+    /// round trip to learn of it, and one more to mend it.
+    fn would_stall(&self, seq: u64) -> bool {
+        let flight = u64::from(self.transmissions.wrapping_sub(self.heard));
+        let left = seq + self.window - (self.base + self.slots.len() as u64);
+        self.pacing == Pacing::FullDuplex && left < 2 * flight
+    }
+
+    fn count(&mut self, seq: u64) -> u32 {
+        self.transmissions = self.transmissions.wrapping_add(1);
+        self.expired = false;
+        self.order.push_back((self.transmissions, seq));
+        // Without acknowledgements the oldest is sent over and over; what it left in here is outdated.
+        if self.order.len() as u64 > 4 * self.window {
+            let (base, slots) = (self.base, &self.slots);
+            self.order.retain(|(number, seq)| {
+                let slot = seq.checked_sub(base).and_then(|i| slots.get(i as usize));
+                slot.is_none_or(|slot| slot.last == *number)
+            });
+        }
+        self.transmissions
+    }
+
+    /// Sends a packet for the first time.
+    fn send(&mut self, load: Load) -> Chosen {
+        let seq = self.base + self.slots.len() as u64;
+        let number = self.count(seq);
+        let slot = Slot { load: load.clone(), first: number, last: number, acked: false };
+        self.slots.push_back(slot);
+        self.full = false;
+        Chosen { seq: Some((self.wire(seq), number)), load }
+    }
+
+    /// Sends a packet of the window once more.
+    fn repeat(
+        &mut self,
+        seq: u64,
+        to: Station,
+        cause: Cause,
+        above: &mut dyn Above,
+    ) -> Option<Chosen> {
+        self.slot(seq)?;
+        let number = self.count(seq);
+        self.lost.remove(&seq);
+        let wire = self.wire(seq);
+        let slot = self.slot(seq)?;
+        slot.last = number;
+        above.repeat(to, &slot.load, cause);
+        Some(Chosen { seq: Some((wire, number)), load: slot.load.clone() })
+    }
+
+    /// Takes an acknowledgement in.
+    pub fn acknowledge(&mut self, ack: &LinkAck) -> Answer {
+        let modulus = 2 * self.window;
+        let cumulative = u64::from(ack.cumulative);
+        let bits = u64::from(ack.vector.len());
+        if cumulative >= modulus || bits > self.window || after(ack.heard, self.transmissions) {
+            return Answer::Bad;
+        }
+        // How many packets from the oldest on it covers.
+        let covered = (cumulative + 1 + modulus - self.base % modulus) % modulus;
+        let len = self.slots.len() as u64;
+        if covered > len {
+            return if covered > self.window { Answer::Old } else { Answer::Bad };
+        }
+        let set = |i: &u64| ack.vector.get(*i as u16);
+        let highest = (0..bits).rev().find(set).map_or(covered, |i| covered + i + 1);
+        if highest > len {
+            return Answer::Bad;
+        }
+        // Nothing can be acknowledged that was first sent after what was heard last: then the numbers have gone
+        // round since, and the acknowledgement is a late one.
+        if highest > 0
+            && let Some(slot) = self.slots.get(highest as usize - 1)
+            && after(slot.first, ack.heard)
+        {
+            return Answer::Old;
+        }
+        self.take_in(ack, covered, highest);
+        Answer::Taken { last: ack.heard == self.transmissions }
+    }
+
+    fn take_in(&mut self, ack: &LinkAck, covered: u64, highest: u64) {
+        for _ in 0..covered {
+            self.slots.pop_front();
+            self.forget(self.base);
+            self.base += 1;
+        }
+        for i in (0..highest - covered).filter(|i| ack.vector.get(*i as u16)) {
+            let slot = &mut self.slots[i as usize];
+            if !slot.acked {
+                slot.acked = true;
+                slot.load = Load::None;
+                self.forget(self.base + i);
+            }
+        }
+        if after(ack.heard, self.heard) {
+            self.heard = ack.heard;
+        }
+        while let Some((number, seq)) = self.order.front().copied()
+            && after(ack.heard, number)
+        {
+            self.order.pop_front();
+            if let Some(slot) = self.slot(seq)
+                && !slot.acked
+                && slot.last == number
+            {
+                self.lost.insert(seq);
+            }
+        }
+        self.silent = 0;
+        self.expired = false;
+    }
+
+    /// Nothing more is to be done about `seq`.
+    fn forget(&mut self, seq: u64) {
+        self.lost.remove(&seq);
+        self.twice.remove(&seq);
+    }
+}

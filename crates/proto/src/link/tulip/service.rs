@@ -1,0 +1,151 @@
+//! Which service a packet gets (parsa98 3.1): reliable (RLP) or unreliable (ULP).
+//!
+//! Looked at are the protocol number (Next Header in IPv6), whether TCP carries payload, and the length of what
+//! cannot be seen into. No state is kept and no port or sequence number is read.
+
+use serde::Serialize;
+
+use crate::wire::{Packet, Transport};
+
+/// Protocol numbers (IANA).
+const TCP: u8 = 6;
+const ESP: u8 = 50;
+const AH: u8 = 51;
+
+/// Which service a packet gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Service {
+    /// In order, once, in finite time.
+    Reliable,
+    /// One transmission.
+    Unreliable,
+}
+
+/// Which packets are sent reliably.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reliable {
+    /// TCP with payload, as the paper has it; encrypted packets by [`Opaque`].
+    #[default]
+    Tcp,
+    /// Everything but TCP without payload and packets that are not longer than an acknowledgement: for transports
+    /// over UDP (QUIC).
+    All,
+}
+
+/// What is done with packets that may hold TCP out of sight: ESP, AH.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Opaque {
+    /// Those longer than an acknowledgement are reliable.
+    #[default]
+    BySize,
+    /// All are reliable.
+    Reliable,
+    /// None is.
+    Unreliable,
+}
+
+/// By what rule packets get their service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Rule {
+    /// Which packets are sent reliably.
+    pub reliable: Reliable,
+    /// What is done with encrypted ones.
+    pub opaque: Opaque,
+    /// Up to how many bytes a packet that cannot be seen into counts as an acknowledgement. A TCP ACK with
+    /// time stamps in an IPv6 ESP tunnel has 152 B with AES-GCM; a full packet is many times that.
+    pub ack_size: u32,
+}
+
+impl Default for Rule {
+    fn default() -> Rule {
+        Rule { reliable: Reliable::Tcp, opaque: Opaque::BySize, ack_size: 160 }
+    }
+}
+
+impl Rule {
+    /// The service of `packet`.
+    //= parsa98#3.1: TCP data in RLPs; TCP ACKs without data, UDP and link ACKs in ULPs
+    pub fn service(&self, packet: &Packet) -> Service {
+        let long = packet.wire_len() > self.ack_size;
+        let reliable = match packet.transport {
+            Transport::Tcp(_) => packet.is_data(),
+            // A fragment, or a segment that makes no sense: what is behind the IP header is all there is to see.
+            Transport::Other(TCP) => !packet.body.is_empty(),
+            Transport::Other(ESP | AH) if self.reliable == Reliable::Tcp => match self.opaque {
+                Opaque::BySize => long,
+                Opaque::Reliable => true,
+                Opaque::Unreliable => false,
+            },
+            Transport::Other(_) => self.reliable == Reliable::All && long,
+        };
+        if reliable { Service::Reliable } else { Service::Unreliable }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Addr, Body, Flags, Segment, Seq};
+
+    fn packet(v6: bool, transport: Transport, len: u32) -> Packet {
+        let addr = |n| {
+            if v6 {
+                Addr::from(std::net::IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, n]))
+            } else {
+                Addr::v4(10, 0, 0, n as u8)
+            }
+        };
+        let body = Body::Pattern { stream: 1, len, offset: 0 };
+        let tcp = Packet::tcp(addr(1), addr(2), segment(), body);
+        Packet { transport, ..tcp }
+    }
+
+    fn segment() -> Segment {
+        Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK)
+    }
+
+    #[test]
+    fn tcp_data_is_reliable_and_nothing_else() {
+        let rule = Rule::default();
+        for v6 in [false, true] {
+            let service = |transport, len| rule.service(&packet(v6, transport, len));
+            assert_eq!(service(Transport::Tcp(segment()), 1), Service::Reliable);
+            assert_eq!(service(Transport::Tcp(segment()), 0), Service::Unreliable);
+            assert_eq!(service(Transport::Other(TCP), 1200), Service::Reliable);
+            for protocol in [1, 17, 47, 58, 132] {
+                assert_eq!(service(Transport::Other(protocol), 1200), Service::Unreliable);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_encrypted_goes_by_size_or_by_will() {
+        for v6 in [false, true] {
+            for protocol in [ESP, AH] {
+                let service = |opaque, len| {
+                    let rule = Rule { opaque, ..Rule::default() };
+                    rule.service(&packet(v6, Transport::Other(protocol), len))
+                };
+                assert_eq!(service(Opaque::BySize, 1400), Service::Reliable);
+                assert_eq!(service(Opaque::BySize, 92), Service::Unreliable);
+                assert_eq!(service(Opaque::Reliable, 92), Service::Reliable);
+                assert_eq!(service(Opaque::Unreliable, 1400), Service::Unreliable);
+            }
+        }
+    }
+
+    #[test]
+    fn all_means_all_but_acknowledgements() {
+        let rule = Rule { reliable: Reliable::All, opaque: Opaque::Unreliable, ack_size: 160 };
+        let service = |transport, len| rule.service(&packet(false, transport, len));
+        for protocol in [17, ESP, 47] {
+            assert_eq!(service(Transport::Other(protocol), 1200), Service::Reliable);
+            assert_eq!(service(Transport::Other(protocol), 60), Service::Unreliable);
+        }
+        assert_eq!(service(Transport::Tcp(segment()), 1), Service::Reliable);
+        assert_eq!(service(Transport::Tcp(segment()), 0), Service::Unreliable);
+    }
+}

@@ -1,0 +1,210 @@
+//! Two ends and a medium that does with each transmission what it is told.
+
+use std::collections::VecDeque;
+
+use lasthop_proto::event::{Cause, LinkNote};
+use lasthop_proto::link::end::{Above, LinkEnd, MacSignal};
+use lasthop_proto::link::frame::{ArqHeader, Frame, Header, Load, Station, Timing};
+use lasthop_proto::link::tulip::{Tulip, TulipConfig};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+
+/// A TCP packet with `len` bytes of payload.
+pub fn packet(id: u64, len: u32) -> Packet {
+    let segment = Segment::new(1, 2, Seq(id as u32), Seq(0), Flags::ACK);
+    let body = Body::Pattern { stream: 1, len, offset: 0 };
+    let tcp = Packet::tcp(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), segment, body);
+    Packet { id: PacketId(id), ..tcp }
+}
+
+/// 1 Mb/s, 0.1 ms per frame, `propagation`.
+pub fn timing(propagation: Span) -> Timing {
+    Timing {
+        byte_ps: 8_000_000,
+        frame: Span::micros(100),
+        propagation,
+        turnaround: Span::ZERO,
+        processing: Span::ZERO,
+    }
+}
+
+/// What stands above an end: what waits, and what has been handed up.
+#[derive(Default, Debug)]
+pub struct Upper {
+    pub queue: VecDeque<(Station, Packet)>,
+    pub released: Vec<(Station, u64)>,
+    pub repeated: Vec<(u64, Cause)>,
+    pub notes: Vec<LinkNote>,
+}
+
+impl Above for Upper {
+    fn waits(&self, to: Station) -> bool {
+        self.queue.iter().any(|(station, _)| *station == to)
+    }
+
+    fn next_destination(&self) -> Option<Station> {
+        self.queue.front().map(|(station, _)| *station)
+    }
+
+    fn take(&mut self, to: Station) -> Option<Load> {
+        let i = self.queue.iter().position(|(station, _)| *station == to)?;
+        self.queue.remove(i).map(|(_, packet)| Load::Packet(packet))
+    }
+
+    fn release(&mut self, from: Station, load: Load) {
+        if let Some(packet) = load.packet() {
+            self.released.push((from, packet.id.0));
+        }
+    }
+
+    fn give_up(&mut self, _: Station, load: Load, cause: Cause) {
+        panic!("{load:?} given up: {cause:?}");
+    }
+
+    fn repeat(&mut self, _: Station, load: &Load, cause: Cause) {
+        self.repeated.push((load.packet().unwrap().id.0, cause));
+    }
+
+    fn attempt_failed(&mut self, _: &Load, _: u32, _: bool) {}
+
+    fn note(&mut self, _: Station, note: LinkNote) {
+        self.notes.push(note);
+    }
+}
+
+/// What the medium does with a transmission: the delays of its copies beside propagation. None is a loss.
+pub type Fate = Vec<Span>;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    /// A frame was sent.
+    Sent { frame: Frame, lost: bool },
+    /// Packets were handed up at a station.
+    Released(Vec<u64>),
+    /// A frame has come after which this is the retransmission list of its receiver.
+    List(Vec<u32>),
+}
+
+/// Ends on one medium.
+pub struct World {
+    pub now: Time,
+    pub ends: Vec<Tulip>,
+    pub uppers: Vec<Upper>,
+    /// Everything, in order.
+    pub log: Vec<Seen>,
+    timing: Timing,
+    half_duplex: bool,
+    /// By station: when its transmission ends, and whom it is for.
+    sending: Vec<Option<(Time, Station)>>,
+    /// What waits for the medium, by station.
+    waiting: Vec<Option<Frame>>,
+    flying: Vec<(Time, u64, Frame)>,
+    counter: u64,
+}
+
+pub fn arq(frame: &Frame) -> &ArqHeader {
+    match &frame.header {
+        Header::Arq(header) => header,
+        Header::Plain => panic!("{frame:?}"),
+    }
+}
+
+impl World {
+    pub fn new(config: &TulipConfig, stations: u8, timing: Timing, half_duplex: bool) -> World {
+        let end = |i| Tulip::new(config, Station(i), stations, timing);
+        let n = usize::from(stations);
+        World {
+            now: Time::ZERO,
+            ends: (0..stations).map(end).collect(),
+            uppers: (0..n).map(|_| Upper::default()).collect(),
+            log: Vec::new(),
+            timing,
+            half_duplex,
+            sending: vec![None; n],
+            waiting: vec![None; n],
+            flying: Vec::new(),
+            counter: 0,
+        }
+    }
+
+    pub fn put(&mut self, from: u8, to: u8, packet: Packet) {
+        self.uppers[usize::from(from)].queue.push_back((Station(to), packet));
+    }
+
+    /// The times of everything that is to come.
+    fn next(&self) -> Option<Time> {
+        let ends = self.ends.iter().filter_map(LinkEnd::next_wake);
+        let sending = self.sending.iter().flatten().map(|(at, _)| *at);
+        let flying = self.flying.iter().map(|(at, ..)| *at);
+        ends.chain(sending).chain(flying).min()
+    }
+
+    /// Puts on the air what may go.
+    fn start(&mut self, fate: &mut impl FnMut(&Frame) -> Fate) {
+        for i in 0..self.ends.len() {
+            let (end, upper) = (&mut self.ends[i], &mut self.uppers[i]);
+            if self.waiting[i].is_none() && self.sending[i].is_none() {
+                self.waiting[i] = end.next_frame(self.now, upper);
+            }
+        }
+        for i in 0..self.ends.len() {
+            let busy = self.sending.iter().any(Option::is_some);
+            if self.sending[i].is_some() || (self.half_duplex && busy) {
+                continue;
+            }
+            let Some(frame) = self.waiting[i].take() else { continue };
+            let airtime = self.timing.on_air(frame.bytes);
+            let ends_at = self.now + airtime;
+            self.sending[i] = Some((ends_at, frame.to));
+            let trans = MacSignal::Trans { to: frame.to, airtime };
+            self.ends[i].on_mac(self.now, trans, &mut self.uppers[i]);
+            let copies = fate(&frame);
+            self.log.push(Seen::Sent { frame: frame.clone(), lost: copies.is_empty() });
+            for more in copies {
+                self.counter += 1;
+                let arrives = ends_at + self.timing.propagation + more;
+                self.flying.push((arrives, self.counter, frame.clone()));
+            }
+        }
+    }
+
+    /// Runs until nothing is to come or it is `end`.
+    pub fn run(&mut self, end: Time, fate: &mut impl FnMut(&Frame) -> Fate) {
+        self.start(fate);
+        let mut idle = 0;
+        while let Some(at) = self.next().filter(|at| *at <= end) {
+            idle = if at > self.now { 0 } else { idle + 1 };
+            assert!(idle < 1000, "no progress at {at}");
+            self.now = self.now.max(at);
+            let now = self.now;
+            for i in 0..self.ends.len() {
+                if let Some((_, to)) = self.sending[i].filter(|(at, _)| *at <= now) {
+                    self.sending[i] = None;
+                    let done = MacSignal::Done { to, acked: None };
+                    self.ends[i].on_mac(now, done, &mut self.uppers[i]);
+                }
+            }
+            let mut due: Vec<_> = self.flying.extract_if(.., |(at, ..)| *at <= now).collect();
+            due.sort_by_key(|(at, n, _)| (*at, *n));
+            for (_, _, frame) in due {
+                let (i, from) = (frame.to.index(), frame.from);
+                let before = self.uppers[i].released.len();
+                self.ends[i].on_frame(now, frame, &mut self.uppers[i]);
+                let list = self.ends[i].retransmission_list(from);
+                let released =
+                    self.uppers[i].released[before..].iter().map(|(_, id)| *id).collect();
+                self.log.extend([Seen::List(list), Seen::Released(released)]);
+                if self.waiting[i].is_none() && self.sending[i].is_none() {
+                    self.waiting[i] = self.ends[i].reply(now, from, &mut self.uppers[i]);
+                }
+            }
+            for i in 0..self.ends.len() {
+                if self.ends[i].next_wake().is_some_and(|wake| wake <= now) {
+                    self.ends[i].on_wake(now, &mut self.uppers[i]);
+                }
+            }
+            self.start(fate);
+        }
+    }
+}
