@@ -109,23 +109,23 @@ impl Stage {
     /// The stage that `stage` describes, in the run with `seed`.
     pub fn of_path(stage: &model::Stage, seed: u64) -> Stage {
         let stream = |part: &str| Stream::new(seed, &format!("{}.{part}", stage.name));
-        let channel = |errors: &Option<ErrorSpec>, part: &str| {
-            errors.as_ref().map(|spec| Channel::new(&spec.model, stream(part)))
+        let channel = |errors: &Option<ErrorSpec>, side: &str| {
+            errors.as_ref().map(|spec| channel(spec, side, stream))
         };
         match &stage.kind {
             StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
             StageKind::Radio(radio) => match &radio.hop {
                 None => Stage::Radio(Radio::new(
                     radio.radio.clone(),
-                    channel(&radio.errors_left, "errors.left"),
-                    channel(&radio.errors_right, "errors.right"),
+                    channel(&radio.errors_left, "left"),
+                    channel(&radio.errors_right, "right"),
                 )),
                 Some(hop) => {
                     let channels = |i: usize| {
                         // The first mobile station draws as that of a plain radio does.
                         let of = |part: &str| match i {
-                            0 => format!("errors.{part}"),
-                            _ => format!("errors.{part}.{}", i + 1),
+                            0 => part.to_owned(),
+                            _ => format!("{part}.{}", i + 1),
                         };
                         [
                             channel(&radio.errors_left, &of("left")),
@@ -141,4 +141,18 @@ impl Stage {
             StageKind::Cross(config) => Stage::Cross(Cross::new(*config, stream("cross"))),
         }
     }
+}
+
+/// The channel towards `side`, with draws from the streams of its radio.
+fn channel(spec: &ErrorSpec, side: &str, stream: impl Fn(&str) -> Stream) -> Channel {
+    let errors = stream(&format!("errors.{side}"));
+    let channel = if spec.reciprocal {
+        Channel::with_states(&spec.model, errors, stream("states"))
+    } else if spec.tell_turns {
+        Channel::with_states(&spec.model, errors, stream(&format!("states.{side}")))
+    } else {
+        Channel::new(&spec.model, errors)
+    };
+    let channel = channel.only(spec.only);
+    if spec.tell_turns { channel.telling() } else { channel }
 }

@@ -9,7 +9,7 @@
 use crate::event::{Cause, Event, Op, Wants, What};
 pub use crate::place::{Side, StageId};
 use crate::units::Time;
-use crate::wire::{FlowKey, Packet, PacketId};
+use crate::wire::{FlowKey, Packet, PacketId, Seq};
 
 /// What neighbours tell each other beside packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,13 @@ pub enum Signal {
         tries: u32,
         /// Whether it was given up.
         discarded: bool,
+    },
+    /// The radio hop to that side has taken a packet of this flow out of its queue, to send it now.
+    Departing {
+        /// The flow of the packet.
+        flow: FlowKey,
+        /// The sequence number past its last byte.
+        end: Seq,
     },
 }
 

@@ -3,11 +3,15 @@
 //! Words follow `tc`: `2mbit`, `20ms`, `64KiB`. A rate of `mbps` is refused, because `tc` reads it
 //! as megabytes while most people mean megabits.
 
+mod physical;
+
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
 use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+pub use physical::{Decibels, Frequency, Speed};
 
 /// A point in time: nanoseconds since the run began.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]

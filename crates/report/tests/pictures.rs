@@ -27,6 +27,7 @@ fn series() -> Series {
             Window { at_s: 1.4, cwnd: 1024, ssthresh: 2048 },
         ],
         stalls: vec![Stall { from_s: 0.36, to_s: 1.46 }],
+        bad: Vec::new(),
         end_s: 1.7,
     }
 }

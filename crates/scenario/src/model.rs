@@ -1,7 +1,7 @@
 //! A scenario after validation: everything that a world needs to run it, nothing left to look up.
 
 use lasthop_proto::agent::AgentConfig;
-use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::channel::{ErrorModel, Kinds};
 pub use lasthop_proto::link::CrossTraffic;
 use lasthop_proto::link::{HopConfig, LineConfig, RadioConfig};
 use lasthop_proto::tcp::TcpConfig;
@@ -137,6 +137,27 @@ pub struct RadioStage {
 pub struct ErrorSpec {
     /// How errors come about.
     pub model: ErrorModel,
+    /// Which frames of the direction they concern; others neither suffer nor count.
+    #[serde(skip_serializing_if = "Kinds::is_all")]
+    pub only: Kinds,
+    /// Whether both directions have the same fades.
+    #[serde(skip_serializing_if = "is_false")]
+    pub reciprocal: bool,
+    /// Whether turns are told when they happen, as events and to the neighbours of the radio.
+    #[serde(skip_serializing_if = "is_false")]
+    pub tell_turns: bool,
+}
+
+impl From<ErrorModel> for ErrorSpec {
+    /// Errors for every frame, with fades of their own, told when a frame meets them.
+    fn from(model: ErrorModel) -> ErrorSpec {
+        ErrorSpec { model, only: Kinds::ALL, reciprocal: false, tell_turns: false }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn display<T: core::fmt::Display, S: serde::Serializer>(t: &T, s: S) -> Result<S::Ok, S::Error> {

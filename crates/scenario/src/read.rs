@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 
 use lasthop_proto::queue::Limit;
-use lasthop_proto::units::{Bytes, Probability, Rate, Span, UnitError};
+use lasthop_proto::units::{Bytes, Decibels, Frequency, Probability, Rate, Span, Speed, UnitError};
 
 use crate::document::{Entry, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Place, meant};
@@ -249,6 +249,24 @@ impl Limits for u64 {
     }
 }
 
+impl Limits for Speed {
+    fn shown(&self) -> String {
+        format!("`{self}`")
+    }
+}
+
+impl Limits for Frequency {
+    fn shown(&self) -> String {
+        format!("`{self}`")
+    }
+}
+
+impl Limits for Decibels {
+    fn shown(&self) -> String {
+        format!("`{self}`")
+    }
+}
+
 /// What is wrong with a word that should be a quantity. The expected form is said elsewhere.
 fn unit_trouble(error: UnitError) -> Trouble {
     match error {
@@ -304,6 +322,30 @@ impl Word for Probability {
     const EXPECTED: &'static str = "a probability from 0 to 1 or a percentage";
     const EXAMPLE: &'static str = "\"0.4%\"";
     fn read(node: &Node) -> Result<Probability, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Speed {
+    const EXPECTED: &'static str = "a speed with its unit (km/h or m/s)";
+    const EXAMPLE: &'static str = "\"2km/h\"";
+    fn read(node: &Node) -> Result<Speed, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Frequency {
+    const EXPECTED: &'static str = "a frequency with its unit (MHz or GHz)";
+    const EXAMPLE: &'static str = "\"2.4GHz\"";
+    fn read(node: &Node) -> Result<Frequency, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Decibels {
+    const EXPECTED: &'static str = "a ratio in decibels";
+    const EXAMPLE: &'static str = "\"10dB\"";
+    fn read(node: &Node) -> Result<Decibels, Trouble> {
         quantity(node)
     }
 }

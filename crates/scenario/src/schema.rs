@@ -2,6 +2,7 @@
 //! checked against, what suggestions are drawn from, and what dotted keys of the command line resolve to.
 
 use lasthop_proto::agent::AckpMode;
+use lasthop_proto::channel::Modulation;
 use lasthop_proto::queue::Discipline;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
@@ -108,7 +109,7 @@ pub const LINK_LAYERS: [(&str, &str); 2] = [
 ];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 14] = [
+pub(crate) const AGENT_OPTIONS: [&str; 16] = [
     "agent-preset",
     "dupacks",
     "timeout-rule",
@@ -117,6 +118,8 @@ pub(crate) const AGENT_OPTIONS: [&str; 14] = [
     "max-retransmits",
     "persist",
     "rtt-fault",
+    "priority",
+    "from-departure",
     "flows",
     "cache",
     "flow-packets",
@@ -205,17 +208,39 @@ pub const AGENTS: [(&str, &str); 6] = [
     ("split-sack", "split, with selective acknowledgements over the air"),
 ];
 
-/// The words for an error model, each with its keys beside `model` and `on`.
-pub const ERROR_MODELS: [(&str, &[&str]); 5] = [
+/// Keys that every error model has.
+pub(crate) const ERROR_OPTIONS: [&str; 3] = ["model", "on", "only"];
+
+/// The words for an error model, each with its keys beside [`ERROR_OPTIONS`].
+pub const ERROR_MODELS: [(&str, &[&str]); 6] = [
     ("exponential", &["mean"]),
     ("bit-errors", &["ber"]),
     ("packet-bursts", &["packets", "mean", "spacing"]),
     (
         "two-state",
-        &["good", "bad", "good-bits", "bad-bits", "ber-good", "ber-bad", "deterministic"],
+        &[
+            "good",
+            "bad",
+            "good-bits",
+            "bad-bits",
+            "ber-good",
+            "ber-bad",
+            "deterministic",
+            "speed",
+            "carrier",
+            "margin",
+            "clock",
+            "reciprocal",
+            "tell-turns",
+        ],
     ),
     ("packet-loss", &["p"]),
+    ("rayleigh", &["speed", "carrier", "snr", "modulation", "reciprocal"]),
 ];
+
+/// The words for the modulation of a fading channel.
+pub const MODULATIONS: [(&str, Modulation); 3] =
+    [("dbpsk", Modulation::Dbpsk), ("bpsk", Modulation::Bpsk), ("fsk", Modulation::Fsk)];
 
 /// The words alone.
 pub(crate) fn words<T, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
@@ -232,7 +257,11 @@ mod tests {
         let tables: [&[&str]; 11] = [
             &TOP, &TRANSFER, &HOST, &STAGES, &ERRORS, &HOP, &TULIP, &AGENT_OPTIONS, &LINK, &RADIO, &CROSS,
         ];
-        for key in tables.into_iter().flatten() {
+        let errors = ERROR_MODELS
+            .iter()
+            .flat_map(|(model, keys)| [*model].into_iter().chain(keys.iter().copied()));
+        let keys = tables.into_iter().flatten().copied().chain(ERROR_OPTIONS).chain(errors);
+        for key in keys {
             let told = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY"]
                 .iter()
                 .any(|form| manual.contains(&form.replace("KEY", key)));

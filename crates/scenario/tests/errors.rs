@@ -245,3 +245,40 @@ fn axes_are_lists_of_different_values() {
     let error = with(&format!("seed = [{list}]\nruns = [{list}]"));
     assert_eq!(error.code, Code::OutOfRange);
 }
+
+#[test]
+fn fading_says_what_it_lacks_and_what_excludes_what() {
+    let stage = |errors: &str| {
+        format!("[[path]]\nradio = {{ rate = \"1mbit\" }}\nerrors = {{ model = {errors} }}\n")
+    };
+    let refused = |errors: &str, code, key: &str, pointed: &str, said: &[&str]| {
+        path_refused(&stage(errors), code, &format!("path.1.errors.{key}"), pointed, said);
+    };
+    let walk = "\"two-state\", ber-bad = \"50%\", speed = \"2mph\", carrier = \"900MHz\"";
+    refused(walk, Code::BadValue, "speed", "\"2mph\"", &["km/h", "`speed = \"2km/h\"`"]);
+    let walk = "\"two-state\", ber-bad = \"50%\", speed = \"2km/h\", carrier = \"2.4\"";
+    refused(walk, Code::BadValue, "carrier", "\"2.4\"", &["has no unit", "GHz"]);
+    let walk = "\"two-state\", ber-bad = \"50%\", speed = \"2km/h\", carrier = \"1GHz\", margin = \"90dB\"";
+    refused(walk, Code::OutOfRange, "margin", "\"90dB\"", &["`-3dB` to `60dB`"]);
+    let walk = "\"two-state\", ber-bad = \"50%\", speed = \"2km/h\", good = \"1s\"";
+    refused(walk, Code::BadValue, "good", "\"1s\"", &["`good` and `speed` exclude", "`margin`"]);
+    let walk = "\"two-state\", ber-bad = \"50%\", good-bits = 9, bad-bits = 9, reciprocal = true";
+    refused(walk, Code::BadValue, "reciprocal", "true", &["cannot share", "`good` and `bad`"]);
+    let wave =
+        "\"rayleigh\", speed = \"2km/h\", carrier = \"1GHz\", snr = \"20dB\", modulation = \"am\"";
+    refused(wave, Code::BadValue, "modulation", "\"am\"", &["`dbpsk`"]);
+    refused(
+        "\"bit-errors\", ber = 1e-5, only = [\"rts\"]",
+        Code::BadValue,
+        "only",
+        "\"rts\"",
+        &["`control`"],
+    );
+    refused(
+        "\"rayleigh\", speed = \"2km/h\", carrier = \"1GHz\", ber = 1e-5",
+        Code::UnknownKey,
+        "ber",
+        "ber",
+        &["`rayleigh` takes"],
+    );
+}

@@ -11,11 +11,12 @@ use std::io::sink;
 use std::time::Instant;
 
 use lasthop_proto::agent::AgentConfig;
-use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::channel::{Channel, ErrorModel, Modulation};
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
+use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::TcpConfig;
-use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
 use lasthop_proto::wire::Addr;
 use lasthop_scenario::{
     ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Transfer, World,
@@ -82,7 +83,7 @@ fn west97() -> Scenario {
         discipline_left: Discipline::Fifo,
     };
     let model = ErrorModel::Exponential { mean: Bytes(65_536) };
-    let errors = Some(ErrorSpec { model });
+    let errors = Some(ErrorSpec::from(model));
     let radio = RadioStage { radio, errors_right: errors.clone(), errors_left: errors, hop: None };
     let path = vec![
         line("ethernet", "10mbit", Span::micros(200), 50),
@@ -127,7 +128,48 @@ fn time<S: Sink>(name: &str, scenario: &Scenario, seeds: u64, sink: impl Fn() ->
     best / hops as f64
 }
 
+/// What a channel costs for each packet of 1500 bytes at 1 Mb/s.
+fn channels() {
+    let (good, bad) = (Span::millis(284), Span::millis(30));
+    let [Some(ber_good), Some(ber_bad)] = [1e-6, 0.5].map(Probability::new) else { return };
+    let (Ok(speed), Ok(carrier), Ok(snr)) = ("2km/h".parse(), "2.4GHz".parse(), "20dB".parse())
+    else {
+        return;
+    };
+    let models = [
+        ("exponential", ErrorModel::Exponential { mean: Bytes(65_536) }),
+        ("bit-errors", ErrorModel::BitErrors { ber: ber_good }),
+        (
+            "packet-bursts",
+            ErrorModel::PacketBursts { packets: 4, mean: Bytes(65_536), uniform: true },
+        ),
+        ("two-state", ErrorModel::TwoState { good, bad, ber_good, ber_bad, deterministic: false }),
+        (
+            "two-state by bits",
+            ErrorModel::TwoStateBits { good_bits: 284_000, bad_bits: 30_000, ber_good, ber_bad },
+        ),
+        ("rayleigh", ErrorModel::Rayleigh { speed, carrier, snr, modulation: Modulation::Dbpsk }),
+    ];
+    let packets = 200_000_u64;
+    for (name, model) in models {
+        let mut channel = Channel::new(&model, Stream::new(1, "radio"));
+        let start = Instant::now();
+        let harmed = (0..packets)
+            .filter(|i| {
+                let fate = channel.pass(Time(i * 12_000_000), Span::millis(12), 1500);
+                fate.damaged_at.is_some()
+            })
+            .count();
+        let nanos = start.elapsed().as_secs_f64() * 1e9 / packets as f64;
+        println!("channel {name:<44} {nanos:>8.1} ns a packet  ({harmed} of {packets} harmed)");
+    }
+}
+
 fn main() {
+    // `speed channels`: the channels alone.
+    if std::env::args().any(|a| a == "channels") {
+        return channels();
+    }
     // `speed one`: a single transfer, for profilers that count instructions.
     let one = std::env::args().any(|a| a == "one");
     let two_links = |bytes| {
@@ -158,4 +200,5 @@ fn main() {
     let ten = time("10 flows, 100 Mb/s, 60 s, no trace", &flows(10), 1, nothing);
     let thousand = time("1000 flows, 100 Mb/s, 60 s, no trace", &flows(1000), 1, nothing);
     println!("cost of a hop with 1000 flows / with 10: {:.2}", thousand / ten);
+    channels();
 }

@@ -7,6 +7,7 @@ mod completion;
 pub mod conservation;
 pub mod counts;
 pub mod csv;
+mod histogram;
 pub mod layout;
 pub mod metrics;
 pub mod pcapng;

@@ -1,7 +1,7 @@
 //! The time-sequence series of one flow: what a plot like west97's Figures 9, 10, 12 and 13 is drawn from.
 
 use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
-use lasthop_proto::machine::StageId;
+use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq};
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,15 @@ pub struct Window {
     pub ssthresh: u32,
 }
 
+/// A time in which the channel that the data crosses was bad.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BadPeriod {
+    /// When it began, in seconds since the run began.
+    pub from_s: f64,
+    /// When it ended, or observation did.
+    pub to_s: f64,
+}
+
 /// Everything that a time-sequence plot shows. Positions are bytes of the stream, counted from 0.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
@@ -81,6 +90,9 @@ pub struct Series {
     pub windows: Vec<Window>,
     /// Stalls in delivery.
     pub stalls: Vec<Stall>,
+    /// Bad periods of the channel in the direction of the data, as far as the radio told its turns.
+    #[serde(default)]
+    pub bad: Vec<BadPeriod>,
     /// When the flow was complete, or observation ended, in seconds.
     pub end_s: f64,
 }
@@ -146,6 +158,41 @@ pub struct Sequence {
     timeouts: Thinned<f64>,
     windows: Thinned<Window>,
     stalls: StallWatch,
+    /// Direction of the data, once a packet has shown it.
+    towards: Side,
+    bad: BadPeriods,
+}
+
+/// Collects the bad periods of every radio in both directions: which of them the data takes shows later.
+#[derive(Debug)]
+struct BadPeriods {
+    /// Channels that are bad, and since when.
+    open: Vec<(StageId, Side, f64)>,
+    /// By direction.
+    closed: [Thinned<BadPeriod>; 2],
+}
+
+impl BadPeriods {
+    fn turn(&mut self, stage: StageId, side: Side, good: bool, at_s: f64) {
+        let found = self.open.iter().position(|(s, d, _)| (*s, *d) == (stage, side));
+        match (good, found) {
+            (false, None) => self.open.push((stage, side, at_s)),
+            (true, Some(i)) => {
+                let (_, _, from_s) = self.open.swap_remove(i);
+                self.closed[side.index()].push(BadPeriod { from_s, to_s: at_s });
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(self, towards: Side, end_s: f64) -> Vec<BadPeriod> {
+        let [left, right] = self.closed;
+        let mut all = if towards == Side::Left { left.items } else { right.items };
+        let open = self.open.iter().filter(|(_, side, _)| *side == towards);
+        all.extend(open.map(|(_, _, from_s)| BadPeriod { from_s: *from_s, to_s: end_s }));
+        all.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
+        all
+    }
 }
 
 impl Sequence {
@@ -166,6 +213,8 @@ impl Sequence {
             timeouts: Thinned::new(),
             windows: Thinned::new(),
             stalls: StallWatch::default(),
+            towards: Side::Right,
+            bad: BadPeriods { open: Vec::new(), closed: [Thinned::new(), Thinned::new()] },
         }
     }
 
@@ -174,6 +223,7 @@ impl Sequence {
         let mut sent = self.first.items;
         sent.extend(self.again.items);
         sent.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+        let end_s = self.completion.at().or(self.aborted).unwrap_or(end).as_secs_f64();
         Series {
             flow: flow_name(&self.flow),
             sent,
@@ -182,7 +232,8 @@ impl Sequence {
             timeouts: self.timeouts.items,
             windows: self.windows.items,
             stalls: self.stalls.stalls(end),
-            end_s: self.completion.at().or(self.aborted).unwrap_or(end).as_secs_f64(),
+            bad: self.bad.finish(self.towards, end.as_secs_f64()),
+            end_s,
         }
     }
 
@@ -276,7 +327,15 @@ impl Sink for Sequence {
     fn event(&mut self, event: &Event) {
         let at = event.at;
         match &event.what {
-            What::Packet { op, packet, .. } => self.packet(at, *op, event.stage, packet),
+            What::Packet { op, packet, side } => {
+                if packet.is_data() && packet.flow() == Some(self.flow) {
+                    self.towards = *side;
+                }
+                self.packet(at, *op, event.stage, packet);
+            }
+            What::Channel { side, good } => {
+                self.bad.turn(event.stage, *side, *good, at.as_secs_f64());
+            }
             What::Tcp(tcp) if tcp.flow == self.flow => {
                 let at_s = at.as_secs_f64();
                 match tcp.kind {
@@ -345,6 +404,29 @@ mod tests {
         assert_eq!(series.stalls, [Stall { from_s: 0.015, to_s: 1.015 }]);
         assert_eq!(series.timeouts, [1.0]);
         assert_eq!(series.end_s, 1.02);
+    }
+
+    #[test]
+    fn bad_periods_are_those_of_the_direction_of_the_data() {
+        let mut sink = Sequence::new(testing::FLOW, Watch::EndPoints);
+        let turn = |secs: u64, side, good| Event {
+            at: Time(secs * 1_000_000_000),
+            stage: StageId(3),
+            what: What::Channel { side, good },
+        };
+        sink.event(&testing::originated(0, Cause::Data, 1, 1, 1000));
+        for (secs, side, good) in [
+            (10, Side::Right, false),
+            (11, Side::Left, false),
+            (14, Side::Right, true),
+            (15, Side::Right, true),
+            (24, Side::Right, false),
+        ] {
+            sink.event(&turn(secs, side, good));
+        }
+        let series = sink.finish(Time(26_000_000_000));
+        let bad = |from_s, to_s| BadPeriod { from_s, to_s };
+        assert_eq!(series.bad, [bad(10.0, 14.0), bad(24.0, 26.0)]);
     }
 
     #[test]

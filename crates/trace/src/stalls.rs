@@ -3,6 +3,8 @@
 use lasthop_proto::units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::Histogram;
+
 /// A gap shorter than this is never a stall: half a tick of the coarsest TCP timer in use, well above a
 /// delayed ACK and any local repair on a LAN.
 pub const MIN_STALL: Span = Span::millis(200);
@@ -105,43 +107,6 @@ impl StallWatch {
     /// Stalls beyond those listed: how many, and their time together.
     pub fn unlisted(&self) -> (u64, Span) {
         self.unlisted
-    }
-}
-
-/// Classes of a quarter octave from about a microsecond to about an hour.
-#[derive(Clone, Debug)]
-struct Histogram([u32; (LAST_OCTAVE - FIRST_OCTAVE + 1) * 4]);
-
-const FIRST_OCTAVE: usize = 10;
-const LAST_OCTAVE: usize = 42;
-
-impl Default for Histogram {
-    fn default() -> Histogram {
-        Histogram([0; (LAST_OCTAVE - FIRST_OCTAVE + 1) * 4])
-    }
-}
-
-impl Histogram {
-    fn add(&mut self, gap: Span) {
-        let nanos = gap.0.clamp(1 << FIRST_OCTAVE, (1 << (LAST_OCTAVE + 1)) - 1);
-        let octave = nanos.ilog2() as usize;
-        let quarter = (nanos >> (octave - 2)) as usize & 3;
-        let class = &mut self.0[(octave - FIRST_OCTAVE) * 4 + quarter];
-        *class = class.saturating_add(1);
-    }
-
-    fn median(&self) -> Span {
-        let total: u64 = self.0.iter().map(|n| u64::from(*n)).sum();
-        let mut below = 0;
-        for (i, n) in self.0.iter().enumerate() {
-            below += u64::from(*n);
-            if below * 2 >= total && below > 0 {
-                let quarter = 1u64 << (i / 4 + FIRST_OCTAVE - 2);
-                let low = quarter * (4 + i as u64 % 4);
-                return Span(low + quarter / 2);
-            }
-        }
-        Span::ZERO
     }
 }
 

@@ -40,6 +40,53 @@ impl FirstError {
     }
 }
 
+/// Finds every damaged byte of one packet; the first is where [`FirstError`] would find it.
+///
+/// What else happens to a byte that is damaged already does not matter, so the next draw begins behind it.
+#[derive(Debug)]
+pub(super) struct EachError {
+    bytes: u32,
+    /// Hazard left until the next error.
+    left: f64,
+    /// Bits walked over so far.
+    bits: f64,
+    /// Bits before this one need not be looked at.
+    from: f64,
+}
+
+impl EachError {
+    pub(super) fn draw(stream: &mut Stream, bytes: u32) -> EachError {
+        EachError { bytes, left: stream.exponential(1.0), bits: 0.0, from: 0.0 }
+    }
+
+    /// Walks over `bits` bits of this hazard and tells `hit` each damaged byte, in order.
+    pub(super) fn walk(
+        &mut self,
+        stream: &mut Stream,
+        bits: f64,
+        hazard: f64,
+        hit: &mut dyn FnMut(u32),
+    ) {
+        let end = self.bits + bits;
+        let mut at = self.bits.max(self.from);
+        // Parts of a frame add up to its bits only but for rounding.
+        let last = end.min(8.0 * f64::from(self.bytes));
+        while at < last {
+            let ahead = (last - at) * hazard;
+            if self.left >= ahead {
+                self.left -= ahead;
+                break;
+            }
+            let byte = byte_of(at + self.left / hazard, self.bytes);
+            hit(byte);
+            self.from = 8.0 * (f64::from(byte) + 1.0);
+            self.left = stream.exponential(1.0);
+            at = self.from;
+        }
+        self.bits = end;
+    }
+}
+
 /// The byte that holds `bit` in a packet of `bytes` bytes; rounding never leads out of the packet.
 pub(super) fn byte_of(bit: f64, bytes: u32) -> u32 {
     ((bit / 8.0) as u32).min(bytes.saturating_sub(1))
@@ -63,6 +110,12 @@ impl BitErrors {
         FirstError::draw(&mut self.stream)
             .walk(8.0 * f64::from(bytes), self.hazard)
             .map(|bit| byte_of(bit, bytes))
+    }
+
+    /// Tells `hit` every damaged byte of the next packet.
+    pub fn pass_symbols(&mut self, bytes: u32, hit: &mut dyn FnMut(u32)) {
+        let mut errors = EachError::draw(&mut self.stream, bytes);
+        errors.walk(&mut self.stream, 8.0 * f64::from(bytes), self.hazard, hit);
     }
 }
 
@@ -90,6 +143,31 @@ mod tests {
         let hits = hits(1e-3, 1500, 200_000);
         let first = hits.iter().filter(|at| **at == 0).count() as f64 / 200_000.0;
         assert!((first - 0.00797).abs() < 0.0008, "{first}");
+    }
+
+    #[test]
+    fn every_damaged_byte_is_found_once_and_at_its_rate() {
+        for (ber, packets) in [(1e-5, 20_000), (1e-3, 500), (0.1, 50), (0.5, 50)] {
+            let p = Probability::new(ber).unwrap();
+            let mut errors = BitErrors::new(p, Stream::new(1, "radio"));
+            let mut total = 0_u32;
+            for _ in 0..packets {
+                let first = errors.clone().pass(1500);
+                let mut found = Vec::new();
+                errors.pass_symbols(1500, &mut |byte| found.push(byte));
+                assert_eq!(found.first().copied(), first);
+                assert!(found.windows(2).all(|w| w[0] < w[1]) && found.iter().all(|b| *b < 1500));
+                total += found.len() as u32;
+            }
+            let n = 1500.0 * f64::from(packets);
+            let share = 1.0 - libm::pow(1.0 - ber, 8.0);
+            let deviation = (n * share * (1.0 - share)).sqrt();
+            assert!((f64::from(total) - n * share).abs() < 4.0 * deviation, "{ber}: {total}");
+        }
+        let mut all = BitErrors::new(Probability::new(1.0).unwrap(), Stream::new(1, "radio"));
+        let mut count = 0;
+        all.pass_symbols(1500, &mut |_| count += 1);
+        assert_eq!(count, 1500);
     }
 
     #[test]

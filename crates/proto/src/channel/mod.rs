@@ -2,23 +2,34 @@
 //!
 //! A [`Channel`] is one direction of a radio link. It sees each packet once, in the order of transmission,
 //! and says whether and where the packet is damaged; [`damage_at`] then says which checksum that breaks.
+//!
+//! A channel may concern only some kinds of frames ([`Channel::only`]): others neither suffer nor count, so whoever
+//! sends asks [`Channel::applies_to`] before [`Channel::pass`]. A layer that corrects errors asks
+//! [`Channel::pass_symbols`] instead, which tells every damaged byte.
 
 mod bit_errors;
 mod exponential_errors;
+mod fading;
 mod packet_bursts;
 mod packet_loss;
+mod rayleigh;
+mod states;
+mod traffic;
 mod two_state;
 
 use serde::Serialize;
 
 use crate::rng::Stream;
-use crate::units::{Bytes, Probability, Span, Time};
+use crate::units::{Bytes, Decibels, Frequency, Probability, Span, Speed, Time};
 use crate::wire::{Damage, Packet};
 
 pub use bit_errors::BitErrors;
 pub use exponential_errors::ExponentialErrors;
+pub use fading::Fading;
 pub use packet_bursts::PacketBursts;
 pub use packet_loss::PacketLoss;
+pub use rayleigh::{Modulation, Rayleigh};
+pub use traffic::{Kinds, Traffic};
 pub use two_state::{TwoState, TwoStateBits};
 
 /// How errors come about in one direction of a radio link.
@@ -73,6 +84,29 @@ pub enum ErrorModel {
         /// Probability of loss.
         p: Probability,
     },
+    /// The power fades as that of somebody who moves between reflections (parsa98 5.3).
+    Rayleigh {
+        /// How fast.
+        speed: Speed,
+        /// On which carrier.
+        carrier: Frequency,
+        /// Mean signal-to-noise ratio per bit.
+        snr: Decibels,
+        /// What that means for bits.
+        modulation: Modulation,
+    },
+}
+
+impl ErrorModel {
+    /// Whether it changes with time even while nothing is sent: only then can both directions share its states.
+    pub fn goes_by_time(&self) -> bool {
+        matches!(self, ErrorModel::TwoState { .. } | ErrorModel::Rayleigh { .. })
+    }
+
+    /// Whether it is good or bad, so that turns can be told.
+    pub fn has_states(&self) -> bool {
+        matches!(self, ErrorModel::TwoState { .. } | ErrorModel::TwoStateBits { .. })
+    }
 }
 
 /// What a channel did to one packet.
@@ -80,6 +114,17 @@ pub enum ErrorModel {
 pub struct Fate {
     /// Index of the first damaged byte of the IP packet; `None` when it is unharmed.
     pub damaged_at: Option<u32>,
+    /// The state after the packet, good (true) or bad, if it differs from the state before.
+    pub turned: Option<bool>,
+}
+
+/// What a channel did to the bytes of one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Harm {
+    /// Damaged bytes, each told on its own.
+    pub bytes: u32,
+    /// The packet is lost as a whole: the model knows no bytes, and no code helps.
+    pub whole: bool,
     /// The state after the packet, good (true) or bad, if it differs from the state before.
     pub turned: Option<bool>,
 }
@@ -92,74 +137,156 @@ pub fn damage_at(position: u32, packet: &Packet) -> Damage {
 
 /// One direction of a radio link, with its own stream of draws.
 #[derive(Clone, Debug)]
-pub enum Channel {
-    /// See [`ErrorModel::Exponential`].
+pub struct Channel {
+    model: Model,
+    only: Kinds,
+    tells: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Model {
     Exponential(ExponentialErrors),
-    /// See [`ErrorModel::BitErrors`].
     BitErrors(BitErrors),
-    /// See [`ErrorModel::PacketBursts`].
     PacketBursts(PacketBursts),
-    /// See [`ErrorModel::TwoState`].
     TwoState(TwoState),
-    /// See [`ErrorModel::TwoStateBits`].
     TwoStateBits(TwoStateBits),
-    /// See [`ErrorModel::PacketLoss`].
     PacketLoss(PacketLoss),
+    Rayleigh(Box<Rayleigh>),
 }
 
 impl Channel {
-    /// The channel of `model`, drawing from `stream`.
+    /// The channel of `model`, drawing from `stream`. It concerns every frame.
     pub fn new(model: &ErrorModel, stream: Stream) -> Channel {
-        match *model {
+        Channel::of(model, stream, None)
+    }
+
+    /// The same, but fades are drawn from `states`, and depend on nothing but that and the time: two directions with
+    /// equal streams fade together (parsa98 5.3: "neither sender nor receiver can hear each other"), and turns can be
+    /// told when they happen. Models that do not go by time leave `states` unused.
+    pub fn with_states(model: &ErrorModel, stream: Stream, states: Stream) -> Channel {
+        Channel::of(model, stream, Some(states))
+    }
+
+    fn of(model: &ErrorModel, mut stream: Stream, states: Option<Stream>) -> Channel {
+        let model = match *model {
             ErrorModel::Exponential { mean } => {
-                Channel::Exponential(ExponentialErrors::new(mean, stream))
+                Model::Exponential(ExponentialErrors::new(mean, stream))
             }
-            ErrorModel::BitErrors { ber } => Channel::BitErrors(BitErrors::new(ber, stream)),
+            ErrorModel::BitErrors { ber } => Model::BitErrors(BitErrors::new(ber, stream)),
             ErrorModel::PacketBursts { packets, mean, uniform } => {
-                Channel::PacketBursts(PacketBursts::new(packets, mean, uniform, stream))
+                Model::PacketBursts(PacketBursts::new(packets, mean, uniform, stream))
             }
             ErrorModel::TwoState { good, bad, ber_good, ber_bad, deterministic } => {
-                let bers = [ber_good, ber_bad];
-                Channel::TwoState(TwoState::new([good, bad], bers, deterministic, stream))
+                let (means, bers) = ([good, bad], [ber_good, ber_bad]);
+                Model::TwoState(match states {
+                    None => TwoState::new(means, bers, deterministic, stream),
+                    Some(states) => {
+                        TwoState::with_states(means, bers, deterministic, stream, states)
+                    }
+                })
             }
             ErrorModel::TwoStateBits { good_bits, bad_bits, ber_good, ber_bad } => {
                 let (means, bers) = ([good_bits, bad_bits], [ber_good, ber_bad]);
-                Channel::TwoStateBits(TwoStateBits::new(means, bers, stream))
+                Model::TwoStateBits(TwoStateBits::new(means, bers, stream))
             }
-            ErrorModel::PacketLoss { p } => Channel::PacketLoss(PacketLoss::new(p, stream)),
-        }
+            ErrorModel::PacketLoss { p } => Model::PacketLoss(PacketLoss::new(p, stream)),
+            ErrorModel::Rayleigh { speed, carrier, snr, modulation } => {
+                let phases =
+                    states.unwrap_or_else(|| Stream::new(stream.next_u64(), "rayleigh.phases"));
+                let doppler = carrier.doppler(speed);
+                Model::Rayleigh(Box::new(Rayleigh::new(doppler, snr, modulation, stream, phases)))
+            }
+        };
+        Channel { model, only: Kinds::ALL, tells: false }
+    }
+
+    /// The same channel for frames of `kinds` only. The default is every frame in its direction.
+    #[must_use]
+    pub fn only(mut self, kinds: Kinds) -> Channel {
+        self.only = kinds;
+        self
+    }
+
+    /// The same channel, whose radio tells its turns to the world and to its neighbours when they happen.
+    #[must_use]
+    pub fn telling(mut self) -> Channel {
+        self.tells = true;
+        self
+    }
+
+    /// Whether its turns are to be told.
+    pub fn tells(&self) -> bool {
+        self.tells
+    }
+
+    /// Whether frames of this kind pass through the channel at all. If not, [`Channel::pass`] must not be called for
+    /// one: it is neither damaged, nor does it take part in distances and bursts (parsa98 5.3.1: bursts of data
+    /// packets, every so many bytes of data).
+    #[inline]
+    pub fn applies_to(&self, kind: Traffic) -> bool {
+        self.only.has(kind)
     }
 
     /// A packet of `bytes` bytes (IP header included) is on the air from `start` for `duration`.
     #[inline]
     pub fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Fate {
         let before = self.is_good();
-        let damaged_at = match self {
-            Channel::Exponential(model) => model.pass(bytes),
-            Channel::BitErrors(model) => model.pass(bytes),
-            Channel::PacketBursts(model) => model.pass(bytes),
-            Channel::TwoState(model) => model.pass(start, duration, bytes),
-            Channel::TwoStateBits(model) => model.pass(bytes),
-            Channel::PacketLoss(model) => model.pass(bytes),
+        let damaged_at = match &mut self.model {
+            Model::Exponential(model) => model.pass(bytes),
+            Model::BitErrors(model) => model.pass(bytes),
+            Model::PacketBursts(model) => model.pass(bytes),
+            Model::TwoState(model) => model.pass(start, duration, bytes),
+            Model::TwoStateBits(model) => model.pass(bytes),
+            Model::PacketLoss(model) => model.pass(bytes),
+            Model::Rayleigh(model) => model.pass(start, duration, bytes),
         };
         let after = self.is_good();
         Fate { damaged_at, turned: (after != before).then_some(after) }
     }
 
+    /// The same for a layer that corrects errors: `hit` is told every damaged byte, in order and once. The first is
+    /// the one that [`Channel::pass`] would have named; the draws for the others follow it. Models that know only
+    /// whole packets ([`ErrorModel::PacketLoss`], [`ErrorModel::PacketBursts`]) tell none and say so in [`Harm::whole`].
+    pub fn pass_symbols(
+        &mut self,
+        start: Time,
+        duration: Span,
+        bytes: u32,
+        hit: &mut dyn FnMut(u32),
+    ) -> Harm {
+        let before = self.is_good();
+        let (mut count, mut whole) = (0, false);
+        let mut told = |byte| {
+            count += 1;
+            hit(byte);
+        };
+        match &mut self.model {
+            Model::Exponential(model) => model.pass_symbols(bytes, &mut told),
+            Model::BitErrors(model) => model.pass_symbols(bytes, &mut told),
+            Model::TwoState(model) => model.pass_symbols(start, duration, bytes, &mut told),
+            Model::TwoStateBits(model) => model.pass_symbols(bytes, &mut told),
+            Model::Rayleigh(model) => model.pass_symbols(start, duration, bytes, &mut told),
+            Model::PacketBursts(model) => whole = model.pass(bytes).is_some(),
+            Model::PacketLoss(model) => whole = model.pass(bytes).is_some(),
+        }
+        let after = self.is_good();
+        Harm { bytes: count, whole, turned: (after != before).then_some(after) }
+    }
+
     /// Whether the channel is in its good state; channels without states always are.
     #[inline]
     pub fn is_good(&self) -> bool {
-        match self {
-            Channel::TwoState(model) => model.is_good(),
-            Channel::TwoStateBits(model) => model.is_good(),
+        match &self.model {
+            Model::TwoState(model) => model.is_good(),
+            Model::TwoStateBits(model) => model.is_good(),
             _ => true,
         }
     }
 
     /// When the state will change, for channels that change with time even while nothing is sent.
     pub fn next_turn(&self) -> Option<Time> {
-        match self {
-            Channel::TwoState(model) => model.next_turn(),
+        match &self.model {
+            Model::TwoState(model) => model.next_turn(),
             _ => None,
         }
     }
@@ -167,11 +294,47 @@ impl Channel {
     /// Brings such a channel up to `now`; the new state if it differs.
     pub fn advance(&mut self, now: Time) -> Option<bool> {
         let before = self.is_good();
-        if let Channel::TwoState(model) = self {
+        if let Model::TwoState(model) = &mut self.model {
             model.advance(now);
         }
         let after = self.is_good();
         (after != before).then_some(after)
+    }
+
+    /// The turns of a channel that has its states from a stream of their own, to be watched beside it: a frame takes
+    /// the channel to the frame's end, while its turns still lie ahead of whoever waits for them.
+    pub fn turns(&self) -> Option<Turns> {
+        match &self.model {
+            Model::TwoState(model) => model.states().cloned().map(Turns),
+            _ => None,
+        }
+    }
+}
+
+/// The good and bad periods of a channel, one after the other.
+#[derive(Clone, Debug)]
+pub struct Turns(states::States);
+
+impl Turns {
+    /// When the state changes next; [`Time::NEVER`] if it does not.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.0.until()
+    }
+
+    /// Takes the next change if it is due at `now`: the new state. Call it until there is none.
+    pub fn take(&mut self, now: Time) -> Option<bool> {
+        if self.0.until() > now || self.0.until() == Time::NEVER {
+            return None;
+        }
+        if self.0.is_long(now.since(self.0.until())) {
+            // A channel that was made anew in a station long after its start: what has been is not told.
+            let was = self.0.is_good();
+            self.0.advance(now);
+            return Some(self.0.is_good()).filter(|good| *good != was);
+        }
+        self.0.turn();
+        Some(self.0.is_good())
     }
 }
 
@@ -214,6 +377,14 @@ mod tests {
                 }
             ),
             probability().prop_map(|p| ErrorModel::PacketLoss { p }),
+            (0u64..1 << 40, 0u64..1 << 40, -400.0..400.0).prop_map(|(speed, carrier, snr)| {
+                ErrorModel::Rayleigh {
+                    speed: Speed(speed),
+                    carrier: Frequency(carrier),
+                    snr: Decibels::new(snr).unwrap(),
+                    modulation: Modulation::Dbpsk,
+                }
+            }),
         ]
     }
 
@@ -235,6 +406,66 @@ mod tests {
                 prop_assert!(channel.next_turn().is_none_or(|at| at > now));
             }
         }
+
+        /// Whoever corrects errors sees the same first error, each once, and none behind the packet.
+        #[test]
+        fn symbols_begin_with_the_first_damage(
+            model in model(),
+            seed in any::<u64>(),
+            apart in any::<bool>(),
+            (start, duration, bytes) in (0u64..1 << 40, 0u64..20_000_000, 0u32..3000),
+        ) {
+            let stream = Stream::new(seed, "radio");
+            let mut channel = match apart {
+                true => Channel::with_states(&model, stream, Stream::new(seed, "states")),
+                false => Channel::new(&model, stream),
+            };
+            let fate = channel.clone().pass(Time(start), Span(duration), bytes);
+            let mut found = Vec::new();
+            let harm = channel.pass_symbols(Time(start), Span(duration), bytes, &mut |b| found.push(b));
+            prop_assert!(found.windows(2).all(|w| w[0] < w[1]) && found.iter().all(|b| *b < bytes));
+            prop_assert_eq!(harm.bytes as usize, found.len());
+            if harm.whole {
+                prop_assert!(fate.damaged_at.is_some() && found.is_empty());
+            } else {
+                prop_assert_eq!(fate.damaged_at, found.first().copied());
+            }
+        }
+    }
+
+    #[test]
+    fn a_channel_for_data_lets_other_frames_pass() {
+        let model = ErrorModel::PacketBursts { packets: 2, mean: Bytes(3000), uniform: true };
+        let plain = Channel::new(&model, Stream::new(1, "radio"));
+        assert!(Traffic::ALL.into_iter().all(|kind| plain.applies_to(kind)));
+        let data = plain.only([Traffic::Data].into_iter().collect());
+        assert!(data.applies_to(Traffic::Data) && !data.applies_to(Traffic::Ack));
+        assert!(!data.applies_to(Traffic::LinkAck) && !data.applies_to(Traffic::Control));
+    }
+
+    #[test]
+    fn turns_are_seen_beside_the_channel() {
+        let (good, bad) = (Span::secs(10), Span::secs(4));
+        let model = ErrorModel::TwoState {
+            good,
+            bad,
+            ber_good: Probability::ZERO,
+            ber_bad: Probability::new(1.0).unwrap(),
+            deterministic: true,
+        };
+        assert!(Channel::new(&model, Stream::new(1, "radio")).turns().is_none());
+        let states = Stream::new(1, "states");
+        let mut channel = Channel::with_states(&model, Stream::new(1, "radio"), states);
+        let mut turns = channel.turns().unwrap();
+        let secs = |n| Time::ZERO + Span::secs(n);
+        // A frame of half an hour goes ahead; the turns do not.
+        assert!(channel.pass(Time::ZERO, Span::secs(1800), 1500).damaged_at.is_some());
+        assert_eq!((turns.next(), turns.take(secs(9))), (secs(10), None));
+        assert_eq!((turns.take(secs(10)), turns.take(secs(10))), (Some(false), None));
+        assert_eq!(
+            (turns.next(), turns.take(secs(15)), turns.next()),
+            (secs(14), Some(true), secs(24))
+        );
     }
 
     #[test]

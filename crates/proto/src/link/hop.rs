@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::channel::{Channel, Fate};
+use crate::channel::{Channel, Fate, Traffic};
 use crate::event::{AirEvent, Cause, LinkNote, Op, Wants, What};
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal};
@@ -86,6 +86,8 @@ pub struct Hop {
     medium: Medium,
     /// By mobile station, the first being station 1.
     channels: Vec<Channels>,
+    /// What the frame that medium access has of each station carries.
+    carried: Vec<Traffic>,
     /// The packets handed up last, by station.
     released: Vec<VecDeque<PacketId>>,
     /// What the medium has told and has not been handled.
@@ -103,6 +105,7 @@ struct Standing<'a> {
 /// The medium's view of what lies around it, during one call.
 struct Around<'a> {
     channels: &'a mut [Channels],
+    carried: &'a [Traffic],
     told: &'a mut VecDeque<Outcome>,
     out: &'a mut Out,
 }
@@ -138,6 +141,7 @@ impl Hop {
             ends: stations.map(|s| End::new(&config.link, s, count, timing)).collect(),
             medium,
             channels,
+            carried: vec![Traffic::Data; usize::from(count)],
             released: vec![VecDeque::new(); usize::from(count)],
             told: VecDeque::new(),
             inside: 0,
@@ -168,8 +172,27 @@ impl Hop {
 
     /// Calls medium access.
     fn medium(&mut self, out: &mut Out, call: impl FnOnce(&mut Medium, &mut dyn Air)) {
-        let mut around = Around { channels: &mut self.channels, told: &mut self.told, out };
+        let mut around = Around {
+            channels: &mut self.channels,
+            carried: &self.carried,
+            told: &mut self.told,
+            out,
+        };
         call(&mut self.medium, &mut around);
+    }
+
+    /// Hands a frame to medium access.
+    fn request(&mut self, now: Time, frame: Frame, access: Access, out: &mut Out) {
+        let packet = frame.load.packet();
+        self.carried[frame.from.index()] = packet.map_or(Traffic::LinkAck, Traffic::of);
+        if let Some(packet) = packet.filter(|packet| packet.is_data())
+            && let (Some(flow), Some(segment)) = (packet.flow(), packet.segment())
+        {
+            let end = segment.seq + segment.seq_len(packet.body.len());
+            let own = self.uppers[frame.from.index()].own;
+            out.signal(own, Signal::Departing { flow, end });
+        }
+        self.medium(out, |mac, air| mac.request(now, frame, access, air));
     }
 
     /// Hands on what was told, and frames to medium access, until nothing moves at `now`.
@@ -182,7 +205,7 @@ impl Hop {
                 if self.medium.is_idle(Station(i as u8))
                     && let Some(frame) = self.call(i, out, |end, above| end.next_frame(now, above))
                 {
-                    self.medium(out, |mac, air| mac.request(now, frame, Access::Contend, air));
+                    self.request(now, frame, Access::Contend, out);
                 }
             }
             if self.told.is_empty() {
@@ -243,7 +266,7 @@ impl Hop {
             && let Some(reply) =
                 self.call(to.index(), out, |end, above| end.reply(now, from, above))
         {
-            self.medium(out, |mac, air| mac.request(now, reply, Access::Reply, air));
+            self.request(now, reply, Access::Reply, out);
         }
     }
 
@@ -371,7 +394,7 @@ impl Air for Around<'_> {
         &mut self,
         from: Station,
         to: Station,
-        _: FrameKind,
+        kind: FrameKind,
         bytes: u32,
         start: Time,
         span: Span,
@@ -382,6 +405,14 @@ impl Air for Around<'_> {
         };
         let channels = self.channels.get_mut(mobile.index().saturating_sub(1));
         let Some(channel) = channels.and_then(|c| c[side.index()].as_mut()) else { return false };
+        let traffic = match kind {
+            FrameKind::Data => self.carried[from.index()],
+            FrameKind::LinkAck => Traffic::LinkAck,
+            FrameKind::Rts | FrameKind::Cts | FrameKind::MacAck => Traffic::Control,
+        };
+        if !channel.applies_to(traffic) {
+            return false;
+        }
         let Fate { damaged_at, turned } = channel.pass(start, span, bytes);
         if let Some(good) = turned {
             self.out.event(What::Channel { side, good });

@@ -4,9 +4,9 @@
 //! what fair contention gives in the long run; the time that access takes is part of the per-frame overhead.
 //! Collisions and back-off are not modelled here.
 
-use crate::channel::{Channel, damage_at};
+use crate::channel::{Channel, Traffic, Turns, damage_at};
 use crate::event::{Op, What};
-use crate::machine::{Machine, Out, Side};
+use crate::machine::{Machine, Out, Side, Signal};
 use crate::queue::Queue;
 use crate::units::{Span, Time};
 use crate::wire::Packet;
@@ -17,6 +17,8 @@ use super::{Pipe, RadioConfig};
 struct Station {
     queue: Queue,
     channel: Option<Channel>,
+    /// The turns of the channel, where they are to be told when they happen.
+    turns: Option<Turns>,
     pipe: Pipe,
     /// When the medium that this station uses will be free; in half duplex that of the other counts as well.
     free_at: Time,
@@ -35,8 +37,9 @@ pub struct Radio {
 impl Radio {
     /// An idle radio; the channels damage what travels left and right.
     pub fn new(config: RadioConfig, left: Option<Channel>, right: Option<Channel>) -> Radio {
-        let station = |channel, discipline| Station {
+        let station = |channel: Option<Channel>, discipline| Station {
             queue: Queue::new(config.queue, discipline),
+            turns: channel.as_ref().filter(|c| c.tells()).and_then(Channel::turns),
             channel,
             pipe: Pipe::new(),
             free_at: Time::ZERO,
@@ -63,10 +66,17 @@ impl Radio {
         let station = &mut self.stations[side.index()];
         station.free_at = start + duration;
         self.turn = side.other();
-        if let Some(channel) = &mut station.channel {
+        if let Some(channel) = &mut station.channel
+            && channel.applies_to(Traffic::of(&packet))
+        {
             let fate = channel.pass(start, duration, bytes);
-            if let Some(good) = fate.turned {
+            if let Some(good) = fate.turned
+                && station.turns.is_none()
+            {
                 out.event(What::Channel { side, good });
+                if channel.tells() {
+                    out.signal(side.other(), Signal::ChannelGood(good));
+                }
             }
             if let Some(position) = fate.damaged_at {
                 packet.damage = damage_at(position, &packet);
@@ -74,6 +84,18 @@ impl Radio {
             }
         }
         station.pipe.push_back((station.free_at + self.config.delay, packet));
+    }
+
+    /// Tells the turns that are due: to the world, and to the neighbour that sends into that channel.
+    #[inline]
+    fn tell_turns(&mut self, now: Time, out: &mut Out) {
+        for side in [Side::Left, Side::Right] {
+            let Some(turns) = &mut self.stations[side.index()].turns else { continue };
+            while let Some(good) = turns.take(now) {
+                out.event(What::Channel { side, good });
+                out.signal(side.other(), Signal::ChannelGood(good));
+            }
+        }
     }
 
     /// Hands on what has arrived by `now`.
@@ -123,6 +145,7 @@ impl Machine for Radio {
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
+        self.tell_turns(now, out);
         self.deliver(now, out);
         self.start_before(now + Span(1), out);
         // A wake that is very late finds frames that have started and arrived.
@@ -138,6 +161,9 @@ impl Machine for Radio {
             }
             if !station.queue.is_empty() {
                 at = at.min(self.free_at(side));
+            }
+            if let Some(turns) = &station.turns {
+                at = at.min(turns.next());
             }
         }
         (at != Time::NEVER).then_some(at)

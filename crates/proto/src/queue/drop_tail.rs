@@ -41,7 +41,8 @@ impl DropTail {
     }
 }
 
-/// A drop-tail queue that keeps the packets, for a transmitter that does not know when it will be free.
+/// A drop-tail queue that keeps the packets, for a transmitter that does not know when it will be free. What a base
+/// station wants to go first stands before everything that has waited longer.
 #[derive(Debug, Default)]
 pub struct Fifo {
     waiting: VecDeque<Waiting>,
@@ -52,7 +53,12 @@ impl Order for Fifo {
     fn enter(&mut self, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if room.admits(waiting.bytes) {
             room.add(waiting.bytes);
-            self.waiting.push_back(waiting);
+            if waiting.packet.urgent {
+                let first = self.waiting.iter().position(|w| !w.packet.urgent);
+                self.waiting.insert(first.unwrap_or(self.waiting.len()), waiting);
+            } else {
+                self.waiting.push_back(waiting);
+            }
         } else {
             waiting.overflow(side, out);
         }

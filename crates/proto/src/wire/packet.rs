@@ -135,6 +135,9 @@ pub struct Packet {
     pub ttl: u8,
     /// What the channel did to it.
     pub damage: Damage,
+    /// Whether a base station wants it to go before what waits in the queue of the next link. Nothing of it is on the
+    /// wire.
+    pub urgent: bool,
 }
 
 impl Packet {
@@ -149,6 +152,7 @@ impl Packet {
             tos: 0,
             ttl: 64,
             damage: Damage::None,
+            urgent: false,
         }
     }
 

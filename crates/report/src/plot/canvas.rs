@@ -53,6 +53,8 @@ pub(super) enum Mark {
     Ring,
     Dot,
     Dash,
+    /// A translucent area.
+    Band,
 }
 
 /// A drawing in progress.
@@ -143,7 +145,9 @@ impl Canvas {
             Mark::Dash => (1.8, false),
             _ => (0.0, true),
         };
-        if filled {
+        if mark == Mark::Band {
+            self.fill(&format!("b-{colour}"), &path);
+        } else if filled {
             self.fill(&format!("f-{colour}"), &path);
         } else {
             self.path(&format!("s-{colour}"), &path, width, " stroke-linecap=\"round\"");
@@ -173,6 +177,7 @@ impl Mark {
             Mark::Ring => circle(3.4),
             Mark::Dot => circle(3.2),
             Mark::Dash => format!("M{} {}h12", n(x - 6.0), n(y)),
+            Mark::Band => format!("M{} {}h12v10h-12z", n(x - 6.0), n(y - 5.0)),
         };
     }
 }

@@ -1,7 +1,7 @@
 //! Time-sequence plots (west97 4.4): where every byte was when. A straight line is a transfer without
 //! trouble; a flat part is a stall.
 
-use lasthop_trace::sequence::{SendKind, Series};
+use lasthop_trace::sequence::{BadPeriod, SendKind, Series};
 use lasthop_trace::stalls::Stall;
 
 use super::Plot;
@@ -60,6 +60,7 @@ impl TimeSequence<'_> {
         let mut canvas = Canvas::default();
         canvas.text("t", LEFT, 24.0, Anchor::Start, self.title);
         draw_stalls(&mut canvas, &series.stalls, &x, part, with_window);
+        let bad = draw_bad(&mut canvas, &series.bad, &x, part, with_window);
         axis::draw_y(&mut canvas, &y, LEFT, RIGHT, 6);
         canvas.vertical_text("l", 18.0, TOP + MAIN / 2.0, "sequence (KiB)");
 
@@ -89,6 +90,9 @@ impl TimeSequence<'_> {
             entries.push((Mark::Cross, "red", format!("lost ({})", lost.len())));
             let places = lost.iter().map(|l| (x.at(l.at_s), mid(l.start, l.end)));
             canvas.marks(Mark::Cross, "red", apart(places));
+        }
+        if bad > 0 {
+            entries.push((Mark::Band, "red", format!("channel bad ({bad})")));
         }
         canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
         if with_window {
@@ -159,6 +163,33 @@ fn draw_stalls(
             free_from = middle + half;
         }
     }
+}
+
+/// Shades the times in which the channel was bad; how many there are. Periods that touch on the screen are one area.
+fn draw_bad(
+    canvas: &mut Canvas,
+    bad: &[BadPeriod],
+    x: &Axis,
+    part: (f64, f64),
+    with_window: bool,
+) -> usize {
+    let shown: Vec<_> = bad.iter().filter(|b| b.to_s > part.0 && b.from_s < part.1).collect();
+    let mut areas: Vec<(f64, f64)> = Vec::new();
+    for period in &shown {
+        let (from, to) = (x.at(period.from_s.max(part.0)), x.at(period.to_s.min(part.1)));
+        let to = to.max(from + 0.5);
+        match areas.last_mut() {
+            Some(last) if from - last.1 < 0.5 => last.1 = last.1.max(to),
+            _ => areas.push((from, to)),
+        }
+    }
+    for (from, to) in areas {
+        canvas.rect("b-red", (from, TOP), (to - from, MAIN), "");
+        if with_window {
+            canvas.rect("b-red", (from, TOP + MAIN + GAP), (to - from, WINDOW), "");
+        }
+    }
+    shown.len()
 }
 
 /// Points, without those that would fall on a pixel already taken by the one before.
@@ -252,6 +283,25 @@ mod tests {
         };
         let plot = TimeSequence { title: "long", series: &series, part: None }.plot();
         assert!(plot.inline().len() < 100_000, "{}", plot.inline().len());
+    }
+
+    #[test]
+    fn bad_periods_are_shaded_where_they_are() {
+        let series = Series {
+            bad: vec![
+                BadPeriod { from_s: 10.0, to_s: 14.0 },
+                BadPeriod { from_s: 24.0, to_s: 28.0 },
+                BadPeriod { from_s: 28.0001, to_s: 28.0002 },
+            ],
+            end_s: 40.0,
+            ..Series::default()
+        };
+        let draw = |part| TimeSequence { title: "t", series: &series, part }.plot().inline();
+        let whole = draw(None);
+        assert!(whole.contains("channel bad (3)"), "{whole}");
+        assert_eq!(whole.matches("<rect class=\"b-red\"").count(), 2, "neighbours are one area");
+        assert!(!draw(Some((14.5, 20.0))).contains("bad"));
+        assert!(draw(Some((12.0, 20.0))).contains("channel bad (1)"));
     }
 
     #[test]

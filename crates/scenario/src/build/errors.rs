@@ -1,7 +1,9 @@
 //! Channel errors of a radio hop: which model, and in which direction.
 
-use lasthop_proto::channel::ErrorModel;
-use lasthop_proto::units::{Bytes, Probability, Span};
+mod model;
+
+use lasthop_proto::channel::{Kinds, Traffic};
+use lasthop_proto::units::Rate;
 
 use super::transfer::Directions;
 use crate::document::{Node, Value};
@@ -13,14 +15,14 @@ use crate::schema;
 /// Errors towards the right and towards the left.
 pub(super) type Pair = (Option<ErrorSpec>, Option<ErrorSpec>);
 
-/// Reads `errors` and its variants beside a radio.
-pub(super) fn read(stage: &Reader<'_>, data: Directions) -> Result<Pair, Error> {
+/// Reads `errors` and its variants beside a radio of this rate.
+pub(super) fn read(stage: &Reader<'_>, data: Directions, rate: Rate) -> Result<Pair, Error> {
     let mut pair: Pair = (None, None);
     // Who filled a direction; a direction has one channel.
     let mut by: [Option<&str>; 2] = [None, None];
     for key in schema::ERRORS {
         let Some(node) = stage.node(key) else { continue };
-        let Some((model, on)) = errors(stage, node, key)? else { continue };
+        let Some((spec, on)) = errors(stage, node, key, rate)? else { continue };
         let (right, left) = match key {
             "errors-right" => (true, false),
             "errors-left" => (false, true),
@@ -34,8 +36,7 @@ pub(super) fn read(stage: &Reader<'_>, data: Directions) -> Result<Pair, Error> 
                 return Err(clash(stage, key, other, data));
             }
             by[direction] = Some(key);
-            let spec = Some(ErrorSpec { model: model.clone() });
-            *(if direction == 0 { &mut pair.0 } else { &mut pair.1 }) = spec;
+            *(if direction == 0 { &mut pair.0 } else { &mut pair.1 }) = Some(spec.clone());
         }
     }
     Ok(pair)
@@ -70,7 +71,12 @@ fn clash(stage: &Reader<'_>, key: &str, other: &str, data: Directions) -> Error 
 }
 
 /// One table of errors; `None` if it says that there are none.
-fn errors(stage: &Reader<'_>, node: &Node, key: &str) -> Result<Option<(ErrorModel, On)>, Error> {
+fn errors(
+    stage: &Reader<'_>,
+    node: &Node,
+    key: &str,
+    rate: Rate,
+) -> Result<Option<(ErrorSpec, On)>, Error> {
     let path = stage.key(key);
     if node.as_str() == Some("none") {
         return Ok(None);
@@ -84,7 +90,7 @@ fn errors(stage: &Reader<'_>, node: &Node, key: &str) -> Result<Option<(ErrorMod
     }
     let names = schema::words(&schema::ERROR_MODELS);
     // The model decides which keys there may be, so it is read before them.
-    let all: Vec<&str> = ["model", "on"]
+    let all: Vec<&str> = schema::ERROR_OPTIONS
         .into_iter()
         .chain(schema::ERROR_MODELS.iter().flat_map(|(_, keys)| keys.iter().copied()))
         .collect();
@@ -112,14 +118,15 @@ fn errors(stage: &Reader<'_>, node: &Node, key: &str) -> Result<Option<(ErrorMod
         "errors-ack" => On { data: false, ack: true },
         _ => on,
     };
-    Ok(Some((self::model(&open, word)?, on)))
+    let spec = ErrorSpec { only: only(&open)?, ..model::read(&open, word, rate)? };
+    Ok(Some((spec, on)))
 }
 
 /// A key of another model is a slip worth its own words.
 fn belongs(node: &Node, path: &str, model: &str, own: &[&str]) -> Result<(), Error> {
     let Some(table) = node.as_table() else { return Ok(()) };
     let foreign = table.entries.iter().find(|entry| {
-        !own.contains(&entry.key.as_str()) && entry.key != "model" && entry.key != "on"
+        !own.contains(&entry.key.as_str()) && !schema::ERROR_OPTIONS.contains(&entry.key.as_str())
     });
     let Some(entry) = foreign else { return Ok(()) };
     Err(Diagnostic::new(Code::UnknownKey, format!("{path}.{}", entry.key), &entry.key_at)
@@ -130,89 +137,44 @@ fn belongs(node: &Node, path: &str, model: &str, own: &[&str]) -> Result<(), Err
 }
 
 fn on(reader: &Reader<'_>) -> Result<On, Error> {
-    const WORDS: [&str; 2] = ["data", "ack"];
-    let Some(node) = reader.node("on") else { return Ok(On { data: true, ack: true }) };
+    let Some(found) = words_of(reader, "on", &["data", "ack"])? else {
+        return Ok(On { data: true, ack: true });
+    };
+    Ok(On { data: found.contains(&"data"), ack: found.contains(&"ack") })
+}
+
+/// The kinds of frames that errors concern; every frame unless the file says otherwise.
+fn only(reader: &Reader<'_>) -> Result<Kinds, Error> {
+    let words = Traffic::ALL.map(Traffic::name);
+    let Some(found) = words_of(reader, "only", &words)? else { return Ok(Kinds::ALL) };
+    Ok(Traffic::ALL.into_iter().filter(|kind| found.contains(&kind.name())).collect())
+}
+
+/// One of `words`, or a list of several.
+fn words_of<'w>(
+    reader: &Reader<'_>,
+    key: &str,
+    words: &[&'w str],
+) -> Result<Option<Vec<&'w str>>, Error> {
+    let Some(node) = reader.node(key) else { return Ok(None) };
     let items = match &node.value {
         Value::Array(items) => items.as_slice(),
         _ => core::slice::from_ref(node),
     };
-    let mut on = On { data: false, ack: false };
-    for item in items {
-        match item.as_str() {
-            Some("data") => on.data = true,
-            Some("ack") => on.ack = true,
-            _ => return Err(not_a_choice(item, &reader.key("on"), &WORDS)),
-        }
-    }
     if items.is_empty() {
-        return Err(Diagnostic::new(Code::BadValue, reader.key("on"), &node.at)
-            .message("`on` is an empty list: the errors hit nothing")
+        return Err(Diagnostic::new(Code::BadValue, reader.key(key), &node.at)
+            .message(format!("`{key}` is an empty list: the errors hit nothing"))
             .label("expected at least one word")
-            .help("for example `on = [\"data\", \"ack\"]`; write `errors = \"none\"` for no errors")
+            .help(format!(
+                "for example `{key} = [\"data\", \"ack\"]`; write `errors = \"none\"` for no errors"
+            ))
             .into());
     }
-    Ok(on)
-}
-
-fn model(reader: &Reader<'_>, word: &str) -> Result<ErrorModel, Error> {
-    let distance = Bytes(1)..=Bytes(1 << 50);
-    // A mean has no default: it is the one thing that an experiment is about.
-    let mean = || {
-        reader.required::<Bytes>("mean")?;
-        reader.within("mean", Bytes(65_536), distance.clone())
-    };
-    Ok(match word {
-        "exponential" => ErrorModel::Exponential { mean: mean()? },
-        "bit-errors" => ErrorModel::BitErrors { ber: reader.required("ber")? },
-        "packet-loss" => ErrorModel::PacketLoss { p: reader.required("p")? },
-        "packet-bursts" => {
-            reader.required::<u64>("packets")?;
-            ErrorModel::PacketBursts {
-                packets: reader.within("packets", 1_u64, 1..=1_000_000)? as u32,
-                mean: mean()?,
-                uniform: reader
-                    .choice("spacing", &[("exponential", false), ("uniform", true)])?
-                    .unwrap_or(false),
-            }
-        }
-        _ => two_state(reader)?,
-    })
-}
-
-fn two_state(reader: &Reader<'_>) -> Result<ErrorModel, Error> {
-    let bits = ["good-bits", "bad-bits"].iter().find(|key| reader.has(key));
-    let time = ["good", "bad", "deterministic"].iter().find(|key| reader.has(key));
-    let ber_good = reader.or("ber-good", Probability::ZERO)?;
-    let ber_bad: Probability = reader.required("ber-bad")?;
-    if let (Some(bits), Some(time)) = (bits, time) {
-        return Err(Diagnostic::new(Code::BadValue, reader.key(bits), &reader.place(bits))
-            .message(format!("`{bits}` and `{time}` exclude each other"))
-            .label("states by bits or by time")
-            .help(
-                "give `good` and `bad` as times, or `good-bits` and `bad-bits` as numbers of bits",
-            )
-            .into());
-    }
-    if bits.is_some() {
-        let range = 1..=1_u64 << 50;
-        let period = |key| {
-            reader.required::<u64>(key)?;
-            reader.within(key, 1_u64, range.clone())
-        };
-        let (good_bits, bad_bits) = (period("good-bits")?, period("bad-bits")?);
-        return Ok(ErrorModel::TwoStateBits { good_bits, bad_bits, ber_good, ber_bad });
-    }
-    let period = |key| {
-        reader.required::<Span>(key)?;
-        reader.within(key, Span::secs(1), Span::micros(1)..=Span::secs(86_400))
-    };
-    Ok(ErrorModel::TwoState {
-        good: period("good")?,
-        bad: period("bad")?,
-        ber_good,
-        ber_bad,
-        deterministic: reader.or::<bool>("deterministic", false)?,
-    })
+    let found = items.iter().map(|item| {
+        let word = words.iter().find(|word| Some(**word) == item.as_str());
+        word.copied().ok_or_else(|| not_a_choice(item, &reader.key(key), words))
+    });
+    found.collect::<Result<Vec<_>, _>>().map(Some)
 }
 
 impl Error {

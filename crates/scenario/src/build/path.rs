@@ -205,7 +205,7 @@ fn stage(
         "agent" => StageKind::Agent(agent::read(&reader, notes)?),
         "radio" => {
             let radio = radio(&inner(&schema::RADIO)?)?;
-            let (errors_right, errors_left) = errors::read(&reader, data)?;
+            let (errors_right, errors_left) = errors::read(&reader, data, radio.rate)?;
             let hop = hop::read(&reader, &radio, notes)?;
             StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop })
         }

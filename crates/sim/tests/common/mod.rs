@@ -94,7 +94,7 @@ impl Dice {
             5 => ErrorModel::PacketLoss { p: self.probability(0.001, 0.9) },
             _ => return None,
         };
-        Some(ErrorSpec { model })
+        Some(ErrorSpec::from(model))
     }
 
     fn tcp(&mut self) -> TcpConfig {

@@ -11,6 +11,7 @@ use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq};
 use super::model::{Delay, FlowMetrics, Sampled};
 use crate::completion::Completion;
 use crate::counts::CauseCounts;
+use crate::histogram::Histogram;
 use crate::layout::{FlowInfo, flow_name};
 use crate::ranges::Ranges;
 use crate::stalls::StallWatch;
@@ -106,6 +107,7 @@ pub(super) struct Flow {
     /// Ends of packets offered and not yet delivered, with the time of the first offer. In order of both.
     waiting: VecDeque<(u64, Time)>,
     delay: Moments,
+    delays: Histogram,
     /// Positions that crossed the last link unharmed.
     crossed: Ranges,
     redundant: u64,
@@ -144,6 +146,7 @@ impl Flow {
             offered: 0,
             waiting: VecDeque::new(),
             delay: Moments::default(),
+            delays: Histogram::default(),
             crossed: Ranges::default(),
             redundant: 0,
             recent: [(PacketId(u64::MAX), false); REMEMBERED],
@@ -244,6 +247,7 @@ impl Flow {
                 break;
             }
             self.delay.add(at.since(*offered).as_secs_f64());
+            self.delays.add(at.since(*offered));
             self.waiting.pop_front();
         }
     }
@@ -319,6 +323,8 @@ impl Flow {
         let (stall_time_s, longest_stall_s) =
             (lengths().sum::<f64>(), lengths().fold(0.0, f64::max));
         let stalls = stall_list.len() as u64 + unlisted;
+        // A class may reach beyond the longest delay, which is known.
+        let quantile = |q| self.delays.quantile(q).as_secs_f64().min(self.delay.max());
         stall_list.truncate(super::LISTED_STALLS);
         FlowMetrics {
             flow: flow_name(&self.key),
@@ -355,6 +361,9 @@ impl Flow {
                 mean_s: self.delay.mean(),
                 sd_s: self.delay.sd(),
                 max_s: self.delay.max(),
+                p50_s: quantile(0.50),
+                p95_s: quantile(0.95),
+                p99_s: quantile(0.99),
             },
             srtt: self.srtt.metrics(),
             rto: self.rto.metrics(),

@@ -69,10 +69,33 @@ fn a_known_story_has_known_numbers() {
     close(flow.delay.mean_s, (0.010 + 0.989) / 2.0);
     close(flow.delay.max_s, 0.989);
     close(flow.delay.sd_s, 0.979 / 2f64.sqrt());
+    close(run.delay_sd_s(), flow.delay.sd_s);
+    assert!((flow.delay.p50_s / 0.010 - 1.0).abs() < 0.12, "{}", flow.delay.p50_s);
+    assert!((flow.delay.p99_s / 0.989 - 1.0).abs() < 0.12, "{}", flow.delay.p99_s);
     close(flow.srtt.last_s, 0.008);
     close(flow.rto.max_s, 1.0);
     assert_eq!(run.corrupted, 0);
     assert_eq!(run.events, 20);
+}
+
+#[test]
+fn the_deviation_of_the_delay_is_that_of_all_packets() {
+    let delays = [vec![0.1, 0.2, 0.3], vec![1.0, 1.4], vec![7.0]];
+    let flow = |delays: &Vec<f64>| {
+        let mut moments = crate::stats::Moments::default();
+        delays.iter().for_each(|d| moments.add(*d));
+        let (packets, mean_s, sd_s) = (moments.n(), moments.mean(), moments.sd());
+        FlowMetrics {
+            delay: Delay { packets, mean_s, sd_s, ..Delay::default() },
+            ..measure(&story()).flows[0].clone()
+        }
+    };
+    let run = RunMetrics { flows: delays.iter().map(flow).collect(), ..RunMetrics::default() };
+    let all: Vec<f64> = delays.iter().flatten().copied().collect();
+    let want = crate::stats::Summary::of(&all);
+    close(run.delay_sd_s(), want.sd);
+    close(run.mean_delay_s(), want.mean);
+    assert_eq!(RunMetrics::default().delay_sd_s(), 0.0);
 }
 
 #[test]

@@ -32,6 +32,13 @@ impl Rtt {
         self.timed.get_or_insert(Timed { end, at: now, spoiled: false });
     }
 
+    /// The packet that ends at position `end` leaves for the air; `again` says that it did so before.
+    pub(in super::super) fn departs(&mut self, end: u64, again: bool, now: Time) {
+        if let Some(timed) = self.timed.as_mut().filter(|timed| timed.end == end && !again) {
+            timed.at = now;
+        }
+    }
+
     /// Something was retransmitted. The ACK of the timed packet may now wait for the retransmission to fill a
     /// hole before it, so it says nothing about the link.
     pub(in super::super) fn retransmitted(&mut self, rtt_fault: bool) {

@@ -1,0 +1,323 @@
+//! Rayleigh fading: the received power follows the sum of many reflections around somebody who moves.
+//!
+//! The power is a sum of sinusoids after Clarke's model (Clarke 1968; Jakes 1974), with the Doppler frequencies of
+//! Paetzold's method of exact Doppler spread (Paetzold and others 1998), which gives the level-crossing rate of the
+//! theory exactly in the limit and keeps both quadratures uncorrelated. It is a function of time alone: only the phases
+//! are drawn, once. So both directions of a radio can have the same fades.
+//!
+//! While a frame is on the air its power is sampled in the middle of equal parts, at least 64 to a Doppler period; each
+//! part has the bit error rate of its signal-to-noise ratio under the given modulation.
+//!
+//! Not modelled: a line of sight (Rice), shadowing, several taps (frequency selectivity), symbol timing.
+
+use core::f64::consts::PI;
+
+use serde::Serialize;
+
+use super::bit_errors::{EachError, FirstError, byte_of};
+use crate::rng::Stream;
+use crate::units::{Decibels, Span, Time};
+
+/// Sinusoids of the in-phase part; the other has one more, so that no two frequencies are the same.
+const IN_PHASE: usize = 16;
+const QUADRATURE: usize = IN_PHASE + 1;
+const WAVES: usize = IN_PHASE + QUADRATURE;
+
+/// Samples of the power to a Doppler period.
+const RESOLUTION: f64 = 64.0;
+/// Most samples to a frame: one that lasts longer than 64 Doppler periods is sampled more sparsely.
+const MOST_STEPS: u32 = 4096;
+
+/// How bits are put on the carrier: what a signal-to-noise ratio per bit means for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Modulation {
+    /// Differential phase shift keying, as 802.11 at 1 Mb/s: `exp(-snr) / 2`.
+    #[default]
+    Dbpsk,
+    /// Coherent phase shift keying: `erfc(sqrt(snr)) / 2`.
+    Bpsk,
+    /// Frequency shift keying without coherence: `exp(-snr / 2) / 2`.
+    Fsk,
+}
+
+impl Modulation {
+    /// The bit error rate at the signal-to-noise ratio `snr` per bit (Proakis, *Digital Communications*, chapter 5).
+    pub fn ber(self, snr: f64) -> f64 {
+        0.5 * match self {
+            Modulation::Dbpsk => libm::exp(-snr),
+            Modulation::Bpsk => libm::erfc(snr.sqrt()),
+            Modulation::Fsk => libm::exp(-0.5 * snr),
+        }
+    }
+
+    /// Its mean over Rayleigh fading with the mean ratio `snr` (Proakis, section 14.3).
+    pub fn mean_ber(self, snr: f64) -> f64 {
+        match self {
+            Modulation::Dbpsk => 0.5 / (1.0 + snr),
+            Modulation::Bpsk => 0.5 * (1.0 - (snr / (1.0 + snr)).sqrt()),
+            Modulation::Fsk => 1.0 / (2.0 + snr),
+        }
+    }
+}
+
+/// The power of a fading signal, with mean 1, as a function of time.
+#[derive(Clone, Debug)]
+struct Power {
+    /// Frequency in hertz and phase in cycles of each sinusoid.
+    waves: [(f64, f64); WAVES],
+}
+
+/// The sinusoids at one moment, and how they turn from one sample to the next.
+struct Phasors {
+    now: [(f64, f64); WAVES],
+    step: [(f64, f64); WAVES],
+}
+
+impl Power {
+    fn new(doppler: f64, mut phases: Stream) -> Power {
+        let waves = core::array::from_fn(|i| {
+            let (n, of) = if i < IN_PHASE { (i, IN_PHASE) } else { (i - IN_PHASE, QUADRATURE) };
+            let frequency = doppler * libm::sin(PI / (2.0 * of as f64) * (n as f64 + 0.5));
+            (frequency, phases.unit())
+        });
+        Power { waves }
+    }
+
+    /// The sinusoids at `at` nanoseconds, to be sampled every `step` nanoseconds.
+    fn phasors(&self, at: f64, step: f64) -> Phasors {
+        let circle = |cycles: f64| {
+            // Whole turns are taken off first: late in a long run the angle would lose its digits.
+            let (sin, cos) = libm::sincos(2.0 * PI * (cycles - cycles.floor()));
+            (cos, sin)
+        };
+        Phasors {
+            now: self.waves.map(|(f, phase)| circle(f * (at * 1e-9) + phase)),
+            step: self
+                .waves
+                .map(|(f, _)| if step > 0.0 { circle(f * (step * 1e-9)) } else { (1.0, 0.0) }),
+        }
+    }
+}
+
+impl Phasors {
+    fn power(&self) -> f64 {
+        let sum = |part: &[(f64, f64)]| part.iter().map(|(cos, _)| cos).sum::<f64>();
+        let (i, q) = (sum(&self.now[..IN_PHASE]), sum(&self.now[IN_PHASE..]));
+        i * i / IN_PHASE as f64 + q * q / QUADRATURE as f64
+    }
+
+    fn advance(&mut self) {
+        for ((cos, sin), (c, s)) in self.now.iter_mut().zip(&self.step) {
+            (*cos, *sin) = (*cos * c - *sin * s, *sin * c + *cos * s);
+        }
+    }
+}
+
+/// A Rayleigh fading channel.
+#[derive(Clone, Debug)]
+pub struct Rayleigh {
+    stream: Stream,
+    power: Power,
+    /// Largest Doppler shift in hertz.
+    doppler: f64,
+    /// Mean signal-to-noise ratio per bit.
+    snr: f64,
+    modulation: Modulation,
+}
+
+impl Rayleigh {
+    /// A channel with the largest Doppler shift `doppler` in hertz and the mean signal-to-noise ratio `snr` per bit.
+    /// Errors are drawn from `stream`, the fading from `phases`.
+    pub fn new(
+        doppler: f64,
+        snr: Decibels,
+        modulation: Modulation,
+        stream: Stream,
+        phases: Stream,
+    ) -> Rayleigh {
+        Rayleigh {
+            stream,
+            power: Power::new(doppler, phases),
+            doppler,
+            snr: snr.ratio(),
+            modulation,
+        }
+    }
+
+    /// Into how many parts a frame is divided.
+    fn steps(&self, duration: Span) -> u32 {
+        let steps = libm::ceil(duration.as_secs_f64() * self.doppler * RESOLUTION);
+        // A float beyond the range becomes its end.
+        (steps as u32).clamp(1, MOST_STEPS)
+    }
+
+    /// Tells `part` the hazard of a bit in each of the equal parts of a frame, until it says that it is enough.
+    fn divide(
+        &self,
+        start: Time,
+        duration: Span,
+        mut part: impl FnMut(f64, f64) -> bool,
+        bits: f64,
+    ) {
+        let steps = self.steps(duration);
+        let step = duration.0 as f64 / f64::from(steps);
+        let turn = if steps > 1 { step } else { 0.0 };
+        let mut phasors = self.power.phasors(start.0 as f64 + 0.5 * step, turn);
+        let bits = bits / f64::from(steps);
+        for _ in 0..steps {
+            let ber = self.modulation.ber(self.snr * phasors.power());
+            if part(bits, -libm::log1p(-ber)) {
+                return;
+            }
+            phasors.advance();
+        }
+    }
+
+    /// The first damaged byte of a frame that is on the air from `start` for `duration`.
+    pub fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Option<u32> {
+        let mut error = FirstError::draw(&mut self.stream);
+        let mut hit = None;
+        let walk = |bits, hazard| {
+            hit = error.walk(bits, hazard);
+            hit.is_some()
+        };
+        self.divide(start, duration, walk, 8.0 * f64::from(bytes));
+        hit.map(|bit| byte_of(bit, bytes))
+    }
+
+    /// Tells `hit` every damaged byte of such a frame.
+    pub fn pass_symbols(
+        &mut self,
+        start: Time,
+        duration: Span,
+        bytes: u32,
+        hit: &mut dyn FnMut(u32),
+    ) {
+        let mut stream = self.stream.clone();
+        let mut errors = EachError::draw(&mut stream, bytes);
+        let walk = |bits, hazard| {
+            errors.walk(&mut stream, bits, hazard, hit);
+            false
+        };
+        self.divide(start, duration, walk, 8.0 * f64::from(bytes));
+        self.stream = stream;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOPPLER: f64 = 4.4475;
+
+    fn channel(snr: f64, modulation: Modulation, seed: u64) -> Rayleigh {
+        let stream = |name| Stream::new(seed, name);
+        let snr = Decibels::new(snr).unwrap();
+        Rayleigh::new(DOPPLER, snr, modulation, stream("radio.errors"), stream("radio.states"))
+    }
+
+    /// Samples of the power, `per` of them to a Doppler period.
+    fn samples(seed: u64, per: f64, n: usize) -> Vec<f64> {
+        let power = Power::new(DOPPLER, Stream::new(seed, "radio.states"));
+        let step = 1e9 / (DOPPLER * per);
+        (0..n).map(|i| power.phasors(i as f64 * step, 0.0).power()).collect()
+    }
+
+    #[test]
+    fn levels_are_crossed_as_the_theory_says() {
+        // parsa98 5.3.2 stands on these two figures: how often the envelope falls below a level, and for how long.
+        let (per, n) = (400.0, 1_200_000);
+        let powers = samples(1, per, n);
+        for (margin, tolerance) in [(3.0, 0.03), (10.0, 0.05), (20.0, 0.08)] {
+            let level = libm::pow(10.0, -margin / 10.0);
+            let down = powers.windows(2).filter(|w| w[0] >= level && w[1] < level).count() as f64;
+            let below = powers.iter().filter(|p| **p < level).count() as f64;
+            let periods = n as f64 / per;
+            let rate = (2.0 * PI * level).sqrt() * libm::exp(-level);
+            let fade = libm::expm1(level) / (2.0 * PI * level).sqrt();
+            assert!((down / periods / rate - 1.0).abs() < tolerance, "{margin} dB: {down}");
+            let measured = below / down / per;
+            assert!((measured / fade - 1.0).abs() < tolerance, "{margin} dB: {measured} {fade}");
+        }
+    }
+
+    #[test]
+    fn the_mean_power_is_one_and_its_distribution_exponential() {
+        let powers = samples(2, 3.7, 400_000);
+        let mean = powers.iter().sum::<f64>() / powers.len() as f64;
+        assert!((mean - 1.0).abs() < 0.01, "{mean}");
+        for level in [0.1, 0.5, 1.0, 2.0] {
+            let share = powers.iter().filter(|p| **p < level).count() as f64 / powers.len() as f64;
+            let want = -libm::expm1(-level);
+            assert!((share / want - 1.0).abs() < 0.035, "{level}: {share} {want}");
+        }
+    }
+
+    #[test]
+    fn the_mean_bit_error_rate_is_that_of_the_closed_form() {
+        let powers = samples(3, 3.7, 400_000);
+        for modulation in [Modulation::Dbpsk, Modulation::Bpsk, Modulation::Fsk] {
+            for db in [0.0, 10.0, 20.0] {
+                let snr = libm::pow(10.0, db / 10.0);
+                let mean = powers.iter().map(|p| modulation.ber(snr * p)).sum::<f64>()
+                    / powers.len() as f64;
+                let want = modulation.mean_ber(snr);
+                // Sixteen sinusoids have their deepest fades some 2 % too seldom.
+                assert!((mean / want - 1.0).abs() < 0.05, "{modulation:?} {db} dB: {mean} {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn frames_are_damaged_as_often_as_their_bits() {
+        // One-byte frames that do not see each other: eight bits at the mean rate, in fades all of them at once.
+        let mut channel = channel(10.0, Modulation::Dbpsk, 4);
+        let n = 200_000_u64;
+        let hits = (0..n)
+            .filter(|i| channel.pass(Time(i * 61_000_000), Span::micros(8), 1).is_some())
+            .count() as f64;
+        // The mean of 1 - (1 - ber)^8 over exponential power, by the trapezoid rule.
+        let steps = 200_000;
+        let width = 40.0 / f64::from(steps);
+        let bad = |p: f64| 1.0 - libm::pow(1.0 - Modulation::Dbpsk.ber(10.0 * p), 8.0);
+        let want: f64 = (0..steps)
+            .map(|i| (f64::from(i) + 0.5) * width)
+            .map(|p| bad(p) * libm::exp(-p) * width)
+            .sum();
+        assert!((hits / n as f64 / want - 1.0).abs() < 0.05, "{} {want}", hits / n as f64);
+    }
+
+    #[test]
+    fn fades_pass_with_time_and_hit_where_they_are() {
+        let mut channel = channel(30.0, Modulation::Dbpsk, 5);
+        let period = 1e9 / DOPPLER;
+        let deep = (0..1_000_000)
+            .map(|i| f64::from(i) * period / 100.0)
+            .find(|at| channel.power.phasors(*at, 0.0).power() < 1e-3)
+            .unwrap();
+        let frame =
+            |channel: &mut Rayleigh, at: f64| channel.pass(Time(at as u64), Span::micros(10), 1500);
+        assert!(frame(&mut channel, deep).is_some());
+        let high = (0..1_000).map(|i| deep + f64::from(i) * period / 100.0);
+        let high =
+            high.into_iter().find(|at| channel.power.phasors(*at, 0.0).power() > 0.1).unwrap();
+        assert_eq!(frame(&mut channel, high), None);
+        // A frame that begins on the height and ends in the fade is damaged near its end.
+        let begin = (0..1_000).map(|i| deep - f64::from(i) * period / 100.0);
+        let begin =
+            begin.into_iter().find(|at| channel.power.phasors(*at, 0.0).power() > 0.1).unwrap();
+        let hit = channel.pass(Time(begin as u64), Span((deep - begin) as u64), 1500);
+        assert!(hit.is_some_and(|at| at > 750), "{hit:?}");
+    }
+
+    #[test]
+    fn rotating_is_the_same_as_computing_anew() {
+        let power = Power::new(100.0, Stream::new(6, "radio.states"));
+        let step = 1e9 / 6400.0;
+        let mut phasors = power.phasors(5e9, step);
+        (0..4096).for_each(|_| phasors.advance());
+        let anew = power.phasors(5e9 + 4096.0 * step, 0.0);
+        assert!((phasors.power() - anew.power()).abs() < 1e-7);
+    }
+}

@@ -1,0 +1,101 @@
+//! What kinds of frames there are on a radio, and which of them a channel concerns.
+
+use serde::{Serialize, Serializer};
+
+use crate::wire::Packet;
+
+/// What a frame on a radio carries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Traffic {
+    /// A packet with data of a transfer, whatever else the frame carries with it.
+    Data,
+    /// A packet without data: acknowledgements of the transport, SYN, FIN, RST. A link acknowledgement that it
+    /// carries along does not change that.
+    Ack,
+    /// An acknowledgement of the link layer alone.
+    LinkAck,
+    /// What medium access sends: RTS, CTS, probes.
+    Control,
+}
+
+impl Traffic {
+    /// Every kind, in a fixed order.
+    pub const ALL: [Traffic; 4] = [Traffic::Data, Traffic::Ack, Traffic::LinkAck, Traffic::Control];
+
+    /// The kind of a frame that carries `packet`.
+    #[inline]
+    pub fn of(packet: &Packet) -> Traffic {
+        if packet.is_data() { Traffic::Data } else { Traffic::Ack }
+    }
+
+    /// The word in scenario files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Traffic::Data => "data",
+            Traffic::Ack => "ack",
+            Traffic::LinkAck => "link-ack",
+            Traffic::Control => "control",
+        }
+    }
+}
+
+/// A set of kinds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// Every frame of the direction.
+    pub const ALL: Kinds = Kinds(0b1111);
+    /// No frame at all.
+    pub const NONE: Kinds = Kinds(0);
+
+    /// This set and `kind`.
+    #[must_use]
+    pub fn with(self, kind: Traffic) -> Kinds {
+        Kinds(self.0 | 1 << kind as u8)
+    }
+
+    /// Whether `kind` is in it.
+    #[inline]
+    pub fn has(self, kind: Traffic) -> bool {
+        self.0 & 1 << kind as u8 != 0
+    }
+
+    /// Whether it has every kind.
+    pub fn is_all(&self) -> bool {
+        *self == Kinds::ALL
+    }
+}
+
+impl Default for Kinds {
+    fn default() -> Kinds {
+        Kinds::ALL
+    }
+}
+
+impl FromIterator<Traffic> for Kinds {
+    fn from_iter<I: IntoIterator<Item = Traffic>>(kinds: I) -> Kinds {
+        kinds.into_iter().fold(Kinds::NONE, Kinds::with)
+    }
+}
+
+impl Serialize for Kinds {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(Traffic::ALL.into_iter().filter(|kind| self.has(*kind)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_what_was_put_into_it() {
+        assert_eq!(Kinds::from_iter(Traffic::ALL), Kinds::ALL);
+        let some = Kinds::from_iter([Traffic::Data, Traffic::Control]);
+        assert!(some.has(Traffic::Data) && !some.has(Traffic::Ack) && !some.is_all());
+        assert!(!some.has(Traffic::LinkAck) && some.has(Traffic::Control));
+        assert!(Traffic::ALL.into_iter().all(|kind| !Kinds::NONE.has(kind)));
+    }
+}
