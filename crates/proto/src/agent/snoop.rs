@@ -192,7 +192,7 @@ impl Snoop {
         let repeated = start < flow.top;
         if repeated {
             note(out, key, AgentNote::SenderRetransmission);
-            flow.rtt.retransmitted(config.rtt_fault);
+            flow.rtt.retransmitted(end, config.rtt_fault);
         } else {
             if start > flow.top {
                 note(out, key, AgentNote::CongestionHole);

@@ -197,9 +197,10 @@ impl Flow {
         let first = self.cache.front_mut()?;
         first.sent_as = sent_as;
         first.attempts += 1;
+        let end = first.end;
         let packet = Packet { urgent: config.priority, ..first.packet.clone() };
         self.sent = sent_as;
-        self.rtt.retransmitted(config.rtt_fault);
+        self.rtt.retransmitted(end, config.rtt_fault);
         self.busy = now;
         self.repeated = now;
         self.restart(now, config);
