@@ -235,8 +235,8 @@ impl Tulip {
                     self.hold = None;
                 }
                 let restart = last || self.config.pacing == Pacing::FullDuplex;
-                let at_mac = self.at_mac.as_ref().is_some_and(|f| f.reliable && f.to == from);
-                if !peer.sender.is_waiting() || at_mac {
+                let coming = |f: &AtMac| f.reliable && f.to == from && !f.begun;
+                if !peer.sender.is_waiting() || self.at_mac.as_ref().is_some_and(coming) {
                     peer.sender.alarm = None;
                 } else if restart {
                     peer.sender.alarm = Some(now + peer.sender.patience);
