@@ -1,81 +1,17 @@
 //! Lines, radios and their queues: nothing vanishes, order is kept, rates are met to the nanosecond.
 
 use lasthop_proto::channel::{Channel, ErrorModel};
-use lasthop_proto::event::{Cause, Op, Wants, What};
+use lasthop_proto::event::Cause;
 use lasthop_proto::link::{Cross, CrossTraffic, Line, LineConfig, Radio, RadioConfig};
-use lasthop_proto::machine::{Machine, Out, Side};
+use lasthop_proto::machine::Side;
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
-use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq};
 use proptest::prelude::*;
 
-/// A packet of `bytes` bytes, 40 of them headers. Each acknowledges more than the one before.
-fn packet(id: u64, bytes: u32) -> Packet {
-    let segment = Segment::new(1, 2, Seq(0), Seq(1000 * id as u32), Flags::ACK);
-    let body = Body::Pattern { stream: 1, len: bytes - 40, offset: 0 };
-    let mut packet = Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body);
-    packet.id = PacketId(id);
-    packet
-}
+mod support;
 
-/// What became of packets: when and where they came out, and which were dropped.
-#[derive(Default, Debug, PartialEq)]
-struct Outcome {
-    out: Vec<(Time, Side, u64)>,
-    dropped: Vec<(Time, u64, Cause)>,
-    /// Those that the channel damaged.
-    damaged: Vec<u64>,
-}
-
-/// Puts `arrivals` (sorted by time; from which side, and how long) into `machine`, checking at each step that
-/// nothing vanishes.
-fn play(machine: &mut impl Machine, arrivals: &[(Time, Side, u32)]) -> Outcome {
-    play_late(machine, arrivals, |wake| wake)
-}
-
-/// The same on a clock that wakes late: a wake asked for at `t` comes at `late(t)`.
-fn play_late(
-    machine: &mut impl Machine,
-    arrivals: &[(Time, Side, u32)],
-    late: impl Fn(Time) -> Time,
-) -> Outcome {
-    let mut outcome = Outcome::default();
-    let mut out = Out::new(Wants::EVERYTHING);
-    let mut arrivals = arrivals.iter().enumerate().peekable();
-    let mut arrived = 0;
-    loop {
-        let wake = machine.next_wake().map_or(Time::NEVER, &late);
-        let now = match arrivals.peek() {
-            Some((_, (at, ..))) if *at <= wake => *at,
-            _ if wake == Time::NEVER => break,
-            _ => wake,
-        };
-        out.begin(Default::default(), now);
-        match arrivals.next_if(|(_, (at, ..))| *at == now) {
-            Some((id, (_, from, bytes))) => {
-                machine.on_packet(now, *from, packet(id as u64, *bytes), &mut out);
-                arrived += 1;
-            }
-            None => {
-                machine.on_wake(now, &mut out);
-                assert!(machine.next_wake().is_none_or(|next| next > now), "no progress at {now}");
-            }
-        }
-        let damaged = out.sends.iter().filter(|(_, packet)| packet.damage != Damage::None);
-        outcome.damaged.extend(damaged.map(|(_, packet)| packet.id.0));
-        outcome.out.extend(out.sends.drain(..).map(|(side, packet)| (now, side, packet.id.0)));
-        for event in out.events.drain(..) {
-            if let What::Packet { op: Op::Dropped(cause), packet, .. } = event.what {
-                outcome.dropped.push((now, packet.id.0, cause));
-            }
-        }
-        let ended = outcome.out.len() + outcome.dropped.len();
-        assert_eq!(arrived, ended + machine.holds(), "conservation at {now}");
-    }
-    assert_eq!(machine.holds(), 0);
-    outcome
-}
+use support::{Outcome, play, play_late};
 
 fn rate(bps: u64) -> Rate {
     Rate::from_bps(bps).unwrap()

@@ -84,7 +84,15 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: [&str; 5] = ["mac", "link-layer", "fragment", "coding", "tulip"];
+pub(crate) const HOP: [&str; 7] =
+    ["mac", "link-layer", "fragment", "coding", "tulip", "fama", "dcf"];
+
+/// Keys of `fama`, the options of medium access by FAMA-NCS.
+pub(crate) const FAMA: [&str; 3] = ["acceleration", "short-answer", "backoff"];
+
+/// Keys of `dcf`, the options of medium access by 802.11's DCF.
+pub(crate) const DCF: [&str; 5] =
+    ["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries"];
 
 /// Keys of `tulip`.
 pub(crate) const TULIP: [&str; 8] = [
@@ -99,13 +107,19 @@ pub(crate) const TULIP: [&str; 8] = [
 ];
 
 /// The words for medium access, each with what it is.
-pub const MACS: [(&str, &str); 1] =
-    [("ideal", "stations with frames waiting take turns, nothing collides")];
+pub const MACS: [(&str, &str); 3] = [
+    ("ideal", "stations with frames waiting take turns, nothing collides"),
+    ("fama-ncs", "the channel is acquired by RTS and CTS; a link layer may answer at once"),
+    ("dcf", "802.11: listen, back off, acknowledge, retry"),
+];
 
 /// The words for a link layer, each with what it is.
 pub const LINK_LAYERS: [(&str, &str); 2] = [
     ("none", "each packet is sent once"),
-    ("tulip", "TCP data in order and once, by a sliding window with bit vectors; all else is sent once"),
+    (
+        "tulip",
+        "TCP data in order and once, by a sliding window with bit vectors; all else is sent once",
+    ),
 ];
 
 /// Keys that stand beside `agent` in its stage.
@@ -254,8 +268,20 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 11] = [
-            &TOP, &TRANSFER, &HOST, &STAGES, &ERRORS, &HOP, &TULIP, &AGENT_OPTIONS, &LINK, &RADIO, &CROSS,
+        let tables: [&[&str]; 13] = [
+            &TOP,
+            &TRANSFER,
+            &HOST,
+            &STAGES,
+            &ERRORS,
+            &HOP,
+            &TULIP,
+            &FAMA,
+            &DCF,
+            &AGENT_OPTIONS,
+            &LINK,
+            &RADIO,
+            &CROSS,
         ];
         let errors = ERROR_MODELS
             .iter()

@@ -11,7 +11,8 @@ use crate::finding::Finding;
 
 /// How long both sources send, in seconds: neither transfer ends before, so that both directions are always busy.
 const SECONDS: &str = "horizon=100s";
-const THERE_AND_BACK: &str = r#"transfer=[{ from = "fixed", to = "mobile" }, { from = "mobile", to = "fixed" }]"#;
+const THERE_AND_BACK: &str =
+    r#"transfer=[{ from = "fixed", to = "mobile" }, { from = "mobile", to = "fixed" }]"#;
 
 fn both(bench: &mut Bench<'_>, protocol: Protocol) -> Result<Runs, Interrupted> {
     let mut changes = protocol.changes().to_vec();

@@ -57,9 +57,10 @@ pub fn t2(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
             row.push(shown(&runs.timeouts()));
             rows.rows.push(row);
             let name = format!("{}, bursts of {packets}", protocol.name());
-            for ((what, unit), (s, p)) in [("throughput", "kb/s"), ("delay", "ms"), ("deviation", "ms")]
-                .into_iter()
-                .zip(got.iter().zip(published))
+            for ((what, unit), (s, p)) in
+                [("throughput", "kb/s"), ("delay", "ms"), ("deviation", "ms")]
+                    .into_iter()
+                    .zip(got.iter().zip(published))
             {
                 finding.measured.push(Measured::new(format!("{name}, {what}"), s, unit, Some(p)));
             }
@@ -70,7 +71,12 @@ pub fn t2(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
             reached.push(got[0].mean);
         }
         let ahead = 100.0 * (reached[0] / reached[1] - 1.0);
-        finding.within(&format!("bursts of {packets}: TULIP ahead of snoop in %,"), ahead, 2.0, 8.0);
+        finding.within(
+            &format!("bursts of {packets}: TULIP ahead of snoop in %,"),
+            ahead,
+            2.0,
+            8.0,
+        );
     }
     finding.tables.push(rows);
     for (protocol, part) in [(Tulip, "(a)"), (SnoopMended, "(b)")] {
@@ -105,8 +111,7 @@ fn fading(ppm: f64) -> String {
 /// Figure 19: Markov fading at walking speed.
 pub fn f19(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(bench.seeds);
-    let sweeps =
-        sweeps(bench, &[Tulip, SnoopMended, Unaided], Window::Large, &GOOD, fading)?;
+    let sweeps = sweeps(bench, &[Tulip, SnoopMended, Unaided], Window::Large, &GOOD, fading)?;
     let title = "Figure 19 (a): throughput with fading at 2 km/h";
     let plot = chart(&sweeps, kbps, "throughput, kb/s", true, title);
     finding.figures.push(figure(
@@ -143,11 +148,19 @@ pub fn f19(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         0.9,
         1.1,
     );
-    finding.below("unaided at 1 over unaided at 0.1 per million", unaided(1.0) / unaided(0.1), 0.95);
+    finding.below(
+        "unaided at 1 over unaided at 0.1 per million",
+        unaided(1.0) / unaided(0.1),
+        0.95,
+    );
     finding.below("unaided at 10 over unaided at 1 per million", unaided(10.0) / unaided(1.0), 0.9);
     for (what, of) in [("delay", delay as fn(&RunMetrics) -> f64), ("deviation", deviation)] {
         let (tulip, snoop) = (mean(at(Tulip, 100.0), of), mean(at(SnoopMended, 100.0), of));
-        finding.below(&format!("100 per million: {what} of TULIP over snoop's"), tulip / snoop, 0.8);
+        finding.below(
+            &format!("100 per million: {what} of TULIP over snoop's"),
+            tulip / snoop,
+            0.8,
+        );
         for (name, value) in [("TULIP", tulip), ("snoop", snoop)] {
             finding.measured.push(Measured {
                 label: format!("{name} at 100 per million, {what}"),

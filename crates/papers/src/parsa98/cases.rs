@@ -238,7 +238,8 @@ pub(super) fn table(title: &str, sweeps: &[Sweep]) -> Table {
         ],
         rows: Vec::new(),
     };
-    let rates: Vec<f64> = sweeps.first().map_or(Vec::new(), |s| s.points.iter().map(|p| p.0).collect());
+    let rates: Vec<f64> =
+        sweeps.first().map_or(Vec::new(), |s| s.points.iter().map(|p| p.0).collect());
     for rate in rates {
         for sweep in sweeps {
             let Some(runs) = sweep.at(rate) else { continue };

@@ -132,7 +132,9 @@ pub fn f12(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let whole = run(bench, Tulip, Window::Large, &bit_errors(15.0))?;
     let all = whole.each(|m| m.sum(|f| f.timeouts) as f64).iter().sum::<f64>();
     finding.within("TULIP, time-outs in whole transfers over all seeds,", all, 0.0, 0.0);
-    finding.note(format!("One packet is lost three times or more within two seconds in {thrice} of {seeds} seeds"));
+    finding.note(format!(
+        "One packet is lost three times or more within two seconds in {thrice} of {seeds} seeds"
+    ));
 
     let mut found = None;
     for seconds in [SHOWN, SEARCHED] {
@@ -324,7 +326,8 @@ mod tests {
     /// The events of 5.1.3, and the same without the redundant packet.
     #[test]
     fn the_episode_of_the_paper_is_recognised() {
-        let lost = |at_s, packet: u64| Lost { at_s, start: packet * 1400, end: (packet + 1) * 1400 };
+        let lost =
+            |at_s, packet: u64| Lost { at_s, start: packet * 1400, end: (packet + 1) * 1400 };
         let mut series = Series {
             sent: vec![
                 sent(0.1, 5, SendKind::First),

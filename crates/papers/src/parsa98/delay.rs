@@ -47,7 +47,12 @@ pub fn f14(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
                 let what = format!("{name}, {label} at 15 per million");
                 finding.measured.extend([
                     Measured::new(format!("{what}, delay"), &runs.summary(delay), "ms", None),
-                    Measured::new(format!("{what}, deviation"), &runs.summary(deviation), "ms", None),
+                    Measured::new(
+                        format!("{what}, deviation"),
+                        &runs.summary(deviation),
+                        "ms",
+                        None,
+                    ),
                 ]);
             }
         }
@@ -111,10 +116,26 @@ pub fn f16(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         let of = |protocol| (mean(at(protocol, rate), delay), mean(at(protocol, rate), deviation));
         let (tulip, mended, fault) = (of(Tulip), of(SnoopMended), of(Snoop));
         let words = format!("{rate} per million:");
-        finding.below(&format!("{words} delay of snoop mended over unmended"), mended.0 / fault.0, MUCH);
-        finding.below(&format!("{words} deviation of snoop mended over unmended"), mended.1 / fault.1, MUCH);
-        finding.below(&format!("{words} delay of TULIP over snoop mended"), tulip.0 / mended.0, 1.0);
-        finding.below(&format!("{words} deviation of TULIP over snoop mended"), tulip.1 / mended.1, 1.0);
+        finding.below(
+            &format!("{words} delay of snoop mended over unmended"),
+            mended.0 / fault.0,
+            MUCH,
+        );
+        finding.below(
+            &format!("{words} deviation of snoop mended over unmended"),
+            mended.1 / fault.1,
+            MUCH,
+        );
+        finding.below(
+            &format!("{words} delay of TULIP over snoop mended"),
+            tulip.0 / mended.0,
+            1.0,
+        );
+        finding.below(
+            &format!("{words} deviation of TULIP over snoop mended"),
+            tulip.1 / mended.1,
+            1.0,
+        );
     }
     Ok(finding)
 }

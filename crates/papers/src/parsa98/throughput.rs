@@ -77,7 +77,9 @@ pub fn f9(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         let snoop = run(bench, Snoop, Window::Large, &errors)?.summary(kbps).mean;
         finding.require(
             tulip >= snoop,
-            format!("at {rate} per million TULIP ({tulip:.1} kb/s) is not behind snoop ({snoop:.1})"),
+            format!(
+                "at {rate} per million TULIP ({tulip:.1} kb/s) is not behind snoop ({snoop:.1})"
+            ),
         );
     }
     Ok(finding)
@@ -143,7 +145,8 @@ pub fn f10(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
 pub fn t1(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(bench.seeds);
     let mut rows = Table {
-        title: "Table 1: 15 bit errors per million, window 42 KB (published in brackets)".to_owned(),
+        title: "Table 1: 15 bit errors per million, window 42 KB (published in brackets)"
+            .to_owned(),
         columns: vec![
             Column::text("protocol"),
             Column::number("packets lost"),
@@ -249,9 +252,11 @@ pub fn f15(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         finding.tables.push(table(&title, &sweeps));
         let runs = |protocol, rate| find(&sweeps, protocol).and_then(|s| s.at(rate));
         let at = |protocol, rate| mean(runs(protocol, rate), kbps);
-        for (label, protocol, rate) in
-            [("unaided at 45", Unaided, 45.0), ("TULIP at 75", Tulip, 75.0), ("mended snoop at 75", SnoopMended, 75.0)]
-        {
+        for (label, protocol, rate) in [
+            ("unaided at 45", Unaided, 45.0),
+            ("TULIP at 75", Tulip, 75.0),
+            ("mended snoop at 75", SnoopMended, 75.0),
+        ] {
             if let Some(runs) = runs(protocol, rate) {
                 let label = format!("{name}, {label} per million");
                 finding.measured.push(Measured::new(label, &runs.summary(kbps), "kb/s", None));

@@ -7,8 +7,7 @@
 //! station backs off, whether or not it has another one (post back-off).
 //!
 //! Not modelled: power saving, PCF, fragments of the MAC, and a station's permission to reset its NAV when nothing
-//! follows on an RTS. A station that sends to itself nothing but noise does not exist: all hear each other, without
-//! capture.
+//! follows on an RTS. All stations hear each other, and no frame survives a collision (no capture).
 
 use serde::Serialize;
 
@@ -186,7 +185,16 @@ impl Dcf {
             let data = self.phy.data_time(job.frame.bytes);
             let spaces = (self.phy.sifs + self.phy.propagation) * 3;
             let airtime = self.phy.control_time(self.phy.rts);
-            self.send(now, s, to, FrameKind::Rts, self.phy.rts, airtime, spaces + answers + data, air);
+            self.send(
+                now,
+                s,
+                to,
+                FrameKind::Rts,
+                self.phy.rts,
+                airtime,
+                spaces + answers + data,
+                air,
+            );
             self.stations[s].phase = Phase::AwaitCts;
             self.stations[s].timer = Some(now + airtime + self.timeout(self.phy.cts));
         } else {
@@ -199,9 +207,9 @@ impl Dcf {
     }
 
     fn timeout(&self, answer: u32) -> Span {
-        self.config.timeout.unwrap_or_else(|| {
-            self.phy.answer() + self.phy.control_time(answer) + self.phy.slot
-        })
+        self.config
+            .timeout
+            .unwrap_or_else(|| self.phy.answer() + self.phy.control_time(answer) + self.phy.slot)
     }
 
     fn send_data(&mut self, now: Time, s: usize, air: &mut dyn Air) {
@@ -272,9 +280,11 @@ impl Dcf {
         let from = heard.flight.from;
         for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
             let mine = s == heard.flight.to.index();
-            let readable =
-                self.ether.is_clear(heard, Station(s as u8)) && (heard.spared || !mine);
-            self.stations[s].unreadable = !readable;
+            let readable = self.ether.is_clear(heard, Station(s as u8)) && (heard.spared || !mine);
+            // Who sends meanwhile hears nothing that it could not read.
+            if !self.ether.is_deaf(heard, Station(s as u8)) {
+                self.stations[s].unreadable = !readable;
+            }
             if readable && mine {
                 self.mine(now, s, heard, air);
             } else if readable {

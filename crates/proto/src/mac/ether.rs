@@ -63,7 +63,7 @@ struct Ear {
     carriers: u32,
     /// Since when there are none, if there are none.
     quiet_since: Time,
-    /// When the station's own last transmission began and ended.
+    /// When the station's own last transmission ends.
     own_until: Time,
 }
 
@@ -117,7 +117,12 @@ impl Ether {
     /// Whether nothing else was on the air at `station` while it heard this, and it did not send itself.
     pub fn is_clear(&self, heard: &Heard, station: Station) -> bool {
         let collided = heard.crowd || heard.met.is_some_and(|other| other != station);
-        !collided && self.ears[station.index()].own_until <= heard.flight.start + self.delay
+        !collided && !self.is_deaf(heard, station)
+    }
+
+    /// Whether `station` was sending itself while this came.
+    pub fn is_deaf(&self, heard: &Heard, station: Station) -> bool {
+        self.ears[station.index()].own_until > heard.flight.start + self.delay
     }
 
     /// A transmission begins to be heard: its sender.

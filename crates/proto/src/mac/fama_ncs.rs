@@ -88,7 +88,8 @@ impl FamaNcs {
     pub fn new(config: FamaConfig, phy: Phy, stations: u8, chance: Stream) -> FamaNcs {
         // A CTS lasts longer than an RTS, a round trip and the turning round of a radio.
         let least = phy.control_time(phy.rts) + phy.answer();
-        let bits = least.saturating_sub(phy.preamble).0 as u128 * u128::from(phy.control_rate.bps());
+        let bits =
+            least.saturating_sub(phy.preamble).0 as u128 * u128::from(phy.control_rate.bps());
         let cts = phy.cts.max((bits / 8_000_000_000) as u32 + 1);
         let node = || Node {
             state: State::Passive,
@@ -110,7 +111,14 @@ impl FamaNcs {
     }
 
     /// An event at station `s`; `heard` is what it has heard.
-    fn on(&mut self, now: Time, s: usize, event: Event, heard: Option<&mut Heard>, air: &mut dyn Air) {
+    fn on(
+        &mut self,
+        now: Time,
+        s: usize,
+        event: Event,
+        heard: Option<&mut Heard>,
+        air: &mut dyn Air,
+    ) {
         let Some((next, action)) = rule(self.stations[s].state, event) else { return };
         self.stations[s].state = next;
         self.act(now, s, action, heard, air);

@@ -48,11 +48,7 @@ pub struct RttEstimator {
 enum Kind {
     /// 4.4BSD: `srtt` in eighths of a tick, `rttvar` in quarters, integer arithmetic throughout. The
     /// truncation keeps a LAN's time-out at three ticks, so it is part of what the papers measured.
-    Ticks {
-        beat: Beat,
-        srtt: i32,
-        rttvar: i32,
-    },
+    Ticks { beat: Beat, srtt: i32, rttvar: i32 },
     Fine {
         granularity: Span,
         /// The least that is added to `srtt`: the granularity by RFC 6298, nothing by Jacobson.

@@ -119,8 +119,11 @@ fn headers() -> impl Strategy<Value = (u8, Header, bool)> {
         set.into_iter().for_each(|i| vector.set(i));
         vector
     });
-    let ack = (number(), vector, number())
-        .prop_map(|(cumulative, vector, heard)| LinkAck { cumulative, vector, heard });
+    let ack = (number(), vector, number()).prop_map(|(cumulative, vector, heard)| LinkAck {
+        cumulative,
+        vector,
+        heard,
+    });
     let arq = (prop::option::of(number()), number(), prop::option::of(ack))
         .prop_map(|(seq, transmission, ack)| Header::Arq(ArqHeader { seq, transmission, ack }));
     let header = prop_oneof![9 => arq, 1 => Just(Header::Plain)];

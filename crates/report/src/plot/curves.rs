@@ -101,14 +101,7 @@ impl Curves {
         (if is_line { Mark::Dash } else { mark }, colour, self.curves[i].name.clone())
     }
 
-    fn draw(
-        &self,
-        canvas: &mut Canvas,
-        i: usize,
-        points: &[(f64, f64, f64)],
-        x: &Axis,
-        y: &Axis,
-    ) {
+    fn draw(&self, canvas: &mut Canvas, i: usize, points: &[(f64, f64, f64)], x: &Axis, y: &Axis) {
         let (mark, colour) = look(i);
         let pen = self.curves[i].pen;
         // Whiskers of several curves at one place would cover each other.
@@ -137,8 +130,7 @@ impl Curves {
                     ((px - END, upper), (px + END, upper)),
                     ((px - END, lower), (px + END, lower)),
                 ] {
-                    let _ =
-                        write!(path, "M{} {}L{} {}", n(from.0), n(from.1), n(to.0), n(to.1));
+                    let _ = write!(path, "M{} {}L{} {}", n(from.0), n(from.1), n(to.0), n(to.1));
                 }
             }
             canvas.path(&stroke, &path, 1.2, "");

@@ -1,10 +1,9 @@
 //! Medium access and the link layer of a radio hop, which stand beside `radio`.
 
 use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
-use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Bytes;
 
-use super::{Noted, tulip};
+use super::{Noted, mac, tulip};
 use crate::error::{Code, Diagnostic, Error};
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
@@ -15,11 +14,7 @@ pub(super) fn read(
     radio: &RadioConfig,
     notes: &mut Vec<Noted>,
 ) -> Result<Option<Box<HopConfig>>, Error> {
-    let _ = radio;
-    let mac = match word(stage, "mac", &schema::words(&schema::MACS), "ideal")? {
-        "ideal" => MacConfig::Ideal,
-        other => unreachable!("`{other}` is in the list of medium accesses"),
-    };
+    let mac = mac::read(stage, radio, notes)?;
     // Options are read whatever the protocol is: a wrong one is wrong in every cell of a sweep.
     let tulip = tulip::read(stage)?;
     let link = match word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")? {

@@ -5,6 +5,7 @@ mod check;
 mod errors;
 mod hop;
 mod host;
+mod mac;
 mod path;
 pub(crate) mod station;
 mod transfer;
@@ -54,7 +55,8 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let transfers = transfer::read(&file, &specs)?;
     let hosts = transfer::place(&mut specs, &transfers)?;
     let mut notes = Vec::new();
-    let path = path::read(&file, transfer::directions(&hosts, &transfers), &mut notes)?;
+    let mut path = path::read(&file, transfer::directions(&hosts, &transfers), &mut notes)?;
+    path::give_stations(&mut path, &hosts);
 
     let transfers = transfers.into_iter().map(|spec| spec.transfer).collect();
     let scenario =

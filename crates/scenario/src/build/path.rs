@@ -3,12 +3,13 @@
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::units::{Probability, Span};
+use lasthop_proto::wire::Addr;
 
 use super::transfer::Directions;
 use super::{Noted, agent, errors, hop, named};
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, listed};
-use crate::model::{CrossTraffic, RadioStage, Stage, StageKind};
+use crate::model::{CrossTraffic, Host, HostSide, RadioStage, Stage, StageKind};
 use crate::read::Reader;
 use crate::schema;
 
@@ -250,6 +251,23 @@ fn link(reader: &Reader<'_>) -> Result<LineConfig, Error> {
         discipline_right,
         discipline_left,
     })
+}
+
+/// Most mobile hosts with stations of their own; more share one.
+const MOBILES: usize = 250;
+
+/// Where several hosts hang on the right of a radio hop that ends the path, each has a station of its own.
+pub(super) fn give_stations(path: &mut [Stage], hosts: &[Host]) {
+    let Some(Stage { kind: StageKind::Radio(RadioStage { hop: Some(hop), .. }), .. }) =
+        path.last_mut()
+    else {
+        return;
+    };
+    let right = hosts.iter().filter(|host| host.side == HostSide::Right);
+    let mobiles: Vec<Addr> = right.map(|host| host.addr).collect();
+    if (2..=MOBILES).contains(&mobiles.len()) {
+        hop.mobiles = mobiles;
+    }
 }
 
 /// A key holds in both directions, or its `-right` and `-left` do in one; the file must not say both.

@@ -163,17 +163,8 @@ pub fn rule(state: State, event: Event) -> Option<Rule> {
 
 impl State {
     /// Every state.
-    pub const ALL: [State; 9] = [
-        S::Passive,
-        S::Backoff,
-        S::Rts,
-        S::ToRts,
-        S::ToCts,
-        S::Cts,
-        S::ToXmit,
-        S::Xmit,
-        S::Remote,
-    ];
+    pub const ALL: [State; 9] =
+        [S::Passive, S::Backoff, S::Rts, S::ToRts, S::ToCts, S::Cts, S::ToXmit, S::Xmit, S::Remote];
 
     /// Its name.
     pub fn name(self) -> &'static str {

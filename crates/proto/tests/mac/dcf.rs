@@ -1,0 +1,140 @@
+//! DCF: what is on the air, when, and what the link layer is told.
+
+use lasthop_proto::event::{Cause, FrameFate};
+use lasthop_proto::link::frame::{FrameKind, Station};
+use lasthop_proto::mac::{Access, Dcf, DcfConfig, Mac, Outcome, Phy};
+use lasthop_proto::rng::Stream;
+use lasthop_proto::units::{Span, Time};
+
+use super::driver::{Recorder, frame, radio, run};
+
+const DELAY: Span = Span::micros(1);
+const END: Time = Time(60_000_000_000);
+
+fn mac(config: DcfConfig, stations: u8) -> Dcf {
+    Dcf::new(config, Phy::dsss(&radio(DELAY), 1.0), stations, Stream::new(1, "mac"))
+}
+
+#[test]
+fn on_an_idle_channel_a_frame_goes_after_a_difs_and_is_acknowledged() {
+    let (mut mac, mut air) = (mac(DcfConfig::default(), 2), Recorder::perfect());
+    mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
+    run(&mut mac, &mut air, END, |_, _, _, _| {});
+    assert_eq!(air.kinds(), [FrameKind::Data, FrameKind::MacAck]);
+    let data = Span::micros(192 + 8 * 1476);
+    let arrived = Time::ZERO + Span::micros(50) + data + DELAY;
+    let acked = arrived + Span::micros(10 + 192 + 112) + DELAY;
+    assert_eq!(air.air[0].0, arrived);
+    assert_eq!(air.air[1].0, acked);
+    assert!(matches!(air.told[0], (Time(50_000), Outcome::Trans { .. })));
+    assert!(matches!(air.told[1].1, Outcome::Arrived { intact: true, .. }));
+    assert!(matches!(&air.told[2], (at, Outcome::Done { acked: Some(true), .. }) if *at == acked));
+}
+
+#[test]
+fn frames_above_the_threshold_go_behind_rts_and_cts() {
+    use FrameKind::{Cts, Data, MacAck, Rts};
+    for (bytes, want) in [(464, vec![Data, MacAck]), (465, vec![Rts, Cts, Data, MacAck])] {
+        let config = DcfConfig { rts_threshold: 500, ..DcfConfig::default() };
+        let (mut mac, mut air) = (mac(config, 3), Recorder::perfect());
+        mac.request(Time::ZERO, frame(0, 1, bytes), Access::Contend, &mut air);
+        run(&mut mac, &mut air, END, |_, _, _, _| {});
+        assert_eq!(air.kinds(), want);
+    }
+}
+
+/// What a station that hears an RTS claims: nobody else sends before the ACK, even if the CTS was not heard.
+#[test]
+fn the_nav_keeps_others_away() {
+    let config = DcfConfig { rts_threshold: 0, ..DcfConfig::default() };
+    let (mut mac, mut air) = (mac(config, 3), Recorder::perfect());
+    mac.request(Time::ZERO, frame(0, 1, 1000), Access::Contend, &mut air);
+    let during = Time::ZERO + Span::micros(1500);
+    run(&mut mac, &mut air, during, |_, _, _, _| {});
+    air.now = during;
+    mac.request(during, frame(2, 1, 1000), Access::Contend, &mut air);
+    run(&mut mac, &mut air, END, |_, _, _, _| {});
+    assert!(air.air.iter().all(|(_, e)| e.fate == FrameFate::Received));
+    let senders: Vec<u8> = air.air.iter().map(|(_, e)| e.station.0).collect();
+    assert_eq!(senders, [0, 1, 0, 1, 2, 1, 2, 1]);
+}
+
+#[test]
+fn a_frame_whose_ack_is_lost_is_handed_up_once() {
+    let mut acks = 0;
+    let mut air = Recorder::new(move |_, kind, _| {
+        acks += u32::from(kind == FrameKind::MacAck);
+        kind == FrameKind::MacAck && acks <= 2
+    });
+    let mut mac = mac(DcfConfig::default(), 2);
+    mac.request(Time::ZERO, frame(0, 1, 500), Access::Contend, &mut air);
+    run(&mut mac, &mut air, END, |_, _, _, _| {});
+    let count = |kind| air.air.iter().filter(|(_, e)| e.kind == kind).count();
+    assert_eq!((count(FrameKind::Data), count(FrameKind::MacAck)), (3, 3));
+    let arrived = air.told.iter().filter(|(_, o)| matches!(o, Outcome::Arrived { .. })).count();
+    assert_eq!(arrived, 1);
+    assert!(matches!(air.told.last(), Some((_, Outcome::Done { acked: Some(true), .. }))));
+}
+
+#[test]
+fn after_as_many_tries_as_the_limit_the_frame_is_given_up() {
+    let config = DcfConfig { rts_threshold: 500, ..DcfConfig::default() };
+    // (length, what is lost, tries at RTS and data, whether it was delivered)
+    let cases = [
+        (400, FrameKind::Data, (0, 7), false),
+        (400, FrameKind::MacAck, (0, 7), true),
+        (1400, FrameKind::Cts, (7, 0), false),
+        (1400, FrameKind::Data, (4, 4), false),
+        (1400, FrameKind::MacAck, (4, 4), true),
+    ];
+    for (bytes, lost, tries, reached) in cases {
+        let mut air = Recorder::new(move |_, kind, _| kind == lost);
+        let mut mac = mac(config.clone(), 2);
+        mac.request(Time::ZERO, frame(0, 1, bytes), Access::Contend, &mut air);
+        run(&mut mac, &mut air, END, |_, _, _, _| {});
+        let count = |kind| air.air.iter().filter(|(_, e)| e.kind == kind).count();
+        assert_eq!((count(FrameKind::Rts), count(FrameKind::Data)), tries, "{lost:?}");
+        let n = air.told.len();
+        let Outcome::Failed { cause, delivered, .. } = &air.told[n - 2].1 else { panic!() };
+        assert_eq!((*cause, *delivered), (Cause::RetryLimit, reached));
+        assert!(matches!(air.told[n - 1].1, Outcome::Done { acked: Some(false), .. }));
+        assert_eq!(mac.next_wake(), None, "nothing is left, post back-off included");
+    }
+}
+
+/// Back-offs that end in the same slot collide, and only those.
+#[test]
+fn who_waits_as_long_collides() {
+    let (mut mac, mut air) = (mac(DcfConfig::default(), 3), Recorder::perfect());
+    // Both find the channel idle at the same time.
+    for s in [1, 2] {
+        mac.request(Time::ZERO, frame(s, 0, 500), Access::Contend, &mut air);
+    }
+    run(&mut mac, &mut air, END, |_, _, _, _| {});
+    let fates: Vec<FrameFate> = air.air.iter().map(|(_, e)| e.fate).collect();
+    assert_eq!(fates[..2], [FrameFate::Collided; 2]);
+    let done =
+        air.told.iter().filter(|(_, o)| matches!(o, Outcome::Done { acked: Some(true), .. }));
+    assert_eq!(done.count(), 2);
+}
+
+/// A station that has just sent backs off before its next frame, so that one that waited meanwhile goes first about
+/// as often as not.
+#[test]
+fn saturated_stations_share_the_channel() {
+    let (mut mac, mut air) = (mac(DcfConfig::default(), 4), Recorder::perfect());
+    for s in 1..4 {
+        mac.request(Time::ZERO, frame(s, 0, 1000), Access::Contend, &mut air);
+    }
+    let mut sent = [0_u32; 4];
+    run(&mut mac, &mut air, END, |mac, air, now, outcome| {
+        if let Outcome::Done { station, .. } = outcome {
+            sent[station.index()] += 1;
+            assert!(mac.is_idle(*station));
+            mac.request(now, frame(station.0, 0, 1000), Access::Contend, air);
+        }
+    });
+    let sum: u32 = sent.iter().sum();
+    assert!(sum > 5000 && sent[1..].iter().all(|n| n * 10 > sum * 3), "{sent:?}");
+    assert!(mac.is_idle(Station::BASE));
+}

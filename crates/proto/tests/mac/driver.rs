@@ -1,0 +1,137 @@
+//! Drives medium access without a hop around it.
+
+use lasthop_proto::event::AirEvent;
+use lasthop_proto::link::RadioConfig;
+use lasthop_proto::link::frame::{Frame, FrameKind, Header, Load, Station};
+use lasthop_proto::mac::{Air, Mac, Outcome};
+use lasthop_proto::queue::{Discipline, Limit};
+use lasthop_proto::units::{Rate, Span, Time};
+use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
+
+/// Which transmissions the channel harms.
+pub type Harm = Box<dyn FnMut(Station, FrameKind, Time) -> bool>;
+
+/// What medium access said and did.
+pub struct Recorder {
+    pub now: Time,
+    pub air: Vec<(Time, AirEvent)>,
+    pub told: Vec<(Time, Outcome)>,
+    pub harm: Harm,
+}
+
+impl Recorder {
+    pub fn new(harm: impl FnMut(Station, FrameKind, Time) -> bool + 'static) -> Recorder {
+        Recorder { now: Time::ZERO, air: Vec::new(), told: Vec::new(), harm: Box::new(harm) }
+    }
+
+    pub fn perfect() -> Recorder {
+        Recorder::new(|_, _, _| false)
+    }
+
+    /// The kinds of frames that were on the air, in order of their ends.
+    pub fn kinds(&self) -> Vec<FrameKind> {
+        self.air.iter().map(|(_, event)| event.kind).collect()
+    }
+}
+
+impl Air for Recorder {
+    fn damages(
+        &mut self,
+        from: Station,
+        _: Station,
+        kind: FrameKind,
+        _: u32,
+        start: Time,
+        _: Span,
+    ) -> bool {
+        (self.harm)(from, kind, start)
+    }
+
+    fn report(&mut self, event: AirEvent) {
+        self.air.push((self.now, event));
+    }
+
+    fn tell(&mut self, outcome: Outcome) {
+        self.told.push((self.now, outcome));
+    }
+}
+
+/// Wakes `mac` until `until`, or until it asks for nothing more; `hear` is called for everything that it tells.
+pub fn run<M: Mac>(
+    mac: &mut M,
+    air: &mut Recorder,
+    until: Time,
+    mut hear: impl FnMut(&mut M, &mut Recorder, Time, &Outcome),
+) {
+    let mut heard = 0;
+    loop {
+        while heard < air.told.len() {
+            let (at, outcome) = &air.told[heard];
+            let (at, outcome) = (*at, copy(outcome));
+            heard += 1;
+            hear(mac, air, at, &outcome);
+        }
+        let Some(at) = mac.next_wake().filter(|at| *at <= until) else { return };
+        assert!(at >= air.now, "asked for {at} at {}", air.now);
+        air.now = at;
+        mac.on_wake(at, air);
+    }
+}
+
+fn copy(outcome: &Outcome) -> Outcome {
+    match outcome {
+        Outcome::Trans { station, to, airtime } => {
+            Outcome::Trans { station: *station, to: *to, airtime: *airtime }
+        }
+        Outcome::Wait { station, from, hold } => {
+            Outcome::Wait { station: *station, from: *from, hold: *hold }
+        }
+        Outcome::Arrived { frame, intact, may_reply } => {
+            Outcome::Arrived { frame: frame.clone(), intact: *intact, may_reply: *may_reply }
+        }
+        Outcome::Done { station, to, acked } => {
+            Outcome::Done { station: *station, to: *to, acked: *acked }
+        }
+        Outcome::Failed { frame, cause, delivered } => {
+            Outcome::Failed { frame: frame.clone(), cause: *cause, delivered: *delivered }
+        }
+    }
+}
+
+/// A frame that carries a packet of `bytes`.
+pub fn frame(from: u8, to: u8, bytes: u32) -> Frame {
+    let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+    let body = Body::Pattern { stream: 1, len: bytes - 40, offset: 0 };
+    let packet = Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body);
+    let (from, to) = (Station(from), Station(to));
+    Frame { from, to, header: Header::Plain, load: Load::Packet(packet), bytes, kept: false }
+}
+
+/// A radio of 1 Mb/s.
+pub fn radio(delay: Span) -> RadioConfig {
+    RadioConfig {
+        rate: Rate::from_bps(1_000_000).unwrap(),
+        delay,
+        overhead: Span::ZERO,
+        half_duplex: true,
+        queue: Limit::Packets(1000),
+        discipline_right: Discipline::Fifo,
+        discipline_left: Discipline::Fifo,
+    }
+}
+
+/// Asserts that `docs/FILE` has `text`, which a program generated. With `LASTHOP_BLESS=1` it is written there,
+/// between the lines `<!-- generated -->` and `<!-- end -->`.
+pub fn is_in_docs(file: &str, text: &str) {
+    let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(&path).expect("the page is there");
+    let (begin, end) = ("<!-- generated -->\n", "<!-- end -->");
+    let from = page.find(begin).expect("a line `<!-- generated -->`") + begin.len();
+    let to = from + page[from..].find(end).expect("a line `<!-- end -->`");
+    if std::env::var_os("LASTHOP_BLESS").is_some() {
+        let blessed = [&page[..from], text, &page[to..]].concat();
+        std::fs::write(&path, blessed).expect("the page can be written");
+    } else {
+        assert_eq!(&page[from..to], text, "docs/{file}: set LASTHOP_BLESS=1 to write it anew");
+    }
+}

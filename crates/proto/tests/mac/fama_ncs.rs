@@ -1,0 +1,234 @@
+//! FAMA-NCS: what is on the air, when, and what the link layer is told.
+
+use lasthop_proto::event::FrameFate;
+use lasthop_proto::link::frame::{FrameKind, Station};
+use lasthop_proto::mac::fama_ncs::table::{Event, State, markdown, rule};
+use lasthop_proto::mac::{Access, FamaConfig, FamaNcs, Mac, Outcome, Phy};
+use lasthop_proto::rng::Stream;
+use lasthop_proto::units::{Span, Time};
+
+use super::driver::{Recorder, frame, radio, run};
+
+/// Propagation, and the time in which a radio turns round.
+const DELAY: Span = Span::micros(5);
+const TURN: Span = Span::micros(10);
+/// 192 us and 20 bytes at 1 Mb/s.
+const RTS: Span = Span::micros(352);
+/// As long as an RTS, a round trip and a turn, in whole bytes: 23 of them.
+const CTS: Span = Span::micros(376);
+const END: Time = Time(60_000_000_000);
+
+fn mac(config: FamaConfig, stations: u8) -> FamaNcs {
+    FamaNcs::new(config, Phy::dsss(&radio(DELAY), 1.0), stations, Stream::new(1, "mac"))
+}
+
+/// A data frame: 36 bytes of headers beside its own.
+fn data(bytes: u64) -> Span {
+    Span::micros(192 + 8 * (36 + bytes))
+}
+
+fn micros(span: Span) -> Time {
+    Time::ZERO + span
+}
+
+#[test]
+fn a_frame_goes_behind_an_rts_and_a_cts() {
+    let (mut mac, mut air) = (mac(FamaConfig::default(), 3), Recorder::perfect());
+    mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
+    assert!(!mac.is_idle(Station(0)));
+    run(&mut mac, &mut air, END, |_, _, _, _| {});
+    assert_eq!(air.kinds(), [FrameKind::Rts, FrameKind::Cts, FrameKind::Data]);
+    let clear = RTS + DELAY + TURN + CTS + DELAY;
+    let sent = clear + TURN + data(1440);
+    let at = |want: &dyn Fn(&Outcome) -> bool| {
+        air.told.iter().find(|(_, told)| want(told)).map(|(at, _)| *at)
+    };
+    assert_eq!(at(&|o| matches!(o, Outcome::Trans { .. })), Some(micros(clear + TURN)));
+    assert_eq!(at(&|o| matches!(o, Outcome::Done { acked: None, .. })), Some(micros(sent)));
+    let arrived = at(&|o| matches!(o, Outcome::Arrived { intact: true, may_reply: true, .. }));
+    assert_eq!(arrived, Some(micros(sent + DELAY)));
+    // WAIT lasts from the end of a short answer, had one begun when this RTS did, to the end of the data.
+    let until = air.told.iter().find_map(|(at, told)| match told {
+        Outcome::Wait { station: Station(1), from: Station(0), hold } => Some(*at + *hold),
+        _ => None,
+    });
+    let short = data(40).saturating_sub(RTS);
+    assert_eq!(
+        until,
+        Some(Time((sent + DELAY + DELAY * 2 + TURN).0 - short.0 - (DELAY * 2 + TURN).0))
+    );
+    assert!((0..3).all(|s| mac.state(Station(s)) == State::Passive));
+    assert_eq!(mac.next_wake(), None);
+}
+
+#[test]
+fn a_cts_dominates_an_rts() {
+    assert!(CTS > RTS + DELAY * 2 + TURN);
+    for delay in [Span::ZERO, Span::micros(1), Span::millis(1), Span::millis(75)] {
+        let phy = Phy::dsss(&radio(delay), 1.0);
+        let mut mac = FamaNcs::new(FamaConfig::default(), phy, 2, Stream::new(1, "mac"));
+        let mut air = Recorder::perfect();
+        mac.request(Time::ZERO, frame(0, 1, 100), Access::Contend, &mut air);
+        run(&mut mac, &mut air, END, |_, _, _, _| {});
+        let time = |kind| air.air.iter().find(|(_, e)| e.kind == kind).unwrap().1.airtime;
+        assert!(time(FrameKind::Cts) > time(FrameKind::Rts) + delay * 2, "{delay}");
+        assert!(air.told.iter().any(|(_, o)| matches!(o, Outcome::Arrived { intact: true, .. })));
+    }
+}
+
+/// Sends a frame from 0 to 1 and answers it with `bytes`; returns what was on the air, and when the answer came.
+fn answered(config: FamaConfig, bytes: u32) -> (Vec<FrameKind>, Span) {
+    let (mut mac, mut air) = (mac(config, 3), Recorder::perfect());
+    mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
+    let mut arrived = None;
+    let mut took = None;
+    run(&mut mac, &mut air, END, |mac, air, now, outcome| match outcome {
+        Outcome::Arrived { frame: came, intact, may_reply } => {
+            assert!(intact);
+            if came.from == Station(0) {
+                let access = if *may_reply { Access::Reply } else { Access::Contend };
+                arrived = Some(now);
+                mac.request(now, frame(1, 0, bytes), access, air);
+            } else {
+                took = Some(now - arrived.unwrap());
+            }
+        }
+        _ => {}
+    });
+    (air.kinds(), took.unwrap())
+}
+
+/// parsa98 figure 4.
+#[test]
+fn an_accelerated_answer_needs_no_handshake_if_it_is_short() {
+    use FrameKind::{Cts, Data, Rts};
+    let (kinds, took) = answered(FamaConfig::default(), 40);
+    assert_eq!(kinds, [Rts, Cts, Data, Data]);
+    assert_eq!(took, TURN + data(40) + DELAY);
+    // (b): a longer one begins with an RTS at once.
+    let (kinds, took) = answered(FamaConfig::default(), 41);
+    assert_eq!(kinds, [Rts, Cts, Data, Rts, Cts, Data]);
+    let handshake = RTS + DELAY + TURN + CTS + DELAY;
+    assert_eq!(took, TURN + handshake + TURN + data(41) + DELAY);
+    // Without acceleration an answer waits as every frame does.
+    let plain = FamaConfig { acceleration: false, ..FamaConfig::default() };
+    let (kinds, took) = answered(plain, 40);
+    assert_eq!(kinds, [Rts, Cts, Data, Rts, Cts, Data]);
+    assert!(took >= RTS + handshake + TURN + data(40) + DELAY, "{took}");
+}
+
+#[test]
+fn only_rts_within_a_propagation_delay_collide() {
+    for (gap, collide) in [(0, true), (4_999, true), (5_000, true), (5_001, false)] {
+        let (mut mac, mut air) = (mac(FamaConfig::default(), 3), Recorder::perfect());
+        mac.request(Time::ZERO, frame(1, 0, 500), Access::Contend, &mut air);
+        run(&mut mac, &mut air, Time(gap), |_, _, _, _| {});
+        air.now = Time(gap);
+        // At 5,000 ns the carrier was sensed in the same moment.
+        let sensed = mac.state(Station(2)) == State::Remote;
+        mac.request(Time(gap), frame(2, 0, 500), Access::Contend, &mut air);
+        run(&mut mac, &mut air, END, |_, _, _, _| {});
+        let collided = air.air.iter().filter(|(_, e)| e.fate == FrameFate::Collided).count();
+        assert_eq!(collided > 0, collide && !sensed, "{gap}");
+        assert!(
+            air.air.iter().all(|(_, e)| e.kind == FrameKind::Rts || e.fate == FrameFate::Received)
+        );
+        let arrived =
+            air.told.iter().filter(|(_, o)| matches!(o, Outcome::Arrived { intact: true, .. }));
+        assert_eq!(arrived.count(), 2, "{gap}");
+    }
+}
+
+/// What is lost before the data frame costs time only; the data frame itself is not repeated.
+#[test]
+fn a_handshake_is_tried_again_and_a_data_frame_is_not() {
+    for kind in [FrameKind::Rts, FrameKind::Cts, FrameKind::Data] {
+        let mut harmed = 0;
+        let mut air = Recorder::new(move |_, k, _| {
+            harmed += u32::from(k == kind);
+            k == kind && harmed <= 3
+        });
+        let mut mac = mac(FamaConfig::default(), 3);
+        mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
+        run(&mut mac, &mut air, END, |_, _, _, _| {});
+        let count = |kind| air.air.iter().filter(|(_, e)| e.kind == kind).count();
+        let (rts, cts, data) =
+            (count(FrameKind::Rts), count(FrameKind::Cts), count(FrameKind::Data));
+        let arrived = air.told.iter().filter_map(|(_, o)| match o {
+            Outcome::Arrived { intact, .. } => Some(*intact),
+            _ => None,
+        });
+        let want = match kind {
+            FrameKind::Rts => (4, 1, 1),
+            FrameKind::Cts => (4, 4, 1),
+            _ => (1, 1, 1),
+        };
+        assert_eq!((rts, cts, data), want, "{kind:?}");
+        assert!(arrived.eq([kind != FrameKind::Data]));
+    }
+}
+
+/// Two stations that always have something to say to each other take the same share.
+#[test]
+fn nobody_keeps_the_channel() {
+    let (mut mac, mut air) = (mac(FamaConfig::default(), 4), Recorder::perfect());
+    for s in 1..4 {
+        mac.request(Time::ZERO, frame(s, 0, 1000), Access::Contend, &mut air);
+    }
+    let mut sent = [0_u32; 4];
+    run(&mut mac, &mut air, END, |mac, air, now, outcome| {
+        if let Outcome::Done { station, .. } = outcome {
+            sent[station.index()] += 1;
+            mac.request(now, frame(station.0, 0, 1000), Access::Contend, air);
+        }
+    });
+    let sum: u32 = sent.iter().sum();
+    assert!(sum > 5000, "{sent:?}");
+    assert!(sent[1..].iter().all(|n| n * 10 > sum * 3), "{sent:?}");
+    let collided = air.air.iter().filter(|(_, e)| e.fate == FrameFate::Collided);
+    assert!(collided.clone().all(|(_, e)| e.kind == FrameKind::Rts));
+    assert!(collided.count() > 0, "or nothing is tested");
+}
+
+/// A pair that always answers, at length, does not shut out the third.
+#[test]
+fn answers_do_not_keep_the_channel_either() {
+    let (mut mac, mut air) = (mac(FamaConfig::default(), 3), Recorder::perfect());
+    for (from, to) in [(0, 1), (2, 0)] {
+        mac.request(Time::ZERO, frame(from, to, 1000), Access::Contend, &mut air);
+    }
+    let mut sent = [0_u32; 3];
+    run(&mut mac, &mut air, END, |mac, air, now, outcome| match outcome {
+        Outcome::Done { station, .. } => {
+            sent[station.index()] += 1;
+            if *station == Station(2) {
+                mac.request(now, frame(2, 0, 1000), Access::Contend, air);
+            }
+        }
+        Outcome::Arrived { frame: came, may_reply, .. } if came.from != Station(2) => {
+            if mac.is_idle(came.to) {
+                let access = if *may_reply { Access::Reply } else { Access::Contend };
+                mac.request(now, frame(came.to.0, came.from.0, 1000), access, air);
+            }
+        }
+        _ => {}
+    });
+    assert!(sent[2] * 5 > sent.iter().sum::<u32>(), "{sent:?}");
+}
+
+#[test]
+fn the_documentation_has_the_table_that_runs() {
+    super::driver::is_in_docs("systems/fama-ncs.md", &markdown());
+}
+
+/// In each state each event that may come has a rule, or is one that cannot be heard there.
+#[test]
+fn no_state_is_a_dead_end() {
+    for state in State::ALL {
+        let leaves =
+            Event::ALL.iter().any(|e| rule(state, *e).is_some_and(|(next, _)| next != state));
+        assert!(leaves, "{}", state.name());
+        let timer = rule(state, Event::Expired).is_some();
+        assert_eq!(timer, state != State::Passive, "{}", state.name());
+    }
+}

@@ -1,0 +1,9 @@
+//! Medium access: timelines to the nanosecond, hops under random traffic, and DCF beside its known theory.
+
+mod bianchi;
+mod dcf;
+mod driver;
+mod fama_ncs;
+mod hops;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,87 @@
+//! Medium access of a radio hop, and its options.
+
+use lasthop_proto::link::RadioConfig;
+use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
+use lasthop_proto::units::Bytes;
+
+use super::Noted;
+use crate::error::{Code, Diagnostic, Error};
+use crate::read::{Reader, not_a_choice};
+use crate::schema;
+
+/// Reads `mac` and the tables of options beside it.
+pub(super) fn read(
+    stage: &Reader<'_>,
+    radio: &RadioConfig,
+    notes: &mut Vec<Noted>,
+) -> Result<MacConfig, Error> {
+    let words = schema::words(&schema::MACS);
+    let word = match stage.node("mac") {
+        None => "ideal",
+        Some(node) => match node.as_str() {
+            Some(word) if words.contains(&word) => word,
+            _ => return Err(not_a_choice(node, &stage.key("mac"), &words)),
+        },
+    };
+    // All options are read whatever medium access is: a wrong one is wrong in every cell of a sweep.
+    let (fama, dcf) = (fama(stage)?, dcf(stage)?);
+    for (key, user) in [("fama", "fama-ncs"), ("dcf", "dcf")] {
+        if stage.has(key) && word != user {
+            notes.push(Noted {
+                warning: Diagnostic::new(Code::NoEffect, stage.key(key), &stage.place(key))
+                    .message(format!("`{key}` has no effect"))
+                    .label("medium access does not use it")
+                    .help(format!("leave it out, or write `mac = \"{user}\"`")),
+                in_every_cell: true,
+            });
+        }
+    }
+    if word != "ideal" && !radio.half_duplex {
+        return Err(Diagnostic::new(Code::BadValue, stage.key("mac"), &stage.place("mac"))
+            .message(format!(
+                "`{word}` shares one channel, and the radio has one for each direction"
+            ))
+            .label("needs a half-duplex radio")
+            .help("leave out `duplex = \"full\"`, or write `mac = \"ideal\"`")
+            .into());
+    }
+    Ok(match word {
+        "fama-ncs" => MacConfig::FamaNcs(fama),
+        "dcf" => MacConfig::Dcf(dcf),
+        _ => MacConfig::Ideal,
+    })
+}
+
+/// The options of FAMA-NCS.
+fn fama(stage: &Reader<'_>) -> Result<FamaConfig, Error> {
+    let base = FamaConfig::default();
+    let Some(node) = stage.node("fama") else { return Ok(base) };
+    let table = Reader::open(node, &stage.key("fama"), &schema::FAMA)?;
+    let short = Bytes(base.short_answer.into());
+    Ok(FamaConfig {
+        acceleration: table.or("acceleration", base.acceleration)?,
+        short_answer: table.within("short-answer", short, Bytes(0)..=Bytes(65_535))?.0 as u32,
+        backoff: table.within("backoff", u64::from(base.backoff), 1..=100_000)? as u32,
+    })
+}
+
+/// The options of DCF.
+fn dcf(stage: &Reader<'_>) -> Result<DcfConfig, Error> {
+    let base = DcfConfig::default();
+    let Some(node) = stage.node("dcf") else { return Ok(base) };
+    let table = Reader::open(node, &stage.key("dcf"), &schema::DCF)?;
+    let number = |key, default: u32, range| {
+        Ok::<_, Error>(table.within(key, u64::from(default), range)? as u32)
+    };
+    let threshold = Bytes(base.rts_threshold.into());
+    let cw_min = number("cw-min", base.cw_min, 1..=32_767)?;
+    Ok(DcfConfig {
+        cw_min,
+        cw_max: number("cw-max", base.cw_max.max(cw_min), u64::from(cw_min)..=32_767)?,
+        rts_threshold: table.within("rts-threshold", threshold, Bytes(0)..=Bytes(100_000))?.0
+            as u32,
+        short_retries: Some(number("short-retries", base.short_retries.unwrap_or(7), 1..=255)?),
+        long_retries: Some(number("long-retries", base.long_retries.unwrap_or(4), 1..=255)?),
+        ..base
+    })
+}
