@@ -300,14 +300,18 @@ pub const SYSTEMS: &[System] = &[
         (Kind::Link, 1, SIM),
         "TCP/IP headers of 40 bytes in about 6 (RFC 1144)",
     ),
-    planned(
+    row(
         "fama-ncs",
         (Kind::Mac, 1, SIM),
+        Status::Implemented,
+        "path: mac = \"fama-ncs\"",
         "the floor is acquired by RTS and CTS before data; tells its neighbours when it transmits or waits",
     ),
-    planned(
+    row(
         "dcf",
         (Kind::Mac, 1, SIM),
+        Status::Implemented,
+        "path: mac = \"dcf\"",
         "802.11: listen, back off, acknowledge, retry, RTS above a threshold",
     ),
     planned(

@@ -32,7 +32,8 @@ pub struct FamaConfig {
     /// Longest load, in bytes, that an accelerated answer carries without RTS and CTS; the link layer's header is
     /// extra.
     pub short_answer: u32,
-    /// Longest back-off, in times of an RTS; the shortest is one.
+    /// Longest back-off, in times of an RTS and a round trip; the shortest is one. At least 2: who draws the same
+    /// time collides again.
     pub backoff: u32,
 }
 
@@ -150,8 +151,9 @@ impl FamaNcs {
                 return;
             }
             Action::DrawBackoff => {
-                let unit = self.phy.control_time(self.phy.rts);
-                let more = u64::from(self.config.backoff.saturating_sub(1)) * unit.0;
+                // What one handshake can spoil for another: an RTS, and what is not heard yet.
+                let unit = self.phy.control_time(self.phy.rts) + self.phy.answer();
+                let more = u64::from(self.config.backoff.max(2) - 1) * unit.0;
                 unit + Span(self.chance.below(more + 1))
             }
             Action::TurnRound => self.phy.sifs,

@@ -12,7 +12,7 @@ use lasthop_proto::units::{Span, Time};
 /// 8184 bits (Table II).
 const PAYLOAD: u32 = 1023;
 const STATIONS: [u8; 6] = [1, 2, 5, 10, 15, 20];
-const TIME: Span = Span::secs(200);
+const TIME: Span = Span::secs(100);
 
 /// As Bianchi's model has it: window `w`, doubled at most `m` times, no retry limit, no EIFS, and time-outs of
 /// Table II.

@@ -61,7 +61,7 @@ fn fama(stage: &Reader<'_>) -> Result<FamaConfig, Error> {
     Ok(FamaConfig {
         acceleration: table.or("acceleration", base.acceleration)?,
         short_answer: table.within("short-answer", short, Bytes(0)..=Bytes(65_535))?.0 as u32,
-        backoff: table.within("backoff", u64::from(base.backoff), 1..=100_000)? as u32,
+        backoff: table.within("backoff", u64::from(base.backoff), 2..=100_000)? as u32,
     })
 }
 
