@@ -39,7 +39,7 @@ impl Protocol {
     pub(super) fn changes(self) -> &'static [&'static str] {
         match self {
             Tulip => &["link-layer=tulip"],
-            TulipPlain => &["link-layer=tulip", "tulip.acceleration=false"],
+            TulipPlain => &["link-layer=tulip", "fama.acceleration=false"],
             Snoop => &["agent=snoop", "agent-preset=parsa98", "rtt-fault=true"],
             SnoopMended => &["agent=snoop", "agent-preset=parsa98", "rtt-fault=false"],
             Unaided => &[],

@@ -261,12 +261,18 @@ impl Hop {
             return;
         }
         self.call(to.index(), out, |end, above| end.on_frame(now, frame, above));
-        if may_reply
-            && self.medium.is_idle(to)
-            && let Some(reply) =
-                self.call(to.index(), out, |end, above| end.reply(now, from, above))
+        if !may_reply {
+            return;
+        }
+        if self.medium.is_idle(to) {
+            let reply = self.call(to.index(), out, |end, above| end.reply(now, from, above));
+            if let Some(reply) = reply {
+                self.request(now, reply, Access::Reply, out);
+            }
+        } else if let Some(frame) = self.medium.waiting(to).filter(|frame| frame.to == from)
+            && self.ends[to.index()].amend(now, frame)
         {
-            self.request(now, reply, Access::Reply, out);
+            self.medium(out, |mac, air| mac.hurry(now, to, air));
         }
     }
 

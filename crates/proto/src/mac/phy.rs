@@ -109,6 +109,7 @@ impl Phy {
             propagation: self.propagation,
             turnaround: self.sifs,
             processing: access,
+            turn: Span::ZERO,
         }
     }
 }
