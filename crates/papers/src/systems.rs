@@ -279,9 +279,11 @@ pub const SYSTEMS: &[System] = &[
         (Kind::Link, 1, SIM),
         "retries with random back-off, a limited number of times",
     ),
-    planned(
+    row(
         "tulip",
         (Kind::Link, 1, BOTH),
+        Status::Implemented,
+        "path: link-layer = \"tulip\"",
         "reliable or plain service by packet type, interleaved with the other direction, in-order release",
     ),
     planned(

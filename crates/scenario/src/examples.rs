@@ -36,6 +36,7 @@ examples![
     "satellite",
     "fading",
     "slow-return",
+    "tulip",
 ];
 
 /// The built-in scenario of this name.

@@ -1,10 +1,11 @@
 //! Two ends and a medium that does with each transmission what it is told.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use lasthop_proto::event::{Cause, LinkNote};
 use lasthop_proto::link::end::{Above, LinkEnd, MacSignal};
 use lasthop_proto::link::frame::{ArqHeader, Frame, Header, Load, Station, Timing};
+use lasthop_proto::link::tulip::states::{ReceiveEvent, ReceiveState, SendEvent, SendState};
 use lasthop_proto::link::tulip::{Tulip, TulipConfig};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
@@ -94,6 +95,10 @@ pub struct World {
     pub uppers: Vec<Upper>,
     /// Everything, in order.
     pub log: Vec<Seen>,
+    /// What changed the sender of each end to its only peer, in a world of two.
+    pub moves: BTreeSet<(SendState, SendEvent, SendState)>,
+    /// The same for the receivers.
+    pub taken: BTreeSet<(ReceiveState, ReceiveEvent, ReceiveState)>,
     timing: Timing,
     half_duplex: bool,
     /// By station: when its transmission ends, and whom it is for.
@@ -120,6 +125,8 @@ impl World {
             ends: (0..stations).map(end).collect(),
             uppers: (0..n).map(|_| Upper::default()).collect(),
             log: Vec::new(),
+            moves: BTreeSet::new(),
+            taken: BTreeSet::new(),
             timing,
             half_duplex,
             sending: vec![None; n],
@@ -141,12 +148,46 @@ impl World {
         ends.chain(sending).chain(flying).min()
     }
 
+    /// What the sender of an end is at, in a world of two.
+    fn send_state(&self, i: usize) -> SendState {
+        self.ends[i].send_state(Station(1 - i.min(1) as u8))
+    }
+
+    fn chosen(&mut self, i: usize, before: SendState) {
+        if self.waiting[i].as_ref().is_some_and(|frame| arq(frame).seq.is_some()) {
+            self.moves.insert((before, SendEvent::Choose, self.send_state(i)));
+        }
+    }
+
+    /// Hands a frame to an end, and sees what that changes.
+    fn take(&mut self, i: usize, now: Time, frame: Frame) {
+        let from = frame.from;
+        let (has_ack, has_seq) = (arq(&frame).ack.is_some(), arq(&frame).seq.is_some());
+        let (sends, receives) = (self.send_state(i), self.ends[i].receive_state(from));
+        let (notes, released) = (self.uppers[i].notes.len(), self.uppers[i].released.len());
+        self.ends[i].on_frame(now, frame, &mut self.uppers[i]);
+        if has_ack {
+            self.moves.insert((sends, SendEvent::Lack, self.send_state(i)));
+        }
+        if has_seq {
+            let upper = &self.uppers[i];
+            let event = match (upper.notes[notes..].last(), upper.released.len() > released) {
+                (Some(LinkNote::Duplicate), _) => ReceiveEvent::Again,
+                (_, true) => ReceiveEvent::Next,
+                _ => ReceiveEvent::Ahead,
+            };
+            self.taken.insert((receives, event, self.ends[i].receive_state(from)));
+        }
+    }
+
     /// Puts on the air what may go.
     fn start(&mut self, fate: &mut impl FnMut(&Frame) -> Fate) {
         for i in 0..self.ends.len() {
             let (end, upper) = (&mut self.ends[i], &mut self.uppers[i]);
             if self.waiting[i].is_none() && self.sending[i].is_none() {
+                let before = end.send_state(Station(1 - i.min(1) as u8));
                 self.waiting[i] = end.next_frame(self.now, upper);
+                self.chosen(i, before);
             }
         }
         for i in 0..self.ends.len() {
@@ -159,7 +200,11 @@ impl World {
             let ends_at = self.now + airtime;
             self.sending[i] = Some((ends_at, frame.to));
             let trans = MacSignal::Trans { to: frame.to, airtime };
+            let before = self.send_state(i);
             self.ends[i].on_mac(self.now, trans, &mut self.uppers[i]);
+            if arq(&frame).seq.is_some() {
+                self.moves.insert((before, SendEvent::Trans, self.send_state(i)));
+            }
             let copies = fate(&frame);
             self.log.push(Seen::Sent { frame: frame.clone(), lost: copies.is_empty() });
             for more in copies {
@@ -191,18 +236,25 @@ impl World {
             for (_, _, frame) in due {
                 let (i, from) = (frame.to.index(), frame.from);
                 let before = self.uppers[i].released.len();
-                self.ends[i].on_frame(now, frame, &mut self.uppers[i]);
+                self.take(i, now, frame);
                 let list = self.ends[i].retransmission_list(from);
                 let released =
                     self.uppers[i].released[before..].iter().map(|(_, id)| *id).collect();
                 self.log.extend([Seen::List(list), Seen::Released(released)]);
                 if self.waiting[i].is_none() && self.sending[i].is_none() {
+                    let before = self.send_state(i);
                     self.waiting[i] = self.ends[i].reply(now, from, &mut self.uppers[i]);
+                    self.chosen(i, before);
                 }
             }
             for i in 0..self.ends.len() {
                 if self.ends[i].next_wake().is_some_and(|wake| wake <= now) {
+                    let before = self.send_state(i);
                     self.ends[i].on_wake(now, &mut self.uppers[i]);
+                    let after = self.send_state(i);
+                    if before == SendState::Waiting && after != before {
+                        self.moves.insert((before, SendEvent::T1, after));
+                    }
                 }
             }
             self.start(fate);

@@ -10,6 +10,7 @@ pub mod codec;
 mod receiver;
 mod sender;
 pub mod service;
+pub mod states;
 
 use std::collections::VecDeque;
 
@@ -23,6 +24,7 @@ use crate::units::{Span, Time};
 use receiver::Receiver;
 use sender::{Answer, Chosen, Sender};
 pub use service::{Opaque, Reliable, Rule, Service};
+use states::{ReceiveState, SendState};
 
 /// The largest window.
 pub const WINDOW_MAX: u16 = 4096;
@@ -162,6 +164,25 @@ impl Tulip {
         peer.map_or((0, 0), |p| (p.sender.outstanding(), p.receiver.buffered()))
     }
 
+    /// What the sender to `peer` is at.
+    pub fn send_state(&self, peer: Station) -> SendState {
+        let handed = |frame: &AtMac| frame.reliable && frame.to == peer && !frame.begun;
+        if self.at_mac.as_ref().is_some_and(handed) {
+            SendState::Handed
+        } else if self.hold.is_some() {
+            SendState::Waiting
+        } else if self.memory(peer).0 > 0 {
+            SendState::Ready
+        } else {
+            SendState::Idle
+        }
+    }
+
+    /// What the receiver from `peer` is at.
+    pub fn receive_state(&self, peer: Station) -> ReceiveState {
+        if self.memory(peer).1 > 0 { ReceiveState::Gap } else { ReceiveState::InOrder }
+    }
+
     /// Time on the air of the longest short answer: an acknowledgement with a TCP ACK.
     fn answer(&self) -> Span {
         let vector = u32::from(self.config.window).div_ceil(8);
@@ -240,12 +261,16 @@ impl Tulip {
                 if last && self.config.pacing == Pacing::HalfDuplex {
                     self.hold = None;
                 }
+                let sender = &mut peer.sender;
                 let restart = last || self.config.pacing == Pacing::FullDuplex;
                 let coming = |f: &AtMac| f.reliable && f.to == from && !f.begun;
-                if !peer.sender.is_waiting() || self.at_mac.as_ref().is_some_and(coming) {
-                    peer.sender.alarm = None;
-                } else if restart {
-                    peer.sender.alarm = Some(now + peer.sender.patience);
+                if restart {
+                    sender.expired = false;
+                }
+                if !sender.is_waiting() || self.at_mac.as_ref().is_some_and(coming) {
+                    sender.alarm = None;
+                } else if restart || (sender.alarm.is_none() && !sender.expired) {
+                    sender.alarm = Some(now + sender.patience);
                 }
             }
         }

@@ -276,7 +276,6 @@ impl Sender {
             }
         }
         self.silent = 0;
-        self.expired = false;
     }
 
     /// Nothing more is to be done about `seq`.
