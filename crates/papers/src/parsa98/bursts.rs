@@ -15,7 +15,7 @@ use crate::finding::Finding;
 
 /// Bursts of so many data packets, one in every 64 KB on average, spread evenly. The handshake of medium access is
 /// left alone, or no second packet of a burst would ever be sent (5.3.1).
-fn bursts(packets: u32) -> String {
+pub(super) fn bursts(packets: u32) -> String {
     format!(
         r#"errors={{ model = "packet-bursts", packets = {packets}, mean = "64KiB", spacing = "uniform", on = ["data"], only = ["data"] }}"#
     )
@@ -102,7 +102,7 @@ pub fn t2(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
 const GOOD: [f64; 6] = [0.01, 0.1, 1.0, 10.0, 30.0, 100.0];
 
 /// A walker's channel (5.3.2): half of the bits are wrong while it is bad.
-fn fading(ppm: f64) -> String {
+pub(super) fn fading(ppm: f64) -> String {
     format!(
         r#"errors={{ model = "two-state", speed = "2km/h", carrier = "2.4GHz", margin = "20dB", ber-good = "{ppm}e-6", ber-bad = 0.5 }}"#
     )

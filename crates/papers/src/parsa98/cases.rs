@@ -26,6 +26,9 @@ pub(super) enum Protocol {
 use Protocol::{Snoop, SnoopMended, Tulip, TulipPlain, Unaided};
 
 impl Protocol {
+    #[cfg(test)]
+    pub(super) const ALL: [Protocol; 5] = [Tulip, TulipPlain, Snoop, SnoopMended, Unaided];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Tulip => "TULIP",
