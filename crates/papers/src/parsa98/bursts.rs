@@ -5,10 +5,10 @@ use lasthop_report::plot::TimeSequence;
 use lasthop_trace::metrics::RunMetrics;
 
 use super::TESTBED;
-use super::cases::Protocol::{SnoopMended, Tulip, Unaided};
+use super::cases::Protocol::{Snoop, SnoopMended, Tulip, Unaided};
 use super::cases::{
     Window, case, chart, delay, delay_chart, deviation, figure, find, kbps, mean, run, shown,
-    sweeps, table,
+    sweeps, table, timeouts,
 };
 use crate::bench::{Bench, Interrupted};
 use crate::finding::Finding;
@@ -48,13 +48,13 @@ pub fn t2(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     };
     for (packets, tulip, snoop) in TABLE {
         let mut reached = Vec::new();
-        for (protocol, published) in [(Tulip, tulip), (SnoopMended, snoop)] {
+        for (protocol, published) in [(Tulip, tulip), (Snoop, snoop)] {
             let runs = run(bench, protocol, Window::Large, &bursts(packets))?;
             let of: [fn(&RunMetrics) -> f64; 3] = [kbps, delay, deviation];
             let got = of.map(|of| runs.summary(of));
             let mut row = vec![packets.to_string(), protocol.name().to_owned()];
             row.extend(got.iter().zip(published).map(|(s, p)| format!("{} ({p})", shown(s))));
-            row.push(shown(&runs.timeouts()));
+            row.push(shown(&runs.summary(timeouts)));
             rows.rows.push(row);
             let name = format!("{}, bursts of {packets}", protocol.name());
             for ((what, unit), (s, p)) in
@@ -79,7 +79,7 @@ pub fn t2(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         );
     }
     finding.tables.push(rows);
-    for (protocol, part) in [(Tulip, "(a)"), (SnoopMended, "(b)")] {
+    for (protocol, part) in [(Tulip, "(a)"), (Snoop, "(b)")] {
         if bench.stopped() {
             return Err(Interrupted);
         }
@@ -111,7 +111,7 @@ pub(super) fn fading(ppm: f64) -> String {
 /// Figure 19: Markov fading at walking speed.
 pub fn f19(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(bench.seeds);
-    let sweeps = sweeps(bench, &[Tulip, SnoopMended, Unaided], Window::Large, &GOOD, fading)?;
+    let sweeps = sweeps(bench, &[Tulip, Snoop, SnoopMended, Unaided], Window::Large, &GOOD, fading)?;
     let title = "Figure 19 (a): throughput with fading at 2 km/h";
     let plot = chart(&sweeps, kbps, "throughput, kb/s", true, title);
     finding.figures.push(figure(
@@ -125,7 +125,7 @@ pub fn f19(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     finding.tables.push(table("Figure 19: error rates of the good state", &sweeps));
     let at = |protocol, rate| find(&sweeps, protocol).and_then(|s| s.at(rate));
     for rate in [0.01, 0.1, 1.0] {
-        let ratio = mean(at(SnoopMended, rate), kbps) / mean(at(Tulip, rate), kbps);
+        let ratio = mean(at(Snoop, rate), kbps) / mean(at(Tulip, rate), kbps);
         finding.within(
             &format!("{rate} per million: throughput of snoop over TULIP's"),
             ratio,
@@ -133,7 +133,7 @@ pub fn f19(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
             1.1,
         );
     }
-    let ratio = |rate| mean(at(SnoopMended, rate), kbps) / mean(at(Tulip, rate), kbps);
+    let ratio = |rate| mean(at(Snoop, rate), kbps) / mean(at(Tulip, rate), kbps);
     let (low, high, top) = (ratio(1.0), ratio(30.0), ratio(100.0));
     finding.require(
         high < 0.95 * low && top < high,
@@ -141,6 +141,13 @@ pub fn f19(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
             "snoop over TULIP falls above 10 per million: {low:.2} at 1, {high:.2} at 30, {top:.2} at 100"
         ),
     );
+    let mended = |rate| mean(at(SnoopMended, rate), kbps) / mean(at(Tulip, rate), kbps);
+    finding.note(format!(
+        "Snoop is the one with the fault, as the figures of experiment 3 call it; the mended one reaches {:.2} of TULIP's \
+         throughput at 30 and {:.2} at 100 per million",
+        mended(30.0),
+        mended(100.0)
+    ));
     let unaided = |rate| mean(at(Unaided, rate), kbps);
     finding.within(
         "unaided at 0.1 over unaided at 0.01 per million",
@@ -155,7 +162,7 @@ pub fn f19(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     );
     finding.below("unaided at 10 over unaided at 1 per million", unaided(10.0) / unaided(1.0), 0.9);
     for (what, of) in [("delay", delay as fn(&RunMetrics) -> f64), ("deviation", deviation)] {
-        let (tulip, snoop) = (mean(at(Tulip, 100.0), of), mean(at(SnoopMended, 100.0), of));
+        let (tulip, snoop) = (mean(at(Tulip, 100.0), of), mean(at(Snoop, 100.0), of));
         finding.below(
             &format!("100 per million: {what} of TULIP over snoop's"),
             tulip / snoop,

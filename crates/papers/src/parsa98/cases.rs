@@ -145,6 +145,11 @@ pub(super) fn kbps(m: &RunMetrics) -> f64 {
     m.aggregate_throughput * 8.0 / 1000.0
 }
 
+/// Expirations of the sender's timer once the connection is open: REAL's connections have no handshake.
+pub(super) fn timeouts(m: &RunMetrics) -> f64 {
+    m.sum(|f| f.timeouts - f.opening_timeouts) as f64
+}
+
 /// Mean packet delay of a run in ms.
 pub(super) fn delay(m: &RunMetrics) -> f64 {
     m.mean_delay_s() * 1000.0
@@ -252,7 +257,7 @@ pub(super) fn table(title: &str, sweeps: &[Sweep]) -> Table {
                 shown(&runs.summary(kbps)),
                 shown(&runs.summary(delay)),
                 shown(&runs.summary(deviation)),
-                shown(&runs.timeouts()),
+                shown(&runs.summary(timeouts)),
                 format!("{} of {}", runs.complete(), runs.all().len()),
             ]);
         }

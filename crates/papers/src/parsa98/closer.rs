@@ -14,7 +14,7 @@ use lasthop_trace::stats::{Moments, Summary};
 
 use super::TESTBED;
 use super::cases::Protocol::{Tulip, Unaided};
-use super::cases::{Protocol, Window, bit_errors, case, figure, run};
+use super::cases::{Protocol, Window, bit_errors, case, figure, run, timeouts};
 use crate::bench::{Bench, Interrupted, scenario};
 use crate::finding::Finding;
 
@@ -101,14 +101,14 @@ pub fn f12(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(seeds);
     let mut idle = Vec::new();
     let mut losses = Vec::new();
-    let mut timeouts = 0;
+    let mut expired = 0;
     let mut thrice = 0;
     let mut drawn = None;
     for seed in 1..=u64::from(seeds) {
         let series = start(bench, Tulip, seed, SHOWN)?;
         idle.push(1000.0 * longest_idle(&series, SHOWN));
         losses.push(series.lost.len() as f64);
-        timeouts += series.timeouts.len();
+        expired += series.timeouts.len();
         let times = |start| series.lost.iter().filter(|l| l.start == start).count();
         let most = series.lost.iter().map(|l| times(l.start)).max().unwrap_or(0);
         thrice += usize::from(most >= 3);
@@ -128,9 +128,9 @@ pub fn f12(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         Measured::new("TULIP, packets lost", &Summary::of(&losses), "in 2 s", Some(17.0)),
     ]);
     finding.within("TULIP, the longest idle period of all seeds in ms,", worst, 0.0, 400.0);
-    finding.within("TULIP, time-outs in 2 s over all seeds,", timeouts as f64, 0.0, 0.0);
+    finding.within("TULIP, time-outs in 2 s over all seeds,", expired as f64, 0.0, 0.0);
     let whole = run(bench, Tulip, Window::Large, &bit_errors(15.0))?;
-    let all = whole.each(|m| m.sum(|f| f.timeouts) as f64).iter().sum::<f64>();
+    let all = whole.each(timeouts).iter().sum::<f64>();
     finding.within("TULIP, time-outs in whole transfers over all seeds,", all, 0.0, 0.0);
     finding.note(format!(
         "One packet is lost three times or more within two seconds in {thrice} of {seeds} seeds"

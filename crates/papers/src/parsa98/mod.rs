@@ -93,8 +93,9 @@ pub fn assumptions() -> Vec<Assumption> {
         ),
         (
             "Snoop's fault: a sample counts although other packets were retransmitted while it was taken. It is in \
-             experiment 1 (Figures 9 to 14, Table 1) and mended in experiment 3; experiment 2 shows both.",
-            "5.2 describes the fault and says that the code was changed for experiment 2.",
+             experiments 1 and 3; experiment 2 shows both.",
+            "5.2 describes the fault and says that the code was changed for experiment 2, and that plots of the mended \
+             snoop are labelled so; those of experiments 1 and 3 are not.",
         ),
         (
             "The base station queues 50 packets; the wire has 1 ms of delay.",
