@@ -12,9 +12,12 @@ use std::process::Command;
 
 use common::Script;
 use lasthop_analyze::{Analysis, Config, Endpoint, WiresharkCounts, analyze_capture};
-use lasthop_proto::machine::StageId;
-use lasthop_proto::wire::Flags;
+use lasthop_proto::event::{Event, Op, What};
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Addr, Flags, FlowKey, Notice, Packet, Quote, Seq};
 use lasthop_scenario::{Argument, parse};
+use lasthop_trace::Sink as _;
 use lasthop_trace::pcapng::{CaptureSink, Place};
 
 const FIELDS: [&str; 13] = [
@@ -312,6 +315,44 @@ fn simulated(file: &str, set: &[&str], seed: u64) -> Vec<(String, Vec<u8>)> {
     lasthop_sim::run(scenario, seed, &mut sink);
     let links = sink.finish().unwrap().links.into_iter();
     links.map(|(stage, capture)| (layout.name(stage).to_owned(), capture)).collect()
+}
+
+/// Messages of a base station to a source, as an implementation that we did not write reads them.
+#[test]
+fn messages_to_sources() {
+    if !have_tshark() {
+        return;
+    }
+    let places = [Place { stage: StageId(0), name: "air".to_owned(), is_link: true }];
+    let mut sink = CaptureSink::new(&places, 0, |_| io::Result::Ok(Vec::new())).unwrap();
+    for (src, dst) in [("10.0.0.1", "10.1.0.1"), ("fd00::1", "fd00:1::1")] {
+        let addr = |text: &str| Addr::from(text.parse::<IpAddr>().unwrap());
+        let flow = FlowKey { src: addr(src), dst: addr(dst), src_port: 1024, dst_port: 9 };
+        for notice in Notice::ALL {
+            let packet = Packet::notice(notice, &Quote { flow, seq: Seq(3_000_000_001), len: 576 });
+            let what = What::Packet { op: Op::Transmitted, side: Side::Left, packet };
+            sink.event(&Event { at: Time::ZERO, stage: StageId(0), what });
+        }
+    }
+    let capture = sink.finish().unwrap().links.remove(0).1;
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("notices.pcapng");
+    std::fs::write(&file, capture).unwrap();
+    let fields = "icmp.type icmp.checksum.status icmpv6.type icmpv6.checksum.status tcp.srcport tcp.dstport \
+                  tcp.seq ip.checksum.status _ws.malformed";
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(&file).args(["-n", "-o", "ip.check_checksum:TRUE", "-T", "fields"]);
+    command.env("WIRESHARK_CONFIG_DIR", env!("CARGO_TARGET_TMPDIR"));
+    for field in fields.split_whitespace() {
+        command.args(["-e", field]);
+    }
+    let out = command.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8(out.stdout).unwrap();
+    let rows: Vec<String> = text.lines().map(|line| line.replace('\t', "|")).collect();
+    // Outer and quoted header checksum: both good (1). It does not look into what is experimental.
+    let expected =
+        ["4|1|||1024|9|3000000001|1,1|", "253|1||||||1|", "||101|1|||||", "||100|1|||||"];
+    assert_eq!(rows, expected);
 }
 
 #[test]

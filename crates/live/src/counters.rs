@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 const CAUSES: usize = Cause::ALL.len();
 
 /// What hosts and agents notice, by name.
-const NOTES: [&str; 17] = [
+const NOTES: [&str; 21] = [
     "connections-opened",
     "connections-complete",
     "connections-aborted",
@@ -33,6 +33,10 @@ const NOTES: [&str; 17] = [
     "frames-damaged",
     "frames-collided",
     "link-notes",
+    "notices-withheld",
+    "segments-clamped",
+    "bad-state-notices",
+    "quenches",
 ];
 
 #[derive(Debug, Default)]
@@ -49,7 +53,7 @@ impl Cell {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct DirectionCells {
     originated: [Cell; CAUSES],
     dropped: [Cell; CAUSES],
@@ -57,6 +61,20 @@ struct DirectionCells {
     transmitted: Cell,
     transmitted_bytes: Cell,
     damaged: Cell,
+}
+
+impl Default for DirectionCells {
+    fn default() -> DirectionCells {
+        let by_cause = || core::array::from_fn(|_| Cell::default());
+        DirectionCells {
+            originated: by_cause(),
+            dropped: by_cause(),
+            repeated: by_cause(),
+            transmitted: Cell::default(),
+            transmitted_bytes: Cell::default(),
+            damaged: Cell::default(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -175,6 +193,8 @@ impl Sink for Tap {
                 TcpKind::Timeout => (3, 1),
                 TcpKind::FastRetransmit => (4, 1),
                 TcpKind::DupAck => (5, 1),
+                TcpKind::BadStateNotified => (19, 1),
+                TcpKind::Quenched => (20, 1),
                 TcpKind::Delivered { bytes } => (6, bytes.into()),
                 _ => return,
             },
@@ -184,6 +204,8 @@ impl Sink for Tap {
                 AgentNote::CacheEvicted => (9, 1),
                 AgentNote::SenderRetransmission => (10, 1),
                 AgentNote::CongestionHole => (11, 1),
+                AgentNote::NoticeWithheld => (17, 1),
+                AgentNote::SegmentClamped { .. } => (18, 1),
                 _ => (12, 1),
             },
             What::Air(air) => match air.fate {

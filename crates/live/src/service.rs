@@ -201,7 +201,8 @@ fn stages(file: &StationFile) -> (Stages, Vec<Place>) {
     };
     let mut places = vec![place(0, "left", true)];
     places.extend(models.iter().enumerate().map(|(i, stage)| {
-        let is_link = matches!(stage.kind, StageKind::Link(_) | StageKind::Radio(_));
+        let is_link =
+            matches!(stage.kind, StageKind::Link(_) | StageKind::Serial(_) | StageKind::Radio(_));
         place(i + 1, &stage.name, is_link)
     }));
     places.push(place(last, "right", true));

@@ -145,15 +145,19 @@ pub const SYSTEMS: &[System] = &[
         "host: ackp = \"rearm\"",
         "a partial ACK from the base station restarts the retransmission timer and does nothing else",
     ),
-    planned(
+    row(
         "ebsn-sender",
         (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: ebsn = true",
         "a notification from the base station restarts the timer with the current time-out",
     ),
-    planned(
+    row(
         "source-quench",
         (Kind::Sender, 1, SIM),
-        "reaction to ICMP source quench and to ECN marks",
+        Status::Implemented,
+        "host: quench = true; path: agent = \"source-quench\"",
+        "ICMP source quench at each failed local attempt; the sender falls back to one segment and slow start",
     ),
     row(
         "right-edge",
@@ -231,7 +235,13 @@ pub const SYSTEMS: &[System] = &[
         "path: agent = \"snoop+ackp\"",
         "tells the sender which data reached the base station, so that its timer waits for the local repair",
     ),
-    planned("ebsn", (Kind::Agent, 1, BOTH), "tells the sender about each failed local attempt"),
+    row(
+        "ebsn",
+        (Kind::Agent, 1, BOTH),
+        Status::Implemented,
+        "path: agent = \"ebsn\"",
+        "tells the sender about each failed local attempt, by ICMP, and keeps nothing about connections",
+    ),
     row(
         "seq-cache",
         (Kind::Agent, 1, BOTH),
@@ -263,17 +273,27 @@ pub const SYSTEMS: &[System] = &[
         (Kind::Agent, 2, SIM),
         "a split connection that keeps end-to-end acknowledgements and outlives disconnections",
     ),
-    planned(
+    row(
         "good-packet-size",
         (Kind::Agent, 1, BOTH),
-        "chooses the packet size by the state of the channel",
+        Status::Implemented,
+        "path: agent = \"good-packet-size\"",
+        "keeps packets to the size that is good for the state of the channel, by a table; clamps the MSS of SYNs",
     ),
-    planned(
+    row(
         "ll",
         (Kind::Link, 1, SIM),
+        Status::Implemented,
+        "path: link-layer = \"ll\"",
         "link-layer retransmission with cumulative ACKs and timers, in no particular order",
     ),
-    planned("ll-sack", (Kind::Link, 1, SIM), "link-layer retransmission with selective ACKs"),
+    row(
+        "ll-sack",
+        (Kind::Link, 1, SIM),
+        Status::Implemented,
+        "path: link-layer = \"ll-sack\"",
+        "link-layer retransmission with selective ACKs",
+    ),
     planned(
         "local-recovery",
         (Kind::Link, 1, SIM),
@@ -291,16 +311,24 @@ pub const SYSTEMS: &[System] = &[
         (Kind::Link, 1, SIM),
         "packets cut to a small wireless MTU; one lost piece loses the packet",
     ),
-    planned("fec", (Kind::Link, 2, SIM), "forward error correction as a layer"),
+    row(
+        "fec",
+        (Kind::Link, 2, SIM),
+        Status::Partial,
+        "library: lasthop_proto::link::fec",
+        "block codes by their numbers: bytes on the air, and which errors a frame survives; no hop uses them yet",
+    ),
     planned(
         "airmail",
         (Kind::Link, 2, SIM),
         "whole-window retransmission with forward error correction, most of the work at the base station",
     ),
-    planned(
+    row(
         "header-compression",
-        (Kind::Link, 1, SIM),
-        "TCP/IP headers of 40 bytes in about 6 (RFC 1144)",
+        (Kind::Link, 1, BOTH),
+        Status::Implemented,
+        "path: link = { header-compression = \"vj\" | \"vj+twice\" | \"vj+feedback\" }",
+        "TCP/IP headers of 40 bytes in 3 to 7 (RFC 1144), with the repairs of RFC 2507",
     ),
     row(
         "fama-ncs",

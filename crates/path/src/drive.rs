@@ -100,8 +100,10 @@ impl Path {
         let Some(place) = self.stages.get_mut(i) else { return 0 };
         let old = core::mem::replace(place, stage);
         let held = old.holds();
-        let is_link =
-            matches!(old, Stage::Line(_) | Stage::Radio(_) | Stage::Hop(_) | Stage::Cross(_));
+        let is_link = matches!(
+            old,
+            Stage::Line(_) | Stage::Serial(_) | Stage::Radio(_) | Stage::Hop(_) | Stage::Cross(_)
+        );
         if is_link && held > 0 {
             self.retired.push((i, old));
         }
@@ -260,7 +262,9 @@ impl Path {
         count.departed += sent;
         match &self.stages[i] {
             Stage::Host(_) => self.host_called = true,
-            Stage::Line(_) | Stage::Radio(_) | Stage::Hop(_) => self.hops += sent,
+            Stage::Line(_) | Stage::Serial(_) | Stage::Radio(_) | Stage::Hop(_) => {
+                self.hops += sent
+            }
             Stage::Agent(_) | Stage::Cross(_) | Stage::Witness(_) => {}
         }
         if !self.out.signals.is_empty() {

@@ -1,5 +1,7 @@
 //! What stands where, for those who read the events.
 
+use core::ops::Range;
+
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::TcpConfig;
@@ -18,6 +20,15 @@ fn ends(scenario: &Scenario) -> impl Iterator<Item = (usize, [&TcpConfig; 2])> {
     })
 }
 
+/// The largest segment that base stations among these stages let SYNs announce.
+fn clamp(scenario: &Scenario, stages: Range<usize>, v4: bool) -> u32 {
+    let sizes = scenario.path[stages].iter().filter_map(|stage| match &stage.kind {
+        StageKind::Agent(AgentConfig::GoodPacketSize(sizes)) => Some(sizes.mss(v4).into()),
+        _ => None,
+    });
+    sizes.min().unwrap_or(u32::MAX)
+}
+
 /// What a full segment carries on the first radio hop that the data crosses, or on the first wired link: what
 /// the TCPs on both sides of it agree on.
 fn mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
@@ -28,7 +39,7 @@ fn mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
     };
     let here = |stage: &model::Stage| match stage.kind {
         StageKind::Radio(_) => radio,
-        StageKind::Link(_) => !radio,
+        StageKind::Link(_) | StageKind::Serial(_) => !radio,
         _ => false,
     };
     let link = match from.side {
@@ -38,7 +49,10 @@ fn mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
     let Some(link) = link else { return agreed_mss(left, right) };
     let before = ends(scenario).take_while(|(i, _)| *i < link).last();
     let behind = ends(scenario).find(|(i, _)| *i > link);
-    agreed_mss(before.map_or(left, |(_, ends)| ends[1]), behind.map_or(right, |(_, ends)| ends[0]))
+    let stretch = before.map_or(0, |(i, _)| i)..behind.map_or(scenario.path.len(), |(i, _)| i);
+    let mut left = before.map_or(left, |(_, ends)| ends[1]).clone();
+    left.mss = left.mss.min(clamp(scenario, stretch, from.addr.is_v4()));
+    agreed_mss(&left, behind.map_or(right, |(_, ends)| ends[0]))
 }
 
 /// The stage at which host number `host` of `scenario` stands.
@@ -59,7 +73,7 @@ pub fn layout(scenario: &Scenario) -> Layout {
     };
     let path = scenario.path.iter().map(|stage| {
         let role = match stage.kind {
-            StageKind::Link(_) => Role::Link,
+            StageKind::Link(_) | StageKind::Serial(_) => Role::Link,
             StageKind::Radio(_) => Role::Radio,
             StageKind::Agent(_) => Role::Agent,
             StageKind::Cross(_) => Role::Cross,

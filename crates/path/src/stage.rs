@@ -2,7 +2,7 @@
 
 use lasthop_proto::agent::Agent;
 use lasthop_proto::channel::Channel;
-use lasthop_proto::link::{Cross, Hop, Line, Radio};
+use lasthop_proto::link::{Cross, Hop, Line, Radio, Serial};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::Host;
@@ -21,6 +21,8 @@ pub enum Stage {
     Witness(Box<Witness>),
     /// A line.
     Line(Line),
+    /// A line that compresses headers or loses frames.
+    Serial(Box<Serial>),
     /// A radio hop.
     Radio(Radio),
     /// A radio hop with medium access and a link layer.
@@ -37,6 +39,7 @@ macro_rules! each {
             Stage::Host($m) => $call,
             Stage::Witness($m) => $call,
             Stage::Line($m) => $call,
+            Stage::Serial($m) => $call,
             Stage::Radio($m) => $call,
             Stage::Hop($m) => $call,
             Stage::Agent($m) => $call,
@@ -109,32 +112,31 @@ impl Stage {
     /// The stage that `stage` describes, in the run with `seed`.
     pub fn of_path(stage: &model::Stage, seed: u64) -> Stage {
         let stream = |part: &str| Stream::new(seed, &format!("{}.{part}", stage.name));
-        let channel = |errors: &Option<ErrorSpec>, side: &str| {
-            errors.as_ref().map(|spec| channel(spec, side, stream))
+        let channel = |errors: &Option<ErrorSpec>, side: &str, mobile: usize| {
+            errors.as_ref().map(|spec| channel(spec, side, mobile, stream))
         };
         match &stage.kind {
             StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
+            StageKind::Serial(config) => Stage::Serial(Box::new(Serial::new(
+                config.clone(),
+                stream("frames.left"),
+                stream("frames.right"),
+            ))),
             StageKind::Radio(radio) => match &radio.hop {
                 None => Stage::Radio(Radio::new(
                     radio.radio.clone(),
-                    channel(&radio.errors_left, "left"),
-                    channel(&radio.errors_right, "right"),
+                    channel(&radio.errors_left, "left", 0),
+                    channel(&radio.errors_right, "right", 0),
                 )),
                 Some(hop) => {
                     let channels = |i: usize| {
-                        // The first mobile station draws as that of a plain radio does.
-                        let of = |part: &str| match i {
-                            0 => part.to_owned(),
-                            _ => format!("{part}.{}", i + 1),
-                        };
                         [
-                            channel(&radio.errors_left, &of("left")),
-                            channel(&radio.errors_right, &of("right")),
+                            channel(&radio.errors_left, "left", i),
+                            channel(&radio.errors_right, "right", i),
                         ]
                     };
                     let channels = (0..hop.mobiles.len().max(1)).map(channels).collect();
-                    let chance = stream("mac");
-                    Stage::Hop(Box::new(Hop::new(&radio.radio, hop, channels, chance)))
+                    Stage::Hop(Box::new(Hop::new(&radio.radio, hop, channels, stream)))
                 }
             },
             StageKind::Agent(config) => Stage::Agent(Box::new(Agent::new(config))),
@@ -143,13 +145,23 @@ impl Stage {
     }
 }
 
-/// The channel towards `side`, with draws from the streams of its radio.
-fn channel(spec: &ErrorSpec, side: &str, stream: impl Fn(&str) -> Stream) -> Channel {
-    let errors = stream(&format!("errors.{side}"));
+/// The channel towards `side` of a radio's mobile station, counted from 0, with draws from the streams of the radio.
+fn channel(
+    spec: &ErrorSpec,
+    side: &str,
+    mobile: usize,
+    stream: impl Fn(&str) -> Stream,
+) -> Channel {
+    // The first mobile station draws as that of a plain radio does.
+    let stream = |part: String| match mobile {
+        0 => stream(&part),
+        _ => stream(&format!("{part}.{}", mobile + 1)),
+    };
+    let errors = stream(format!("errors.{side}"));
     let channel = if spec.reciprocal {
-        Channel::with_states(&spec.model, errors, stream("states"))
+        Channel::with_states(&spec.model, errors, stream("states".to_owned()))
     } else if spec.tell_turns {
-        Channel::with_states(&spec.model, errors, stream(&format!("states.{side}")))
+        Channel::with_states(&spec.model, errors, stream(format!("states.{side}")))
     } else {
         Channel::new(&spec.model, errors)
     };

@@ -188,6 +188,10 @@ pub enum Cause {
     PartialAck,
     /// The base station or receiver tells the sender of a wireless loss.
     LossNotification,
+    /// The base station tells the source that the wireless link is in a bad state (EBSN).
+    BadStateNotification,
+    /// The base station tells the source to slow down, because the wireless link is in a bad state.
+    SourceQuench,
     /// The base station sends on, as an end point of its own, what it took in from the other end.
     SplitData,
     /// The base station acknowledges, or updates a window, as an end point of its own.
@@ -220,9 +224,13 @@ pub enum Cause {
     SplitTaken,
     /// No connection or host has this address.
     NoSuchConnection,
+    /// A message of a base station quotes a segment of ours that is not in flight: a forgery, or too late.
+    StaleNotice,
+    /// A message of a base station that this host is not set up to obey.
+    UnheededNotice,
     /// The scenario asked for this loss (competing traffic).
     CrossTraffic,
-    /// The frame that carried it was damaged or collided, and its link layer does not retransmit.
+    /// The frame that carried it was damaged, collided, or was lost by its line, and no link layer retransmits.
     FrameLost,
     /// The link layer gave it up after as many tries as it may make.
     LinkGaveUp,
@@ -230,11 +238,13 @@ pub enum Cause {
     RetryLimit,
     /// A piece of it was lost, so that it cannot be put together.
     PieceLost,
+    /// Its compressed header could not be restored, because of a frame that was lost before it.
+    Desynchronised,
 }
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 32] = [
+    pub const ALL: [Cause; 37] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
@@ -247,6 +257,8 @@ impl Cause {
         Cause::LocalPersist,
         Cause::PartialAck,
         Cause::LossNotification,
+        Cause::BadStateNotification,
+        Cause::SourceQuench,
         Cause::SplitData,
         Cause::SplitAck,
         Cause::SplitControl,
@@ -262,11 +274,14 @@ impl Cause {
         Cause::SupersededAck,
         Cause::SplitTaken,
         Cause::NoSuchConnection,
+        Cause::StaleNotice,
+        Cause::UnheededNotice,
         Cause::CrossTraffic,
         Cause::FrameLost,
         Cause::LinkGaveUp,
         Cause::RetryLimit,
         Cause::PieceLost,
+        Cause::Desynchronised,
     ];
 
     /// The name used in traces, captures and tables.
@@ -284,6 +299,8 @@ impl Cause {
             Cause::LocalPersist => "local-persist",
             Cause::PartialAck => "partial-ack",
             Cause::LossNotification => "loss-notification",
+            Cause::BadStateNotification => "bad-state-notification",
+            Cause::SourceQuench => "source-quench",
             Cause::SplitData => "split-data",
             Cause::SplitAck => "split-ack",
             Cause::SplitControl => "split-control",
@@ -299,11 +316,14 @@ impl Cause {
             Cause::SupersededAck => "superseded-ack",
             Cause::SplitTaken => "split-taken",
             Cause::NoSuchConnection => "no-such-connection",
+            Cause::StaleNotice => "stale-notice",
+            Cause::UnheededNotice => "unheeded-notice",
             Cause::CrossTraffic => "cross-traffic",
             Cause::FrameLost => "frame-lost",
             Cause::LinkGaveUp => "link-gave-up",
             Cause::RetryLimit => "retry-limit",
             Cause::PieceLost => "piece-lost",
+            Cause::Desynchronised => "desynchronised",
         }
     }
 
@@ -369,6 +389,10 @@ pub enum TcpKind {
     PartialAck,
     /// The sender was told of a wireless loss and kept its window.
     LossNotified,
+    /// A base station's notification of a bad state started the retransmission timer again (bakshi96 4.2.3).
+    BadStateNotified,
+    /// A source quench closed the congestion window (bakshi96 4.2.2).
+    Quenched,
     /// A closed window was probed.
     WindowProbe,
     /// Data was handed to the application, in order.
@@ -444,6 +468,13 @@ pub enum AgentNote {
     SenderRetransmission,
     /// A hole in the sequence showed a loss before the base station.
     CongestionHole,
+    /// It kept a message to the source back, since another one had been sent just before.
+    NoticeWithheld,
+    /// It lowered the largest segment that a SYN announces.
+    SegmentClamped {
+        /// To so many bytes.
+        mss: u16,
+    },
     /// It let a new connection pass untouched, since it has no room for another one.
     NoRoom,
     /// It measured a round trip over the wireless link.

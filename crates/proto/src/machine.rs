@@ -20,6 +20,10 @@ pub enum Signal {
     AttemptFailed {
         /// The flow of the packet.
         flow: FlowKey,
+        /// Its sequence number.
+        seq: Seq,
+        /// Length of the IP packet in bytes.
+        len: u32,
         /// How often the packet has been tried so far.
         tries: u32,
         /// Whether it was given up.

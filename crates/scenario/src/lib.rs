@@ -46,7 +46,9 @@ pub use model::{
     Transfer, World,
 };
 pub use plan::{Axis, Cell, Plan, Run, RunKey};
-pub use schema::{AGENTS, DISCIPLINES, ERROR_MODELS, KERNELS, VARIANTS};
+pub use schema::{
+    AGENTS, DISCIPLINES, ERROR_MODELS, HEADER_COMPRESSION, KERNELS, LINK_LAYERS, MACS, VARIANTS,
+};
 pub use vary::{Argument, Setting};
 
 /// Turns the text of a scenario file into the plan of its runs.

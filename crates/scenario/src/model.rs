@@ -3,7 +3,7 @@
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::channel::{ErrorModel, Kinds};
 pub use lasthop_proto::link::CrossTraffic;
-use lasthop_proto::link::{HopConfig, LineConfig, RadioConfig};
+use lasthop_proto::link::{HopConfig, LineConfig, RadioConfig, SerialConfig};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
@@ -110,6 +110,8 @@ pub struct Stage {
 pub enum StageKind {
     /// A full-duplex line.
     Link(LineConfig),
+    /// A line that compresses headers or loses frames.
+    Serial(SerialConfig),
     /// A base-station agent; the wireless side is on its right.
     Agent(AgentConfig),
     /// A radio hop.

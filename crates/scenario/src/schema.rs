@@ -3,6 +3,7 @@
 
 use lasthop_proto::agent::AckpMode;
 use lasthop_proto::channel::Modulation;
+use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::queue::Discipline;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 
@@ -42,7 +43,7 @@ pub(crate) const LIMITS: [&str; 2] = ["flows", "cache"];
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 31] = [
+pub(crate) const HOST: [&str; 34] = [
     "preset",
     "tcp",
     "side",
@@ -70,6 +71,9 @@ pub(crate) const HOST: [&str; 31] = [
     "ackp",
     "ackp-karn",
     "eln",
+    "ebsn",
+    "quench",
+    "rtt-rounding",
     "limited-transmit",
     "time-wait",
     "ticks",
@@ -84,15 +88,15 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: [&str; 7] =
-    ["mac", "link-layer", "fragment", "coding", "tulip", "fama", "dcf"];
+pub(crate) const HOP: [&str; 9] =
+    ["mac", "link-layer", "fragment", "coding", "fama", "dcf", "ll", "local-recovery", "tulip"];
 
-/// Keys of `fama`, the options of medium access by FAMA-NCS.
-pub(crate) const FAMA: [&str; 3] = ["acceleration", "short-answer", "backoff"];
+/// Keys of `ll`.
+pub(crate) const LL: [&str; 3] = ["window", "min-timeout", "initial-timeout"];
 
-/// Keys of `dcf`, the options of medium access by 802.11's DCF.
-pub(crate) const DCF: [&str; 5] =
-    ["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries"];
+/// Keys of `local-recovery`.
+pub(crate) const LOCAL_RECOVERY: [&str; 5] =
+    ["max-retransmits", "backoff", "backoff-max", "timeout", "ack"];
 
 /// Keys of `tulip`.
 pub(crate) const TULIP: [&str; 8] = [
@@ -106,6 +110,13 @@ pub(crate) const TULIP: [&str; 8] = [
     "lack-delay",
 ];
 
+/// Keys of `fama`, the options of medium access by FAMA-NCS.
+pub(crate) const FAMA: [&str; 3] = ["acceleration", "short-answer", "backoff"];
+
+/// Keys of `dcf`, the options of medium access by 802.11's DCF.
+pub(crate) const DCF: [&str; 5] =
+    ["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries"];
+
 /// The words for medium access, each with what it is.
 pub const MACS: [(&str, &str); 3] = [
     ("ideal", "stations with frames waiting take turns, nothing collides"),
@@ -114,8 +125,11 @@ pub const MACS: [(&str, &str); 3] = [
 ];
 
 /// The words for a link layer, each with what it is.
-pub const LINK_LAYERS: [(&str, &str); 2] = [
+pub const LINK_LAYERS: [(&str, &str); 5] = [
     ("none", "each packet is sent once"),
+    ("ll", "cumulative ACKs and timers, no order kept"),
+    ("ll-sack", "the same with selective ACKs"),
+    ("local-recovery", "each frame is acknowledged, and sent again a bounded number of times"),
     (
         "tulip",
         "TCP data in order and once, by a sliding window with bit vectors; all else is sent once",
@@ -123,7 +137,7 @@ pub const LINK_LAYERS: [(&str, &str); 2] = [
 ];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 16] = [
+pub(crate) const AGENT_OPTIONS: [&str; 20] = [
     "agent-preset",
     "dupacks",
     "timeout-rule",
@@ -140,6 +154,10 @@ pub(crate) const AGENT_OPTIONS: [&str; 16] = [
     "ackp-mode",
     "split-preset",
     "buffer",
+    "spacing",
+    "packet-size",
+    "bad-period",
+    "packet-sizes",
 ];
 
 /// The words for when a base station sends partial acknowledgements.
@@ -147,7 +165,7 @@ pub(crate) const ACKP_MODES: [(&str, AckpMode); 2] =
     [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
 
 /// Keys of `link`.
-pub(crate) const LINK: [&str; 9] = [
+pub(crate) const LINK: [&str; 13] = [
     "rate",
     "rate-right",
     "rate-left",
@@ -157,6 +175,10 @@ pub(crate) const LINK: [&str; 9] = [
     "discipline",
     "discipline-right",
     "discipline-left",
+    "header-compression",
+    "compression-slots",
+    "frame-loss",
+    "loss-noticed",
 ];
 
 /// Keys of `radio`.
@@ -212,14 +234,25 @@ pub const DISCIPLINES: [(&str, Discipline); 4] = [
     ("ack-filter+acks-first", Discipline::AckFilterAcksFirst),
 ];
 
+/// The words for header compression, each with what becomes of a connection after a loss.
+pub const HEADER_COMPRESSION: [(&str, Option<Recovery>); 4] = [
+    ("none", None),
+    ("vj", Some(Recovery::Retransmission)),
+    ("vj+twice", Some(Recovery::Twice)),
+    ("vj+feedback", Some(Recovery::Feedback)),
+];
+
 /// The words for an agent, each with what it is.
-pub const AGENTS: [(&str, &str); 6] = [
+pub const AGENTS: [(&str, &str); 9] = [
     ("none", "packets are only forwarded"),
     ("snoop", "packets are cached and lost ones retransmitted locally"),
     ("snoop+ackp", "snoop, and partial acknowledgements to senders that offer them"),
     ("seq-cache", "sequence numbers only; the sender retransmits on a loss notification"),
     ("split", "the connection ends at the base station, a second one runs over the air"),
     ("split-sack", "split, with selective acknowledgements over the air"),
+    ("ebsn", "the source is told of each failed attempt of the link layer"),
+    ("source-quench", "the source is told to slow down at each failed attempt of the link layer"),
+    ("good-packet-size", "segments are kept to what is good for the state of the channel"),
 ];
 
 /// Keys that every error model has.
@@ -268,13 +301,14 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 13] = [
+        let tables: [&[&str]; 14] = [
             &TOP,
             &TRANSFER,
             &HOST,
             &STAGES,
             &ERRORS,
             &HOP,
+            &LOCAL_RECOVERY,
             &TULIP,
             &FAMA,
             &DCF,

@@ -70,6 +70,17 @@ fn a_key_beside_the_wrong_stage_is_told_where_it_belongs() {
 }
 
 #[test]
+fn header_compression_is_one_of_the_words_for_so_many_connections() {
+    let with = |more: &str| format!("[[path]]\nlink = {{ rate = \"1mbit\", {more} }}\n");
+    let path = with("header-compression = \"vj+twise\"");
+    let said = ["none of the choices", "did you mean `vj+twice`"];
+    path_refused(&path, Code::BadValue, "path.1.link.header-compression", "\"vj+twise\"", &said);
+    let path = with("header-compression = \"vj\", compression-slots = 257");
+    let said = ["1 to 256", "the default is 16"];
+    path_refused(&path, Code::OutOfRange, "path.1.link.compression-slots", "257", &said);
+}
+
+#[test]
 fn a_discipline_is_one_of_the_words_and_set_once() {
     let with =
         |kind: &str, more: &str| format!("[[path]]\n{kind} = {{ rate = \"1mbit\", {more} }}\n");

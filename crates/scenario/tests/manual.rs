@@ -1,7 +1,7 @@
 //! The manual and the parser agree: every word is explained, every example runs. Keys are checked beside
 //! their list, in `schema.rs`.
 
-use lasthop_scenario::{AGENTS, DISCIPLINES, ERROR_MODELS, VARIANTS, parse};
+use lasthop_scenario::{AGENTS, DISCIPLINES, ERROR_MODELS, LINK_LAYERS, MACS, VARIANTS, parse};
 
 const MANUAL: &str = include_str!("../../../docs/scenario-files.md");
 
@@ -12,6 +12,7 @@ fn every_word_is_in_the_manual() {
     let words = words.chain(DISCIPLINES.iter().map(|(word, _)| *word));
     let words = words.chain(ERROR_MODELS.iter().map(|(word, _)| *word));
     let words = words.chain(ERROR_MODELS.iter().flat_map(|(_, keys)| keys.iter().copied()));
+    let words = words.chain(MACS.iter().chain(&LINK_LAYERS).map(|(word, _)| *word));
     for word in words {
         assert!(MANUAL.contains(&format!("`{word}`")), "the manual lacks `{word}`");
     }

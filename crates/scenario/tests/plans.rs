@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 
 use lasthop_proto::agent::{AckpMode, AgentConfig};
 use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::link::LinkConfig;
+use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::link::{LineConfig, RadioConfig};
+use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
-use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_scenario::{Argument, HostSide, Plan, RadioStage, StageKind, example, parse};
 
 fn example_plan(name: &str, arguments: &[Argument]) -> Plan {
@@ -222,6 +225,15 @@ fn what_has_no_effect_is_warned_about() {
     assert_eq!(warnings(&[set("host.laptop.recv-buffer=1MiB")]).len(), 1);
     assert_eq!(warnings(&[set("agent=seq-cache")]).len(), 1);
     assert!(warnings(&[set("agent=seq-cache"), set("eln=checksum")]).is_empty());
+    for (agent, option) in [("ebsn", "ebsn"), ("source-quench", "quench")] {
+        let told = warnings(&[set(&format!("agent={agent}"))]);
+        assert!(told.len() == 1 && told[0].1.contains(&format!("{option} = true")), "{told:?}");
+        let heeded = [set(&format!("agent={agent}")), set(&format!("host.server.{option}=true"))];
+        assert!(warnings(&heeded).is_empty());
+    }
+    assert!(warnings(&[set("agent=good-packet-size"), set("packet-size=576B")]).is_empty());
+    assert_eq!(warnings(&[set("agent=good-packet-size"), set("spacing=1s")]).len(), 1);
+    assert_eq!(warnings(&[set("agent=snoop"), set("packet-size=576B")]).len(), 1);
     // Each half of a split connection has a peer of its own.
     assert!(warnings(&[set("agent=split")]).is_empty());
     assert_eq!(warnings(&[set("agent=split"), set("buffer=1MiB")]).len(), 1);
@@ -285,4 +297,110 @@ fn a_discipline_holds_in_both_directions_or_in_one() {
     assert_eq!(disciplines(", discipline-left = \"ack-filter\""), (fifo, filter));
     let both = ", discipline-right = \"acks-first\", discipline-left = \"ack-filter+acks-first\"";
     assert_eq!(disciplines(both), (Discipline::AcksFirst, Discipline::AckFilterAcksFirst));
+}
+
+#[test]
+fn options_of_a_link_layer_that_is_not_there_are_noted() {
+    let text = |more: &str| {
+        format!(
+            "name = \"hop\"\ntransfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n[[path]]\n\
+             radio = {{ rate = \"1mbit\" }}\n{more}"
+        )
+    };
+    let read = |more: &str| parse(&text(more), "hop.toml", &[]);
+    let hop = |plan: Plan| match &plan.cells[0].scenario.path[0].kind {
+        StageKind::Radio(radio) => radio.hop.clone(),
+        other => panic!("{other:?}"),
+    };
+    let (plain, _) = read("").unwrap();
+    assert_eq!(hop(plain), None);
+    let (plan, warnings) = read("link-layer = \"ll-sack\"\nll = { window = 8 }\n").unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let LinkConfig::Ll(config) = hop(plan).unwrap().link else { panic!() };
+    assert_eq!((config.window, config.selective), (8, true));
+    let (_, warnings) = read("ll = { window = 8 }\n").unwrap();
+    assert_eq!(warnings.len(), 1);
+    let error = read("link-layer = \"tulpi\"\n").unwrap_err();
+    assert!(error.help.contains("ll-sack"), "{}", error.help);
+    assert!(read("link-layer = \"ll\"\nll = { window = 0 }\n").is_err());
+}
+
+#[test]
+fn a_line_that_compresses_or_loses_is_another_stage_and_a_plain_one_is_not() {
+    let path = |more: &str| {
+        let text = format!(
+            "transfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n\
+             [[path]]\nlink = {{ rate = \"1mbit\"{more} }}\n"
+        );
+        let (plan, _) = parse(&text, "x", &[]).unwrap();
+        plan.cells[0].scenario.path[0].kind.clone()
+    };
+    for plain in ["", ", header-compression = \"none\"", ", frame-loss = 0, compression-slots = 3"]
+    {
+        assert!(matches!(path(plain), StageKind::Link(_)), "{plain}");
+    }
+    let StageKind::Serial(vj) = path(", header-compression = \"vj\"") else { panic!("serial") };
+    let compression = vj.compression.unwrap();
+    assert_eq!((compression.slots, compression.recovery), (16, Recovery::Retransmission));
+    assert!(vj.loss_noticed && vj.frame_loss == Probability::ZERO);
+    let StageKind::Serial(all) = path(
+        ", header-compression = \"vj+feedback\", compression-slots = 256, frame-loss = \"2%\", \
+         loss-noticed = false",
+    ) else {
+        panic!("serial")
+    };
+    let compression = all.compression.unwrap();
+    assert_eq!((compression.slots, compression.recovery), (256, Recovery::Feedback));
+    assert!(!all.loss_noticed && all.frame_loss.get() == 0.02);
+    let StageKind::Serial(lossy) = path(", frame-loss = 0.5") else { panic!("serial") };
+    assert_eq!(lossy.compression, None);
+}
+
+#[test]
+fn contending_hosts_have_stations_of_their_own() {
+    let plan = example_plan("contention", &[]);
+    let macs: Vec<MacConfig> = plan
+        .cells
+        .iter()
+        .map(|cell| {
+            let radio = cell.scenario.path.last().map(|stage| &stage.kind);
+            let Some(StageKind::Radio(RadioStage { hop: Some(hop), .. })) = radio else {
+                // `ideal` and nothing else is a plain radio.
+                return MacConfig::Ideal;
+            };
+            let phones: Vec<_> = cell.scenario.hosts[1..].iter().map(|host| host.addr).collect();
+            assert_eq!(hop.mobiles, phones);
+            hop.mac.clone()
+        })
+        .collect();
+    let (fama, dcf) = (FamaConfig::default(), DcfConfig::default());
+    assert_eq!(macs, [MacConfig::Ideal, MacConfig::FamaNcs(fama), MacConfig::Dcf(dcf)]);
+}
+
+#[test]
+fn medium_access_has_options_of_its_own() {
+    let text = example("quickstart").map(|example| example.text).unwrap_or_default();
+    let hop = |arguments: &[&str]| {
+        let arguments: Vec<Argument> = arguments.iter().map(|text| set(text)).collect();
+        let (plan, warnings) = parse(text, "quickstart", &arguments).unwrap();
+        let radio = plan.cells[0].scenario.path.iter().find_map(|stage| match &stage.kind {
+            StageKind::Radio(radio) => radio.hop.clone(),
+            _ => None,
+        });
+        let keys: Vec<String> = warnings.into_iter().map(|w| w.key).collect();
+        (radio.map(|hop| hop.mac), keys)
+    };
+    let (mac, warned) = hop(&["mac=dcf", "dcf.rts-threshold=500B", "dcf.cw-min=15"]);
+    let want = DcfConfig { rts_threshold: 500, cw_min: 15, ..DcfConfig::default() };
+    assert_eq!((mac, warned), (Some(MacConfig::Dcf(want)), vec![]));
+    let (mac, warned) = hop(&["mac=fama-ncs", "fama.acceleration=false", "fama.backoff=4"]);
+    let want = FamaConfig { acceleration: false, backoff: 4, ..FamaConfig::default() };
+    assert_eq!((mac, warned), (Some(MacConfig::FamaNcs(want)), vec![]));
+    // An option that nobody reads is remarked upon.
+    let (_, warned) = hop(&["mac=fama-ncs", "dcf.cw-min=15"]);
+    assert_eq!(warned.len(), 1);
+    assert!(warned[0].ends_with(".dcf"), "{warned:?}");
+    let duplex = [set("mac=dcf"), set("radio.duplex=full")];
+    let error = parse(text, "quickstart", &duplex).unwrap_err();
+    assert!(error.message.contains("one channel"), "{error}");
 }

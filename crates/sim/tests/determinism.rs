@@ -11,7 +11,7 @@ use lasthop_scenario::Scenario;
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::{Record, Sink};
 
-use common::{Dice, disciplined};
+use common::{Dice, disciplined, hopping};
 
 /// FNV-1a over the text of every event: portable, and independent of how events lie in memory.
 struct Digest(u64);
@@ -55,6 +55,11 @@ fn short_split(case: u64) -> Scenario {
     shortened(Dice::new(case).split_scenario())
 }
 
+/// The same with radio hops that have medium access.
+fn short_hops(case: u64) -> Scenario {
+    shortened(hopping(case))
+}
+
 fn shortened(mut scenario: Scenario) -> Scenario {
     scenario.horizon = Span::secs(60);
     for transfer in &mut scenario.transfers {
@@ -65,8 +70,8 @@ fn shortened(mut scenario: Scenario) -> Scenario {
 
 #[test]
 fn the_same_run_twice_gives_the_same_events() {
-    let scenarios = (0..10)
-        .flat_map(|case| [(case, short(case)), (case, queued(case)), (case, short_split(case))]);
+    let kinds = [short, queued, short_split, short_hops];
+    let scenarios = (0..10).flat_map(|case| kinds.map(|kind| (case, kind(case))));
     for (case, scenario) in scenarios {
         let (mut first, mut second) = (Record::default(), Record::default());
         let ends = (run(&scenario, case, &mut first), run(&scenario, case, &mut second));

@@ -10,8 +10,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 const CAUSES: usize = Cause::ALL.len();
 
 /// A number of packets for each cause. Written as a map of the causes that occurred.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CauseCounts([u64; CAUSES]);
+
+impl Default for CauseCounts {
+    fn default() -> CauseCounts {
+        CauseCounts([0; CAUSES])
+    }
+}
 
 impl CauseCounts {
     /// What `count` says of each cause.

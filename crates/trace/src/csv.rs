@@ -181,6 +181,14 @@ impl<W: Write> EventCsv<W> {
             rows.comma();
             rows.int(segment.window);
             rows.comma();
+        } else if let Some((notice, quote)) = packet.quote() {
+            // What it is about: the flow and the sequence number of the segment that it quotes.
+            rows.flow(quote.flow);
+            rows.comma();
+            rows.int(quote.seq.0);
+            rows.text(",,");
+            rows.text(notice.name());
+            rows.text(",,");
         } else {
             rows.text(",,,,,");
         }
@@ -265,6 +273,10 @@ impl<W: Write> Sink for EventCsv<W> {
                     AgentNote::CacheEvicted => ("agent-cache-evicted", None),
                     AgentNote::SenderRetransmission => ("agent-sender-retransmission", None),
                     AgentNote::CongestionHole => ("agent-congestion-hole", None),
+                    AgentNote::NoticeWithheld => ("agent-notice-withheld", None),
+                    AgentNote::SegmentClamped { mss } => {
+                        ("agent-segment-clamped", Some(mss.into()))
+                    }
                     AgentNote::NoRoom => ("agent-no-room", None),
                     AgentNote::LocalRtt { rtt: Span(nanos) } => ("agent-local-rtt", Some(nanos)),
                 };
@@ -282,6 +294,7 @@ impl<W: Write> Sink for EventCsv<W> {
                 };
                 let name = match air.kind {
                     FrameKind::Data => "air-data",
+                    FrameKind::Ack => "air-ack",
                     FrameKind::LinkAck => "air-link-ack",
                     FrameKind::Rts => "air-rts",
                     FrameKind::Cts => "air-cts",
@@ -374,6 +387,8 @@ fn tcp_name(kind: TcpKind) -> &'static str {
         TcpKind::Timeout => "tcp-timeout",
         TcpKind::PartialAck => "tcp-partial-ack",
         TcpKind::LossNotified => "tcp-loss-notified",
+        TcpKind::BadStateNotified => "tcp-bad-state-notified",
+        TcpKind::Quenched => "tcp-quenched",
         TcpKind::WindowProbe => "tcp-window-probe",
         TcpKind::Delivered { .. } => "tcp-delivered",
         TcpKind::Corrupted => "tcp-corrupted",

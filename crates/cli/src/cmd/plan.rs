@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::link::LineConfig;
 use lasthop_proto::units::Rate;
 use lasthop_scenario::{HostSide, Plan, Run, Scenario, Stage, StageKind};
 use serde::Serialize;
@@ -119,14 +120,21 @@ pub fn path(plan: &Plan, scenario: &Scenario) -> String {
     parts.join(" | ")
 }
 
-fn stage(stage: &Stage) -> String {
+fn line(line: &LineConfig) -> String {
     let rate = |rate: Option<Rate>| rate.map_or("any rate".to_owned(), |rate| rate.to_string());
+    if line.rate_right == line.rate_left {
+        format!("{} {}", rate(line.rate_right), line.delay)
+    } else {
+        format!("{} right, {} left", rate(line.rate_right), rate(line.rate_left))
+    }
+}
+
+fn stage(stage: &Stage) -> String {
     let what = match &stage.kind {
-        StageKind::Link(line) if line.rate_right == line.rate_left => {
-            format!("{} {}", rate(line.rate_right), line.delay)
-        }
-        StageKind::Link(line) => {
-            format!("{} right, {} left", rate(line.rate_right), rate(line.rate_left))
+        StageKind::Link(config) => line(config),
+        StageKind::Serial(serial) => {
+            let how = if serial.compression.is_some() { ", short headers" } else { "" };
+            format!("{}{how}", line(&serial.line))
         }
         StageKind::Agent(AgentConfig::None) => "no agent".to_owned(),
         StageKind::Agent(AgentConfig::Snoop { ackp: None, .. }) => "snoop".to_owned(),
@@ -136,6 +144,11 @@ fn stage(stage: &Stage) -> String {
             "split-sack".to_owned()
         }
         StageKind::Agent(AgentConfig::Split(_)) => "split".to_owned(),
+        StageKind::Agent(AgentConfig::Ebsn { .. }) => "ebsn".to_owned(),
+        StageKind::Agent(AgentConfig::SourceQuench { .. }) => "source-quench".to_owned(),
+        StageKind::Agent(AgentConfig::GoodPacketSize(sizes)) => {
+            format!("packets up to {} bytes", sizes.now())
+        }
         StageKind::Radio(radio) => {
             let duplex = if radio.radio.half_duplex { "half" } else { "full" };
             format!("{} {} {duplex} duplex", radio.radio.rate, radio.radio.delay)

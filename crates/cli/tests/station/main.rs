@@ -50,6 +50,49 @@ fn an_agent_and_errors_change_while_a_transfer_runs() {
     });
 }
 
+/// What the kernel of the sender takes for the largest segment of its connection.
+fn kernel_mss() -> Option<u32> {
+    let words = ["netns", "exec", "a", "ss", "-Htin", "dport = :5001"];
+    let output =
+        std::process::Command::new("ip").args(words).output().expect("ss (iproute2) is there");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mss = text.split_whitespace().find_map(|word| word.strip_prefix("mss:"));
+    mss.and_then(|mss| mss.parse().ok())
+}
+
+#[test]
+fn connections_keep_to_the_good_packet_size() {
+    inside("connections_keep_to_the_good_packet_size", || {
+        let world = World::new(
+            "[[path]]\nagent = \"good-packet-size\"\n\
+             [[path]]\nradio = { rate = \"2mbit\", delay = \"1ms\" }\n",
+        );
+        let station = world.station(&[]);
+        // The table of the paper, then another state of the channel, then one size: each for new connections. The
+        // kernel's timestamps take 12 bytes of each segment.
+        for (i, (set, size)) in
+            [("bad-period=1s", 512), ("bad-period=4s", 384), ("bad-period=500ms", 512)]
+                .into_iter()
+                .enumerate()
+        {
+            world.ctl(&["set", set]);
+            let transfer = world.transfer(400_000);
+            assert!(world.wait(|status| {
+                status["stages"][1]["notes"]["segments-clamped"].as_u64()
+                    >= Some(2 * (i as u64 + 1))
+            }));
+            assert!((0..200).any(|_| kernel_mss() == Some(size - 40 - 12)), "{set}");
+            assert_eq!(transfer.join().expect("the transfer is whole"), 400_000);
+        }
+        let status = world.status();
+        assert_eq!(status["stages"][1]["config"]["agent"], "good-packet-size");
+        assert_eq!(status["stages"][1]["flows"], 0);
+        let (code, told) = world.fails(&["ctl", "set", "packet-size=512B"]);
+        assert!(code == Some(2) && told.contains("is set beside `bad-period`"), "{told}");
+        assert_eq!(station.end("TERM"), Some(0));
+    });
+}
+
 #[test]
 fn nothing_is_lost_with_a_link_that_is_replaced() {
     inside("nothing_is_lost_with_a_link_that_is_replaced", || {

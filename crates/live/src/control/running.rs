@@ -168,7 +168,7 @@ impl Seen {
             let (kind, flows) = match stage {
                 Stage::Host(_) => ("host", None),
                 Stage::Witness(witness) => ("host", Some(witness.connections())),
-                Stage::Line(_) => ("link", None),
+                Stage::Line(_) | Stage::Serial(_) => ("link", None),
                 Stage::Radio(_) | Stage::Hop(_) => ("radio", None),
                 Stage::Agent(agent) => ("agent", Some(agent.flows())),
                 Stage::Cross(_) => ("cross", None),

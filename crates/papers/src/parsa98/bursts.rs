@@ -111,7 +111,8 @@ pub(super) fn fading(ppm: f64) -> String {
 /// Figure 19: Markov fading at walking speed.
 pub fn f19(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(bench.seeds);
-    let sweeps = sweeps(bench, &[Tulip, Snoop, SnoopMended, Unaided], Window::Large, &GOOD, fading)?;
+    let sweeps =
+        sweeps(bench, &[Tulip, Snoop, SnoopMended, Unaided], Window::Large, &GOOD, fading)?;
     let title = "Figure 19 (a): throughput with fading at 2 km/h";
     let plot = chart(&sweeps, kbps, "throughput, kb/s", true, title);
     finding.figures.push(figure(

@@ -66,7 +66,12 @@ pub fn f9(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     for (name, runs) in [("TULIP", &tulip), ("snoop", &snoop)] {
         finding.measured.extend([
             Measured::new(format!("{name}, throughput"), &runs.summary(kbps), "kb/s", None),
-            Measured::new(format!("{name}, TCP time-outs"), &runs.summary(timeouts), "per run", Some(0.0)),
+            Measured::new(
+                format!("{name}, TCP time-outs"),
+                &runs.summary(timeouts),
+                "per run",
+                Some(0.0),
+            ),
         ]);
     }
     finding.within("unaided, percent through,", through.mean, 15.0, 50.0);

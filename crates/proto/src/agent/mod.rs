@@ -6,7 +6,9 @@
 //! checksum without looking into them, unless they are for an end point of its own.
 
 mod ackp;
+mod ebsn;
 pub mod flows;
+mod good_packet_size;
 mod none;
 mod seq_cache;
 mod snoop;
@@ -17,8 +19,10 @@ use serde::Serialize;
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::{TcpConfig, Variant};
 use crate::units::{Bytes, Span, Time};
-use crate::wire::Packet;
+use crate::wire::{Notice, Packet};
 
+pub use ebsn::Notifier;
+pub use good_packet_size::{PacketSize, PacketSizes};
 pub use none::Router;
 pub use seq_cache::SeqCache;
 pub use snoop::Snoop;
@@ -180,6 +184,18 @@ pub enum AgentConfig {
     },
     /// The connection ends at the base station, and a second one runs over the air.
     Split(Box<SplitConfig>),
+    /// The source is told of each failed attempt of the link layer (bakshi96 4.2.3).
+    Ebsn {
+        /// No message follows another one sooner; zero sends each.
+        spacing: Span,
+    },
+    /// The source is told to slow down at each failed attempt of the link layer (bakshi96 4.2.2).
+    SourceQuench {
+        /// No message follows another one sooner; zero sends each.
+        spacing: Span,
+    },
+    /// Segments are kept to what is good for the state of the channel (bakshi96 4.1).
+    GoodPacketSize(PacketSizes),
 }
 
 /// The agent at a base station.
@@ -193,6 +209,10 @@ pub enum Agent {
     SeqCache(Box<SeqCache>),
     /// See [`AgentConfig::Split`].
     Split(Box<Split>),
+    /// See [`AgentConfig::Ebsn`] and [`AgentConfig::SourceQuench`].
+    Notifier(Notifier),
+    /// See [`AgentConfig::GoodPacketSize`].
+    PacketSize(PacketSize),
 }
 
 impl Agent {
@@ -205,13 +225,20 @@ impl Agent {
             }
             AgentConfig::SeqCache { flows } => Agent::SeqCache(Box::new(SeqCache::new(*flows))),
             AgentConfig::Split(config) => Agent::Split(Box::new(Split::new(config))),
+            AgentConfig::Ebsn { spacing } => {
+                Agent::Notifier(Notifier::new(Notice::BadState, *spacing))
+            }
+            AgentConfig::SourceQuench { spacing } => {
+                Agent::Notifier(Notifier::new(Notice::SourceQuench, *spacing))
+            }
+            AgentConfig::GoodPacketSize(sizes) => Agent::PacketSize(PacketSize::new(sizes)),
         }
     }
 
     /// Flows watched now.
     pub fn flows(&self) -> usize {
         match self {
-            Agent::None(_) => 0,
+            Agent::None(_) | Agent::Notifier(_) | Agent::PacketSize(_) => 0,
             Agent::Snoop(agent) => agent.flows(),
             Agent::SeqCache(agent) => agent.flows(),
             Agent::Split(agent) => agent.flows(),
@@ -221,7 +248,7 @@ impl Agent {
     /// Bytes of state held for the flows watched now, headers and payload of cached packets included.
     pub fn state_bytes(&self) -> usize {
         match self {
-            Agent::None(_) => 0,
+            Agent::None(_) | Agent::Notifier(_) | Agent::PacketSize(_) => 0,
             Agent::Snoop(agent) => agent.state_bytes(),
             Agent::SeqCache(agent) => agent.state_bytes(),
             Agent::Split(agent) => agent.state_bytes(),
@@ -231,7 +258,7 @@ impl Agent {
     /// The most that [`Agent::state_bytes`] ever was.
     pub fn peak_state_bytes(&self) -> usize {
         match self {
-            Agent::None(_) => 0,
+            Agent::None(_) | Agent::Notifier(_) | Agent::PacketSize(_) => 0,
             Agent::Snoop(agent) => agent.peak_state_bytes(),
             Agent::SeqCache(agent) => agent.peak_state_bytes(),
             Agent::Split(agent) => agent.peak_state_bytes(),
@@ -246,6 +273,8 @@ impl Machine for Agent {
             Agent::Snoop(agent) => agent.on_packet(now, from, packet, out),
             Agent::SeqCache(agent) => agent.on_packet(now, from, packet, out),
             Agent::Split(agent) => agent.on_packet(now, from, packet, out),
+            Agent::Notifier(agent) => agent.on_packet(now, from, packet, out),
+            Agent::PacketSize(agent) => agent.on_packet(now, from, packet, out),
         }
     }
 
@@ -255,6 +284,8 @@ impl Machine for Agent {
             Agent::Snoop(agent) => agent.on_signal(now, from, signal, out),
             Agent::SeqCache(agent) => agent.on_signal(now, from, signal, out),
             Agent::Split(agent) => agent.on_signal(now, from, signal, out),
+            Agent::Notifier(agent) => agent.on_signal(now, from, signal, out),
+            Agent::PacketSize(agent) => agent.on_signal(now, from, signal, out),
         }
     }
 
@@ -264,6 +295,8 @@ impl Machine for Agent {
             Agent::Snoop(agent) => agent.on_wake(now, out),
             Agent::SeqCache(agent) => agent.on_wake(now, out),
             Agent::Split(agent) => agent.on_wake(now, out),
+            Agent::Notifier(agent) => agent.on_wake(now, out),
+            Agent::PacketSize(agent) => agent.on_wake(now, out),
         }
     }
 
@@ -273,6 +306,8 @@ impl Machine for Agent {
             Agent::Snoop(agent) => agent.next_wake(),
             Agent::SeqCache(agent) => agent.next_wake(),
             Agent::Split(agent) => agent.next_wake(),
+            Agent::Notifier(agent) => agent.next_wake(),
+            Agent::PacketSize(agent) => agent.next_wake(),
         }
     }
 }

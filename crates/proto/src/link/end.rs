@@ -7,9 +7,12 @@
 use serde::Serialize;
 
 use super::frame::{Frame, Load, Station, Timing};
+use super::ll::{Ll, LlConfig};
+use super::local_recovery::{LocalRecovery, LocalRecoveryConfig};
 use super::plain::Plain;
 use super::tulip::{Tulip, TulipConfig};
 use crate::event::{Cause, LinkNote};
+use crate::rng::Stream;
 use crate::units::{Span, Time};
 
 /// What stands above a link's end: the network layer with its queue of packets.
@@ -104,6 +107,10 @@ pub enum LinkConfig {
     /// None: each packet is sent once.
     #[default]
     None,
+    /// Cumulative acknowledgements and timers, no order kept. See [`super::ll`].
+    Ll(LlConfig),
+    /// Each frame is acknowledged and sent again a bounded number of times (bakshi96 4.2.1).
+    LocalRecovery(LocalRecoveryConfig),
     /// TULIP (parsa98).
     Tulip(TulipConfig),
 }
@@ -113,15 +120,29 @@ pub enum LinkConfig {
 pub enum End {
     /// See [`LinkConfig::None`].
     Plain(Plain),
+    /// See [`LinkConfig::Ll`].
+    Ll(Box<Ll>),
+    /// See [`LinkConfig::LocalRecovery`].
+    LocalRecovery(Box<LocalRecovery>),
     /// See [`LinkConfig::Tulip`].
     Tulip(Tulip),
 }
 
 impl End {
-    /// The end of `config` at `station` of a hop with `stations` of them.
-    pub fn new(config: &LinkConfig, station: Station, stations: u8, timing: Timing) -> End {
+    /// The end of `config` at `station` of a hop with `stations` of them, whose random draws are those of `stream`.
+    pub fn new(
+        config: &LinkConfig,
+        station: Station,
+        stations: u8,
+        timing: Timing,
+        stream: Stream,
+    ) -> End {
         match config {
             LinkConfig::None => End::Plain(Plain::new(station)),
+            LinkConfig::Ll(config) => End::Ll(Box::new(Ll::new(config, station, stations))),
+            LinkConfig::LocalRecovery(config) => End::LocalRecovery(Box::new(LocalRecovery::new(
+                config, station, stations, timing, stream,
+            ))),
             LinkConfig::Tulip(config) => End::Tulip(Tulip::new(config, station, stations, timing)),
         }
     }
@@ -131,6 +152,8 @@ macro_rules! each {
     ($self:ident, $end:ident => $call:expr) => {
         match $self {
             End::Plain($end) => $call,
+            End::Ll($end) => $call,
+            End::LocalRecovery($end) => $call,
             End::Tulip($end) => $call,
         }
     };

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::channel::Traffic;
 use crate::units::Span;
 use crate::wire::Packet;
 
@@ -41,7 +42,10 @@ impl Frame {
     pub fn kind(&self) -> FrameKind {
         match (&self.load, &self.header) {
             (Load::None, _) => FrameKind::LinkAck,
-            (Load::Packet(_) | Load::Piece(_), _) => FrameKind::Data,
+            (load, _) => match load.packet().is_some_and(Packet::is_data) {
+                true => FrameKind::Data,
+                false => FrameKind::Ack,
+            },
         }
     }
 }
@@ -50,8 +54,10 @@ impl Frame {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameKind {
-    /// It carries a packet or a piece of one, maybe with a link ACK.
+    /// It carries a packet with data of a transfer, or a piece of one, maybe with a link ACK.
     Data,
+    /// It carries a packet without data: an ACK of the transport, SYN, FIN, RST; maybe with a link ACK.
+    Ack,
     /// It only acknowledges, on behalf of the link layer.
     LinkAck,
     /// Request to send, of medium access.
@@ -60,6 +66,18 @@ pub enum FrameKind {
     Cts,
     /// Acknowledgement of medium access.
     MacAck,
+}
+
+impl FrameKind {
+    /// What a channel takes it for.
+    pub fn traffic(self) -> Traffic {
+        match self {
+            FrameKind::Data => Traffic::Data,
+            FrameKind::Ack => Traffic::Ack,
+            FrameKind::LinkAck => Traffic::LinkAck,
+            FrameKind::Rts | FrameKind::Cts | FrameKind::MacAck => Traffic::Control,
+        }
+    }
 }
 
 /// What a frame carries.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::channel::{Channel, Fate, Traffic};
+use crate::channel::{Channel, Fate, Turns};
 use crate::event::{AirEvent, Cause, LinkNote, Op, Wants, What};
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal};
@@ -86,10 +86,10 @@ pub struct Hop {
     medium: Medium,
     /// By mobile station, the first being station 1.
     channels: Vec<Channels>,
-    /// What the frame that medium access has of each station carries.
-    carried: Vec<Traffic>,
     /// The packets handed up last, by station.
     released: Vec<VecDeque<PacketId>>,
+    /// The turns of the channels, where they are to be told when they happen; by mobile station and side.
+    turns: Vec<(Side, Turns)>,
     /// What the medium has told and has not been handled.
     told: VecDeque<Outcome>,
     inside: u64,
@@ -105,21 +105,20 @@ struct Standing<'a> {
 /// The medium's view of what lies around it, during one call.
 struct Around<'a> {
     channels: &'a mut [Channels],
-    carried: &'a [Traffic],
     told: &'a mut VecDeque<Outcome>,
     out: &'a mut Out,
 }
 
 impl Hop {
-    /// A silent hop; `channels` has those of each mobile station, and medium access draws from `chance`.
+    /// A silent hop; `channels` has those of each mobile station, and `stream` gives the random draws of its parts.
     pub fn new(
         radio: &RadioConfig,
         config: &HopConfig,
         channels: Vec<Channels>,
-        chance: Stream,
+        stream: impl Fn(&str) -> Stream,
     ) -> Hop {
         let count = channels.len().clamp(1, 254) as u8 + 1;
-        let medium = Medium::new(&config.mac, radio, count, config.coding, chance);
+        let medium = Medium::new(&config.mac, radio, count, config.coding, stream("mac"));
         let timing = medium.timing();
         let stations = (0..count).map(Station);
         let upper = |station: Station| {
@@ -135,13 +134,23 @@ impl Hop {
                 given_up: VecDeque::new(),
             }
         };
+        let turns = channels.iter().flat_map(|pair| {
+            let sides = [Side::Left, Side::Right].into_iter().zip(pair);
+            let telling = |(side, channel): (Side, &Option<Channel>)| {
+                let turns = channel.as_ref().filter(|c| c.tells())?.turns()?;
+                Some((side, turns))
+            };
+            sides.filter_map(telling).collect::<Vec<_>>()
+        });
         Hop {
+            turns: turns.collect(),
             mobiles: config.mobiles.clone(),
             uppers: stations.clone().map(upper).collect(),
-            ends: stations.map(|s| End::new(&config.link, s, count, timing)).collect(),
+            ends: stations
+                .map(|s| End::new(&config.link, s, count, timing, stream(&format!("link.{}", s.0))))
+                .collect(),
             medium,
             channels,
-            carried: vec![Traffic::Data; usize::from(count)],
             released: vec![VecDeque::new(); usize::from(count)],
             told: VecDeque::new(),
             inside: 0,
@@ -172,19 +181,13 @@ impl Hop {
 
     /// Calls medium access.
     fn medium(&mut self, out: &mut Out, call: impl FnOnce(&mut Medium, &mut dyn Air)) {
-        let mut around = Around {
-            channels: &mut self.channels,
-            carried: &self.carried,
-            told: &mut self.told,
-            out,
-        };
+        let mut around = Around { channels: &mut self.channels, told: &mut self.told, out };
         call(&mut self.medium, &mut around);
     }
 
     /// Hands a frame to medium access.
     fn request(&mut self, now: Time, frame: Frame, access: Access, out: &mut Out) {
         let packet = frame.load.packet();
-        self.carried[frame.from.index()] = packet.map_or(Traffic::LinkAck, Traffic::of);
         if let Some(packet) = packet.filter(|packet| packet.is_data())
             && let (Some(flow), Some(segment)) = (packet.flow(), packet.segment())
         {
@@ -381,9 +384,11 @@ impl Above for Standing<'_> {
     }
 
     fn attempt_failed(&mut self, load: &Load, tries: u32, discarded: bool) {
-        if let Some(flow) = load.packet().and_then(Packet::flow) {
-            let own = self.upper.own;
-            self.out.signal(own, Signal::AttemptFailed { flow, tries, discarded });
+        let Some(packet) = load.packet() else { return };
+        if let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) {
+            let (seq, len) = (segment.seq, packet.wire_len());
+            let failed = Signal::AttemptFailed { flow, seq, len, tries, discarded };
+            self.out.signal(self.upper.own, failed);
         }
     }
 
@@ -411,17 +416,18 @@ impl Air for Around<'_> {
         };
         let channels = self.channels.get_mut(mobile.index().saturating_sub(1));
         let Some(channel) = channels.and_then(|c| c[side.index()].as_mut()) else { return false };
-        let traffic = match kind {
-            FrameKind::Data => self.carried[from.index()],
-            FrameKind::LinkAck => Traffic::LinkAck,
-            FrameKind::Rts | FrameKind::Cts | FrameKind::MacAck => Traffic::Control,
-        };
-        if !channel.applies_to(traffic) {
+        if !channel.applies_to(kind.traffic()) {
             return false;
         }
         let Fate { damaged_at, turned } = channel.pass(start, span, bytes);
-        if let Some(good) = turned {
+        // A channel whose turns can be told when they happen has told this one.
+        if let Some(good) = turned
+            && !(channel.tells() && channel.turns().is_some())
+        {
             self.out.event(What::Channel { side, good });
+            if channel.tells() {
+                self.out.signal(side.other(), Signal::ChannelGood(good));
+            }
         }
         damaged_at.is_some()
     }
@@ -440,6 +446,12 @@ impl Air for Around<'_> {
 impl Hop {
     /// Does what is due at `at`, the nominal time of the next wake.
     fn step(&mut self, at: Time, out: &mut Out) {
+        for (side, turns) in &mut self.turns {
+            while let Some(good) = turns.take(at) {
+                out.event(What::Channel { side: *side, good });
+                out.signal(side.other(), Signal::ChannelGood(good));
+            }
+        }
         if self.medium.next_wake().is_some_and(|wake| wake <= at) {
             self.medium(out, |mac, air| mac.on_wake(at, air));
         }
@@ -497,7 +509,9 @@ impl Machine for Hop {
 
     fn next_wake(&self) -> Option<Time> {
         let ends = self.ends.iter().filter_map(LinkEnd::next_wake);
-        ends.chain(self.medium.next_wake()).min()
+        let turns =
+            self.turns.iter().map(|(_, turns)| turns.next()).filter(|at| *at != Time::NEVER);
+        ends.chain(self.medium.next_wake()).chain(turns).min()
     }
 
     fn holds(&self) -> usize {

@@ -6,12 +6,18 @@
 
 pub mod cross;
 pub mod end;
+pub mod fec;
 pub mod frame;
+pub mod header_compression;
 pub mod hop;
 pub mod line;
+pub mod ll;
+mod ll_sack;
+pub mod local_recovery;
 mod pieces;
 pub mod plain;
 pub mod radio;
+pub mod serial;
 pub mod tulip;
 
 use std::collections::VecDeque;
@@ -27,6 +33,7 @@ pub use end::LinkConfig;
 pub use hop::{Hop, HopConfig};
 pub use line::Line;
 pub use radio::Radio;
+pub use serial::{Serial, SerialConfig};
 
 /// Packets under way in one direction, each with the time at which it comes out. Order is kept.
 pub type Pipe = VecDeque<(Time, Packet)>;

@@ -317,7 +317,7 @@ impl Dcf {
                 self.stations[s].phase = Phase::Contend;
                 self.end(now, s, true, air);
             }
-            (FrameKind::Data | FrameKind::LinkAck, Phase::Contend) => {
+            (FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck, Phase::Contend) => {
                 self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
                 self.stations[s].timer = Some(now + sifs);
                 // The receiver knows the sender's last sequence number: a repetition is acknowledged and dropped.

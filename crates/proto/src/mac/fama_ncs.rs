@@ -262,8 +262,12 @@ impl FamaNcs {
                 FrameKind::Rts if readable => Event::OtherRts,
                 FrameKind::Cts if readable && mine => Event::Cts,
                 FrameKind::Cts if readable => Event::OtherCts,
-                FrameKind::Data | FrameKind::LinkAck if readable && mine => Event::Data,
-                FrameKind::Data | FrameKind::LinkAck if readable => Event::OtherData,
+                FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck if readable && mine => {
+                    Event::Data
+                }
+                FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck if readable => {
+                    Event::OtherData
+                }
                 // What was for this station has failed, and is not a CTS that others heed.
                 _ if long && !mine => Event::LongNoise,
                 _ => Event::Noise,

@@ -84,6 +84,16 @@ pub enum Halving {
     Flight,
 }
 
+/// How a measured round trip becomes a whole number of the clock's granularity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rounding {
+    /// Up, so that no time-out is too short.
+    Up,
+    /// To the nearest, and at least one: the network simulators of LBNL (bakshi96 3.3).
+    Nearest,
+}
+
 /// How the congestion window opens in congestion avoidance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -116,6 +126,8 @@ pub struct TcpConfig {
     pub clock: Clock,
     /// How the time-out follows from the estimate.
     pub rto_rule: RtoRule,
+    /// How round trips are rounded; of [`Clock::Fine`] only.
+    pub rtt_rounding: Rounding,
     /// Smallest retransmission time-out.
     pub rto_min: Span,
     /// Largest retransmission time-out.
@@ -156,6 +168,10 @@ pub struct TcpConfig {
     pub ackp_karn: bool,
     /// Offer and obey explicit loss notifications, and which losses a receiver notices.
     pub eln: ElnMode,
+    /// Obey explicit bad state notifications of a base station (bakshi96 4.2.3).
+    pub ebsn: bool,
+    /// Obey ICMP source quench, as 4.4BSD did and RFC 6633 forbids.
+    pub quench: bool,
     /// New data on the first and second duplicate ACK (RFC 3042).
     pub limited_transmit: bool,
     /// How long TIME-WAIT lasts.
@@ -163,7 +179,7 @@ pub struct TcpConfig {
 }
 
 /// Names of the presets, for `lasthop list presets` and error messages, each with what it stands for.
-pub const PRESETS: [(&str, &str); 5] = [
+pub const PRESETS: [(&str, &str); 6] = [
     ("freebsd-2.1", "FreeBSD 2.1 (1995): 500 ms and 200 ms ticks, RTO 1 s to 64 s, 16 KiB buffers"),
     (
         "ns",
@@ -172,6 +188,10 @@ pub const PRESETS: [(&str, &str); 5] = [
     (
         "real",
         "the Reno of the REAL simulator (parsa98): round trips in units of 500 ms, RTO of srtt + 4 rttvar",
+    ),
+    (
+        "bakshi96",
+        "the Tahoe of bakshi96 3.3: 576 B packets, 4 KB window, round trips to the nearest 100 ms",
     ),
     ("rfc", "RFC 5681 and RFC 6298 as written: 1 s minimum RTO, fine timers, 64 KiB buffers"),
     (
@@ -187,6 +207,7 @@ impl TcpConfig {
             "freebsd-2.1" => TcpConfig::freebsd_2_1(),
             "ns" => TcpConfig::ns(),
             "real" => TcpConfig::real(),
+            "bakshi96" => TcpConfig::bakshi96(),
             "rfc" => TcpConfig::rfc(),
             "linux" => TcpConfig::linux(),
             _ => return None,
@@ -199,6 +220,7 @@ impl TcpConfig {
             variant: Variant::Reno,
             clock: Clock::Ticks { slow: Span::millis(500), fast: Span::millis(200) },
             rto_rule: RtoRule::Rfc6298,
+            rtt_rounding: Rounding::Up,
             rto_min: Span::secs(1),
             rto_max: Span::secs(64),
             rto_initial: Span::secs(6),
@@ -219,6 +241,8 @@ impl TcpConfig {
             ackp: AckpReaction::Off,
             ackp_karn: false,
             eln: ElnMode::Off,
+            ebsn: false,
+            quench: false,
             limited_transmit: false,
             time_wait: Span::secs(60),
         }
@@ -271,6 +295,38 @@ impl TcpConfig {
             halving: Halving::Window,
             delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
             ..TcpConfig::rfc()
+        }
+    }
+
+    /// The TCP of bakshi96 3.3, which is the Tahoe of the network simulator of LBNL as of 1996.
+    ///
+    /// The paper says: Tahoe with fast retransmit, a window of 4 KB, packets of 576 bytes with headers of 40, a
+    /// clock of 100 ms and round trips measured to the nearest of its beats, back-off that ends with an ACK for a
+    /// packet that was not retransmitted. Known of the simulator (ns, later ns-2 before its defaults changed in
+    /// 2004): the third duplicate ACK retransmits, each packet is acknowledged, one packet is timed at a time, the
+    /// first time-out is 6 s, the smallest one two beats of the clock, the window begins with one packet, the
+    /// slow-start threshold with the whole window, and a loss halves the smaller of congestion window and window.
+    ///
+    /// Assumed: the largest time-out of 64 s, as in BSD, and that a source never gives up (255 tries here). The
+    /// simulator counted its window in packets; here it is 4096 bytes of payload, which is seven packets of 576
+    /// bytes as in the paper's figure 3. Unlike the simulator's, these connections begin with a handshake.
+    pub fn bakshi96() -> TcpConfig {
+        TcpConfig {
+            variant: Variant::Tahoe,
+            clock: Clock::Fine { granularity: Span::millis(100) },
+            rtt_rounding: Rounding::Nearest,
+            rto_min: Span::millis(200),
+            rto_max: Span::secs(64),
+            rto_initial: Span::secs(6),
+            max_retries: 255,
+            mss: 536,
+            send_buffer: 4096,
+            recv_buffer: 4096,
+            initial_window: 1,
+            initial_ssthresh: 4096,
+            halving: Halving::Window,
+            delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
+            ..TcpConfig::freebsd_2_1()
         }
     }
 

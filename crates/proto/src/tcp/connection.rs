@@ -2,6 +2,7 @@
 
 mod application;
 mod incoming;
+mod notices;
 mod outgoing;
 
 use std::sync::Arc;

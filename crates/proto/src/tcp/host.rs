@@ -8,7 +8,7 @@ use crate::machine::{Machine, Out, Side};
 use crate::rng::Stream;
 use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
-use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet, Segment, Seq};
+use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet, Segment, Seq, Transport};
 
 use super::config::{Clock, ElnMode, TcpConfig};
 use super::connection::{Beats, Connection};
@@ -254,6 +254,27 @@ impl Host {
         out.originate(self.config.side, reset, Cause::Control);
     }
 
+    /// A base station says something about a segment of ours.
+    fn on_notice(&mut self, now: Time, packet: Packet, out: &mut Out) {
+        let toward = self.config.side.other();
+        let Some((notice, quote)) = packet.quote() else {
+            out.discard(toward, packet, Cause::StaleNotice);
+            return;
+        };
+        //= rfc1122#section-4.2.3.9: it is directed to the connection that created the segment
+        let heeded = match self.find(quote.flow) {
+            None => Err(Cause::NoSuchConnection),
+            Some(index) => self.connections[index].heeds(notice, quote.seq).map(|()| index),
+        };
+        match heeded {
+            Err(cause) => out.discard(toward, packet, cause),
+            Ok(index) => {
+                out.packet_event(Op::Received, toward, &packet);
+                self.act(index, |connection| connection.on_notice(now, notice, quote.seq, out));
+            }
+        }
+    }
+
     fn on_damaged(&mut self, now: Time, packet: Packet, cause: Cause, out: &mut Out) {
         let found = packet.flow().and_then(|flow| self.find(flow.reversed()));
         if let (Some(index), Some(segment)) = (found, packet.segment()) {
@@ -268,6 +289,9 @@ impl Host {
 impl Machine for Host {
     fn on_packet(&mut self, now: Time, _from: Side, packet: Packet, out: &mut Out) {
         match packet.damage {
+            Damage::None if matches!(packet.transport, Transport::Icmp(_)) => {
+                self.on_notice(now, packet, out);
+            }
             Damage::None => {
                 out.packet_event(Op::Received, self.config.side.other(), &packet);
                 self.on_tcp(now, packet, out);

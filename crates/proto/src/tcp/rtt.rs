@@ -2,7 +2,7 @@
 
 use crate::units::{Span, Time};
 
-use super::config::{Clock, RtoRule, TcpConfig};
+use super::config::{Clock, Rounding, RtoRule, TcpConfig};
 
 /// A clock that beats at a period from a phase: BSD's slow and fast time-outs are host-wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,7 @@ enum Kind {
         granularity: Span,
         /// The least that is added to `srtt`: the granularity by RFC 6298, nothing by Jacobson.
         margin: Span,
+        rounding: Rounding,
         srtt: Option<Span>,
         rttvar: Span,
     },
@@ -77,7 +78,8 @@ impl RttEstimator {
                     RtoRule::Rfc6298 => granularity,
                     RtoRule::Jacobson => Span::ZERO,
                 };
-                Kind::Fine { granularity, margin, srtt: None, rttvar: Span::ZERO }
+                let rounding = config.rtt_rounding;
+                Kind::Fine { granularity, margin, rounding, srtt: None, rttvar: Span::ZERO }
             }
         };
         let mut estimator = RttEstimator {
@@ -109,9 +111,15 @@ impl RttEstimator {
                     *rttvar = (*rttvar + error.abs() - (*rttvar >> 2)).max(1);
                 }
             }
-            Kind::Fine { granularity, srtt, rttvar, .. } => {
+            Kind::Fine { granularity, rounding, srtt, rttvar, .. } => {
                 let g = granularity.0.max(1);
-                let rtt = Span(now.since(sent).0.max(1).div_ceil(g) * g);
+                let measured = now.since(sent).0;
+                let beats = match rounding {
+                    Rounding::Up => measured.div_ceil(g),
+                    //= bakshi96#3.3: round-trip times are measured to the nearest 100 msec
+                    Rounding::Nearest => measured.saturating_add(g / 2) / g,
+                };
+                let rtt = Span(beats.max(1) * g);
                 match srtt {
                     //= rfc6298#section-2.2: the first measurement sets both
                     None => {
@@ -291,6 +299,23 @@ mod tests {
         assert_eq!(rtt.rto(), Span::millis(500));
         rtt.sample(Time(0), Time(501 * MS)); // two units: rttvar 125 ms, srtt 562.5 ms
         assert_eq!(rtt.rto(), Span::micros(1_062_500));
+    }
+
+    #[test]
+    fn round_trips_to_the_nearest_beat() {
+        let config = TcpConfig::bakshi96();
+        let beat = Beat::new(Span::millis(100), Span::ZERO);
+        for (measured, counted) in [(1, 100), (149, 100), (150, 200), (2_449, 2_400)] {
+            let mut rtt = RttEstimator::new(&config, beat);
+            rtt.sample(Time(0), Time(measured * MS));
+            assert_eq!(rtt.srtt(), Span::millis(counted), "{measured} ms");
+        }
+        let mut rtt = RttEstimator::new(&config, beat);
+        assert_eq!(rtt.rto(), Span::secs(6));
+        for _ in 0..60 {
+            rtt.sample(Time(0), Time(MS));
+        }
+        assert_eq!(rtt.rto(), Span::millis(200)); // two beats at least
     }
 
     #[test]

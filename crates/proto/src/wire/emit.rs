@@ -7,6 +7,7 @@
 //! "don't fragment" set, no IPv4 options, an IPv6 flow label of zero.
 
 use super::checksum::{Sum, checksum};
+use super::icmp::{self, PROTOCOL_ICMP, PROTOCOL_ICMPV6};
 use super::options::{self, WriteError};
 use super::{Damage, Packet, Segment, Transport};
 
@@ -60,7 +61,9 @@ pub struct Prefix {
 
 /// Like [`emit`], but with at most the first `payload` bytes of the body: for captures.
 ///
-/// When the body is cut, the TCP checksum covers only what is written, since the point of cutting is not to
+/// Of a message that quotes a packet (ICMP) the quoted headers are written in any case.
+///
+/// When the body is cut, the checksum covers only what is written, since the point of cutting is not to
 /// generate the rest. No reader can verify a checksum over bytes it does not have.
 ///
 /// # Errors
@@ -79,8 +82,12 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
         _ => None,
     };
     let options = written.as_ref().map_or(&[][..], |w| w.as_slice());
-    let tcp_header = packet.segment().map_or(0, |_| 20 + options.len() as u32);
-    let transport_len = u64::from(tcp_header) + u64::from(packet.body.len());
+    let header = match packet.transport {
+        Transport::Tcp(_) => 20 + options.len() as u32,
+        Transport::Icmp(_) => icmp::HEADER_LEN,
+        Transport::Other(_) => 0,
+    };
+    let transport_len = u64::from(header) + u64::from(packet.body.len());
     let ip_header = packet.ip_header_len();
     // IPv4 counts its header in the length field, IPv6 does not.
     let len = u64::from(ip_header) + transport_len;
@@ -88,8 +95,9 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
         return Err(EmitError::TooLong { len });
     }
     let transport_len = transport_len as u32;
-    let payload = payload.min(packet.body.len());
-    out.reserve((ip_header + tcp_header + payload) as usize);
+    let least = if matches!(packet.transport, Transport::Icmp(_)) { icmp::QUOTE_MAX } else { 0 };
+    let payload = payload.max(least).min(packet.body.len());
+    out.reserve((ip_header + header + payload) as usize);
     if packet.src.is_v4() {
         ipv4(packet, len as u16, out);
     } else {
@@ -108,6 +116,13 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
             let check = sum.checksum() ^ if spoiled { SPOIL } else { 0 };
             out[at + 16..at + 18].copy_from_slice(&check.to_be_bytes());
         }
+        Transport::Icmp(notice) => {
+            out.extend_from_slice(&[notice.kind(packet.src.is_v4()), 0, 0, 0, 0, 0, 0, 0]);
+            packet.body.copy_into(payload, out);
+            let sum = icmp::sum(packet.src, packet.dst, transport_len, &out[at..]);
+            let check = sum.checksum() ^ if spoiled { SPOIL } else { 0 };
+            out[at + 2..at + 4].copy_from_slice(&check.to_be_bytes());
+        }
         Transport::Other(_) => {
             packet.body.copy_into(payload, out);
             if spoiled
@@ -119,12 +134,14 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
             }
         }
     }
-    Ok(Prefix { captured: ip_header + tcp_header + payload, original: len as u32 })
+    Ok(Prefix { captured: ip_header + header + payload, original: len as u32 })
 }
 
 fn protocol(packet: &Packet) -> u8 {
     match packet.transport {
         Transport::Tcp(_) => PROTOCOL_TCP,
+        Transport::Icmp(_) if packet.src.is_v4() => PROTOCOL_ICMP,
+        Transport::Icmp(_) => PROTOCOL_ICMPV6,
         Transport::Other(protocol) => protocol,
     }
 }

@@ -7,6 +7,7 @@
 pub mod body;
 pub mod checksum;
 pub mod emit;
+pub mod icmp;
 pub mod options;
 pub mod packet;
 pub mod parse;
@@ -14,6 +15,7 @@ pub mod segment;
 pub mod seq;
 
 pub use body::Body;
+pub use icmp::{Notice, Quote};
 pub use packet::{Addr, Damage, FlowKey, Packet, PacketId, Transport};
 pub use segment::{Ackp, Eln, Flags, Options, SackBlocks, Segment, Timestamps};
 pub use seq::Seq;

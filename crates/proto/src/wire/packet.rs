@@ -4,6 +4,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::icmp::{self, Notice, Quote};
 use super::{Body, Segment};
 
 /// An IP address. IPv4 is kept in its IPv6-mapped form, so that comparing and hashing are one
@@ -103,7 +104,7 @@ pub enum Damage {
     None,
     /// The IP header checksum is wrong: the next IP hop drops it.
     Ip,
-    /// The TCP checksum is wrong: routers pass it on, the receiving TCP drops it.
+    /// The TCP checksum (or that of ICMP) is wrong: routers pass it on, the receiving TCP drops it.
     Tcp,
 }
 
@@ -112,6 +113,8 @@ pub enum Damage {
 pub enum Transport {
     /// A TCP segment.
     Tcp(Segment),
+    /// ICMP that tells the source about one of its datagrams; the quote is the body.
+    Icmp(Notice),
     /// Anything else: the IP protocol number; header and payload are the body.
     Other(u8),
 }
@@ -156,11 +159,39 @@ impl Packet {
         }
     }
 
+    /// A message about the datagram that `quote` tells, to its source.
+    ///
+    /// It comes from the datagram's destination: a base station is a bump in the wire and need not have an address
+    /// of its own, and from there packets are expected on this path.
+    pub fn notice(notice: Notice, quote: &Quote) -> Packet {
+        let transport = Transport::Icmp(notice);
+        let (src, dst, body) = (quote.flow.dst, quote.flow.src, quote.body());
+        Packet {
+            id: PacketId(0),
+            src,
+            dst,
+            transport,
+            body,
+            tos: 0,
+            ttl: 64,
+            damage: Damage::None,
+            urgent: false,
+        }
+    }
+
+    /// The message and what it quotes, if this is one.
+    pub fn quote(&self) -> Option<(Notice, Quote)> {
+        let Transport::Icmp(notice) = self.transport else { return None };
+        let Body::Bytes { frame, from, len } = &self.body else { return None };
+        let from = *from as usize;
+        Quote::read(frame.get(from..from + *len as usize)?).map(|quote| (notice, quote))
+    }
+
     /// The TCP segment, if this is one.
     pub fn segment(&self) -> Option<&Segment> {
         match &self.transport {
             Transport::Tcp(segment) => Some(segment),
-            Transport::Other(_) => None,
+            Transport::Icmp(_) | Transport::Other(_) => None,
         }
     }
 
@@ -181,7 +212,12 @@ impl Packet {
 
     /// Length of IP and transport headers in bytes.
     pub fn header_len(&self) -> u32 {
-        self.ip_header_len() + self.segment().map_or(0, Segment::header_len)
+        let transport = match &self.transport {
+            Transport::Tcp(segment) => segment.header_len(),
+            Transport::Icmp(_) => icmp::HEADER_LEN,
+            Transport::Other(_) => 0,
+        };
+        self.ip_header_len() + transport
     }
 
     /// Length of the whole IP packet in bytes.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::checksum::{Sum, checksum};
 use super::emit::PROTOCOL_TCP;
+use super::icmp::{self, Notice, PROTOCOL_ICMP, PROTOCOL_ICMPV6};
 use super::options::{self, OptionError};
 use super::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
 
@@ -120,7 +121,7 @@ struct Ip {
 
 /// The headers of the IP packet at the start of `bytes`.
 ///
-/// TCP is read behind IPv4 (with options, which are skipped) and directly behind IPv6. Fragments and IPv6
+/// TCP (and ICMP that quotes a TCP segment) is read behind IPv4 (with options, which are skipped) and directly behind IPv6. Fragments and IPv6
 /// extension headers make a packet [`Transport::Other`]: no machine here acts on half a segment.
 /// A TCP option of impossible length is reported in [`View::bad_option`]; what stands before it counts.
 ///
@@ -150,6 +151,10 @@ pub fn view(bytes: &[u8], mode: Mode) -> Result<View, ParseError> {
     };
     if ip.protocol == PROTOCOL_TCP && ip.whole {
         tcp(packet, &ip, mode, &mut view)?;
+    } else if ip.protocol == (if ip.src.is_v4() { PROTOCOL_ICMP } else { PROTOCOL_ICMPV6 })
+        && ip.whole
+    {
+        icmp(packet, &ip, mode, &mut view);
     }
     Ok(view)
 }
@@ -282,6 +287,22 @@ fn tcp(packet: &[u8], ip: &Ip, mode: Mode, view: &mut View) -> Result<(), ParseE
     view.captured = (bytes.len() - header_there) as u32;
     view.bad_option = read.error;
     Ok(())
+}
+
+/// ICMP that quotes a TCP segment, if it is of a kind that says something to machines; anything else stays opaque.
+fn icmp(packet: &[u8], ip: &Ip, mode: Mode, view: &mut View) {
+    let bytes = &packet[ip.header..];
+    let Some(notice) = Notice::read(bytes, ip.src.is_v4()) else { return };
+    if mode.verify && !ip.damaged && packet.len() == ip.total {
+        let sum = icmp::sum(ip.src, ip.dst, bytes.len() as u32, bytes);
+        if !sum.verifies() {
+            view.damage = Damage::Tcp;
+        }
+    }
+    view.transport = Transport::Icmp(notice);
+    view.body_at = ip.header + icmp::HEADER_LEN as usize;
+    view.body_len -= icmp::HEADER_LEN;
+    view.captured -= icmp::HEADER_LEN;
 }
 
 /// The packet whose IP header begins at `at` in `frame`; its body shares the frame.

@@ -4,6 +4,8 @@
 mod ack_split;
 mod ackp;
 mod bursts;
+mod feedback;
+mod good_packet_size;
 mod path;
 mod properties;
 mod script;

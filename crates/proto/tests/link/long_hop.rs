@@ -42,7 +42,7 @@ pub fn throughput(window: u16, loss: f64, seed: u64) -> f64 {
     let model = ErrorModel::PacketLoss { p: Probability::new(loss).unwrap() };
     let channel = |part| Some(Channel::new(&model, Stream::new(seed, part)));
     let channels = vec![[channel("left"), channel("right")]];
-    let mut hop = Hop::new(&radio(), &config, channels);
+    let mut hop = Hop::new(&radio(), &config, channels, |part| Stream::new(1, part));
     let mut out = Out::new(Wants::NOTHING);
     let (mut put, mut got, mut counted) = (0, 0, 0);
     let (begin, end) = (Time(200_000_000), Time(1_200_000_000));

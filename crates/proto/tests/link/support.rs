@@ -81,7 +81,7 @@ pub type Fate = Vec<Span>;
 #[derive(Clone, Debug)]
 pub enum Seen {
     /// A frame was sent.
-    Sent { frame: Frame, lost: bool },
+    Sent { frame: Box<Frame>, lost: bool },
     /// Packets were handed up at a station.
     Released(Vec<u64>),
     /// A frame has come after which this is the retransmission list of its receiver.
@@ -206,7 +206,7 @@ impl World {
                 self.moves.insert((before, SendEvent::Trans, self.send_state(i)));
             }
             let copies = fate(&frame);
-            self.log.push(Seen::Sent { frame: frame.clone(), lost: copies.is_empty() });
+            self.log.push(Seen::Sent { frame: Box::new(frame.clone()), lost: copies.is_empty() });
             for more in copies {
                 self.counter += 1;
                 let arrives = ends_at + self.timing.propagation + more;

@@ -29,14 +29,15 @@ fn model(w: u32, m: u32, rts: bool) -> DcfConfig {
 }
 
 /// Probability that a station sends in a slot (equations 7 and 9), by bisection.
-fn tau(n: u8, w: f64, m: i32) -> f64 {
+fn tau(n: u8, w: f64, m: f64) -> f64 {
     let of_p = |p: f64| {
-        2.0 * (1.0 - 2.0 * p) / ((1.0 - 2.0 * p) * (w + 1.0) + p * w * (1.0 - (2.0 * p).powi(m)))
+        2.0 * (1.0 - 2.0 * p)
+            / ((1.0 - 2.0 * p) * (w + 1.0) + p * w * (1.0 - libm::pow(2.0 * p, m)))
     };
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     for _ in 0..200 {
         let tau = (low + high) / 2.0;
-        let p = 1.0 - (1.0 - tau).powi(i32::from(n) - 1);
+        let p = 1.0 - libm::pow(1.0 - tau, f64::from(n) - 1.0);
         // of_p falls as tau grows, so the difference changes its sign once.
         if of_p(p + 1e-12) > tau {
             low = tau;
@@ -49,10 +50,10 @@ fn tau(n: u8, w: f64, m: i32) -> f64 {
 
 /// Saturation throughput as a share of the channel (equations 13, 14 and 17), times in microseconds.
 fn theory(n: u8, w: u32, m: u32, rts: bool) -> f64 {
-    let tau = tau(n, f64::from(w), m as i32);
+    let tau = tau(n, f64::from(w), f64::from(m));
     let n = f64::from(n);
-    let some = 1.0 - (1.0 - tau).powf(n);
-    let success = n * tau * (1.0 - tau).powf(n - 1.0) / some;
+    let some = 1.0 - libm::pow(1.0 - tau, n);
+    let success = n * tau * libm::pow(1.0 - tau, n - 1.0) / some;
     let (payload, header, ack, delta) = (8184.0, 272.0 + 128.0, 112.0 + 128.0, 1.0);
     let (sifs, difs, slot) = (28.0, 128.0, 50.0);
     let data = header + payload + sifs + delta + ack + difs + delta;

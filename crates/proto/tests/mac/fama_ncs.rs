@@ -82,18 +82,16 @@ fn answered(config: FamaConfig, bytes: u32) -> (Vec<FrameKind>, Span) {
     mac.request(Time::ZERO, frame(0, 1, 1440), Access::Contend, &mut air);
     let mut arrived = None;
     let mut took = None;
-    run(&mut mac, &mut air, END, |mac, air, now, outcome| match outcome {
-        Outcome::Arrived { frame: came, intact, may_reply } => {
-            assert!(intact);
-            if came.from == Station(0) {
-                let access = if *may_reply { Access::Reply } else { Access::Contend };
-                arrived = Some(now);
-                mac.request(now, frame(1, 0, bytes), access, air);
-            } else {
-                took = Some(now - arrived.unwrap());
-            }
+    run(&mut mac, &mut air, END, |mac, air, now, outcome| {
+        let Outcome::Arrived { frame: came, intact, may_reply } = outcome else { return };
+        assert!(intact);
+        if came.from == Station(0) {
+            let access = if *may_reply { Access::Reply } else { Access::Contend };
+            arrived = Some(now);
+            mac.request(now, frame(1, 0, bytes), access, air);
+        } else {
+            took = Some(now - arrived.unwrap());
         }
-        _ => {}
     });
     (air.kinds(), took.unwrap())
 }
@@ -205,11 +203,11 @@ fn answers_do_not_keep_the_channel_either() {
                 mac.request(now, frame(2, 0, 1000), Access::Contend, air);
             }
         }
-        Outcome::Arrived { frame: came, may_reply, .. } if came.from != Station(2) => {
-            if mac.is_idle(came.to) {
-                let access = if *may_reply { Access::Reply } else { Access::Contend };
-                mac.request(now, frame(came.to.0, came.from.0, 1000), access, air);
-            }
+        Outcome::Arrived { frame: came, may_reply, .. }
+            if came.from != Station(2) && mac.is_idle(came.to) =>
+        {
+            let access = if *may_reply { Access::Reply } else { Access::Contend };
+            mac.request(now, frame(came.to.0, came.from.0, 1000), access, air);
         }
         _ => {}
     });

@@ -98,7 +98,7 @@ impl Case {
         };
         let channels = |i| [channel(format!("left{i}")), channel(format!("right{i}"))];
         let channels = (0..self.mobiles).map(channels).collect();
-        Hop::new(&self.radio, &self.hop, channels, Stream::new(self.seed, "mac"))
+        Hop::new(&self.radio, &self.hop, channels, |part| Stream::new(self.seed, part))
     }
 
     fn packet(&self, id: u64, from: Side, bytes: u32) -> Packet {
@@ -162,7 +162,7 @@ proptest! {
             ..radio(Span::millis(1))
         };
         let chance = Stream::new(1, "mac");
-        let mut hop = Hop::new(&config, &HopConfig::default(), vec![[None, None]], chance);
+        let mut hop = Hop::new(&config, &HopConfig::default(), vec![[None, None]], |_| chance.clone());
         let mut plain = Radio::new(config, None, None);
         let sorted = |mut outcome: Outcome| {
             outcome.out.sort_by_key(|(at, side, _)| (*at, side.index()));

@@ -8,6 +8,7 @@ mod closing;
 mod flow_control;
 mod handshake;
 mod hosts;
+mod notices;
 mod recovery;
 mod script;
 mod timeouts;

@@ -18,7 +18,8 @@
 //! (0 for a SYN). `win N` is the header's window when it is not the usual one: the whole receive buffer on
 //! what goes out, 32000 on what comes in. Options: `mss N`, `wscale N`, `sackok`, `ts VALUE ECHO` (VALUE from
 //! the sender's own zero), `sack A-B`, `ackp` and `eln` (permitted), `partial`, `lost N`. A `<` line with
-//! `damaged` fails the TCP checksum. What follows `=>` is why a retransmission was sent. `#` begins a comment.
+//! `damaged` fails the TCP checksum. A `!` line is a message of a base station about the segment at a position,
+//! `bad-state N` or `quench N`; what follows its `=>` is why it is not obeyed. What follows `=>` is why a retransmission was sent. `#` begins a comment.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use lasthop_proto::tcp::rtt::Beat;
 use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{
-    Ackp, Addr, Body, Eln, Flags, FlowKey, Segment, Seq, Timestamps, Transport,
+    Ackp, Addr, Body, Eln, Flags, FlowKey, Notice, Segment, Seq, Timestamps, Transport,
 };
 
 /// Ticks of a BSD host come at these phases after each multiple of their period.
@@ -130,6 +131,7 @@ impl Player {
                 "stop-reading" => self.connection.set_reading(false),
                 "read" => self.connection.read(at, number(2).expect(line), &mut self.out),
                 "<" => self.put(at, &words[2..]),
+                "!" => self.tell(at, words[2], number(3).expect(line) as u32),
                 "tcb" | "end" => {}
                 other => panic!("{line}: what is {other}?"),
             }
@@ -164,6 +166,21 @@ impl Player {
             format!("{} {value}", pair[0])
         });
         values.collect::<Vec<_>>().join(" ")
+    }
+
+    /// A base station says something about the segment at `position`.
+    fn tell(&mut self, at: Time, what: &str, position: u32) {
+        let notice = match what {
+            "bad-state" => Notice::BadState,
+            "quench" => Notice::SourceQuench,
+            other => panic!("what is {other}?"),
+        };
+        let answer = self.connection.heeds(notice, self.iss + position);
+        self.connection.on_notice(at, notice, self.iss + position, &mut self.out);
+        let line = self.record.pop().unwrap_or_default();
+        let line = line.split(" => ").next().unwrap_or_default();
+        let why = answer.err().map_or(String::new(), |cause| format!(" => {}", cause.name()));
+        self.record.push(format!("{line}{why}"));
     }
 
     /// A segment of the peer arrives.

@@ -1,6 +1,8 @@
 //! The agent of a base station and its options.
 
-use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig, SplitConfig, TimeoutRule};
+use lasthop_proto::agent::{
+    AckpMode, AgentConfig, PacketSizes, SnoopConfig, SplitConfig, TimeoutRule,
+};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::config::PRESETS;
 use lasthop_proto::units::{Bytes, Span};
@@ -23,10 +25,16 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
     let snoop = snoop(reader)?;
     let mode = reader.choice("ackp-mode", &schema::ACKP_MODES)?.unwrap_or(AckpMode::Full);
     let split = split(reader, &snoop)?;
+    let spacing = reader.within("spacing", Span::ZERO, Span::ZERO..=Span::secs(3600))?;
+    let sizes = packet_sizes(reader)?;
     let of_split = |option: &str| ["split-preset", "buffer"].contains(&option);
+    let of_sizes = |option: &str| ["packet-size", "bad-period", "packet-sizes"].contains(&option);
+    let of_snoop = |option: &str| !of_split(option) && !of_sizes(option) && option != "spacing";
     let uses = |option: &str| match word {
-        "snoop+ackp" => !of_split(option),
-        "snoop" => option != "ackp-mode" && !of_split(option),
+        "snoop+ackp" => of_snoop(option),
+        "snoop" => option != "ackp-mode" && of_snoop(option),
+        "ebsn" | "source-quench" => option == "spacing",
+        "good-packet-size" => of_sizes(option),
         "seq-cache" => option == "flows",
         "split" | "split-sack" => of_split(option) || ["flows", "cache"].contains(&option),
         _ => false,
@@ -46,6 +54,9 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
         "seq-cache" => AgentConfig::SeqCache { flows: snoop.flows },
         "split" => AgentConfig::Split(Box::new(split)),
         "split-sack" => AgentConfig::Split(Box::new(split.selective())),
+        "ebsn" => AgentConfig::Ebsn { spacing },
+        "source-quench" => AgentConfig::SourceQuench { spacing },
+        "good-packet-size" => AgentConfig::GoodPacketSize(sizes),
         _ => AgentConfig::None,
     })
 }
@@ -87,6 +98,71 @@ fn split(reader: &Reader<'_>, snoop: &SnoopConfig) -> Result<SplitConfig, Error>
         memory: if reader.has("cache") { snoop.cache } else { base.memory },
         ..base
     })
+}
+
+/// Smallest packet that a host must take (RFC 791), with room for payload; and the largest.
+const PACKET_SIZES: core::ops::RangeInclusive<Bytes> = Bytes(68)..=Bytes(65_535);
+/// Rows of a table of packet sizes.
+const MAX_ROWS: usize = 100;
+
+/// The packet size for the state of the channel: one size, or a table and the state.
+fn packet_sizes(reader: &Reader<'_>) -> Result<PacketSizes, Error> {
+    let published = PacketSizes::bakshi96();
+    let periods = Span::ZERO..=Span::secs(86_400);
+    let bad_period = reader.within("bad-period", published.bad_period, periods.clone())?;
+    let table = match reader.node("packet-sizes") {
+        None => published.table,
+        Some(node) => packet_size_table(reader, node)?,
+    };
+    if !reader.has("packet-size") {
+        return Ok(PacketSizes { table, bad_period });
+    }
+    if let Some(other) = ["bad-period", "packet-sizes"].into_iter().find(|key| reader.has(key)) {
+        let key = reader.key("packet-size");
+        return Err(Diagnostic::new(Code::BadValue, key, &reader.place("packet-size"))
+            .message(format!("`packet-size` is set beside `{other}`"))
+            .label("which of them?")
+            .help("write the size that is good now, `packet-size = \"512B\"`, or a table and the state")
+            .into());
+    }
+    let size = reader.within("packet-size", Bytes(512), PACKET_SIZES)?;
+    Ok(PacketSizes { table: vec![(Span::ZERO, size.0 as u32)], bad_period: Span::ZERO })
+}
+
+/// Rows of a bad period and a packet size, the bad periods in ascending order.
+fn packet_size_table(reader: &Reader<'_>, node: &Node) -> Result<Vec<(Span, u32)>, Error> {
+    let path = reader.key("packet-sizes");
+    let refused = |node: &Node, path: &str, message: String| {
+        Diagnostic::new(Code::BadValue, path, &node.at)
+            .message(message)
+            .label("expected bad periods and packet sizes")
+            .help(
+                "a row for each state of the channel, by ascending mean bad period, for example \
+                 `packet-sizes = [{ bad = \"1s\", size = \"512B\" }, { bad = \"3s\", size = \"384B\" }]`",
+            )
+    };
+    let rows = node.as_array().unwrap_or_default();
+    if rows.is_empty() || rows.len() > MAX_ROWS {
+        let message =
+            format!("`{path}`: this is {}, not a list of 1 to {MAX_ROWS} rows", node.brief());
+        return Err(refused(node, &path, message).into());
+    }
+    let mut table: Vec<(Span, u32)> = Vec::with_capacity(rows.len());
+    for (i, row) in rows.iter().enumerate() {
+        let path = format!("{path}.{}", i + 1);
+        let row_of = Reader::open(row, &path, &["bad", "size"])?;
+        let bad: Span = row_of.required("bad")?;
+        if !row_of.has("size") {
+            row_of.required::<Bytes>("size")?;
+        }
+        let size = row_of.within("size", Bytes(512), PACKET_SIZES)?;
+        if table.last().is_some_and(|(before, _)| *before >= bad) {
+            let message = format!("`{path}.bad` is not longer than that of the row before");
+            return Err(refused(row, &path, message).into());
+        }
+        table.push((bad, size.0 as u32));
+    }
+    Ok(table)
 }
 
 fn unknown(node: &Node, path: &str, names: &[&str]) -> Error {

@@ -21,6 +21,7 @@ pub(super) fn run(
     let view = View { scenario, file, specs };
     view.partial_acks(notes);
     view.loss_notifications(notes);
+    view.feedback(notes);
     view.sack_needs_both(notes);
     view.split_connections(notes);
     view.windows(notes);
@@ -118,6 +119,32 @@ impl View<'_> {
                             "write `eln = \"checksum\"` in `[host.{}]` and `[host.{}]`",
                             from.name, to.name
                         )),
+                );
+            }
+        }
+    }
+
+    /// What a base station says is for senders that heed it.
+    fn feedback(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.scenario.path.iter().enumerate() {
+            let (agent, option) = match &stage.kind {
+                StageKind::Agent(AgentConfig::Ebsn { .. }) => ("ebsn", "ebsn"),
+                StageKind::Agent(AgentConfig::SourceQuench { .. }) => ("source-quench", "quench"),
+                _ => continue,
+            };
+            for sender in self.senders() {
+                let host = &self.scenario.hosts[sender];
+                let heeds = if option == "ebsn" { host.tcp.ebsn } else { host.tcp.quench };
+                if host.side != HostSide::Left || heeds {
+                    continue;
+                }
+                let key = format!("path.{}.agent", i + 1);
+                note(
+                    notes,
+                    Diagnostic::new(Code::NoEffect, key, &self.agent_place(i))
+                        .message(format!("`{agent}` tells `{}` what it does not heed", host.name))
+                        .label("the same as `none` for this sender")
+                        .help(format!("write `{option} = true` in `[host.{}]`", host.name)),
                 );
             }
         }
@@ -275,7 +302,9 @@ impl View<'_> {
         }
         for (i, stage) in self.scenario.path.iter().enumerate() {
             match &stage.kind {
-                StageKind::Agent(AgentConfig::None | AgentConfig::Split(_)) => {}
+                StageKind::Agent(
+                    AgentConfig::None | AgentConfig::Split(_) | AgentConfig::GoodPacketSize(_),
+                ) => {}
                 StageKind::Agent(_) => note(
                     notes,
                     Diagnostic::new(

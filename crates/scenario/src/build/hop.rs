@@ -1,9 +1,10 @@
 //! Medium access and the link layer of a radio hop, which stand beside `radio`.
 
+use lasthop_proto::link::ll::LlConfig;
 use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
 use lasthop_proto::units::Bytes;
 
-use super::{Noted, mac, tulip};
+use super::{Noted, ll, local_recovery, mac, tulip};
 use crate::error::{Code, Diagnostic, Error};
 use crate::read::{Reader, not_a_choice};
 use crate::schema;
@@ -15,23 +16,28 @@ pub(super) fn read(
     notes: &mut Vec<Noted>,
 ) -> Result<Option<Box<HopConfig>>, Error> {
     let mac = mac::read(stage, radio, notes)?;
-    // Options are read whatever the protocol is: a wrong one is wrong in every cell of a sweep.
+    let fragment = fragment(stage)?;
+    // All options are read whatever the protocol is: a wrong one is wrong in every cell of a sweep.
+    let basic = ll::read(stage)?;
+    let recovery = local_recovery::read(stage, fragment)?;
     let tulip = tulip::read(stage)?;
-    let link = match word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")? {
+    let word = word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")?;
+    let link = match word {
         "none" => LinkConfig::None,
-        "tulip" => LinkConfig::Tulip(tulip.clone()),
+        "ll" => LinkConfig::Ll(basic),
+        "ll-sack" => LinkConfig::Ll(LlConfig { selective: true, ..basic }),
+        "local-recovery" => LinkConfig::LocalRecovery(recovery),
+        "tulip" => LinkConfig::Tulip(tulip),
         other => unreachable!("`{other}` is in the list of link layers"),
     };
-    if stage.has("tulip") && !matches!(link, LinkConfig::Tulip(_)) {
-        notes.push(unused(stage, "tulip", "link-layer = \"tulip\""));
+    // Where the options of each protocol stand.
+    let options = |protocol| if protocol == "ll-sack" { "ll" } else { protocol };
+    for key in ["ll", "local-recovery", "tulip"] {
+        if stage.has(key) && options(word) != key {
+            notes.push(unused(stage, key, &format!("link-layer = \"{key}\"")));
+        }
     }
-    let hop = HopConfig {
-        mac,
-        link,
-        fragment: fragment(stage)?,
-        coding: coding(stage)?,
-        mobiles: Vec::new(),
-    };
+    let hop = HopConfig { mac, link, fragment, coding: coding(stage)?, mobiles: Vec::new() };
     Ok((hop != HopConfig::default()).then(|| Box::new(hop)))
 }
 

@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 use std::net::IpAddr;
 
 use lasthop_proto::tcp::config::{
-    Clock, DelayedAck, ElnMode, GrowthRule, Halving, PRESETS, RtoRule, TcpConfig, Variant,
+    Clock, DelayedAck, ElnMode, GrowthRule, Halving, PRESETS, Rounding, RtoRule, TcpConfig, Variant,
 };
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
@@ -142,6 +142,10 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     tcp.ackp_karn = reader.or("ackp-karn", tcp.ackp_karn)?;
     let elns = [("off", ElnMode::Off), ("checksum", ElnMode::Checksum), ("ideal", ElnMode::Ideal)];
     tcp.eln = reader.choice("eln", &elns)?.unwrap_or(tcp.eln);
+    tcp.ebsn = reader.or("ebsn", tcp.ebsn)?;
+    tcp.quench = reader.or("quench", tcp.quench)?;
+    let roundings = [("up", Rounding::Up), ("nearest", Rounding::Nearest)];
+    tcp.rtt_rounding = reader.choice("rtt-rounding", &roundings)?.unwrap_or(tcp.rtt_rounding);
     tcp.limited_transmit = reader.or("limited-transmit", tcp.limited_transmit)?;
     clock(reader, &mut tcp)?;
     delayed_ack(reader, &mut tcp)?;
@@ -151,7 +155,7 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
 /// Whose TCP it is on real packets. A kernel is set up in the likeness of the preset, as far as kernels go.
 fn stack(reader: &Reader<'_>) -> Result<Stack, Error> {
     let likeness = match reader.node("preset").and_then(Node::as_str) {
-        Some("freebsd-2.1" | "ns") => "linux-1997",
+        Some("freebsd-2.1" | "ns" | "bakshi96") => "linux-1997",
         Some("linux") => "linux-cubic",
         _ => "linux-reno",
     };

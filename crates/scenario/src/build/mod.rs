@@ -5,6 +5,8 @@ mod check;
 mod errors;
 mod hop;
 mod host;
+mod ll;
+mod local_recovery;
 mod mac;
 mod path;
 pub(crate) mod station;

@@ -1,6 +1,7 @@
 //! The path: its stages one by one, and whether they fit together.
 
-use lasthop_proto::link::{LineConfig, RadioConfig};
+use lasthop_proto::link::header_compression::{CompressionConfig, MAX_SLOTS};
+use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::units::{Probability, Span};
 use lasthop_proto::wire::Addr;
@@ -202,7 +203,7 @@ fn stage(
         None => Ok(reader.clone()),
     };
     Ok(match kind {
-        "link" => StageKind::Link(link(&inner(&schema::LINK)?)?),
+        "link" => link(&inner(&schema::LINK)?)?,
         "agent" => StageKind::Agent(agent::read(&reader, notes)?),
         "radio" => {
             let radio = radio(&inner(&schema::RADIO)?)?;
@@ -238,11 +239,11 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
         .into())
 }
 
-fn link(reader: &Reader<'_>) -> Result<LineConfig, Error> {
+fn link(reader: &Reader<'_>) -> Result<StageKind, Error> {
     one_or_both(reader, "rate", "leave one out if it is infinitely fast")?;
     let both = reader.optional("rate")?;
     let (discipline_right, discipline_left) = disciplines(reader)?;
-    Ok(LineConfig {
+    let line = LineConfig {
         rate_right: reader.optional("rate-right")?.or(both),
         rate_left: reader.optional("rate-left")?.or(both),
         delay: reader.within("delay", Span::ZERO, Span::ZERO..=MAX_DELAY)?,
@@ -250,7 +251,28 @@ fn link(reader: &Reader<'_>) -> Result<LineConfig, Error> {
         queue: reader.or("queue", QUEUE)?,
         discipline_right,
         discipline_left,
+    };
+    let compression = compression(reader)?;
+    let frame_loss = reader.or("frame-loss", Probability::ZERO)?;
+    let loss_noticed = reader.or("loss-noticed", true)?;
+    // A plain line stays what it is, and as fast as it is.
+    Ok(if compression.is_none() && frame_loss == Probability::ZERO {
+        StageKind::Link(line)
+    } else {
+        StageKind::Serial(SerialConfig { line, compression, frame_loss, loss_noticed })
     })
+}
+
+/// How headers are compressed on a line.
+fn compression(reader: &Reader<'_>) -> Result<Option<CompressionConfig>, Error> {
+    let recovery = reader.choice("header-compression", &schema::HEADER_COMPRESSION)?.flatten();
+    let slots = u64::from(CompressionConfig::default().slots);
+    let slots = reader.within("compression-slots", slots, 1..=MAX_SLOTS.into())? as u16;
+    Ok(recovery.map(|recovery| CompressionConfig {
+        slots,
+        recovery,
+        ..CompressionConfig::default()
+    }))
 }
 
 /// Most mobile hosts with stations of their own; more share one.

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 /// The transmissions of one side of a radio hop, by kind of frame.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct AirMetrics {
-    /// Frames that carry packets or pieces of them.
+    /// Frames that carry packets with data, or pieces of them.
     pub data: FrameCounts,
+    /// Frames that carry packets without data: ACKs of the transport, SYN, FIN, RST.
+    pub acks: FrameCounts,
     /// Acknowledgements of the link layer that carry nothing else.
     pub link_acks: FrameCounts,
     /// Requests to send.
@@ -37,17 +39,18 @@ pub struct FrameCounts {
 #[derive(Clone, Default)]
 pub(super) struct AirCounter {
     counts: AirMetrics,
-    airtime: [Span; 5],
+    airtime: [Span; 6],
 }
 
 impl AirCounter {
     pub(super) fn add(&mut self, event: &AirEvent) {
         let (i, counts) = match event.kind {
             FrameKind::Data => (0, &mut self.counts.data),
-            FrameKind::LinkAck => (1, &mut self.counts.link_acks),
-            FrameKind::Rts => (2, &mut self.counts.rts),
-            FrameKind::Cts => (3, &mut self.counts.cts),
-            FrameKind::MacAck => (4, &mut self.counts.mac_acks),
+            FrameKind::Ack => (1, &mut self.counts.acks),
+            FrameKind::LinkAck => (2, &mut self.counts.link_acks),
+            FrameKind::Rts => (3, &mut self.counts.rts),
+            FrameKind::Cts => (4, &mut self.counts.cts),
+            FrameKind::MacAck => (5, &mut self.counts.mac_acks),
         };
         counts.frames += 1;
         counts.damaged += u64::from(event.fate == FrameFate::Damaged);
@@ -67,12 +70,16 @@ impl AirCounter {
 }
 
 impl AirMetrics {
-    fn kinds_mut(&mut self) -> [&mut FrameCounts; 5] {
-        [&mut self.data, &mut self.link_acks, &mut self.rts, &mut self.cts, &mut self.mac_acks]
+    fn kinds_mut(&mut self) -> [&mut FrameCounts; 6] {
+        let AirMetrics { data, acks, link_acks, rts, cts, mac_acks } = self;
+        [data, acks, link_acks, rts, cts, mac_acks]
     }
 
     /// Sum over the kinds.
     pub fn sum(&self, of: impl Fn(&FrameCounts) -> f64) -> f64 {
-        [self.data, self.link_acks, self.rts, self.cts, self.mac_acks].iter().map(of).sum()
+        [self.data, self.acks, self.link_acks, self.rts, self.cts, self.mac_acks]
+            .iter()
+            .map(of)
+            .sum()
     }
 }

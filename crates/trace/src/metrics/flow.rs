@@ -6,7 +6,7 @@ use lasthop_proto::event::{Tcb, TcpKind};
 use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq};
+use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq, Transport};
 
 use super::model::{Delay, FlowMetrics, Sampled};
 use crate::completion::Completion;
@@ -75,10 +75,14 @@ impl Flows {
             Some(Declared { bytes: info.bytes, mss: info.mss, wireless_mss: info.wireless_mss });
     }
 
-    /// The flow of a packet, if it is TCP.
+    /// The flow of a packet, if it is TCP; a message to a source counts among the packets that travel to it.
     #[inline]
     pub(super) fn of_packet(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
-        packet.flow().map(|key| self.id(key, towards))
+        let key = match packet.transport {
+            Transport::Icmp(_) => packet.quote()?.1.flow.reversed(),
+            _ => packet.flow()?,
+        };
+        Some(self.id(key, towards))
     }
 }
 
@@ -128,6 +132,8 @@ pub(super) struct Flow {
     dupacks: u64,
     partial_acks: u64,
     loss_notifications: u64,
+    bad_state_notices: u64,
+    quenches: u64,
     pub(super) originated: CauseCounts,
     pub(super) dropped: CauseCounts,
     pub(super) repeated: CauseCounts,
@@ -166,6 +172,8 @@ impl Flow {
             dupacks: 0,
             partial_acks: 0,
             loss_notifications: 0,
+            bad_state_notices: 0,
+            quenches: 0,
             originated: CauseCounts::default(),
             dropped: CauseCounts::default(),
             repeated: CauseCounts::default(),
@@ -294,6 +302,8 @@ impl Flow {
             }
             TcpKind::PartialAck => self.partial_acks += 1,
             TcpKind::LossNotified => self.loss_notifications += 1,
+            TcpKind::BadStateNotified => self.bad_state_notices += 1,
+            TcpKind::Quenched => self.quenches += 1,
             TcpKind::Complete => {
                 self.completion.sender_complete(at);
                 self.end_if_complete(at);
@@ -355,6 +365,8 @@ impl Flow {
             dupacks: self.dupacks,
             partial_acks: self.partial_acks,
             loss_notifications: self.loss_notifications,
+            bad_state_notices: self.bad_state_notices,
+            quenches: self.quenches,
             new_packets: self.new_packets,
             originated: self.originated,
             originated_acks: acks.originated,

@@ -83,13 +83,19 @@ pub struct FlowMetrics {
     pub partial_acks: u64,
     /// Loss notifications that the sender heeded.
     pub loss_notifications: u64,
+    /// Notifications of a bad state of the wireless link that the sender heeded (bakshi96 4.2.3).
+    #[serde(default)]
+    pub bad_state_notices: u64,
+    /// Source quenches that the sender heeded (bakshi96 4.2.2).
+    #[serde(default)]
+    pub quenches: u64,
     /// Data packets put into the path that held bytes never sent before.
     pub new_packets: u64,
     /// Packets put into the path in the direction of the data, by cause: by the sender, and by the base
     /// station (local retransmissions).
     pub originated: CauseCounts,
     /// Packets towards the sender put into the path, by cause, the receiver's plain ACKs left out: forged
-    /// partial ACKs, loss notifications, SYN and FIN.
+    /// partial ACKs, loss notifications, messages about the bad state of a link, SYN and FIN.
     pub originated_acks: CauseCounts,
     /// Packets in the direction of the data dropped, by cause, anywhere on the path.
     pub dropped: CauseCounts,
@@ -322,6 +328,8 @@ impl RunMetrics {
             count("redundant", &|f| f.redundant),
             count("partial_acks", &|f| f.partial_acks),
             count("loss_notifications", &|f| f.loss_notifications),
+            count("bad_state_notices", &|f| f.bad_state_notices),
+            count("quenches", &|f| f.quenches),
             count("stalls", &|f| f.stalls),
             Scalar { name: "stall_time", unit: "s", value: mean(&|f| f.stall_time_s) },
             Scalar { name: "delay_mean", unit: "s", value: self.mean_delay_s() },

@@ -79,7 +79,7 @@ impl Rule {
                 Opaque::Reliable => true,
                 Opaque::Unreliable => false,
             },
-            Transport::Other(_) => self.reliable == Reliable::All && long,
+            Transport::Icmp(_) | Transport::Other(_) => self.reliable == Reliable::All && long,
         };
         if reliable { Service::Reliable } else { Service::Unreliable }
     }

@@ -101,7 +101,8 @@ use Event as E;
 use State as S;
 
 const EITHER: &[Event] = &[E::Expired, E::ExpiredEmpty];
-const LISTENING: &[State] = &[S::Passive, S::Backoff, S::Rts, S::Remote];
+/// Where frames are taken in. In PASSIVE and BACKOFF their carrier comes first.
+const LISTENING: &[State] = &[S::Rts, S::Remote];
 
 /// The rules. What is not here changes nothing: a station that sends or turns round hears nothing.
 const ROWS: &[Row] = &[
@@ -120,13 +121,13 @@ const ROWS: &[Row] = &[
     (&[S::Remote], &[E::Expired], S::Backoff, A::DrawBackoff),
     (&[S::Remote], &[E::ExpiredEmpty], S::Passive, A::Rest),
     (&[S::Rts], &[E::Cts], S::ToXmit, A::TurnRound),
-    (&[S::Passive, S::Backoff, S::Remote], &[E::Cts], S::Remote, A::LeaveData),
+    (&[S::Remote], &[E::Cts], S::Remote, A::LeaveData),
     (LISTENING, &[E::Rts], S::ToCts, A::TellWait),
     (LISTENING, &[E::Data], S::Remote, A::HandUp),
     (LISTENING, &[E::OtherRts], S::Remote, A::LeaveCts),
     (LISTENING, &[E::OtherCts], S::Remote, A::LeaveData),
     (LISTENING, &[E::OtherData], S::Remote, A::LeaveAnswer),
-    (&[S::Passive, S::Backoff, S::Remote], &[E::Noise], S::Remote, A::LeaveAnswer),
+    (&[S::Remote], &[E::Noise], S::Remote, A::LeaveAnswer),
     (&[S::Rts], &[E::Noise], S::Rts, A::Nothing),
     (LISTENING, &[E::LongNoise], S::Remote, A::LeaveLongest),
 ];

@@ -5,6 +5,7 @@
 pub mod detect;
 pub mod growth;
 pub mod newreno;
+mod notices;
 pub mod recovery;
 pub mod reno;
 pub mod sack;
@@ -76,6 +77,8 @@ pub struct Sender {
     halve_at_each_timeout: bool,
     ackp: AckpReaction,
     ackp_karn: bool,
+    ebsn: bool,
+    quench: bool,
     /// Partial acknowledgements since the last complete one.
     ackp_run: u32,
     /// Loss notifications for the left edge since it last moved or the timer expired.
@@ -107,6 +110,8 @@ impl Sender {
             halve_at_each_timeout: config.halving == Halving::Window,
             ackp: config.ackp,
             ackp_karn: config.ackp_karn,
+            ebsn: config.ebsn,
+            quench: config.quench,
             ackp_run: 0,
             notices: 0,
             notified: Vec::new(),

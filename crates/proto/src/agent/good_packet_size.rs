@@ -1,0 +1,126 @@
+//! A good packet size for the state of the channel (bakshi96 4.1).
+//!
+//! The paper proposes a fixed table at the base station that maps an error characteristic of the wireless link to
+//! the packet size that is best for it, and leaves open how sources learn of it. Here the base station lowers the
+//! largest segment (MSS) that SYNs announce as they pass, in both directions, as today's routers do for tunnels: no
+//! host changes, and no state about connections is kept. It concerns connections that begin from then on.
+
+use serde::Serialize;
+
+use super::none::admit;
+use crate::event::{AgentNote, Wants, What};
+use crate::machine::{Machine, Out, Side};
+use crate::units::{Span, Time};
+use crate::wire::{Damage, Flags, Packet, Transport};
+
+/// What the base station knows of the channel, and which packets are good for it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PacketSizes {
+    /// Mean length of a bad period, in ascending order, and the good packet size from there on: bytes of an IP
+    /// packet, headers included. Never empty.
+    pub table: Vec<(Span, u32)>,
+    /// The mean length of bad periods that the channel has now.
+    pub bad_period: Span,
+}
+
+impl PacketSizes {
+    /// The packet sizes with the highest throughput for a mean good period of 10 s, as far as bakshi96 5.1 tells
+    /// them: 512 bytes for a mean bad period of 1 s, 384 for 3 s.
+    pub fn bakshi96() -> PacketSizes {
+        PacketSizes {
+            table: vec![(Span::secs(1), 512), (Span::secs(3), 384)],
+            bad_period: Span::secs(1),
+        }
+    }
+
+    /// The good packet size for the state that the channel has now: that of the last row not beyond it, and of the
+    /// first row for shorter bad periods.
+    pub fn now(&self) -> u32 {
+        let row = self.table.iter().rev().find(|(period, _)| *period <= self.bad_period);
+        row.or(self.table.first()).map_or(u32::MAX, |(_, size)| *size)
+    }
+
+    /// The MSS with which a full packet has the good size, in IPv4 or in IPv6.
+    //= rfc9293#section-3.7.1: the MSS is what is left beside the IP and TCP headers without options
+    pub fn mss(&self, v4: bool) -> u16 {
+        let headers = if v4 { 40 } else { 60 };
+        self.now().saturating_sub(headers).clamp(1, u16::MAX.into()) as u16
+    }
+}
+
+/// What a host assumes of a peer that announces no MSS.
+//= rfc9293#section-3.7.1: 536 for IPv4 and 1220 for IPv6
+const fn assumed_mss(v4: bool) -> u16 {
+    if v4 { 536 } else { 1220 }
+}
+
+/// Room for options in a TCP header, in bytes; the MSS option takes four.
+const HEADER_MAX: u32 = 60;
+
+/// The agent that clamps the MSS of passing SYNs.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketSize {
+    /// What SYNs may announce: over IPv6, over IPv4.
+    mss: [u16; 2],
+}
+
+impl PacketSize {
+    /// An agent for the state that `sizes` describes.
+    pub fn new(sizes: &PacketSizes) -> PacketSize {
+        PacketSize { mss: [sizes.mss(false), sizes.mss(true)] }
+    }
+
+    fn clamp(&self, packet: &mut Packet, out: &mut Out) {
+        let v4 = packet.src.is_v4();
+        let mss = self.mss[usize::from(v4)];
+        let flow = packet.flow();
+        let Transport::Tcp(segment) = &mut packet.transport else { return };
+        let announced = segment.options().mss;
+        if announced.unwrap_or(assumed_mss(v4)) <= mss {
+            return;
+        }
+        if announced.is_none() && segment.header_len() + 4 > HEADER_MAX {
+            return;
+        }
+        segment.options_mut().mss = Some(mss);
+        if let Some(flow) = flow
+            && out.wants(Wants::METRICS)
+        {
+            out.event(What::Agent { flow, note: AgentNote::SegmentClamped { mss } });
+        }
+    }
+}
+
+impl Machine for PacketSize {
+    fn on_packet(&mut self, _now: Time, from: Side, packet: Packet, out: &mut Out) {
+        let Some(mut packet) = admit(from, packet, out) else { return };
+        // A damaged segment would be given a right checksum, and its damage go unnoticed.
+        let opens = packet.segment().is_some_and(|segment| segment.flags.has(Flags::SYN));
+        if opens && packet.damage == Damage::None {
+            self.clamp(&mut packet, out);
+        }
+        out.send(from.other(), packet);
+    }
+
+    fn on_wake(&mut self, _now: Time, _out: &mut Out) {}
+
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_read_as_steps() {
+        let mut sizes = PacketSizes::bakshi96();
+        for (period, size) in
+            [(0, 512), (999, 512), (1000, 512), (2999, 512), (3000, 384), (9000, 384)]
+        {
+            sizes.bad_period = Span::millis(period);
+            assert_eq!(sizes.now(), size, "{period} ms");
+        }
+    }
+}

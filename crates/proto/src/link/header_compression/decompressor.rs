@@ -1,0 +1,280 @@
+//! The receiving end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::wire::emit::PROTOCOL_TCP;
+use crate::wire::parse::{Mode, parse, view};
+use crate::wire::{Body, Damage, Flags, Packet, Transport};
+
+use super::{
+    A, C, CompressionConfig, Context, ECHOED, I, Kind, Lost, MAX_HEADER, ONE_WAY, P, REQUEST_TCP,
+    Recovery, S, U, W,
+};
+
+/// What a decompressor knows of a connection.
+#[derive(Debug, Default)]
+struct Slot {
+    context: Option<Context>,
+    /// Frames that were dropped since a whole header is wanted.
+    waiting: u32,
+}
+
+/// The receiving end of a link with compressed headers. It keeps at most one header for each connection number.
+#[derive(Debug)]
+pub struct Decompressor {
+    config: CompressionConfig,
+    /// By connection number; grows up to the limit.
+    slots: Vec<Slot>,
+    /// The connection of the last frame that had a number.
+    last: Option<u8>,
+    /// A frame was lost: what has no connection number is nobody's.
+    toss: bool,
+    /// Connections of which a whole header is to be asked for.
+    wanted: VecDeque<u8>,
+}
+
+impl Decompressor {
+    /// A decompressor that has seen nothing.
+    pub fn new(config: CompressionConfig) -> Decompressor {
+        Decompressor { config, slots: Vec::new(), last: None, toss: false, wanted: VecDeque::new() }
+    }
+
+    /// The packet of a frame: `header` is what stands before the payload, `body` the payload. For [`Kind::Ip`]
+    /// `header` is the whole packet.
+    ///
+    /// The packet has no identity. Where the checksum does not fit its header and payload, either the ends are out of
+    /// step or the payload was harmed on the way; under [`Recovery::Retransmission`] such a packet is handed on with
+    /// [`Damage::Tcp`], as its receiver will find it.
+    ///
+    /// # Errors
+    /// See [`Lost`]. Nothing that comes can make this panic or keep more than a header for each connection.
+    //= rfc1144#section-3.2.4
+    pub fn decompress(&mut self, kind: Kind, header: &[u8], body: Body) -> Result<Packet, Lost> {
+        let result = match kind {
+            Kind::Ip => parse(&Arc::from(header), 0, true).map_err(|_| Lost::Malformed),
+            Kind::UncompressedTcp => self.whole(header, body),
+            Kind::CompressedTcp => self.compressed(header, body),
+        };
+        if result == Err(Lost::Malformed) && kind != Kind::Ip {
+            self.lost();
+        }
+        result
+    }
+
+    /// The link lost a frame and knows it.
+    //= rfc1144#section-4.1: the framer tells the decompressor of a frame with an error
+    pub fn lost(&mut self) {
+        self.toss = true;
+    }
+
+    /// A message to the compressor, if a whole header is wanted: RFC 2507's CONTEXT_STATE. It may be lost, too: while
+    /// none comes, the 2nd, 4th, 8th ... frame dropped ask again.
+    pub fn request(&mut self) -> Option<[u8; super::REQUEST_LEN as usize]> {
+        self.wanted.pop_front().map(|connection| [REQUEST_TCP, 1, connection])
+    }
+
+    /// The IPv4 identification of the packet of the last frame that was restored, which a [`Packet`] does not keep.
+    pub fn ip_id(&self) -> Option<u16> {
+        let slot = self.slots.get(usize::from(self.last?))?;
+        slot.context.as_ref().map(|context| context.ip_id)
+    }
+
+    fn whole(&mut self, header: &[u8], body: Body) -> Result<Packet, Lost> {
+        let mut bytes = [0; MAX_HEADER];
+        let bytes = bytes.get_mut(..header.len()).ok_or(Lost::Malformed)?;
+        bytes.copy_from_slice(header);
+        let protocol = bytes.get_mut(9).ok_or(Lost::Malformed)?;
+        let number = core::mem::replace(protocol, PROTOCOL_TCP);
+        if usize::from(number) >= self.config.slots() {
+            return Err(Lost::Malformed);
+        }
+        let mode = Mode { verify: true, wire_len: Some(bytes.len() + body.len() as usize) };
+        let seen = view(bytes, mode).map_err(|_| Lost::Malformed)?;
+        let fits = seen.body_at == bytes.len()
+            && seen.body_len == body.len()
+            && seen.src.is_v4()
+            && seen.damage != Damage::Ip
+            && seen.bad_option.is_none()
+            // Of IP options nothing is kept.
+            && bytes.first() == Some(&0x45);
+        let (true, Transport::Tcp(segment)) = (fits, seen.transport) else {
+            return Err(Lost::Malformed);
+        };
+        let checksum = u16::from_be_bytes([bytes[36], bytes[37]]);
+        let context = Context {
+            src: seen.src,
+            dst: seen.dst,
+            tos: seen.tos,
+            ttl: seen.ttl,
+            ip_id: seen.ip_id,
+            segment,
+            payload: body.len(),
+        };
+        let right = context.checksum(&body, self.config.coverage) == Some(checksum);
+        let packet = context.packet(body, if right { Damage::None } else { Damage::Tcp });
+        *self.slot(number) = Slot { context: Some(context), waiting: 0 };
+        self.last = Some(number);
+        self.toss = false;
+        Ok(packet)
+    }
+
+    fn slot(&mut self, number: u8) -> &mut Slot {
+        let number = usize::from(number);
+        if self.slots.len() <= number {
+            self.slots.resize_with(number + 1, Slot::default);
+        }
+        &mut self.slots[number]
+    }
+
+    fn compressed(&mut self, header: &[u8], body: Body) -> Result<Packet, Lost> {
+        let mut reader = Reader(header);
+        let mask = reader.byte()?;
+        let number = if mask & C != 0 {
+            let number = reader.byte()?;
+            if usize::from(number) >= self.config.slots() {
+                return Err(Lost::Malformed);
+            }
+            self.toss = false;
+            self.last = Some(number);
+            number
+        } else if self.toss {
+            return Err(Lost::Tossed);
+        } else {
+            self.last.ok_or(Lost::Tossed)?
+        };
+        let Config { recovery, coverage, .. } = self.config;
+        let slot = self.slot(number);
+        let Some(old) = slot.context.as_ref().filter(|_| slot.waiting == 0) else {
+            let lost = match slot.context {
+                Some(_) => Lost::OutOfStep(number),
+                None => Lost::NoContext(number),
+            };
+            self.ask(number);
+            return Err(lost);
+        };
+        let checksum = reader.word()?;
+        let delta = Delta::read(mask, old.payload, &mut reader)?;
+        let mut next = old.clone();
+        delta.apply(&mut next, body.len());
+        if u64::from(next.segment.header_len()) + u64::from(body.len()) + 20 > 0xffff {
+            return Err(Lost::Malformed);
+        }
+        if next.checksum(&body, coverage) == Some(checksum) {
+            let packet = next.packet(body, Damage::None);
+            slot.context = Some(next);
+            return Ok(packet);
+        }
+        match recovery {
+            Recovery::Retransmission => {
+                let packet = next.packet(body, Damage::Tcp);
+                slot.context = Some(next);
+                Ok(packet)
+            }
+            Recovery::Twice => {
+                let mut twice = next.clone();
+                delta.apply(&mut twice, body.len());
+                let right = twice.checksum(&body, coverage) == Some(checksum);
+                let packet = right.then(|| twice.packet(body, Damage::None));
+                // Where it does not help, the context follows all the same: it stays behind by what was lost, and a
+                // later difference that equals that repairs it.
+                slot.context = Some(if right { twice } else { next });
+                packet.ok_or(Lost::OutOfStep(number))
+            }
+            Recovery::Feedback => {
+                self.ask(number);
+                Err(Lost::OutOfStep(number))
+            }
+        }
+    }
+
+    /// A frame of this connection is dropped: asks for a whole header where that is the way.
+    fn ask(&mut self, number: u8) {
+        if self.config.recovery != Recovery::Feedback {
+            return;
+        }
+        let slot = self.slot(number);
+        slot.waiting = slot.waiting.saturating_add(1);
+        if slot.waiting.is_power_of_two() && !self.wanted.contains(&number) {
+            self.wanted.push_back(number);
+        }
+    }
+}
+
+use CompressionConfig as Config;
+
+/// What a compressed header says to be different.
+struct Delta {
+    seq: u16,
+    ack: u16,
+    window: u16,
+    ip_id: u16,
+    urgent: Option<u16>,
+    push: bool,
+}
+
+impl Delta {
+    fn read(mask: u8, payload: u32, reader: &mut Reader<'_>) -> Result<Delta, Lost> {
+        let mut delta =
+            Delta { seq: 0, ack: 0, window: 0, ip_id: 1, urgent: None, push: mask & P != 0 };
+        // A packet has less than 64 KiB.
+        let payload = payload as u16;
+        match mask & (S | A | W | U) {
+            ECHOED => (delta.seq, delta.ack) = (payload, payload),
+            ONE_WAY => delta.seq = payload,
+            changes => {
+                let mut read = |bit: u8| match changes & bit {
+                    0 => Ok(None),
+                    _ => reader.delta().map(Some),
+                };
+                delta.urgent = read(U)?;
+                delta.window = read(W)?.unwrap_or(0);
+                delta.ack = read(A)?.unwrap_or(0);
+                delta.seq = read(S)?.unwrap_or(0);
+            }
+        }
+        if mask & I != 0 {
+            delta.ip_id = reader.delta()?;
+        }
+        if reader.0.is_empty() { Ok(delta) } else { Err(Lost::Malformed) }
+    }
+
+    fn apply(&self, context: &mut Context, payload: u32) {
+        context.ip_id = context.ip_id.wrapping_add(self.ip_id);
+        context.payload = payload;
+        let segment = &mut context.segment;
+        segment.seq = segment.seq + u32::from(self.seq);
+        segment.ack = segment.ack + u32::from(self.ack);
+        segment.window = segment.window.wrapping_add(self.window);
+        let mut set = |flag: Flags, on: bool| {
+            segment.flags.0 = segment.flags.0 & !flag.0 | if on { flag.0 } else { 0 };
+        };
+        set(Flags::PSH, self.push);
+        set(Flags::URG, self.urgent.is_some());
+        if let Some(urgent) = self.urgent.filter(|urgent| *urgent != segment.options().urgent) {
+            segment.options_mut().urgent = urgent;
+        }
+    }
+}
+
+/// Takes bytes from the front.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn byte(&mut self) -> Result<u8, Lost> {
+        let (&first, rest) = self.0.split_first().ok_or(Lost::Malformed)?;
+        self.0 = rest;
+        Ok(first)
+    }
+
+    fn word(&mut self) -> Result<u16, Lost> {
+        Ok(u16::from_be_bytes([self.byte()?, self.byte()?]))
+    }
+
+    fn delta(&mut self) -> Result<u16, Lost> {
+        match self.byte()? {
+            0 => self.word(),
+            small => Ok(small.into()),
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! LL: a link layer with cumulative acknowledgements and timers that keeps no order (balakrishnan97 3.1.1).
+//!
+//! Every packet has a sequence number and a timer of its own. The receiver hands packets up as they come, each once,
+//! and answers with the last one that it has in order. A packet whose timer expires is sent again; one behind a gap is
+//! sent again although it has arrived, since a cumulative acknowledgement cannot say so.
+//!
+//! [`super::ll_sack`] is the same with acknowledgements that can.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::end::{Above, LinkEnd, MacSignal};
+use super::frame::{ArqHeader, BitVector, Frame, Header, LinkAck, Load, Station};
+use super::ll_sack;
+use crate::event::{Cause, LinkNote};
+use crate::units::{Span, Time};
+
+/// Length of the header in bytes: sequence number, transmission number, acknowledgement, and a check.
+const HEADER: u32 = 12;
+
+/// Configuration of `ll` and of `ll-sack`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LlConfig {
+    /// Packets under way at once to one station.
+    pub window: u16,
+    /// Shortest time-out.
+    pub min_timeout: Span,
+    /// Time-out before the first measurement of a round trip.
+    pub initial_timeout: Span,
+    /// Whether acknowledgements are selective.
+    pub selective: bool,
+}
+
+impl LlConfig {
+    /// 32 packets, and a time-out of 200 ms at least: well below the 500 ms ticks of the TCPs above it.
+    pub const fn new(selective: bool) -> LlConfig {
+        LlConfig {
+            window: 32,
+            min_timeout: Span::millis(200),
+            initial_timeout: Span::millis(500),
+            selective,
+        }
+    }
+}
+
+/// A packet that was sent and is not known to have arrived.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub load: Load,
+    /// Number of its last transmission.
+    pub transmission: u32,
+    /// When its timer expires; none while it waits to be sent again, or is at medium access.
+    pub deadline: Option<Time>,
+    /// When it left the transmitter, if it did so only once.
+    left: Option<Time>,
+    tries: u32,
+    pub acked: bool,
+    /// Why it is to be sent again.
+    pub again: Option<Cause>,
+}
+
+/// What one end knows of another one.
+#[derive(Debug)]
+pub(super) struct Peer {
+    // As a sender.
+    /// Sequence number of the first of `sent`.
+    pub una: u32,
+    pub sent: VecDeque<Sent>,
+    transmission: u32,
+    srtt: Option<(Span, Span)>,
+    // As a receiver.
+    /// Sequence number of the last packet received in order.
+    cumulative: u32,
+    /// Which of the packets behind it have come.
+    beyond: VecDeque<bool>,
+    heard: u32,
+    owes_ack: bool,
+}
+
+impl Peer {
+    fn new() -> Peer {
+        Peer {
+            una: 0,
+            sent: VecDeque::new(),
+            transmission: 0,
+            srtt: None,
+            cumulative: u32::MAX,
+            beyond: VecDeque::new(),
+            heard: 0,
+            owes_ack: false,
+        }
+    }
+
+    fn timeout(&self, config: &LlConfig) -> Span {
+        match self.srtt {
+            None => config.initial_timeout,
+            Some((srtt, var)) => (srtt + var * 4).max(config.min_timeout),
+        }
+    }
+
+    /// A round trip took `rtt`: the estimators of RFC 6298 section 2.
+    fn measured(&mut self, rtt: Span) {
+        self.srtt = Some(match self.srtt {
+            None => (rtt, rtt / 2),
+            Some((srtt, var)) => {
+                let error = Span(srtt.0.abs_diff(rtt.0));
+                ((srtt * 7 + rtt) / 8, (var * 3 + error) / 4)
+            }
+        });
+    }
+
+    /// Everything up to `cumulative` has arrived; whether that can be.
+    fn acknowledge(&mut self, now: Time, cumulative: u32) -> bool {
+        let count = cumulative.wrapping_add(1).wrapping_sub(self.una);
+        if count == 0 || count > u32::from(u16::MAX) {
+            // An old one.
+            return self.una.wrapping_sub(cumulative) <= 1 << 16;
+        }
+        if count as usize > self.sent.len() {
+            return false;
+        }
+        let mut sample = None;
+        for sent in self.sent.drain(..count as usize) {
+            if !sent.acked {
+                sample = sent.left;
+            }
+        }
+        self.una = self.una.wrapping_add(count);
+        if let Some(left) = sample {
+            self.measured(now.since(left));
+        }
+        true
+    }
+
+    /// The acknowledgement that is owed.
+    fn ack(&mut self, selective: bool) -> LinkAck {
+        self.owes_ack = false;
+        let mut vector = BitVector::zeros(if selective { self.beyond.len() as u16 } else { 0 });
+        for (i, came) in self.beyond.iter().enumerate() {
+            if *came {
+                vector.set(i as u16);
+            }
+        }
+        LinkAck { cumulative: self.cumulative, vector, heard: self.heard }
+    }
+
+    /// A packet with number `seq` came: whether it is a new one.
+    fn receive(&mut self, seq: u32, transmission: u32, window: u16) -> Result<(), LinkNote> {
+        self.owes_ack = true;
+        let ahead = seq.wrapping_sub(self.cumulative).wrapping_sub(1);
+        if ahead >= u32::from(window) {
+            let behind = self.cumulative.wrapping_sub(seq) < u32::from(window);
+            if behind {
+                self.hear(transmission);
+            }
+            return Err(if behind { LinkNote::Duplicate } else { LinkNote::OutOfWindow });
+        }
+        self.hear(transmission);
+        let i = ahead as usize;
+        if self.beyond.len() <= i {
+            self.beyond.resize(i + 1, false);
+        }
+        if core::mem::replace(&mut self.beyond[i], true) {
+            return Err(LinkNote::Duplicate);
+        }
+        while self.beyond.front() == Some(&true) {
+            self.beyond.pop_front();
+            self.cumulative = self.cumulative.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, transmission: u32) {
+        if (transmission.wrapping_sub(self.heard) as i32) > 0 {
+            self.heard = transmission;
+        }
+    }
+}
+
+/// The end at one station.
+#[derive(Debug)]
+pub struct Ll {
+    config: LlConfig,
+    station: Station,
+    peers: Vec<Peer>,
+    /// The packet at medium access: whom it is for, and its sequence number.
+    sending: Option<(Station, u32)>,
+}
+
+impl Ll {
+    /// The end at `station` of a hop with `stations` of them.
+    pub fn new(config: &LlConfig, station: Station, stations: u8) -> Ll {
+        let peers = (0..stations).map(|_| Peer::new()).collect();
+        Ll { config: config.clone(), station, peers, sending: None }
+    }
+
+    /// A frame for `to` that carries packet `seq`, the number `i` of those under way.
+    fn frame(&mut self, to: Station, i: usize) -> Frame {
+        let peer = &mut self.peers[to.index()];
+        peer.transmission = peer.transmission.wrapping_add(1);
+        let transmission = peer.transmission;
+        let seq = peer.una.wrapping_add(i as u32);
+        let ack = peer.owes_ack.then(|| peer.ack(self.config.selective));
+        let sent = &mut peer.sent[i];
+        sent.transmission = transmission;
+        sent.tries += 1;
+        (sent.deadline, sent.again) = (None, None);
+        let load = sent.load.clone();
+        self.sending = Some((to, seq));
+        let bytes = HEADER + load.bytes() + ack.as_ref().map_or(0, ll_sack::vector_bytes);
+        let header = Header::Arq(ArqHeader { seq: Some(seq), transmission, ack });
+        Frame { from: self.station, to, header, load, bytes, kept: true }
+    }
+
+    /// The oldest packet that is to be sent again.
+    fn again(&self) -> Option<(Station, usize, Cause)> {
+        let waiting = |(k, peer): (usize, &Peer)| {
+            let sent = peer.sent.iter().enumerate();
+            let mut due = sent.filter_map(|(i, s)| Some((i, s.again?)));
+            due.next().map(|(i, cause)| (Station(k as u8), i, cause))
+        };
+        self.peers.iter().enumerate().find_map(waiting)
+    }
+
+    /// A station that something waits for and whose window has room.
+    fn has_room(&self, above: &dyn Above) -> Option<Station> {
+        let window = usize::from(self.config.window);
+        let room = |to: &Station| self.peers[to.index()].sent.len() < window;
+        let others = (0..self.peers.len() as u8).map(Station).filter(|to| above.waits(*to));
+        above.next_destination().into_iter().chain(others).find(room)
+    }
+}
+
+impl LinkEnd for Ll {
+    fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
+        let Header::Arq(header) = frame.header else { return };
+        let (from, selective) = (frame.from, self.config.selective);
+        let Some(peer) = self.peers.get_mut(from.index()) else { return };
+        if let Some(ack) = &header.ack {
+            let sane = peer.acknowledge(now, ack.cumulative);
+            if !sane || (selective && !ll_sack::acknowledge(peer, ack)) {
+                above.note(from, LinkNote::BadAck);
+            }
+        }
+        let Some(seq) = header.seq else { return };
+        match peer.receive(seq, header.transmission, self.config.window) {
+            Ok(()) => above.release(from, frame.load),
+            Err(note) => above.note(from, note),
+        }
+    }
+
+    fn on_mac(&mut self, now: Time, signal: MacSignal, _: &mut dyn Above) {
+        let MacSignal::Done { .. } = signal else { return };
+        let Some((to, seq)) = self.sending.take() else { return };
+        let peer = &mut self.peers[to.index()];
+        let deadline = now + peer.timeout(&self.config);
+        let i = seq.wrapping_sub(peer.una) as usize;
+        if let Some(sent) = peer.sent.get_mut(i).filter(|sent| !sent.acked) {
+            sent.deadline = Some(deadline);
+            sent.left = (sent.tries == 1).then_some(now);
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, _: &mut dyn Above) {
+        for sent in self.peers.iter_mut().flat_map(|peer| &mut peer.sent) {
+            if sent.deadline.is_some_and(|at| at <= now) {
+                sent.deadline = None;
+                sent.again = Some(Cause::LinkTimeout);
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.peers.iter().flat_map(|peer| &peer.sent).filter_map(|sent| sent.deadline).min()
+    }
+
+    fn next_frame(&mut self, _: Time, above: &mut dyn Above) -> Option<Frame> {
+        if let Some((to, i, cause)) = self.again() {
+            above.repeat(to, &self.peers[to.index()].sent[i].load, cause);
+            return Some(self.frame(to, i));
+        }
+        if let Some(to) = self.has_room(above)
+            && let Some(load) = above.take(to)
+        {
+            let peer = &mut self.peers[to.index()];
+            peer.sent.push_back(Sent {
+                load,
+                transmission: 0,
+                deadline: None,
+                left: None,
+                tries: 0,
+                acked: false,
+                again: None,
+            });
+            let i = peer.sent.len() - 1;
+            return Some(self.frame(to, i));
+        }
+        let k = self.peers.iter().position(|peer| peer.owes_ack)?;
+        let ack = self.peers[k].ack(self.config.selective);
+        let bytes = HEADER + ll_sack::vector_bytes(&ack);
+        let header = Header::Arq(ArqHeader { seq: None, transmission: 0, ack: Some(ack) });
+        let to = Station(k as u8);
+        Some(Frame { from: self.station, to, header, load: Load::None, bytes, kept: false })
+    }
+}

@@ -1,0 +1,38 @@
+//! LL-SACK: [`super::ll`] with selective acknowledgements (balakrishnan97 3.1.1).
+//!
+//! The receiver also says which packets behind the first gap have come. The sender sends the missing ones again at
+//! once and keeps those that have arrived from being sent again. Order is not kept either.
+
+use super::frame::LinkAck;
+use super::ll::Peer;
+use crate::event::Cause;
+
+/// Length in bytes of what selective acknowledgements add to a header.
+pub(super) fn vector_bytes(ack: &LinkAck) -> u32 {
+    u32::from(ack.vector.len().div_ceil(8))
+}
+
+/// Takes in which packets behind the cumulative acknowledgement have arrived; whether they can have been sent.
+pub(super) fn acknowledge(peer: &mut Peer, ack: &LinkAck) -> bool {
+    // An acknowledgement that was overtaken says nothing new.
+    if ack.cumulative.wrapping_add(1) != peer.una {
+        return true;
+    }
+    if usize::from(ack.vector.len()) > peer.sent.len() {
+        return false;
+    }
+    for (i, sent) in peer.sent.iter_mut().enumerate() {
+        if i < usize::from(ack.vector.len()) && ack.vector.get(i as u16) {
+            sent.acked = true;
+            (sent.deadline, sent.again) = (None, None);
+        } else if !sent.acked
+            && sent.deadline.is_some()
+            && (ack.heard.wrapping_sub(sent.transmission) as i32) > 0
+        {
+            // A later transmission has come: the link keeps the order, so this one is lost.
+            sent.deadline = None;
+            sent.again = Some(Cause::LinkNack);
+        }
+    }
+    true
+}

@@ -1,0 +1,328 @@
+//! Local recovery (bakshi96 4.2.1): each frame is acknowledged, and sent again after a random back-off until it is or
+//! has been tried often enough.
+//!
+//! Stop-and-wait towards each station, in both directions. bakshi96 says what the protocol does ("aggressive
+//! retransmission with packet discards", after its reference 9) and not how long it waits. Where it is silent this
+//! takes what CDPD does, which it cites for the number of retransmissions: the back-off is uniform, and its limit
+//! doubles from 16 slots of 60 bits to 256 (50 ms to 800 ms at 19.2 kb/s).
+//!
+//! Not modelled: carrying an acknowledgement in a data frame. Sequence numbers and checksums of data frames are part
+//! of what the link adds to each packet (bakshi96 3.1: "framing, error correction, segmentation").
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::end::{Above, LinkEnd, MacSignal};
+use super::frame::{ArqHeader, BitVector, Frame, Header, LinkAck, Load, Station, Timing};
+use crate::event::{Cause, LinkNote};
+use crate::rng::Stream;
+use crate::units::{Span, Time};
+
+/// What local recovery does.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LocalRecoveryConfig {
+    /// `RT_max`: how often a load is sent again before it is given up; the first transmission is not counted.
+    pub max_retransmits: u32,
+    /// The back-off before the first retransmission is uniform between zero and this; the limit doubles with each
+    /// further one.
+    pub backoff: Span,
+    /// The limit doubles up to this.
+    pub backoff_max: Span,
+    /// How long to wait for an acknowledgement from the end of the transmission on; `None` computes it from the
+    /// hop: the longest frames that may come before it, and the acknowledgements of all stations.
+    pub timeout: Option<Span>,
+    /// Longest load, in bytes, that the peer may be sending; one that comes longer raises it.
+    pub longest: u32,
+    /// Length of an acknowledgement in bytes, coding excluded.
+    pub ack: u32,
+}
+
+impl LocalRecoveryConfig {
+    /// bakshi96 4.2.1; the back-off is that of CDPD at 19.2 kb/s.
+    pub fn bakshi96() -> LocalRecoveryConfig {
+        LocalRecoveryConfig {
+            max_retransmits: 13,
+            backoff: Span::millis(50),
+            backoff_max: Span::millis(800),
+            timeout: None,
+            longest: 1500,
+            ack: 8,
+        }
+    }
+}
+
+/// An end that recovers locally.
+#[derive(Debug)]
+pub struct LocalRecovery {
+    config: LocalRecoveryConfig,
+    station: Station,
+    timing: Timing,
+    stream: Stream,
+    /// Every station, this one included.
+    peers: Vec<Peer>,
+    /// Acknowledgements that wait for medium access; at most one for each peer, since a peer waits for it.
+    owed: VecDeque<(Station, LinkAck)>,
+    /// Whose data frame is with medium access.
+    sending: Option<Station>,
+    /// The longest load that has come or was announced.
+    longest: u32,
+    /// Where the search for the next peer to serve begins.
+    turn: usize,
+}
+
+/// What is known about one peer.
+#[derive(Debug, Default)]
+struct Peer {
+    /// What is being sent to it.
+    current: Option<Outstanding>,
+    /// Sequence number of the next load.
+    next_seq: u32,
+    /// Number of the next transmission.
+    transmission: u32,
+    /// The sequence number that is expected from it.
+    expected: u32,
+    /// The highest transmission number heard from it.
+    heard: u32,
+}
+
+/// A load that is not acknowledged yet.
+#[derive(Debug)]
+struct Outstanding {
+    load: Load,
+    seq: u32,
+    /// How often it has been sent.
+    tries: u32,
+    stage: Stage,
+}
+
+/// Where an outstanding load stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// It may be sent.
+    Ready,
+    /// It is with medium access.
+    Sending,
+    /// Its acknowledgement must come before then.
+    Waiting(Time),
+    /// It is sent again then.
+    BackingOff(Time),
+}
+
+impl LocalRecovery {
+    /// The end at `station` of a hop with `stations` of them.
+    pub fn new(
+        config: &LocalRecoveryConfig,
+        station: Station,
+        stations: u8,
+        timing: Timing,
+        stream: Stream,
+    ) -> LocalRecovery {
+        LocalRecovery {
+            config: config.clone(),
+            station,
+            timing,
+            stream,
+            peers: (0..stations).map(|_| Peer::default()).collect(),
+            owed: VecDeque::new(),
+            sending: None,
+            longest: config.longest,
+            turn: 0,
+        }
+    }
+
+    /// How long an acknowledgement may take, from the end of the frame on.
+    fn timeout(&self) -> Span {
+        let timing = &self.timing;
+        self.config.timeout.unwrap_or_else(|| {
+            // It waits for the frame that its sender has already handed to medium access, and where stations share
+            // the medium each other one may have a frame before that and another after it. The byte is for rounding.
+            let stations = self.peers.len() as u64;
+            let frames = 1 + 2 * stations.saturating_sub(2);
+            timing.on_air(self.longest.saturating_add(1)) * frames
+                + timing.on_air(self.config.ack) * stations
+                + (timing.propagation + timing.turnaround + timing.processing) * 2
+        })
+    }
+
+    /// The back-off after `tries` transmissions.
+    fn backoff(&mut self, tries: u32) -> Span {
+        let LocalRecoveryConfig { backoff, backoff_max, .. } = self.config;
+        let doubled = 1u64.checked_shl(tries.saturating_sub(1)).unwrap_or(u64::MAX);
+        let limit = backoff.0.saturating_mul(doubled).min(backoff_max.0);
+        Span(self.stream.below(limit.saturating_add(1)))
+    }
+
+    /// No acknowledgement came from peer `i` in time.
+    fn failed(&mut self, now: Time, i: usize, above: &mut dyn Above) {
+        let to = Station(i as u8);
+        let Some(mut current) = self.peers[i].current.take() else { return };
+        //= bakshi96#4.2.1
+        // At most RT_max successive retransmissions, then the packet is discarded.
+        let discarded = current.tries > self.config.max_retransmits;
+        //= bakshi96#4.2.3
+        // The source is told "after every unsuccessful attempt".
+        above.attempt_failed(&current.load, current.tries, discarded);
+        if discarded {
+            above.give_up(to, current.load, Cause::LinkGaveUp);
+        } else {
+            current.stage = Stage::BackingOff(now + self.backoff(current.tries));
+            self.peers[i].current = Some(current);
+        }
+    }
+
+    /// An acknowledgement has come from `from`.
+    fn acknowledged(&mut self, from: Station, ack: &LinkAck, above: &mut dyn Above) {
+        let peer = &mut self.peers[from.index()];
+        let current = peer.current.as_ref().map(|current| current.seq);
+        if current == Some(ack.cumulative) {
+            peer.current = None;
+        } else if is_at_least(ack.cumulative, peer.next_seq) {
+            above.note(from, LinkNote::BadAck);
+        }
+    }
+
+    /// The frame that sends the current load of peer `i`.
+    fn send(&mut self, i: usize, above: &mut dyn Above) -> Option<Frame> {
+        let to = Station(i as u8);
+        let peer = &mut self.peers[i];
+        let current = peer.current.as_mut()?;
+        if current.tries > 0 {
+            above.repeat(to, &current.load, Cause::LinkTimeout);
+        }
+        current.tries += 1;
+        current.stage = Stage::Sending;
+        self.sending = Some(to);
+        let header =
+            ArqHeader { seq: Some(current.seq), transmission: peer.transmission, ack: None };
+        peer.transmission = peer.transmission.wrapping_add(1);
+        Some(Frame {
+            from: self.station,
+            to,
+            header: Header::Arq(header),
+            load: current.load.clone(),
+            bytes: current.load.bytes(),
+            kept: true,
+        })
+    }
+
+    /// The peer to whom a load may be sent that has not been sent yet.
+    fn next_fresh(&self, above: &dyn Above) -> Option<Station> {
+        let free = |s: &Station| {
+            self.peers.get(s.index()).is_some_and(|peer| peer.current.is_none()) && above.waits(*s)
+        };
+        let count = self.peers.len();
+        let others = (0..count).map(|k| Station(((self.turn + k) % count) as u8));
+        above.next_destination().into_iter().chain(others).find(free)
+    }
+
+    fn ack_frame(&self, to: Station, ack: LinkAck) -> Frame {
+        let header = ArqHeader { seq: None, transmission: 0, ack: Some(ack) };
+        Frame {
+            from: self.station,
+            to,
+            header: Header::Arq(header),
+            load: Load::None,
+            bytes: self.config.ack,
+            kept: false,
+        }
+    }
+}
+
+/// Whether `seq` is `other` or after it; numbers wrap.
+fn is_at_least(seq: u32, other: u32) -> bool {
+    seq.wrapping_sub(other) < 1 << 31
+}
+
+impl LinkEnd for LocalRecovery {
+    fn on_frame(&mut self, _: Time, frame: Frame, above: &mut dyn Above) {
+        let from = frame.from;
+        if self.peers.get(from.index()).is_none() {
+            return;
+        }
+        let Header::Arq(header) = frame.header else {
+            return above.release(from, frame.load);
+        };
+        if let Some(ack) = &header.ack {
+            self.acknowledged(from, ack, above);
+        }
+        let Some(seq) = header.seq else { return };
+        self.longest = self.longest.max(frame.bytes);
+        let peer = &mut self.peers[from.index()];
+        peer.heard = header.transmission;
+        let heard = peer.heard;
+        // Numbers are left out where the peer gave a load up.
+        if is_at_least(seq, peer.expected) {
+            peer.expected = seq.wrapping_add(1);
+            above.release(from, frame.load);
+        } else {
+            above.note(from, LinkNote::Duplicate);
+        }
+        let ack = LinkAck { cumulative: seq, vector: BitVector::default(), heard };
+        self.owed.retain(|(to, _)| *to != from);
+        self.owed.push_back((from, ack));
+    }
+
+    fn on_mac(&mut self, now: Time, signal: MacSignal, _: &mut dyn Above) {
+        let MacSignal::Done { .. } = signal else { return };
+        let Some(to) = self.sending.take() else { return };
+        let deadline = now + self.timeout();
+        if let Some(current) = &mut self.peers[to.index()].current
+            && current.stage == Stage::Sending
+        {
+            current.stage = Stage::Waiting(deadline);
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, above: &mut dyn Above) {
+        for i in 0..self.peers.len() {
+            let Some(current) = &mut self.peers[i].current else { continue };
+            match current.stage {
+                Stage::Waiting(at) if at <= now => self.failed(now, i, above),
+                Stage::BackingOff(at) if at <= now => current.stage = Stage::Ready,
+                _ => {}
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let stages = self.peers.iter().filter_map(|peer| Some(peer.current.as_ref()?.stage));
+        let due = stages.filter_map(|stage| match stage {
+            Stage::Waiting(at) | Stage::BackingOff(at) => Some(at),
+            Stage::Ready | Stage::Sending => None,
+        });
+        due.min()
+    }
+
+    fn next_frame(&mut self, _: Time, above: &mut dyn Above) -> Option<Frame> {
+        // An acknowledgement goes first: the peer can do nothing without it, and there is one for a frame at most.
+        if let Some((to, ack)) = self.owed.pop_front() {
+            return Some(self.ack_frame(to, ack));
+        }
+        let count = self.peers.len();
+        let ready = |i: &usize| {
+            self.peers[*i].current.as_ref().is_some_and(|current| current.stage == Stage::Ready)
+        };
+        let again = (0..count).map(|k| (self.turn + k) % count).find(ready);
+        let i = match again {
+            Some(i) => i,
+            None => {
+                let to = self.next_fresh(above)?;
+                let load = above.take(to)?;
+                let peer = &mut self.peers[to.index()];
+                let seq = peer.next_seq;
+                peer.next_seq = seq.wrapping_add(1);
+                peer.current = Some(Outstanding { load, seq, tries: 0, stage: Stage::Ready });
+                to.index()
+            }
+        };
+        self.turn = (i + 1) % count;
+        self.send(i, above)
+    }
+
+    fn reply(&mut self, _: Time, to: Station, _: &mut dyn Above) -> Option<Frame> {
+        let i = self.owed.iter().position(|(peer, _)| *peer == to)?;
+        let (to, ack) = self.owed.remove(i)?;
+        Some(self.ack_frame(to, ack))
+    }
+}

@@ -1,0 +1,251 @@
+//! A serial line: a line whose ends may compress headers, and which may lose frames.
+//!
+//! It is a [`Line`](super::Line) in all else. Headers are compressed when the transmission begins: what a queue
+//! drops or reorders must not put the ends out of step. So the queue counts whole packets, and the line carries short
+//! ones. Captures show whole packets, as a packet filter above the compression does.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use crate::event::{Cause, Op};
+use crate::machine::{Machine, Out, Side};
+use crate::queue::Queue;
+use crate::rng::Stream;
+use crate::units::{Probability, Rate, Span, Time};
+use crate::wire::{Damage, Packet};
+
+use super::LineConfig;
+use super::header_compression::{
+    Compressed, CompressionConfig, Compressor, Coverage, Decompressor, Kind, REQUEST_LEN,
+};
+
+/// A line that compresses headers or loses frames.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SerialConfig {
+    /// What it has in common with every line.
+    pub line: LineConfig,
+    /// How headers are compressed, in both directions.
+    pub compression: Option<CompressionConfig>,
+    /// Probability that a frame is lost on the line, whatever its length.
+    pub frame_loss: Probability,
+    /// Whether the far end notices that: framing with a check sequence does, and tells the decompressor.
+    pub loss_noticed: bool,
+}
+
+/// What is under way.
+#[derive(Debug)]
+enum Frame {
+    /// A packet in the form that it has on the line.
+    Packet { packet: Packet, form: Compressed },
+    /// A decompressor asks for a whole header.
+    Request([u8; REQUEST_LEN as usize]),
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    arrives: Time,
+    lost: bool,
+    frame: Frame,
+}
+
+/// The two ends of a direction.
+#[derive(Debug)]
+struct Ends {
+    compressor: Compressor,
+    decompressor: Decompressor,
+}
+
+#[derive(Debug)]
+struct Direction {
+    rate: Option<Rate>,
+    delay: Span,
+    framing: u32,
+    loss: f64,
+    chance: Stream,
+    /// When the transmitter will be free.
+    free_at: Time,
+    /// Requests go before packets.
+    requests: VecDeque<[u8; REQUEST_LEN as usize]>,
+    queue: Queue,
+    ends: Option<Box<Ends>>,
+    pipe: VecDeque<UnderWay>,
+}
+
+/// A serial line.
+#[derive(Debug)]
+pub struct Serial {
+    loss_noticed: bool,
+    /// By the side that packets travel to.
+    directions: [Direction; 2],
+}
+
+impl Serial {
+    /// An idle line; losses are drawn from a stream for each direction.
+    pub fn new(config: SerialConfig, left: Stream, right: Stream) -> Serial {
+        let ends = || {
+            config.compression.map(|compression| {
+                // Both ends see the same payload here: what it adds to their sums cancels out.
+                let config = CompressionConfig { coverage: Coverage::Headers, ..compression };
+                Box::new(Ends {
+                    compressor: Compressor::new(config),
+                    decompressor: Decompressor::new(config),
+                })
+            })
+        };
+        let line = &config.line;
+        let direction = |rate, discipline, chance| Direction {
+            rate,
+            delay: line.delay,
+            framing: line.framing,
+            loss: config.frame_loss.get(),
+            chance,
+            free_at: Time::ZERO,
+            requests: VecDeque::new(),
+            queue: Queue::new(line.queue, discipline),
+            ends: ends(),
+            pipe: VecDeque::new(),
+        };
+        let directions = [
+            direction(line.rate_left, line.discipline_left, left),
+            direction(line.rate_right, line.discipline_right, right),
+        ];
+        Serial { loss_noticed: config.loss_noticed, directions }
+    }
+
+    /// What arrived for `side` by `now` is handed on; false if nothing did.
+    fn arrive(&mut self, now: Time, side: Side, out: &mut Out) -> bool {
+        let direction = &mut self.directions[side.index()];
+        if direction.pipe.front().is_none_or(|first| first.arrives > now) {
+            return false;
+        }
+        direction.begin_waiting(now);
+        let Some(UnderWay { lost, frame, .. }) = direction.pipe.pop_front() else { return false };
+        match frame {
+            Frame::Packet { packet, .. } if lost => {
+                if let Some(ends) = direction.ends.as_mut().filter(|_| self.loss_noticed) {
+                    ends.decompressor.lost();
+                }
+                out.discard(side, packet, Cause::FrameLost);
+            }
+            Frame::Packet { packet, form } => {
+                match direction.restore(packet, form) {
+                    Ok(packet) => {
+                        if packet.damage == Damage::Tcp && form.kind != Kind::Ip {
+                            out.packet_event(Op::Damaged, side, &packet);
+                        }
+                        out.packet_event(Op::Transmitted, side, &packet);
+                        out.send(side, packet);
+                    }
+                    Err(packet) => out.discard(side, packet, Cause::Desynchronised),
+                }
+                self.ask(now, side);
+            }
+            Frame::Request(_) if lost => {}
+            Frame::Request(bytes) => {
+                let asked = &mut self.directions[side.other().index()];
+                asked.begin_waiting(now);
+                if let Some(ends) = &mut asked.ends {
+                    ends.compressor.on_request(&bytes);
+                }
+            }
+        }
+        true
+    }
+
+    /// What the decompressor of packets towards `side` asks for goes back.
+    fn ask(&mut self, now: Time, side: Side) {
+        let decompressor =
+            self.directions[side.index()].ends.as_mut().map(|ends| &mut ends.decompressor);
+        let Some(request) = decompressor.and_then(Decompressor::request) else { return };
+        let back = &mut self.directions[side.other().index()];
+        back.begin_waiting(now);
+        if back.free_at > now {
+            back.requests.push_back(request);
+        } else {
+            back.transmit(now, Frame::Request(request), REQUEST_LEN);
+        }
+    }
+}
+
+impl Direction {
+    /// A transmission of `bytes`, framing not counted, begins at `start`.
+    fn transmit(&mut self, start: Time, frame: Frame, bytes: u32) {
+        let end = match self.rate {
+            Some(rate) => {
+                self.free_at = start + rate.transmit((bytes + self.framing).into());
+                self.free_at
+            }
+            None => start,
+        };
+        let lost = self.loss > 0.0 && self.chance.chance(self.loss);
+        self.pipe.push_back(UnderWay { arrives: end + self.delay, lost, frame });
+    }
+
+    fn transmit_packet(&mut self, start: Time, packet: Packet) {
+        let form = match &mut self.ends {
+            Some(ends) => ends.compressor.compress(&packet),
+            None => Compressed::IP,
+        };
+        let bytes = form.on_air(&packet);
+        self.transmit(start, Frame::Packet { packet, form }, bytes);
+    }
+
+    /// Begins what should have begun by `now`.
+    fn begin_waiting(&mut self, now: Time) {
+        while self.free_at <= now {
+            if let Some(request) = self.requests.pop_front() {
+                self.transmit(self.free_at, Frame::Request(request), REQUEST_LEN);
+            } else if let Some(waiting) = self.queue.leave() {
+                self.transmit_packet(self.free_at, waiting.packet);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// The packet that the far end makes of what arrived; or the packet as it was, if it cannot.
+    fn restore(&mut self, packet: Packet, form: Compressed) -> Result<Packet, Packet> {
+        let Some(ends) = self.ends.as_mut().filter(|_| form.kind != Kind::Ip) else {
+            return Ok(packet);
+        };
+        match ends.decompressor.decompress(form.kind, &form.header, packet.body.clone()) {
+            Ok(mut restored) => {
+                restored.id = packet.id;
+                Ok(restored)
+            }
+            Err(_) => Err(packet),
+        }
+    }
+}
+
+impl Machine for Serial {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        let to = from.other();
+        let direction = &mut self.directions[to.index()];
+        direction.begin_waiting(now);
+        if direction.free_at > now {
+            let bytes = packet.wire_len() + direction.framing;
+            direction.queue.enter(to, packet, bytes, out);
+        } else {
+            direction.transmit_packet(now, packet);
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        // A request that arrives at once may go over the other direction before this returns.
+        while self.arrive(now, Side::Left, out) || self.arrive(now, Side::Right, out) {}
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.directions.iter().filter_map(|d| d.pipe.front().map(|first| first.arrives)).min()
+    }
+
+    fn holds(&self) -> usize {
+        let packets = |d: &Direction| {
+            let under_way = d.pipe.iter().filter(|u| matches!(u.frame, Frame::Packet { .. }));
+            under_way.count() + d.queue.len()
+        };
+        self.directions.iter().map(packets).sum()
+    }
+}

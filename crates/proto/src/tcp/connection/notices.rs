@@ -1,0 +1,27 @@
+//! What a base station says about a segment of this connection.
+
+use crate::event::Cause;
+use crate::machine::Out;
+use crate::units::Time;
+use crate::wire::{Notice, Seq};
+
+use super::Connection;
+
+impl Connection {
+    /// Whether this end would heed a message about the segment that it sent with number `seq`.
+    ///
+    /// # Errors
+    /// Why it would not.
+    pub fn heeds(&self, notice: Notice, seq: Seq) -> Result<(), Cause> {
+        self.tx.heeds(notice, seq.unwrap_near(self.iss, self.tx.window.una))
+    }
+
+    /// A base station says something about the segment that this end sent with number `seq`.
+    pub fn on_notice(&mut self, now: Time, notice: Notice, seq: Seq, out: &mut Out) {
+        if self.heeds(notice, seq).is_ok()
+            && let Some(kind) = self.tx.on_notice(now, notice)
+        {
+            self.report(kind, out);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a sender does when a base station tells it about a segment: explicit bad state notification (bakshi96
+//! 4.2.3 and its appendix) and source quench (bakshi96 4.2.2).
+
+use crate::event::{Cause, TcpKind};
+use crate::units::Time;
+use crate::wire::Notice;
+
+use super::Sender;
+
+impl Sender {
+    /// Whether a message about the segment at `position` is heeded; `None` if no position of this connection has its
+    /// number.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn heeds(&self, notice: Notice, position: Option<u64>) -> Result<(), Cause> {
+        let obeyed = match notice {
+            Notice::BadState => self.ebsn,
+            Notice::SourceQuench => self.quench,
+        };
+        if !obeyed {
+            return Err(Cause::UnheededNotice);
+        }
+        //= rfc5927#section-4.1: only what quotes data sent and not yet acknowledged is believed
+        let in_flight = self.window.una..self.window.max;
+        match position {
+            Some(position) if in_flight.contains(&position) => Ok(()),
+            _ => Err(Cause::StaleNotice),
+        }
+    }
+
+    /// A message that is heeded.
+    pub fn on_notice(&mut self, now: Time, notice: Notice) -> Option<TcpKind> {
+        match notice {
+            Notice::BadState => self.on_bad_state(now),
+            Notice::SourceQuench => Some(self.on_quench()),
+        }
+    }
+
+    /// The timer starts again with the time-out in force, back-off included; nothing else changes. Where no timer
+    /// runs there is none to start again: a closed window is being probed.
+    //= bakshi96#4.2.3: the previous time-out is cancelled and a new one put in place, identical to it
+    fn on_bad_state(&mut self, now: Time) -> Option<TcpKind> {
+        self.rexmt_at?;
+        self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        Some(TcpKind::BadStateNotified)
+    }
+
+    /// The congestion window closes to one segment and opens again by slow start, up to the threshold that it had:
+    /// `tcp_quench` of 4.4BSD. RFC 1122 asks for a reaction and suggests this one; RFC 6633 forbids any.
+    //= rfc1122#section-4.2.3.9: source quench should trigger a slow start, as if a retransmission time-out had occurred
+    fn on_quench(&mut self) -> TcpKind {
+        self.window.cwnd = self.window.mss;
+        TcpKind::Quenched
+    }
+}

@@ -1,0 +1,290 @@
+//! Local recovery on an ideal medium: what is sent when, what becomes of it, and what the neighbours are told.
+
+use lasthop_proto::channel::{Channel, ErrorModel};
+use lasthop_proto::event::{Cause, LinkNote, Op, Wants, What};
+use lasthop_proto::link::frame::FrameKind;
+use lasthop_proto::link::local_recovery::LocalRecoveryConfig;
+use lasthop_proto::link::{Hop, HopConfig, LinkConfig, RadioConfig};
+use lasthop_proto::machine::{Machine, Out, Side, Signal};
+use lasthop_proto::queue::{Discipline, Limit};
+use lasthop_proto::rng::Stream;
+use lasthop_proto::units::{Probability, Rate, Span, Time};
+use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+use proptest::prelude::*;
+
+const BASE: Addr = Addr::v4(1, 1, 1, 1);
+
+fn mobile(i: usize) -> Addr {
+    Addr::v4(2, 2, 2, i as u8 + 1)
+}
+
+/// A packet of `bytes` bytes between the wired host and mobile host `i`, coming from `side`.
+fn packet(id: u64, side: Side, i: usize, bytes: u32) -> Packet {
+    let segment = Segment::new(1, 2, Seq(1000 * id as u32), Seq(0), Flags::ACK);
+    let body = Body::Pattern { stream: 1, len: bytes - 40, offset: 0 };
+    let (src, dst) = match side {
+        Side::Left => (BASE, mobile(i)),
+        Side::Right => (mobile(i), BASE),
+    };
+    Packet { id: PacketId(id), ..Packet::tcp(src, dst, segment, body) }
+}
+
+/// Everything that happened, each with its time.
+#[derive(Default, Debug)]
+struct Story {
+    out: Vec<(Time, Side, u64)>,
+    dropped: Vec<(Time, u64, Cause)>,
+    /// Frames on the air, by when they began.
+    air: Vec<(Time, FrameKind)>,
+    repeated: Vec<(u64, Cause)>,
+    notes: Vec<LinkNote>,
+    /// What the neighbour on the left was told: tries, and whether that was the last.
+    told: Vec<(Time, u32, bool)>,
+}
+
+/// When, from which side, to or from which mobile host, and how long.
+type Arrival = (Time, Side, usize, u32);
+
+fn play(hop: &mut Hop, arrivals: &[Arrival]) -> Story {
+    let mut story = Story::default();
+    let mut out = Out::new(Wants::EVERYTHING);
+    let mut arrivals = arrivals.iter().enumerate().peekable();
+    let mut arrived = 0;
+    loop {
+        let wake = hop.next_wake().unwrap_or(Time::NEVER);
+        let now = match arrivals.peek() {
+            Some((_, (at, ..))) if *at <= wake => *at,
+            _ if wake == Time::NEVER => break,
+            _ => wake,
+        };
+        out.begin(Default::default(), now);
+        match arrivals.next_if(|(_, (at, ..))| *at == now) {
+            Some((id, (_, from, i, bytes))) => {
+                hop.on_packet(now, *from, packet(id as u64, *from, *i, *bytes), &mut out);
+                arrived += 1;
+            }
+            None => {
+                hop.on_wake(now, &mut out);
+                assert!(hop.next_wake().is_none_or(|next| next > now), "no progress at {now}");
+            }
+        }
+        story.out.extend(out.sends.drain(..).map(|(side, packet)| (now, side, packet.id.0)));
+        for (side, signal) in out.signals.drain(..) {
+            if let (Side::Left, Signal::AttemptFailed { tries, discarded, .. }) = (side, signal) {
+                story.told.push((now, tries, discarded));
+            }
+        }
+        for event in out.events.drain(..) {
+            match event.what {
+                What::Packet { op: Op::Dropped(cause), packet, .. } => {
+                    story.dropped.push((now, packet.id.0, cause));
+                }
+                What::Packet { op: Op::Repeated(cause), packet, .. } => {
+                    story.repeated.push((packet.id.0, cause));
+                }
+                What::Air(air) => story.air.push((now, air.kind)),
+                What::Link { note, .. } => story.notes.push(note),
+                _ => {}
+            }
+        }
+        let ended = story.out.len() + story.dropped.len();
+        assert_eq!(arrived, ended + hop.holds(), "conservation at {now}");
+    }
+    assert_eq!(hop.holds(), 0);
+    story
+}
+
+/// 1 Mb/s, 1 ms each way.
+fn radio(half_duplex: bool) -> RadioConfig {
+    RadioConfig {
+        rate: Rate::from_bps(1_000_000).unwrap(),
+        delay: Span::millis(1),
+        overhead: Span::ZERO,
+        half_duplex,
+        queue: Limit::Packets(1000),
+        discipline_right: Discipline::Fifo,
+        discipline_left: Discipline::Fifo,
+    }
+}
+
+fn losing(p: f64, seed: u64, name: &str) -> Option<Channel> {
+    let model = ErrorModel::PacketLoss { p: Probability::new(p).unwrap() };
+    Some(Channel::new(&model, Stream::new(seed, name)))
+}
+
+/// What the hop of a test is.
+#[derive(Clone, Copy, Debug)]
+struct Setup {
+    half_duplex: bool,
+    mobiles: usize,
+    fragment: Option<u32>,
+    /// Losses towards the mobile hosts and towards the base station.
+    loss: [f64; 2],
+    seed: u64,
+    max_retransmits: u32,
+}
+
+const CLEAN: Setup = Setup {
+    half_duplex: false,
+    mobiles: 1,
+    fragment: None,
+    loss: [0.0, 0.0],
+    seed: 1,
+    max_retransmits: 13,
+};
+
+fn hop(setup: &Setup) -> Hop {
+    let recovery = LocalRecoveryConfig {
+        max_retransmits: setup.max_retransmits,
+        ..LocalRecoveryConfig::bakshi96()
+    };
+    let config = HopConfig {
+        link: LinkConfig::LocalRecovery(recovery),
+        fragment: setup.fragment,
+        mobiles: (0..setup.mobiles).map(mobile).collect(),
+        ..HopConfig::default()
+    };
+    let channels = |i: usize| {
+        [
+            losing(setup.loss[1], setup.seed, &format!("left.{i}")),
+            losing(setup.loss[0], setup.seed, &format!("right.{i}")),
+        ]
+    };
+    let channels = (0..setup.mobiles).map(channels).collect();
+    Hop::new(&radio(setup.half_duplex), &config, channels, |part| Stream::new(setup.seed, part))
+}
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn one_frame_waits_for_the_acknowledgement_of_the_one_before() {
+    let arrivals = [(Time(0), Side::Left, 0, 1000), (Time(0), Side::Left, 0, 1000)];
+    let story = play(&mut hop(&CLEAN), &arrivals);
+    // 8 ms on the air and 1 ms on the way; the acknowledgement takes 64 us and 1 ms; then the second.
+    let again = 8 * MS + MS + 64_000 + MS;
+    assert_eq!(story.out, [(Time(9 * MS), Side::Right, 0), (Time(again + 9 * MS), Side::Right, 1)]);
+    let kinds = [FrameKind::Data, FrameKind::LinkAck, FrameKind::Data, FrameKind::LinkAck];
+    let times = [0, 9 * MS, again, again + 9 * MS];
+    let air: Vec<_> = times.into_iter().map(Time).zip(kinds).collect();
+    assert_eq!(story.air, air);
+    assert_eq!((story.repeated.len(), story.told.len()), (0, 0));
+}
+
+#[test]
+fn a_packet_is_sent_fourteen_times_and_each_failure_is_told() {
+    let setup = Setup { loss: [1.0, 0.0], ..CLEAN };
+    let story = play(&mut hop(&setup), &[(Time(0), Side::Left, 0, 1000)]);
+    let told: Vec<_> = story.told.iter().map(|(_, tries, last)| (*tries, *last)).collect();
+    assert_eq!(told, (1..=14).map(|n| (n, n == 14)).collect::<Vec<_>>());
+    assert_eq!(story.repeated, [(0, Cause::LinkTimeout); 13]);
+    assert_eq!(story.air.len(), 14);
+    assert!(story.out.is_empty());
+    let [(at, 0, Cause::LinkGaveUp)] = story.dropped[..] else { panic!("{:?}", story.dropped) };
+    assert_eq!(at, story.told[13].0);
+    // 8 ms on the air; 12,008 us for the longest frame and a byte, two acknowledgements, 2 ms on the way.
+    let attempt = Span(8 * MS + 12_008_000 + 128_000 + 2 * MS);
+    for (n, pair) in story.told.windows(2).enumerate() {
+        let backoff = Span(pair[1].0.since(pair[0].0).0 - attempt.0);
+        let limit = Span::millis((50 << n).min(800));
+        assert!(backoff <= limit, "the {n}th back-off is {backoff}");
+    }
+    let whole = story.told[13].0.since(story.told[0].0);
+    assert!(whole > Span::secs(2), "the back-offs do not grow: {whole}");
+}
+
+#[test]
+fn a_packet_whose_acknowledgements_are_lost_arrives_once_and_is_not_dropped() {
+    let setup = Setup { loss: [0.0, 1.0], ..CLEAN };
+    let story = play(&mut hop(&setup), &[(Time(0), Side::Left, 0, 1000)]);
+    assert_eq!(story.out, [(Time(9 * MS), Side::Right, 0)]);
+    assert_eq!(story.dropped, []);
+    assert_eq!(story.notes, [LinkNote::Duplicate; 13]);
+    assert_eq!(story.told.len(), 14);
+}
+
+#[test]
+fn the_rest_of_a_packet_is_abandoned_with_its_first_lost_piece() {
+    let setup = Setup { loss: [1.0, 0.0], fragment: Some(128), max_retransmits: 2, ..CLEAN };
+    let arrivals = [(Time(0), Side::Left, 0, 1000), (Time(0), Side::Left, 0, 100)];
+    let story = play(&mut hop(&setup), &arrivals);
+    // Three frames for the first of eight pieces, three for the packet behind it.
+    assert_eq!(story.air.len(), 6);
+    let dropped: Vec<_> = story.dropped.iter().map(|(_, id, cause)| (*id, *cause)).collect();
+    assert_eq!(dropped, [(0, Cause::LinkGaveUp), (1, Cause::LinkGaveUp)]);
+}
+
+#[test]
+fn acknowledgements_are_not_starved_by_data_of_the_other_direction() {
+    for half_duplex in [false, true] {
+        let setup = Setup { half_duplex, mobiles: 3, ..CLEAN };
+        let arrivals: Vec<Arrival> = (0..120)
+            .map(|n| {
+                let side = if n % 2 == 0 { Side::Left } else { Side::Right };
+                (Time(0), side, n / 2 % 3, 1500)
+            })
+            .collect();
+        let story = play(&mut hop(&setup), &arrivals);
+        assert_eq!(story.out.len(), 120);
+        assert_eq!(story.repeated, [], "half duplex: {half_duplex}");
+    }
+}
+
+#[test]
+fn a_station_that_is_not_heard_does_not_hold_up_the_others() {
+    let config = HopConfig {
+        link: LinkConfig::LocalRecovery(LocalRecoveryConfig::bakshi96()),
+        mobiles: (0..2).map(mobile).collect(),
+        ..HopConfig::default()
+    };
+    let channels = vec![[None, losing(1.0, 1, "right")], [None, None]];
+    let mut hop = Hop::new(&radio(true), &config, channels, |part| Stream::new(1, part));
+    let arrivals: Vec<Arrival> = (0..20).map(|n| (Time(0), Side::Left, n % 2, 1000)).collect();
+    let story = play(&mut hop, &arrivals);
+    assert_eq!(story.out.len(), 10);
+    let first_given_up = story.dropped[0].0;
+    assert!(story.out.iter().all(|(at, ..)| *at < first_given_up));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Each packet comes out once or is given up, and those that come out keep their order.
+    #[test]
+    fn exactly_once_or_given_up(
+        half_duplex: bool,
+        mobiles in 1usize..4,
+        fragment in prop::option::of(16u32..600),
+        loss in (0.0f64..0.8, 0.0f64..0.8),
+        seed: u64,
+        max_retransmits in 0u32..6,
+        packets in prop::collection::vec((0u64..50, any::<bool>(), 0usize..3, 40u32..1500), 1..40),
+    ) {
+        let setup =
+            Setup { half_duplex, mobiles, fragment, loss: [loss.0, loss.1], seed, max_retransmits };
+        let mut now = 0;
+        let arrivals: Vec<Arrival> = packets
+            .into_iter()
+            .map(|(gap, left, i, bytes)| {
+                now += gap * MS;
+                let side = if left { Side::Left } else { Side::Right };
+                (Time(now), side, i % mobiles, bytes)
+            })
+            .collect();
+        let story = play(&mut hop(&setup), &arrivals);
+        let mut ids: Vec<u64> = story.out.iter().map(|(.., id)| *id).collect();
+        ids.extend(story.dropped.iter().map(|(_, id, _)| *id));
+        ids.sort_unstable();
+        prop_assert_eq!(ids, (0..arrivals.len() as u64).collect::<Vec<_>>());
+        prop_assert!(story.dropped.iter().all(|(.., cause)| *cause == Cause::LinkGaveUp));
+        for side in [Side::Left, Side::Right] {
+            for i in 0..mobiles {
+                let of = |id: &u64| {
+                    let (_, from, mobile, _) = arrivals[*id as usize];
+                    from == side && mobile == i
+                };
+                let came: Vec<u64> = story.out.iter().map(|(.., id)| *id).filter(of).collect();
+                prop_assert!(came.is_sorted(), "{:?}", came);
+            }
+        }
+    }
+}

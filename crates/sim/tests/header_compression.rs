@@ -1,0 +1,84 @@
+//! Header compression where it pays, on a slow return path, and where it costs, on a line that loses frames.
+
+use std::collections::BTreeMap;
+
+use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_scenario::{Argument, example, parse};
+use lasthop_sim::run;
+use lasthop_trace::Sink;
+
+/// Counts what ended, by cause, and what crossed the return line.
+#[derive(Default)]
+struct Seen {
+    drops: BTreeMap<Cause, u64>,
+}
+
+impl Seen {
+    fn of(&self, cause: Cause) -> u64 {
+        self.drops.get(&cause).copied().unwrap_or(0)
+    }
+}
+
+impl Sink for Seen {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+    fn event(&mut self, event: &Event) {
+        if let What::Packet { op: Op::Dropped(cause), .. } = event.what {
+            *self.drops.entry(cause).or_default() += 1;
+        }
+    }
+}
+
+/// The scenario `slow-return` with `set` for its return line: throughput in Mb/s, and what was dropped.
+fn slow_return(set: &[&str]) -> (f64, Seen) {
+    let mut all = vec!["path.return.link.discipline-left=fifo".to_owned()];
+    all.extend(set.iter().map(|set| format!("path.return.link.{set}")));
+    let arguments: Vec<Argument> = all.into_iter().map(Argument::Set).collect();
+    let text = example("slow-return").unwrap().text;
+    let (plan, warnings) = parse(text, "slow-return", &arguments).unwrap();
+    assert!(warnings.is_empty() && plan.cells.len() == 1);
+    let mut seen = Seen::default();
+    let end = run(&plan.cells[0].scenario, 1, &mut seen);
+    (end.transfers[0].acknowledged as f64 * 8.0 / end.at.as_secs_f64() / 1e6, seen)
+}
+
+//= balakrishnan97#4.3: ACKs of 6 bytes instead of 40 take the return path out of the way
+#[test]
+fn short_acks_free_a_transfer() {
+    for rate in ["rate-left=28.8kbit", "rate-left=9.6kbit"] {
+        let (plain, _) = slow_return(&[rate]);
+        let (short, seen) = slow_return(&[rate, "header-compression=vj"]);
+        println!("{rate}: {plain:.2} -> {short:.2} {:?}", seen.drops);
+        assert!(short > 1.3 * plain, "{rate}: {plain} -> {short}");
+        assert_eq!(seen.of(Cause::Desynchronised), 0);
+    }
+}
+
+/// What a lost frame costs: it takes the ACKs behind it along until something goes whole.
+#[test]
+fn losses_put_the_ends_out_of_step_and_recovery_decides_for_how_long() {
+    let loss = ["rate-left=28.8kbit", "frame-loss=1%"];
+    let with = |more: &[&str]| slow_return(&[&loss[..], more].concat());
+    let (plain, seen) = with(&[]);
+    assert!(seen.of(Cause::FrameLost) > 10 && seen.of(Cause::Desynchronised) == 0);
+    println!("none: {plain:.2} {:?}", seen.drops);
+    let mut figures = Vec::new();
+    for word in ["vj", "vj+twice", "vj+feedback"] {
+        let how = format!("header-compression={word}");
+        for noticed in ["loss-noticed=true", "loss-noticed=false"] {
+            let (mbps, seen) = with(&[&how, noticed]);
+            println!("{word} {noticed}: {mbps:.2} {:?}", seen.drops);
+            figures.push((mbps, seen));
+        }
+    }
+    let of = |i: usize, cause| figures[i].1.of(cause);
+    // As the RFC is written: whole stretches are tossed, or reach the sender as wrong.
+    assert!(of(0, Cause::Desynchronised) > of(0, Cause::FrameLost));
+    assert!(of(1, Cause::TcpChecksum) > of(1, Cause::FrameLost));
+    // Both ways of RFC 2507 lose less, and move more.
+    for i in [2, 4] {
+        assert!(figures[i].0 > figures[0].0, "{} {}", figures[i].0, figures[0].0);
+        assert!(of(i, Cause::TcpChecksum) == 0);
+    }
+}
