@@ -11,13 +11,17 @@ use crate::finding::Finding;
 
 /// How long both sources send, in seconds: neither transfer ends before, so that both directions are always busy.
 const SECONDS: &str = "horizon=100s";
-const THERE_AND_BACK: &str =
-    r#"transfer=[{ from = "fixed", to = "mobile" }, { from = "mobile", to = "fixed" }]"#;
+const THERE_AND_BACK: &str = r#"transfer=[{ from = "fixed", to = "mobile", bytes = "100MB" }, { from = "mobile", to = "fixed", bytes = "100MB" }]"#;
 
-fn both(bench: &mut Bench<'_>, protocol: Protocol) -> Result<Runs, Interrupted> {
+/// The changes that make a case of the testbed.
+pub(super) fn changes(protocol: Protocol) -> Vec<&'static str> {
     let mut changes = protocol.changes().to_vec();
     changes.extend([THERE_AND_BACK, SECONDS, "host.fixed.recv-buffer=42kB"]);
-    bench.runs(TESTBED, &changes)
+    changes
+}
+
+fn both(bench: &mut Bench<'_>, protocol: Protocol) -> Result<Runs, Interrupted> {
+    bench.runs(TESTBED, &changes(protocol))
 }
 
 /// Throughput of the flow `i` in kb/s.
@@ -41,6 +45,7 @@ pub fn run(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         rows: Vec::new(),
     };
     let mut sums = Vec::new();
+    let mut collisions = Vec::new();
     for protocol in [Tulip, TulipPlain, Unaided] {
         let runs = both(bench, protocol)?;
         let there = runs.summary(|m| flow(m, 0));
@@ -63,6 +68,9 @@ pub fn run(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
             shown(&rts),
             shown(&collided),
         ]);
+        if protocol != TulipPlain {
+            collisions.push(collided.mean);
+        }
         if protocol == Tulip {
             let apart = 100.0 * (there.mean - back.mean).abs() / there.mean.max(back.mean);
             finding.within("TULIP, the directions apart in %,", apart, 0.0, 10.0);
@@ -70,6 +78,11 @@ pub fn run(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         sums.push(sum.mean);
     }
     finding.above("sum with TULIP over the sum without a link layer", sums[0] / sums[2], 1.1);
+    let (with, without) = (collisions[0], collisions[1]);
+    finding.note(format!(
+        "Two stations that hear each other hardly ever collide: {without:.0} frames in 100 s without a link layer, {with:.0} \
+         with TULIP. What TULIP gains here are the handshakes of the ACKs that go with its answers"
+    ));
     finding.tables.push(table);
     Ok(finding)
 }

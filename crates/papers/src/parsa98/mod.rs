@@ -128,6 +128,7 @@ mod tests {
     #[test]
     fn the_testbed_is_a_scenario_with_every_protocol_and_channel() {
         for protocol in cases::Protocol::ALL {
+            assert_eq!(scenario(TESTBED, &both_ways::changes(protocol)).transfers.len(), 2);
             for window in cases::Window::BOTH {
                 for errors in [
                     cases::bit_errors(0.0),
