@@ -121,6 +121,8 @@ pub fn assumptions() -> Vec<Assumption> {
 
 #[cfg(test)]
 mod tests {
+    use lasthop_proto::machine::Side;
+
     use super::*;
     use crate::bench::scenario;
     use crate::claims::claims;
@@ -142,6 +144,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// 3.3: every answer goes at once and takes the TCP ACK along that waits; nothing is sent twice, and hardly an ACK
+    /// asks for the channel on its own.
+    #[test]
+    fn with_acceleration_acks_travel_with_the_answers() {
+        let mut changes = cases::case(cases::Protocol::Tulip, cases::Window::Large, "errors=none");
+        changes.push("transfer.bytes=500kB".to_owned());
+        let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
+        let metrics = lasthop_lab::measure(&scenario(TESTBED, &changes), 1).metrics;
+        assert!(metrics.complete());
+        assert_eq!(metrics.flows[0].repeated.total(), 0);
+        let back = metrics.stages.iter().filter(|s| s.towards == Some(Side::Left));
+        let rts: u64 = back.filter_map(|s| s.air.as_ref()).map(|air| air.rts.frames).sum();
+        assert!(rts <= 5, "{rts} of 358 ACKs had a handshake of their own");
     }
 
     #[test]

@@ -92,4 +92,24 @@ mod tests {
         assert!(!queue.admit(Time(0), Time(20), 501));
         assert!(queue.admit(Time(0), Time(20), 500));
     }
+
+    #[test]
+    fn what_is_urgent_goes_first_and_in_its_own_order() {
+        use crate::event::Wants;
+        use crate::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+        let packet = |id: u64, urgent| {
+            let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+            let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+            Packet { id: PacketId(id), urgent, ..Packet::tcp(src, dst, segment, Body::EMPTY) }
+        };
+        let (mut fifo, mut room) = (Fifo::default(), Room::new(Limit::Packets(5)));
+        let mut out = Out::new(Wants::NOTHING);
+        for (id, urgent) in [(1, false), (2, false), (3, true), (4, true), (5, false), (6, true)] {
+            let waiting = Waiting { packet: packet(id, urgent), bytes: 40 };
+            fifo.enter(Side::Right, waiting, &mut room, &mut out);
+        }
+        let order: Vec<u64> = core::iter::from_fn(|| fifo.leave()).map(|w| w.packet.id.0).collect();
+        // The last one found the queue full.
+        assert_eq!(order, [3, 4, 1, 2, 5]);
+    }
 }
