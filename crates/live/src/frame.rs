@@ -124,6 +124,7 @@ fn read_packet(
         tos: seen.tos,
         ttl: seen.ttl,
         damage,
+        urgent: false,
     })
 }
 

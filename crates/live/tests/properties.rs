@@ -48,6 +48,7 @@ fn packets() -> impl Strategy<Value = Packet> {
             tos,
             ttl,
             damage: Damage::None,
+            urgent: false,
         },
     )
 }

@@ -29,6 +29,13 @@ pub enum Signal {
         /// Whether it was given up.
         discarded: bool,
     },
+    /// The radio hop to that side has taken a packet of this flow out of its queue, to send it now.
+    Departing {
+        /// The flow of the packet.
+        flow: FlowKey,
+        /// The sequence number past its last byte.
+        end: Seq,
+    },
 }
 
 /// A pure state machine: one stage of a path.

@@ -92,6 +92,7 @@ fn packets() -> impl Strategy<Value = Packet> {
             tos,
             ttl,
             damage,
+            urgent: false,
         },
     )
 }

@@ -63,7 +63,7 @@ pub(crate) const TUNNEL: [&str; 16] = [
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 34] = [
+pub(crate) const HOST: [&str; 35] = [
     "preset",
     "tcp",
     "side",
@@ -73,6 +73,7 @@ pub(crate) const HOST: [&str; 34] = [
     "mss",
     "send-buffer",
     "recv-buffer",
+    "rto-rule",
     "rto-min",
     "rto-max",
     "rto-initial",
@@ -160,7 +161,7 @@ pub const LINK_LAYERS: [(&str, &str); 5] = [
 ];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 18] = [
+pub(crate) const AGENT_OPTIONS: [&str; 20] = [
     "agent-preset",
     "dupacks",
     "timeout-rule",
@@ -169,6 +170,8 @@ pub(crate) const AGENT_OPTIONS: [&str; 18] = [
     "max-retransmits",
     "persist",
     "rtt-fault",
+    "priority",
+    "from-departure",
     "flows",
     "cache",
     "flow-packets",

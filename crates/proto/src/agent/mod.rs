@@ -57,6 +57,11 @@ pub struct SnoopConfig {
     pub persist: Span,
     /// Whether local round trips are also measured over retransmitted packets (the fault of parsa98 5.2.2).
     pub rtt_fault: bool,
+    /// Whether local retransmissions go before the packets that wait for the radio.
+    pub priority: bool,
+    /// Whether a packet is timed from when it leaves the radio's queue, as if the agent stood behind that, and not
+    /// from when it comes to the agent. Only a radio hop with medium access or a link layer tells that moment.
+    pub from_departure: bool,
     /// Packets cached per flow; when they are used up, newer ones pass uncached.
     pub flow_packets: usize,
     /// Flows watched at once; the least recently used is forgotten first.
@@ -80,6 +85,8 @@ impl SnoopConfig {
             max_retransmits: 100,
             persist: Span::millis(200),
             rtt_fault: false,
+            priority: false,
+            from_departure: false,
             flow_packets: 128,
             flows: 1024,
             cache: Bytes(16 << 20),
@@ -88,12 +95,18 @@ impl SnoopConfig {
 
     /// The snoop of parsa98 4: two duplicate ACKs, 2 srtt but at least 40 ms, persist timer 200 ms.
     /// Its first experiments ran with `rtt_fault` (5.2.2).
+    ///
+    /// Local retransmissions go first, as the published description has it that the paper matched its code with. And
+    /// packets are timed from when they leave for the air: in Figure 18(b) the local time-out is 60 ms with a window
+    /// of packets waiting, so the paper's round trips do not hold that queue.
     pub const fn parsa98() -> SnoopConfig {
         SnoopConfig {
             dupacks: 2,
             timeout: TimeoutRule::TwiceSrtt,
             initial_timeout: Span::millis(200),
             min_timeout: Span::millis(40),
+            priority: true,
+            from_departure: true,
             ..SnoopConfig::west97()
         }
     }

@@ -132,7 +132,7 @@ impl Flow {
         self.ahead = ahead;
         self.timer = None;
         // Round trips now include the sender's.
-        self.rtt.retransmitted(false);
+        self.rtt.retransmitted(0, false);
     }
 
     fn restart(&mut self, now: Time) {
@@ -264,7 +264,7 @@ impl SeqCache {
             flow.rtt.sent(end, now);
         } else {
             note(out, key, AgentNote::SenderRetransmission);
-            flow.rtt.retransmitted(false);
+            flow.rtt.retransmitted(0, false);
             if start <= flow.acked {
                 flow.loss = match flow.loss {
                     // Counted above as one of those ahead, which it is not.

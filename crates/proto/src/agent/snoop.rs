@@ -27,7 +27,7 @@ use super::flows::Flows;
 use super::none::admit;
 use super::{AckpMode, SnoopConfig};
 use crate::event::{AgentNote, Cause, Wants, What};
-use crate::machine::{Machine, Out, Side};
+use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
 use crate::wake::WakeTree;
 use crate::wire::{Ackp, Damage, Flags, FlowKey, Packet, Seq};
@@ -192,7 +192,7 @@ impl Snoop {
         let repeated = start < flow.top;
         if repeated {
             note(out, key, AgentNote::SenderRetransmission);
-            flow.rtt.retransmitted(config.rtt_fault);
+            flow.rtt.retransmitted(end, config.rtt_fault);
         } else {
             if start > flow.top {
                 note(out, key, AgentNote::CongestionHole);
@@ -330,6 +330,18 @@ impl Machine for Snoop {
             Side::Right if is_partial(&packet) => out.send(Side::Left, packet),
             Side::Right => self.on_ack(now, packet, out),
         }
+    }
+
+    fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
+        if let (Signal::Departing { flow, end }, Side::Right, true) =
+            (signal, from, self.config.from_departure)
+            && let Some(i) = self.flows.find(flow)
+            && let Some(end) = self.flows[i].position(end)
+        {
+            self.flows[i].departs(end, now, &self.config);
+            self.set_wake(i);
+        }
+        out.signal(from.other(), signal);
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {

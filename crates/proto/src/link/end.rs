@@ -91,6 +91,13 @@ pub trait LinkEnd {
         let _ = (now, to, above);
         None
     }
+
+    /// The same where medium access holds a frame of this end that it has not begun to send: `frame` may go as the
+    /// answer, with what has to be said to its receiver. Whether it shall.
+    fn amend(&mut self, now: Time, frame: &mut Frame) -> bool {
+        let _ = (now, frame);
+        false
+    }
 }
 
 /// Which link layer a radio hop has.
@@ -175,5 +182,9 @@ impl LinkEnd for End {
 
     fn reply(&mut self, now: Time, to: Station, above: &mut dyn Above) -> Option<Frame> {
         each!(self, end => end.reply(now, to, above))
+    }
+
+    fn amend(&mut self, now: Time, frame: &mut Frame) -> bool {
+        each!(self, end => end.amend(now, frame))
     }
 }

@@ -234,6 +234,9 @@ pub struct Timing {
     pub turnaround: Span,
     /// Processing at sender and receiver.
     pub processing: Span,
+    /// How long it may take until a station that has its turn is heard: its longest back-off and its RTS. Zero where
+    /// nobody contends.
+    pub turn: Span,
 }
 
 impl Timing {

@@ -277,6 +277,7 @@ impl Context {
             tos: self.tos,
             ttl: self.ttl,
             damage,
+            urgent: false,
         }
     }
 

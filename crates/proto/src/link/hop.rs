@@ -190,6 +190,19 @@ impl Hop {
         call(&mut self.medium, &mut around);
     }
 
+    /// Hands a frame to medium access.
+    fn request(&mut self, now: Time, frame: Frame, access: Access, out: &mut Out) {
+        let packet = frame.load.packet();
+        if let Some(packet) = packet.filter(|packet| packet.is_data())
+            && let (Some(flow), Some(segment)) = (packet.flow(), packet.segment())
+        {
+            let end = segment.seq + segment.seq_len(packet.body.len());
+            let own = self.uppers[frame.from.index()].own;
+            out.signal(own, Signal::Departing { flow, end });
+        }
+        self.medium(out, |mac, air| mac.request(now, frame, access, air));
+    }
+
     /// Hands on what was told, and frames to medium access, until nothing moves at `now`.
     fn settle(&mut self, now: Time, out: &mut Out) {
         loop {
@@ -200,7 +213,7 @@ impl Hop {
                 if self.medium.is_idle(Station(i as u8))
                     && let Some(frame) = self.call(i, out, |end, above| end.next_frame(now, above))
                 {
-                    self.medium(out, |mac, air| mac.request(now, frame, Access::Contend, air));
+                    self.request(now, frame, Access::Contend, out);
                 }
             }
             if self.told.is_empty() {
@@ -256,12 +269,18 @@ impl Hop {
             return;
         }
         self.call(to.index(), out, |end, above| end.on_frame(now, frame, above));
-        if may_reply
-            && self.medium.is_idle(to)
-            && let Some(reply) =
-                self.call(to.index(), out, |end, above| end.reply(now, from, above))
+        if !may_reply {
+            return;
+        }
+        if self.medium.is_idle(to) {
+            let reply = self.call(to.index(), out, |end, above| end.reply(now, from, above));
+            if let Some(reply) = reply {
+                self.request(now, reply, Access::Reply, out);
+            }
+        } else if let Some(frame) = self.medium.waiting(to).filter(|frame| frame.to == from)
+            && self.ends[to.index()].amend(now, frame)
         {
-            self.medium(out, |mac, air| mac.request(now, reply, Access::Reply, air));
+            self.medium(out, |mac, air| mac.hurry(now, to, air));
         }
     }
 

@@ -331,6 +331,17 @@ impl Mac for FamaNcs {
         node.frame.is_none() && node.sending.is_none()
     }
 
+    fn waiting(&mut self, station: Station) -> Option<&mut Frame> {
+        let node = &mut self.stations[station.index()];
+        node.frame.as_mut().filter(|_| node.state == State::Remote)
+    }
+
+    fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
+        if let Some(frame) = self.stations[station.index()].frame.take() {
+            self.request(now, frame, Access::Reply, air);
+        }
+    }
+
     fn timing(&self) -> Timing {
         // Without acceleration an answer needs an RTS and a CTS of its own, after a back-off.
         let rts = self.phy.control_time(self.phy.rts);
@@ -341,7 +352,9 @@ impl Mac for FamaNcs {
                 handshake + rts * u64::from(self.config.backoff)
             }
         };
-        self.phy.timing(access)
+        let backoff = rts * u64::from(self.config.backoff);
+        let turn = self.phy.answer() + self.phy.slot + backoff + rts + self.phy.propagation;
+        Timing { turn, ..self.phy.timing(access) }
     }
 }
 

@@ -151,6 +151,17 @@ impl Mac for Ideal {
         transmitter.waiting.is_none() && transmitter.sending.is_none()
     }
 
+    fn waiting(&mut self, station: Station) -> Option<&mut Frame> {
+        self.stations[station.index()].waiting.as_mut().map(|(frame, _)| frame)
+    }
+
+    fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
+        if let Some((_, access)) = &mut self.stations[station.index()].waiting {
+            *access = Access::Reply;
+        }
+        self.start(now, air);
+    }
+
     fn timing(&self) -> Timing {
         Timing {
             byte_ps: libm::ceil(8e12 * self.coding.factor() / self.rate.bps() as f64) as u64,
@@ -158,6 +169,7 @@ impl Mac for Ideal {
             propagation: self.delay,
             turnaround: Span::ZERO,
             processing: Span::ZERO,
+            turn: Span::ZERO,
         }
     }
 }

@@ -123,6 +123,17 @@ pub trait Mac {
 
     /// What it takes to send frames here, for the timers of link layers.
     fn timing(&self) -> Timing;
+
+    /// The frame of `station` that waits and has not begun to be sent, to be changed in place.
+    fn waiting(&mut self, station: Station) -> Option<&mut Frame> {
+        let _ = station;
+        None
+    }
+
+    /// The frame that waits shall go at once, as [`Access::Reply`].
+    fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
+        let _ = (now, station, air);
+    }
 }
 
 /// Which medium access a radio hop has.
@@ -199,6 +210,14 @@ impl Mac for Medium {
 
     fn timing(&self) -> Timing {
         each!(self, mac => mac.timing())
+    }
+
+    fn waiting(&mut self, station: Station) -> Option<&mut Frame> {
+        each!(self, mac => mac.waiting(station))
+    }
+
+    fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
+        each!(self, mac => mac.hurry(now, station, air));
     }
 }
 

@@ -110,6 +110,7 @@ impl Phy {
             propagation: self.propagation,
             turnaround: self.sifs,
             processing: access,
+            turn: Span::ZERO,
         }
     }
 }

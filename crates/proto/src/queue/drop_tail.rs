@@ -41,7 +41,8 @@ impl DropTail {
     }
 }
 
-/// A drop-tail queue that keeps the packets, for a transmitter that does not know when it will be free.
+/// A drop-tail queue that keeps the packets, for a transmitter that does not know when it will be free. What a base
+/// station wants to go first stands before everything that has waited longer.
 #[derive(Debug, Default)]
 pub struct Fifo {
     waiting: VecDeque<Waiting>,
@@ -52,7 +53,12 @@ impl Order for Fifo {
     fn enter(&mut self, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if room.admits(waiting.bytes) {
             room.add(waiting.bytes);
-            self.waiting.push_back(waiting);
+            if waiting.packet.urgent {
+                let first = self.waiting.iter().position(|w| !w.packet.urgent);
+                self.waiting.insert(first.unwrap_or(self.waiting.len()), waiting);
+            } else {
+                self.waiting.push_back(waiting);
+            }
         } else {
             waiting.overflow(side, out);
         }
@@ -85,5 +91,25 @@ mod tests {
         assert!(queue.admit(Time(0), Time(10), 1000));
         assert!(!queue.admit(Time(0), Time(20), 501));
         assert!(queue.admit(Time(0), Time(20), 500));
+    }
+
+    #[test]
+    fn what_is_urgent_goes_first_and_in_its_own_order() {
+        use crate::event::Wants;
+        use crate::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
+        let packet = |id: u64, urgent| {
+            let segment = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK);
+            let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
+            Packet { id: PacketId(id), urgent, ..Packet::tcp(src, dst, segment, Body::EMPTY) }
+        };
+        let (mut fifo, mut room) = (Fifo::default(), Room::new(Limit::Packets(5)));
+        let mut out = Out::new(Wants::NOTHING);
+        for (id, urgent) in [(1, false), (2, false), (3, true), (4, true), (5, false), (6, true)] {
+            let waiting = Waiting { packet: packet(id, urgent), bytes: 40 };
+            fifo.enter(Side::Right, waiting, &mut room, &mut out);
+        }
+        let order: Vec<u64> = core::iter::from_fn(|| fifo.leave()).map(|w| w.packet.id.0).collect();
+        // The last one found the queue full.
+        assert_eq!(order, [3, 4, 1, 2, 5]);
     }
 }

@@ -37,6 +37,17 @@ pub enum Clock {
     },
 }
 
+/// How the time-out follows from the estimate, with [`Clock::Fine`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RtoRule {
+    /// `srtt + max(G, 4 rttvar)` (RFC 6298).
+    Rfc6298,
+    /// `srtt + 4 rttvar` (Jacobson 1988, appendix A): where round trips never vary in units of G, the time-out
+    /// comes down to one unit.
+    Jacobson,
+}
+
 /// When a receiver acknowledges data that arrives in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct DelayedAck {
@@ -113,6 +124,8 @@ pub struct TcpConfig {
     pub variant: Variant,
     /// Timers.
     pub clock: Clock,
+    /// How the time-out follows from the estimate.
+    pub rto_rule: RtoRule,
     /// How round trips are rounded; of [`Clock::Fine`] only.
     pub rtt_rounding: Rounding,
     /// Whether the handshake's round trip is a measurement. Simulators of one-way TCP had no handshake.
@@ -168,11 +181,15 @@ pub struct TcpConfig {
 }
 
 /// Names of the presets, for `lasthop list presets` and error messages, each with what it stands for.
-pub const PRESETS: [(&str, &str); 5] = [
+pub const PRESETS: [(&str, &str); 6] = [
     ("freebsd-2.1", "FreeBSD 2.1 (1995): 500 ms and 200 ms ticks, RTO 1 s to 64 s, 16 KiB buffers"),
     (
         "ns",
         "a network simulator's TCP: 1000 B segments, 20-segment window, every segment acknowledged",
+    ),
+    (
+        "real",
+        "the Reno of the REAL simulator (parsa98): round trips in units of 500 ms, RTO of srtt + 4 rttvar",
     ),
     (
         "bakshi96",
@@ -191,6 +208,7 @@ impl TcpConfig {
         Some(match name {
             "freebsd-2.1" => TcpConfig::freebsd_2_1(),
             "ns" => TcpConfig::ns(),
+            "real" => TcpConfig::real(),
             "bakshi96" => TcpConfig::bakshi96(),
             "rfc" => TcpConfig::rfc(),
             "linux" => TcpConfig::linux(),
@@ -203,6 +221,7 @@ impl TcpConfig {
         TcpConfig {
             variant: Variant::Reno,
             clock: Clock::Ticks { slow: Span::millis(500), fast: Span::millis(200) },
+            rto_rule: RtoRule::Rfc6298,
             rtt_rounding: Rounding::Up,
             rtt_from_syn: true,
             rto_min: Span::secs(1),
@@ -256,6 +275,27 @@ impl TcpConfig {
             send_buffer: 20_000,
             recv_buffer: 20_000,
             initial_window: 1,
+            delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
+            ..TcpConfig::rfc()
+        }
+    }
+
+    /// The Reno of the REAL simulator, as parsa98 describes it: the time-out is the estimate plus four times its
+    /// deviation, with a granularity of 500 ms (5.1.4), and every packet is acknowledged.
+    ///
+    /// A first round trip of less than 500 ms counts as 500 ms and gives 0.5 s + 4 x 0.25 s = 1.5 s: that is how long
+    /// after the last ACK the timer of Figure 12(a) expires.
+    //= parsa98#5.1.4: estimated round-trip time plus four times its deviation, with a granularity of 500 ms
+    pub fn real() -> TcpConfig {
+        TcpConfig {
+            clock: Clock::Fine { granularity: Span::millis(500) },
+            rto_rule: RtoRule::Jacobson,
+            rto_min: Span::millis(500),
+            rto_max: Span::secs(64),
+            rto_initial: Span::secs(3),
+            mss: 1400,
+            initial_window: 1,
+            halving: Halving::Window,
             delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
             ..TcpConfig::rfc()
         }

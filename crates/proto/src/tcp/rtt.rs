@@ -2,7 +2,7 @@
 
 use crate::units::{Span, Time};
 
-use super::config::{Clock, Rounding, TcpConfig};
+use super::config::{Clock, Rounding, RtoRule, TcpConfig};
 
 /// A clock that beats at a period from a phase: BSD's slow and fast time-outs are host-wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +48,11 @@ pub struct RttEstimator {
 enum Kind {
     /// 4.4BSD: `srtt` in eighths of a tick, `rttvar` in quarters, integer arithmetic throughout. The
     /// truncation keeps a LAN's time-out at three ticks, so it is part of what the papers measured.
-    Ticks {
-        beat: Beat,
-        srtt: i32,
-        rttvar: i32,
-    },
+    Ticks { beat: Beat, srtt: i32, rttvar: i32 },
     Fine {
         granularity: Span,
+        /// The least that is added to `srtt`: the granularity by RFC 6298, nothing by Jacobson.
+        margin: Span,
         rounding: Rounding,
         srtt: Option<Span>,
         rttvar: Span,
@@ -76,8 +74,12 @@ impl RttEstimator {
                 Kind::Ticks { beat: slow, srtt: 0, rttvar: default << 2 }
             }
             Clock::Fine { granularity } => {
+                let margin = match config.rto_rule {
+                    RtoRule::Rfc6298 => granularity,
+                    RtoRule::Jacobson => Span::ZERO,
+                };
                 let rounding = config.rtt_rounding;
-                Kind::Fine { granularity, rounding, srtt: None, rttvar: Span::ZERO }
+                Kind::Fine { granularity, margin, rounding, srtt: None, rttvar: Span::ZERO }
             }
         };
         let mut estimator = RttEstimator {
@@ -109,7 +111,7 @@ impl RttEstimator {
                     *rttvar = (*rttvar + error.abs() - (*rttvar >> 2)).max(1);
                 }
             }
-            Kind::Fine { granularity, rounding, srtt, rttvar } => {
+            Kind::Fine { granularity, rounding, srtt, rttvar, .. } => {
                 let g = granularity.0.max(1);
                 let measured = now.since(sent).0;
                 let beats = match rounding {
@@ -164,11 +166,11 @@ impl RttEstimator {
                 self.rto_ticks = (base * factor).clamp(ticks(self.min), ticks(self.max));
                 self.rto = beat.period * self.rto_ticks;
             }
-            Kind::Fine { granularity, srtt, rttvar, .. } => {
+            Kind::Fine { margin, srtt, rttvar, .. } => {
                 let base = match srtt {
                     None => self.initial,
                     //= rfc6298#section-2.3: RTO = SRTT + max(G, 4 RTTVAR)
-                    Some(srtt) => (*srtt + Span(granularity.0.max(4 * rttvar.0))).max(self.min),
+                    Some(srtt) => (*srtt + Span(margin.0.max(4 * rttvar.0))).max(self.min),
                 };
                 self.rto = (base * factor).min(self.max);
             }
@@ -283,6 +285,20 @@ mod tests {
         let mut rtt = bsd(Span::ZERO);
         rtt.sample(Time(499 * MS), Time(501 * MS));
         assert_eq!(rtt.rto(), Span::secs(3)); // rtt 2: srtt 16/8, rttvar 4/4
+    }
+
+    #[test]
+    fn real_starts_at_three_units_and_comes_down_to_one() {
+        let beat = Beat::new(Span::millis(1), Span::ZERO);
+        let mut rtt = RttEstimator::new(&TcpConfig::real(), beat);
+        rtt.sample(Time(0), Time(30 * MS));
+        assert_eq!(rtt.rto(), Span::millis(1500));
+        for _ in 0..100 {
+            rtt.sample(Time(0), Time(30 * MS));
+        }
+        assert_eq!(rtt.rto(), Span::millis(500));
+        rtt.sample(Time(0), Time(501 * MS)); // two units: rttvar 125 ms, srtt 562.5 ms
+        assert_eq!(rtt.rto(), Span::micros(1_062_500));
     }
 
     #[test]

@@ -120,7 +120,7 @@ pub enum Transport {
 }
 
 /// A packet in flight.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Packet {
     /// Identity of this transmission; set by [`crate::machine::Out::originate`].
     pub id: PacketId,
@@ -138,6 +138,23 @@ pub struct Packet {
     pub ttl: u8,
     /// What the channel did to it.
     pub damage: Damage,
+    /// Whether a base station wants it to go before what waits in the queue of the next link. Nothing of it is on the
+    /// wire.
+    pub urgent: bool,
+}
+
+// As derived, but silent about what almost no packet is: the digests of runs are taken from this form.
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Packet { id, src, dst, transport, body, tos, ttl, damage, urgent } = self;
+        let mut form = f.debug_struct("Packet");
+        form.field("id", id).field("src", src).field("dst", dst).field("transport", transport);
+        form.field("body", body).field("tos", tos).field("ttl", ttl).field("damage", damage);
+        if *urgent {
+            form.field("urgent", urgent);
+        }
+        form.finish()
+    }
 }
 
 impl Packet {
@@ -152,6 +169,7 @@ impl Packet {
             tos: 0,
             ttl: 64,
             damage: Damage::None,
+            urgent: false,
         }
     }
 
@@ -162,7 +180,17 @@ impl Packet {
     pub fn notice(notice: Notice, quote: &Quote) -> Packet {
         let transport = Transport::Icmp(notice);
         let (src, dst, body) = (quote.flow.dst, quote.flow.src, quote.body());
-        Packet { id: PacketId(0), src, dst, transport, body, tos: 0, ttl: 64, damage: Damage::None }
+        Packet {
+            id: PacketId(0),
+            src,
+            dst,
+            transport,
+            body,
+            tos: 0,
+            ttl: 64,
+            damage: Damage::None,
+            urgent: false,
+        }
     }
 
     /// The message and what it quotes, if this is one.

@@ -332,5 +332,6 @@ pub fn parse(frame: &Arc<[u8]>, at: usize, verify: bool) -> Result<Packet, Parse
         tos: view.tos,
         ttl: view.ttl,
         damage: view.damage,
+        urgent: false,
     })
 }

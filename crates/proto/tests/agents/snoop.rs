@@ -153,29 +153,30 @@ fn the_left_edge_restarts_the_local_timer() {
 
 #[test]
 fn with_the_rtt_fault_a_recovery_counts_as_a_round_trip() {
-    // The second packet timed is 1461; it takes two local retransmissions and 290 ms. parsa98 5.2.2: with many such
-    // losses the estimate grows until only the persist timer retransmits.
+    // The second packet timed is 4381; its ACK waits 290 ms for the hole before it to be filled. parsa98 5.2: with many
+    // such losses the estimate grows until only the persist timer retransmits.
     let script = "
         0ms    fixed   1+1460
+        1ms    fixed   1461+1460         # lost
+        2ms    fixed   2921+1460
         20ms   mobile  ack 1461
-        30ms   fixed   1461+1460         # lost
-        31ms   fixed   2921+1460
-        130ms  base    1461+1460         => local-timeout
-        230ms  base    1461+1460         => local-timeout
-        320ms  mobile  ack 4381
-        321ms  fixed   4381+1460         # lost
+        21ms   fixed   4381+1460
+        120ms  base    1461+1460         => local-timeout
+        220ms  base    1461+1460         => local-timeout
+        311ms  mobile  ack 5841
+        312ms  fixed   5841+1460         # lost
         ";
     let config = SnoopConfig { timeout: TimeoutRule::TwiceSrtt, ..config() };
     let mended = "
-        421ms  base    4381+1460         => local-timeout
-        430ms  mobile  ack 5841
+        412ms  base    5841+1460         => local-timeout
+        430ms  mobile  ack 7301
         5000ms end
         ";
     check(&snoop(config.clone()), &format!("{script}{mended}"));
     // Twice (7/8 of 20 ms + 1/8 of 290 ms) is more than the floor of 100 ms.
     let faulty = "
-        428500us base  4381+1460         => local-timeout
-        430ms  mobile  ack 5841
+        419500us base  5841+1460         => local-timeout
+        430ms  mobile  ack 7301
         5000ms end
         ";
     check(&snoop(SnoopConfig { rtt_fault: true, ..config }), &format!("{script}{faulty}"));
@@ -450,4 +451,29 @@ fn other_directions_and_protocols_pass() {
         5000ms end
         ",
     );
+}
+
+#[test]
+fn with_priority_a_lost_retransmission_is_left_to_the_timer() {
+    // Six duplicate ACKs, one for each packet behind the hole: the retransmission has overtaken some of them.
+    let script = |last: &str| {
+        format!(
+            "
+            0ms    fixed   1+1460
+            1ms    fixed   1461+1460         # lost
+            2ms    fixed   2921+1460
+            3ms    fixed   4381+1460
+            8ms    mobile  ack 1461
+            16ms   mobile  ack 1461          => suppressed-dup-ack
+            16ms   base    1461+1460         => local-dup-ack
+            24ms   mobile  ack 1461          => suppressed-dup-ack
+            32ms   mobile  ack 1461          => suppressed-dup-ack
+            {last}
+            "
+        )
+    };
+    let at_once = "32ms base 1461+1460 => local-dup-ack\n 40ms mobile ack 5841\n 5000ms end";
+    check(&snoop(config()), &script(at_once));
+    let by_timer = "116ms base 1461+1460 => local-timeout\n 124ms mobile ack 5841\n 5000ms end";
+    check(&snoop(SnoopConfig { priority: true, ..config() }), &script(by_timer));
 }

@@ -26,6 +26,7 @@ pub fn timing(propagation: Span) -> Timing {
         propagation,
         turnaround: Span::ZERO,
         processing: Span::ZERO,
+        turn: Span::ZERO,
     }
 }
 

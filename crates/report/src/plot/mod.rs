@@ -4,6 +4,7 @@
 mod axis;
 mod bars;
 mod canvas;
+mod curves;
 mod lines;
 mod sequence;
 mod style;
@@ -15,6 +16,7 @@ use resvg::{tiny_skia, usvg};
 
 pub use bars::{Bar, BarChart, BarGroup, BarSeries};
 pub(crate) use canvas::escape;
+pub use curves::{Curve, Curves, Pen};
 pub use lines::{LineChart, LineSeries, Point};
 pub use sequence::TimeSequence;
 pub use style::Theme;

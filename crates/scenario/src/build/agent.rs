@@ -78,6 +78,8 @@ fn snoop(reader: &Reader<'_>) -> Result<SnoopConfig, Error> {
         max_retransmits: number("max-retransmits", base.max_retransmits.into(), 1_000_000)? as u32,
         persist: period("persist", base.persist)?,
         rtt_fault: reader.or("rtt-fault", base.rtt_fault)?,
+        priority: reader.or("priority", base.priority)?,
+        from_departure: reader.or("from-departure", base.from_departure)?,
         flow_packets: number("flow-packets", base.flow_packets as u64, 1_000_000)? as usize,
         flows: number("flows", base.flows as u64, 1_000_000)? as usize,
         cache: reader.within("cache", base.cache, Bytes(1500)..=Bytes(1 << 40))?,

@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 use std::net::IpAddr;
 
 use lasthop_proto::tcp::config::{
-    Clock, DelayedAck, ElnMode, GrowthRule, Halving, PRESETS, Rounding, TcpConfig, Variant,
+    Clock, DelayedAck, ElnMode, GrowthRule, Halving, PRESETS, Rounding, RtoRule, TcpConfig, Variant,
 };
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
@@ -105,6 +105,8 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     }
 
     const TIMERS: RangeInclusive<Span> = Span(1)..=DAY;
+    let rules = [("rfc6298", RtoRule::Rfc6298), ("jacobson", RtoRule::Jacobson)];
+    tcp.rto_rule = reader.choice("rto-rule", &rules)?.unwrap_or(tcp.rto_rule);
     tcp.rto_min = reader.within("rto-min", tcp.rto_min, TIMERS)?;
     tcp.rto_max = reader.within("rto-max", tcp.rto_max, TIMERS)?;
     tcp.rto_initial = reader.within("rto-initial", tcp.rto_initial, TIMERS)?;

@@ -126,6 +126,7 @@ pub(super) struct Flow {
     aborted: bool,
     delivered: u64,
     timeouts: u64,
+    opening_timeouts: u64,
     fast_retransmits: u64,
     recoveries: u64,
     dupacks: u64,
@@ -165,6 +166,7 @@ impl Flow {
             aborted: false,
             delivered: 0,
             timeouts: 0,
+            opening_timeouts: 0,
             fast_retransmits: 0,
             recoveries: 0,
             dupacks: 0,
@@ -294,7 +296,10 @@ impl Flow {
             TcpKind::DupAck => self.dupacks += 1,
             TcpKind::FastRetransmit => self.fast_retransmits += 1,
             TcpKind::RecoveryEnded => self.recoveries += 1,
-            TcpKind::Timeout => self.timeouts += 1,
+            TcpKind::Timeout => {
+                self.timeouts += 1;
+                self.opening_timeouts += u64::from(tcb.snd_una == 0);
+            }
             TcpKind::PartialAck => self.partial_acks += 1,
             TcpKind::LossNotified => self.loss_notifications += 1,
             TcpKind::BadStateNotified => self.bad_state_notices += 1,
@@ -354,6 +359,7 @@ impl Flow {
             wired_goodput: goodput(false, self.wired_packets),
             wireless_goodput: goodput(true, self.wireless_packets),
             timeouts: self.timeouts,
+            opening_timeouts: self.opening_timeouts,
             fast_retransmits: self.fast_retransmits,
             recoveries: self.recoveries,
             dupacks: self.dupacks,

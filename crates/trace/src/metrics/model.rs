@@ -70,6 +70,9 @@ pub struct FlowMetrics {
     pub wireless_goodput: Option<f64>,
     /// Expirations of the sender's retransmission timer, that of the SYN included.
     pub timeouts: u64,
+    /// Of these, those before the connection was open: a SYN or its answer was lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub opening_timeouts: u64,
     /// Fast retransmissions that began a recovery.
     pub fast_retransmits: u64,
     /// Fast recoveries that ended with all their data acknowledged.
@@ -337,6 +340,10 @@ impl RunMetrics {
         ]);
         all
     }
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// A direction as `"left"` or `"right"`; the contract's own type is only written.

@@ -50,6 +50,12 @@ impl Cache {
         self.entries.front_mut()
     }
 
+    /// Local retransmissions of the packet that ends at `end`; zero if it is not here.
+    pub(super) fn attempts(&self, end: u64) -> u32 {
+        let at = self.entries.partition_point(|e| e.end < end);
+        self.entries.get(at).filter(|e| e.end == end).map_or(0, |e| e.attempts)
+    }
+
     /// The entry that holds all bytes from `start` to `end`.
     pub(super) fn holding(&mut self, start: u64, end: u64) -> Option<&mut Entry> {
         let after = self.entries.partition_point(|e| e.start <= start);

@@ -176,6 +176,10 @@ impl Flow {
                 self.heard = self.heard.max(first.sent_as + 1).min(self.sent);
             }
             if self.dups >= config.dupacks { Verdict::Retransmit } else { Verdict::Suppress }
+        } else if config.priority {
+            // How many more duplicate ACKs are due depends on how many packets the retransmission has overtaken, which
+            // is not known here. If it was lost, the timer tells.
+            Verdict::Suppress
         } else if self.heard >= first.sent_as && now.since(self.repeated) >= self.rtt.usual() {
             // More than the packets ahead of the local retransmission can have caused: it was lost, too. Where
             // packets vanish behind the agent unseen (a full queue) the account runs ahead of what happens; so
@@ -193,13 +197,25 @@ impl Flow {
         let first = self.cache.front_mut()?;
         first.sent_as = sent_as;
         first.attempts += 1;
-        let packet = first.packet.clone();
+        let end = first.end;
+        let packet = Packet { urgent: config.priority, ..first.packet.clone() };
         self.sent = sent_as;
-        self.rtt.retransmitted(config.rtt_fault);
+        self.rtt.retransmitted(end, config.rtt_fault);
         self.busy = now;
         self.repeated = now;
         self.restart(now, config);
         Some(packet)
+    }
+
+    /// A packet that ends at position `end` leaves for the air. The timers run from there.
+    pub(super) fn departs(&mut self, end: u64, now: Time, config: &SnoopConfig) {
+        self.busy = now;
+        let first = self.cache.front().map(|first| first.end);
+        let again = self.cache.attempts(end) > 0;
+        self.rtt.departs(end, again, now);
+        if first == Some(end) {
+            self.restart(now, config);
+        }
     }
 
     /// Whether the receiver's window is closed: nothing may be sent, and duplicate ACKs answer window probes.

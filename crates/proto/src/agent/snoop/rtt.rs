@@ -32,11 +32,22 @@ impl Rtt {
         self.timed.get_or_insert(Timed { end, at: now, spoiled: false });
     }
 
+    /// The packet that ends at position `end` leaves for the air; `again` says that it did so before.
+    pub(in super::super) fn departs(&mut self, end: u64, again: bool, now: Time) {
+        if let Some(timed) = self.timed.as_mut().filter(|timed| timed.end == end && !again) {
+            timed.at = now;
+        }
+    }
+
     /// Something was retransmitted. The ACK of the timed packet may now wait for the retransmission to fill a
     /// hole before it, so it says nothing about the link.
-    pub(in super::super) fn retransmitted(&mut self, rtt_fault: bool) {
-        //= parsa98#5.2.2: the on-line code kept the sample all the same, and its estimate grew out of all measure
-        if let Some(timed) = self.timed.as_mut().filter(|_| !rtt_fault) {
+    ///
+    /// With the fault only a retransmission of the timed packet itself is heeded: then the estimate grows by the time
+    /// that holes before it take to be filled, the more of them there are in a window.
+    //= parsa98#5.2: with many losses in a window the on-line code updated its estimate to a value during which
+    //= parsa98#5.2: retransmissions occurred, and that grew very large
+    pub(in super::super) fn retransmitted(&mut self, end: u64, rtt_fault: bool) {
+        if let Some(timed) = self.timed.as_mut().filter(|timed| !rtt_fault || timed.end == end) {
             timed.spoiled = true;
         }
     }
@@ -102,12 +113,27 @@ mod tests {
 
     #[test]
     fn a_retransmission_spoils_the_sample_unless_the_fault_is_wanted() {
-        for (fault, sample) in [(false, None), (true, Some(Span::millis(90)))] {
+        for (end, fault, sample) in [
+            (50, false, None),
+            (50, true, Some(Span::millis(90))),
+            (100, false, None),
+            (100, true, None),
+        ] {
             let mut rtt = Rtt::default();
             rtt.sent(100, Time(0));
-            rtt.retransmitted(fault);
-            assert_eq!(rtt.acked(100, Time(90_000_000)), sample);
+            rtt.retransmitted(end, fault);
+            assert_eq!(rtt.acked(100, Time(90_000_000)), sample, "{end} {fault}");
         }
+    }
+
+    #[test]
+    fn the_clock_starts_when_the_packet_departs_for_the_first_time() {
+        let mut rtt = Rtt::default();
+        rtt.sent(100, Time(0));
+        rtt.departs(100, false, Time(500_000_000));
+        rtt.departs(200, false, Time(510_000_000));
+        rtt.departs(100, true, Time(520_000_000));
+        assert_eq!(rtt.acked(100, Time(530_000_000)), Some(Span::millis(30)));
     }
 
     #[test]
@@ -115,7 +141,7 @@ mod tests {
         let config = SnoopConfig::parsa98();
         let mut rtt = Rtt::default();
         rtt.sent(100, Time(0));
-        rtt.retransmitted(false);
+        rtt.retransmitted(100, false);
         assert_eq!(rtt.acked(100, Time(600_000_000)), None);
         assert_eq!(rtt.timeout(&config), Span::millis(1200));
         rtt.sent(200, Time(700_000_000));

@@ -104,6 +104,8 @@ pub struct Tulip {
     at_mac: Option<AtMac>,
     /// In half duplex: the channel is left to an answer until then (timer T1).
     hold: Option<Time>,
+    /// In half duplex: the other end, which this one has answered, has its turn until then.
+    turn_of_other: Option<Time>,
     /// This station has the channel until then (WAIT).
     wait: Option<(Station, Time)>,
     /// Who is to be answered, in the order in which they came.
@@ -124,6 +126,8 @@ struct AtMac {
     reliable: bool,
     /// Medium access has begun to send it.
     begun: bool,
+    /// It answers a packet, and may carry a short one.
+    answers: bool,
 }
 
 impl Tulip {
@@ -142,6 +146,7 @@ impl Tulip {
             config,
             at_mac: None,
             hold: None,
+            turn_of_other: None,
             wait: None,
             owing: VecDeque::new(),
             turn: 0,
@@ -200,7 +205,7 @@ impl Tulip {
     /// Until when nothing is to be begun.
     fn held_until(&self) -> Option<Time> {
         let wait = self.wait.map(|(_, until)| until);
-        self.hold.into_iter().chain(wait).max()
+        self.hold.into_iter().chain(self.turn_of_other).chain(wait).max()
     }
 
     /// When the alarm of a peer comes: not while somebody else has the channel.
@@ -229,8 +234,9 @@ impl Tulip {
         }
         let Chosen { seq, load } = chosen.unwrap_or(Chosen { seq: None, load: Load::None });
         let transmission = seq.map_or(0, |(_, number)| number);
+        let answers = ack.is_some();
         let header = ArqHeader { seq: seq.map(|(seq, _)| seq), transmission, ack };
-        self.at_mac = Some(AtMac { to, reliable: seq.is_some(), begun: false });
+        self.at_mac = Some(AtMac { to, reliable: seq.is_some(), begun: false, answers });
         if seq.is_some() {
             peer.sender.alarm = None;
         }
@@ -283,6 +289,7 @@ impl LinkEnd for Tulip {
         if self.wait.is_some_and(|(station, _)| station == from) {
             self.wait = None;
         }
+        self.turn_of_other = None;
         self.on_ack(now, from, &header, above);
         match (header.seq, load) {
             (Some(_), Load::None) => above.note(from, LinkNote::OutOfWindow),
@@ -327,12 +334,20 @@ impl LinkEnd for Tulip {
             }
             MacSignal::Wait { from, hold } => {
                 if self.config.pacing == Pacing::HalfDuplex {
+                    self.turn_of_other = None;
                     let until = now + self.answer() + self.timing.propagation + hold;
                     self.wait = Some((from, until));
                 }
             }
             MacSignal::Done { to, .. } => {
                 let Some(frame) = self.at_mac.take() else { return };
+                // A TCP ACK that comes up now waits for the answer to the next packet, and does not contend with that
+                // packet for the channel.
+                //= parsa98#3.3: what waits to be returned goes with the ACK of the packet that was received
+                let paced = self.config.acceleration && self.config.pacing == Pacing::HalfDuplex;
+                if paced && frame.answers && !frame.reliable && self.timing.turn > Span::ZERO {
+                    self.turn_of_other = Some(now + self.timing.turn);
+                }
                 // Medium access has given it up without ever sending it: the next turn is somebody's.
                 if frame.reliable && !frame.begun {
                     self.peers[to.index()].sender.expired = true;
@@ -347,6 +362,9 @@ impl LinkEnd for Tulip {
         }
         if self.hold.is_some_and(|until| self.alarm(until) <= now) {
             self.hold = None;
+        }
+        if self.turn_of_other.is_some_and(|until| until <= now) {
+            self.turn_of_other = None;
         }
         let wait = self.wait;
         for Peer { sender, receiver } in &mut self.peers {
@@ -388,6 +406,22 @@ impl LinkEnd for Tulip {
             }
         }
         None
+    }
+
+    fn amend(&mut self, now: Time, frame: &mut Frame) -> bool {
+        let to = frame.to;
+        let Header::Arq(header) = &mut frame.header else { return false };
+        if !self.config.acceleration || !self.owes(now, to) {
+            return false;
+        }
+        let before = codec::header_len(header);
+        header.ack = Some(self.peers[to.index()].receiver.acknowledgement());
+        frame.bytes = frame.bytes - before + codec::header_len(header);
+        self.owing.retain(|station| *station != to);
+        if let Some(at_mac) = &mut self.at_mac {
+            at_mac.answers = true;
+        }
+        true
     }
 
     //= parsa98#3.3: the answer goes at once, with the packet that waits if there is one

@@ -317,6 +317,7 @@ impl<S: Seal> Tunnel<S> {
             propagation: self.config.delay.unwrap_or(measured).max(NEAR),
             turnaround: Span::ZERO,
             processing: Span::ZERO,
+            turn: Span::ZERO,
         }
     }
 

@@ -37,6 +37,7 @@ pub fn packet(bytes: Arc<[u8]>, id: u64) -> Packet {
         tos: 0,
         ttl: 0,
         damage: Damage::None,
+        urgent: false,
     };
     match seen {
         Ok(seen) if seen.body_at + seen.body_len as usize == len => match seen.transport {

@@ -1,0 +1,197 @@
+//! Curves over time or over an axis of a sweep: bare lines, scattered points, and points with the spread of what
+//! was measured.
+
+use std::fmt::Write;
+
+use super::axis::{self, Axis, Spread};
+use super::canvas::{self, Anchor, Canvas, Mark, n};
+use super::{Plot, style};
+
+const WIDTH: f64 = 860.0;
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = WIDTH - 20.0;
+const PANEL: f64 = 330.0;
+/// Half the width of a whisker's ends.
+const END: f64 = 4.0;
+/// How far whiskers of different curves at the same place stand apart.
+const APART: f64 = 6.0;
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pen {
+    /// A line through the points.
+    Line,
+    /// A line that holds each value until the next one.
+    Steps,
+    /// A mark at each point.
+    Points,
+    /// A line, a mark at each point, and a whisker from `y - spread` to `y + spread`.
+    Whiskers,
+}
+
+/// One curve.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Curve {
+    /// Name, for the legend.
+    pub name: String,
+    /// How it is drawn.
+    pub pen: Pen,
+    /// Where it is, from left to right: x, y, and the spread of y (zero has no whisker).
+    pub points: Vec<(f64, f64, f64)>,
+}
+
+/// A chart of curves; its vertical axis begins at zero.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Curves {
+    /// Heading.
+    pub title: String,
+    /// Title of the horizontal axis, with the unit.
+    pub x_label: String,
+    /// Title of the vertical axis, with the unit.
+    pub y_label: String,
+    /// Whether the horizontal axis is logarithmic; points at or below zero are then left out.
+    pub log_x: bool,
+    /// The curves, the most important first.
+    pub curves: Vec<Curve>,
+}
+
+const MARKS: [Mark; 4] = [Mark::Dot, Mark::Square, Mark::Triangle, Mark::Diamond];
+
+fn look(curve: usize) -> (Mark, &'static str) {
+    (MARKS[curve % MARKS.len()], style::SERIES[curve % style::SERIES.len()])
+}
+
+impl Curves {
+    /// Draws it. Points that would fall on the same pixel are drawn as one.
+    pub fn plot(&self) -> Plot {
+        let spread = if self.log_x { Spread::Log } else { Spread::Linear };
+        let usable = |p: &&(f64, f64, f64)| {
+            p.0.is_finite() && p.1.is_finite() && p.2.is_finite() && (!self.log_x || p.0 > 0.0)
+        };
+        let curves: Vec<Vec<(f64, f64, f64)>> =
+            self.curves.iter().map(|c| c.points.iter().filter(usable).copied().collect()).collect();
+        let all = || curves.iter().flatten();
+        let left = all().map(|p| p.0).fold(f64::INFINITY, f64::min);
+        let right = all().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
+        let high = axis::round_end(all().map(|p| p.1 + p.2).fold(0.0, f64::max));
+
+        let mut canvas = Canvas::default();
+        canvas.text("t", LEFT, 24.0, Anchor::Start, &self.title);
+        let entries: Vec<_> = (0..self.curves.len()).map(|i| self.entry(i)).collect();
+        let needed: f64 =
+            entries.iter().map(|(_, _, words)| canvas::text_width(words) + 35.0).sum();
+        let top = 62.0 + 17.0 * (needed / (RIGHT - LEFT)).floor();
+        canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
+        let bottom = top + PANEL;
+        let x = Axis::new(left, right, LEFT + 16.0, RIGHT - 16.0, spread);
+        let y = Axis::new(0.0, high, bottom, top, Spread::Linear);
+        axis::draw_y(&mut canvas, &y, LEFT, RIGHT, 6);
+        canvas.vertical_text("l", 18.0, (top + bottom) / 2.0, &self.y_label);
+        for (i, points) in curves.iter().enumerate() {
+            self.draw(&mut canvas, i, points, &x, &y);
+        }
+        canvas.line("s-axis", (LEFT, bottom), (RIGHT, bottom), 1.2);
+        axis::draw_x(&mut canvas, &x, bottom, 8, &self.x_label);
+        Plot { width: WIDTH, height: bottom + 52.0, title: self.title.clone(), body: canvas.body }
+    }
+
+    fn entry(&self, i: usize) -> (Mark, &'static str, String) {
+        let (mark, colour) = look(i);
+        let is_line = matches!(self.curves[i].pen, Pen::Line | Pen::Steps);
+        (if is_line { Mark::Dash } else { mark }, colour, self.curves[i].name.clone())
+    }
+
+    fn draw(&self, canvas: &mut Canvas, i: usize, points: &[(f64, f64, f64)], x: &Axis, y: &Axis) {
+        let (mark, colour) = look(i);
+        let pen = self.curves[i].pen;
+        // Whiskers of several curves at one place would cover each other.
+        let aside = match pen {
+            Pen::Whiskers => APART * (i as f64 - (self.curves.len() - 1) as f64 / 2.0),
+            _ => 0.0,
+        };
+        let mut places: Vec<(f64, f64)> = Vec::new();
+        for p in points {
+            let place = (x.at(p.0) + aside, y.at(p.1));
+            let near = |last: &(f64, f64)| {
+                (last.0 - place.0).abs() < 0.5 && (last.1 - place.1).abs() < 0.5
+            };
+            if !places.last().is_some_and(near) {
+                places.push(place);
+            }
+        }
+        let stroke = format!("s-{colour}");
+        if pen == Pen::Whiskers {
+            let mut path = String::new();
+            for p in points.iter().filter(|p| p.2 > 0.0) {
+                let px = x.at(p.0) + aside;
+                let (upper, lower) = (y.at(p.1 + p.2), y.at((p.1 - p.2).max(0.0)));
+                for (from, to) in [
+                    ((px, lower), (px, upper)),
+                    ((px - END, upper), (px + END, upper)),
+                    ((px - END, lower), (px + END, lower)),
+                ] {
+                    let _ = write!(path, "M{} {}L{} {}", n(from.0), n(from.1), n(to.0), n(to.1));
+                }
+            }
+            canvas.path(&stroke, &path, 1.2, "");
+        }
+        if pen != Pen::Points {
+            let mut path = String::new();
+            for (k, (px, py)) in places.iter().enumerate() {
+                let _ = match (k, pen) {
+                    (0, _) => write!(path, "M{} {}", n(*px), n(*py)),
+                    (_, Pen::Steps) => write!(path, "H{}V{}", n(*px), n(*py)),
+                    _ => write!(path, "L{} {}", n(*px), n(*py)),
+                };
+            }
+            canvas.path(&stroke, &path, 1.6, " stroke-linejoin=\"round\"");
+        }
+        if matches!(pen, Pen::Points | Pen::Whiskers) {
+            canvas.marks(mark, colour, places);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(pen: Pen, points: Vec<(f64, f64, f64)>) -> String {
+        let curve = Curve { name: "one".to_owned(), pen, points };
+        let curves = vec![curve];
+        Curves {
+            title: "t".to_owned(),
+            x_label: "x".to_owned(),
+            y_label: "y".to_owned(),
+            log_x: false,
+            curves,
+        }
+        .plot()
+        .inline()
+    }
+
+    #[test]
+    fn a_whisker_spans_twice_the_spread_and_does_not_leave_the_panel() {
+        let with = chart(Pen::Whiskers, vec![(1.0, 2.0, 1.0), (2.0, 1.0, 5.0)]);
+        let without = chart(Pen::Whiskers, vec![(1.0, 2.0, 0.0), (2.0, 1.0, 0.0)]);
+        assert!(with.len() > without.len() + 100);
+        assert!(!with.contains("NaN"));
+    }
+
+    #[test]
+    fn steps_hold_each_value() {
+        let svg = chart(Pen::Steps, vec![(0.0, 1.0, 0.0), (10.0, 2.0, 0.0)]);
+        assert!(svg.contains('H') && svg.contains('V'), "{svg}");
+    }
+
+    #[test]
+    fn many_points_on_few_pixels_stay_light() {
+        let points = (0..200_000).map(|i| (f64::from(i) * 1e-3, f64::from(i), 0.0)).collect();
+        assert!(chart(Pen::Line, points).len() < 60_000);
+    }
+
+    #[test]
+    fn nothing_draws_an_empty_chart() {
+        assert!(!chart(Pen::Points, Vec::new()).contains("NaN"));
+    }
+}
