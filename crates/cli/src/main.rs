@@ -62,6 +62,8 @@ enum Command {
     #[cfg(target_os = "linux")]
     Station(cmd::station::Args),
     #[cfg(target_os = "linux")]
+    Link(cmd::link::Args),
+    #[cfg(target_os = "linux")]
     Ctl(cmd::ctl::Args),
     Completions(cmd::completions::Args),
     #[cfg(target_os = "linux")]
@@ -101,6 +103,8 @@ fn main() -> ExitCode {
         Command::Doctor(args) => cmd::doctor::run(&args, json),
         #[cfg(target_os = "linux")]
         Command::Station(args) => cmd::station::run(&args, json),
+        #[cfg(target_os = "linux")]
+        Command::Link(args) => cmd::link::run(&args, json),
         #[cfg(target_os = "linux")]
         Command::Ctl(args) => cmd::ctl::run(&args, json),
         Command::Completions(args) => cmd::completions::run(&args),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use lasthop_live::control::protocol::{StageStatus, Status};
 use lasthop_live::counters::DirectionCounts;
+use lasthop_live::link::LinkStatus;
 use lasthop_proto::units::{Bytes, Span};
 
 use crate::style;
@@ -171,4 +172,30 @@ fn happened(status: &Status) -> Vec<(String, u64)> {
         rows.extend(notes.map(|(note, n)| (format!("{place}: {note}"), *n)));
     }
     rows
+}
+/// How a tunnel fares; counts of nothing are left out.
+pub fn link(status: &LinkStatus) -> String {
+    let LinkStatus { name, tun, state, mtu, waiting, .. } = status;
+    let key = if status.keyed { "sealed" } else { "OPEN, without a key" };
+    let mut text =
+        format!("{name}: {tun} {state}, {key}, packets of up to {mtu} bytes, {waiting} waiting\n");
+    if let (Some(peer), Some(window), Some(rtt)) = (&status.peer, status.window, status.rtt_us) {
+        let rtt = rtt as f64 / 1000.0;
+        text += &format!("peer {peer}, window {window}, round trip {rtt:.1} ms\n");
+    }
+    let groups = [
+        ("packets", &status.packets),
+        ("session", &status.session),
+        ("sent again", &status.repeated),
+        ("notes", &status.notes),
+        ("refused", &status.refused),
+    ];
+    for (name, counts) in groups {
+        let counts: Vec<String> =
+            counts.iter().filter(|(_, n)| **n > 0).map(|(key, n)| format!("{key} {n}")).collect();
+        if !counts.is_empty() {
+            text += &format!("{name:<11} {}\n", counts.join(", "));
+        }
+    }
+    text
 }

@@ -11,6 +11,7 @@ pub mod endpoint;
 pub mod frame;
 pub mod header;
 pub mod interfaces;
+pub mod link;
 pub mod metrics;
 pub mod neighbours;
 pub mod notify;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use lasthop_proto::units::Span;
 
 use crate::clock::Clock;
-use crate::control::Running;
+use crate::control::Served;
 use crate::control::protocol::{PortStatus, StageStatus, Status};
 use crate::counters::DirectionCounts;
 
@@ -54,7 +54,7 @@ impl Drop for Endpoint {
 ///
 /// # Errors
 /// When the address is not one of this machine alone, or is in use.
-pub fn serve(running: Arc<Running>, address: SocketAddr) -> io::Result<Endpoint> {
+pub fn serve(running: Arc<dyn Served>, address: SocketAddr) -> io::Result<Endpoint> {
     if !address.ip().is_loopback() {
         let why = format!("{} can be reached from outside", address.ip());
         return Err(io::Error::new(ErrorKind::InvalidInput, why));
@@ -69,14 +69,14 @@ pub fn serve(running: Arc<Running>, address: SocketAddr) -> io::Result<Endpoint>
                 return;
             }
             if let Ok(stream) = stream {
-                let _ = respond(stream, &running);
+                let _ = respond(stream, &*running);
             }
         }
     })?;
     Ok(Endpoint { address, over, listening: Some(listening) })
 }
 
-fn respond(mut stream: TcpStream, running: &Running) -> io::Result<()> {
+fn respond(mut stream: TcpStream, running: &dyn Served) -> io::Result<()> {
     let timeout = Some(Duration::from_millis(500));
     stream.set_read_timeout(timeout)?;
     stream.set_write_timeout(timeout)?;
@@ -119,7 +119,7 @@ fn request(stream: &mut impl Read) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-fn answer(line: &str, running: &Running) -> (&'static str, String) {
+fn answer(line: &str, running: &dyn Served) -> (&'static str, String) {
     let mut words = line.split(' ');
     let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     if !words.next().is_some_and(|version| version.starts_with("HTTP/1.")) {
@@ -129,8 +129,8 @@ fn answer(line: &str, running: &Running) -> (&'static str, String) {
         return ("405 Method Not Allowed", "only GET\n".to_owned());
     }
     match target.split('?').next() {
-        Some("/metrics") => match running.status() {
-            Ok(status) => ("200 OK", render(&status)),
+        Some("/metrics") => match running.page() {
+            Ok(page) => ("200 OK", page),
             Err(trouble) => ("503 Service Unavailable", format!("{trouble}\n")),
         },
         _ => ("404 Not Found", "the figures are at /metrics\n".to_owned()),
@@ -139,11 +139,17 @@ fn answer(line: &str, running: &Running) -> (&'static str, String) {
 
 /// A page in the making: each family is written once, its samples behind its head.
 #[derive(Default)]
-struct Page(String);
+pub(crate) struct Page(String);
 
 impl Page {
     /// A family of samples, each with labels and a value.
-    fn family(&mut self, name: &str, kind: &str, help: &str, samples: Vec<(Labels<'_>, f64)>) {
+    pub(crate) fn family(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        samples: Vec<(Labels<'_>, f64)>,
+    ) {
         if samples.is_empty() {
             return;
         }
@@ -155,6 +161,11 @@ impl Page {
                 if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
             let _ = writeln!(self.0, "lasthop_{name}{braces} {value}");
         }
+    }
+
+    /// The page.
+    pub(crate) fn text(self) -> String {
+        self.0
     }
 
     fn ports(&mut self, status: &Status, name: &str, help: &str, get: impl Fn(&PortStatus) -> u64) {
@@ -194,7 +205,7 @@ impl Page {
     }
 }
 
-type Labels<'a> = Vec<(&'static str, &'a str)>;
+pub(crate) type Labels<'a> = Vec<(&'static str, &'a str)>;
 
 fn directions(status: &Status) -> impl Iterator<Item = (&str, &'static str, &DirectionCounts)> {
     status.stages.iter().flat_map(|stage| {

@@ -97,7 +97,7 @@ fn radio() -> Vec<Stage> {
     // One in 300 bytes or so: headers are hit as well.
     let errors = ErrorModel::BitErrors { ber: Probability::new(2e-5).unwrap() };
     let channel = Channel::new(&errors, Stream::new(1, "errors"));
-    vec![Stage::Radio(Radio::new(config, None, Some(channel)))]
+    vec![Stage::Radio(Box::new(Radio::new(config, None, Some(channel))))]
 }
 
 /// What the kernel of `mh` has found wrong: IPv4 headers, TCP, UDP.

@@ -4,6 +4,7 @@
 //! runs them. A claim is never loosened: its conditions stand in code beside the experiment, and a condition
 //! that fails makes the verdict.
 
+pub mod bakshi96;
 pub mod balakrishnan97;
 pub mod bench;
 pub mod claims;
@@ -35,6 +36,7 @@ pub fn has_experiment(claim: &Claim) -> bool {
 fn experiment(id: &str) -> Option<west97::Experiment> {
     west97::experiment(id)
         .or_else(|| parsa98::experiment(id))
+        .or_else(|| bakshi96::experiment(id))
         .or_else(|| balakrishnan97::experiment(id))
 }
 
@@ -43,6 +45,7 @@ pub fn assumptions(paper: &str) -> Vec<Assumption> {
     match paper {
         "west97" => west97::assumptions(),
         "parsa98" => parsa98::assumptions(),
+        "bakshi96" => bakshi96::assumptions(),
         _ => Vec::new(),
     }
 }

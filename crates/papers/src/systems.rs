@@ -294,9 +294,11 @@ pub const SYSTEMS: &[System] = &[
         "path: link-layer = \"ll-sack\"",
         "link-layer retransmission with selective ACKs",
     ),
-    planned(
+    row(
         "local-recovery",
         (Kind::Link, 1, SIM),
+        Status::Implemented,
+        "path: link-layer = \"local-recovery\"",
         "retries with random back-off, a limited number of times",
     ),
     row(
@@ -306,17 +308,19 @@ pub const SYSTEMS: &[System] = &[
         "path: link-layer = \"tulip\"",
         "reliable or plain service by packet type, interleaved with the other direction, in-order release",
     ),
-    planned(
+    row(
         "fragmentation",
         (Kind::Link, 1, SIM),
+        Status::Implemented,
+        "path: fragment = \"128B\"",
         "packets cut to a small wireless MTU; one lost piece loses the packet",
     ),
     row(
         "fec",
         (Kind::Link, 2, SIM),
-        Status::Partial,
-        "library: lasthop_proto::link::fec",
-        "block codes by their numbers: bytes on the air, and which errors a frame survives; no hop uses them yet",
+        Status::Implemented,
+        "path: coding = { block = 255, data = 223 }",
+        "block codes by their numbers: bytes on the air, and which errors a frame survives",
     ),
     planned(
         "airmail",

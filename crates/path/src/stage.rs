@@ -24,7 +24,7 @@ pub enum Stage {
     /// A line that compresses headers or loses frames.
     Serial(Box<Serial>),
     /// A radio hop.
-    Radio(Radio),
+    Radio(Box<Radio>),
     /// A radio hop with medium access and a link layer.
     Hop(Box<Hop>),
     /// What runs at the base station.
@@ -123,11 +123,11 @@ impl Stage {
                 stream("frames.right"),
             ))),
             StageKind::Radio(radio) => match &radio.hop {
-                None => Stage::Radio(Radio::new(
+                None => Stage::Radio(Box::new(Radio::new(
                     radio.radio.clone(),
                     channel(&radio.errors_left, "left", 0),
                     channel(&radio.errors_right, "right", 0),
-                )),
+                ))),
                 Some(hop) => {
                     let channels = |i: usize| {
                         [

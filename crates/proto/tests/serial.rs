@@ -7,6 +7,7 @@ use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Probability, Rate, Span, Time};
+use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq};
 use proptest::prelude::*;
 
@@ -163,6 +164,12 @@ fn arrivals() -> impl Strategy<Value = Vec<(Time, Side, Packet)>> {
     })
 }
 
+fn tcp_checksum(packet: &Packet) -> [u8; 2] {
+    let mut bytes = Vec::new();
+    emit(packet, &mut bytes).unwrap();
+    [bytes[36], bytes[37]]
+}
+
 proptest! {
     /// Without compression and losses it is a line, to the nanosecond, whatever its queues do.
     #[test]
@@ -192,7 +199,8 @@ proptest! {
         }
     }
 
-    /// With losses: what comes out undamaged is what went in, and all the rest has a cause.
+    /// With losses: what comes out undamaged is what went in, unless its checksum cannot tell; all the rest has a
+    /// cause.
     #[test]
     fn losses_are_accounted_for(
         arrivals in arrivals(),
@@ -208,7 +216,9 @@ proptest! {
         for (_, _, packet) in out {
             let sent = &arrivals[packet.id.0 as usize].2;
             prop_assert_eq!(&packet.body, &sent.body);
-            prop_assert!(packet.damage != Damage::None || packet.transport == sent.transport);
+            if packet.damage == Damage::None && packet.transport != sent.transport {
+                prop_assert_eq!(tcp_checksum(&packet), tcp_checksum(sent));
+            }
         }
     }
 }

@@ -36,6 +36,7 @@ examples![
     "satellite",
     "fading",
     "slow-return",
+    "ebsn",
     "contention",
     "tulip",
 ];

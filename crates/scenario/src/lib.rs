@@ -37,6 +37,7 @@ mod read;
 mod schema;
 mod vary;
 
+pub use build::link::{Key, LinkFile};
 pub use build::station::{Captures, Limits, StationFile};
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
@@ -68,6 +69,14 @@ pub fn parse(
     let mut document = document::parse(text)?;
     let axes = vary::apply(&mut document, arguments)?;
     plan::expand(&document, name, &axes)
+}
+
+/// Turns the text of a tunnel's file into what it asks for.
+///
+/// # Errors
+/// The first fault, with its place.
+pub fn parse_link(text: &str) -> Result<LinkFile, Error> {
+    build::link::link(&document::parse(text)?)
 }
 
 /// Turns the text of a station's file into what it asks for.

@@ -39,11 +39,31 @@ pub(crate) const CAPTURE: [&str; 4] = ["dir", "payload", "file-size", "files"];
 /// Keys of the limits of a station.
 pub(crate) const LIMITS: [&str; 2] = ["flows", "cache"];
 
+/// Keys of a tunnel's file.
+pub(crate) const TUNNEL: [&str; 16] = [
+    "tun",
+    "addresses",
+    "listen",
+    "peer",
+    "key-file",
+    "key-env",
+    "window",
+    "rate",
+    "delay",
+    "reliable",
+    "keep-alive",
+    "dead-after",
+    "queue",
+    "mtu",
+    "control",
+    "metrics",
+];
+
 /// Keys of a transfer.
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 34] = [
+pub(crate) const HOST: [&str; 35] = [
     "preset",
     "tcp",
     "side",
@@ -74,6 +94,7 @@ pub(crate) const HOST: [&str; 34] = [
     "ebsn",
     "quench",
     "rtt-rounding",
+    "rtt-from-syn",
     "limited-transmit",
     "time-wait",
     "ticks",
@@ -90,6 +111,9 @@ pub(crate) const ERRORS: [&str; 5] =
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
 pub(crate) const HOP: [&str; 9] =
     ["mac", "link-layer", "fragment", "coding", "fama", "dcf", "ll", "local-recovery", "tulip"];
+
+/// Keys of `coding`, where it is a block code.
+pub(crate) const CODING: [&str; 4] = ["block", "data", "corrects", "interleaved"];
 
 /// Keys of `ll`.
 pub(crate) const LL: [&str; 3] = ["window", "min-timeout", "initial-timeout"];
@@ -301,7 +325,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 14] = [
+        let tables: [&[&str]; 15] = [
             &TOP,
             &TRANSFER,
             &HOST,
@@ -310,6 +334,7 @@ mod tests {
             &HOP,
             &LOCAL_RECOVERY,
             &TULIP,
+            &CODING,
             &FAMA,
             &DCF,
             &AGENT_OPTIONS,
@@ -326,6 +351,18 @@ mod tests {
                 .iter()
                 .any(|form| manual.contains(&form.replace("KEY", key)));
             assert!(told, "the manual lacks `{key}`");
+        }
+    }
+
+    #[test]
+    fn the_manual_of_the_tunnel_explains_every_key() {
+        let manual = include_str!("../../../docs/link.md");
+        for key in TUNNEL {
+            assert!(
+                manual.contains(&format!("| `{key}` |"))
+                    || manual.contains(&format!("| `[{key}]` |")),
+                "{key}"
+            );
         }
     }
 

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use lasthop_proto::event::AirEvent;
 use lasthop_proto::link::RadioConfig;
+use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::frame::{Frame, FrameKind, Header, Load, Station};
 use lasthop_proto::mac::{Access, Air, DcfConfig, FamaConfig, Mac, MacConfig, Medium, Outcome};
 use lasthop_proto::queue::{Discipline, Limit};
@@ -67,7 +68,7 @@ fn cost(config: &MacConfig, stations: u8) -> f64 {
         discipline_right: Discipline::Fifo,
         discipline_left: Discipline::Fifo,
     };
-    let mut mac = Medium::new(config, &radio, stations, 1.0, Stream::new(1, "mac"));
+    let mut mac = Medium::new(config, &radio, stations, Coding::NONE, Stream::new(1, "mac"));
     let mut air = Quiet::default();
     let frame = |from: Station| Frame {
         from,

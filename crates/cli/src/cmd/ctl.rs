@@ -87,13 +87,13 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         }
     };
     match &args.what {
-        What::Get { key: None } => {
-            let status = status(&mut ask)?;
-            match json {
-                true => output::print_json(&status)?,
-                false => output::print(&watch::table(None, &status))?,
-            }
-        }
+        What::Get { key: None } => match (ask(&Request::Status {})?, json) {
+            (Answer::Status(status), true) => output::print_json(&status)?,
+            (Answer::Status(status), false) => output::print(&watch::table(None, &status))?,
+            (Answer::Link(status), true) => output::print_json(&status)?,
+            (Answer::Link(status), false) => output::print(&watch::link(&status))?,
+            _ => return Err(strange()),
+        },
         What::Get { key: Some(key) } => output::print(&get(&mut ask, key, json)?)?,
         What::Set { values } => {
             let Answer::Changed(changed) = ask(&Request::Set { values: values.clone() })? else {
@@ -163,6 +163,10 @@ type Ask<'a> = &'a mut dyn FnMut(&Request) -> Result<Answer, Asked>;
 fn status(ask: Ask<'_>) -> Result<Status, Failure> {
     match ask(&Request::Status {})? {
         Answer::Status(status) => Ok(*status),
+        Answer::Link(_) => Err(Failure::input(
+            "this is a tunnel, which is not watched like a station",
+            "ask it: `lasthop ctl get`, `lasthop ctl get --json`",
+        )),
         _ => Err(strange()),
     }
 }

@@ -209,14 +209,28 @@ fn testbed() -> Vec<Check> {
 }
 
 fn tun() -> Check {
-    let ok = Path::new("/dev/net/tun").exists();
+    let path = "/dev/net/tun";
+    let opened = std::fs::File::options().read(true).write(true).open(path);
+    let (ok, found, remedy) = match opened.map_err(|error| error.kind()) {
+        Ok(_) => (true, path.to_owned(), ""),
+        Err(std::io::ErrorKind::PermissionDenied) => (
+            false,
+            format!("{path} is not for this user"),
+            "run `lasthop link` as root: `sudo lasthop link FILE`",
+        ),
+        Err(_) => (
+            false,
+            format!("no {path}"),
+            "load the module: `sudo modprobe tun`; in a container pass the device on: `--device /dev/net/tun`",
+        ),
+    };
     Check {
         name: "tun".into(),
         ok,
         required: false,
-        found: if ok { "/dev/net/tun" } else { "no /dev/net/tun" }.to_owned(),
-        purpose: "tunnels between two machines".into(),
-        remedy: "load the module: `modprobe tun`; in a container pass the device on".into(),
+        found,
+        purpose: "tunnels between two machines, `lasthop link`".into(),
+        remedy: remedy.into(),
     }
 }
 

@@ -7,6 +7,8 @@ pub mod ctl;
 #[cfg(target_os = "linux")]
 pub mod discard;
 pub mod doctor;
+#[cfg(target_os = "linux")]
+pub mod link;
 pub mod list;
 mod plan;
 mod presets;

@@ -57,7 +57,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         return Ok(Outcome::Done);
     }
     let name = args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let socket = socket(args, &file, &name)?;
+    let given = args.socket.clone().or_else(|| file.socket.as_ref().map(PathBuf::from));
+    let socket = socket(given, &name)?;
     let path = args.file.clone();
     let reread = move || load(&path).map(|(file, _)| file).map_err(|failure| told(&failure));
     let done = service::run(&name, file, &socket, reread, move |news| tell(&news, json));
@@ -102,9 +103,8 @@ fn check(path: &Path, file: &StationFile, json: bool) -> Result<(), Failure> {
     ))
 }
 
-/// Where to listen, if neither the arguments nor the file say so.
-fn socket(args: &Args, file: &StationFile, name: &str) -> Result<PathBuf, Failure> {
-    let given = args.socket.clone().or_else(|| file.socket.as_ref().map(PathBuf::from));
+/// Where to listen for `lasthop ctl`: where the user says, or a place for `name`.
+pub(super) fn socket(given: Option<PathBuf>, name: &str) -> Result<PathBuf, Failure> {
     if let Some(given) = given {
         return Ok(given);
     }

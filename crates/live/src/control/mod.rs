@@ -9,5 +9,19 @@ pub mod protocol;
 mod running;
 mod server;
 
+use protocol::{Answer, Request, Trouble};
+
 pub use running::{About, Running};
 pub use server::{Guard, MAX_CLIENTS, serve};
+
+/// What can be asked over a control socket, and shows its figures.
+pub trait Served: Send + Sync {
+    /// Answers a request.
+    fn answer(&self, request: &Request) -> Answer;
+
+    /// The figures for Prometheus.
+    ///
+    /// # Errors
+    /// When it no longer runs.
+    fn page(&self) -> Result<String, Trouble>;
+}

@@ -13,6 +13,7 @@ use lasthop_scenario::{Error, Setting, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Happened;
+use crate::link::LinkStatus;
 use crate::recorder::RecorderStatus;
 use crate::station::PortCounts;
 
@@ -79,6 +80,8 @@ impl Request {
 pub enum Answer {
     /// Everything there is to know.
     Status(Box<Status>),
+    /// The same of a tunnel.
+    Link(Box<LinkStatus>),
     /// The value of a key, as it would be written; nothing where the default holds.
     Value(Option<String>),
     /// What was changed.

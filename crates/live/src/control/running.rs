@@ -7,8 +7,10 @@ use lasthop_proto::agent::AgentConfig;
 use lasthop_scenario::{LivePath, StageKind};
 use serde_json::Value;
 
+use super::Served;
 use super::protocol::{Answer, Changed, PortStatus, Request, StageStatus, Status, Trouble};
 use crate::counters::Counters;
+use crate::metrics;
 use crate::recorder::Recorded;
 use crate::station::{Handle, Station};
 
@@ -56,16 +58,6 @@ impl Running {
         let does_nothing = |kind: &StageKind| matches!(kind, StageKind::Agent(AgentConfig::None));
         let idle = path.stages().iter().all(|stage| does_nothing(&stage.kind));
         self.counters.set_idle(idle && self.recorded.is_none());
-    }
-
-    /// Answers a request.
-    pub fn answer(&self, request: &Request) -> Answer {
-        let answer = match request {
-            Request::Status {} => self.status().map(|status| Answer::Status(Box::new(status))),
-            Request::Get { key } => self.path().get(key).map(Answer::Value).map_err(Trouble::from),
-            Request::Set { values } => self.set(values).map(Answer::Changed),
-        };
-        answer.unwrap_or_else(Answer::Error)
     }
 
     /// Sets keys of the path, all or none.
@@ -144,6 +136,21 @@ impl Running {
             stages: stages.collect(),
             capture: self.recorded.as_ref().map(Recorded::status),
         })
+    }
+}
+
+impl Served for Running {
+    fn answer(&self, request: &Request) -> Answer {
+        let answer = match request {
+            Request::Status {} => self.status().map(|status| Answer::Status(Box::new(status))),
+            Request::Get { key } => self.path().get(key).map(Answer::Value).map_err(Trouble::from),
+            Request::Set { values } => self.set(values).map(Answer::Changed),
+        };
+        answer.unwrap_or_else(Answer::Error)
+    }
+
+    fn page(&self) -> Result<String, Trouble> {
+        self.status().map(|status| metrics::render(&status))
     }
 }
 

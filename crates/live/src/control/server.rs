@@ -18,7 +18,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::Uid;
 
-use super::Running;
+use super::Served;
 use super::protocol::{Answer, MAX_REQUEST, Request, Trouble};
 use crate::clock::Clock;
 
@@ -68,7 +68,7 @@ impl Drop for Guard {
 /// # Errors
 /// `AddrInUse` when somebody serves this socket, `PermissionDenied` when others may write to the directory, and
 /// those of the system.
-pub fn serve(running: Arc<Running>, path: &Path) -> io::Result<Guard> {
+pub fn serve(running: Arc<dyn Served>, path: &Path) -> io::Result<Guard> {
     let listener = bind(path)?;
     listener.set_nonblocking(true)?;
     let inode = fs::symlink_metadata(path)?.ino();
@@ -113,7 +113,7 @@ fn readable(socket: &impl AsFd) -> bool {
     matches!(poll(&mut fds, PollTimeout::from(GLANCE_MS)), Ok(n) if n > 0)
 }
 
-fn listen(listener: &UnixListener, running: &Arc<Running>, over: &Arc<AtomicBool>) {
+fn listen(listener: &UnixListener, running: &Arc<dyn Served>, over: &Arc<AtomicBool>) {
     let clients = Arc::new(AtomicUsize::new(0));
     while !over.load(Ordering::Relaxed) {
         if !readable(listener) {
@@ -158,7 +158,7 @@ impl Drop for Place {
 
 struct Client {
     stream: UnixStream,
-    running: Arc<Running>,
+    running: Arc<dyn Served>,
     over: Arc<AtomicBool>,
 }
 

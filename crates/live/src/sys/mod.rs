@@ -4,4 +4,6 @@ pub mod cookie;
 pub mod ethtool;
 pub mod outq;
 pub mod packet_socket;
+pub mod path_mtu;
 pub mod tcp_info;
+pub mod tun;

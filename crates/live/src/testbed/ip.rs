@@ -28,7 +28,7 @@ pub(super) fn missing() -> Error {
 /// # Errors
 ///
 /// The command that failed, in `ip`'s words.
-pub(super) fn batch(lines: &[String]) -> Result<(), Error> {
+pub(crate) fn batch(lines: &[String]) -> Result<(), Error> {
     let text = lines.join("\n") + "\n";
     let output = run(&["-batch", "-"], &text)?;
     if output.status.success() {

@@ -19,7 +19,7 @@ pub mod counters;
 mod enter;
 mod error;
 mod host;
-mod ip;
+pub(crate) mod ip;
 pub mod keep;
 mod net;
 pub mod preset;

@@ -5,7 +5,7 @@
 //! fate of a frame follows from the places of its errors; no byte is encoded here.
 //!
 //! What is modelled: the bytes on the air, the last block shortened; decoding up to half the distance, block by block;
-//! interleaving over a frame; the time that encoding and decoding take. What is not: decoding beyond half the
+//! interleaving over a frame. What is not: the time that encoding and decoding take, decoding beyond half the
 //! distance, erasures, soft decisions, and blocks that are decoded to something else. A Reed-Solomon decoder does the last
 //! to about one of `t!` blocks that are beyond it; the frame's own check sequence finds them.
 //!
@@ -13,8 +13,6 @@
 //! That is how bakshi96 has it (3.1): packets are 1.5 times as long on the air, 19.2 kb/s leave 12.8.
 
 use serde::Serialize;
-
-use crate::units::Span;
 
 /// A block code over bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -101,13 +99,33 @@ impl Code {
     }
 }
 
-/// Error correction on a link: the code, and what it costs beside bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct FecConfig {
-    /// The code.
-    pub code: Code,
-    /// Time from a frame's being ready to the beginning of its transmission.
-    pub encode: Span,
-    /// Time from its last byte's arrival to its being handed on.
-    pub decode: Span,
+/// What a radio makes of the bytes of a frame before they go on the air.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Coding {
+    /// Each byte takes so many on the air, and the errors of the channel are those left behind the code (bakshi96 3.1).
+    Overhead(f64),
+    /// A block code that meets the errors of the channel itself.
+    Block(Code),
+}
+
+impl Coding {
+    /// Bytes go on the air as they are.
+    pub const NONE: Coding = Coding::Overhead(1.0);
+
+    /// Length on the air of `bytes`.
+    pub fn on_air(self, bytes: u32) -> u32 {
+        match self {
+            Coding::Overhead(factor) => libm::ceil(f64::from(bytes) * factor) as u32,
+            Coding::Block(code) => code.on_air(bytes),
+        }
+    }
+
+    /// Bytes on the air for each byte of a long frame.
+    pub fn factor(self) -> f64 {
+        match self {
+            Coding::Overhead(factor) => factor,
+            Coding::Block(code) => f64::from(code.n) / f64::from(code.k),
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::channel::{Channel, Fate, Turns};
+use crate::channel::{Channel, Fate, Traffic, Turns};
 use crate::event::{AirEvent, Cause, LinkNote, Op, Wants, What};
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal};
@@ -19,6 +19,7 @@ use crate::wire::{Addr, Damage, Packet, PacketId};
 
 use super::RadioConfig;
 use super::end::{Above, End, LinkConfig, LinkEnd, MacSignal};
+use super::fec::Coding;
 use super::frame::{Frame, FrameKind, Load, Station};
 use super::pieces::{Cutter, Gatherer};
 
@@ -34,8 +35,8 @@ pub struct HopConfig {
     pub link: LinkConfig,
     /// Longest piece of a packet that a frame carries, in bytes; `None` cuts nothing.
     pub fragment: Option<u32>,
-    /// Bytes on the air for each byte of a frame (bakshi96 3.1: 1.5).
-    pub coding: f64,
+    /// What is done to the bytes of a frame before they go on the air.
+    pub coding: Coding,
     /// The mobile hosts that have stations of their own; without any, everything on the right is one station.
     #[serde(serialize_with = "shown")]
     pub mobiles: Vec<Addr>,
@@ -51,7 +52,7 @@ impl Default for HopConfig {
             mac: MacConfig::Ideal,
             link: LinkConfig::None,
             fragment: None,
-            coding: 1.0,
+            coding: Coding::NONE,
             mobiles: Vec::new(),
         }
     }
@@ -84,6 +85,7 @@ pub struct Hop {
     uppers: Vec<Upper>,
     ends: Vec<End>,
     medium: Medium,
+    coding: Coding,
     /// By mobile station, the first being station 1.
     channels: Vec<Channels>,
     /// The packets handed up last, by station.
@@ -104,6 +106,7 @@ struct Standing<'a> {
 
 /// The medium's view of what lies around it, during one call.
 struct Around<'a> {
+    coding: Coding,
     channels: &'a mut [Channels],
     told: &'a mut VecDeque<Outcome>,
     out: &'a mut Out,
@@ -150,6 +153,7 @@ impl Hop {
                 .map(|s| End::new(&config.link, s, count, timing, stream(&format!("link.{}", s.0))))
                 .collect(),
             medium,
+            coding: config.coding,
             channels,
             released: vec![VecDeque::new(); usize::from(count)],
             told: VecDeque::new(),
@@ -181,7 +185,8 @@ impl Hop {
 
     /// Calls medium access.
     fn medium(&mut self, out: &mut Out, call: impl FnOnce(&mut Medium, &mut dyn Air)) {
-        let mut around = Around { channels: &mut self.channels, told: &mut self.told, out };
+        let mut around =
+            Around { coding: self.coding, channels: &mut self.channels, told: &mut self.told, out };
         call(&mut self.medium, &mut around);
     }
 
@@ -419,7 +424,18 @@ impl Air for Around<'_> {
         if !channel.applies_to(kind.traffic()) {
             return false;
         }
-        let Fate { damaged_at, turned } = channel.pass(start, span, bytes);
+        let (damaged, turned) = match self.coding {
+            Coding::Block(code) if kind.traffic() != Traffic::Control => {
+                let mut wrong = Vec::new();
+                let on_air = code.on_air(bytes);
+                let harm = channel.pass_symbols(start, span, on_air, &mut |byte| wrong.push(byte));
+                (harm.whole || !code.survives(wrong, bytes), harm.turned)
+            }
+            _ => {
+                let Fate { damaged_at, turned } = channel.pass(start, span, bytes);
+                (damaged_at.is_some(), turned)
+            }
+        };
         // A channel whose turns can be told when they happen has told this one.
         if let Some(good) = turned
             && !(channel.tells() && channel.turns().is_some())
@@ -429,7 +445,7 @@ impl Air for Around<'_> {
                 self.out.signal(side.other(), Signal::ChannelGood(good));
             }
         }
-        damaged_at.is_some()
+        damaged
     }
 
     fn report(&mut self, event: AirEvent) {

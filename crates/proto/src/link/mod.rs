@@ -19,6 +19,7 @@ pub mod plain;
 pub mod radio;
 pub mod serial;
 pub mod tulip;
+pub mod tunnel;
 
 use std::collections::VecDeque;
 

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use super::{Access, Air, Mac, Outcome};
 use crate::event::{AirEvent, FrameFate};
 use crate::link::RadioConfig;
+use crate::link::fec::Coding;
 use crate::link::frame::{Frame, SHORT_ANSWER, Station, Timing};
 use crate::units::{Rate, Span, Time};
 
@@ -18,8 +19,7 @@ pub struct Ideal {
     delay: Span,
     overhead: Span,
     half_duplex: bool,
-    /// Bytes on the air for each byte of a frame.
-    coding: f64,
+    coding: Coding,
     stations: Vec<Transmitter>,
     /// Frames that have left and not arrived, in the order of their arrival, each with that time and whether it is
     /// intact.
@@ -39,8 +39,8 @@ struct Transmitter {
 }
 
 impl Ideal {
-    /// A silent medium for `stations` stations, where each byte of a frame takes `coding` bytes on the air.
-    pub fn new(config: &RadioConfig, stations: u8, coding: f64) -> Ideal {
+    /// A silent medium for `stations` stations, where `coding` is done to frames.
+    pub fn new(config: &RadioConfig, stations: u8, coding: Coding) -> Ideal {
         Ideal {
             rate: config.rate,
             delay: config.delay,
@@ -62,8 +62,7 @@ impl Ideal {
     }
 
     fn airtime(&self, bytes: u32) -> Span {
-        let coded = libm::ceil(f64::from(bytes) * self.coding) as u64;
-        self.overhead + self.rate.transmit(coded)
+        self.overhead + self.rate.transmit(self.coding.on_air(bytes).into())
     }
 
     /// Puts on the air whatever may go at `now`.
@@ -165,7 +164,7 @@ impl Mac for Ideal {
 
     fn timing(&self) -> Timing {
         Timing {
-            byte_ps: libm::ceil(8e12 * self.coding / self.rate.bps() as f64) as u64,
+            byte_ps: libm::ceil(8e12 * self.coding.factor() / self.rate.bps() as f64) as u64,
             frame: self.overhead,
             propagation: self.delay,
             turnaround: Span::ZERO,

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::event::{AirEvent, Cause, FrameFate};
 use crate::link::RadioConfig;
+use crate::link::fec::Coding;
 use crate::link::frame::{Frame, FrameKind, Station, Timing};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
@@ -166,7 +167,7 @@ impl Medium {
         config: &MacConfig,
         radio: &RadioConfig,
         stations: u8,
-        coding: f64,
+        coding: Coding,
         chance: Stream,
     ) -> Medium {
         let phy = || Phy::dsss(radio, coding);

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::link::RadioConfig;
+use crate::link::fec::Coding;
 use crate::link::frame::Timing;
 use crate::units::{Rate, Span};
 
@@ -32,7 +33,7 @@ pub struct Phy {
     /// Propagation delay between any two stations.
     pub propagation: Span,
     /// Bytes on the air for each byte of a data frame.
-    pub coding: f64,
+    pub coding: Coding,
 }
 
 const MEGABIT: Rate = match Rate::from_bps(1_000_000) {
@@ -44,7 +45,7 @@ impl Phy {
     /// IEEE 802.11-1999 DSSS (clause 15; clause 18 for 5.5 and 11 Mb/s): long preamble of 192 us, slot 20 us, SIFS
     /// 10 us, a header of 24 bytes, 4 of check sequence and 8 of LLC and SNAP. Control frames go at 1 Mb/s, or at the
     /// data rate if that is less. The radio's own overhead comes on top of each preamble.
-    pub fn dsss(radio: &RadioConfig, coding: f64) -> Phy {
+    pub fn dsss(radio: &RadioConfig, coding: Coding) -> Phy {
         Phy {
             preamble: Span::micros(192) + radio.overhead,
             data_rate: radio.rate,
@@ -76,14 +77,14 @@ impl Phy {
             cts: 14,
             ack: 14,
             propagation: Span::micros(1),
-            coding: 1.0,
+            coding: Coding::NONE,
         }
     }
 
     /// Time on the air of a data frame of `bytes`, which are those of the link layer's header and its load.
     pub fn data_time(&self, bytes: u32) -> Span {
-        let coded = libm::ceil((f64::from(bytes) + f64::from(self.header)) * self.coding) as u64;
-        self.preamble + self.data_rate.transmit(coded)
+        let coded = self.coding.on_air(bytes + self.header);
+        self.preamble + self.data_rate.transmit(coded.into())
     }
 
     /// Time on the air of a control frame of `bytes`.
@@ -104,7 +105,7 @@ impl Phy {
     /// What a link layer's timers reckon with; `access` is what it takes to get an answer's turn.
     pub fn timing(&self, access: Span) -> Timing {
         Timing {
-            byte_ps: libm::ceil(8e12 * self.coding / self.data_rate.bps() as f64) as u64,
+            byte_ps: libm::ceil(8e12 * self.coding.factor() / self.data_rate.bps() as f64) as u64,
             frame: self.data_time(0),
             propagation: self.propagation,
             turnaround: self.sifs,

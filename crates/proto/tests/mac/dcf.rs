@@ -1,6 +1,7 @@
 //! DCF: what is on the air, when, and what the link layer is told.
 
 use lasthop_proto::event::{Cause, FrameFate};
+use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::frame::{FrameKind, Station};
 use lasthop_proto::mac::{Access, Dcf, DcfConfig, Mac, Outcome, Phy};
 use lasthop_proto::rng::Stream;
@@ -12,7 +13,7 @@ const DELAY: Span = Span::micros(1);
 const END: Time = Time(60_000_000_000);
 
 fn mac(config: DcfConfig, stations: u8) -> Dcf {
-    Dcf::new(config, Phy::dsss(&radio(DELAY), 1.0), stations, Stream::new(1, "mac"))
+    Dcf::new(config, Phy::dsss(&radio(DELAY), Coding::NONE), stations, Stream::new(1, "mac"))
 }
 
 #[test]

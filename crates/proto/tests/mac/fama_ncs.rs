@@ -1,6 +1,7 @@
 //! FAMA-NCS: what is on the air, when, and what the link layer is told.
 
 use lasthop_proto::event::FrameFate;
+use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::frame::{FrameKind, Station};
 use lasthop_proto::mac::fama_ncs::table::{Event, State, markdown, rule};
 use lasthop_proto::mac::{Access, FamaConfig, FamaNcs, Mac, Outcome, Phy};
@@ -19,7 +20,7 @@ const CTS: Span = Span::micros(376);
 const END: Time = Time(60_000_000_000);
 
 fn mac(config: FamaConfig, stations: u8) -> FamaNcs {
-    FamaNcs::new(config, Phy::dsss(&radio(DELAY), 1.0), stations, Stream::new(1, "mac"))
+    FamaNcs::new(config, Phy::dsss(&radio(DELAY), Coding::NONE), stations, Stream::new(1, "mac"))
 }
 
 /// A data frame: 36 bytes of headers beside its own.
@@ -65,7 +66,7 @@ fn a_frame_goes_behind_an_rts_and_a_cts() {
 fn a_cts_dominates_an_rts() {
     assert!(CTS > RTS + DELAY * 2 + TURN);
     for delay in [Span::ZERO, Span::micros(1), Span::millis(1), Span::millis(75)] {
-        let phy = Phy::dsss(&radio(delay), 1.0);
+        let phy = Phy::dsss(&radio(delay), Coding::NONE);
         let mut mac = FamaNcs::new(FamaConfig::default(), phy, 2, Stream::new(1, "mac"));
         let mut air = Recorder::perfect();
         mac.request(Time::ZERO, frame(0, 1, 100), Access::Contend, &mut air);
@@ -99,9 +100,9 @@ fn answered(config: FamaConfig, bytes: u32) -> (Vec<FrameKind>, Span) {
 /// parsa98 figure 4.
 #[test]
 fn an_accelerated_answer_needs_no_handshake_if_it_is_short() {
-    use FrameKind::{Cts, Data, Rts};
+    use FrameKind::{Ack, Cts, Data, Rts};
     let (kinds, took) = answered(FamaConfig::default(), 40);
-    assert_eq!(kinds, [Rts, Cts, Data, Data]);
+    assert_eq!(kinds, [Rts, Cts, Data, Ack]);
     assert_eq!(took, TURN + data(40) + DELAY);
     // (b): a longer one begins with an RTS at once.
     let (kinds, took) = answered(FamaConfig::default(), 41);
@@ -111,7 +112,7 @@ fn an_accelerated_answer_needs_no_handshake_if_it_is_short() {
     // Without acceleration an answer waits as every frame does.
     let plain = FamaConfig { acceleration: false, ..FamaConfig::default() };
     let (kinds, took) = answered(plain, 40);
-    assert_eq!(kinds, [Rts, Cts, Data, Rts, Cts, Data]);
+    assert_eq!(kinds, [Rts, Cts, Data, Rts, Cts, Ack]);
     assert!(took >= RTS + handshake + TURN + data(40) + DELAY, "{took}");
 }
 

@@ -2,6 +2,7 @@
 //! nothing but lateness.
 
 use lasthop_proto::channel::{Channel, ErrorModel};
+use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::{Hop, HopConfig, Radio, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::machine::Side;
@@ -79,7 +80,7 @@ fn cases() -> impl Strategy<Value = Case> {
             hop: HopConfig {
                 mac,
                 fragment,
-                coding,
+                coding: Coding::Overhead(coding),
                 mobiles: (0..mobiles).map(mobile).collect(),
                 ..HopConfig::default()
             },

@@ -110,7 +110,9 @@ impl LineChart {
             let (mark, colour) = self.look(i);
             (mark, colour, self.series[i].name.clone())
         };
-        (0..self.series.len()).map(entry).collect()
+        // A series without points only keeps its rank.
+        let drawn = |i: &usize| !self.series[*i].points.is_empty();
+        (0..self.series.len()).filter(drawn).map(entry).collect()
     }
 
     fn band(&self, canvas: &mut Canvas, i: usize, points: &[Point], x: &Axis, y: &Axis) {

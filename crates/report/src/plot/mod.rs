@@ -8,6 +8,7 @@ mod curves;
 mod lines;
 mod sequence;
 mod style;
+mod trace;
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +21,7 @@ pub use lines::{LineChart, LineSeries, Point};
 pub use sequence::TimeSequence;
 pub use style::Theme;
 pub(crate) use style::{page_css, page_variables};
+pub use trace::PacketTrace;
 
 /// A finished drawing.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,5 +1,6 @@
 //! Medium access and the link layer of a radio hop, which stand beside `radio`.
 
+use lasthop_proto::link::fec::{self, Coding};
 use lasthop_proto::link::ll::LlConfig;
 use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
 use lasthop_proto::units::Bytes;
@@ -77,14 +78,29 @@ fn fragment(stage: &Reader<'_>) -> Result<Option<u32>, Error> {
     Ok(Some(bytes.0 as u32))
 }
 
-/// Bytes on the air for each byte of a frame.
-fn coding(stage: &Reader<'_>) -> Result<f64, Error> {
+/// What is done to the bytes of a frame: a number of bytes for each, or a block code.
+fn coding(stage: &Reader<'_>) -> Result<Coding, Error> {
+    if let Some(node) = stage.node("coding").filter(|node| node.as_table().is_some()) {
+        return block_code(&Reader::open(node, &stage.key("coding"), &schema::CODING)?);
+    }
     let factor = stage.or("coding", 1.0)?;
     if (1.0..=100.0).contains(&factor) {
-        return Ok(factor);
+        return Ok(Coding::Overhead(factor));
     }
     Err(stage.out_of_range(
         "coding",
         "bytes on the air for each byte of a frame, from 1 to 100, for example `coding = 1.5`",
     ))
+}
+
+/// A Reed-Solomon code, or another one that corrects `corrects` bytes.
+fn block_code(reader: &Reader<'_>) -> Result<Coding, Error> {
+    let block = reader.within("block", 255_u64, 1..=255)? as u8;
+    let data = reader.within("data", 223_u64, 1..=255)? as u8;
+    let corrects = u64::from(block.saturating_sub(data) / 2);
+    let corrects = reader.within("corrects", corrects, 0..=127)? as u8;
+    let code = fec::Code::new(block, data, corrects)
+        .map_err(|error| reader.out_of_range("data", &error.to_string()))?;
+    let interleaved = reader.or("interleaved", false)?;
+    Ok(Coding::Block(if interleaved { code.interleaved() } else { code }))
 }

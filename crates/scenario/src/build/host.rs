@@ -145,6 +145,7 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     tcp.ebsn = reader.or("ebsn", tcp.ebsn)?;
     tcp.quench = reader.or("quench", tcp.quench)?;
     let roundings = [("up", Rounding::Up), ("nearest", Rounding::Nearest)];
+    tcp.rtt_from_syn = reader.or("rtt-from-syn", tcp.rtt_from_syn)?;
     tcp.rtt_rounding = reader.choice("rtt-rounding", &roundings)?.unwrap_or(tcp.rtt_rounding);
     tcp.limited_transmit = reader.or("limited-transmit", tcp.limited_transmit)?;
     clock(reader, &mut tcp)?;

@@ -5,6 +5,7 @@ mod check;
 mod errors;
 mod hop;
 mod host;
+pub(crate) mod link;
 mod ll;
 mod local_recovery;
 mod mac;

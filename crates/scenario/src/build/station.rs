@@ -99,7 +99,7 @@ pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Err
     Ok((stages, notes.into_iter().map(|note| note.warning).collect()))
 }
 
-fn interface(file: &Reader<'_>, key: &str, example: &str) -> Result<String, Error> {
+pub(super) fn interface(file: &Reader<'_>, key: &str, example: &str) -> Result<String, Error> {
     if !file.has(key) {
         return Err(file.missing(key, "the name of a network interface", example));
     }
@@ -121,7 +121,7 @@ fn table<'t>(file: &Reader<'t>, key: &str, keys: &[&str]) -> Result<Option<Reade
     file.node(key).map(|node| Reader::open(node, key, keys)).transpose()
 }
 
-fn socket(file: &Reader<'_>) -> Result<Option<String>, Error> {
+pub(super) fn socket(file: &Reader<'_>) -> Result<Option<String>, Error> {
     let Some(control) = table(file, "control", &schema::CONTROL)? else { return Ok(None) };
     let Some(socket) = control.optional::<String>("socket")? else { return Ok(None) };
     if socket.starts_with('/') && socket.len() <= SUN_PATH && !socket.contains('\0') {
@@ -137,7 +137,7 @@ fn socket(file: &Reader<'_>) -> Result<Option<String>, Error> {
         .into())
 }
 
-fn metrics(file: &Reader<'_>) -> Result<Option<SocketAddr>, Error> {
+pub(super) fn metrics(file: &Reader<'_>) -> Result<Option<SocketAddr>, Error> {
     let Some(metrics) = table(file, "metrics", &schema::METRICS)? else { return Ok(None) };
     let example = "\"127.0.0.1:9464\"";
     if !metrics.has("listen") {

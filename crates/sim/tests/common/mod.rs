@@ -2,6 +2,7 @@
 
 use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig, SplitConfig};
 use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::link::fec::{Code, Coding};
 use lasthop_proto::link::{CrossTraffic, HopConfig, LineConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit};
@@ -328,10 +329,15 @@ pub fn hopping(case: u64) -> Scenario {
         stage.hop = Some(Box::new(HopConfig {
             mac,
             fragment: dice.one_in(4).then(|| dice.pick(&[64, 128, 576])),
-            coding: dice.pick(&[1.0, 1.0, 1.5]),
+            coding: dice.pick(&codings()),
             mobiles: if i == last { mobiles.clone() } else { Vec::new() },
             ..HopConfig::default()
         }));
     }
     scenario
+}
+
+/// No coding, pure overhead, and a code that corrects.
+fn codings() -> [Coding; 3] {
+    [Coding::NONE, Coding::Overhead(1.5), Coding::Block(Code::reed_solomon(255, 223).unwrap())]
 }

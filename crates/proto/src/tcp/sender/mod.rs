@@ -79,6 +79,7 @@ pub struct Sender {
     ackp_karn: bool,
     ebsn: bool,
     quench: bool,
+    rtt_from_syn: bool,
     /// Partial acknowledgements since the last complete one.
     ackp_run: u32,
     /// Loss notifications for the left edge since it last moved or the timer expired.
@@ -112,6 +113,7 @@ impl Sender {
             ackp_karn: config.ackp_karn,
             ebsn: config.ebsn,
             quench: config.quench,
+            rtt_from_syn: config.rtt_from_syn,
             ackp_run: 0,
             notices: 0,
             notified: Vec::new(),
@@ -128,7 +130,7 @@ impl Sender {
     pub fn syn_sent(&mut self, now: Time, again: bool) {
         self.window.nxt = 1;
         self.window.max = 1;
-        self.timed = if again { None } else { Some((1, now)) };
+        self.timed = (self.rtt_from_syn && !again).then_some((1, now));
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
     }
 

@@ -1,0 +1,196 @@
+//! `lasthop link`: a tunnel to another host that repairs what the path between them loses.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use lasthop_live::link::{self, News};
+use lasthop_scenario::{Error, Key, LinkFile, parse_link};
+use serde_json::json;
+
+use crate::failure::{Failure, Located};
+use crate::scenario::read;
+use crate::{Outcome, output, style};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop link --keygen > link.key          a key; copy it to the other host, chmod 600
+  lasthop link link.toml --check            is the file right?
+  sudo lasthop link link.toml               run until SIGTERM or Ctrl-C
+  sudo lasthop ctl get                      how it fares
+
+It needs CAP_NET_ADMIN and /dev/net/tun. The file, on the host that calls:
+
+  peer = \"198.51.100.7:4747\"
+  addresses = [\"10.8.0.2/24\"]
+  key-file = \"/etc/lasthop/link.key\"
+  rate = \"20mbit\"                         # of the path, so that it is not flooded
+
+and on the other:
+
+  listen = \"0.0.0.0:4747\"
+  addresses = [\"10.8.0.1/24\"]
+  key-file = \"/etc/lasthop/link.key\"
+
+docs/link.md explains every key, and when a tunnel helps at all.";
+
+/// Run a tunnel to another host that repairs what the path loses (TULIP)
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The tunnel's file
+    #[arg(value_name = "FILE", required_unless_present = "keygen")]
+    file: Option<PathBuf>,
+    /// Print a new key and do nothing else
+    #[arg(long, conflicts_with_all = ["check", "socket", "file"])]
+    keygen: bool,
+    /// Only check the file and the key
+    #[arg(long)]
+    check: bool,
+    /// Control socket, instead of the one in the file
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let Some(path) = args.file.as_deref().filter(|_| !args.keygen) else {
+        keygen(json)?;
+        return Ok(Outcome::Done);
+    };
+    let file = load(path)?;
+    let key = key(&file.key)?;
+    if args.check {
+        check(path, &file, json)?;
+        return Ok(Outcome::Done);
+    }
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let given = args.socket.clone().or_else(|| file.socket.as_ref().map(PathBuf::from));
+    let socket = super::station::socket(given, &name)?;
+    link::run(&name, &file, key, &socket, move |news| tell(&news, json))
+        .map_err(|fault| Failure::input(fault.to_string(), fault.remedy()))?;
+    Ok(Outcome::Done)
+}
+
+fn keygen(json: bool) -> Result<(), Failure> {
+    let random = link::random()
+        .map_err(|error| Failure::file(Path::new("/dev/urandom"), error, "is /dev mounted?"))?;
+    let key: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    if json {
+        output::print_json(&json!({ "key": key }))
+    } else {
+        output::print(&format!("{key}\n"))
+    }
+}
+
+/// Reads and checks the file.
+fn load(path: &Path) -> Result<LinkFile, Failure> {
+    let help = "give a tunnel's file, for example /etc/lasthop/link.toml; docs/link.md explains it";
+    let mut from = File::open(path).map_err(|error| Failure::file(path, error, help))?;
+    let text = read(&mut from, path)?;
+    parse_link(&text).map_err(|Error(diagnostic)| {
+        Failure::Scenario(Box::new(Located::new(*diagnostic, &path.to_string_lossy(), &text, &[])))
+    })
+}
+
+/// The key itself: 64 hexadecimal digits.
+fn key(from: &Key) -> Result<Option<[u8; 32]>, Failure> {
+    let (word, place) = match from {
+        Key::None => return Ok(None),
+        Key::File(path) => {
+            let path = Path::new(path);
+            let help = "make one: `lasthop link --keygen > link.key`, and name it: `key-file = \"link.key\"`";
+            let text =
+                fs::read_to_string(path).map_err(|error| Failure::file(path, error, help))?;
+            let mode = fs::metadata(path).map_or(0, |meta| meta.permissions().mode());
+            if mode & 0o077 != 0 {
+                let path = path.display();
+                eprintln!("{} others may read {path}: `chmod 600 {path}`", style::bold("warning:"));
+            }
+            (text, path.display().to_string())
+        }
+        Key::Environment(name) => {
+            let word = std::env::var(name).map_err(|_| {
+                let help = format!("set it: `{name}=$(lasthop link --keygen)`");
+                Failure::input(format!("there is no environment variable `{name}`"), help)
+            })?;
+            (word, format!("${name}"))
+        }
+    };
+    let key = digits(word.trim()).ok_or_else(|| {
+        let help = "a key has 64 hexadecimal digits; `lasthop link --keygen` makes one";
+        Failure::input(format!("{place} holds no key"), help)
+    })?;
+    Ok(Some(key))
+}
+
+fn digits(word: &str) -> Option<[u8; 32]> {
+    let word: &[u8; 64] = word.as_bytes().try_into().ok()?;
+    let mut key = [0; 32];
+    for (byte, pair) in key.iter_mut().zip(word.chunks_exact(2)) {
+        let digit = |c: u8| char::from(c).to_digit(16);
+        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+    }
+    // All zeros is what an open tunnel has.
+    (key != [0; 32]).then_some(key)
+}
+
+fn check(path: &Path, file: &LinkFile, json: bool) -> Result<(), Failure> {
+    let keyed = file.key != Key::None;
+    if json {
+        return output::print_json(&json!({
+            "tun": file.tun, "addresses": file.addresses, "listen": file.listen, "peer": file.peer,
+            "keyed": keyed, "window": file.window, "rate": file.rate, "queue": file.queue,
+        }));
+    }
+    let peer = file.peer.map_or("whoever calls".to_owned(), |peer| peer.to_string());
+    let open = if keyed { "" } else { "; OPEN, without a key" };
+    output::print(&format!("{}: good: {} | {peer}{open}\n", path.display(), file.tun))
+}
+
+/// Says what happens; a closed output is no reason to stop carrying packets.
+fn tell(news: &News, json: bool) {
+    let value = match news {
+        News::Ready { tun, listen, socket, metrics } => {
+            json!({ "ready": { "tun": tun, "listen": listen, "socket": socket, "metrics": metrics } })
+        }
+        News::Up { peer, mtu, window } => {
+            json!({ "up": { "peer": peer, "mtu": mtu, "window": window } })
+        }
+        News::Down => json!({ "down": {} }),
+        News::Mtu(mtu) => json!({ "mtu": mtu }),
+        News::Warning(text) => json!({ "warning": { "message": text } }),
+    };
+    let line = match news {
+        _ if json => value.to_string(),
+        News::Ready { tun, listen, socket, metrics } => {
+            let metrics = metrics.map(|at| format!("; metrics at http://{at}/metrics"));
+            let (socket, metrics) = (socket.display(), metrics.unwrap_or_default());
+            format!("running; {tun}, datagrams at {listen}, control socket {socket}{metrics}")
+        }
+        News::Up { peer, mtu, window } => {
+            format!("the peer is there: {peer}; packets of up to {mtu} bytes, window {window}")
+        }
+        News::Down => "the peer is gone".to_owned(),
+        News::Mtu(mtu) => format!("packets of up to {mtu} bytes pass"),
+        News::Warning(text) => format!("{} {text}", style::bold("warning:")),
+    };
+    match news {
+        News::Warning(_) => eprintln!("{line}"),
+        _ => drop(output::print(&format!("{line}\n"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_64_digits() {
+        let word = "0123456789abcdefABCDEF9876543210".repeat(2);
+        assert_eq!(digits(&word).unwrap()[..3], [0x01, 0x23, 0x45]);
+        for bad in ["", "0", &word[1..], &word.replace('9', "x"), &"0".repeat(64)] {
+            assert_eq!(digits(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The loop of a tunnel.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lasthop_proto::link::tunnel::Tunnel;
+use lasthop_proto::units::{Span, Time};
+use lasthop_scenario::LinkFile;
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+
+use super::seal::Ciphers;
+use super::status::{LinkStatus, Shown};
+use super::{News, framing, inner};
+use crate::clock::Clock;
+use crate::notify::Manager;
+use crate::sys::path_mtu;
+use crate::testbed::ip;
+
+/// Packets or datagrams taken in a row; then others have their turn.
+const BATCH: usize = 64;
+
+/// The longest sleep, so that whoever asked to stop is heard.
+const DOZE_MS: u16 = 50;
+
+/// A wake that is nearer than this is waited for without sleeping: the system's timers are later than that.
+const SPIN: Span = Span::micros(60);
+
+/// How often the picture for others is renewed.
+const RENEW: Span = Span::millis(100);
+
+/// How often the path is asked for its MTU: what the kernel has learnt by ICMP it forgets after ten minutes.
+const ASK: Span = Span::secs(10);
+
+const TUN: u64 = 0;
+const UDP: u64 = 1;
+const TIMER: u64 = 2;
+
+/// The machine and what lies around it.
+pub(super) struct Driver {
+    tun: File,
+    udp: UdpSocket,
+    tunnel: Tunnel<Ciphers>,
+    clock: Clock,
+    /// Longest inner packet that the file allows, and that the path at the start had room for.
+    most: u16,
+    fixed: bool,
+    window: u16,
+    framing: u32,
+    /// What the interface has now.
+    mtu: u16,
+    up: bool,
+    status: LinkStatus,
+    shown: Arc<Shown>,
+    renewed: Time,
+    ask_at: Time,
+    datagrams: Vec<(SocketAddr, Vec<u8>)>,
+    packets: Vec<Arc<[u8]>>,
+    buffer: Vec<u8>,
+}
+
+impl Driver {
+    pub fn new(
+        tun: File,
+        udp: UdpSocket,
+        tunnel: Tunnel<Ciphers>,
+        file: &LinkFile,
+        mtu: u16,
+        status: LinkStatus,
+        shown: Arc<Shown>,
+    ) -> io::Result<Driver> {
+        let clock = Clock::start();
+        let framing = framing(udp.local_addr()?);
+        Ok(Driver {
+            tun,
+            udp,
+            tunnel,
+            clock,
+            most: mtu,
+            fixed: file.mtu.is_some(),
+            window: file.window,
+            framing,
+            mtu,
+            up: false,
+            status,
+            shown,
+            renewed: Time::ZERO,
+            ask_at: Time::NEVER,
+            datagrams: Vec::new(),
+            packets: Vec::new(),
+            buffer: vec![0; 1 << 16],
+        })
+    }
+
+    fn refuse(&mut self, what: &str) {
+        *self.status.refused.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// Runs until `over`; then says goodbye.
+    ///
+    /// # Errors
+    /// When the interface disappears or the system refuses to wait.
+    pub fn run(
+        &mut self,
+        over: &AtomicBool,
+        manager: &mut Manager,
+        tell: &dyn Fn(News),
+    ) -> io::Result<()> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
+        let watch = |tag| EpollEvent::new(EpollFlags::EPOLLIN, tag);
+        epoll.add(self.tun.as_fd(), watch(TUN))?;
+        epoll.add(self.udp.as_fd(), watch(UDP))?;
+        epoll.add(timer.as_fd(), watch(TIMER))?;
+        let mut ready = [EpollEvent::empty(); 4];
+        let mut set_for = None;
+        loop {
+            let now = self.clock.now();
+            let doze = match self.tunnel.next_wake() {
+                Some(at) if at <= now + SPIN => EpollTimeout::ZERO,
+                next => {
+                    if let (Some(at), true) = (next, next != set_for) {
+                        let at = Expiration::OneShot(self.clock.absolute(at));
+                        timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
+                        set_for = next;
+                    }
+                    EpollTimeout::from(DOZE_MS)
+                }
+            };
+            let count = match epoll.wait(&mut ready, doze) {
+                Ok(count) => count,
+                Err(Errno::EINTR) => 0,
+                Err(error) => return Err(error.into()),
+            };
+            for event in &ready[..count] {
+                match event.data() {
+                    TUN => self.take_from_tun()?,
+                    UDP => self.take_from_peer()?,
+                    _ => {
+                        set_for = None;
+                        let _ = timer.wait();
+                    }
+                }
+            }
+            let now = self.clock.now();
+            if self.tunnel.next_wake().is_some_and(|at| at <= now) {
+                self.tunnel.on_wake(now);
+            }
+            self.flush()?;
+            self.look_after(now, tell);
+            manager.alive(now);
+            if over.load(Ordering::Relaxed) {
+                self.tunnel.close(now);
+                self.flush()?;
+                self.status.update(&self.tunnel, now.0);
+                self.shown.put(&self.status);
+                return Ok(());
+            }
+        }
+    }
+
+    fn take_from_tun(&mut self) -> io::Result<()> {
+        for _ in 0..BATCH {
+            match self.tun.read(&mut self.buffer) {
+                Ok(len) => {
+                    let now = self.clock.now();
+                    self.tunnel.on_packet(now, &self.buffer[..len]);
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => break,
+                    ErrorKind::Interrupted => {}
+                    // An interface that somebody took down has nothing to give; one that is gone says EBADFD.
+                    _ if error.raw_os_error() == Some(Errno::EIO as i32) => break,
+                    _ => return Err(error),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn take_from_peer(&mut self) -> io::Result<()> {
+        for _ in 0..BATCH {
+            match self.udp.recv_from(&mut self.buffer) {
+                Ok((len, from)) => {
+                    let now = self.clock.now();
+                    self.tunnel.on_datagram(now, from, &mut self.buffer[..len]);
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => break,
+                    ErrorKind::Interrupted => {}
+                    // What ICMP told of an earlier datagram; the session has timers of its own.
+                    _ => self.refuse("told-by-icmp"),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands on what the machine has for others.
+    fn flush(&mut self) -> io::Result<()> {
+        let mut datagrams = core::mem::take(&mut self.datagrams);
+        self.tunnel.take_datagrams(&mut datagrams);
+        for (to, datagram) in datagrams.drain(..) {
+            self.send(to, &datagram)?;
+        }
+        self.datagrams = datagrams;
+        let mut packets = core::mem::take(&mut self.packets);
+        self.tunnel.take_packets(&mut packets);
+        for packet in packets.drain(..) {
+            if let Err(error) = self.tun.write(&packet) {
+                self.refuse(match error.raw_os_error().map(Errno::from_raw) {
+                    Some(Errno::EIO) => "tun-down",
+                    Some(Errno::ENOBUFS | Errno::EAGAIN) => "tun-full",
+                    _ => "tun",
+                });
+            }
+        }
+        self.packets = packets;
+        Ok(())
+    }
+
+    fn send(&mut self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        let Err(error) = self.udp.send_to(datagram, to) else { return Ok(()) };
+        let reason = match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::EMSGSIZE) => {
+                // The path has become narrower. What was taken in already must get through: this once in pieces.
+                path_mtu::may_fragment(&self.udp, true)?;
+                let sent = self.udp.send_to(datagram, to);
+                path_mtu::may_fragment(&self.udp, false)?;
+                self.ask_at = Time::ZERO;
+                if sent.is_ok() { "sent-in-pieces" } else { "too-long-for-the-path" }
+            }
+            Some(Errno::EAGAIN | Errno::ENOBUFS) => "socket-full",
+            Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN) => {
+                "no-way-to-the-peer"
+            }
+            Some(Errno::EPERM) => "forbidden-by-the-firewall",
+            _ => "socket",
+        };
+        self.refuse(reason);
+        Ok(())
+    }
+
+    fn look_after(&mut self, now: Time, tell: &dyn Fn(News)) {
+        let agreed = self.tunnel.session().agreed();
+        if let (Some(agreed), Some(peer), false) = (agreed, self.tunnel.session().peer(), self.up) {
+            self.up = true;
+            self.renewed = Time::ZERO;
+            self.ask_at = Time::ZERO;
+            tell(News::Up { peer, mtu: agreed.mtu, window: agreed.window });
+        } else if agreed.is_none() && self.up {
+            self.up = false;
+            self.renewed = Time::ZERO;
+            self.ask_at = Time::NEVER;
+            tell(News::Down);
+        }
+        if self.up && self.ask_at <= now {
+            self.ask_at = now + ASK;
+            self.fit(tell);
+        }
+        if now.since(self.renewed) >= RENEW {
+            self.renewed = now;
+            self.status.update(&self.tunnel, now.0);
+            self.shown.put(&self.status);
+        }
+    }
+
+    /// Fits the interface to the path and to what was agreed upon.
+    fn fit(&mut self, tell: &dyn Fn(News)) {
+        let Some(peer) = self.tunnel.session().peer() else { return };
+        if !self.fixed
+            && let Ok(path) = path_mtu::path_mtu(peer)
+        {
+            // A path that is narrower than any packet of IP is somebody's lie.
+            let fits = inner(path, self.framing, self.window).max(576);
+            self.tunnel.set_mtu(u16::try_from(fits).unwrap_or(u16::MAX).min(self.most));
+        }
+        let mtu = self.tunnel.mtu();
+        if mtu == self.mtu {
+            return;
+        }
+        match ip::batch(&[format!("link set {} mtu {mtu}", self.status.tun)]) {
+            Ok(()) => {
+                self.mtu = mtu;
+                tell(News::Mtu(mtu));
+            }
+            Err(error) => tell(News::Warning(error.message)),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Socket options of path MTU discovery (ip(7), ipv6(7)).
+#![expect(unsafe_code, reason = "no safe interface has these options")]
+
+use std::io;
+use std::mem::size_of;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd as _;
+
+fn set(socket: &UdpSocket, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {
+    let len = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the value is a live int and its size is given.
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), len)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Whether the kernel may cut datagrams that do not fit the path. Otherwise it refuses them with `EMSGSIZE`, and
+/// learns from ICMP what fits.
+///
+/// # Errors
+/// Those of the system.
+pub fn may_fragment(socket: &UdpSocket, may: bool) -> io::Result<()> {
+    let v4 = if may { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_DO };
+    if socket.local_addr()?.is_ipv6() {
+        let v6 = if may { libc::IPV6_PMTUDISC_DONT } else { libc::IPV6_PMTUDISC_DO };
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, v6)?;
+        // A peer in IPv4 on a socket of IPv6; a socket of IPv6 alone has no such option.
+        let _ = set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, v4);
+        return Ok(());
+    }
+    set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, v4)
+}
+
+/// Larger buffers, as far as we may.
+pub fn enlarge_buffers(socket: &UdpSocket) {
+    for (force, plain) in
+        [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+    {
+        let size = 8 << 20;
+        if set(socket, libc::SOL_SOCKET, force, size).is_err() {
+            let _ = set(socket, libc::SOL_SOCKET, plain, size);
+        }
+    }
+}
+
+/// What the kernel knows of the path to `peer`: the longest IP packet.
+///
+/// # Errors
+/// When there is no way to it.
+pub fn path_mtu(peer: SocketAddr) -> io::Result<u32> {
+    let any: SocketAddr = match peer {
+        SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
+        SocketAddr::V6(_) => ([0_u16; 8], 0).into(),
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(peer)?;
+    let (level, name) = match peer {
+        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU),
+        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
+    };
+    let mut mtu: libc::c_int = 0;
+    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into a live int.
+    let result = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut mtu).cast(), &raw mut len)
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u32::try_from(mtu).unwrap_or(0))
+}

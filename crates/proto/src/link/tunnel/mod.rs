@@ -1,0 +1,405 @@
+//! A link layer between two hosts, over datagrams: `lasthop link`.
+//!
+//! ```text
+//!   IP packets from this host        IP packets for this host
+//!          | queue                            ^
+//!   +------v------------- link layer ---------|------+   parsa98, in full duplex
+//!   |      frames                          frames    |
+//!   +------|------------- session ------------^------+   who the peer is, sealed, each message once
+//!          v pace                             |
+//!      datagrams                          datagrams
+//! ```
+//!
+//! All of it is a machine: it is handed packets, datagrams and the time, and answers with packets, datagrams and the
+//! next time at which it wants to be called. A session that ends takes the link layer's state with it: what was on its
+//! way is lost and counted, what waits in the queue goes with the next session.
+
+pub mod message;
+pub mod replay;
+pub mod seal;
+pub mod session;
+pub mod states;
+#[cfg(test)]
+mod tests;
+pub mod units;
+
+use core::net::SocketAddr;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::LinkConfig;
+use super::end::{Above, End, LinkEnd, MacSignal};
+use super::frame::{Load, Station, Timing};
+use super::tulip::{Pacing, Rule, TulipConfig};
+use crate::event::{Cause, LinkNote};
+use crate::rng::Stream;
+use crate::units::{Rate, Span, Time};
+
+use seal::Seal;
+use session::{Agreed, Opened, Session, SessionConfig, Turn};
+
+/// What the link layer may put before a packet: kind, numbers, and an acknowledgement with a bit for each packet of
+/// the window.
+pub const fn link_header(window: u16) -> u32 {
+    15 + (window as u32).div_ceil(8)
+}
+
+/// Frames handed out in one go; then others have their turn.
+const BURST: usize = 64;
+
+/// How far behind its pace a tunnel catches up, when wakes come late.
+const LAG: Span = Span::millis(2);
+
+/// The least that counts as the propagation delay.
+const NEAR: Span = Span::micros(500);
+
+/// What a tunnel is to be like.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TunnelConfig {
+    /// The session.
+    pub session: SessionConfig,
+    /// Which packets are repeated until they arrive; nothing for a tunnel that repeats none.
+    pub rule: Option<Rule>,
+    /// At most so much is sent, all headers counted; `None` is as fast as the window lets.
+    pub rate: Option<Rate>,
+    /// Largest propagation delay; `None` takes the handshake's round trip for it.
+    pub delay: Option<Span>,
+    /// Bytes that the way below adds to each datagram: 28 for UDP over IPv4, 48 over IPv6.
+    pub framing: u32,
+    /// Packets that may wait.
+    pub queue: usize,
+}
+
+/// What became of packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TunnelCounts {
+    /// Packets from this host.
+    pub packets_in: u64,
+    /// Bytes of them.
+    pub bytes_in: u64,
+    /// Packets handed to this host.
+    pub packets_out: u64,
+    /// Bytes of them.
+    pub bytes_out: u64,
+    /// Frames sent, those without a packet included.
+    pub frames_sent: u64,
+    /// Frames received.
+    pub frames_received: u64,
+    /// Packets dropped because the queue was full.
+    pub queue_full: u64,
+    /// Packets dropped because they are longer than the tunnel carries.
+    pub too_long: u64,
+    /// Packets dropped because they are not IP, on the way in or out.
+    pub not_ip: u64,
+    /// Packets that were waiting or on their way when a session ended; whether they arrived is not known.
+    pub session_lost: u64,
+    /// Frames dropped because no link layer reads them.
+    pub bad_frame: u64,
+}
+
+/// Above the link layer: the queue, and what comes out.
+#[derive(Debug)]
+struct Upper {
+    peer: Station,
+    queue: VecDeque<Load>,
+    released: Vec<Arc<[u8]>>,
+    repeated: BTreeMap<&'static str, u64>,
+    notes: BTreeMap<&'static str, u64>,
+    counts: TunnelCounts,
+}
+
+impl Above for Upper {
+    fn waits(&self, to: Station) -> bool {
+        to == self.peer && !self.queue.is_empty()
+    }
+
+    fn next_destination(&self) -> Option<Station> {
+        (!self.queue.is_empty()).then_some(self.peer)
+    }
+
+    fn take(&mut self, to: Station) -> Option<Load> {
+        if to == self.peer { self.queue.pop_front() } else { None }
+    }
+
+    fn release(&mut self, _: Station, load: Load) {
+        match load.packet().and_then(units::bytes) {
+            Some(bytes) if units::is_ip(bytes) => {
+                self.counts.packets_out += 1;
+                self.counts.bytes_out += bytes.len() as u64;
+                self.released.push(bytes.clone());
+            }
+            _ => self.counts.not_ip += 1,
+        }
+    }
+
+    // TULIP gives nothing up.
+    fn give_up(&mut self, _: Station, _: Load, _: Cause) {}
+
+    fn repeat(&mut self, _: Station, _: &Load, cause: Cause) {
+        *self.repeated.entry(cause.name()).or_default() += 1;
+    }
+
+    fn attempt_failed(&mut self, _: &Load, _: u32, _: bool) {}
+
+    fn note(&mut self, _: Station, note: LinkNote) {
+        *self.notes.entry(name(note)).or_default() += 1;
+    }
+}
+
+fn name(note: LinkNote) -> &'static str {
+    match note {
+        LinkNote::Duplicate => "duplicate",
+        LinkNote::OutOfWindow => "out-of-window",
+        LinkNote::BadAck => "bad-ack",
+        LinkNote::WindowFull => "window-full",
+    }
+}
+
+/// One end of a tunnel.
+pub struct Tunnel<S: Seal> {
+    config: TunnelConfig,
+    session: Session<S>,
+    own: Station,
+    end: Option<End>,
+    upper: Upper,
+    outbox: Vec<(SocketAddr, Vec<u8>)>,
+    /// The last frame has left by then.
+    free_at: Time,
+    /// The link layer is still to be told so.
+    sending: bool,
+    /// The last time that it was asked, the link layer had nothing to send.
+    hungry: bool,
+    next_id: u64,
+}
+
+impl<S: Seal> Tunnel<S> {
+    /// A tunnel; `secret` as for [`Session::new`].
+    pub fn new(config: TunnelConfig, seal: S, secret: [u8; 32]) -> Tunnel<S> {
+        Tunnel {
+            session: Session::new(config.session.clone(), seal, secret),
+            config,
+            own: Station(0),
+            end: None,
+            upper: Upper {
+                peer: Station(1),
+                queue: VecDeque::new(),
+                released: Vec::new(),
+                repeated: BTreeMap::new(),
+                notes: BTreeMap::new(),
+                counts: TunnelCounts::default(),
+            },
+            outbox: Vec::new(),
+            free_at: Time::ZERO,
+            sending: false,
+            hungry: true,
+            next_id: 0,
+        }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session<S> {
+        &self.session
+    }
+
+    /// What became of packets.
+    pub fn counts(&self) -> TunnelCounts {
+        self.upper.counts
+    }
+
+    /// Packets that the link layer sent again, by cause.
+    pub fn repeated(&self) -> &BTreeMap<&'static str, u64> {
+        &self.upper.repeated
+    }
+
+    /// What the link layer noted.
+    pub fn notes(&self) -> &BTreeMap<&'static str, u64> {
+        &self.upper.notes
+    }
+
+    /// Packets that wait.
+    pub fn waiting(&self) -> usize {
+        self.upper.queue.len()
+    }
+
+    /// Longest packet that is carried now.
+    pub fn mtu(&self) -> u16 {
+        let own = self.config.session.mtu;
+        self.session.agreed().map_or(own, |agreed| agreed.mtu.min(own))
+    }
+
+    /// The way below carries more, or less, than was thought.
+    pub fn set_mtu(&mut self, mtu: u16) {
+        self.config.session.mtu = mtu;
+        self.session.set_mtu(mtu);
+    }
+
+    /// A packet from this host.
+    pub fn on_packet(&mut self, now: Time, bytes: &[u8]) {
+        let mtu = usize::from(self.mtu());
+        let counts = &mut self.upper.counts;
+        counts.packets_in += 1;
+        counts.bytes_in += bytes.len() as u64;
+        if !units::is_ip(bytes) {
+            counts.not_ip += 1;
+        } else if bytes.len() > mtu {
+            counts.too_long += 1;
+        } else if self.upper.queue.len() >= self.config.queue {
+            counts.queue_full += 1;
+        } else {
+            let packet = units::packet(bytes.into(), self.next_id);
+            self.next_id += 1;
+            self.upper.queue.push_back(Load::Packet(packet));
+        }
+        self.settle(now);
+    }
+
+    /// A datagram has arrived. It is changed in place.
+    pub fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+        let opened = self.session.on_datagram(now, from, datagram);
+        let turn = self.session.take_turn();
+        if let Opened::Frame(bytes) = opened {
+            // The message that brings a session up may carry a frame already.
+            if let Some(turn) = turn {
+                self.turn(now, turn);
+            }
+            self.upper.counts.frames_received += 1;
+            let peer = self.upper.peer;
+            match (units::read(bytes, peer, self.own, self.next_id), &mut self.end) {
+                (Some(frame), Some(end)) => {
+                    self.next_id += 1;
+                    end.on_frame(now, frame, &mut self.upper);
+                }
+                _ => self.upper.counts.bad_frame += 1,
+            }
+        } else if let Some(turn) = turn {
+            self.turn(now, turn);
+        }
+        self.settle(now);
+    }
+
+    /// A session has begun or ended.
+    fn turn(&mut self, now: Time, turn: Turn) {
+        if let Some(End::Tulip(tulip)) = self.end.take() {
+            let (sent, received) = tulip.memory(self.upper.peer);
+            self.upper.counts.session_lost += (sent + received) as u64;
+        }
+        let Turn::Began(agreed) = turn else { return };
+        self.own = Station(u8::from(!agreed.caller));
+        self.upper.peer = Station(u8::from(agreed.caller));
+        // Neither of the two link layers draws anything.
+        let (link, chance) = (self.link(&agreed), Stream::new(0, "link"));
+        self.end = Some(End::new(&link, self.own, 2, self.timing(&agreed), chance));
+        self.free_at = now;
+        self.sending = false;
+        self.hungry = true;
+    }
+
+    fn link(&self, agreed: &Agreed) -> LinkConfig {
+        let Some(rule) = self.config.rule else { return LinkConfig::None };
+        LinkConfig::Tulip(TulipConfig {
+            window: agreed.window,
+            acceleration: false,
+            pacing: Pacing::FullDuplex,
+            rule,
+            ..TulipConfig::default()
+        })
+    }
+
+    fn timing(&self, agreed: &Agreed) -> Timing {
+        // Half a round trip each way, and half as much again: hosts take their time.
+        let measured = Span(agreed.rtt.0 * 3 / 4);
+        Timing {
+            byte_ps: self.config.rate.map_or(0, |rate| 8_000_000_000_000 / rate.bps()),
+            frame: self.airtime(0),
+            propagation: self.config.delay.unwrap_or(measured).max(NEAR),
+            turnaround: Span::ZERO,
+            processing: Span::ZERO,
+            turn: Span::ZERO,
+        }
+    }
+
+    /// How long a datagram with a frame of so many bytes takes at the tunnel's rate.
+    fn airtime(&self, bytes: u32) -> Span {
+        let bytes = u64::from(bytes + self.config.framing) + message::OVERHEAD as u64;
+        self.config.rate.map_or(Span::ZERO, |rate| rate.transmit(bytes))
+    }
+
+    /// Does what can be done at `now`: tells the link layer that its frame has left, and asks for the next.
+    fn settle(&mut self, now: Time) {
+        let peer = self.upper.peer;
+        for _ in 0..BURST {
+            let Some(end) = &mut self.end else { break };
+            if self.free_at > now {
+                break;
+            }
+            if core::mem::take(&mut self.sending) {
+                end.on_mac(
+                    self.free_at,
+                    MacSignal::Done { to: peer, acked: None },
+                    &mut self.upper,
+                );
+            }
+            let Some(frame) = end.next_frame(now, &mut self.upper) else {
+                self.hungry = true;
+                break;
+            };
+            // Wakes come late; the pace is kept all the same, within reason.
+            let behind = if self.hungry { now } else { self.free_at };
+            let start = behind.max(Time(now.0.saturating_sub(LAG.0)));
+            self.hungry = false;
+            let airtime = self.airtime(frame.bytes);
+            let sealed = self.session.seal(now, |out| units::write(&frame, out));
+            self.outbox.extend(sealed);
+            self.upper.counts.frames_sent += 1;
+            self.free_at = start + airtime;
+            self.sending = true;
+            if let Some(end) = &mut self.end {
+                let trans = MacSignal::Trans { to: peer, airtime };
+                end.on_mac(start, trans, &mut self.upper);
+            }
+        }
+    }
+
+    /// Does what is due.
+    pub fn on_wake(&mut self, now: Time) {
+        self.session.on_wake(now);
+        if let Some(turn) = self.session.take_turn() {
+            self.turn(now, turn);
+        }
+        if let Some(end) =
+            self.end.as_mut().filter(|end| end.next_wake().is_some_and(|at| at <= now))
+        {
+            end.on_wake(now, &mut self.upper);
+        }
+        self.settle(now);
+    }
+
+    /// Says goodbye and ends.
+    pub fn close(&mut self, now: Time) {
+        self.session.close(now);
+        if let Some(turn) = self.session.take_turn() {
+            self.turn(now, turn);
+        }
+    }
+
+    /// When it wants to be called next.
+    pub fn next_wake(&self) -> Option<Time> {
+        let end = self.end.as_ref().and_then(LinkEnd::next_wake);
+        let free = self.end.as_ref().filter(|_| self.sending || !self.hungry).map(|_| self.free_at);
+        [self.session.next_wake(), end, free].into_iter().flatten().min()
+    }
+
+    /// Takes the datagrams that are to be sent, each with its destination.
+    pub fn take_datagrams(&mut self, into: &mut Vec<(SocketAddr, Vec<u8>)>) {
+        into.append(&mut self.session.take_outbox());
+        into.append(&mut self.outbox);
+    }
+
+    /// Takes the packets for this host.
+    pub fn take_packets(&mut self, into: &mut Vec<Arc<[u8]>>) {
+        into.append(&mut self.upper.released);
+    }
+}

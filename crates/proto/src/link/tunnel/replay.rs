@@ -1,0 +1,105 @@
+//! Which counters have come already (the sliding window of RFC 4303 3.4.3, in the form of RFC 6479).
+
+/// Words of the window.
+const WORDS: usize = 32;
+
+/// How far behind the newest a message may be. One word is always being cleared, so it has no part in this.
+pub const REACH: u64 = (WORDS as u64 - 1) * 64;
+
+/// The counters of one direction of a session.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    bits: [u64; WORDS],
+    /// One more than the highest counter that has come.
+    next: u64,
+}
+
+/// What is wrong with a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// It has come already.
+    Twice,
+    /// So far behind the newest that nobody knows.
+    TooOld,
+}
+
+impl Default for Replay {
+    fn default() -> Replay {
+        Replay { bits: [0; WORDS], next: 0 }
+    }
+}
+
+impl Replay {
+    /// Whether a message with this counter would be new.
+    ///
+    /// # Errors
+    /// When it would not, or nobody knows.
+    pub fn check(&self, counter: u64) -> Result<(), Refused> {
+        if counter >= self.next {
+            return Ok(());
+        }
+        if self.next - counter > REACH {
+            return Err(Refused::TooOld);
+        }
+        match self.bits[word(counter)] >> (counter % 64) & 1 {
+            0 => Ok(()),
+            _ => Err(Refused::Twice),
+        }
+    }
+
+    /// A message with this counter has come, and is known to be the peer's.
+    pub fn note(&mut self, counter: u64) {
+        if counter >= self.next {
+            let first = match self.next {
+                0 => 0,
+                next => (next - 1) / 64 + 1,
+            };
+            let last = counter / 64;
+            let clear = (last + 1).saturating_sub(first).min(WORDS as u64);
+            for i in 0..clear {
+                self.bits[((last - i) % WORDS as u64) as usize] = 0;
+            }
+            self.next = counter + 1;
+        }
+        self.bits[word(counter)] |= 1 << (counter % 64);
+    }
+}
+
+fn word(counter: u64) -> usize {
+    (counter / 64 % WORDS as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a set of everything that has come.
+        #[test]
+        fn each_counter_passes_once(
+            steps in proptest::collection::vec((any::<bool>(), 0u64..5000), 1..300),
+        ) {
+            let mut window = Replay::default();
+            let mut come = BTreeSet::new();
+            for (ahead, by) in steps {
+                let newest = come.last().copied().unwrap_or(0);
+                let counter = if ahead { newest + by } else { newest.saturating_sub(by) };
+                let expected = match counter {
+                    c if c > newest || come.is_empty() => Ok(()),
+                    c if newest + 1 - c > REACH => Err(Refused::TooOld),
+                    c if come.contains(&c) => Err(Refused::Twice),
+                    _ => Ok(()),
+                };
+                prop_assert_eq!(window.check(counter), expected);
+                if expected.is_ok() {
+                    window.note(counter);
+                    come.insert(counter);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! Two ends in virtual time, with a path between them that loses, repeats, reorders and forges.
+
+use core::net::SocketAddr;
+
+use proptest::prelude::*;
+
+use super::seal::Toy;
+use super::session::SessionConfig;
+use super::states::State;
+use super::*;
+use crate::rng::Stream;
+use crate::wire::checksum::checksum;
+
+fn at(n: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, n], 4500))
+}
+
+fn config(peer: Option<SocketAddr>) -> TunnelConfig {
+    TunnelConfig {
+        session: SessionConfig {
+            peer,
+            window: 64,
+            mtu: 1400,
+            keep_alive: Span::secs(1),
+            dead_after: Span::secs(5),
+            worn_after: 1 << 40,
+        },
+        rule: Some(Rule { reliable: crate::link::tulip::Reliable::All, ..Rule::default() }),
+        rate: None,
+        delay: None,
+        framing: 28,
+        queue: 256,
+    }
+}
+
+/// A UDP packet in IPv4 with a number in it.
+fn udp(n: u32, len: usize) -> Vec<u8> {
+    let total = 28 + len.max(4);
+    let mut bytes = vec![0; total];
+    bytes[0] = 0x45;
+    bytes[2..4].copy_from_slice(&(total as u16).to_be_bytes());
+    bytes[8] = 64;
+    bytes[9] = 17;
+    bytes[12..20].copy_from_slice(&[10, 9, 0, 1, 10, 9, 0, 2]);
+    let sum = checksum(&bytes[..20]).to_be_bytes();
+    bytes[10..12].copy_from_slice(&sum);
+    bytes[24..26].copy_from_slice(&((total - 20) as u16).to_be_bytes());
+    bytes[28..32].copy_from_slice(&n.to_be_bytes());
+    bytes
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes([bytes[28], bytes[29], bytes[30], bytes[31]])
+}
+
+/// What the path does to datagrams.
+#[derive(Clone, Copy, Debug)]
+struct Harm {
+    lose: f64,
+    repeat: f64,
+    reorder: f64,
+    forge: f64,
+}
+
+const NONE: Harm = Harm { lose: 0.0, repeat: 0.0, reorder: 0.0, forge: 0.0 };
+
+struct World {
+    now: Time,
+    ends: [Option<Tunnel<Toy>>; 2],
+    starts: u8,
+    /// When, to whom, from whom, what.
+    path: Vec<(Time, u64, usize, SocketAddr, Vec<u8>)>,
+    sent: u64,
+    delay: Span,
+    harm: Harm,
+    chance: Stream,
+    got: [Vec<u32>; 2],
+    log: Vec<Vec<u8>>,
+}
+
+impl World {
+    fn new(configs: [TunnelConfig; 2], harm: Harm, seed: u64) -> World {
+        let mut world = World {
+            now: Time::ZERO,
+            ends: [None, None],
+            starts: 0,
+            path: Vec::new(),
+            sent: 0,
+            delay: Span::millis(10),
+            harm,
+            chance: Stream::new(seed, "path"),
+            got: [Vec::new(), Vec::new()],
+            log: Vec::new(),
+        };
+        for (i, config) in configs.into_iter().enumerate() {
+            world.start(i, config);
+        }
+        world
+    }
+
+    fn pair(harm: Harm, seed: u64) -> World {
+        World::new([config(Some(at(1))), config(None)], harm, seed)
+    }
+
+    fn start(&mut self, i: usize, config: TunnelConfig) {
+        self.starts += 1;
+        self.ends[i] = Some(Tunnel::new(config, Toy { key: 7 }, [self.starts; 32]));
+    }
+
+    fn end(&self, i: usize) -> &Tunnel<Toy> {
+        self.ends[i].as_ref().unwrap()
+    }
+
+    /// What end `i` has to say goes onto the path.
+    fn drain(&mut self, i: usize) {
+        let Some(end) = &mut self.ends[i] else { return };
+        let (mut datagrams, mut packets) = (Vec::new(), Vec::new());
+        end.take_datagrams(&mut datagrams);
+        end.take_packets(&mut packets);
+        self.got[i].extend(packets.iter().map(|bytes| number(bytes)));
+        for (to, datagram) in datagrams {
+            let to = if to == at(0) { 0 } else { 1 };
+            self.log.push(datagram.clone());
+            let harm = self.harm;
+            let copies = if self.chance.chance(harm.repeat) { 2 } else { 1 };
+            for _ in 0..copies {
+                if self.chance.chance(harm.lose) {
+                    continue;
+                }
+                let mut datagram = datagram.clone();
+                if self.chance.chance(harm.forge) {
+                    let place = self.chance.below(datagram.len() as u64) as usize;
+                    datagram[place] ^= 1 << self.chance.below(8);
+                }
+                let late = if self.chance.chance(harm.reorder) { 3 } else { 1 };
+                self.sent += 1;
+                self.path.push((
+                    self.now + self.delay * late,
+                    self.sent,
+                    to,
+                    at(i as u8),
+                    datagram,
+                ));
+            }
+        }
+    }
+
+    fn put(&mut self, i: usize, bytes: &[u8]) {
+        let now = self.now;
+        self.ends[i].as_mut().unwrap().on_packet(now, bytes);
+        self.drain(i);
+    }
+
+    fn inject(&mut self, i: usize, from: SocketAddr, bytes: &[u8]) {
+        let now = self.now;
+        self.ends[i].as_mut().unwrap().on_datagram(now, from, &mut bytes.to_vec());
+        self.drain(i);
+    }
+
+    fn run_until(&mut self, until: Time) {
+        loop {
+            let arrives = self.path.iter().map(|(at, ..)| *at).min();
+            let wakes = self.ends.iter().flatten().filter_map(Tunnel::next_wake).min();
+            let Some(next) = arrives.into_iter().chain(wakes).min().filter(|at| *at <= until)
+            else {
+                self.now = until;
+                return;
+            };
+            self.now = self.now.max(next);
+            let first = self.path.iter().enumerate().min_by_key(|(_, (at, n, ..))| (*at, *n));
+            if let Some((i, _)) = first.filter(|(_, (at, ..))| *at <= self.now) {
+                let (_, _, to, from, mut bytes) = self.path.swap_remove(i);
+                let now = self.now;
+                if let Some(end) = &mut self.ends[to] {
+                    end.on_datagram(now, from, &mut bytes);
+                }
+                self.drain(to);
+                continue;
+            }
+            for i in 0..2 {
+                let now = self.now;
+                if let Some(end) = &mut self.ends[i] {
+                    end.on_wake(now);
+                }
+                self.drain(i);
+            }
+        }
+    }
+
+    fn run_for(&mut self, span: Span) {
+        self.run_until(self.now + span);
+    }
+
+    fn states(&self) -> [State; 2] {
+        [0, 1].map(|i| self.end(i).session().state())
+    }
+}
+
+#[test]
+fn packets_pass_both_ways_after_three_messages() {
+    let mut world = World::pair(NONE, 1);
+    world.run_for(Span::millis(45));
+    assert_eq!(world.states(), [State::Up, State::Up]);
+    for n in 0..500 {
+        world.put(0, &udp(n, 1000));
+        world.put(1, &udp(n, 700));
+        world.run_for(Span::millis(2));
+    }
+    world.run_for(Span::secs(1));
+    assert_eq!(world.got, [(0..500).collect::<Vec<_>>(), (0..500).collect()]);
+    let agreed = world.end(0).session().agreed().unwrap();
+    assert_eq!(agreed.rtt, Span::millis(20));
+    assert_eq!(world.end(0).counts().session_lost, 0);
+}
+
+#[test]
+fn a_short_path_costs_no_more_than_it_must() {
+    let mut world = World::pair(NONE, 1);
+    world.run_for(Span::millis(100));
+    let before = world.log.len();
+    for n in 0..200 {
+        world.put(0, &udp(n, 1000));
+        world.run_for(Span::millis(1));
+    }
+    world.run_for(Span::millis(900));
+    assert_eq!(world.got[1].len(), 200);
+    let repeated: u64 = world.end(0).repeated().values().sum();
+    assert_eq!(repeated, 0, "{:?}", world.end(0).repeated());
+    assert!(world.log.len() - before <= 2 * 200 + 4, "{}", world.log.len() - before);
+}
+
+#[test]
+fn who_restarts_is_met_anew_and_old_frames_are_refused() {
+    let mut world = World::pair(NONE, 2);
+    world.run_for(Span::secs(1));
+    world.put(0, &udp(1, 500));
+    world.run_for(Span::millis(100));
+    let old = world.log.clone();
+    for restarted in [0, 1] {
+        let peer = if restarted == 0 { Some(at(1)) } else { None };
+        world.start(restarted, config(peer));
+        world.run_for(Span::secs(8));
+        assert_eq!(world.states(), [State::Up, State::Up], "{restarted}");
+        world.put(0, &udp(2, 500));
+        world.run_for(Span::millis(500));
+        assert_eq!(world.got[1].last(), Some(&2));
+    }
+    assert_eq!(world.end(0).session().counts().vanished, 1, "end 1 went without a word");
+    let got = world.got.clone();
+    for bytes in &old {
+        world.inject(0, at(1), bytes);
+        world.inject(1, at(0), bytes);
+    }
+    world.run_for(Span::millis(500));
+    assert_eq!(world.got, got);
+    assert_eq!(world.states(), [State::Up, State::Up]);
+    let counts = world.end(1).session().counts();
+    assert!(counts.other_session > 0 && counts.stale > 0, "{counts:?}");
+    assert_eq!(counts.restarts, 0);
+}
+
+#[test]
+fn a_caller_that_restarts_replaces_its_session_at_once() {
+    let mut world = World::pair(NONE, 2);
+    world.run_for(Span::secs(1));
+    world.start(0, config(Some(at(1))));
+    world.run_for(Span::millis(100));
+    assert_eq!(world.states(), [State::Up, State::Up]);
+    assert_eq!(world.end(1).session().counts().restarts, 1);
+}
+
+#[test]
+fn who_vanishes_is_given_up_and_found_again() {
+    let mut world = World::pair(NONE, 3);
+    world.run_for(Span::secs(1));
+    world.harm = Harm { lose: 1.0, ..NONE };
+    world.put(0, &udp(1, 500));
+    world.run_for(Span::secs(10));
+    for i in [0, 1] {
+        assert_eq!(world.end(i).session().counts().vanished, 1);
+        assert!(!world.end(i).session().is_up());
+    }
+    assert_eq!(world.end(0).counts().session_lost, 1);
+    world.put(0, &udp(2, 500));
+    world.harm = NONE;
+    world.run_for(Span::secs(6));
+    assert_eq!(world.states(), [State::Up, State::Up]);
+    assert_eq!(world.got[1], [2], "what waits goes with the next session");
+}
+
+#[test]
+fn goodbye_ends_it_at_once() {
+    let mut world = World::pair(NONE, 4);
+    world.run_for(Span::secs(1));
+    let now = world.now;
+    world.ends[1].as_mut().unwrap().close(now);
+    world.drain(1);
+    world.run_for(Span::millis(50));
+    assert_eq!(world.states()[1], State::Closed);
+    assert!(!world.end(0).session().is_up());
+    assert_eq!(world.end(0).session().counts().goodbyes, 1);
+    assert_eq!(world.end(0).session().counts().vanished, 0);
+    world.run_for(Span::secs(20));
+    assert!(!world.end(0).session().is_up());
+}
+
+#[test]
+fn both_may_call() {
+    for seed in 0..40 {
+        let harm = Harm { lose: 0.3, reorder: 0.3, ..NONE };
+        let mut world = World::new([config(Some(at(1))), config(Some(at(0)))], harm, seed);
+        world.run_for(Span::secs(20));
+        assert_eq!(world.states(), [State::Up, State::Up], "{seed}");
+        let sessions = world.end(0).session().counts().sessions;
+        assert!(sessions <= 3, "{seed}: {sessions}");
+        world.put(0, &udp(9, 100));
+        world.put(1, &udp(8, 300));
+        world.run_for(Span::secs(2));
+        assert_eq!(world.got[0], [8], "{seed}");
+    }
+}
+
+#[test]
+fn a_worn_session_is_renewed() {
+    let mut configs = [config(Some(at(1))), config(None)];
+    configs[0].session.worn_after = 300;
+    let mut world = World::new(configs, NONE, 5);
+    world.run_for(Span::secs(1));
+    for n in 0..1000 {
+        world.put(0, &udp(n, 1000));
+        world.run_for(Span::millis(1));
+    }
+    world.run_for(Span::secs(2));
+    assert!(world.end(0).session().counts().worn >= 3);
+    let lost = world.end(0).counts().session_lost;
+    assert!(world.got[1].len() as u64 + lost >= 1000, "{} and {lost}", world.got[1].len());
+    assert!(world.got[1].is_sorted_by(|a, b| a < b), "nothing came twice or out of order");
+}
+
+#[test]
+fn a_wrong_key_costs_nothing_and_is_counted() {
+    let mut world = World::pair(NONE, 6);
+    world.ends[0] = Some(Tunnel::new(config(Some(at(1))), Toy { key: 8 }, [9; 32]));
+    world.run_for(Span::secs(30));
+    assert_eq!(world.states(), [State::Calling, State::Idle]);
+    let counts = world.end(1).session().counts();
+    assert!(counts.bad_tag >= 5 && counts.sessions == 0, "{counts:?}");
+    assert_eq!(world.path.len(), 0, "nobody answers");
+}
+
+#[test]
+fn every_bad_datagram_has_its_count() {
+    let mut world = World::pair(NONE, 7);
+    world.run_for(Span::secs(3));
+    let log = world.log.clone();
+    let hello = log[0].clone();
+    let count = |world: &World| world.end(1).session().counts();
+    let before = count(&world);
+    let other = at(77);
+    let mut version = hello.clone();
+    version[1] = 9;
+    let mut tag = hello.clone();
+    *tag.last_mut().unwrap() ^= 1;
+    let confirm = log.iter().find(|bytes| bytes[0] == 3).unwrap();
+    for bytes in [&[][..], &hello[..40], &[7; 60], &version, &tag, confirm] {
+        world.inject(1, other, bytes);
+    }
+    let sealed = log.iter().filter(|bytes| bytes[0] == 4).cloned().collect::<Vec<_>>();
+    for bytes in &sealed {
+        world.inject(1, other, bytes);
+    }
+    let after = count(&world);
+    assert_eq!(after.bad_length - before.bad_length, 2);
+    assert_eq!(after.bad_kind - before.bad_kind, 1);
+    assert_eq!(after.bad_version - before.bad_version, 1);
+    assert_eq!(after.bad_tag - before.bad_tag, 1);
+    assert!(after.replayed > before.replayed && after.other_session > before.other_session);
+    assert_eq!(after.sessions, before.sessions);
+    assert_eq!(world.end(1).session().peer(), Some(at(0)));
+}
+
+#[test]
+fn a_hello_from_elsewhere_leaves_no_trace() {
+    let mut world = World::pair(NONE, 8);
+    world.run_for(Span::secs(1));
+    let hello = world.log[0].clone();
+    for n in 0..1000_u16 {
+        world.inject(1, SocketAddr::from(([203, 0, 113, 5], n)), &hello);
+    }
+    assert_eq!(world.states(), [State::Up, State::Up]);
+    assert_eq!(world.end(1).session().counts().sessions, 1);
+    let longest = world.log.iter().rev().take(1000).map(Vec::len).max();
+    assert_eq!(longest, Some(hello.len()), "an answer is not longer than what asked for it");
+}
+
+#[test]
+fn the_pace_is_kept() {
+    let rate = Rate::from_bps(8_000_000).unwrap();
+    let mut configs = [config(Some(at(1))), config(None)];
+    configs[0].rate = Some(rate);
+    configs[0].session.window = 1024;
+    configs[1].session.window = 1024;
+    let mut world = World::new(configs, NONE, 9);
+    world.run_for(Span::secs(1));
+    let before: usize = world.log.iter().map(|bytes| bytes.len() + 28).sum();
+    for n in 0..4000 {
+        world.put(0, &udp(n, 1000));
+        world.run_for(Span::micros(500));
+    }
+    let after: usize = world.log.iter().map(|bytes| bytes.len() + 28).sum();
+    // Two seconds at 1 MB/s, and the acknowledgements of the other side, which has no pace.
+    assert!((1_900_000..2_300_000).contains(&(after - before)), "{}", after - before);
+    assert!(world.end(0).counts().queue_full > 0);
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    let mut world = World::pair(NONE, 10);
+    world.run_for(Span::secs(1));
+    world.put(0, &udp(1, 1380));
+    world.put(0, &[0; 50]);
+    world.put(0, &[]);
+    let counts = world.end(0).counts();
+    assert_eq!((counts.too_long, counts.not_ip), (1, 2));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the path does: what comes out was put in, in order, once, and all of it in the end.
+    #[test]
+    fn the_tunnel_repairs(
+        seed in any::<u64>(),
+        lose in 0.0..0.5_f64,
+        repeat in 0.0..0.3_f64,
+        reorder in 0.0..0.3_f64,
+        forge in 0.0..0.2_f64,
+    ) {
+        let mut world = World::pair(Harm { lose, repeat, reorder, forge }, seed);
+        let mut put = 0;
+        for _ in 0..400 {
+            if world.states() == [State::Up, State::Up] && put < 150 {
+                world.put(0, &udp(put, 600));
+                world.put(1, &udp(put, 200));
+                put += 1;
+            }
+            world.run_for(Span::millis(20));
+        }
+        world.harm = NONE;
+        world.run_for(Span::secs(20));
+        let sessions = world.end(0).session().counts().sessions;
+        for got in &world.got {
+            prop_assert!(got.is_sorted_by(|a, b| a < b));
+        }
+        let lost = world.end(0).counts().session_lost + world.end(1).counts().session_lost;
+        if sessions == 1 {
+            prop_assert_eq!(world.got[0].len(), put as usize);
+            prop_assert_eq!(world.got[1].len(), put as usize);
+            prop_assert_eq!(lost, 0);
+        }
+    }
+
+    /// Anything may arrive from anywhere.
+    #[test]
+    fn nothing_panics(
+        datagrams in proptest::collection::vec((any::<bool>(), proptest::collection::vec(any::<u8>(), 0..160)), 0..40),
+    ) {
+        let mut world = World::pair(NONE, 11);
+        world.run_for(Span::millis(200));
+        for (first, bytes) in datagrams {
+            world.inject(usize::from(first), at(9), &bytes);
+        }
+        world.run_for(Span::secs(2));
+        prop_assert_eq!(world.states(), [State::Up, State::Up]);
+    }
+}

@@ -1,0 +1,87 @@
+//! Packets of a tunnel: IP packets as bytes, as the link layer sees them, and as bytes again.
+
+use std::sync::Arc;
+
+use crate::link::frame::{Frame, Header, Load, Station};
+use crate::link::tulip::codec;
+use crate::wire::emit::PROTOCOL_TCP;
+use crate::wire::parse::{Mode, view};
+use crate::wire::{Addr, Body, Damage, Packet, PacketId, Transport};
+
+/// First byte of a frame without a link layer; those of TULIP begin with its version.
+const PLAIN: u8 = 0;
+
+/// Whether these bytes can be an IP packet and nothing else behind it.
+pub fn is_ip(bytes: &[u8]) -> bool {
+    view(bytes, Mode { verify: false, wire_len: None })
+        .is_ok_and(|seen| seen.body_at + seen.body_len as usize == bytes.len())
+}
+
+/// The packet that these bytes are. What cannot be read is carried all the same, so that the link layer's numbers
+/// have no holes; whoever takes it out of the tunnel asks [`is_ip`].
+pub fn packet(bytes: Arc<[u8]>, id: u64) -> Packet {
+    let len = bytes.len();
+    let whole = |from: usize| Body::Bytes {
+        frame: bytes.clone(),
+        from: from as u32,
+        len: (len - from) as u32,
+    };
+    let seen = view(&bytes, Mode { verify: false, wire_len: None });
+    let none = Addr::v4(0, 0, 0, 0);
+    let opaque = |src, dst, transport, from| Packet {
+        id: PacketId(id),
+        src,
+        dst,
+        transport,
+        body: whole(from),
+        tos: 0,
+        ttl: 0,
+        damage: Damage::None,
+        urgent: false,
+    };
+    match seen {
+        Ok(seen) if seen.body_at + seen.body_len as usize == len => match seen.transport {
+            // A segment with an option that cannot be read is TCP all the same.
+            Transport::Tcp(_) if seen.bad_option.is_some() => {
+                let other = Transport::Other(PROTOCOL_TCP);
+                opaque(seen.src, seen.dst, other, seen.body_at)
+            }
+            transport => opaque(seen.src, seen.dst, transport, seen.body_at),
+        },
+        _ => opaque(none, none, Transport::Other(u8::MAX), 0),
+    }
+}
+
+/// The bytes that [`packet`] was made of.
+pub fn bytes(packet: &Packet) -> Option<&Arc<[u8]>> {
+    match &packet.body {
+        Body::Bytes { frame, .. } => Some(frame),
+        _ => None,
+    }
+}
+
+/// Appends a frame of the link layer.
+pub fn write(frame: &Frame, out: &mut Vec<u8>) {
+    let load = frame.load.packet().and_then(bytes).map_or(&[][..], |bytes| bytes);
+    match &frame.header {
+        Header::Plain => {
+            out.push(PLAIN);
+            out.extend_from_slice(load);
+        }
+        Header::Arq(header) => codec::emit(header, load, out),
+    }
+}
+
+/// Reads a frame of the link layer that came from `from`.
+pub fn read(bytes: &[u8], from: Station, to: Station, id: u64) -> Option<Frame> {
+    let (header, load) = match bytes.split_first()? {
+        (&PLAIN, load) => (Header::Plain, load),
+        _ => codec::parse(bytes).ok().map(|(header, load)| (Header::Arq(header), load))?,
+    };
+    let kept = matches!(&header, Header::Arq(header) if header.seq.is_some());
+    let load = match load {
+        [] => Load::None,
+        load => Load::Packet(packet(load.into(), id)),
+    };
+    Some(Frame { from, to, header, load, bytes: bytes.len() as u32, kept })
+}

@@ -1,0 +1,71 @@
+//! One end of a tunnel survives whatever arrives: garbage, and messages of a peer that has the key and means harm.
+#![no_main]
+
+use std::net::SocketAddr;
+
+use lasthop_proto::link::tulip::{Reliable, Rule};
+use lasthop_proto::link::tunnel::seal::{Key, Seal, Toy};
+use lasthop_proto::link::tunnel::session::SessionConfig;
+use lasthop_proto::link::tunnel::{Tunnel, TunnelConfig};
+use lasthop_proto::units::{Span, Time};
+use libfuzzer_sys::fuzz_target;
+
+fn end(peer: Option<SocketAddr>, secret: u8) -> Tunnel<Toy> {
+    let config = TunnelConfig {
+        session: SessionConfig {
+            peer,
+            window: 16,
+            mtu: 1400,
+            keep_alive: Span::secs(1),
+            dead_after: Span::secs(5),
+            worn_after: 1 << 40,
+        },
+        rule: Some(Rule { reliable: Reliable::All, ..Rule::default() }),
+        rate: None,
+        delay: None,
+        framing: 28,
+        queue: 64,
+    };
+    Tunnel::new(config, Toy { key: 7 }, [secret; 32])
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [here, there] = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 4500)));
+    let (mut a, mut b) = (end(Some(there), 1), end(None, 2));
+    let mut now = Time::ZERO;
+    let mut datagrams = Vec::new();
+    let mut packets = Vec::new();
+    let mut rest = data;
+    while let Some(([what, len], tail)) = rest.split_first_chunk() {
+        let (bytes, tail) = tail.split_at(usize::from(*len).min(tail.len()));
+        rest = tail;
+        let mut bytes = bytes.to_vec();
+        match what % 4 {
+            // As it is, and with a tag as if from somebody with the key.
+            0 => a.on_datagram(now, there, &mut bytes),
+            1 => {
+                let code = Toy { key: 7 }.code(Key::Shared, &bytes);
+                bytes.extend_from_slice(&code[..16]);
+                b.on_datagram(now, here, &mut bytes);
+            }
+            2 => a.on_packet(now, &bytes),
+            _ => now += Span::millis(u64::from(*len) * 8),
+        }
+        for _ in 0..16 {
+            a.on_wake(now);
+            b.on_wake(now);
+            a.take_datagrams(&mut datagrams);
+            for (_, mut datagram) in datagrams.drain(..) {
+                b.on_datagram(now, here, &mut datagram);
+            }
+            b.take_datagrams(&mut datagrams);
+            for (_, mut datagram) in datagrams.drain(..) {
+                a.on_datagram(now, there, &mut datagram);
+            }
+        }
+        a.take_packets(&mut packets);
+        b.take_packets(&mut packets);
+        packets.clear();
+        assert!(a.waiting() <= 64);
+    }
+});
