@@ -11,8 +11,9 @@
 use std::sync::Arc;
 
 use lasthop_proto::wire::checksum::checksum;
-use lasthop_proto::wire::emit::{PROTOCOL_TCP, emit};
+use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::{Mode, View, view};
+use lasthop_proto::wire::protocol::PROTOCOL_TCP;
 use lasthop_proto::wire::{Body, Damage, Packet, PacketId, Transport};
 
 use crate::header::{VNET, VnetHeader, network_at};

@@ -42,7 +42,7 @@ mod decompressor;
 use serde::Serialize;
 
 use crate::wire::checksum::Sum;
-use crate::wire::emit::PROTOCOL_TCP;
+use crate::wire::protocol::PROTOCOL_TCP;
 use crate::wire::{Addr, Body, Damage, Packet, PacketId, Segment, Transport, options};
 
 pub use compressor::Compressor;

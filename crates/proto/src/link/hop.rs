@@ -18,9 +18,10 @@ use crate::units::{Span, Time};
 use crate::wire::{Addr, Damage, Packet, PacketId};
 
 use super::RadioConfig;
-use super::end::{Above, End, LinkConfig, LinkEnd, MacSignal};
+use super::end::{Above, LinkEnd, MacSignal};
 use super::fec::Coding;
 use super::frame::{Frame, FrameKind, Load, Station};
+use super::layer::{End, LinkConfig};
 use super::pieces::{Cutter, Gatherer};
 
 /// Packets handed up by a station that are remembered, for when their sender gives them up all the same.

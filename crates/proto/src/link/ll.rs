@@ -6,12 +6,11 @@
 //!
 //! [`super::ll_sack`] is the same with acknowledgements that can.
 
-use std::collections::VecDeque;
-
 use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
-use super::frame::{ArqHeader, BitVector, Frame, Header, LinkAck, Load, Station};
+use super::frame::{ArqHeader, Frame, Header, Load, Station};
+use super::ll_peer::{Peer, Sent};
 use super::ll_sack;
 use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
@@ -40,140 +39,6 @@ impl LlConfig {
             min_timeout: Span::millis(200),
             initial_timeout: Span::millis(500),
             selective,
-        }
-    }
-}
-
-/// A packet that was sent and is not known to have arrived.
-#[derive(Debug)]
-pub(super) struct Sent {
-    pub load: Load,
-    /// Number of its last transmission.
-    pub transmission: u32,
-    /// When its timer expires; none while it waits to be sent again, or is at medium access.
-    pub deadline: Option<Time>,
-    /// When it left the transmitter, if it did so only once.
-    left: Option<Time>,
-    tries: u32,
-    pub acked: bool,
-    /// Why it is to be sent again.
-    pub again: Option<Cause>,
-}
-
-/// What one end knows of another one.
-#[derive(Debug)]
-pub(super) struct Peer {
-    // As a sender.
-    /// Sequence number of the first of `sent`.
-    pub una: u32,
-    pub sent: VecDeque<Sent>,
-    transmission: u32,
-    srtt: Option<(Span, Span)>,
-    // As a receiver.
-    /// Sequence number of the last packet received in order.
-    cumulative: u32,
-    /// Which of the packets behind it have come.
-    beyond: VecDeque<bool>,
-    heard: u32,
-    owes_ack: bool,
-}
-
-impl Peer {
-    fn new() -> Peer {
-        Peer {
-            una: 0,
-            sent: VecDeque::new(),
-            transmission: 0,
-            srtt: None,
-            cumulative: u32::MAX,
-            beyond: VecDeque::new(),
-            heard: 0,
-            owes_ack: false,
-        }
-    }
-
-    fn timeout(&self, config: &LlConfig) -> Span {
-        match self.srtt {
-            None => config.initial_timeout,
-            Some((srtt, var)) => (srtt + var * 4).max(config.min_timeout),
-        }
-    }
-
-    /// A round trip took `rtt`: the estimators of RFC 6298 section 2.
-    fn measured(&mut self, rtt: Span) {
-        self.srtt = Some(match self.srtt {
-            None => (rtt, rtt / 2),
-            Some((srtt, var)) => {
-                let error = Span(srtt.0.abs_diff(rtt.0));
-                ((srtt * 7 + rtt) / 8, (var * 3 + error) / 4)
-            }
-        });
-    }
-
-    /// Everything up to `cumulative` has arrived; whether that can be.
-    fn acknowledge(&mut self, now: Time, cumulative: u32) -> bool {
-        let count = cumulative.wrapping_add(1).wrapping_sub(self.una);
-        if count == 0 || count > u32::from(u16::MAX) {
-            // An old one.
-            return self.una.wrapping_sub(cumulative) <= 1 << 16;
-        }
-        if count as usize > self.sent.len() {
-            return false;
-        }
-        let mut sample = None;
-        for sent in self.sent.drain(..count as usize) {
-            if !sent.acked {
-                sample = sent.left;
-            }
-        }
-        self.una = self.una.wrapping_add(count);
-        if let Some(left) = sample {
-            self.measured(now.since(left));
-        }
-        true
-    }
-
-    /// The acknowledgement that is owed.
-    fn ack(&mut self, selective: bool) -> LinkAck {
-        self.owes_ack = false;
-        let mut vector = BitVector::zeros(if selective { self.beyond.len() as u16 } else { 0 });
-        for (i, came) in self.beyond.iter().enumerate() {
-            if *came {
-                vector.set(i as u16);
-            }
-        }
-        LinkAck { cumulative: self.cumulative, vector, heard: self.heard }
-    }
-
-    /// A packet with number `seq` came: whether it is a new one.
-    fn receive(&mut self, seq: u32, transmission: u32, window: u16) -> Result<(), LinkNote> {
-        self.owes_ack = true;
-        let ahead = seq.wrapping_sub(self.cumulative).wrapping_sub(1);
-        if ahead >= u32::from(window) {
-            let behind = self.cumulative.wrapping_sub(seq) < u32::from(window);
-            if behind {
-                self.hear(transmission);
-            }
-            return Err(if behind { LinkNote::Duplicate } else { LinkNote::OutOfWindow });
-        }
-        self.hear(transmission);
-        let i = ahead as usize;
-        if self.beyond.len() <= i {
-            self.beyond.resize(i + 1, false);
-        }
-        if core::mem::replace(&mut self.beyond[i], true) {
-            return Err(LinkNote::Duplicate);
-        }
-        while self.beyond.front() == Some(&true) {
-            self.beyond.pop_front();
-            self.cumulative = self.cumulative.wrapping_add(1);
-        }
-        Ok(())
-    }
-
-    fn hear(&mut self, transmission: u32) {
-        if (transmission.wrapping_sub(self.heard) as i32) > 0 {
-            self.heard = transmission;
         }
     }
 }
@@ -254,7 +119,7 @@ impl LinkEnd for Ll {
         let MacSignal::Done { .. } = signal else { return };
         let Some((to, seq)) = self.sending.take() else { return };
         let peer = &mut self.peers[to.index()];
-        let deadline = now + peer.timeout(&self.config);
+        let deadline = now + peer.timeout(self.config.initial_timeout, self.config.min_timeout);
         let i = seq.wrapping_sub(peer.una) as usize;
         if let Some(sent) = peer.sent.get_mut(i).filter(|sent| !sent.acked) {
             sent.deadline = Some(deadline);

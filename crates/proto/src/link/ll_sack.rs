@@ -4,7 +4,7 @@
 //! once and keeps those that have arrived from being sent again. Order is not kept either.
 
 use super::frame::LinkAck;
-use super::ll::Peer;
+use super::ll_peer::Peer;
 use crate::event::Cause;
 
 /// Length in bytes of what selective acknowledgements add to a header.

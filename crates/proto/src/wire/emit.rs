@@ -7,12 +7,10 @@
 //! "don't fragment" set, no IPv4 options, an IPv6 flow label of zero.
 
 use super::checksum::{Sum, checksum};
-use super::icmp::{self, PROTOCOL_ICMP, PROTOCOL_ICMPV6};
+use super::icmp;
 use super::options::{self, WriteError};
+use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_TCP};
 use super::{Damage, Packet, Segment, Transport};
-
-/// The IP protocol number of TCP.
-pub const PROTOCOL_TCP: u8 = 6;
 
 /// Wrong for every right checksum: no two checksums that differ so are equal in ones' complement.
 const SPOIL: u16 = 0x5555;

@@ -17,13 +17,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::Serialize;
 
 use super::checksum::{Sum, checksum};
-use super::emit::PROTOCOL_TCP;
+use super::protocol::{PROTOCOL_ICMPV6, PROTOCOL_TCP};
 use super::{Addr, Body, FlowKey, Packet, Seq};
-
-/// The IP protocol number of ICMP.
-pub const PROTOCOL_ICMP: u8 = 1;
-/// The IP protocol number of ICMPv6.
-pub const PROTOCOL_ICMPV6: u8 = 58;
 
 /// Bytes before the quote: type, code, checksum, four unused.
 pub const HEADER_LEN: u32 = 8;

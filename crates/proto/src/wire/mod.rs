@@ -11,6 +11,7 @@ pub mod icmp;
 pub mod options;
 pub mod packet;
 pub mod parse;
+pub mod protocol;
 pub mod segment;
 pub mod seq;
 

@@ -10,9 +10,9 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use super::checksum::{Sum, checksum};
-use super::emit::PROTOCOL_TCP;
-use super::icmp::{self, Notice, PROTOCOL_ICMP, PROTOCOL_ICMPV6};
+use super::icmp::{self, Notice};
 use super::options::{self, OptionError};
+use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_TCP};
 use super::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
 
 /// Why bytes are not a packet. Positions count from the first byte of the IP header.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::wire::emit::PROTOCOL_TCP;
 use crate::wire::parse::{Mode, parse, view};
+use crate::wire::protocol::PROTOCOL_TCP;
 use crate::wire::{Body, Damage, Flags, Packet, Transport};
 
 use super::{

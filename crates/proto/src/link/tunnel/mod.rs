@@ -30,8 +30,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::LinkConfig;
-use super::end::{Above, End, LinkEnd, MacSignal};
+use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{Load, Station, Timing};
+use super::layer::End;
 use super::tulip::{Pacing, Rule, TulipConfig};
 use crate::event::{Cause, LinkNote};
 use crate::rng::Stream;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::link::frame::{Frame, Header, Load, Station};
 use crate::link::tulip::codec;
-use crate::wire::emit::PROTOCOL_TCP;
 use crate::wire::parse::{Mode, view};
+use crate::wire::protocol::PROTOCOL_TCP;
 use crate::wire::{Addr, Body, Damage, Packet, PacketId, Transport};
 
 /// First byte of a frame without a link layer; those of TULIP begin with its version.
