@@ -198,7 +198,7 @@ fn a_hop_gets_another_channel_link_layer_and_medium_access() {
     }
     let hop = &status(&mut client).stages[2].config["hop"];
     assert_eq!(
-        (&hop["link"]["layer"], &hop["mac"]["access"]),
+        (&hop["link"]["protocol"], &hop["mac"]["access"]),
         (&"local-recovery".into(), &"ideal".into())
     );
 

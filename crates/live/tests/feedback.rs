@@ -78,13 +78,16 @@ impl Sink for Seen {
     }
 }
 
+/// The Ethernet address of an interface.
+fn mac(namespace: &str, dev: &str) -> [u8; 6] {
+    let text = sh(&format!("ip netns exec {namespace} cat /sys/class/net/{dev}/address"));
+    let mut bytes = text.trim().split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap());
+    std::array::from_fn(|_| bytes.next().unwrap())
+}
+
 /// Sends from our host in `fh` until all of it is acknowledged; what its TCP did.
 fn send(scenario: &Scenario) -> Seen {
-    let address = sh("ip netns exec mh cat /sys/class/net/mr/address");
-    let mut mac = [0; 6];
-    for (byte, text) in mac.iter_mut().zip(address.trim().split(':')) {
-        *byte = u8::from_str_radix(text, 16).unwrap();
-    }
+    let macs = [mac("fh", "fl"), mac("mh", "mr")];
     let scenario = scenario.clone();
     inside("fh", move || {
         let mut alone = scenario.clone();
@@ -96,7 +99,9 @@ fn send(scenario: &Scenario) -> Seen {
         let index = nix::net::if_::if_nametoindex("fl").unwrap();
         let ports = vec![Port::open("fl", index, last, Side::Right).unwrap()];
         let mut station = Station::new(path, ports, Clock::start()).unwrap();
-        station.add_neighbour(alone.hosts[1].addr, mac);
+        for (host, mac) in alone.hosts.iter().zip(macs) {
+            station.add_neighbour(host.addr, mac);
+        }
         let mut seen = Seen::default();
         let horizon = Time::ZERO + Span::secs(60);
         let on = |station: &mut Station, _: &mut dyn Sink, now| {
