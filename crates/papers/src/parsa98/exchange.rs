@@ -121,7 +121,7 @@ impl Exchange {
         self.write(&frame, lost);
         let (to, airtime) = (frame.to, self.timing.on_air(frame.bytes));
         self.ends[i].on_mac(self.now, MacSignal::Trans { to, airtime }, &mut self.above[i]);
-        self.now = self.now + airtime;
+        self.now += airtime;
         self.ends[i].on_mac(self.now, MacSignal::Done { to, acked: None }, &mut self.above[i]);
         if lost {
             return None;
