@@ -174,6 +174,51 @@ fn a_request_is_done_as_a_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_hop_gets_another_channel_link_layer_and_medium_access() {
+    let world = World::new("hop");
+    let mut client = world.client();
+    let walking = "errors={ model = \"two-state\", speed = \"2km/h\", carrier = \"900MHz\", \
+                   margin = \"10dB\", ber-bad = 0.01 }";
+    for (values, keys) in [
+        (&[walking][..], &[("errors.speed", "2km/h"), ("errors.carrier", "900MHz")][..]),
+        (&["errors.speed=4km/h"], &[("errors.speed", "4km/h"), ("errors.margin", "10dB")]),
+        (&["errors.only=[\"data\"]"], &[("errors.speed", "4km/h")]),
+        (&["link-layer=tulip", "tulip.window=16"], &[("link-layer", "tulip")]),
+        (&["mac=dcf", "dcf.rts-threshold=500B"], &[("mac", "dcf"), ("tulip.window", "16")]),
+        (&["mac=fama-ncs", "fragment=400B"], &[("fragment", "400B")]),
+        (&["link-layer=ll-sack", "mac=ideal"], &[("link-layer", "ll-sack")]),
+        (&["link-layer=none", "fragment=none", "errors=none"], &[("errors", "none")]),
+        (&["link-layer=local-recovery", "coding=1.5"], &[("coding", "1.5")]),
+    ] {
+        let answer = set(&mut client, values);
+        assert!(matches!(answer, Answer::Changed(_)), "{values:?}: {answer:?}");
+        for (key, is) in keys {
+            assert_eq!(get(&mut client, key), value(is), "{values:?}");
+        }
+    }
+    let hop = &status(&mut client).stages[2].config["hop"];
+    assert_eq!(
+        (&hop["link"]["protocol"], &hop["mac"]["access"]),
+        (&"local-recovery".into(), &"ideal".into())
+    );
+
+    for (values, code, says) in [
+        (&["link-layer=tulp"][..], "bad-value", "did you mean `tulip`?"),
+        (&["mac=token"], "bad-value", "fama-ncs"),
+        (&["link-layer=tulip", "tulip.window=0"], "out-of-range", "1"),
+        (&["errors={ model = \"rayleigh\", speed = \"fast\" }"], "bad-value", "speed"),
+        (&["errors={ model = \"packet-loss\", p = 0.1, only = [\"dta\"] }"], "bad-value", "dta"),
+        (&["path.2={link={}}"], "bad-path", "would become"),
+    ] {
+        let Answer::Error(trouble) = set(&mut client, values) else { panic!("{values:?}") };
+        let told = format!("{trouble} {}", trouble.help);
+        assert_eq!(trouble.code, code, "{values:?}: {told}");
+        assert!(told.contains(says), "{values:?}: {told}");
+        assert_eq!(get(&mut client, "link-layer"), value("local-recovery"), "{values:?}");
+    }
+}
+
+#[test]
 fn the_socket_is_for_its_owner() {
     let world = World::new("mode");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

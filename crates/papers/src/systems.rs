@@ -32,7 +32,7 @@ pub enum Kind {
 pub enum World {
     /// The simulator.
     Sim,
-    /// Real packets, with the kernel's TCP at the ends.
+    /// Real packets, with the kernel's TCP at one end at least.
     Live,
 }
 
@@ -95,28 +95,28 @@ const fn planned(
 pub const SYSTEMS: &[System] = &[
     row(
         "tahoe",
-        (Kind::Sender, 1, SIM),
+        (Kind::Sender, 1, BOTH),
         Status::Implemented,
         "host: tcp = \"tahoe\"",
         "slow start and congestion avoidance; three duplicate ACKs retransmit at once, then slow start",
     ),
     row(
         "reno",
-        (Kind::Sender, 1, SIM),
+        (Kind::Sender, 1, BOTH),
         Status::Implemented,
         "host: tcp = \"reno\"",
         "Tahoe with fast recovery: duplicate ACKs inflate the window instead of emptying the pipe",
     ),
     row(
         "newreno",
-        (Kind::Sender, 1, SIM),
+        (Kind::Sender, 1, BOTH),
         Status::Implemented,
         "host: tcp = \"newreno\"",
         "Reno that stays in fast recovery until every loss of the window is repaired (RFC 6582)",
     ),
     row(
         "sack",
-        (Kind::Sender, 1, SIM),
+        (Kind::Sender, 1, BOTH),
         Status::Implemented,
         "host: tcp = \"sack\"",
         "selective acknowledgements with a scoreboard and an estimate of the pipe (RFC 2018, RFC 6675)",
@@ -147,14 +147,14 @@ pub const SYSTEMS: &[System] = &[
     ),
     row(
         "ebsn-sender",
-        (Kind::Sender, 1, SIM),
+        (Kind::Sender, 1, BOTH),
         Status::Implemented,
         "host: ebsn = true",
         "a notification from the base station restarts the timer with the current time-out",
     ),
     row(
         "source-quench",
-        (Kind::Sender, 1, SIM),
+        (Kind::Sender, 1, BOTH),
         Status::Implemented,
         "host: quench = true; path: agent = \"source-quench\"",
         "ICMP source quench at each failed local attempt; the sender falls back to one segment and slow start",
@@ -282,21 +282,21 @@ pub const SYSTEMS: &[System] = &[
     ),
     row(
         "ll",
-        (Kind::Link, 1, SIM),
+        (Kind::Link, 1, BOTH),
         Status::Implemented,
         "path: link-layer = \"ll\"",
         "link-layer retransmission with cumulative ACKs and timers, in no particular order",
     ),
     row(
         "ll-sack",
-        (Kind::Link, 1, SIM),
+        (Kind::Link, 1, BOTH),
         Status::Implemented,
         "path: link-layer = \"ll-sack\"",
         "link-layer retransmission with selective ACKs",
     ),
     row(
         "local-recovery",
-        (Kind::Link, 1, SIM),
+        (Kind::Link, 1, BOTH),
         Status::Implemented,
         "path: link-layer = \"local-recovery\"",
         "retries with random back-off, a limited number of times",
@@ -310,14 +310,14 @@ pub const SYSTEMS: &[System] = &[
     ),
     row(
         "fragmentation",
-        (Kind::Link, 1, SIM),
+        (Kind::Link, 1, BOTH),
         Status::Implemented,
         "path: fragment = \"128B\"",
         "packets cut to a small wireless MTU; one lost piece loses the packet",
     ),
     row(
         "fec",
-        (Kind::Link, 2, SIM),
+        (Kind::Link, 2, BOTH),
         Status::Implemented,
         "path: coding = { block = 255, data = 223 }",
         "block codes by their numbers: bytes on the air, and which errors a frame survives",
@@ -336,14 +336,14 @@ pub const SYSTEMS: &[System] = &[
     ),
     row(
         "fama-ncs",
-        (Kind::Mac, 1, SIM),
+        (Kind::Mac, 1, BOTH),
         Status::Implemented,
         "path: mac = \"fama-ncs\"",
         "the floor is acquired by RTS and CTS before data; tells its neighbours when it transmits or waits",
     ),
     row(
         "dcf",
-        (Kind::Mac, 1, SIM),
+        (Kind::Mac, 1, BOTH),
         Status::Implemented,
         "path: mac = \"dcf\"",
         "802.11: listen, back off, acknowledge, retry, RTS above a threshold",
@@ -355,7 +355,7 @@ pub const SYSTEMS: &[System] = &[
     ),
     row(
         "drop-tail",
-        (Kind::Queue, 1, SIM),
+        (Kind::Queue, 1, BOTH),
         Status::Implemented,
         "path: queue = \"50p\" or \"64KiB\"",
         "what does not fit is dropped; measured in packets or bytes",

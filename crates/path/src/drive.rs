@@ -98,8 +98,12 @@ impl Path {
     /// its time comes; whatever else the old stage held is lost, and how many packets that were is the answer.
     pub fn replace_stage(&mut self, i: usize, stage: Stage) -> usize {
         let Some(place) = self.stages.get_mut(i) else { return 0 };
-        let old = core::mem::replace(place, stage);
+        let mut old = core::mem::replace(place, stage);
         let held = old.holds();
+        if let Stage::Hop(hop) = &mut old {
+            // Over a dead channel a link layer would try for ever.
+            hop.forget_channels();
+        }
         let is_link = matches!(
             old,
             Stage::Line(_) | Stage::Serial(_) | Stage::Radio(_) | Stage::Hop(_) | Stage::Cross(_)

@@ -5,7 +5,7 @@ use core::mem::discriminant;
 use crate::build;
 use crate::document::{self, Table};
 use crate::error::{Code, Diagnostic, Error, Place, Source, Warning};
-use crate::model::{Scenario, Stage};
+use crate::model::{Scenario, Stage, StageKind};
 use crate::plan;
 use crate::vary::{self, Argument, Setting};
 
@@ -99,12 +99,20 @@ impl LivePath {
             let (was, is) = (self.stages.len(), other.stages.len());
             return Some(format!("the path has {was} stages and would have {is}"));
         }
-        let changed = self.stages.iter().zip(&other.stages).find(|(was, is)| {
-            was.name != is.name || discriminant(&was.kind) != discriminant(&is.kind)
-        });
+        let changed = self
+            .stages
+            .iter()
+            .zip(&other.stages)
+            .find(|(was, is)| was.name != is.name || !are_alike(&was.kind, &is.kind));
         changed.map(|(was, is)| match was.name == is.name {
             true => format!("the stage `{}` would become another kind of stage", was.name),
             false => format!("the stage `{}` would become `{}`", was.name, is.name),
         })
     }
+}
+
+/// Whether one kind of stage can take the other's place while packets pass. A link may begin to compress headers.
+fn are_alike(a: &StageKind, b: &StageKind) -> bool {
+    let links = |kind: &StageKind| matches!(kind, StageKind::Link(_) | StageKind::Serial(_));
+    discriminant(a) == discriminant(b) || links(a) && links(b)
 }

@@ -115,6 +115,54 @@ fn nothing_is_lost_with_a_link_that_is_replaced() {
 }
 
 #[test]
+fn a_radio_gets_a_link_layer_while_a_transfer_runs() {
+    inside("a_radio_gets_a_link_layer_while_a_transfer_runs", || {
+        let world = World::new(
+            "[[path]]\nlink = { rate = \"20mbit\", delay = \"2ms\" }\n\
+             [[path]]\nradio = { rate = \"20mbit\", delay = \"10us\" }\n",
+        );
+        let station = world.station(&[]);
+        let transfer = world.transfer(4_000_000);
+        let carried = |at_least: u64| {
+            let carried = |status: &serde_json::Value| {
+                status["stages"][2]["right"]["transmitted"].as_u64() > Some(at_least)
+            };
+            assert!(world.wait(carried), "{:#}", world.status());
+        };
+        // A dead channel, over which a link layer tries again and again; with another one what it holds comes through.
+        for (i, sets) in [
+            &["link-layer=tulip", "errors={ model = \"packet-loss\", p = 0.05 }"][..],
+            &["errors.p=1"],
+            &["errors.p=0.05", "mac=dcf"],
+            &["link-layer=local-recovery", "mac=ideal", "link.header-compression=vj"],
+            &["errors=none", "link-layer=none", "link.header-compression=none"],
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            world.ctl(&[&["set"], sets].concat());
+            if i != 1 {
+                carried(400 * i as u64);
+            }
+        }
+        assert_eq!(transfer.join().expect("the transfer is whole"), 4_000_000);
+        assert!(world.wait(|status| {
+            let mut stages = status["stages"].as_array().unwrap().iter();
+            stages.all(|stage| stage["packets"]["held"] == 0)
+        }));
+        let status = world.status();
+        assert_eq!(status["stages"][3]["notes"]["delivered-bytes"], 4_000_000, "{status:#}");
+        for stage in &status["stages"].as_array().unwrap()[1..3] {
+            let of = |key: &str| stage["packets"][key].as_u64().unwrap();
+            assert_eq!(of("arrived"), of("departed") + of("ended"), "{stage:#}");
+        }
+        let (code, told) = world.fails(&["ctl", "set", "path.2={ agent = \"none\" }"]);
+        assert!(code == Some(2) && told.contains("would become"), "{told}");
+        assert_eq!(station.end("TERM"), Some(0));
+    });
+}
+
+#[test]
 fn the_socket_belongs_to_one_station() {
     inside("the_socket_belongs_to_one_station", || {
         let world = World::new(PATH);

@@ -9,9 +9,10 @@ use super::net::Net;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident = $table:literal $name:literal,)*) => {
-        /// Counters of a host's TCP, as `nstat` shows them. Gauges are not among them, so that a difference
+        /// Counters of a host's TCP and of ICMPv4, as `nstat` shows them. Gauges are not among them, so that a difference
         /// always has a meaning.
         #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+        #[serde(default)]
         pub struct Counters {
             $($(#[$doc])* pub $field: u64,)*
         }
@@ -77,6 +78,10 @@ counters! {
     out_of_order = "TcpExt" "TCPOFOQueue",
     /// Connections that were given up because of time-outs.
     aborted_on_timeout = "TcpExt" "TCPAbortOnTimeout",
+    /// ICMP messages that came in, damaged ones included.
+    icmp_in = "Icmp" "InMsgs",
+    /// Those of them whose checksum was wrong.
+    icmp_checksum_errors = "Icmp" "InCsumErrors",
 }
 
 impl Net {

@@ -167,6 +167,13 @@ impl Hop {
         &self.ends
     }
 
+    /// From now on nothing damages what goes over the hop: another takes its place, and this one has only to hand
+    /// on what it holds, however often its channel would have had that sent again.
+    pub fn forget_channels(&mut self) {
+        self.channels.iter_mut().for_each(|pair| *pair = [None, None]);
+        self.turns.clear();
+    }
+
     /// The station of a mobile host; hosts that are not named share the first one.
     fn mobile(&self, addr: Addr) -> Station {
         let i = self.mobiles.iter().position(|m| *m == addr).unwrap_or(0);

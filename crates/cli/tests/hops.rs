@@ -1,0 +1,154 @@
+//! Radio hops with medium access and link layers, explicit feedback and header compression, all on real packets: every
+//! byte is compared, and what was done to packets is counted.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use support::{User, World, is_root};
+
+/// A world that can read `scenario` as the file `FILE`.
+fn world(test: &str, scenario: &str) -> (World, String) {
+    let world = World::new(test, if is_root() { User::Root } else { User::Nobody });
+    let file = world.base.join("scenario.toml");
+    fs::write(&file, scenario).expect("written");
+    let file = file.to_str().expect("text").to_owned();
+    (world, file)
+}
+
+/// Runs the combinations of a scenario once each, all of whose transfers must arrive as they were sent; for each its
+/// label, its figures, and those of its flow.
+fn runs(world: &World, file: &str, set: &[&str]) -> Vec<(String, Value, Value)> {
+    let mut words = vec!["run", file, "--world", "testbed", "--seeds", "1", "--json"];
+    for set in set {
+        words.extend(["--set", *set]);
+    }
+    let results: Value = serde_json::from_str(&world.good(&words)).expect("JSON");
+    let cells = results["cells"].as_array().expect("cells").iter();
+    cells
+        .map(|cell| {
+            let labels = cell["labels"].as_array().expect("labels").iter();
+            let label = labels.map(|label| label.as_str().expect("text")).collect::<Vec<_>>();
+            let run = &cell["runs"][0];
+            let flow = &run["metrics"]["flows"][0];
+            assert_eq!(run["reason"], "finished", "{label:?}");
+            assert_eq!(run["testbed"]["wrong"], json!([]), "{label:?}");
+            assert!(count(&flow["delivered"]) > 0 && flow["aborted"] == false, "{label:?}: {flow}");
+            let mut flow = flow.clone();
+            flow["kernel"] = run["testbed"]["kernel"]["fixed"].clone();
+            (label.join(" "), run["metrics"].clone(), flow)
+        })
+        .collect()
+}
+
+/// A count in the figures; nothing is written for most that are 0.
+fn count(of: &Value) -> u64 {
+    of.as_u64().unwrap_or(0)
+}
+
+/// How often a packet with data was sent over the hop again by its link layer.
+fn repeated(flow: &Value) -> u64 {
+    ["link-timeout", "link-nack"].iter().map(|cause| count(&flow["repeated"][cause])).sum()
+}
+
+/// Frames of this kind on the air of the radio.
+fn frames(metrics: &Value, kind: &str) -> u64 {
+    let stages = metrics["stages"].as_array().expect("stages").iter();
+    stages.map(|stage| count(&stage["air"][kind]["frames"])).sum()
+}
+
+#[test]
+fn every_link_layer_carries_what_kernels_say() {
+    let (world, file) = world("hops", include_str!("data/hops.toml"));
+    thread::scope(|scope| {
+        for addresses in [
+            ["host.fixed.addr=10.0.0.1", "host.mobile.addr=10.1.0.1"],
+            ["host.fixed.addr=fd00::1", "host.mobile.addr=fd00:1::1"],
+        ] {
+            let (world, file) = (&world, &file);
+            scope.spawn(move || {
+                let found = runs(world, file, &addresses);
+                assert_eq!(found.len(), 13);
+                for (label, metrics, flow) in found {
+                    let what = format!("{label}, {}: {flow}", addresses[0]);
+                    let with = |cause: &str| count(&flow["dropped"][cause]) > 0;
+                    // Who repaired the damage, or what it did.
+                    match label.as_str() {
+                        "none" => assert!(with("ip-checksum") || with("tcp-checksum"), "{what}"),
+                        "snoop" => assert!(
+                            count(&flow["originated"]["local-dup-ack"])
+                                + count(&flow["originated"]["local-timeout"])
+                                > 0,
+                            "{what}"
+                        ),
+                        "pieces" => assert!(with("piece-lost"), "{what}"),
+                        "fama" => assert!(with("frame-lost"), "{what}"),
+                        "block code" | "dcf" | "tulip over dcf" => {
+                            assert!(!with("frame-lost"), "{what}")
+                        }
+                        _ => assert!(repeated(&flow) > 0 && !with("frame-lost"), "{what}"),
+                    }
+                    let has = |kind| frames(&metrics, kind) > 0;
+                    assert_eq!(has("rts") && has("cts"), label.ends_with("fama"), "{what}");
+                    assert_eq!(has("mac_acks"), label.ends_with("dcf"), "{what}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn senders_of_ours_heed_feedback_and_kernels_ignore_it() {
+    let (world, file) = world("feedback", include_str!("data/feedback.toml"));
+    let [ours, kernels] = thread::scope(|scope| {
+        let started = ["lasthop", "kernel"].map(|stack| {
+            let (world, file) = (&world, &file);
+            scope.spawn(move || runs(world, file, &[&format!("host.fixed.stack={stack}")]))
+        });
+        started.map(|one| one.join().expect("it ran"))
+    });
+    let causes = ["", "bad-state-notification", "source-quench"];
+    let told = |flow: &Value, i: usize| count(&flow["originated_acks"][causes[i]]);
+    for (i, (label, _, flow)) in ours.iter().enumerate() {
+        assert!(repeated(flow) > 0, "{label}: {flow}");
+        assert_eq!(told(flow, i) > 0, i > 0, "{label}: {flow}");
+        assert_eq!(count(&flow["bad_state_notices"]) > 0, i == 1, "{label}: {flow}");
+        assert_eq!(count(&flow["quenches"]) > 0, i == 2, "{label}: {flow}");
+    }
+    let timeouts = |i: usize| count(&ours[i].2["timeouts"]);
+    assert!(timeouts(1) < timeouts(0), "{:#?}", [timeouts(0), timeouts(1)]);
+    for (i, (label, _, flow)) in kernels.iter().enumerate() {
+        let kernel = &flow["kernel"];
+        assert_eq!(told(flow, i) > 0, i > 0, "{label}: {flow}");
+        // The kernel has taken in each of them, as right as they were sent, and nothing came of it.
+        assert!(count(&kernel["IcmpInMsgs"]) >= told(flow, i), "{label}: {flow}");
+        assert_eq!(kernel["IcmpInCsumErrors"], 0, "{label}: {flow}");
+        assert_eq!(
+            count(&flow["bad_state_notices"]) + count(&flow["quenches"]),
+            0,
+            "{label}: {flow}"
+        );
+    }
+}
+
+#[test]
+fn kernels_speak_over_compressed_headers() {
+    let (world, file) = world("compression", include_str!("data/compression.toml"));
+    let found = runs(&world, &file, &[]);
+    let both = |flow: &Value, cause: &str| {
+        count(&flow["dropped"][cause]) + count(&flow["dropped_acks"][cause])
+    };
+    for (label, _, flow) in &found {
+        let losses = label.contains("losses");
+        assert_eq!(both(flow, "frame-lost") > 0, losses, "{label}: {flow}");
+        // What the compressor makes right the decompressor does, too.
+        assert!(losses || both(flow, "desynchronised") == 0, "{label}: {flow}");
+        assert_eq!(both(flow, "tcp-checksum"), 0, "{label}: {flow}");
+    }
+    // Only what travels as a difference can lose its way.
+    assert!(both(&found[2].2, "desynchronised") > 0, "{}", found[2].2);
+}

@@ -1,0 +1,158 @@
+//! Explicit bad state notifications on a wire: a station tells a sender with our TCP on another machine, as far as the
+//! wire can tell, while the link layer tries again.
+//!
+//! ```text
+//! fh: our host 10.9.0.77 on fl --- bs: bl | EBSN | radio | br --- mh: mr 10.9.0.2, the kernel
+//! ```
+
+mod common;
+
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::sync::mpsc::channel;
+
+use common::*;
+use lasthop_live::clock::Clock;
+use lasthop_live::endpoint::Pattern;
+use lasthop_live::station::{Port, Station};
+use lasthop_path::{HostKind, Path, Stage};
+use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::{Span, Time};
+use lasthop_scenario::{Argument, LivePath, Scenario};
+use lasthop_trace::Sink;
+
+/// Each bad period of the channel is longer than the sender's time-out.
+const FILE: &str = r#"
+transfer = { from = "fixed", to = "mobile", bytes = "20kB" }
+[host.fixed]
+preset = "bakshi96"
+stack = "lasthop"
+ebsn = true
+addr = "10.9.0.77"
+[host.mobile]
+addr = "10.9.0.2"
+[[path]]
+agent = "none"
+[[path]]
+radio = { rate = "192kbit", delay = "0.1ms", duplex = "full" }
+fragment = "128B"
+errors = { model = "two-state", good = "600ms", bad = "800ms", deterministic = true, ber-bad = 1e-1 }
+link-layer = "local-recovery"
+local-recovery = { backoff = "100ms", backoff-max = "100ms" }
+"#;
+const BYTES: usize = 20_000;
+
+/// The scenario with this agent.
+fn scenario(agent: &str) -> Scenario {
+    let set = [Argument::Set(format!("path.1.agent={agent}"))];
+    LivePath::of_scenario(FILE, "feedback", &set).unwrap().1
+}
+
+/// What happened that is of interest here.
+#[derive(Default, Debug)]
+struct Seen {
+    /// Notifications that the station sent.
+    sent: u64,
+    /// Those that the sender heeded, and those that it did not.
+    heeded: u64,
+    ignored: u64,
+    timeouts: u64,
+}
+
+impl Sink for Seen {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+
+    fn event(&mut self, event: &Event) {
+        *match &event.what {
+            What::Packet { op: Op::Originated(Cause::BadStateNotification), .. } => &mut self.sent,
+            What::Packet {
+                op: Op::Dropped(Cause::StaleNotice | Cause::UnheededNotice), ..
+            } => &mut self.ignored,
+            What::Tcp(told) if told.kind == TcpKind::BadStateNotified => &mut self.heeded,
+            What::Tcp(told) if told.kind == TcpKind::Timeout => &mut self.timeouts,
+            _ => return,
+        } += 1;
+    }
+}
+
+/// The Ethernet address of an interface.
+fn mac(namespace: &str, dev: &str) -> [u8; 6] {
+    let text = sh(&format!("ip netns exec {namespace} cat /sys/class/net/{dev}/address"));
+    let mut bytes = text.trim().split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap());
+    std::array::from_fn(|_| bytes.next().unwrap())
+}
+
+/// Sends from our host in `fh` until all of it is acknowledged; what its TCP did.
+fn send(scenario: &Scenario) -> Seen {
+    let macs = [mac("fh", "fl"), mac("mh", "mr")];
+    let scenario = scenario.clone();
+    inside("fh", move || {
+        let mut alone = scenario.clone();
+        // The radio is at the other station.
+        alone.path.truncate(1);
+        let kind = |i| if i == 0 { HostKind::Ours } else { HostKind::Outside { told: false } };
+        let path = Path::of_scenario(&alone, 1, Wants::METRICS, kind);
+        let last = StageId(path.stages().len() as u16 - 1);
+        let index = nix::net::if_::if_nametoindex("fl").unwrap();
+        let ports = vec![Port::open("fl", index, last, Side::Right).unwrap()];
+        let mut station = Station::new(path, ports, Clock::start()).unwrap();
+        for (host, mac) in alone.hosts.iter().zip(macs) {
+            station.add_neighbour(host.addr, mac);
+        }
+        let mut seen = Seen::default();
+        let horizon = Time::ZERO + Span::secs(60);
+        let on = |station: &mut Station, _: &mut dyn Sink, now| {
+            assert!(now < horizon, "the transfer does not end");
+            station.path().unfinished() > 0
+        };
+        station.run(&mut seen, &mut { on }).unwrap();
+        seen
+    })
+}
+
+/// A transfer over the station with this agent: what the station saw, and what the sender.
+fn transferred(agent: &str) -> (Seen, Seen) {
+    let scenario = scenario(agent);
+    let stages = scenario.path.clone();
+    let station =
+        station(Seen::default(), move || stages.iter().map(|s| Stage::of_path(s, 1)).collect());
+    let (tell, told) = channel();
+    let receiver = within("mh", move || {
+        let listener = TcpListener::bind(("10.9.0.2", lasthop_path::DISCARD)).unwrap();
+        tell.send(()).unwrap();
+        let mut got = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut got).unwrap();
+        got
+    });
+    told.recv().unwrap();
+    let sender = send(&scenario);
+    let mut bytes = Vec::new();
+    Pattern { stream: 1 }.fill(0, BYTES, &mut bytes);
+    assert!(receiver.join().unwrap() == bytes, "{agent}: other bytes arrived than were sent");
+    let (at_station, ended) = station.stop();
+    ended.assert_no_loss();
+    (at_station, sender)
+}
+
+#[test]
+fn a_sender_hears_of_a_bad_state_over_the_wire() {
+    alone("a_sender_hears_of_a_bad_state_over_the_wire", || {
+        wire(Wires::default());
+        // An address that the kernel of `fh` does not know, so that it does not answer itself.
+        let address = sh("ip netns exec fh cat /sys/class/net/fl/address");
+        let mac = address.trim();
+        sh(&format!("ip -n mh neigh add 10.9.0.77 lladdr {mac} dev mr nud permanent"));
+
+        let (station, without) = transferred("none");
+        assert_eq!((station.sent, without.heeded), (0, 0), "{station:?} {without:?}");
+        assert!(without.timeouts > 0, "{without:?}");
+        let (station, with) = transferred("ebsn");
+        assert!(with.heeded > 0, "{station:?} {with:?}");
+        // All that were sent have come over the wire.
+        assert_eq!(station.sent, with.heeded + with.ignored, "{with:?}");
+        assert!(with.timeouts < without.timeouts, "{with:?} {without:?}");
+    });
+}
