@@ -7,9 +7,12 @@
 //! It needs root and /dev/net/tun. Where there is none, only refusals are tried.
 #![cfg(target_os = "linux")]
 
+#[path = "support/quic.rs"]
+mod quic;
+
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
@@ -213,8 +216,19 @@ fn choose(stream: &TcpStream, control: Option<&str>) {
 
 /// Host `b` sends back all that comes; `a` sends a file and compares what comes back.
 fn there_and_back(address: &'static str, control: Option<&'static str>, bytes: usize, seed: u64) {
+    with_a_pause("b", address, control, &noise(bytes, seed), || {});
+}
+
+/// The same with another host; `halfway` happens when half of the file has been written.
+fn with_a_pause(
+    host: &str,
+    address: &'static str,
+    control: Option<&'static str>,
+    file: &[u8],
+    halfway: impl FnOnce() + Send + 'static,
+) {
     let (ready, is_ready) = std::sync::mpsc::channel();
-    let echo = on("b", move || {
+    let echo = on(host, move || {
         let listener = TcpListener::bind((address, 7000)).expect("it listens");
         ready.send(()).unwrap();
         let (mut stream, _) = listener.accept().expect("somebody comes");
@@ -224,11 +238,14 @@ fn there_and_back(address: &'static str, control: Option<&'static str>, bytes: u
         stream.write_all(&got).expect("it is written");
     });
     is_ready.recv().expect("the server is there");
+    let sent = file.to_vec();
     let digests = on("a", move || {
         let mut stream = TcpStream::connect((address, 7000)).expect("the peer is there");
         choose(&stream, control);
-        let sent = noise(bytes, seed);
-        stream.write_all(&sent).expect("it is written");
+        let (first, second) = sent.split_at(sent.len() / 2);
+        stream.write_all(first).expect("it is written");
+        halfway();
+        stream.write_all(second).expect("it is written");
         stream.shutdown(Shutdown::Write).expect("the end");
         let mut got = Vec::new();
         stream.read_to_end(&mut got).expect("it is read");
@@ -260,6 +277,101 @@ fn files_arrive_whatever_the_path_loses() {
         assert!(count(&told, "repeated", "link-nack") > 20, "{told}");
         assert_eq!(told["keyed"], true);
         assert_eq!(count(&told, "packets", "session-lost"), 0, "{told}");
+    });
+}
+
+/// The same by QUIC, over UDP.
+fn there_and_back_by_quic(address: SocketAddr, bytes: usize, seed: u64) {
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let echo = on("b", move || {
+        quic::runtime().block_on(async {
+            let (endpoint, certificate) = quic::serve(address);
+            ready.send(certificate).unwrap();
+            let connection = endpoint.accept().await.expect("somebody calls");
+            let connection = connection.await.expect("a handshake");
+            let (mut send, mut receive) = connection.accept_bi().await.expect("a stream");
+            let got = receive.read_to_end(bytes).await.expect("it is read");
+            send.write_all(&got).await.expect("it is written");
+            send.finish().expect("the end");
+            connection.closed().await;
+        });
+    });
+    let certificate = is_ready.recv().expect("the server is there");
+    let digests = on("a", move || {
+        quic::runtime().block_on(async {
+            let (endpoint, connection) = quic::call(address, certificate).await;
+            let (mut send, mut receive) = connection.open_bi().await.expect("a stream");
+            let sent = noise(bytes, seed);
+            send.write_all(&sent).await.expect("it is written");
+            send.finish().expect("the end");
+            let got = receive.read_to_end(bytes).await.expect("it is read");
+            connection.close(0_u32.into(), b"done");
+            endpoint.wait_idle().await;
+            (Sha256::digest(&sent), Sha256::digest(&got))
+        })
+    });
+    let (sent, got) = digests.join().expect("a file goes there and back");
+    echo.join().expect("the echo ends well");
+    assert_eq!(sent, got);
+}
+
+#[test]
+fn files_arrive_by_quic_too() {
+    inside("files_arrive_by_quic_too", || {
+        world();
+        let _station = station();
+        sh("sed -i '1i reliable = \"all\"' /run/a.toml /run/b.toml");
+        let _b = link("b");
+        let a = link("a");
+        a.says("up");
+        for percent in [1, 5, 15, 30] {
+            lose(percent);
+            let before = count(&status("a"), "repeated", "link-nack");
+            there_and_back_by_quic("10.8.0.2:7443".parse().unwrap(), 200_000, percent.into());
+            until("UDP is repeated", || count(&status("a"), "repeated", "link-nack") > before);
+        }
+        until("all has been sent", || count(&status("a"), "packets", "bytes-in") > 800_000);
+        let told = status("a");
+        assert_eq!(count(&told, "session", "sessions"), 1, "{told}");
+        assert_eq!(count(&told, "packets", "session-lost"), 0, "{told}");
+    });
+}
+
+#[test]
+fn a_path_that_becomes_narrower_is_noticed() {
+    inside("a_path_that_becomes_narrower_is_noticed", || {
+        world();
+        let _station = station();
+        // `b` is a router between the ends: it tells by ICMP what does not fit its way to `c`.
+        sh("ip netns exec b sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward'; \
+            ip -n a route add 10.7.0.0/24 via 10.9.0.2; ip -n c route add 10.9.0.0/24 via 10.7.0.2; \
+            sed 's/, .fd08[^]]*//' /run/b.toml > /run/c.toml; \
+            sed -i 's/, .fd08[^]]*//; s/10.9.0.2/10.7.0.3/' /run/a.toml");
+        let c = link("c");
+        let a = link("a");
+        a.says("up");
+        c.says("up");
+        for host in ["a", "c"] {
+            until("the path is as wide as Ethernet", || status(host)["mtu"] == 1395);
+        }
+        with_a_pause("c", "10.8.0.2", None, &noise(2_000_000, 1), || {
+            assert_eq!(count(&status("a"), "refused", "sent-in-pieces"), 0);
+            sh("ip -n b link set eth1 mtu 1280; ip -n c link set eth0 mtu 1280");
+        });
+        // What the path carries less 28 of IPv4 and UDP, 30 of the tunnel, 15 and a bit for each of 256 packets.
+        let left = 1280 - 28 - 30 - 15 - 32;
+        for host in ["a", "c"] {
+            until("the interface is narrower", || status(host)["mtu"] == left);
+            assert!(
+                sh(&format!("ip -n {host} link show lasthop0")).contains(&format!("mtu {left}"))
+            );
+            let told = status(host);
+            assert_eq!(count(&told, "session", "sessions"), 1, "{told}");
+        }
+        // What was on its way was too long by then, and had to get through all the same.
+        let told = status("a");
+        assert!(count(&told, "refused", "sent-in-pieces") > 0, "{told}");
+        with_a_pause("c", "10.8.0.2", None, &noise(200_000, 2), || {});
     });
 }
 

@@ -7,15 +7,19 @@
 //!
 //! One session at most is kept. What is not of it is counted by reason and dropped.
 
-use core::net::SocketAddr;
+mod handshake;
+mod terms;
 
-use serde::Serialize;
+use core::net::SocketAddr;
 
 use super::message::{self, HEAD, Handshake, Message, OVERHEAD, Offer, Step, Unreadable};
 use super::replay::{Refused, Replay};
-use super::seal::{Key, Seal, SessionKeys, TAG};
+use super::seal::{Seal, SessionKeys, TAG};
 use super::states::{Input, State};
 use crate::units::{Span, Time};
+
+use handshake::Calling;
+pub use terms::{Agreed, SessionConfig, SessionCounts, Turn};
 
 /// The first pause between two hellos or confirms; it doubles up to [`SLOWEST`].
 const FIRST_RETRY: Span = Span::millis(200);
@@ -31,93 +35,6 @@ const FRAME: u8 = 0;
 const ALIVE: u8 = 1;
 const GOODBYE: u8 = 2;
 
-/// What a session is to be like.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct SessionConfig {
-    /// Whom to call; without it the session waits to be called.
-    pub peer: Option<SocketAddr>,
-    /// Largest window in packets; the smaller of both ends' holds.
-    pub window: u16,
-    /// Longest inner packet in bytes; the smaller of both ends' holds.
-    pub mtu: u16,
-    /// Who has sent nothing for so long says that it is alive; the shorter of both ends' holds.
-    pub keep_alive: Span,
-    /// A peer that was not heard for so long is gone; three keep-alives at least.
-    pub dead_after: Span,
-    /// A session that has sent so many messages ends, and a new one with new keys begins.
-    pub worn_after: u64,
-}
-
-/// What both ends have agreed upon.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Agreed {
-    /// Window in packets.
-    pub window: u16,
-    /// Longest inner packet in bytes.
-    pub mtu: u16,
-    /// How often each end says that it is alive.
-    pub keep_alive: Span,
-    /// When a peer that is not heard counts as gone.
-    pub dead_after: Span,
-    /// The round trip that the handshake took.
-    pub rtt: Span,
-    /// Whether we called.
-    pub caller: bool,
-}
-
-macro_rules! counts {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What became of datagrams and sessions; each datagram that is dropped is counted by its reason.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-        #[serde(rename_all = "kebab-case")]
-        pub struct SessionCounts {
-            $($(#[$doc])* pub $name: u64,)*
-        }
-
-        impl SessionCounts {
-            /// Each count with its name.
-            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($name), self.$name),)*].into_iter()
-            }
-        }
-    };
-}
-
-counts! {
-    /// Sessions that have begun.
-    sessions,
-    /// Those of them that replaced one that was up: the peer has started anew.
-    restarts,
-    /// Sessions that ended because nothing was heard.
-    vanished,
-    /// Sessions that ended because the peer said goodbye.
-    goodbyes,
-    /// Sessions that ended because their counter was near its end.
-    worn,
-    /// Handshakes that got a welcome and then nothing.
-    unconfirmed,
-    /// Dropped: shorter or longer than its kind is.
-    bad_length,
-    /// Dropped: another version of the protocol.
-    bad_version,
-    /// Dropped: there is no such kind of message.
-    bad_kind,
-    /// Dropped: a tag that was not made with our key.
-    bad_tag,
-    /// Dropped: of a session that is not, or no longer, ours.
-    other_session,
-    /// Dropped: it has come before.
-    replayed,
-    /// Dropped: too far behind the newest to know whether it has come before.
-    too_old,
-    /// Dropped: a confirm of a welcome that has lost its worth, or a welcome to a hello that is not ours.
-    stale,
-    /// Dropped: sealed by the peer, and yet nothing that can be read.
-    bad_body,
-    /// Dropped: nothing that this state waits for.
-    unexpected,
-}
-
 /// What came of a datagram.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Opened<'a> {
@@ -125,25 +42,6 @@ pub enum Opened<'a> {
     Nothing,
     /// A frame of the peer's link layer.
     Frame(&'a [u8]),
-}
-
-/// What happened to the session since it was last asked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
-    /// A new one is up: what was known of the last is void.
-    Began(Agreed),
-    /// It is over.
-    Ended,
-}
-
-/// A call under way.
-#[derive(Debug)]
-struct Calling {
-    offer: Offer,
-    tries: u32,
-    /// When the last hello went out, and when the next is due.
-    said: Time,
-    at: Time,
 }
 
 /// A session with its keys.
@@ -271,45 +169,6 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// Bytes that were never drawn before and nobody can guess.
-    fn draw(&mut self) -> ([u8; 32], u32) {
-        self.draws += 1;
-        let code = |what: u8| {
-            let mut bytes = [0; 16];
-            bytes[0] = what;
-            bytes[8..].copy_from_slice(&self.draws.to_be_bytes());
-            self.seal.code(Key::Own(&self.secret), &bytes)
-        };
-        (code(b'r'), identity(&code(b'i')))
-    }
-
-    fn offer(&self, random: [u8; 32], identity: u32) -> Offer {
-        let SessionConfig { window, mtu, keep_alive, .. } = self.config;
-        let keep_alive_ms = u32::try_from(keep_alive.0 / 1_000_000).unwrap_or(u32::MAX);
-        Offer { window, mtu, keep_alive_ms, identity, random }
-    }
-
-    /// Our answer to the caller's offer from this address: the same whenever it is made in this generation.
-    fn answer(&self, from: SocketAddr, caller: &Offer) -> Offer {
-        let code = |what: u8| {
-            let mut bytes = vec![what];
-            bytes.extend_from_slice(&self.generation.to_be_bytes());
-            bytes.extend_from_slice(&address(from));
-            bytes.extend_from_slice(&caller.write());
-            self.seal.code(Key::Own(&self.secret), &bytes)
-        };
-        self.offer(code(b'R'), identity(&code(b'I')))
-    }
-
-    fn say(&mut self, to: SocketAddr, message: &Handshake) {
-        let bytes = message.write();
-        let code = self.seal.code(Key::Shared, &bytes);
-        let mut datagram = Vec::with_capacity(bytes.len() + TAG);
-        datagram.extend_from_slice(&bytes);
-        datagram.extend_from_slice(&code[..TAG]);
-        self.outbox.push((to, datagram));
-    }
-
     /// A datagram has arrived. It is changed in place.
     pub fn on_datagram<'a>(
         &mut self,
@@ -351,108 +210,6 @@ impl<S: Seal> Session<S> {
             }
         }
         Opened::Nothing
-    }
-
-    fn on_welcome(&mut self, now: Time, from: SocketAddr, said: &Handshake, callee: Offer) {
-        let calling = self.calling.as_ref().filter(|calling| calling.offer == said.caller);
-        let Some(said_at) = calling.map(|calling| calling.said) else {
-            self.counts.stale += 1;
-            return;
-        };
-        if self.step(Input::Welcome) {
-            self.calling = None;
-            let rtt = now.since(said_at);
-            self.live = Some(self.begin(now, from, (said.caller, callee), true, rtt));
-            self.confirm(now);
-        }
-    }
-
-    fn on_confirm(&mut self, now: Time, from: SocketAddr, said: &Handshake, callee: Offer) {
-        if let Some(live) = &self.live {
-            let same = live.caller == said.caller && live.callee == callee && !live.ours;
-            if same {
-                // Our answer was lost.
-                self.say_alive(now);
-                return;
-            }
-        }
-        if callee != self.answer(from, &said.caller) {
-            self.counts.stale += 1;
-            return;
-        }
-        // Both have called at once: both take the session of the caller with the greater number.
-        if let (State::Confirming, Some(live)) = (self.state, &self.live)
-            && live.caller.random > said.caller.random
-        {
-            self.counts.unexpected += 1;
-            return;
-        }
-        let was_up = self.is_up();
-        if self.step(Input::Confirm) {
-            self.counts.restarts += u64::from(was_up);
-            self.calling = None;
-            let rtt = Span::micros(said.rtt_us.into());
-            self.live = Some(self.begin(now, from, (said.caller, callee), false, rtt));
-            self.up();
-            self.say_alive(now);
-        }
-    }
-
-    fn begin(
-        &self,
-        now: Time,
-        peer: SocketAddr,
-        (caller, callee): (Offer, Offer),
-        ours: bool,
-        rtt: Span,
-    ) -> Live<S::Keys> {
-        let [from_caller, from_callee] = self.seal.keys(&[caller.write(), callee.write()].concat());
-        let (sends, receives) =
-            if ours { (from_caller, from_callee) } else { (from_callee, from_caller) };
-        // A peer may offer what it likes; what is sane is agreed upon.
-        let alive_ms = caller.keep_alive_ms.min(callee.keep_alive_ms).max(10);
-        let keep_alive = Span::millis(alive_ms.into());
-        let agreed = Agreed {
-            window: caller.window.min(callee.window).max(1),
-            mtu: caller.mtu.min(callee.mtu),
-            keep_alive,
-            dead_after: Span(self.config.dead_after.0.max(3 * keep_alive.0)),
-            rtt,
-            caller: ours,
-        };
-        Live {
-            caller,
-            callee,
-            ours,
-            peer,
-            sends,
-            receives,
-            counter: 0,
-            replay: Replay::default(),
-            agreed,
-            heard: now,
-            sent: now,
-            tries: 0,
-            retry: now,
-        }
-    }
-
-    /// The session is up: earlier welcomes are worth nothing from now on.
-    fn up(&mut self) {
-        self.generation += 1;
-        self.counts.sessions += 1;
-        self.call_at = None;
-        self.turn = self.live.as_ref().map(|live| Turn::Began(live.agreed));
-    }
-
-    fn confirm(&mut self, now: Time) {
-        let Some(live) = &mut self.live else { return };
-        let (caller, callee) = (live.caller, live.callee);
-        live.retry = now + pause(live.tries);
-        live.tries += 1;
-        let peer = live.peer;
-        let rtt_us = u32::try_from(live.agreed.rtt.0 / 1000).unwrap_or(u32::MAX);
-        self.say(peer, &Handshake { step: Step::Confirm, caller, callee: Some(callee), rtt_us });
     }
 
     fn on_sealed<'a>(
@@ -591,15 +348,6 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    fn call(&mut self, now: Time) {
-        let (Some(calling), Some(peer)) = (&mut self.calling, self.config.peer) else { return };
-        calling.said = now;
-        calling.at = now + pause(calling.tries);
-        calling.tries += 1;
-        let caller = calling.offer;
-        self.say(peer, &Handshake { step: Step::Hello, caller, callee: None, rtt_us: 0 });
-    }
-
     fn keep(&mut self, now: Time) {
         let Some(live) = &self.live else { return };
         if live.heard + live.agreed.dead_after <= now {
@@ -634,19 +382,4 @@ impl<S: Seal> Session<S> {
 
 fn pause(tries: u32) -> Span {
     Span((FIRST_RETRY.0 << tries.min(8)).min(SLOWEST.0))
-}
-
-fn identity(code: &[u8; 32]) -> u32 {
-    u32::from_be_bytes([code[0], code[1], code[2], code[3]])
-}
-
-fn address(of: SocketAddr) -> [u8; 18] {
-    let ip = match of.ip() {
-        core::net::IpAddr::V4(v4) => v4.to_ipv6_mapped(),
-        core::net::IpAddr::V6(v6) => v6,
-    };
-    let mut bytes = [0; 18];
-    bytes[..16].copy_from_slice(&ip.octets());
-    bytes[16..].copy_from_slice(&of.port().to_be_bytes());
-    bytes
 }

@@ -1,0 +1,103 @@
+//! What a session is to be like, what both ends make of it, and what is counted.
+
+use core::net::SocketAddr;
+
+use serde::Serialize;
+
+use crate::units::Span;
+
+/// What a session is to be like.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SessionConfig {
+    /// Whom to call; without it the session waits to be called.
+    pub peer: Option<SocketAddr>,
+    /// Largest window in packets; the smaller of both ends' holds.
+    pub window: u16,
+    /// Longest inner packet in bytes; the smaller of both ends' holds.
+    pub mtu: u16,
+    /// Who has sent nothing for so long says that it is alive; the shorter of both ends' holds.
+    pub keep_alive: Span,
+    /// A peer that was not heard for so long is gone; three keep-alives at least.
+    pub dead_after: Span,
+    /// A session that has sent so many messages ends, and a new one with new keys begins.
+    pub worn_after: u64,
+}
+
+/// What both ends have agreed upon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Agreed {
+    /// Window in packets.
+    pub window: u16,
+    /// Longest inner packet in bytes.
+    pub mtu: u16,
+    /// How often each end says that it is alive.
+    pub keep_alive: Span,
+    /// When a peer that is not heard counts as gone.
+    pub dead_after: Span,
+    /// The round trip that the handshake took.
+    pub rtt: Span,
+    /// Whether we called.
+    pub caller: bool,
+}
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What became of datagrams and sessions; each datagram that is dropped is counted by its reason.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub struct SessionCounts {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl SessionCounts {
+            /// Each count with its name.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name),)*].into_iter()
+            }
+        }
+    };
+}
+
+counts! {
+    /// Sessions that have begun.
+    sessions,
+    /// Those of them that replaced one that was up: the peer has started anew.
+    restarts,
+    /// Sessions that ended because nothing was heard.
+    vanished,
+    /// Sessions that ended because the peer said goodbye.
+    goodbyes,
+    /// Sessions that ended because their counter was near its end.
+    worn,
+    /// Handshakes that got a welcome and then nothing.
+    unconfirmed,
+    /// Dropped: shorter or longer than its kind is.
+    bad_length,
+    /// Dropped: another version of the protocol.
+    bad_version,
+    /// Dropped: there is no such kind of message.
+    bad_kind,
+    /// Dropped: a tag that was not made with our key.
+    bad_tag,
+    /// Dropped: of a session that is not, or no longer, ours.
+    other_session,
+    /// Dropped: it has come before.
+    replayed,
+    /// Dropped: too far behind the newest to know whether it has come before.
+    too_old,
+    /// Dropped: a confirm of a welcome that has lost its worth, or a welcome to a hello that is not ours.
+    stale,
+    /// Dropped: sealed by the peer, and yet nothing that can be read.
+    bad_body,
+    /// Dropped: nothing that this state waits for.
+    unexpected,
+}
+
+/// What happened to the session since it was last asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// A new one is up: what was known of the last is void.
+    Began(Agreed),
+    /// It is over.
+    Ended,
+}
