@@ -4,28 +4,30 @@
 //! others, in the order in which it happens. A hop without either is a [`super::Radio`], which needs no more than a
 //! wake for each frame.
 
+mod around;
+mod upper;
+
 use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::channel::{Channel, Fate, Traffic, Turns};
-use crate::event::{AirEvent, Cause, LinkNote, Op, Wants, What};
+use crate::channel::{Channel, Turns};
+use crate::event::{Cause, Op, What};
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::queue::Queue;
 use crate::rng::Stream;
-use crate::units::{Span, Time};
+use crate::units::Time;
 use crate::wire::{Addr, Damage, Packet, PacketId};
 
 use super::RadioConfig;
 use super::end::{Above, LinkEnd, MacSignal};
 use super::fec::Coding;
-use super::frame::{Frame, FrameKind, Load, Station};
+use super::frame::{Frame, Load, Station};
 use super::layer::{End, LinkConfig};
 use super::pieces::{Cutter, Gatherer};
-
-/// Packets handed up by a station that are remembered, for when their sender gives them up all the same.
-const REMEMBERED: usize = 256;
+use around::Around;
+use upper::{Standing, Upper};
 
 /// What a radio hop has beside its medium.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -62,23 +64,6 @@ impl Default for HopConfig {
 /// The channels of one mobile station: to the base station, and from it.
 pub type Channels = [Option<Channel>; 2];
 
-/// What stands above one end.
-#[derive(Debug)]
-struct Upper {
-    station: Station,
-    /// Where the network layer is.
-    own: Side,
-    /// What waits, by receiver.
-    queues: Vec<Queue>,
-    /// Whom the waiting packets are for, oldest first.
-    order: VecDeque<Station>,
-    cutter: Option<Cutter>,
-    /// What is being put together, by sender.
-    gatherers: Vec<Gatherer>,
-    /// Packets in pieces that were given up last.
-    given_up: VecDeque<u32>,
-}
-
 /// A radio hop.
 #[derive(Debug)]
 pub struct Hop {
@@ -96,21 +81,6 @@ pub struct Hop {
     /// What the medium has told and has not been handled.
     told: VecDeque<Outcome>,
     inside: u64,
-}
-
-/// An end's view of what stands above it, during one call.
-struct Standing<'a> {
-    upper: &'a mut Upper,
-    released: &'a mut [VecDeque<PacketId>],
-    out: &'a mut Out,
-}
-
-/// The medium's view of what lies around it, during one call.
-struct Around<'a> {
-    coding: Coding,
-    channels: &'a mut [Channels],
-    told: &'a mut VecDeque<Outcome>,
-    out: &'a mut Out,
 }
 
 impl Hop {
@@ -308,162 +278,6 @@ impl Hop {
                 }
             }
         }
-    }
-}
-
-impl Above for Standing<'_> {
-    fn waits(&self, to: Station) -> bool {
-        let upper = &self.upper;
-        !upper.queues[to.index()].is_empty()
-            || upper.cutter.as_ref().is_some_and(|cutter| cutter.is_busy(to))
-    }
-
-    fn next_destination(&self) -> Option<Station> {
-        let begun = |cutter: &Cutter| {
-            (0..self.upper.queues.len() as u8).map(Station).find(|to| cutter.is_busy(*to))
-        };
-        self.upper.cutter.as_ref().and_then(begun).or_else(|| self.upper.order.front().copied())
-    }
-
-    fn take(&mut self, to: Station) -> Option<Load> {
-        let Upper { queues, order, cutter, .. } = &mut *self.upper;
-        let mut next = || {
-            let waiting = queues[to.index()].leave()?;
-            if let Some(i) = order.iter().position(|s| *s == to) {
-                order.remove(i);
-            }
-            Some(waiting.packet)
-        };
-        match cutter {
-            Some(cutter) => cutter.take(to, next),
-            None => next().map(Load::Packet),
-        }
-    }
-
-    fn release(&mut self, from: Station, load: Load) {
-        let upper = &mut *self.upper;
-        let packet = match load {
-            Load::None => return,
-            Load::Packet(packet) => packet,
-            Load::Piece(piece) => {
-                let gatherer = &mut upper.gatherers[from.index()];
-                let spoilt = gatherer.is_spoilt(piece.id);
-                if spoilt && piece.index + 1 == piece.count {
-                    gatherer.forget(piece.id);
-                    self.out.discard(upper.own, piece.packet, Cause::PieceLost);
-                    return;
-                }
-                let Some(packet) = gatherer.add(piece) else { return };
-                packet
-            }
-        };
-        let released = &mut self.released[upper.station.index()];
-        if released.len() == REMEMBERED {
-            released.pop_front();
-        }
-        released.push_back(packet.id);
-        self.out.send(upper.own, packet);
-    }
-
-    fn give_up(&mut self, to: Station, load: Load, cause: Cause) {
-        let upper = &mut *self.upper;
-        let packet = match load {
-            Load::None => return,
-            Load::Packet(packet) => packet,
-            Load::Piece(piece) => {
-                if upper.given_up.contains(&piece.id) {
-                    return;
-                }
-                if upper.given_up.len() == REMEMBERED {
-                    upper.given_up.pop_front();
-                }
-                upper.given_up.push_back(piece.id);
-                if let Some(cutter) = &mut upper.cutter {
-                    cutter.abandon(to, piece.id);
-                }
-                piece.packet
-            }
-        };
-        // Only its acknowledgement was lost if it has been handed up.
-        if !self.released[to.index()].contains(&packet.id) {
-            self.out.discard(upper.own.other(), packet, cause);
-        }
-    }
-
-    fn repeat(&mut self, _: Station, load: &Load, cause: Cause) {
-        if let Some(packet) = load.packet() {
-            self.out.packet_event(Op::Repeated(cause), self.upper.own.other(), packet);
-        }
-    }
-
-    fn attempt_failed(&mut self, load: &Load, tries: u32, discarded: bool) {
-        let Some(packet) = load.packet() else { return };
-        if let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) {
-            let (seq, len) = (segment.seq, packet.wire_len());
-            let failed = Signal::AttemptFailed { flow, seq, len, tries, discarded };
-            self.out.signal(self.upper.own, failed);
-        }
-    }
-
-    fn note(&mut self, peer: Station, note: LinkNote) {
-        if !self.out.wants(Wants::METRICS) {
-            return;
-        }
-        self.out.event(What::Link { station: self.upper.station, peer, note });
-    }
-}
-
-impl Air for Around<'_> {
-    fn damages(
-        &mut self,
-        from: Station,
-        to: Station,
-        kind: FrameKind,
-        bytes: u32,
-        start: Time,
-        span: Span,
-    ) -> bool {
-        let (mobile, side) = match from {
-            Station::BASE => (to, Side::Right),
-            mobile => (mobile, Side::Left),
-        };
-        let channels = self.channels.get_mut(mobile.index().saturating_sub(1));
-        let Some(channel) = channels.and_then(|c| c[side.index()].as_mut()) else { return false };
-        if !channel.applies_to(kind.traffic()) {
-            return false;
-        }
-        let (damaged, turned) = match self.coding {
-            Coding::Block(code) if kind.traffic() != Traffic::Control => {
-                let mut wrong = Vec::new();
-                let on_air = code.on_air(bytes);
-                let harm = channel.pass_symbols(start, span, on_air, &mut |byte| wrong.push(byte));
-                (harm.whole || !code.survives(wrong, bytes), harm.turned)
-            }
-            _ => {
-                let Fate { damaged_at, turned } = channel.pass(start, span, bytes);
-                (damaged_at.is_some(), turned)
-            }
-        };
-        // A channel whose turns can be told when they happen has told this one.
-        if let Some(good) = turned
-            && !(channel.tells() && channel.turns().is_some())
-        {
-            self.out.event(What::Channel { side, good });
-            if channel.tells() {
-                self.out.signal(side.other(), Signal::ChannelGood(good));
-            }
-        }
-        damaged
-    }
-
-    fn report(&mut self, event: AirEvent) {
-        if self.out.wants(Wants::METRICS) {
-            self.out.event(What::Air(event));
-        }
-    }
-
-    fn tell(&mut self, outcome: Outcome) {
-        self.told.push_back(outcome);
     }
 }
 

@@ -1,0 +1,74 @@
+//! What lies around the medium of a radio hop: the channels, and those who are told.
+
+use std::collections::VecDeque;
+
+use super::super::fec::Coding;
+use super::super::frame::{FrameKind, Station};
+use super::Channels;
+use crate::channel::{Fate, Traffic};
+use crate::event::{AirEvent, Wants, What};
+use crate::mac::{Air, Outcome};
+use crate::machine::{Out, Side, Signal};
+use crate::units::{Span, Time};
+
+/// The medium's view of what lies around it, during one call.
+pub(super) struct Around<'a> {
+    pub coding: Coding,
+    pub channels: &'a mut [Channels],
+    pub told: &'a mut VecDeque<Outcome>,
+    pub out: &'a mut Out,
+}
+
+impl Air for Around<'_> {
+    fn damages(
+        &mut self,
+        from: Station,
+        to: Station,
+        kind: FrameKind,
+        bytes: u32,
+        start: Time,
+        span: Span,
+    ) -> bool {
+        let (mobile, side) = match from {
+            Station::BASE => (to, Side::Right),
+            mobile => (mobile, Side::Left),
+        };
+        let channels = self.channels.get_mut(mobile.index().saturating_sub(1));
+        let Some(channel) = channels.and_then(|c| c[side.index()].as_mut()) else { return false };
+        if !channel.applies_to(kind.traffic()) {
+            return false;
+        }
+        let (damaged, turned) = match self.coding {
+            Coding::Block(code) if kind.traffic() != Traffic::Control => {
+                let mut wrong = Vec::new();
+                let on_air = code.on_air(bytes);
+                let harm = channel.pass_symbols(start, span, on_air, &mut |byte| wrong.push(byte));
+                (harm.whole || !code.survives(wrong, bytes), harm.turned)
+            }
+            _ => {
+                let Fate { damaged_at, turned } = channel.pass(start, span, bytes);
+                (damaged_at.is_some(), turned)
+            }
+        };
+        // A channel whose turns can be told when they happen has told this one.
+        if let Some(good) = turned
+            && !(channel.tells() && channel.turns().is_some())
+        {
+            self.out.event(What::Channel { side, good });
+            if channel.tells() {
+                self.out.signal(side.other(), Signal::ChannelGood(good));
+            }
+        }
+        damaged
+    }
+
+    fn report(&mut self, event: AirEvent) {
+        if self.out.wants(Wants::METRICS) {
+            self.out.event(What::Air(event));
+        }
+    }
+
+    fn tell(&mut self, outcome: Outcome) {
+        self.told.push_back(outcome);
+    }
+}

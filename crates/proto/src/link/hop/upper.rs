@@ -1,0 +1,140 @@
+//! What stands above a link's end in a radio hop: queues, packets in pieces, and the stage's neighbours.
+
+use std::collections::VecDeque;
+
+use super::super::end::Above;
+use super::super::frame::{Load, Station};
+use super::super::pieces::{Cutter, Gatherer};
+use crate::event::{Cause, LinkNote, Op, Wants, What};
+use crate::machine::{Out, Side, Signal};
+use crate::queue::Queue;
+use crate::wire::PacketId;
+
+/// Packets handed up by a station that are remembered, for when their sender gives them up all the same.
+const REMEMBERED: usize = 256;
+
+/// What stands above one end.
+#[derive(Debug)]
+pub(super) struct Upper {
+    pub station: Station,
+    /// Where the network layer is.
+    pub own: Side,
+    /// What waits, by receiver.
+    pub queues: Vec<Queue>,
+    /// Whom the waiting packets are for, oldest first.
+    pub order: VecDeque<Station>,
+    pub cutter: Option<Cutter>,
+    /// What is being put together, by sender.
+    pub gatherers: Vec<Gatherer>,
+    /// Packets in pieces that were given up last.
+    pub given_up: VecDeque<u32>,
+}
+
+/// An end's view of what stands above it, during one call.
+pub(super) struct Standing<'a> {
+    pub upper: &'a mut Upper,
+    pub released: &'a mut [VecDeque<PacketId>],
+    pub out: &'a mut Out,
+}
+
+impl Above for Standing<'_> {
+    fn waits(&self, to: Station) -> bool {
+        let upper = &self.upper;
+        !upper.queues[to.index()].is_empty()
+            || upper.cutter.as_ref().is_some_and(|cutter| cutter.is_busy(to))
+    }
+
+    fn next_destination(&self) -> Option<Station> {
+        let begun = |cutter: &Cutter| {
+            (0..self.upper.queues.len() as u8).map(Station).find(|to| cutter.is_busy(*to))
+        };
+        self.upper.cutter.as_ref().and_then(begun).or_else(|| self.upper.order.front().copied())
+    }
+
+    fn take(&mut self, to: Station) -> Option<Load> {
+        let Upper { queues, order, cutter, .. } = &mut *self.upper;
+        let mut next = || {
+            let waiting = queues[to.index()].leave()?;
+            if let Some(i) = order.iter().position(|s| *s == to) {
+                order.remove(i);
+            }
+            Some(waiting.packet)
+        };
+        match cutter {
+            Some(cutter) => cutter.take(to, next),
+            None => next().map(Load::Packet),
+        }
+    }
+
+    fn release(&mut self, from: Station, load: Load) {
+        let upper = &mut *self.upper;
+        let packet = match load {
+            Load::None => return,
+            Load::Packet(packet) => packet,
+            Load::Piece(piece) => {
+                let gatherer = &mut upper.gatherers[from.index()];
+                let spoilt = gatherer.is_spoilt(piece.id);
+                if spoilt && piece.index + 1 == piece.count {
+                    gatherer.forget(piece.id);
+                    self.out.discard(upper.own, piece.packet, Cause::PieceLost);
+                    return;
+                }
+                let Some(packet) = gatherer.add(piece) else { return };
+                packet
+            }
+        };
+        let released = &mut self.released[upper.station.index()];
+        if released.len() == REMEMBERED {
+            released.pop_front();
+        }
+        released.push_back(packet.id);
+        self.out.send(upper.own, packet);
+    }
+
+    fn give_up(&mut self, to: Station, load: Load, cause: Cause) {
+        let upper = &mut *self.upper;
+        let packet = match load {
+            Load::None => return,
+            Load::Packet(packet) => packet,
+            Load::Piece(piece) => {
+                if upper.given_up.contains(&piece.id) {
+                    return;
+                }
+                if upper.given_up.len() == REMEMBERED {
+                    upper.given_up.pop_front();
+                }
+                upper.given_up.push_back(piece.id);
+                if let Some(cutter) = &mut upper.cutter {
+                    cutter.abandon(to, piece.id);
+                }
+                piece.packet
+            }
+        };
+        // Only its acknowledgement was lost if it has been handed up.
+        if !self.released[to.index()].contains(&packet.id) {
+            self.out.discard(upper.own.other(), packet, cause);
+        }
+    }
+
+    fn repeat(&mut self, _: Station, load: &Load, cause: Cause) {
+        if let Some(packet) = load.packet() {
+            self.out.packet_event(Op::Repeated(cause), self.upper.own.other(), packet);
+        }
+    }
+
+    fn attempt_failed(&mut self, load: &Load, tries: u32, discarded: bool) {
+        let Some(packet) = load.packet() else { return };
+        if let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) {
+            let (seq, len) = (segment.seq, packet.wire_len());
+            let failed = Signal::AttemptFailed { flow, seq, len, tries, discarded };
+            self.out.signal(self.upper.own, failed);
+        }
+    }
+
+    fn note(&mut self, peer: Station, note: LinkNote) {
+        if !self.out.wants(Wants::METRICS) {
+            return;
+        }
+        self.out.event(What::Link { station: self.upper.station, peer, note });
+    }
+}
