@@ -40,6 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
         propagation: Span::millis(1),
         turnaround: Span::ZERO,
         processing: Span::ZERO,
+        turn: Span::ZERO,
     };
     let mut end = Tulip::new(&TulipConfig::default(), Station(1), 2, timing);
     let frame = Frame {
