@@ -176,7 +176,7 @@ impl World {
 
     /// Whether the status becomes so within some time.
     pub fn wait(&self, so: impl Fn(&Value) -> bool) -> bool {
-        (0..400).any(|_| so(&self.status()))
+        (0..8000).any(|_| so(&self.status()))
     }
 
     /// Sends bytes from `a` to `b` over one connection; the answer is how many arrived as they were sent.
