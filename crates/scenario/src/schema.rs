@@ -282,7 +282,7 @@ pub const AGENTS: [(&str, &str); 9] = [
 /// Keys that every error model has.
 pub(crate) const ERROR_OPTIONS: [&str; 3] = ["model", "on", "only"];
 
-/// The words for an error model, each with its keys beside [`ERROR_OPTIONS`].
+/// The words for an error model, each with its keys beside those that all models have.
 pub const ERROR_MODELS: [(&str, &[&str]); 6] = [
     ("exponential", &["mean"]),
     ("bit-errors", &["ber"]),

@@ -24,7 +24,7 @@
 //!
 //! # What is particular here
 //!
-//! - A [`Packet`](crate::wire::Packet) keeps no IPv4 identification. Each packet counts as one more than the one
+//! - A [`Packet`] keeps no IPv4 identification. Each packet counts as one more than the one
 //!   before it on its connection, as today's Linux numbers them; then I is never sent. Who knows the real
 //!   number gives it to [`Compressor::compress_numbered`].
 //! - ECE and CWR (RFC 3168) are younger than RFC 1144, which has no bits for them. A segment whose differ from those

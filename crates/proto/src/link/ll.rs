@@ -4,7 +4,7 @@
 //! and answers with the last one that it has in order. A packet whose timer expires is sent again; one behind a gap is
 //! sent again although it has arrived, since a cumulative acknowledgement cannot say so.
 //!
-//! [`super::ll_sack`] is the same with acknowledgements that can.
+//! `ll-sack` is the same with acknowledgements that can.
 
 use serde::Serialize;
 

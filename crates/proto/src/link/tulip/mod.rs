@@ -1,6 +1,6 @@
 //! TULIP, the transport unaware link improvement protocol (parsa98 3).
 //!
-//! An end knows its peers by station, nothing of TCP. For each it has a [`sender`] and a [`receiver`]. In the paper's
+//! An end knows its peers by station, nothing of TCP. For each it has a sender and a receiver. In the paper's
 //! pacing the stations take turns: after a reliable packet the channel is left to its answer for as long as equation 1
 //! says, or as WAIT says if somebody has more to send. In full duplex nobody waits for anybody; what keeps the link
 //! alive when no acknowledgement comes is a timer from the largest propagation delay, as in the paper, and no
