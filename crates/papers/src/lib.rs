@@ -50,6 +50,15 @@ pub fn assumptions(paper: &str) -> Vec<Assumption> {
     }
 }
 
+/// Assumptions, each as what is assumed and why.
+pub(crate) fn assumed(table: &[(&str, &str)]) -> Vec<Assumption> {
+    let row = |(what, why): &(&str, &str)| Assumption {
+        what: (*what).to_owned(),
+        why: (*why).to_owned(),
+    };
+    table.iter().map(row).collect()
+}
+
 /// Runs the experiment of `claim`, if there is one.
 ///
 /// # Errors

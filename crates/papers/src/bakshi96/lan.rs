@@ -78,7 +78,7 @@ pub fn f10(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         short(100.0 * (any_backoff / basic - 1.0))
     ));
     finding.note(format!(
-        "EBSN's time-outs come between two attempts, which lie up to 0.8 s apart where the time-out may be 0.4 s (the \
+        "EBSN's time-outs come between two attempts, which lie further apart at times than the time-out lasts (the \
          paper's footnote 1 has this case); with back-offs of at most 0.1 s they nearly vanish, and more packets are \
          given up. As assumed, {} packets a run are given up at 1.6 s, and the source sends {} KB of 4096 again",
         short(given_up(&all[1][worst]).mean),

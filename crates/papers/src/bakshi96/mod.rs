@@ -13,6 +13,7 @@ use lasthop_report::plot::{LineSeries, Plot, Point};
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
+use crate::assumed;
 use crate::bench::{Bench, Runs};
 use crate::west97::Experiment;
 
@@ -236,10 +237,7 @@ pub fn assumptions() -> Vec<Assumption> {
              congestion window to one packet, as 4.4BSD did.",
         ),
     ];
-    table
-        .into_iter()
-        .map(|(what, why)| Assumption { what: what.to_owned(), why: why.to_owned() })
-        .collect()
+    assumed(&table)
 }
 
 #[cfg(test)]

@@ -171,8 +171,8 @@ pub fn f9(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let runs = wan(bench, Scheme::Ebsn, worst.1, worst.2, &[])?;
     let stubborn = wan(bench, Scheme::Ebsn, worst.1, worst.2, BACKOFFS[5].1)?;
     finding.note(format!(
-        "the link layer gives up {} packets a run there, and the source times out {} times: 14 attempts take 6 s on \
-         average, and of exponential bad periods of 4 s every fourth lasts longer. Where nothing is ever given up the \
+        "the link layer gives up {} packets a run there, and the source times out {} times: some of the \
+         exponential bad periods outlast all attempts. Where nothing is ever given up the \
          source sends {} KB again",
         short(given_up(&runs).mean),
         short(runs.timeouts().mean),

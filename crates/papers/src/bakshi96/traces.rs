@@ -206,10 +206,9 @@ pub fn f4(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     finding.require(2 * with < periods, format!("{found}, wanted fewer than half"));
     if with == 0 {
         finding.note(format!(
-            "the source waits longer than the bad periods last: the longest silence is {} s, and the time-out is 5.4 s \
-             in the first bad period (srtt 1.1 s and four times rttvar 4.2 s: slow start has just filled the queue) \
-             and 10.9 s from the second on, since the first was measured. The paper's source expired at 13.75 s, so \
-             that its time-out was 3.7 s",
+            "the source's time-out is longer than the bad periods last, whose longest silence is {} s: before the first one \
+             slow start has just filled the queue, so that rttvar is large, and the later ones find that the first was \
+             measured. The paper's source expired at 13.75 s, 3.75 s after the period began",
             short(all.iter().map(|t| t.longest_stall).fold(0.0, f64::max))
         ));
     }

@@ -113,10 +113,7 @@ pub fn assumptions() -> Vec<Assumption> {
              other (5.3).",
         ),
     ];
-    table
-        .into_iter()
-        .map(|(what, why)| Assumption { what: what.to_owned(), why: why.to_owned() })
-        .collect()
+    crate::assumed(&table)
 }
 
 #[cfg(test)]

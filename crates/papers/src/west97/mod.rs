@@ -9,6 +9,7 @@ mod tables;
 
 use lasthop_report::model::Assumption;
 
+use crate::assumed;
 use crate::bench::{Bench, Interrupted};
 use crate::finding::Finding;
 
@@ -126,10 +127,7 @@ pub fn assumptions() -> Vec<Assumption> {
             "The test sender times the transfer (4.5), without saying from where to where.",
         ),
     ];
-    table
-        .into_iter()
-        .map(|(what, why)| Assumption { what: what.to_owned(), why: why.to_owned() })
-        .collect()
+    assumed(&table)
 }
 
 #[cfg(test)]
