@@ -46,6 +46,7 @@ pub fn assumptions(paper: &str) -> Vec<Assumption> {
         "west97" => west97::assumptions(),
         "bakshi96" => bakshi96::assumptions(),
         "parsa98" => parsa98::assumptions(),
+        "balakrishnan97" => balakrishnan97::assumptions(),
         _ => Vec::new(),
     }
 }

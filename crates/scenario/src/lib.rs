@@ -48,7 +48,7 @@ pub use model::{
 };
 pub use plan::{Axis, Cell, Plan, Run, RunKey};
 pub use schema::{
-    AGENTS, DISCIPLINES, ERROR_MODELS, HEADER_COMPRESSION, KERNELS, LINK_LAYERS, MACS, VARIANTS,
+    AGENTS, DISCIPLINES, ERROR_MODELS, HEADER_COMPRESSION, KERNELS, LINK_LAYERS, MACS,
 };
 pub use vary::{Argument, Setting};
 

@@ -5,7 +5,7 @@ use lasthop_proto::agent::AckpMode;
 use lasthop_proto::channel::Modulation;
 use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::queue::Discipline;
-use lasthop_proto::tcp::config::{AckpReaction, Variant};
+use lasthop_proto::tcp::config::AckpReaction;
 
 use crate::model::World;
 
@@ -63,7 +63,7 @@ pub(crate) const TUNNEL: [&str; 16] = [
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 35] = [
+pub(crate) const HOST: [&str; 37] = [
     "preset",
     "tcp",
     "side",
@@ -82,6 +82,8 @@ pub(crate) const HOST: [&str; 35] = [
     "loss-window",
     "initial-ssthresh",
     "growth",
+    "pacing",
+    "burst",
     "halving",
     "dupthresh",
     "delayed-ack",
@@ -219,14 +221,6 @@ pub(crate) const RADIO: [&str; 8] = [
 
 /// Keys of `cross`.
 pub(crate) const CROSS: [&str; 2] = ["loss", "jitter"];
-
-/// The words for a TCP variant.
-pub const VARIANTS: [(&str, Variant); 4] = [
-    ("tahoe", Variant::Tahoe),
-    ("reno", Variant::Reno),
-    ("newreno", Variant::NewReno),
-    ("sack", Variant::Sack),
-];
 
 /// The words for a world, each with what it is.
 pub(crate) const WORLDS: [(&str, World); 2] = [("sim", World::Sim), ("testbed", World::Testbed)];

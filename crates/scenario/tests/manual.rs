@@ -1,13 +1,14 @@
 //! The manual and the parser agree: every word is explained, every example runs. Keys are checked beside
 //! their list, in `schema.rs`.
 
-use lasthop_scenario::{AGENTS, DISCIPLINES, ERROR_MODELS, LINK_LAYERS, MACS, VARIANTS, parse};
+use lasthop_proto::tcp::words::TCPS;
+use lasthop_scenario::{AGENTS, DISCIPLINES, ERROR_MODELS, LINK_LAYERS, MACS, parse};
 
 const MANUAL: &str = include_str!("../../../docs/scenario-files.md");
 
 #[test]
 fn every_word_is_in_the_manual() {
-    let words = VARIANTS.iter().map(|(word, _)| *word);
+    let words = TCPS.iter().map(|word| word.key);
     let words = words.chain(AGENTS.iter().map(|(word, _)| *word));
     let words = words.chain(DISCIPLINES.iter().map(|(word, _)| *word));
     let words = words.chain(ERROR_MODELS.iter().map(|(word, _)| *word));

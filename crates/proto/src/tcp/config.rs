@@ -94,6 +94,14 @@ pub enum Rounding {
     Nearest,
 }
 
+/// What opens the congestion window, and how far a loss closes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Congestion {
+    /// Slow start and congestion avoidance; a loss halves the window (RFC 5681).
+    Reno,
+}
+
 /// How the congestion window opens in congestion avoidance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -152,8 +160,14 @@ pub struct TcpConfig {
     pub initial_ssthresh: u32,
     /// What a loss halves.
     pub halving: Halving,
-    /// How the congestion window opens.
+    /// What opens the congestion window, and how far a loss closes it.
+    pub congestion: Congestion,
+    /// How it opens, with [`Congestion::Reno`].
     pub growth: GrowthRule,
+    /// Segments leave at a rate, not in the bursts in which the windows open.
+    pub pacing: bool,
+    /// Segments that may leave back to back when they are paced.
+    pub burst: u32,
     /// Duplicate ACKs that trigger fast retransmit.
     pub dupthresh: u32,
     /// Receiver: when to acknowledge.
@@ -235,7 +249,10 @@ impl TcpConfig {
             loss_window: 1,
             initial_ssthresh: u32::MAX,
             halving: Halving::Window,
+            congestion: Congestion::Reno,
             growth: GrowthRule::Rfc5681,
+            pacing: false,
+            burst: 1,
             dupthresh: 3,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
             timestamps: false,

@@ -3,7 +3,7 @@
 //! [`host::Host`] is the stage: many [`connection::Connection`]s behind one address. A connection joins a
 //! [`sender::Sender`] and a [`receiver::Receiver`]. A sender has three seams, each a trait with one file per
 //! variant: [`sender::detect`] (is something lost?), [`sender::recovery`] (how is it repaired?) and
-//! [`sender::growth`] (how does the window open?).
+//! [`sender::growth`] (how does the window open, and how far does a loss close it?). [`words`] names them.
 //!
 //! Modelled: option negotiation, byte sequence numbers that wrap, FIN and RST, zero-window probing, delayed
 //! ACKs, Karn's rule, exponential back-off, PAWS, silly-window avoidance at both ends. Not modelled: urgent
@@ -17,9 +17,10 @@ pub mod rope;
 pub mod rtt;
 pub mod sender;
 pub mod state;
+pub mod words;
 
 pub use config::{
-    AckpReaction, Clock, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
+    AckpReaction, Clock, Congestion, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
 };
 pub use connection::Connection;
 pub use host::{Host, HostConfig};

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use lasthop_proto::tcp::config::{
     Clock, DelayedAck, ElnMode, GrowthRule, Halving, PRESETS, Rounding, RtoRule, TcpConfig, Variant,
 };
+use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 
@@ -92,10 +93,14 @@ fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Err
 
 fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     let mut tcp = preset(reader)?;
-    if let Some(variant) = reader.choice("tcp", &schema::VARIANTS)? {
-        tcp.variant = variant;
+    if let Some(node) = reader.node("tcp") {
+        let word = TCPS.iter().find(|word| Some(word.key) == node.as_str()).ok_or_else(|| {
+            let names: Vec<&str> = TCPS.iter().map(|word| word.key).collect();
+            not_a_choice(node, &reader.key("tcp"), &names)
+        })?;
+        (word.apply)(&mut tcp);
     }
-    tcp.sack = reader.or("sack", tcp.sack || tcp.variant == Variant::Sack)?;
+    tcp.sack = reader.or("sack", tcp.sack)?;
     if tcp.variant == Variant::Sack && !tcp.sack {
         return Err(Diagnostic::new(Code::BadValue, reader.key("sack"), &reader.place("sack"))
             .message("`tcp = \"sack\"` and `sack = false` contradict each other")
@@ -133,6 +138,8 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
         size(reader, "initial-ssthresh", tcp.initial_ssthresh, Bytes(1)..=Bytes(u32::MAX.into()))?;
     let growths = [("rfc5681", GrowthRule::Rfc5681), ("bsd", GrowthRule::Bsd)];
     tcp.growth = reader.choice("growth", &growths)?.unwrap_or(tcp.growth);
+    tcp.pacing = reader.or("pacing", tcp.pacing)?;
+    tcp.burst = small(reader, "burst", tcp.burst, 1..=10_000)?;
     let halvings = [("window", Halving::Window), ("flight", Halving::Flight)];
     tcp.halving = reader.choice("halving", &halvings)?.unwrap_or(tcp.halving);
     tcp.dupthresh = small(reader, "dupthresh", tcp.dupthresh, 1..=255)?;

@@ -1,40 +1,84 @@
-//! Window growth: how an ACK for new data opens the congestion window.
+//! Window growth, or congestion control: how an ACK for new data opens the congestion window, and how far a loss
+//! closes it.
 
-use crate::tcp::config::GrowthRule;
+use crate::tcp::config::{Congestion, TcpConfig};
+use crate::units::{Rate, Span, Time};
 
 use super::Window;
+use super::slow_start::SlowStartAvoidance;
 
-/// Opens the congestion window outside of recovery.
-pub trait Growth {
-    /// `acked` bytes were newly acknowledged.
-    fn on_ack(&mut self, window: &mut Window, acked: u32);
-}
-
-/// Slow start below the threshold, congestion avoidance above it, both counted per ACK.
-//= rfc5681#section-3.1: SMSS per ACK in slow start; SMSS * SMSS / cwnd per ACK above
+/// What an ACK that moved the left edge tells.
 #[derive(Clone, Copy, Debug)]
-pub struct SlowStartAvoidance {
-    rule: GrowthRule,
+pub struct Acked {
+    /// When it came.
+    pub now: Time,
+    /// Bytes that it newly acknowledges.
+    pub bytes: u32,
+    /// The exact round trip of the segment that was being timed, if this ACK covers it and it was sent only once.
+    pub rtt: Option<Span>,
 }
 
-impl SlowStartAvoidance {
-    /// Opens the window by `rule`.
-    pub fn new(rule: GrowthRule) -> SlowStartAvoidance {
-        SlowStartAvoidance { rule }
+/// Why the window must shrink.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// Acknowledgements showed a loss; recovery begins.
+    Detected,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// Opens the congestion window outside of recovery, and says how far it closes.
+pub trait Growth {
+    /// The left edge has moved, outside of recovery.
+    fn on_ack(&mut self, window: &mut Window, ack: &Acked);
+
+    /// The slow-start threshold after a loss. The recovery takes the congestion window down to it in its own way.
+    fn after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {
+        let _ = (now, loss);
+        window.half()
+    }
+
+    /// The rate at which segments may leave, for a congestion control that knows one; otherwise a paced sender
+    /// spreads its window over a round trip.
+    fn pacing(&self) -> Option<Rate> {
+        None
     }
 }
 
-impl Growth for SlowStartAvoidance {
-    fn on_ack(&mut self, w: &mut Window, _acked: u32) {
-        if w.cwnd <= w.ssthresh {
-            w.open(w.mss);
-            return;
+/// The congestion control that a sender is configured for: to register one is one file and one line in each list
+/// here.
+#[derive(Clone, Debug)]
+pub enum AnyGrowth {
+    /// See [`SlowStartAvoidance`].
+    Reno(SlowStartAvoidance),
+}
+
+impl AnyGrowth {
+    /// The congestion control that `config` asks for.
+    pub fn new(config: &TcpConfig) -> AnyGrowth {
+        match config.congestion {
+            Congestion::Reno => AnyGrowth::Reno(SlowStartAvoidance::new(config.growth)),
         }
-        let linear = u64::from(w.mss) * u64::from(w.mss) / u64::from(w.cwnd);
-        let extra = match self.rule {
-            GrowthRule::Rfc5681 => 0,
-            GrowthRule::Bsd => w.mss / 8,
-        };
-        w.open((linear as u32 + extra).max(1));
+    }
+}
+
+macro_rules! each {
+    ($self:ident, $g:ident => $call:expr) => {
+        match $self {
+            AnyGrowth::Reno($g) => $call,
+        }
+    };
+}
+
+impl Growth for AnyGrowth {
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Acked) {
+        each!(self, g => g.on_ack(window, ack));
+    }
+    fn after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {
+        each!(self, g => g.after_loss(now, window, loss))
+    }
+    fn pacing(&self) -> Option<Rate> {
+        each!(self, g => g.pacing())
     }
 }

@@ -6,10 +6,12 @@ pub mod detect;
 pub mod growth;
 pub mod newreno;
 mod notices;
+pub mod pacing;
 pub mod recovery;
 pub mod reno;
 pub mod sack;
 pub mod scoreboard;
+pub mod slow_start;
 pub mod tahoe;
 pub mod variant;
 pub mod window;
@@ -20,7 +22,8 @@ use crate::units::Time;
 use super::config::{AckpReaction, Halving, TcpConfig, Variant};
 use super::rtt::{Beat, RttEstimator};
 use detect::{Detect, Detector};
-use growth::{Growth, SlowStartAvoidance};
+use growth::{Acked, AnyGrowth, Growth, Loss};
+use pacing::Pacer;
 use recovery::{Progress, Recovery};
 use variant::AnyRecovery;
 pub use window::Window;
@@ -69,7 +72,7 @@ pub struct Sender {
     pub window: Window,
     rtt: RttEstimator,
     detector: Detector,
-    growth: SlowStartAvoidance,
+    growth: AnyGrowth,
     recovery: AnyRecovery,
     dupacks: u32,
     limited_transmit: bool,
@@ -90,6 +93,9 @@ pub struct Sender {
     retries: u32,
     /// One segment is timed at a time: the position past its end, and when it was sent.
     timed: Option<(u64, Time)>,
+    pacer: Option<Pacer>,
+    /// When the pacer lets the next segment go, if one waits for that.
+    pace_at: Option<Time>,
     rexmt_at: Option<Time>,
     persist_at: Option<Time>,
     persist_backoff: u32,
@@ -103,7 +109,7 @@ impl Sender {
             window: Window::new(config),
             rtt: RttEstimator::new(config, slow),
             detector: Detector::new(config),
-            growth: SlowStartAvoidance::new(config.growth),
+            growth: AnyGrowth::new(config),
             recovery: AnyRecovery::new(config.variant),
             dupacks: 0,
             limited_transmit: config.limited_transmit,
@@ -119,6 +125,8 @@ impl Sender {
             notified: Vec::new(),
             retries: 0,
             timed: None,
+            pacer: Pacer::new(config),
+            pace_at: None,
             rexmt_at: None,
             persist_at: None,
             persist_backoff: 0,
@@ -215,6 +223,7 @@ impl Sender {
         if lost && self.recovery.may_enter(w) {
             self.timed = None;
             w.extra = 0;
+            w.ssthresh = self.growth.after_loss(now, w, Loss::Detected);
             self.recovery.enter(w, self.dupacks);
             w.limited = 0;
             self.rexmt_at = Some(self.rtt.deadline(now, 1));
@@ -234,13 +243,13 @@ impl Sender {
             return None;
         }
         let acked = (info.ack - w.una) as u32;
-        match (info.echoed, self.timed) {
-            (Some(sent), _) => self.rtt.sample(sent, now),
-            (None, Some((end, sent))) if info.ack >= end => {
-                self.rtt.sample(sent, now);
-                self.timed = None;
-            }
-            _ => {}
+        let timed = self.timed.take_if(|(end, _)| info.ack >= *end).map(|(_, sent)| sent);
+        if let Some(sent) = info.echoed.or(timed) {
+            self.rtt.sample(sent, now);
+        }
+        let rtt = timed.map(|sent| now.since(sent));
+        if let (Some(pacer), Some(rtt)) = (&mut self.pacer, rtt) {
+            pacer.sample(rtt);
         }
         w.una = info.ack;
         w.nxt = w.nxt.max(info.ack);
@@ -259,7 +268,7 @@ impl Sender {
                 Progress::Partial { rearm: again } => rearm = again,
             }
         } else {
-            self.growth.on_ack(w, acked);
+            self.growth.on_ack(w, &Acked { now, bytes: acked, rtt });
         }
         if w.una >= w.last() {
             self.persist_at = None;
@@ -321,10 +330,7 @@ impl Sender {
 
     /// When a timer of this sender expires next.
     pub fn next_wake(&self) -> Option<Time> {
-        match (self.rexmt_at, self.persist_at) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        [self.rexmt_at, self.persist_at, self.pace_at].into_iter().flatten().min()
     }
 
     /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
@@ -347,7 +353,7 @@ impl Sender {
         //= rfc5681#section-3.1: the threshold is held while the same segment times out again
         let first = self.rtt.backoff() == 0 && w.una > 0;
         if first || self.halve_at_each_timeout {
-            w.ssthresh = w.half();
+            w.ssthresh = self.growth.after_loss(now, w, Loss::Timeout);
         }
         w.limited = 0;
         self.retries += 1;
@@ -374,7 +380,14 @@ impl Sender {
 
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
     pub fn poll(&mut self, now: Time) -> Option<Chunk> {
+        self.pace_at = self.pacer.as_ref().and_then(|pacer| pacer.blocked(now));
+        if self.pace_at.is_some() {
+            return None;
+        }
         let chunk = self.choose(now)?;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.sent(now, chunk.len, self.window.cwnd, self.growth.pacing());
+        }
         let end = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
         let w = &mut self.window;
         if chunk.from == w.nxt && chunk.cause != Cause::WindowProbe {
@@ -444,6 +457,7 @@ impl Sender {
 
     /// Stops all timers.
     pub fn stop(&mut self) {
+        self.pace_at = None;
         self.rexmt_at = None;
         self.persist_at = None;
     }

@@ -25,7 +25,7 @@ pub trait Recovery {
         true
     }
 
-    /// A loss was detected by `dupacks` duplicate ACKs.
+    /// A loss was detected by `dupacks` duplicate ACKs; the slow-start threshold has been lowered.
     fn enter(&mut self, window: &mut Window, dupacks: u32);
 
     /// A further duplicate ACK during recovery.

@@ -13,9 +13,8 @@ pub struct Reno {
 }
 
 /// What Reno and NewReno do alike when a loss is detected.
-//= rfc5681#section-3.2: ssthresh is halved, the segment sent again, the window inflated by the duplicates
+//= rfc5681#section-3.2: the segment is sent again, the window is ssthresh inflated by the duplicates
 pub(super) fn inflate(w: &mut Window, dupacks: u32) {
-    w.ssthresh = w.half();
     w.cwnd = w.ssthresh + w.mss.saturating_mul(dupacks);
     w.repair = Some((w.una, Cause::FastRetransmit));
 }

@@ -69,7 +69,6 @@ impl Recovery for Sack {
     fn enter(&mut self, w: &mut Window, _: u32) {
         self.active = true;
         self.recover = w.max;
-        w.ssthresh = w.half();
         w.cwnd = w.ssthresh;
         //= rfc6675#section-5: the first lost segment goes out whatever the pipe says
         w.repair = Some((w.una, Cause::FastRetransmit));

@@ -22,7 +22,6 @@ impl Recovery for Tahoe {
     }
     fn enter(&mut self, w: &mut Window, _: u32) {
         self.recover = w.max + 1;
-        w.ssthresh = w.half();
         w.cwnd = w.mss;
         w.nxt = w.una;
         w.again = Cause::FastRetransmit;

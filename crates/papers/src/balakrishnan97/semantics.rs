@@ -1,4 +1,4 @@
-//! Balakrishnan and others 1997: what an acknowledgement means when a base station gives it.
+//! Section 3.2: what an acknowledgement means when a base station gives it.
 
 use lasthop_proto::event::{Event, TcpKind, Wants, What};
 use lasthop_proto::machine::StageId;

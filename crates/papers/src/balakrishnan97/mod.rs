@@ -1,0 +1,21 @@
+//! Balakrishnan and others 1997: snoop and its rivals (2, 3), asymmetric paths (4), and short transfers (5).
+//!
+//! Two sets of parameters: the testbed of sections 2 and 3, and the simulations of sections 4 and 5.
+
+mod semantics;
+
+use lasthop_report::model::Assumption;
+
+use crate::assumed;
+use crate::west97::Experiment;
+
+/// The experiment for the claim `id`.
+pub fn experiment(id: &str) -> Option<Experiment> {
+    semantics::experiment(id)
+}
+
+/// What is assumed where the paper is silent, by section.
+pub fn assumptions() -> Vec<Assumption> {
+    let sections: [&[(&str, &str)]; 0] = [];
+    sections.into_iter().flat_map(assumed).collect()
+}

@@ -1,0 +1,115 @@
+//! Pacing: segments leave at a rate instead of in the bursts in which the windows open.
+//!
+//! The rate is that of the congestion control, or the window spread over a round trip. So much may leave back to
+//! back as [`TcpConfig::burst`] says.
+
+use crate::tcp::config::TcpConfig;
+use crate::units::{Rate, Span, Time};
+
+/// The least rate: a window of nothing must not stop a sender for ever.
+const LEAST: u64 = 1000;
+
+/// Spaces segments out. The virtual scheduling form of the generic cell rate algorithm (ITU-T I.371).
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    /// Segments that may leave back to back.
+    burst: u32,
+    /// Smoothed round trip in exact units; timers have coarser ones.
+    srtt: Option<Span>,
+    /// When the next segment would be due, were no bursts allowed.
+    due: Time,
+    /// How much earlier than that it may leave.
+    slack: Span,
+}
+
+impl Pacer {
+    /// The pacer that `config` asks for.
+    pub fn new(config: &TcpConfig) -> Option<Pacer> {
+        config.pacing.then(|| Pacer {
+            burst: config.burst.max(1),
+            srtt: None,
+            due: Time(0),
+            slack: Span::ZERO,
+        })
+    }
+
+    /// A round trip was measured.
+    pub fn sample(&mut self, rtt: Span) {
+        self.srtt = Some(match self.srtt {
+            None => rtt,
+            Some(srtt) => Span((7 * srtt.0 + rtt.0) / 8),
+        });
+    }
+
+    /// When a segment may leave next, if not at `now`.
+    pub fn blocked(&self, now: Time) -> Option<Time> {
+        let at = Time(self.due.0.saturating_sub(self.slack.0));
+        (at > now).then_some(at)
+    }
+
+    /// `bytes` leave at `now` under a congestion window of `cwnd`; `rate` is what the congestion control wants.
+    pub fn sent(&mut self, now: Time, bytes: u32, cwnd: u32, rate: Option<Rate>) {
+        let bps = match (rate, self.srtt) {
+            (Some(rate), _) => rate.bps(),
+            (None, Some(srtt)) => {
+                (u128::from(cwnd) * 8 * 1_000_000_000 / u128::from(srtt.0.max(1)))
+                    .min(u128::from(u64::MAX)) as u64
+            }
+            // Before the first round trip there is nothing to spread the window over.
+            (None, None) => return,
+        };
+        let Some(rate) = Rate::from_bps(bps.max(LEAST)) else { return };
+        self.slack = rate.transmit(u64::from(bytes) * u64::from(self.burst - 1));
+        self.due = self.due.max(now) + rate.transmit(bytes.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pacer(burst: u32) -> Pacer {
+        Pacer::new(&TcpConfig { pacing: true, burst, ..TcpConfig::rfc() }).unwrap()
+    }
+
+    /// How many of `n` segments leave at each moment, when all of them wait.
+    fn departures(mut pacer: Pacer, n: u32) -> Vec<(u64, u32)> {
+        pacer.sample(Span::millis(100));
+        let mut now = Time(0);
+        let mut left: Vec<(u64, u32)> = Vec::new();
+        for _ in 0..n {
+            if let Some(at) = pacer.blocked(now) {
+                now = at;
+            }
+            pacer.sent(now, 1000, 10_000, None);
+            match left.last_mut() {
+                Some((at, count)) if *at == now.0 => *count += 1,
+                _ => left.push((now.0, 1)),
+            }
+        }
+        left
+    }
+
+    #[test]
+    fn a_window_is_spread_over_a_round_trip() {
+        let left = departures(pacer(1), 10);
+        let expected: Vec<(u64, u32)> = (0..10).map(|i| (i * 10_000_000, 1)).collect();
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn a_burst_is_bounded_and_does_not_raise_the_rate() {
+        let left = departures(pacer(4), 20);
+        assert_eq!(left[0], (0, 4));
+        assert!(left[1..].iter().all(|(_, count)| *count <= 4));
+        // The last segment is due after 19 intervals and may leave three earlier.
+        assert_eq!(left.last().unwrap().0, 160_000_000);
+    }
+
+    #[test]
+    fn without_a_round_trip_nothing_waits() {
+        let mut pacer = pacer(1);
+        pacer.sent(Time(5), 1000, 10_000, None);
+        assert_eq!(pacer.blocked(Time(5)), None);
+    }
+}
