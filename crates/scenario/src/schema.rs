@@ -10,7 +10,7 @@ use lasthop_proto::tcp::config::AckpReaction;
 use crate::model::World;
 
 /// Keys of the file itself.
-pub(crate) const TOP: [&str; 10] = [
+pub(crate) const TOP: [&str; 11] = [
     "name",
     "world",
     "runs",
@@ -21,6 +21,7 @@ pub(crate) const TOP: [&str; 10] = [
     "host",
     "path",
     "vary",
+    "schemes",
 ];
 
 /// Keys of a station's file.
