@@ -34,7 +34,7 @@ pub enum Judgement {
 /// One cell beside the baseline.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Standing {
-    /// One more than the number of cells that are better than this one with confidence: ties share a rank.
+    /// Its place by means; cells that are not told apart from the leader of a rank share it.
     pub rank: usize,
     /// The value.
     pub value: Summary,
@@ -130,19 +130,29 @@ pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
         .collect()
 }
 
-/// One more than the number of cells that are better with confidence, over all pairs.
+/// Ranks by means: a cell shares the rank of the best one that it is not told apart from, and begins a rank of its own
+/// where the leader of the rank above is better with confidence, over all pairs.
 fn ranks(cells: &[&[f64]]) -> Vec<usize> {
     let mut pairs = Vec::new();
     for a in 0..cells.len() {
         pairs.extend((a + 1..cells.len()).map(|b| (a, b)));
     }
     let p: Vec<Option<f64>> = pairs.iter().map(|(a, b)| paired_p(cells[*a], cells[*b])).collect();
+    let corrected = holm(&p);
+    let differ = |a: usize, b: usize| {
+        let pair = pairs.iter().position(|pair| *pair == (a.min(b), a.max(b)));
+        pair.and_then(|i| corrected[i]).is_some_and(|p| p < LEVEL)
+    };
+    let means: Vec<f64> = cells.iter().map(|values| Summary::of(values).mean).collect();
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_by(|a, b| means[*b].total_cmp(&means[*a]));
     let mut ranks = vec![1; cells.len()];
-    for ((a, b), p) in pairs.into_iter().zip(holm(&p)) {
-        if p.is_some_and(|p| p < LEVEL) {
-            let a_wins = Summary::of(cells[a]).mean > Summary::of(cells[b]).mean;
-            ranks[if a_wins { b } else { a }] += 1;
+    let mut leader = (order.first().copied().unwrap_or(0), 1);
+    for (place, i) in order.into_iter().enumerate() {
+        if differ(leader.0, i) {
+            leader = (i, place + 1);
         }
+        ranks[i] = leader.1;
     }
     ranks
 }

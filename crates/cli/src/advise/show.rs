@@ -99,19 +99,22 @@ fn answer(advice: &Advice, place: &Place) -> String {
         text += &format!("  less, but more than {percent} %: {}\n", rest.join(", "));
     }
     text += &cheapest(&all);
-    let of = |wanted: fn(&Row) -> bool| {
-        let names = place.schemes.iter().filter(|row| {
-            wanted(row) && !all.iter().any(|other| other.scheme.name == row.scheme.name)
-        });
-        names.map(|row| row.scheme.name.as_str()).collect::<Vec<_>>().join(", ")
+    let told = |row: &Row| all.iter().any(|other| other.scheme.name == row.scheme.name);
+    let harms = |row: &Row| {
+        row.standing.judgement == Judgement::Worse
+            && row.standing.ratio.is_none_or(|ratio| ratio.high < 1.0 - advice.threshold)
     };
-    let little = of(|row| matches!(row.standing.judgement, Judgement::Tie | Judgement::Better));
-    let harm = of(|row| row.standing.judgement == Judgement::Worse);
-    if !little.is_empty() {
-        text += &format!("Not by {percent} %, or not with confidence: {little}\n");
-    }
-    if !harm.is_empty() {
-        text += &format!("Would harm: {harm}\n");
+    let is_as_is = |row: &Row| row.standing.judgement == Judgement::Baseline;
+    let (harm, little): (Vec<&Row>, Vec<&Row>) =
+        place.schemes.iter().filter(|row| !told(row) && !is_as_is(row)).partition(|row| harms(row));
+    for (what, rows) in [
+        (format!("Less than {percent} % either way, or not with confidence"), little),
+        (format!("Would cost more than {percent} %"), harm),
+    ] {
+        let names: Vec<&str> = rows.iter().map(|row| row.scheme.name.as_str()).collect();
+        if !names.is_empty() {
+            text += &format!("{what}: {}\n", names.join(", "));
+        }
     }
     text
 }
@@ -120,10 +123,10 @@ fn told(i: usize, row: &Row, all: &[&Row]) -> String {
     let tied = all.iter().filter(|other| other.standing.rank == row.standing.rank).count() > 1;
     let simulated = match row.scheme.run {
         Some(_) => "",
-        None => " Only simulated: no operating system has it.",
+        None => " (lasthop only simulates it)",
     };
     format!(
-        "  {}{} {:<18} {} times, {} KB/s. To be changed: {}.\n{:23} {}.{simulated}\n",
+        "  {}{} {:<22} {} times, {} KB/s. To be changed: {}.\n{:27} {}.{simulated}\n",
         all[..=i]
             .iter()
             .position(|other| other.standing.rank == row.standing.rank)

@@ -13,7 +13,7 @@ use crate::sweep::table::KB;
 /// How the table is to be read.
 pub const NOTE: &str = "\
 Means over runs ± 95 % confidence interval, KB = 1024 B. `times`: how often the baseline's throughput, by runs of
-the same seed, with the 95 % interval. Schemes of one rank are not told apart. better, worse: with confidence, all
+the same seed, with the 95 % interval. Schemes of one rank are not told apart from its first. better, worse: with confidence, all
 comparisons together (Holm, 5 %). radio gp: full packets needed / data packets sent over the radio.";
 
 /// Everything, for a terminal.
