@@ -38,7 +38,8 @@ fn the_points_of_the_own_axis_are_ranked() {
     assert_eq!(document["baseline"], "reno");
     let rows = &document["points"][0]["schemes"];
     assert_eq!(names(rows).len(), 10);
-    let ranks: Vec<u64> = rows.as_array().unwrap().iter().map(|r| r["rank"].as_u64().unwrap()).collect();
+    let ranks: Vec<u64> =
+        rows.as_array().unwrap().iter().map(|r| r["rank"].as_u64().unwrap()).collect();
     assert!(ranks.is_sorted(), "{ranks:?}");
     let snoop = rows.as_array().unwrap().iter().find(|row| row["name"] == "snoop").unwrap();
     assert_eq!(snoop["judgement"], "better");
@@ -54,15 +55,28 @@ fn chosen_schemes_a_baseline_and_losses() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     let arguments = [
-        "compare", "west97-lan", "--schemes", "snoop,sack", "--baseline", "snoop", "--errors", "0,2%", "-n", "3",
-        "--set", "transfer.bytes=200kB", "-o", out.to_str().unwrap(),
+        "compare",
+        "west97-lan",
+        "--schemes",
+        "snoop,sack",
+        "--baseline",
+        "snoop",
+        "--errors",
+        "0,2%",
+        "-n",
+        "3",
+        "--set",
+        "transfer.bytes=200kB",
+        "-o",
+        out.to_str().unwrap(),
     ];
     let output = run(dir.path(), &arguments);
     let shown = text(&output);
     assert_eq!(output.status.code(), Some(0), "{shown}");
     assert!(shown.contains("scheme \\ loss") && shown.contains("beside snoop"), "{shown}");
     assert!(shown.contains("Mathis") && shown.contains("link less losses"), "{shown}");
-    let document: Value = serde_json::from_slice(&fs::read(out.join("comparison.json")).unwrap()).unwrap();
+    let document: Value =
+        serde_json::from_slice(&fs::read(out.join("comparison.json")).unwrap()).unwrap();
     assert_eq!(document["points"].as_array().unwrap().len(), 2);
     assert_eq!(document["points"][0]["bounds"]["loss"], 0.0);
     let page = fs::read_to_string(out.join("report.html")).unwrap();
@@ -78,7 +92,9 @@ fn a_file_brings_its_own_schemes() {
     let text_of = |line: &str| {
         format!("{}\n[schemes]\n{line}\n", include_str!("../../../scenarios/quickstart.toml"))
     };
-    let mine = text_of("helped = { change = [\"base station\"], what = \"mine\", set = { agent = \"snoop\", dupacks = 1 } }");
+    let mine = text_of(
+        "helped = { change = [\"base station\"], what = \"mine\", set = { agent = \"snoop\", dupacks = 1 } }",
+    );
     fs::write(dir.path().join("mine.toml"), mine).unwrap();
     let document = json(&run(dir.path(), &["compare", "mine.toml", "-n", "3", "--json"]));
     let mut found = names(&document["points"][0]["schemes"]);
@@ -121,7 +137,8 @@ fn wrong_arguments_are_told_with_the_remedy() {
 #[test]
 fn a_capture_without_tcp_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let header = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 1, 0, 0, 0];
+    let header =
+        [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 1, 0, 0, 0];
     fs::write(dir.path().join("empty.pcap"), header).unwrap();
     let output = run(dir.path(), &["advise", "--capture", "empty.pcap"]);
     assert_eq!(output.status.code(), Some(2));
@@ -154,8 +171,20 @@ fn on_a_short_lossy_link_help_comes_from_the_link_or_the_base_station() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     let arguments = [
-        "--rate", "2mbit", "--delay", "2ms", "--loss", "3%", "--sender", "reno", "-n", "4", "--scenario", "s.toml",
-        "-o", out.to_str().unwrap(),
+        "--rate",
+        "2mbit",
+        "--delay",
+        "2ms",
+        "--loss",
+        "3%",
+        "--sender",
+        "reno",
+        "-n",
+        "4",
+        "--scenario",
+        "s.toml",
+        "-o",
+        out.to_str().unwrap(),
     ];
     let document = advice(dir.path(), &arguments, 0);
     let found = helps(&document);
@@ -190,7 +219,10 @@ fn on_a_slow_return_it_is_the_acks() {
     assert!(found[0].starts_with("ack-filter"), "{found:?}");
     assert!(!found.contains(&"snoop") && !found.contains(&"tulip"), "{found:?}");
     let remedy = &document["remedies"][0];
-    assert!(remedy["file"][1].as_str().unwrap().contains("discipline-left = \"ack-filter"), "{remedy}");
+    assert!(
+        remedy["file"][1].as_str().unwrap().contains("discipline-left = \"ack-filter"),
+        "{remedy}"
+    );
 }
 
 /// A capture of a known link: what is estimated from it is that link.
@@ -200,8 +232,20 @@ fn a_capture_tells_the_link() {
     let made = run(
         dir.path(),
         &[
-            "run", "variants", "--set", "tcp=sack", "--set", "agent=none", "--set", "transfer.bytes=6MB", "--set",
-            "host.mobile.recv-buffer=64KiB", "--seeds", "1", "-o", "out",
+            "run",
+            "variants",
+            "--set",
+            "tcp=sack",
+            "--set",
+            "agent=none",
+            "--set",
+            "transfer.bytes=6MB",
+            "--set",
+            "host.mobile.recv-buffer=64KiB",
+            "--seeds",
+            "1",
+            "-o",
+            "out",
         ],
     );
     assert_eq!(made.status.code(), Some(0), "{}", text(&made));

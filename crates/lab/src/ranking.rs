@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 /// The level at which a family of comparisons is called different.
 pub const LEVEL: f64 = 0.05;
 
+/// Smaller differences, as shares of the smaller value, are called none, however sure: options of a few bytes make some.
+pub const NEGLIGIBLE: f64 = 0.005;
+
 /// Whether a difference is one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -121,13 +124,18 @@ pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
                 judgement: match corrected[i] {
                     _ if i == baseline => Judgement::Baseline,
                     None => Judgement::Unknown,
-                    Some(p) if p >= LEVEL => Judgement::Tie,
+                    Some(p) if p >= LEVEL || negligible(values, base) => Judgement::Tie,
                     Some(_) if difference.mean > 0.0 => Judgement::Better,
                     Some(_) => Judgement::Worse,
                 },
             }
         })
         .collect()
+}
+
+fn negligible(a: &[f64], b: &[f64]) -> bool {
+    let (a, b) = (Summary::of(a).mean, Summary::of(b).mean);
+    (a - b).abs() < NEGLIGIBLE * a.abs().min(b.abs())
 }
 
 /// Ranks by means: a cell shares the rank of the best one that it is not told apart from, and begins a rank of its own
@@ -142,6 +150,7 @@ fn ranks(cells: &[&[f64]]) -> Vec<usize> {
     let differ = |a: usize, b: usize| {
         let pair = pairs.iter().position(|pair| *pair == (a.min(b), a.max(b)));
         pair.and_then(|i| corrected[i]).is_some_and(|p| p < LEVEL)
+            && !negligible(cells[a], cells[b])
     };
     let means: Vec<f64> = cells.iter().map(|values| Summary::of(values).mean).collect();
     let mut order: Vec<usize> = (0..cells.len()).collect();
@@ -184,10 +193,19 @@ mod tests {
         assert_eq!(all[1].judgement, Judgement::Better);
         assert_eq!((all[1].rank, all[0].rank, all[2].rank), (1, 2, 2));
         assert_eq!(all[2].judgement, Judgement::Tie);
+        // So is what differs for sure and by nothing to speak of.
+        let hardly: Vec<f64> = cells_of_100().iter().map(|v| v + 0.1).collect();
+        let all_of_100 = standings(&[cells_of_100(), hardly], 0);
+        assert_eq!((all_of_100[1].p, all_of_100[1].judgement), (Some(0.0), Judgement::Tie));
+        assert_eq!(all_of_100[0].rank, 1);
         // The same values again are a tie, not a difference of nothing with certainty.
         assert_eq!(all[3].judgement, Judgement::Tie);
         let ratio = all[1].ratio.unwrap();
         assert!(ratio.low > 1.0 && ratio.low < ratio.mean && ratio.mean < ratio.high);
+    }
+
+    fn cells_of_100() -> Vec<f64> {
+        vec![100.0; 5]
     }
 
     #[test]

@@ -8,7 +8,6 @@ use super::remedy::{self, Remedy};
 use super::{Advice, as_is, helping};
 use crate::compare::{Place, Row, show};
 use crate::style;
-use crate::sweep::table::KB;
 
 /// What helps is told one by one up to here.
 const TOLD: usize = 8;
@@ -58,7 +57,7 @@ pub fn text(advice: &Advice, link: &Link, remedies: &[Remedy], saved: Option<&st
 /// What the sender gets now.
 fn present(advice: &Advice, place: &Place) -> String {
     let Some(row) = as_is(place) else { return String::new() };
-    let kb = short((row.standing.value.mean / KB * 10.0).round() / 10.0);
+    let kb = show::kb(Some(row.standing.value.mean));
     let share = advice.share_of_capacity.map_or(String::new(), |share| {
         format!(", {:.0} % of what the link could carry with these losses", 100.0 * share)
     });
@@ -135,7 +134,7 @@ fn told(i: usize, row: &Row, all: &[&Row]) -> String {
         if tied { "=" } else { " " },
         row.scheme.name,
         show::times(row),
-        short((row.standing.value.mean / KB * 10.0).round() / 10.0),
+        show::kb(Some(row.standing.value.mean)),
         row.deployed(),
         "",
         row.scheme.what,

@@ -84,6 +84,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if let Some(dir) = args.output.as_deref().filter(|_| complete) {
         output::write(&dir.join("comparison.json"), output::json(&document)?.as_bytes())?;
         output::write(&dir.join(crate::sweep::PAGE), page::page(&document).as_bytes())?;
+        for (name, svg) in page::pictures(&document) {
+            output::write(&dir.join(name), svg.as_bytes())?;
+        }
     }
     if json && complete {
         output::print_json(&document)?;

@@ -100,11 +100,24 @@ fn sets(place: &Place) -> Table {
     Table { title: String::new(), columns, rows: rows.collect() }
 }
 
+/// The plots as files of their own: name and text.
+pub fn pictures(document: &Document) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = document
+        .points
+        .iter()
+        .enumerate()
+        .map(|(i, place)| (format!("ranking-{}.svg", i + 1), bars(document, place).svg()))
+        .collect();
+    if document.points.len() > 1 {
+        all.push(("losses.svg".to_owned(), curves(document).svg()));
+    }
+    all
+}
+
 /// Bars of the schemes of one point, the best first.
 pub fn bars(document: &Document, place: &Place) -> Plot {
     let bar = |row: &Row| BarGroup {
-        // Broken where a line may break.
-        label: row.scheme.name.replace('-', "- ").replace('+', "+ "),
+        label: row.scheme.name.clone(),
         bars: vec![Some(Bar {
             value: row.standing.value.mean / KB,
             ci: row.standing.value.ci95 / KB,

@@ -148,12 +148,18 @@ fn judged(row: &Row) -> &'static str {
     }
 }
 
+/// A rate in KB/s, as bounds and means over many points are shown.
+pub fn kb(value: Option<f64>) -> String {
+    match value.map(|v| v / KB) {
+        None => "–".to_owned(),
+        Some(v) if v >= 1000.0 => number::short(v.round()),
+        Some(v) => format!("{v:.1}"),
+    }
+}
+
 /// What theory allows at a point, in a line.
 pub fn bounds(place: &Place) -> String {
     let b = &place.bounds;
-    let kb = |value: Option<f64>| {
-        value.map_or("–".to_owned(), |v| number::short((v / KB * 10.0).round() / 10.0))
-    };
     format!(
         "theory at {} % of the data packets lost and a round trip of {} ms: the link less its losses {} KB/s, \
          TCP end to end {} (Mathis), {} (PFTK)",
@@ -198,12 +204,7 @@ pub fn matrix(axis: &str, points: &[Place]) -> Table {
             Judgement::Worse => "-",
             _ => "",
         };
-        format!(
-            "{best}{sign} {}",
-            number::short((row.standing.value.mean / KB * 10.0).round() / 10.0)
-        )
-        .trim_start()
-        .to_owned()
+        format!("{best}{sign} {}", kb(Some(row.standing.value.mean))).trim_start().to_owned()
     };
     let mut rows: Vec<Vec<String>> = order(points)
         .iter()
@@ -215,9 +216,6 @@ pub fn matrix(axis: &str, points: &[Place]) -> Table {
             cells
         })
         .collect();
-    let kb = |value: Option<f64>| {
-        value.map_or("–".to_owned(), |v| number::short((v / KB * 10.0).round() / 10.0))
-    };
     for (name, of) in BOUNDS {
         let mut cells = vec![name.to_owned()];
         cells.extend(points.iter().map(|place| kb(of(place))));
