@@ -190,6 +190,9 @@ pub struct TcpConfig {
     pub quench: bool,
     /// New data on the first and second duplicate ACK (RFC 3042).
     pub limited_transmit: bool,
+    /// Connections to one host share a congestion window and find losses together (balakrishnan97 5.2).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub integrated: bool,
     /// How long TIME-WAIT lasts.
     pub time_wait: Span,
 }
@@ -264,6 +267,7 @@ impl TcpConfig {
             ebsn: false,
             quench: false,
             limited_transmit: false,
+            integrated: false,
             time_wait: Span::secs(60),
         }
     }

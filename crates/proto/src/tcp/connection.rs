@@ -13,6 +13,7 @@ use crate::units::{Bytes, Span, Time};
 use crate::wire::{Flags, FlowKey, Segment, Seq};
 
 use super::config::{Clock, TcpConfig};
+use super::integrated::Integrated;
 use super::receiver::Receiver;
 use super::rope::Rope;
 use super::rtt::Beat;
@@ -111,6 +112,20 @@ impl Connection {
             relay: false,
             config,
         }
+    }
+
+    /// Lends what connections to this peer share, for the next call; this one is `id` there.
+    pub(super) fn lend(&mut self, id: u32, shared: Box<Integrated>) {
+        self.tx.lend(id, shared);
+    }
+
+    /// Takes it back; a connection that is over takes what it had in flight out of it.
+    pub(super) fn give_back(&mut self) -> Option<Box<Integrated>> {
+        let mut shared = self.tx.give_back()?;
+        if self.is_over() {
+            self.tx.leave(&mut shared);
+        }
+        Some(shared)
     }
 
     /// Opens actively at `at`, sends `bytes` and closes; without a number it sends for ever.

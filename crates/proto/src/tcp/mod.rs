@@ -12,6 +12,7 @@
 pub mod config;
 pub mod connection;
 pub mod host;
+pub mod integrated;
 pub mod receiver;
 pub mod rope;
 pub mod rtt;

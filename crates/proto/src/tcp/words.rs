@@ -1,6 +1,6 @@
 //! The words for a TCP: what `tcp = "..."` of a host changes about its configuration.
 
-use super::config::{TcpConfig, Variant};
+use super::config::{Congestion, TcpConfig, Variant};
 
 /// A TCP by its name.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,14 @@ pub const TCPS: &[Word] = &[
         apply: |c| {
             c.variant = Variant::Sack;
             c.sack = true;
+        },
+    },
+    Word {
+        key: "tcp-int",
+        apply: |c| {
+            c.variant = Variant::Reno;
+            c.congestion = Congestion::Reno;
+            c.integrated = true;
         },
     },
 ];

@@ -4,6 +4,7 @@
 
 pub mod detect;
 pub mod growth;
+mod integrated;
 pub mod newreno;
 mod notices;
 pub mod pacing;
@@ -23,6 +24,7 @@ use super::config::{AckpReaction, Halving, TcpConfig, Variant};
 use super::rtt::{Beat, RttEstimator};
 use detect::{Detect, Detector};
 use growth::{Acked, AnyGrowth, Growth, Loss};
+use integrated::Part;
 use pacing::Pacer;
 use recovery::{Progress, Recovery};
 use variant::AnyRecovery;
@@ -100,6 +102,8 @@ pub struct Sender {
     persist_at: Option<Time>,
     persist_backoff: u32,
     probe_now: bool,
+    /// Its part in a congestion control that connections share.
+    integrated: Option<Box<Part>>,
 }
 
 impl Sender {
@@ -131,6 +135,7 @@ impl Sender {
             persist_at: None,
             persist_backoff: 0,
             probe_now: false,
+            integrated: Part::new(config),
         }
     }
 
@@ -155,6 +160,7 @@ impl Sender {
             // Without SACK blocks the best that is left is NewReno (RFC 6582 section 1).
             self.recovery = AnyRecovery::new(Variant::NewReno);
         }
+        self.join();
     }
 
     /// Our SYN was acknowledged at `now`.
@@ -210,6 +216,10 @@ impl Sender {
             return None;
         }
         self.dupacks += 1;
+        if self.is_integrated() {
+            return self.on_integrated_dup_ack(now);
+        }
+        let w = &mut self.window;
         if self.recovery.active() {
             self.recovery.on_dup_ack(w);
             return Some(TcpKind::DupAck);
@@ -260,9 +270,13 @@ impl Sender {
         self.retries = 0;
         w.limited = 0;
         self.notified.retain(|position| *position >= info.ack);
+        let integrated = self.is_integrated();
         let mut verdict = TcpKind::Acked;
         let mut rearm = true;
-        if self.recovery.active() {
+        let w = &mut self.window;
+        if integrated {
+            verdict = self.on_integrated_ack(&Acked { now, bytes: acked, rtt });
+        } else if self.recovery.active() {
             match self.recovery.on_ack(w, acked) {
                 Progress::Over => verdict = TcpKind::RecoveryEnded,
                 Progress::Partial { rearm: again } => rearm = again,
@@ -270,6 +284,7 @@ impl Sender {
         } else {
             self.growth.on_ack(w, &Acked { now, bytes: acked, rtt });
         }
+        let w = &mut self.window;
         if w.una >= w.last() {
             self.persist_at = None;
         }
@@ -306,28 +321,6 @@ impl Sender {
         true
     }
 
-    /// A base station says that everything below `position` has reached it.
-    //= west97#3.4: the retransmission timer is reset, nothing else is done
-    pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
-        if self.ackp == AckpReaction::Off || position <= self.window.una || self.rexmt_at.is_none()
-        {
-            return None;
-        }
-        self.rexmt_at = Some(match self.ackp {
-            AckpReaction::Constant => self.rtt.constant_deadline(now),
-            AckpReaction::Exponential => {
-                self.ackp_run = (self.ackp_run + 1).min(6);
-                let most = self.rtt.max().0 / self.rtt.rto().0.max(1);
-                self.rtt.deadline(now, (1u64 << self.ackp_run).min(most.max(1)))
-            }
-            AckpReaction::Rearm | AckpReaction::Off => self.rtt.deadline(now, 1),
-        });
-        if self.ackp_karn && self.timed.is_some_and(|(end, _)| end <= position) {
-            self.timed = None;
-        }
-        Some(TcpKind::PartialAck)
-    }
-
     /// When a timer of this sender expires next.
     pub fn next_wake(&self) -> Option<Time> {
         [self.rexmt_at, self.persist_at, self.pace_at].into_iter().flatten().min()
@@ -341,7 +334,14 @@ impl Sender {
             self.probe_now = true;
             return Some(TcpKind::WindowProbe);
         }
+        if self.tell_loss(now) {
+            return Some(TcpKind::FastRetransmit);
+        }
         if self.rexmt_at.is_some_and(|at| at <= now) {
+            if let Some(at) = self.postponed(now) {
+                self.rexmt_at = Some(at);
+                return None;
+            }
             self.on_timeout(now);
             return Some(TcpKind::Timeout);
         }
@@ -350,6 +350,7 @@ impl Sender {
 
     fn on_timeout(&mut self, now: Time) {
         let w = &mut self.window;
+        let cwnd = w.cwnd;
         //= rfc5681#section-3.1: the threshold is held while the same segment times out again
         let first = self.rtt.backoff() == 0 && w.una > 0;
         if first || self.halve_at_each_timeout {
@@ -369,6 +370,7 @@ impl Sender {
         w.nxt = w.una;
         w.again = Cause::TimeoutRetransmit;
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        self.on_integrated_timeout(now, cwnd);
     }
 
     /// Whether anything may be waiting to be sent. A mere receiver never has any.
@@ -389,6 +391,9 @@ impl Sender {
             pacer.sent(now, chunk.len, self.window.cwnd, self.growth.pacing());
         }
         let end = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
+        if chunk.cause != Cause::WindowProbe {
+            self.integrated_sent(now, chunk.from, end, end <= self.window.max);
+        }
         let w = &mut self.window;
         if chunk.from == w.nxt && chunk.cause != Cause::WindowProbe {
             w.nxt = end;
@@ -431,7 +436,16 @@ impl Sender {
         if let Some(choice) = self.recovery.next_chunk(w) {
             return choice;
         }
-        let chunk = w.next_chunk();
+        let chunk = if self.is_integrated() {
+            let (chunk, now) = self.integrated_chunk(now);
+            if !now {
+                return None;
+            }
+            chunk
+        } else {
+            self.window.next_chunk()
+        };
+        let w = &mut self.window;
         // Something to send, nothing in flight, and the peer's window is what forbids it. (A peer may also have
         // taken back its window: then what was sent counts as lost once the timer has expired.)
         //= rfc9293#section-3.8.6: a sender must be robust against a window that shrinks
