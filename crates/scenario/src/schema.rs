@@ -63,7 +63,7 @@ pub(crate) const TUNNEL: [&str; 16] = [
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 37] = [
+pub(crate) const HOST: [&str; 38] = [
     "preset",
     "tcp",
     "side",
@@ -93,6 +93,7 @@ pub(crate) const HOST: [&str; 37] = [
     "ackp",
     "ackp-karn",
     "eln",
+    "nack",
     "ebsn",
     "quench",
     "rtt-rounding",
@@ -163,9 +164,10 @@ pub const LINK_LAYERS: [(&str, &str); 5] = [
 ];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 20] = [
+pub(crate) const AGENT_OPTIONS: [&str; 21] = [
     "agent-preset",
     "dupacks",
+    "dup-acks",
     "timeout-rule",
     "initial-timeout",
     "min-timeout",
@@ -261,10 +263,12 @@ pub const HEADER_COMPRESSION: [(&str, Option<Recovery>); 4] = [
 ];
 
 /// The words for an agent, each with what it is.
-pub const AGENTS: [(&str, &str); 9] = [
+pub const AGENTS: [(&str, &str); 11] = [
     ("none", "packets are only forwarded"),
     ("snoop", "packets are cached and lost ones retransmitted locally"),
     ("snoop+ackp", "snoop, and partial acknowledgements to senders that offer them"),
+    ("snoop-smart", "snoop that learns from selective acknowledgements which packets are missing"),
+    ("snoop-nack", "snoop, and negative acknowledgements for what the mobile host sends"),
     ("seq-cache", "sequence numbers only; the sender retransmits on a loss notification"),
     ("split", "the connection ends at the base station, a second one runs over the air"),
     ("split-sack", "split, with selective acknowledgements over the air"),

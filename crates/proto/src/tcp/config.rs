@@ -184,6 +184,8 @@ pub struct TcpConfig {
     pub ackp_karn: bool,
     /// Offer and obey explicit loss notifications, and which losses a receiver notices.
     pub eln: ElnMode,
+    /// Offer and obey negative acknowledgements of a base station (balakrishnan97 2.1).
+    pub nack: bool,
     /// Obey explicit bad state notifications of a base station (bakshi96 4.2.3).
     pub ebsn: bool,
     /// Obey ICMP source quench, as 4.4BSD did and RFC 6633 forbids.
@@ -264,6 +266,7 @@ impl TcpConfig {
             ackp: AckpReaction::Off,
             ackp_karn: false,
             eln: ElnMode::Off,
+            nack: false,
             ebsn: false,
             quench: false,
             limited_transmit: false,

@@ -105,6 +105,15 @@ pub enum Eln {
     Lost(Seq),
 }
 
+/// Negative acknowledgements by a base station (balakrishnan97 2.1), an experimental option (RFC 6994).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Nack {
+    /// On a SYN: the sender understands them.
+    Permitted,
+    /// On an ACK that a base station forged: these ranges, in the form of SACK blocks, were lost on the way to it.
+    Missing(SackBlocks),
+}
+
 /// Up to four SACK blocks (RFC 2018 section 3), each from its first byte to one past its last.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SackBlocks {
@@ -153,6 +162,8 @@ pub struct Options {
     pub ackp: Option<Ackp>,
     /// Explicit loss notification.
     pub eln: Option<Eln>,
+    /// Negative acknowledgement.
+    pub nack: Option<Nack>,
     /// Options this code does not know, as they stood in the header (kind, length, value ...).
     pub unknown: Vec<u8>,
     /// Urgent pointer; meaningful when URG is set.
@@ -166,6 +177,7 @@ static NO_OPTIONS: Options = Options {
     sack: SackBlocks { count: 0, blocks: [(Seq(0), Seq(0)); 4] },
     ackp: None,
     eln: None,
+    nack: None,
     unknown: Vec::new(),
     urgent: 0,
 };
@@ -174,6 +186,8 @@ static NO_OPTIONS: Options = Options {
 pub const ACKP_LEN: u32 = 5;
 /// Length of the loss-notification option on a SYN: kind, length, 16-bit ExID.
 pub const ELN_PERMITTED_LEN: u32 = 4;
+/// Length of the option for negative acknowledgements on a SYN: kind, length, 16-bit ExID. Each range adds eight.
+pub const NACK_LEN: u32 = 4;
 /// Length of a loss notification: kind, length, 16-bit ExID, sequence number.
 pub const ELN_LOST_LEN: u32 = 8;
 
@@ -190,6 +204,11 @@ impl Options {
                 None => 0,
                 Some(Eln::Permitted) => ELN_PERMITTED_LEN,
                 Some(Eln::Lost(_)) => ELN_LOST_LEN,
+            }
+            + match &self.nack {
+                None => 0,
+                Some(Nack::Permitted) => NACK_LEN,
+                Some(Nack::Missing(blocks)) => NACK_LEN + 8 * blocks.as_slice().len() as u32,
             }
             + self.unknown.len() as u32
     }

@@ -1,7 +1,7 @@
 //! The agent of a base station and its options.
 
 use lasthop_proto::agent::{
-    AckpMode, AgentConfig, PacketSizes, SnoopConfig, SplitConfig, TimeoutRule,
+    AckpMode, AgentConfig, DupAcks, PacketSizes, SnoopConfig, SplitConfig, TimeoutRule,
 };
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::config::PRESETS;
@@ -32,7 +32,7 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
     let of_snoop = |option: &str| !of_split(option) && !of_sizes(option) && option != "spacing";
     let uses = |option: &str| match word {
         "snoop+ackp" => of_snoop(option),
-        "snoop" => option != "ackp-mode" && of_snoop(option),
+        "snoop" | "snoop-smart" | "snoop-nack" => option != "ackp-mode" && of_snoop(option),
         "ebsn" | "source-quench" => option == "spacing",
         "good-packet-size" => of_sizes(option),
         "seq-cache" => option == "flows",
@@ -51,6 +51,8 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
     Ok(match word {
         "snoop" => AgentConfig::Snoop { snoop, ackp: None },
         "snoop+ackp" => AgentConfig::Snoop { snoop, ackp: Some(mode) },
+        "snoop-smart" => AgentConfig::Snoop { snoop: snoop.selective(), ackp: None },
+        "snoop-nack" => AgentConfig::SnoopNack { snoop },
         "seq-cache" => AgentConfig::SeqCache { flows: snoop.flows },
         "split" => AgentConfig::Split(Box::new(split)),
         "split-sack" => AgentConfig::Split(Box::new(split.selective())),
@@ -63,15 +65,21 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
 
 /// A published snoop agent, and what the file changes about it.
 fn snoop(reader: &Reader<'_>) -> Result<SnoopConfig, Error> {
-    let published =
-        [("west97", SnoopConfig::west97 as fn() -> SnoopConfig), ("parsa98", SnoopConfig::parsa98)];
+    let published = [
+        ("west97", SnoopConfig::west97 as fn() -> SnoopConfig),
+        ("parsa98", SnoopConfig::parsa98),
+        ("daedalus", SnoopConfig::daedalus),
+    ];
     let base = reader.choice("agent-preset", &published)?.unwrap_or(SnoopConfig::west97)();
     let rules =
         [("twice-srtt", TimeoutRule::TwiceSrtt), ("srtt-plus-var", TimeoutRule::SrttPlusVar)];
+    let dup_acks = [("suppress", DupAcks::Suppress), ("pass", DupAcks::Pass)];
     let period = |key, default| reader.within(key, default, Span::millis(1)..=Span::secs(3600));
     let number = |key, default: u64, most| reader.within(key, default, 1..=most);
     Ok(SnoopConfig {
         dupacks: number("dupacks", base.dupacks.into(), 255)? as u32,
+        selective: base.selective,
+        dup_acks: reader.choice("dup-acks", &dup_acks)?.unwrap_or(base.dup_acks),
         timeout: reader.choice("timeout-rule", &rules)?.unwrap_or(base.timeout),
         initial_timeout: period("initial-timeout", base.initial_timeout)?,
         min_timeout: period("min-timeout", base.min_timeout)?,

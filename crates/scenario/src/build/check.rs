@@ -21,6 +21,7 @@ pub(super) fn run(
     let view = View { scenario, file, specs };
     view.partial_acks(notes);
     view.loss_notifications(notes);
+    view.selective_agents(notes);
     view.feedback(notes);
     view.sack_needs_both(notes);
     view.split_connections(notes);
@@ -119,6 +120,56 @@ impl View<'_> {
                             "write `eln = \"checksum\"` in `[host.{}]` and `[host.{}]`",
                             from.name, to.name
                         )),
+                );
+            }
+        }
+    }
+
+    /// Selective snoop learns from SACK blocks, and negative acknowledgements are for senders that offer them.
+    fn selective_agents(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.scenario.path.iter().enumerate() {
+            let key = format!("path.{}.agent", i + 1);
+            for transfer in &self.scenario.transfers {
+                let (from, to) =
+                    (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
+                let leftwards = from.side == HostSide::Right;
+                let (message, label, help) = match &stage.kind {
+                    StageKind::Agent(AgentConfig::Snoop { snoop, .. })
+                        if snoop.selective && !leftwards && !(from.tcp.sack && to.tcp.sack) =>
+                    {
+                        (
+                            format!(
+                                "`snoop-smart` learns nothing from `{}`, which sends no SACK blocks",
+                                to.name
+                            ),
+                            "the same as `snoop` for this host",
+                            format!(
+                                "write `sack = true` in `[host.{}]` and `[host.{}]`; the sender may ignore the \
+                                 blocks",
+                                from.name, to.name
+                            ),
+                        )
+                    }
+                    StageKind::Agent(AgentConfig::SnoopNack { .. })
+                        if leftwards && !from.tcp.nack =>
+                    {
+                        (
+                            format!(
+                                "`snoop-nack` sends no negative acknowledgements to `{}`, which does not offer them",
+                                from.name
+                            ),
+                            "the same as `snoop` for this sender",
+                            format!("write `nack = true` in `[host.{}]`", from.name),
+                        )
+                    }
+                    _ => continue,
+                };
+                note(
+                    notes,
+                    Diagnostic::new(Code::NoEffect, key.clone(), &self.agent_place(i))
+                        .message(message)
+                        .label(label)
+                        .help(help),
                 );
             }
         }

@@ -149,6 +149,7 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     tcp.ackp_karn = reader.or("ackp-karn", tcp.ackp_karn)?;
     let elns = [("off", ElnMode::Off), ("checksum", ElnMode::Checksum), ("ideal", ElnMode::Ideal)];
     tcp.eln = reader.choice("eln", &elns)?.unwrap_or(tcp.eln);
+    tcp.nack = reader.or("nack", tcp.nack)?;
     tcp.ebsn = reader.or("ebsn", tcp.ebsn)?;
     tcp.quench = reader.or("quench", tcp.quench)?;
     let roundings = [("up", Rounding::Up), ("nearest", Rounding::Nearest)];

@@ -5,7 +5,7 @@ use crate::machine::Out;
 use crate::tcp::sender::AckInfo;
 use crate::tcp::state::{Input, State};
 use crate::units::Time;
-use crate::wire::{Ackp, Body, Eln, Flags, Segment};
+use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment};
 
 use super::Connection;
 
@@ -164,6 +164,10 @@ impl Connection {
                     self.report(kind, out);
                 }
             }
+            return false;
+        }
+        if let Some(Nack::Missing(blocks)) = segment.options().nack {
+            self.take_nack(now, blocks.as_slice(), out);
             return false;
         }
         if self.state == State::SynReceived {

@@ -6,7 +6,7 @@ use crate::tcp::config::{AckpReaction, ElnMode};
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
 use crate::units::Time;
-use crate::wire::{Ackp, Body, Eln, Flags, Packet, Segment, Seq, Timestamps};
+use crate::wire::{Ackp, Body, Eln, Flags, Nack, Packet, Segment, Seq, Timestamps};
 
 use super::{Connection, payload_mss, scale_for};
 
@@ -132,6 +132,9 @@ impl Connection {
         //= west97#3.2: the sender's SYN says that it understands partial acknowledgements
         if config.ackp != AckpReaction::Off && !answering {
             options.ackp = Some(Ackp::Permitted);
+        }
+        if config.nack {
+            options.nack = Some(Nack::Permitted);
         }
         if offers(config.eln != ElnMode::Off, self.agreed.eln) {
             options.eln = Some(Eln::Permitted);

@@ -5,6 +5,7 @@
 pub mod detect;
 pub mod growth;
 mod integrated;
+mod nack;
 pub mod newreno;
 mod notices;
 pub mod pacing;
@@ -91,6 +92,10 @@ pub struct Sender {
     notices: u32,
     /// Positions that were lost on the wireless link and have been sent again, oldest first.
     notified: Vec<u64>,
+    /// Ranges that a base station misses, to be sent again.
+    missing: Vec<(u64, u64)>,
+    /// Negative acknowledgements since the left edge last moved or the timer expired.
+    nacks: u32,
     /// Time-outs since the left edge last moved.
     retries: u32,
     /// One segment is timed at a time: the position past its end, and when it was sent.
@@ -127,6 +132,8 @@ impl Sender {
             ackp_run: 0,
             notices: 0,
             notified: Vec::new(),
+            missing: Vec::new(),
+            nacks: 0,
             retries: 0,
             timed: None,
             pacer: Pacer::new(config),
@@ -267,6 +274,7 @@ impl Sender {
         self.dupacks = 0;
         self.ackp_run = 0;
         self.notices = 0;
+        self.nacks = 0;
         self.retries = 0;
         w.limited = 0;
         self.notified.retain(|position| *position >= info.ack);
@@ -363,6 +371,8 @@ impl Sender {
         self.dupacks = 0;
         self.notified.clear();
         self.notices = 0;
+        self.missing.clear();
+        self.nacks = 0;
         self.recovery.on_timeout(w);
         w.cwnd = w.mss * self.loss_window;
         w.extra = 0;
@@ -377,7 +387,7 @@ impl Sender {
     #[inline]
     pub fn has_work(&self) -> bool {
         let w = &self.window;
-        w.nxt < w.last() || w.repair.is_some() || self.probe_now || self.recovery.active()
+        w.nxt < w.last() || w.repair.is_some() || !self.missing.is_empty() || self.probe_now || self.recovery.active()
     }
 
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
@@ -423,6 +433,12 @@ impl Sender {
                 return Some(w.chunk_at(position, cause));
             }
         }
+        if !self.missing.is_empty()
+            && let Some(chunk) = self.next_missing()
+        {
+            return Some(chunk);
+        }
+        let w = &mut self.window;
         if self.probe_now {
             self.probe_now = false;
             if let Some(probe) = w.probe() {
