@@ -63,7 +63,7 @@ pub(crate) const TUNNEL: [&str; 16] = [
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 37] = [
+pub(crate) const HOST: [&str; 40] = [
     "preset",
     "tcp",
     "side",
@@ -90,9 +90,12 @@ pub(crate) const HOST: [&str; 37] = [
     "timestamps",
     "window-scale",
     "sack",
+    "smart",
+    "smart-repeat",
     "ackp",
     "ackp-karn",
     "eln",
+    "eln-reaction",
     "ebsn",
     "quench",
     "rtt-rounding",
@@ -163,7 +166,7 @@ pub const LINK_LAYERS: [(&str, &str); 5] = [
 ];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 20] = [
+pub(crate) const AGENT_OPTIONS: [&str; 21] = [
     "agent-preset",
     "dupacks",
     "timeout-rule",
@@ -179,6 +182,7 @@ pub(crate) const AGENT_OPTIONS: [&str; 20] = [
     "flow-packets",
     "ackp-mode",
     "split-preset",
+    "split-sack",
     "buffer",
     "spacing",
     "packet-size",
