@@ -35,6 +35,15 @@ impl Progress {
         bar
     }
 
+    /// A bar for work of which not every part takes as long: `total` counts what it costs.
+    pub fn of_work(total: u64, json: bool) -> Progress {
+        let bar = Progress::new(total, json);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent} %, {eta} left, {msg}") {
+            bar.0.set_style(style);
+        }
+        bar
+    }
+
     /// So many more are done.
     pub fn advance(&self, count: u64) {
         self.0.inc(count);

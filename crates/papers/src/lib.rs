@@ -8,6 +8,7 @@ pub mod bakshi96;
 pub mod balakrishnan97;
 pub mod bench;
 pub mod claims;
+mod cost;
 pub mod finding;
 pub mod parsa98;
 pub mod systems;
@@ -15,6 +16,7 @@ pub mod west97;
 
 pub use bench::{Bench, Interrupted};
 pub use claims::{Claim, PAPERS, claims};
+pub use cost::cost;
 pub use finding::Finding;
 
 use lasthop_report::model::{Assumption, ClaimResult, Verdict};

@@ -132,13 +132,14 @@ impl Dotted {
     fn unknown(&self, document: &Table, word: &str, at: &Place) -> Error {
         let stages = stages(document);
         let candidates: Vec<&str> = schema::TOP
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|key| !matches!(*key, "name" | "vary" | "schemes"))
-            .chain(schema::STAGES)
-            .chain(schema::ERRORS)
-            .chain(schema::HOP)
-            .chain(schema::AGENT_OPTIONS)
-            .chain(schema::HOST)
+            .chain(schema::STAGES.iter().copied())
+            .chain(schema::ERRORS.iter().copied())
+            .chain(schema::HOP.iter().copied())
+            .chain(schema::AGENT_OPTIONS.iter().copied())
+            .chain(schema::HOST.iter().copied())
             .chain(stages.iter().filter_map(|(name, _)| *name))
             .collect();
         let guess = match crate::error::nearest(word, &candidates) {
@@ -203,7 +204,7 @@ impl Dotted {
             return self.only(document, selector, at);
         }
         let names: Vec<&str> =
-            schema::STAGES.into_iter().chain(stages.iter().filter_map(|s| s.0)).collect();
+            schema::STAGES.iter().copied().chain(stages.iter().filter_map(|s| s.0)).collect();
         Err(Diagnostic::new(Code::UnknownKey, self.text(), at)
             .message(format!("there is no stage `{selector}`"))
             .label("no such stage")
@@ -263,8 +264,10 @@ fn stages(document: &Table) -> Vec<(Option<&str>, &'static str)> {
         .map(|item| {
             let table = item.as_table();
             let name = table.and_then(|table| table.get("name")).and_then(Node::as_str);
-            let kind =
-                schema::STAGES.into_iter().find(|kind| table.is_some_and(|table| table.has(kind)));
+            let kind = schema::STAGES
+                .iter()
+                .copied()
+                .find(|kind| table.is_some_and(|table| table.has(kind)));
             (name, kind.unwrap_or(""))
         })
         .collect()

@@ -10,7 +10,7 @@ use lasthop_proto::tcp::config::AckpReaction;
 use crate::model::World;
 
 /// Keys of the file itself.
-pub(crate) const TOP: [&str; 11] = [
+pub(crate) const TOP: &[&str] = &[
     "name",
     "world",
     "runs",
@@ -25,23 +25,23 @@ pub(crate) const TOP: [&str; 11] = [
 ];
 
 /// Keys of a station's file.
-pub(crate) const STATION: [&str; 8] =
-    ["left", "right", "seed", "path", "control", "metrics", "capture", "limits"];
+pub(crate) const STATION: &[&str] =
+    &["left", "right", "seed", "path", "control", "metrics", "capture", "limits"];
 
 /// Keys of the control socket of a station.
-pub(crate) const CONTROL: [&str; 1] = ["socket"];
+pub(crate) const CONTROL: &[&str] = &["socket"];
 
 /// Keys of the metrics of a station.
-pub(crate) const METRICS: [&str; 1] = ["listen"];
+pub(crate) const METRICS: &[&str] = &["listen"];
 
 /// Keys of the captures of a station.
-pub(crate) const CAPTURE: [&str; 4] = ["dir", "payload", "file-size", "files"];
+pub(crate) const CAPTURE: &[&str] = &["dir", "payload", "file-size", "files"];
 
 /// Keys of the limits of a station.
-pub(crate) const LIMITS: [&str; 2] = ["flows", "cache"];
+pub(crate) const LIMITS: &[&str] = &["flows", "cache"];
 
 /// Keys of a tunnel's file.
-pub(crate) const TUNNEL: [&str; 16] = [
+pub(crate) const TUNNEL: &[&str] = &[
     "tun",
     "addresses",
     "listen",
@@ -61,10 +61,10 @@ pub(crate) const TUNNEL: [&str; 16] = [
 ];
 
 /// Keys of a transfer.
-pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
+pub(crate) const TRANSFER: &[&str] = &["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 37] = [
+pub(crate) const HOST: &[&str] = &[
     "preset",
     "tcp",
     "side",
@@ -91,9 +91,13 @@ pub(crate) const HOST: [&str; 37] = [
     "timestamps",
     "window-scale",
     "sack",
+    "smart",
+    "smart-repeat",
     "ackp",
     "ackp-karn",
     "eln",
+    "nack",
+    "eln-reaction",
     "ebsn",
     "quench",
     "rtt-rounding",
@@ -105,28 +109,28 @@ pub(crate) const HOST: [&str; 37] = [
 ];
 
 /// What a stage of the path can be: exactly one of these keys.
-pub(crate) const STAGES: [&str; 4] = ["link", "agent", "radio", "cross"];
+pub(crate) const STAGES: &[&str] = &["link", "agent", "radio", "cross"];
 
 /// Keys that stand beside `radio` in its stage.
-pub(crate) const ERRORS: [&str; 5] =
-    ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
+pub(crate) const ERRORS: &[&str] =
+    &["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: [&str; 9] =
-    ["mac", "link-layer", "fragment", "coding", "fama", "dcf", "ll", "local-recovery", "tulip"];
+pub(crate) const HOP: &[&str] =
+    &["mac", "link-layer", "fragment", "coding", "fama", "dcf", "ll", "local-recovery", "tulip"];
 
 /// Keys of `coding`, where it is a block code.
-pub(crate) const CODING: [&str; 4] = ["block", "data", "corrects", "interleaved"];
+pub(crate) const CODING: &[&str] = &["block", "data", "corrects", "interleaved"];
 
 /// Keys of `ll`.
-pub(crate) const LL: [&str; 3] = ["window", "min-timeout", "initial-timeout"];
+pub(crate) const LL: &[&str] = &["window", "min-timeout", "initial-timeout"];
 
 /// Keys of `local-recovery`.
-pub(crate) const LOCAL_RECOVERY: [&str; 5] =
-    ["max-retransmits", "backoff", "backoff-max", "timeout", "ack"];
+pub(crate) const LOCAL_RECOVERY: &[&str] =
+    &["max-retransmits", "backoff", "backoff-max", "timeout", "ack"];
 
 /// Keys of `tulip`.
-pub(crate) const TULIP: [&str; 8] = [
+pub(crate) const TULIP: &[&str] = &[
     "window",
     "acceleration",
     "pacing",
@@ -138,11 +142,11 @@ pub(crate) const TULIP: [&str; 8] = [
 ];
 
 /// Keys of `fama`, the options of medium access by FAMA-NCS.
-pub(crate) const FAMA: [&str; 3] = ["acceleration", "short-answer", "backoff"];
+pub(crate) const FAMA: &[&str] = &["acceleration", "short-answer", "backoff"];
 
 /// Keys of `dcf`, the options of medium access by 802.11's DCF.
-pub(crate) const DCF: [&str; 5] =
-    ["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries"];
+pub(crate) const DCF: &[&str] =
+    &["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries"];
 
 /// The words for medium access, each with what it is.
 pub const MACS: [(&str, &str); 3] = [
@@ -164,9 +168,10 @@ pub const LINK_LAYERS: [(&str, &str); 5] = [
 ];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 20] = [
+pub(crate) const AGENT_OPTIONS: &[&str] = &[
     "agent-preset",
     "dupacks",
+    "dup-acks",
     "timeout-rule",
     "initial-timeout",
     "min-timeout",
@@ -180,6 +185,7 @@ pub(crate) const AGENT_OPTIONS: [&str; 20] = [
     "flow-packets",
     "ackp-mode",
     "split-preset",
+    "split-sack",
     "buffer",
     "spacing",
     "packet-size",
@@ -192,7 +198,7 @@ pub(crate) const ACKP_MODES: [(&str, AckpMode); 2] =
     [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
 
 /// Keys of `link`.
-pub(crate) const LINK: [&str; 13] = [
+pub(crate) const LINK: &[&str] = &[
     "rate",
     "rate-right",
     "rate-left",
@@ -209,7 +215,7 @@ pub(crate) const LINK: [&str; 13] = [
 ];
 
 /// Keys of `radio`.
-pub(crate) const RADIO: [&str; 8] = [
+pub(crate) const RADIO: &[&str] = &[
     "rate",
     "delay",
     "duplex",
@@ -221,7 +227,7 @@ pub(crate) const RADIO: [&str; 8] = [
 ];
 
 /// Keys of `cross`.
-pub(crate) const CROSS: [&str; 2] = ["loss", "jitter"];
+pub(crate) const CROSS: &[&str] = &["loss", "jitter"];
 
 /// The words for a world, each with what it is.
 pub(crate) const WORLDS: [(&str, World); 2] = [("sim", World::Sim), ("testbed", World::Testbed)];
@@ -262,10 +268,12 @@ pub const HEADER_COMPRESSION: [(&str, Option<Recovery>); 4] = [
 ];
 
 /// The words for an agent, each with what it is.
-pub const AGENTS: [(&str, &str); 9] = [
+pub const AGENTS: [(&str, &str); 11] = [
     ("none", "packets are only forwarded"),
     ("snoop", "packets are cached and lost ones retransmitted locally"),
     ("snoop+ackp", "snoop, and partial acknowledgements to senders that offer them"),
+    ("snoop-smart", "snoop that learns from selective acknowledgements which packets are missing"),
+    ("snoop-nack", "snoop, and negative acknowledgements for what the mobile host sends"),
     ("seq-cache", "sequence numbers only; the sender retransmits on a loss notification"),
     ("split", "the connection ends at the base station, a second one runs over the air"),
     ("split-sack", "split, with selective acknowledgements over the air"),
@@ -275,7 +283,7 @@ pub const AGENTS: [(&str, &str); 9] = [
 ];
 
 /// Keys that every error model has.
-pub(crate) const ERROR_OPTIONS: [&str; 3] = ["model", "on", "only"];
+pub(crate) const ERROR_OPTIONS: &[&str] = &["model", "on", "only"];
 
 /// The words for an error model, each with its keys beside those that all models have.
 pub const ERROR_MODELS: [(&str, &[&str]); 6] = [
@@ -321,26 +329,31 @@ mod tests {
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
         let tables: [&[&str]; 15] = [
-            &TOP,
-            &TRANSFER,
-            &HOST,
-            &STAGES,
-            &ERRORS,
-            &HOP,
-            &LOCAL_RECOVERY,
-            &TULIP,
-            &CODING,
-            &FAMA,
-            &DCF,
-            &AGENT_OPTIONS,
-            &LINK,
-            &RADIO,
-            &CROSS,
+            TOP,
+            TRANSFER,
+            HOST,
+            STAGES,
+            ERRORS,
+            HOP,
+            LOCAL_RECOVERY,
+            TULIP,
+            CODING,
+            FAMA,
+            DCF,
+            AGENT_OPTIONS,
+            LINK,
+            RADIO,
+            CROSS,
         ];
         let errors = ERROR_MODELS
             .iter()
             .flat_map(|(model, keys)| [*model].into_iter().chain(keys.iter().copied()));
-        let keys = tables.into_iter().flatten().copied().chain(ERROR_OPTIONS).chain(errors);
+        let keys = tables
+            .into_iter()
+            .flatten()
+            .copied()
+            .chain(ERROR_OPTIONS.iter().copied())
+            .chain(errors);
         for key in keys {
             let told = ["`KEY`", "`KEY =", "`[KEY", "`[[KEY"]
                 .iter()
@@ -364,7 +377,7 @@ mod tests {
     #[test]
     fn the_manual_of_the_station_explains_every_key() {
         let manual = include_str!("../../../docs/station.md");
-        let tables: [&[&str]; 5] = [&STATION, &CONTROL, &METRICS, &CAPTURE, &LIMITS];
+        let tables: [&[&str]; 5] = [STATION, CONTROL, METRICS, CAPTURE, LIMITS];
         for key in tables.into_iter().flatten() {
             let told = ["`KEY`", "`[KEY", "`[[KEY"]
                 .iter()

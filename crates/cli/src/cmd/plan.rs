@@ -137,7 +137,11 @@ fn stage(stage: &Stage) -> String {
             format!("{}{how}", line(&serial.line))
         }
         StageKind::Agent(AgentConfig::None) => "no agent".to_owned(),
+        StageKind::Agent(AgentConfig::Snoop { snoop, ackp: None }) if snoop.selective => {
+            "snoop-smart".to_owned()
+        }
         StageKind::Agent(AgentConfig::Snoop { ackp: None, .. }) => "snoop".to_owned(),
+        StageKind::Agent(AgentConfig::SnoopNack { .. }) => "snoop-nack".to_owned(),
         StageKind::Agent(AgentConfig::Snoop { ackp: Some(_), .. }) => "snoop+ackp".to_owned(),
         StageKind::Agent(AgentConfig::SeqCache { .. }) => "seq-cache".to_owned(),
         StageKind::Agent(AgentConfig::Split(split)) if split.is_selective() => {

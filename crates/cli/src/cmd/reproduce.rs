@@ -2,9 +2,12 @@
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
-use lasthop_lab::Observer;
-use lasthop_papers::{Bench, Claim, Evaluated, PAPERS, claims, evaluate, has_experiment};
+use lasthop_lab::{Observer, RunResult};
+use lasthop_papers::{Bench, Claim, Evaluated, PAPERS, claims, cost, evaluate, has_experiment};
 use lasthop_report::html;
 use lasthop_report::model::{Again, Page, Section, Verdict};
 use lasthop_report::table::{self, Look};
@@ -48,14 +51,56 @@ pub struct Args {
     /// Write the report to this directory [default: out/reproduce; none with --json]
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// Tell on stderr what each claim took, as rows for the table of costs
+    #[arg(long, hide = true)]
+    pub timings: bool,
 }
 
-/// Counts experiments and passes on Ctrl-C.
+/// Tells how long something took.
+struct Stopwatch(Instant);
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what a claim takes is told; no result depends on it"
+)]
+impl Stopwatch {
+    fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    /// Tenths of a second, begun ones counted.
+    fn tenths(&self) -> u128 {
+        self.0.elapsed().as_millis().div_ceil(100)
+    }
+}
+
+/// Shows how far the experiments are and passes on Ctrl-C.
 struct Watch {
     stop: Stop,
+    progress: Progress,
+    /// Runs of the claim at work.
+    runs: AtomicU64,
+    /// What is at work, for the line of progress.
+    at: Mutex<String>,
+}
+
+impl Watch {
+    /// `claim` is at work, number `number` of `of`.
+    fn begin(&self, claim: &Claim, number: usize, of: usize) {
+        self.runs.store(0, Relaxed);
+        let text = format!("{} ({number} of {of} claims)", claim.id);
+        self.progress.show(text.clone());
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
 }
 
 impl Observer for Watch {
+    fn measured(&self, _: usize, _: &RunResult) {
+        let runs = self.runs.fetch_add(1, Relaxed) + 1;
+        let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        self.progress.show(format!("{at}, run {runs}"));
+    }
+
     fn stop(&self) -> bool {
         self.stop.requested()
     }
@@ -79,12 +124,19 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if let Some(dir) = &directory {
         output::prepare(dir)?;
     }
-    let watch = Watch { stop: Stop::listen()? };
-    let progress = Progress::new(chosen.len() as u64, json);
+    let total: u64 = chosen.iter().map(|claim| cost(claim)).sum();
+    let watch = Watch {
+        stop: Stop::listen()?,
+        progress: Progress::of_work(total, json),
+        runs: AtomicU64::new(0),
+        at: Mutex::default(),
+    };
     let mut bench = Bench::new(args.seeds, &watch);
     let mut evaluated = Vec::new();
     let mut interrupted = false;
-    for claim in &chosen {
+    for (i, claim) in chosen.iter().enumerate() {
+        watch.begin(claim, i + 1, chosen.len());
+        let began = Stopwatch::start();
         let Ok(one) = evaluate(claim, &mut bench) else {
             interrupted = true;
             break;
@@ -93,9 +145,12 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             show(&one, args.verbose)?;
         }
         evaluated.push(one);
-        progress.step(claim.id);
+        if args.timings {
+            eprintln!("    (\"{}\", {}),", claim.id, began.tenths());
+        }
+        watch.progress.advance(cost(claim));
     }
-    progress.finish();
+    watch.progress.finish();
 
     let results: Vec<_> = evaluated.iter().map(|e| e.result.clone()).collect();
     if json {

@@ -3,7 +3,9 @@
 //! A partial ACK tells the sender that its data has reached the base station, which is having trouble with
 //! the wireless link, so that it does not time out. It works on top of the cache of [`super::snoop`].
 
-use crate::wire::{Ackp, Body, Eln, Flags, FlowKey, Options, Packet, Segment, Seq, Timestamps};
+use crate::wire::{
+    Ackp, Body, Eln, Flags, FlowKey, Nack, Options, Packet, SackBlocks, Segment, Seq, Timestamps,
+};
 
 /// What a base station must know of a receiver to write an ACK in its name.
 //= west97#4.2: the base station is no part of the connection, its packet must look like the receiver's
@@ -58,6 +60,11 @@ impl Receiver {
     /// The partial ACK that says: everything below `ack` has reached the base station.
     pub(super) fn partial_ack(&self, flow: FlowKey, ack: Seq) -> Packet {
         self.ack(flow, ack, |options| options.ackp = Some(Ackp::Partial))
+    }
+
+    /// The negative ACK that says: the ranges of `missing` were lost on their way to the base station.
+    pub(super) fn negative_ack(&self, flow: FlowKey, ack: Seq, missing: SackBlocks) -> Packet {
+        self.ack(flow, ack, |options| options.nack = Some(Nack::Missing(missing)))
     }
 
     /// The notification that says: the segment at `lost`, which is next to be acknowledged, was lost on the

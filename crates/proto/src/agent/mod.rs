@@ -12,6 +12,8 @@ mod good_packet_size;
 mod none;
 mod seq_cache;
 mod snoop;
+mod snoop_nack;
+mod snoop_smart;
 mod split;
 
 use serde::Serialize;
@@ -26,6 +28,7 @@ pub use good_packet_size::{PacketSize, PacketSizes};
 pub use none::Router;
 pub use seq_cache::SeqCache;
 pub use snoop::Snoop;
+pub use snoop_nack::SnoopNack;
 pub use split::Split;
 
 /// How the local time-out follows from the round trips measured over the wireless link.
@@ -38,11 +41,25 @@ pub enum TimeoutRule {
     SrttPlusVar,
 }
 
+/// What becomes of duplicate ACKs that tell of losses on the wireless link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DupAcks {
+    /// They are hidden from the sender: the link layer is aware of TCP (balakrishnan97 3.1.1).
+    Suppress,
+    /// They go on to the sender, as if the link layer knew nothing of it.
+    Pass,
+}
+
 /// Configuration of the snoop agent (balakrishnan97 2; west97 2.6; parsa98 4).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SnoopConfig {
     /// Duplicate ACKs that cause a local retransmission: 1 (west97) or 2 (parsa98).
     pub dupacks: u32,
+    /// Whether selective acknowledgements tell which packets are missing; see [`snoop_smart`].
+    pub selective: bool,
+    /// Whether the sender sees duplicate ACKs of wireless losses.
+    pub dup_acks: DupAcks,
     /// How the local time-out is computed.
     pub timeout: TimeoutRule,
     /// Local time-out of a flow without a round-trip measurement.
@@ -79,6 +96,8 @@ impl SnoopConfig {
     pub const fn west97() -> SnoopConfig {
         SnoopConfig {
             dupacks: 1,
+            selective: false,
+            dup_acks: DupAcks::Suppress,
             timeout: TimeoutRule::SrttPlusVar,
             initial_timeout: Span::millis(1100),
             min_timeout: Span::millis(100),
@@ -109,6 +128,24 @@ impl SnoopConfig {
             from_departure: true,
             ..SnoopConfig::west97()
         }
+    }
+
+    /// The snoop of balakrishnan97 2 and 3, and with duplicate ACKs let through its LL.
+    ///
+    /// The same implementation as in [`SnoopConfig::west97`], which was ported from it, with the timers that its
+    /// authors describe: twice the smoothed round trip, but at least 200 ms, so that timers take little time.
+    pub const fn daedalus() -> SnoopConfig {
+        SnoopConfig {
+            timeout: TimeoutRule::TwiceSrtt,
+            min_timeout: Span::millis(200),
+            ..SnoopConfig::west97()
+        }
+    }
+
+    /// The same with selective acknowledgements (balakrishnan97 3.1.1).
+    pub fn selective(mut self) -> SnoopConfig {
+        self.selective = true;
+        self
     }
 }
 
@@ -158,6 +195,15 @@ impl SplitConfig {
         self
     }
 
+    /// The same with SMART towards a mobile host that speaks it, and otherwise with the blocks of RFC 2018.
+    //= balakrishnan97#3.2: the SMART-based selective acknowledgment scheme operating over the wireless link
+    pub fn smart(self) -> SplitConfig {
+        let mut split = self.selective();
+        split.wireless.variant = Variant::Smart;
+        split.wireless.smart = true;
+        split
+    }
+
     /// Whether only the half towards the mobile host uses selective acknowledgements.
     pub fn is_selective(&self) -> bool {
         self.wireless.sack && !self.wired.sack
@@ -176,6 +222,11 @@ pub enum AgentConfig {
         snoop: SnoopConfig,
         /// Partial acknowledgements.
         ackp: Option<AckpMode>,
+    },
+    /// Snoop, and negative acknowledgements for what the mobile host sends.
+    SnoopNack {
+        /// Caching and retransmission; timers and bounds of both directions.
+        snoop: SnoopConfig,
     },
     /// Sequence numbers only; the sender retransmits on a loss notification (west97 7.0).
     SeqCache {
@@ -205,6 +256,8 @@ pub enum Agent {
     None(Router),
     /// See [`AgentConfig::Snoop`].
     Snoop(Box<Snoop>),
+    /// See [`AgentConfig::SnoopNack`].
+    SnoopNack(Box<SnoopNack>),
     /// See [`AgentConfig::SeqCache`].
     SeqCache(Box<SeqCache>),
     /// See [`AgentConfig::Split`].
@@ -223,6 +276,9 @@ impl Agent {
             AgentConfig::Snoop { snoop, ackp } => {
                 Agent::Snoop(Box::new(Snoop::new(snoop.clone(), *ackp)))
             }
+            AgentConfig::SnoopNack { snoop } => {
+                Agent::SnoopNack(Box::new(SnoopNack::new(snoop.clone())))
+            }
             AgentConfig::SeqCache { flows } => Agent::SeqCache(Box::new(SeqCache::new(*flows))),
             AgentConfig::Split(config) => Agent::Split(Box::new(Split::new(config))),
             AgentConfig::Ebsn { spacing } => {
@@ -240,6 +296,7 @@ impl Agent {
         match self {
             Agent::None(_) | Agent::Notifier(_) | Agent::PacketSize(_) => 0,
             Agent::Snoop(agent) => agent.flows(),
+            Agent::SnoopNack(agent) => agent.flows(),
             Agent::SeqCache(agent) => agent.flows(),
             Agent::Split(agent) => agent.flows(),
         }
@@ -250,6 +307,7 @@ impl Agent {
         match self {
             Agent::None(_) | Agent::Notifier(_) | Agent::PacketSize(_) => 0,
             Agent::Snoop(agent) => agent.state_bytes(),
+            Agent::SnoopNack(agent) => agent.state_bytes(),
             Agent::SeqCache(agent) => agent.state_bytes(),
             Agent::Split(agent) => agent.state_bytes(),
         }
@@ -260,6 +318,7 @@ impl Agent {
         match self {
             Agent::None(_) | Agent::Notifier(_) | Agent::PacketSize(_) => 0,
             Agent::Snoop(agent) => agent.peak_state_bytes(),
+            Agent::SnoopNack(agent) => agent.peak_state_bytes(),
             Agent::SeqCache(agent) => agent.peak_state_bytes(),
             Agent::Split(agent) => agent.peak_state_bytes(),
         }
@@ -271,6 +330,7 @@ impl Machine for Agent {
         match self {
             Agent::None(agent) => agent.on_packet(now, from, packet, out),
             Agent::Snoop(agent) => agent.on_packet(now, from, packet, out),
+            Agent::SnoopNack(agent) => agent.on_packet(now, from, packet, out),
             Agent::SeqCache(agent) => agent.on_packet(now, from, packet, out),
             Agent::Split(agent) => agent.on_packet(now, from, packet, out),
             Agent::Notifier(agent) => agent.on_packet(now, from, packet, out),
@@ -282,6 +342,7 @@ impl Machine for Agent {
         match self {
             Agent::None(agent) => agent.on_signal(now, from, signal, out),
             Agent::Snoop(agent) => agent.on_signal(now, from, signal, out),
+            Agent::SnoopNack(agent) => agent.on_signal(now, from, signal, out),
             Agent::SeqCache(agent) => agent.on_signal(now, from, signal, out),
             Agent::Split(agent) => agent.on_signal(now, from, signal, out),
             Agent::Notifier(agent) => agent.on_signal(now, from, signal, out),
@@ -293,6 +354,7 @@ impl Machine for Agent {
         match self {
             Agent::None(agent) => agent.on_wake(now, out),
             Agent::Snoop(agent) => agent.on_wake(now, out),
+            Agent::SnoopNack(agent) => agent.on_wake(now, out),
             Agent::SeqCache(agent) => agent.on_wake(now, out),
             Agent::Split(agent) => agent.on_wake(now, out),
             Agent::Notifier(agent) => agent.on_wake(now, out),
@@ -304,6 +366,7 @@ impl Machine for Agent {
         match self {
             Agent::None(agent) => agent.next_wake(),
             Agent::Snoop(agent) => agent.next_wake(),
+            Agent::SnoopNack(agent) => agent.next_wake(),
             Agent::SeqCache(agent) => agent.next_wake(),
             Agent::Split(agent) => agent.next_wake(),
             Agent::Notifier(agent) => agent.next_wake(),

@@ -14,9 +14,11 @@
 //! With a full cache newer packets pass uncached, since the oldest is the one needed next. While the receiver's
 //! window is closed, timers rest and duplicate ACKs pass: they belong to the sender's window probes.
 //!
-//! With partial acknowledgements (west97 3) the agent also tells the sender of its trouble; see [`super::ackp`].
+//! With partial acknowledgements (west97 3) the agent also tells the sender of its trouble; see [`super::ackp`]. With
+//! selective acknowledgements it knows which packets are missing; see [`super::snoop_smart`]. With duplicate ACKs let
+//! through it is the LL of balakrishnan97 3.1.1, a link layer that knows TCP's acknowledgements but not their meaning.
 
-mod cache;
+pub(super) mod cache;
 mod flow;
 pub(super) mod rtt;
 
@@ -25,7 +27,7 @@ use core::mem::size_of;
 use super::ackp::is_partial;
 use super::flows::Flows;
 use super::none::admit;
-use super::{AckpMode, SnoopConfig};
+use super::{AckpMode, DupAcks, SnoopConfig};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
@@ -258,6 +260,7 @@ impl Snoop {
         if ack < acked {
             return pure.then_some(Cause::SpuriousAck);
         }
+        let told = self.config.selective && flow.hear(segment);
         let same_window = flow.receiver.window() == Some(segment.window);
         let was_shut = flow.is_shut();
         flow.receiver.sent(segment, packet.body.len());
@@ -275,14 +278,20 @@ impl Snoop {
             }
         } else if pure && same_window && !flow.is_shut() {
             // A window update is not a duplicate ACK.
-            let verdict = flow.duplicate(now, &self.config);
+            let verdict = flow.duplicate(now, told, &self.config);
             if verdict == Verdict::Retransmit {
                 self.retransmit(now, i, Cause::LocalDupAck, out);
             }
-            hidden = (verdict != Verdict::Forward).then_some(Cause::SuppressedDupAck);
+            let hides = self.config.dup_acks == DupAcks::Suppress;
+            hidden = (hides && verdict != Verdict::Forward).then_some(Cause::SuppressedDupAck);
         } else if was_shut {
             // The timers rested. What was sent into the closed window may have been thrown away.
             flow.restart(now, &self.config);
+        }
+        if told && !self.flows[i].is_shut() {
+            while let Some(packet) = self.flows[i].repair(now, &self.config) {
+                out.originate(Side::Right, packet, Cause::LocalDupAck);
+            }
         }
         self.set_wake(i);
         hidden

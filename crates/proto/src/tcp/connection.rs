@@ -13,6 +13,7 @@ use crate::units::{Bytes, Span, Time};
 use crate::wire::{Flags, FlowKey, Segment, Seq};
 
 use super::config::{Clock, TcpConfig};
+use super::integrated::Integrated;
 use super::receiver::Receiver;
 use super::rope::Rope;
 use super::rtt::Beat;
@@ -43,6 +44,10 @@ pub struct Connection {
     rx: Receiver,
     /// What the handshake agreed on.
     agreed: Agreed,
+    /// Segments that came damaged and have not come again, as ranges: ACKs that ask for them are marked.
+    damaged: Vec<(u64, u64)>,
+    /// The sequence number of the segment that the next ACK answers.
+    caused: Option<Seq>,
     ts_recent: u32,
     last_ack_sent: u64,
     /// Identity of the bytes this end sends.
@@ -77,6 +82,9 @@ struct Agreed {
     timestamps: bool,
     sack: bool,
     eln: bool,
+    /// Whether the peer wants ACKs marked rather than losses named.
+    marks: bool,
+    smart: bool,
 }
 
 impl Connection {
@@ -98,6 +106,8 @@ impl Connection {
             tx: Sender::new(&config, beats.slow),
             rx: Receiver::new(&config, beats.fast),
             agreed: Agreed::default(),
+            damaged: Vec::new(),
+            caused: None,
             ts_recent: 0,
             last_ack_sent: 0,
             stream,
@@ -111,6 +121,20 @@ impl Connection {
             relay: false,
             config,
         }
+    }
+
+    /// Lends what connections to this peer share, for the next call; this one is `id` there.
+    pub(super) fn lend(&mut self, id: u32, shared: Box<Integrated>) {
+        self.tx.lend(id, shared);
+    }
+
+    /// Takes it back; a connection that is over takes what it had in flight out of it.
+    pub(super) fn give_back(&mut self) -> Option<Box<Integrated>> {
+        let mut shared = self.tx.give_back()?;
+        if self.is_over() {
+            self.tx.leave(&mut shared);
+        }
+        Some(shared)
     }
 
     /// Opens actively at `at`, sends `bytes` and closes; without a number it sends for ever.

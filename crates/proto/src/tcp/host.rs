@@ -12,6 +12,7 @@ use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet, Segment, Seq, Tran
 
 use super::config::{Clock, ElnMode, TcpConfig};
 use super::connection::{Beats, Connection};
+use super::integrated::Pairs;
 use super::rtt::Beat;
 use super::state::State;
 
@@ -47,6 +48,8 @@ pub struct Host {
     keeping: bool,
     /// Connections that this host opened and that are not over.
     unfinished: usize,
+    /// What connections to one destination share.
+    pairs: Pairs,
 }
 
 /// Passive opens beyond this are refused.
@@ -87,6 +90,7 @@ impl Host {
             serving: None,
             keeping: false,
             unfinished: 0,
+            pairs: Pairs::default(),
         }
     }
 
@@ -170,8 +174,18 @@ impl Host {
     pub fn act(&mut self, index: usize, action: impl FnOnce(&mut Connection)) {
         let connection = &mut self.connections[index];
         let was_over = connection.is_over();
+        if self.config.tcp.integrated {
+            connection.lend(index as u32, self.pairs.lend(connection.flow.dst));
+        }
         action(connection);
         self.wakes.set(index, connection.next_wake());
+        if let Some(shared) = connection.give_back() {
+            // Whose turn it is, is woken at once.
+            if let Some(due) = shared.due() {
+                self.wakes.set(due as usize, Some(Time::ZERO));
+            }
+            self.pairs.put_back(connection.flow.dst, shared);
+        }
         if !was_over && connection.is_over() && connection.is_active() {
             self.unfinished -= 1;
         }

@@ -12,6 +12,7 @@
 pub mod config;
 pub mod connection;
 pub mod host;
+pub mod integrated;
 pub mod receiver;
 pub mod rope;
 pub mod rtt;
@@ -20,7 +21,8 @@ pub mod state;
 pub mod words;
 
 pub use config::{
-    AckpReaction, Clock, Congestion, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
+    AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving,
+    TcpConfig, Variant,
 };
 pub use connection::Connection;
 pub use host::{Host, HostConfig};

@@ -4,8 +4,11 @@
 //! that cannot be true. What it does not know is kept as it stood, so that a packet that is parsed and
 //! emitted again carries the options of protocols that were invented later.
 
-use super::segment::{ACKP_LEN, ELN_LOST_LEN, ELN_PERMITTED_LEN};
-use super::{Ackp, Eln, Options, Seq, Timestamps};
+use super::segment::{
+    ACKP_LEN, ELN_LOST_LEN, ELN_MARK_LEN, ELN_PERMITTED_LEN, NACK_LEN, SMART_CAUSED_LEN,
+    SMART_PERMITTED_LEN,
+};
+use super::{Ackp, Eln, Nack, Options, SackBlocks, Seq, Smart, Timestamps};
 
 /// End of the option list (RFC 9293 section 3.2).
 pub const KIND_END: u8 = 0;
@@ -29,12 +32,18 @@ pub const KIND_EXPERIMENT: u8 = 254;
 pub const EXID_ACKP: u16 = 0x4c50;
 /// Experiment identifier of [`Eln`]: "LE". Not registered with IANA; chosen to collide with none that is.
 pub const EXID_ELN: u16 = 0x4c45;
+/// Experiment identifier of [`Nack`]: "LN". Not registered with IANA; chosen to collide with none that is.
+pub const EXID_NACK: u16 = 0x4c4e;
+/// Experiment identifier of [`Smart`]: "LM". Not registered with IANA; chosen to collide with none that is.
+pub const EXID_SMART: u16 = 0x4c4d;
 
 /// Room for options in a TCP header: fifteen 32-bit words less the fixed five.
 pub const MAX_LEN: usize = 40;
 
 const ACKP_PERMITTED: u8 = 0;
 const ACKP_PARTIAL: u8 = 1;
+const ELN_MARKS_PERMITTED: u8 = 0;
+const ELN_MARKED: u8 = 1;
 
 /// One option as it stands in the header, padding left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,6 +157,19 @@ fn two_words(bytes: &[u8]) -> Option<(u32, u32)> {
     Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
 }
 
+/// One to four ranges of sequence numbers; `None` if it is something else.
+fn blocks(value: &[u8]) -> Option<SackBlocks> {
+    let count = value.len() / 8;
+    if !value.len().is_multiple_of(8) || !(1..=4).contains(&count) {
+        return None;
+    }
+    let mut blocks = SackBlocks::default();
+    value.chunks_exact(8).filter_map(two_words).for_each(|(left, right)| {
+        blocks.push(Seq(left), Seq(right));
+    });
+    Some(blocks)
+}
+
 impl ReadOptions {
     fn others(&mut self) -> &mut Options {
         self.options.get_or_insert_default()
@@ -172,15 +194,13 @@ impl ReadOptions {
     }
 
     fn sack(&mut self, value: &[u8]) -> bool {
-        let count = value.len() / 8;
-        let fits = value.len().is_multiple_of(8) && (1..=4).contains(&count);
-        if !fits || !self.others().sack.is_empty() {
-            return false;
+        match blocks(value) {
+            Some(blocks) if self.others().sack.is_empty() => {
+                self.others().sack = blocks;
+                true
+            }
+            _ => false,
         }
-        value.chunks_exact(8).filter_map(two_words).for_each(|(left, right)| {
-            self.others().sack.push(Seq(left), Seq(right));
-        });
-        true
     }
 
     fn experiment(&mut self, value: &[u8]) -> bool {
@@ -188,9 +208,23 @@ impl ReadOptions {
         match (u16::from_be_bytes([high, low]), rest) {
             (EXID_ACKP, &[ACKP_PERMITTED]) => self.others().ackp.replace_none(Ackp::Permitted),
             (EXID_ACKP, &[ACKP_PARTIAL]) => self.others().ackp.replace_none(Ackp::Partial),
+            (EXID_NACK, []) => self.others().nack.replace_none(Nack::Permitted),
+            (EXID_NACK, ranges) => match blocks(ranges) {
+                Some(missing) => self.others().nack.replace_none(Nack::Missing(missing)),
+                None => false,
+            },
             (EXID_ELN, []) => self.others().eln.replace_none(Eln::Permitted),
             (EXID_ELN, &[a, b, c, d]) => {
                 self.others().eln.replace_none(Eln::Lost(Seq(u32::from_be_bytes([a, b, c, d]))))
+            }
+            (EXID_ELN, &[ELN_MARKS_PERMITTED]) => {
+                self.others().eln.replace_none(Eln::MarksPermitted)
+            }
+            (EXID_ELN, &[ELN_MARKED]) => self.others().eln.replace_none(Eln::Marked),
+            (EXID_SMART, []) => self.others().smart.replace_none(Smart::Permitted),
+            (EXID_SMART, &[a, b, c, d]) => {
+                let seq = Seq(u32::from_be_bytes([a, b, c, d]));
+                self.others().smart.replace_none(Smart::Caused(seq))
             }
             _ => false,
         }
@@ -335,13 +369,38 @@ fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
             exid(out, ELN_LOST_LEN, EXID_ELN);
             out.put(&seq.0.to_be_bytes());
         }
+        Some(mark) => {
+            exid(out, ELN_MARK_LEN, EXID_ELN);
+            out.put(&[if mark == Eln::Marked { ELN_MARKED } else { ELN_MARKS_PERMITTED }]);
+        }
+    }
+    match options.smart {
+        None => {}
+        Some(Smart::Permitted) => exid(out, SMART_PERMITTED_LEN, EXID_SMART),
+        Some(Smart::Caused(seq)) => {
+            exid(out, SMART_CAUSED_LEN, EXID_SMART);
+            out.put(&seq.0.to_be_bytes());
+        }
+    }
+    match &options.nack {
+        None => {}
+        Some(Nack::Permitted) => exid(out, NACK_LEN, EXID_NACK),
+        Some(Nack::Missing(blocks)) => {
+            exid(out, NACK_LEN + 8 * blocks.as_slice().len() as u32, EXID_NACK);
+            for (left, right) in blocks.as_slice() {
+                out.put(&left.0.to_be_bytes());
+                out.put(&right.0.to_be_bytes());
+            }
+        }
     }
     out.put(&options.unknown);
 }
 
 /// Whether SACK blocks are the last thing written, so that two bytes of padding may precede them.
 fn only_sack(options: &Options) -> bool {
-    options.ackp.is_none() && options.eln.is_none() && options.unknown.is_empty()
+    let Options { ackp, eln, smart, nack, unknown, .. } = options;
+    let experiments = ackp.is_some() || eln.is_some() || smart.is_some() || nack.is_some();
+    !experiments && unknown.is_empty()
 }
 
 #[cfg(test)]

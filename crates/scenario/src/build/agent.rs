@@ -1,7 +1,7 @@
 //! The agent of a base station and its options.
 
 use lasthop_proto::agent::{
-    AckpMode, AgentConfig, PacketSizes, SnoopConfig, SplitConfig, TimeoutRule,
+    AckpMode, AgentConfig, DupAcks, PacketSizes, SnoopConfig, SplitConfig, TimeoutRule,
 };
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::config::PRESETS;
@@ -25,17 +25,19 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
     let snoop = snoop(reader)?;
     let mode = reader.choice("ackp-mode", &schema::ACKP_MODES)?.unwrap_or(AckpMode::Full);
     let split = split(reader, &snoop)?;
+    let smart = reader.choice("split-sack", &[("rfc", false), ("smart", true)])?.unwrap_or(false);
     let spacing = reader.within("spacing", Span::ZERO, Span::ZERO..=Span::secs(3600))?;
     let sizes = packet_sizes(reader)?;
-    let of_split = |option: &str| ["split-preset", "buffer"].contains(&option);
+    let of_split = |option: &str| ["split-preset", "split-sack", "buffer"].contains(&option);
     let of_sizes = |option: &str| ["packet-size", "bad-period", "packet-sizes"].contains(&option);
     let of_snoop = |option: &str| !of_split(option) && !of_sizes(option) && option != "spacing";
     let uses = |option: &str| match word {
         "snoop+ackp" => of_snoop(option),
-        "snoop" => option != "ackp-mode" && of_snoop(option),
+        "snoop" | "snoop-smart" | "snoop-nack" => option != "ackp-mode" && of_snoop(option),
         "ebsn" | "source-quench" => option == "spacing",
         "good-packet-size" => of_sizes(option),
         "seq-cache" => option == "flows",
+        "split" if option == "split-sack" => false,
         "split" | "split-sack" => of_split(option) || ["flows", "cache"].contains(&option),
         _ => false,
     };
@@ -51,8 +53,11 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
     Ok(match word {
         "snoop" => AgentConfig::Snoop { snoop, ackp: None },
         "snoop+ackp" => AgentConfig::Snoop { snoop, ackp: Some(mode) },
+        "snoop-smart" => AgentConfig::Snoop { snoop: snoop.selective(), ackp: None },
+        "snoop-nack" => AgentConfig::SnoopNack { snoop },
         "seq-cache" => AgentConfig::SeqCache { flows: snoop.flows },
         "split" => AgentConfig::Split(Box::new(split)),
+        "split-sack" if smart => AgentConfig::Split(Box::new(split.smart())),
         "split-sack" => AgentConfig::Split(Box::new(split.selective())),
         "ebsn" => AgentConfig::Ebsn { spacing },
         "source-quench" => AgentConfig::SourceQuench { spacing },
@@ -63,15 +68,21 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
 
 /// A published snoop agent, and what the file changes about it.
 fn snoop(reader: &Reader<'_>) -> Result<SnoopConfig, Error> {
-    let published =
-        [("west97", SnoopConfig::west97 as fn() -> SnoopConfig), ("parsa98", SnoopConfig::parsa98)];
+    let published = [
+        ("west97", SnoopConfig::west97 as fn() -> SnoopConfig),
+        ("parsa98", SnoopConfig::parsa98),
+        ("daedalus", SnoopConfig::daedalus),
+    ];
     let base = reader.choice("agent-preset", &published)?.unwrap_or(SnoopConfig::west97)();
     let rules =
         [("twice-srtt", TimeoutRule::TwiceSrtt), ("srtt-plus-var", TimeoutRule::SrttPlusVar)];
+    let dup_acks = [("suppress", DupAcks::Suppress), ("pass", DupAcks::Pass)];
     let period = |key, default| reader.within(key, default, Span::millis(1)..=Span::secs(3600));
     let number = |key, default: u64, most| reader.within(key, default, 1..=most);
     Ok(SnoopConfig {
         dupacks: number("dupacks", base.dupacks.into(), 255)? as u32,
+        selective: base.selective,
+        dup_acks: reader.choice("dup-acks", &dup_acks)?.unwrap_or(base.dup_acks),
         timeout: reader.choice("timeout-rule", &rules)?.unwrap_or(base.timeout),
         initial_timeout: period("initial-timeout", base.initial_timeout)?,
         min_timeout: period("min-timeout", base.min_timeout)?,

@@ -1,8 +1,8 @@
 //! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
 
 use lasthop_proto::agent::{AgentConfig, SplitConfig};
-use lasthop_proto::tcp::ElnMode;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
+use lasthop_proto::tcp::{ElnMode, ElnReaction};
 
 use super::Noted;
 use super::host::HostSpec;
@@ -21,8 +21,10 @@ pub(super) fn run(
     let view = View { scenario, file, specs };
     view.partial_acks(notes);
     view.loss_notifications(notes);
+    view.selective_agents(notes);
     view.feedback(notes);
     view.sack_needs_both(notes);
+    view.reports_need_both(notes);
     view.split_connections(notes);
     view.windows(notes);
     view.agents_without_radio(notes);
@@ -102,7 +104,9 @@ impl View<'_> {
                 let (from, to) =
                     (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
                 if from.side != HostSide::Left
-                    || (from.tcp.eln != ElnMode::Off && to.tcp.eln != ElnMode::Off)
+                    || (from.tcp.eln != ElnMode::Off
+                        && from.tcp.eln_reaction == ElnReaction::Named
+                        && to.tcp.eln != ElnMode::Off)
                 {
                     continue;
                 }
@@ -116,9 +120,59 @@ impl View<'_> {
                         ))
                         .label("the same as `none` for this sender")
                         .help(format!(
-                            "write `eln = \"checksum\"` in `[host.{}]` and `[host.{}]`",
+                            "write `eln = \"checksum\"` in `[host.{}]` and `[host.{}]`, without `eln-reaction`",
                             from.name, to.name
                         )),
+                );
+            }
+        }
+    }
+
+    /// Selective snoop learns from SACK blocks, and negative acknowledgements are for senders that offer them.
+    fn selective_agents(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.scenario.path.iter().enumerate() {
+            let key = format!("path.{}.agent", i + 1);
+            for transfer in &self.scenario.transfers {
+                let (from, to) =
+                    (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
+                let leftwards = from.side == HostSide::Right;
+                let (message, label, help) = match &stage.kind {
+                    StageKind::Agent(AgentConfig::Snoop { snoop, .. })
+                        if snoop.selective && !leftwards && !(from.tcp.sack && to.tcp.sack) =>
+                    {
+                        (
+                            format!(
+                                "`snoop-smart` learns nothing from `{}`, which sends no SACK blocks",
+                                to.name
+                            ),
+                            "the same as `snoop` for this host",
+                            format!(
+                                "write `sack = true` in `[host.{}]` and `[host.{}]`; the sender may ignore the \
+                                 blocks",
+                                from.name, to.name
+                            ),
+                        )
+                    }
+                    StageKind::Agent(AgentConfig::SnoopNack { .. })
+                        if leftwards && !from.tcp.nack =>
+                    {
+                        (
+                            format!(
+                                "`snoop-nack` sends no negative acknowledgements to `{}`, which does not offer them",
+                                from.name
+                            ),
+                            "the same as `snoop` for this sender",
+                            format!("write `nack = true` in `[host.{}]`", from.name),
+                        )
+                    }
+                    _ => continue,
+                };
+                note(
+                    notes,
+                    Diagnostic::new(Code::NoEffect, key.clone(), &self.agent_place(i))
+                        .message(message)
+                        .label(label)
+                        .help(help),
                 );
             }
         }
@@ -230,7 +284,8 @@ impl View<'_> {
             let mut deaf: Vec<usize> = mobile
                 .filter(|host| {
                     let host = &self.scenario.hosts[*host];
-                    host.side == HostSide::Right && !host.tcp.sack
+                    let smart = host.tcp.smart && split.wireless.smart;
+                    host.side == HostSide::Right && !host.tcp.sack && !smart
                 })
                 .collect();
             deaf.sort_unstable();
@@ -241,10 +296,43 @@ impl View<'_> {
                     notes,
                     Diagnostic::new(Code::NoEffect, key.clone(), &self.agent_place(i))
                         .message(format!(
-                            "`split-sack` learns nothing from `{name}`, which sends no SACK blocks"
+                            "`split-sack` learns nothing from `{name}`, which tells only what it has in order"
                         ))
                         .label("hardly better than `split` for this host")
                         .help(format!("write `sack = true` in `[host.{name}]`")),
+                );
+            }
+        }
+    }
+
+    /// A sender that wants to be told something by its peer's ACKs learns nothing from one that does not tell.
+    fn reports_need_both(&self, notes: &mut Vec<Noted>) {
+        for transfer in &self.scenario.transfers {
+            let (from, to) =
+                (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
+            // The nearest base station that splits the connection is the peer.
+            let peer =
+                self.splits(from.side).next().map_or(&to.tcp, |(_, split)| match from.side {
+                    HostSide::Left => &split.wired,
+                    HostSide::Right => &split.wireless,
+                });
+            let marks = from.tcp.eln != ElnMode::Off && from.tcp.eln_reaction != ElnReaction::Named;
+            let wants = [
+                (
+                    from.tcp.variant == Variant::Smart && !peer.smart,
+                    "what causes its ACKs",
+                    "smart = true",
+                ),
+                (marks && peer.eln == ElnMode::Off, "of damaged segments", "eln = \"checksum\""),
+            ];
+            for (_, what, key_of_peer) in wants.into_iter().filter(|(missing, ..)| *missing) {
+                let (key, at) = self.host_key(transfer.from, "tcp");
+                note(
+                    notes,
+                    Diagnostic::new(Code::NoEffect, key, &at)
+                        .message(format!("nobody tells `{}` {what}", from.name))
+                        .label("needs its peer's help")
+                        .help(format!("write `{key_of_peer}` in `[host.{}]`", to.name)),
                 );
             }
         }

@@ -23,7 +23,7 @@ pub(super) fn read(stage: &Reader<'_>, data: Directions, rate: Rate) -> Result<P
     for key in schema::ERRORS {
         let Some(node) = stage.node(key) else { continue };
         let Some((spec, on)) = errors(stage, node, key, rate)? else { continue };
-        let (right, left) = match key {
+        let (right, left) = match *key {
             "errors-right" => (true, false),
             "errors-left" => (false, true),
             _ => (on.hits(data.right, data.left), on.hits(data.left, data.right)),
@@ -91,7 +91,8 @@ fn errors(
     let names = schema::words(&schema::ERROR_MODELS);
     // The model decides which keys there may be, so it is read before them.
     let all: Vec<&str> = schema::ERROR_OPTIONS
-        .into_iter()
+        .iter()
+        .copied()
         .chain(schema::ERROR_MODELS.iter().flat_map(|(_, keys)| keys.iter().copied()))
         .collect();
     let open = Reader::open(node, &path, &all)?;

@@ -81,7 +81,7 @@ fn fragment(stage: &Reader<'_>) -> Result<Option<u32>, Error> {
 /// What is done to the bytes of a frame: a number of bytes for each, or a block code.
 fn coding(stage: &Reader<'_>) -> Result<Coding, Error> {
     if let Some(node) = stage.node("coding").filter(|node| node.as_table().is_some()) {
-        return block_code(&Reader::open(node, &stage.key("coding"), &schema::CODING)?);
+        return block_code(&Reader::open(node, &stage.key("coding"), schema::CODING)?);
     }
     let factor = stage.or("coding", 1.0)?;
     if (1.0..=100.0).contains(&factor) {

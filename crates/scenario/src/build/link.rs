@@ -59,7 +59,7 @@ pub struct LinkFile {
 
 /// Builds what the document of a tunnel's file asks for.
 pub(crate) fn link(document: &Table) -> Result<LinkFile, Error> {
-    let file = Reader::top(document, "tunnel's file", &schema::TUNNEL)?;
+    let file = Reader::top(document, "tunnel's file", schema::TUNNEL)?;
     let tun =
         if file.has("tun") { interface(&file, "tun", "\"lasthop0\"")? } else { "lasthop0".into() };
     let peer = address(&file, "peer", "198.51.100.7:4747")?;

@@ -11,7 +11,7 @@ use crate::schema;
 pub(super) fn read(stage: &Reader<'_>) -> Result<LlConfig, Error> {
     let mut config = LlConfig::new(false);
     let Some(node) = stage.node("ll") else { return Ok(config) };
-    let reader = Reader::open(node, &stage.key("ll"), &schema::LL)?;
+    let reader = Reader::open(node, &stage.key("ll"), schema::LL)?;
     let window = reader.within("window", u64::from(config.window), 1..=1024)?;
     config.window = window as u16;
     let times = Span(1)..=Span::secs(60);

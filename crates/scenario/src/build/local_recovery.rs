@@ -15,7 +15,7 @@ pub(super) fn read(
     let base = LocalRecoveryConfig::bakshi96();
     let base = LocalRecoveryConfig { longest: fragment.unwrap_or(base.longest), ..base };
     let Some(node) = stage.node("local-recovery") else { return Ok(base) };
-    let options = Reader::open(node, &stage.key("local-recovery"), &schema::LOCAL_RECOVERY)?;
+    let options = Reader::open(node, &stage.key("local-recovery"), schema::LOCAL_RECOVERY)?;
     let times = Span::ZERO..=Span::secs(3600);
     let backoff = options.within("backoff", base.backoff, times.clone())?;
     // A back-off that begins beyond the usual limit does not grow, unless the file says so.

@@ -56,7 +56,7 @@ pub(super) fn read(
 fn fama(stage: &Reader<'_>) -> Result<FamaConfig, Error> {
     let base = FamaConfig::default();
     let Some(node) = stage.node("fama") else { return Ok(base) };
-    let table = Reader::open(node, &stage.key("fama"), &schema::FAMA)?;
+    let table = Reader::open(node, &stage.key("fama"), schema::FAMA)?;
     let short = Bytes(base.short_answer.into());
     Ok(FamaConfig {
         acceleration: table.or("acceleration", base.acceleration)?,
@@ -69,7 +69,7 @@ fn fama(stage: &Reader<'_>) -> Result<FamaConfig, Error> {
 fn dcf(stage: &Reader<'_>) -> Result<DcfConfig, Error> {
     let base = DcfConfig::default();
     let Some(node) = stage.node("dcf") else { return Ok(base) };
-    let table = Reader::open(node, &stage.key("dcf"), &schema::DCF)?;
+    let table = Reader::open(node, &stage.key("dcf"), schema::DCF)?;
     let number = |key, default: u32, range| {
         Ok::<_, Error>(table.within(key, u64::from(default), range)? as u32)
     };

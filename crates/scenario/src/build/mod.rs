@@ -37,7 +37,7 @@ pub(crate) struct Noted {
 
 /// Builds the scenario that a document describes; its `[vary]` table has been applied already.
 pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<Noted>), Error> {
-    let file = Reader::over(document, "", Place::file(0..0), &schema::TOP)?;
+    let file = Reader::over(document, "", Place::file(0..0), schema::TOP)?;
     let name = match file.optional::<String>("name")? {
         Some(given) => {
             named(&given, "name", &file.place("name"))?;

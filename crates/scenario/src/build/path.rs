@@ -79,21 +79,21 @@ fn kind(item: &Node, index: usize) -> Result<&'static str, Error> {
     let path = format!("path.{}", index + 1);
     let all: Vec<&str> = ["name"]
         .into_iter()
-        .chain(schema::STAGES)
-        .chain(schema::ERRORS)
-        .chain(schema::HOP)
-        .chain(schema::AGENT_OPTIONS)
+        .chain(schema::STAGES.iter().copied())
+        .chain(schema::ERRORS.iter().copied())
+        .chain(schema::HOP.iter().copied())
+        .chain(schema::AGENT_OPTIONS.iter().copied())
         .collect();
     let reader = Reader::open(item, &path, &all)?;
     let found: Vec<&'static str> =
-        schema::STAGES.into_iter().filter(|key| reader.has(key)).collect();
+        schema::STAGES.iter().copied().filter(|key| reader.has(key)).collect();
     let trouble = |message: String, label: &str| {
         Diagnostic::new(Code::BadPath, path.as_str(), reader.at())
             .message(message)
             .label(label)
             .help(format!(
                 "a stage has exactly one of {}; each stage begins with its own `[[path]]`",
-                listed(&schema::STAGES)
+                listed(schema::STAGES)
             ))
     };
     match found.as_slice() {
@@ -189,9 +189,9 @@ fn stage(
     data: Directions,
     notes: &mut Vec<Noted>,
 ) -> Result<StageKind, Error> {
-    let of_radio = [&schema::ERRORS[..], &schema::HOP].concat();
+    let of_radio = [schema::ERRORS, schema::HOP].concat();
     let beside: &[&str] = match kind {
-        "agent" => &schema::AGENT_OPTIONS,
+        "agent" => schema::AGENT_OPTIONS,
         "radio" => &of_radio,
         _ => &[],
     };
@@ -203,15 +203,15 @@ fn stage(
         None => Ok(reader.clone()),
     };
     Ok(match kind {
-        "link" => link(&inner(&schema::LINK)?)?,
+        "link" => link(&inner(schema::LINK)?)?,
         "agent" => StageKind::Agent(agent::read(&reader, notes)?),
         "radio" => {
-            let radio = radio(&inner(&schema::RADIO)?)?;
+            let radio = radio(&inner(schema::RADIO)?)?;
             let (errors_right, errors_left) = errors::read(&reader, data, radio.rate)?;
             let hop = hop::read(&reader, &radio, notes)?;
             StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop })
         }
-        _ => StageKind::Cross(cross(&inner(&schema::CROSS)?)?),
+        _ => StageKind::Cross(cross(&inner(schema::CROSS)?)?),
     })
 }
 
@@ -223,8 +223,8 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
     let of_radio = |key| schema::ERRORS.contains(&key) || schema::HOP.contains(&key);
     let owner = if of_radio(entry.key.as_str()) { "radio" } else { "agent" };
     let inside: &[&str] = match kind {
-        "link" => &schema::LINK,
-        "radio" => &schema::RADIO,
+        "link" => schema::LINK,
+        "radio" => schema::RADIO,
         _ => &[],
     };
     let help = if inside.contains(&entry.key.as_str()) {

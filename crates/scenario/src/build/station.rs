@@ -70,7 +70,7 @@ impl Default for Limits {
 
 /// Builds what the document of a station's file asks for.
 pub(crate) fn station(document: Table) -> Result<(StationFile, Vec<Warning>), Error> {
-    let file = Reader::top(&document, "station's file", &schema::STATION)?;
+    let file = Reader::top(&document, "station's file", schema::STATION)?;
     let left = interface(&file, "left", "\"eth0\"")?;
     let right = interface(&file, "right", "\"wlan0\"")?;
     if left == right {
@@ -91,7 +91,7 @@ pub(crate) fn station(document: Table) -> Result<(StationFile, Vec<Warning>), Er
 
 /// The stages of a station's document, checked against its limits.
 pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Error> {
-    let file = Reader::top(document, "station's file", &schema::STATION)?;
+    let file = Reader::top(document, "station's file", schema::STATION)?;
     let mut notes = Vec::new();
     // The wired side is on the left, so what `errors-data` means travels to the right.
     let stages = path::read(&file, Directions { right: true, left: false }, &mut notes)?;
@@ -122,7 +122,7 @@ fn table<'t>(file: &Reader<'t>, key: &str, keys: &[&str]) -> Result<Option<Reade
 }
 
 pub(super) fn socket(file: &Reader<'_>) -> Result<Option<String>, Error> {
-    let Some(control) = table(file, "control", &schema::CONTROL)? else { return Ok(None) };
+    let Some(control) = table(file, "control", schema::CONTROL)? else { return Ok(None) };
     let Some(socket) = control.optional::<String>("socket")? else { return Ok(None) };
     if socket.starts_with('/') && socket.len() <= SUN_PATH && !socket.contains('\0') {
         return Ok(Some(socket));
@@ -138,7 +138,7 @@ pub(super) fn socket(file: &Reader<'_>) -> Result<Option<String>, Error> {
 }
 
 pub(super) fn metrics(file: &Reader<'_>) -> Result<Option<SocketAddr>, Error> {
-    let Some(metrics) = table(file, "metrics", &schema::METRICS)? else { return Ok(None) };
+    let Some(metrics) = table(file, "metrics", schema::METRICS)? else { return Ok(None) };
     let example = "\"127.0.0.1:9464\"";
     if !metrics.has("listen") {
         return Err(metrics.missing("listen", "an address of this machine and a port", example));
@@ -171,7 +171,7 @@ pub(super) fn metrics(file: &Reader<'_>) -> Result<Option<SocketAddr>, Error> {
 }
 
 fn captures(file: &Reader<'_>) -> Result<Option<Captures>, Error> {
-    let Some(capture) = table(file, "capture", &schema::CAPTURE)? else { return Ok(None) };
+    let Some(capture) = table(file, "capture", schema::CAPTURE)? else { return Ok(None) };
     let dir: String = capture.required("dir")?;
     if dir.is_empty() || dir.contains('\0') {
         return Err(capture.missing("dir", "a directory", "\"/var/log/lasthop\""));
@@ -186,7 +186,7 @@ fn captures(file: &Reader<'_>) -> Result<Option<Captures>, Error> {
 
 fn limits(file: &Reader<'_>) -> Result<Limits, Error> {
     let base = Limits::default();
-    let Some(limits) = table(file, "limits", &schema::LIMITS)? else { return Ok(base) };
+    let Some(limits) = table(file, "limits", schema::LIMITS)? else { return Ok(base) };
     Ok(Limits {
         flows: limits.within("flows", base.flows as u64, 1..=1_000_000)? as usize,
         cache: limits.within("cache", base.cache, Bytes(1500)..=Bytes(1 << 40))?,

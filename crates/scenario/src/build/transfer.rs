@@ -70,7 +70,7 @@ fn transfer(
     key: String,
     hosts: &[HostSpec],
 ) -> Result<TransferSpec, Error> {
-    let reader = Reader::open(node, &key, &schema::TRANSFER)?;
+    let reader = Reader::open(node, &key, schema::TRANSFER)?;
     let from = end(&reader, "from", hosts)?;
     let to = end(&reader, "to", hosts)?;
     let bytes = match reader.node("bytes").and_then(Node::as_str) {

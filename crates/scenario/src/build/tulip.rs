@@ -19,7 +19,7 @@ const OPAQUE: [(&str, Opaque); 3] = [
 /// Reads the options of `stage`; what is not said is as in the paper.
 pub(super) fn read(stage: &Reader<'_>) -> Result<TulipConfig, Error> {
     let Some(node) = stage.node("tulip") else { return Ok(TulipConfig::default()) };
-    let reader = Reader::open(node, &stage.key("tulip"), &schema::TULIP)?;
+    let reader = Reader::open(node, &stage.key("tulip"), schema::TULIP)?;
     let base = TulipConfig::default();
     let within = 1..=u64::from(WINDOW_MAX);
     let default_every = u64::from(base.window);

@@ -6,19 +6,21 @@ use crate::wire::Packet;
 
 /// A cached packet. Positions are 64-bit stream offsets, so that nothing here wraps.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(in super::super) struct Entry {
     /// Position of its first byte.
-    pub(super) start: u64,
+    pub(in super::super) start: u64,
     /// Position past its last byte; a FIN counts one.
-    pub(super) end: u64,
+    pub(in super::super) end: u64,
     /// The copy.
     pub(super) packet: Packet,
     /// Which of the flow's transmissions over the wireless link was its last, counted from 1.
-    pub(super) sent_as: u64,
+    pub(in super::super) sent_as: u64,
     /// Local retransmissions since the sender last sent it.
-    pub(super) attempts: u32,
+    pub(in super::super) attempts: u32,
     /// Whether the sender's last transmission was a retransmission: it expects duplicate ACKs to reach it.
-    pub(super) by_sender: bool,
+    pub(in super::super) by_sender: bool,
+    /// Whether the receiver has reported it as received, behind a hole.
+    pub(in super::super) reported: bool,
 }
 
 /// Cached packets in the order of their positions. None contains another, so ends are in order as well.
@@ -46,8 +48,18 @@ impl Cache {
         self.entries.front()
     }
 
-    pub(super) fn front_mut(&mut self) -> Option<&mut Entry> {
-        self.entries.front_mut()
+    pub(super) fn get_mut(&mut self, i: usize) -> Option<&mut Entry> {
+        self.entries.get_mut(i)
+    }
+
+    /// The entries in order.
+    pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.entries.iter_mut()
+    }
+
+    /// The number of the first entry that is so.
+    pub(super) fn position(&self, is: impl FnMut(&Entry) -> bool) -> Option<usize> {
+        self.entries.iter().position(is)
     }
 
     /// Local retransmissions of the packet that ends at `end`; zero if it is not here.
@@ -131,7 +143,7 @@ mod tests {
         let segment = Segment::new(1, 2, Seq(start as u32), Seq(0), Flags::ACK);
         let body = Body::Pattern { stream: 0, len: (end - start) as u32, offset: start };
         let packet = Packet::tcp(Addr::v4(1, 1, 1, 1), Addr::v4(2, 2, 2, 2), segment, body);
-        Entry { start, end, packet, sent_as: start, attempts: 0, by_sender: false }
+        Entry { start, end, packet, sent_as: start, attempts: 0, by_sender: false, reported: false }
     }
 
     fn put(cache: &mut Cache, start: u64, end: u64) {

@@ -4,8 +4,9 @@ use super::super::SnoopConfig;
 use super::super::ackp::{Partial, Receiver};
 use super::cache::{Cache, Entry};
 use super::rtt::Rtt;
+use crate::agent::snoop_smart::Reports;
 use crate::units::{Span, Time};
-use crate::wire::{Packet, Seq};
+use crate::wire::{Packet, Segment, Seq};
 
 /// The position given to the sequence number with which a flow comes into view. Retransmissions of older
 /// bytes have positions below it, and none is ever negative.
@@ -33,6 +34,7 @@ pub(super) struct Flow {
     pub(super) partial: Partial,
     pub(super) cache: Cache,
     pub(super) rtt: Rtt,
+    reports: Reports,
     sent: u64,
     heard: u64,
     /// Duplicate ACKs since the last new one.
@@ -103,7 +105,8 @@ impl Flow {
     /// Takes a copy of `packet`, the flow's transmission number `sent_as`.
     pub(super) fn store(&mut self, span: [u64; 2], packet: &Packet, sent_as: u64, by_sender: bool) {
         let [start, end] = span;
-        let entry = Entry { start, end, packet: packet.clone(), sent_as, attempts: 0, by_sender };
+        let packet = packet.clone();
+        let entry = Entry { start, end, packet, sent_as, attempts: 0, by_sender, reported: false };
         self.cache.insert(entry);
     }
 
@@ -153,8 +156,32 @@ impl Flow {
         sample
     }
 
-    /// An ACK like the last one, without data and with the same window.
-    pub(super) fn duplicate(&mut self, now: Time, config: &SnoopConfig) -> Verdict {
+    /// Whether `segment` of the receiver reports what it has behind a hole. Takes that in.
+    pub(super) fn hear(&mut self, segment: &Segment) -> bool {
+        let mut told = false;
+        for (left, right) in segment.options().sack.as_slice() {
+            // What was never seen here cannot have been received.
+            if let (Some(start), Some(end)) = (self.position(*left), self.position(*right))
+                && end <= self.top
+            {
+                self.reports.learn(self.cache.entries_mut(), start, end);
+                told = true;
+            }
+        }
+        told
+    }
+
+    /// The first packet that the reports show to be lost, to be sent once more by the base station.
+    pub(super) fn repair(&mut self, now: Time, config: &SnoopConfig) -> Option<Packet> {
+        let reports = self.reports;
+        let lost = |e: &Entry| reports.is_lost(e) && e.attempts < config.max_retransmits;
+        let i = self.cache.position(lost)?;
+        self.resend(i, now, config)
+    }
+
+    /// An ACK like the last one, without data and with the same window. Where the receiver also reports what it has
+    /// (`told`), that decides what is retransmitted.
+    pub(super) fn duplicate(&mut self, now: Time, told: bool, config: &SnoopConfig) -> Verdict {
         let Some(acked) = self.acked else { return Verdict::Forward };
         self.heard = (self.heard + 1).min(self.sent);
         if self.answers > 0 {
@@ -170,6 +197,9 @@ impl Flow {
             return Verdict::Forward;
         }
         self.dups += 1;
+        if told {
+            return Verdict::Suppress;
+        }
         if first.attempts == 0 {
             if self.dups == 1 {
                 // The first one shows that the link is past this packet; it stems from a later one.
@@ -191,14 +221,19 @@ impl Flow {
         }
     }
 
-    /// The first cached packet, to be sent once more by the base station.
+    /// The first cached packet that the receiver is not known to have, to be sent once more by the base station.
     pub(super) fn retransmit(&mut self, now: Time, config: &SnoopConfig) -> Option<Packet> {
+        let first = self.cache.position(|e| !e.reported).unwrap_or(0);
+        self.resend(first, now, config)
+    }
+
+    fn resend(&mut self, i: usize, now: Time, config: &SnoopConfig) -> Option<Packet> {
         let sent_as = self.sent + 1;
-        let first = self.cache.front_mut()?;
-        first.sent_as = sent_as;
-        first.attempts += 1;
-        let end = first.end;
-        let packet = Packet { urgent: config.priority, ..first.packet.clone() };
+        let entry = self.cache.get_mut(i)?;
+        entry.sent_as = sent_as;
+        entry.attempts += 1;
+        let end = entry.end;
+        let packet = Packet { urgent: config.priority, ..entry.packet.clone() };
         self.sent = sent_as;
         self.rtt.retransmitted(end, config.rtt_fault);
         self.busy = now;

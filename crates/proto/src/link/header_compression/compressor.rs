@@ -286,5 +286,6 @@ fn same_options(a: &Segment, b: &Segment) -> bool {
         && a.sack == b.sack
         && a.ackp == b.ackp
         && a.eln == b.eln
+        && a.nack == b.nack
         && a.unknown == b.unknown
 }

@@ -24,4 +24,19 @@ impl Connection {
             self.report(kind, out);
         }
     }
+
+    /// A base station misses these ranges of what this end sent. It is no ACK: the receiver has said nothing.
+    pub(super) fn take_nack(&mut self, now: Time, missing: &[(Seq, Seq)], out: &mut Out) {
+        if !self.config.nack || !self.state.is_synchronised() {
+            return;
+        }
+        let near = self.tx.window.una;
+        let place = |seq: &Seq| seq.unwrap_near(self.iss, near);
+        let ranges: Vec<(u64, u64)> =
+            missing.iter().filter_map(|(left, right)| place(left).zip(place(right))).collect();
+        if let Some(kind) = self.tx.on_nack(now, &ranges) {
+            self.report(kind, out);
+            self.flush(now, out);
+        }
+    }
 }

@@ -3,7 +3,10 @@
 //! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
 
 pub mod detect;
+mod eln;
 pub mod growth;
+mod integrated;
+mod nack;
 pub mod newreno;
 mod notices;
 pub mod pacing;
@@ -12,6 +15,7 @@ pub mod reno;
 pub mod sack;
 pub mod scoreboard;
 pub mod slow_start;
+pub mod smart;
 pub mod tahoe;
 pub mod variant;
 pub mod window;
@@ -19,10 +23,11 @@ pub mod window;
 use crate::event::{Cause, Tcb, TcpKind};
 use crate::units::Time;
 
-use super::config::{AckpReaction, Halving, TcpConfig, Variant};
+use super::config::{AckpReaction, ElnReaction, Halving, TcpConfig, Variant};
 use super::rtt::{Beat, RttEstimator};
 use detect::{Detect, Detector};
 use growth::{Acked, AnyGrowth, Growth, Loss};
+use integrated::Part;
 use pacing::Pacer;
 use recovery::{Progress, Recovery};
 use variant::AnyRecovery;
@@ -56,14 +61,14 @@ pub struct AckInfo<'a> {
     pub echoed: Option<Time>,
     /// The position that was lost on the wireless link, if the segment tells.
     pub lost: Option<u64>,
+    /// Whether it says that what it asks for was lost on the wireless link.
+    pub marked: bool,
+    /// Where the segment began that caused it, if it tells.
+    pub caused: Option<u64>,
 }
 
 /// What became of an ACK: the event to report, if any.
 pub type Verdict = Option<TcpKind>;
-
-const NOTIFIED_MAX: usize = 64;
-/// Loss notifications for one segment that are obeyed in a row.
-const NOTICES_MAX: u32 = 12;
 
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
@@ -89,6 +94,13 @@ pub struct Sender {
     notices: u32,
     /// Positions that were lost on the wireless link and have been sent again, oldest first.
     notified: Vec<u64>,
+    /// Ranges that a base station misses, to be sent again.
+    missing: Vec<(u64, u64)>,
+    /// Negative acknowledgements since the left edge last moved or the timer expired.
+    nacks: u32,
+    eln: ElnReaction,
+    /// A duplicate ACK has said that the left edge was lost on the wireless link.
+    marked: bool,
     /// Time-outs since the left edge last moved.
     retries: u32,
     /// One segment is timed at a time: the position past its end, and when it was sent.
@@ -100,6 +112,8 @@ pub struct Sender {
     persist_at: Option<Time>,
     persist_backoff: u32,
     probe_now: bool,
+    /// Its part in a congestion control that connections share.
+    integrated: Option<Box<Part>>,
 }
 
 impl Sender {
@@ -108,9 +122,9 @@ impl Sender {
         Sender {
             window: Window::new(config),
             rtt: RttEstimator::new(config, slow),
-            detector: Detector::new(config),
+            detector: Detector::new(config.variant, config),
             growth: AnyGrowth::new(config),
-            recovery: AnyRecovery::new(config.variant),
+            recovery: AnyRecovery::new(config.variant, config),
             dupacks: 0,
             limited_transmit: config.limited_transmit,
             loss_window: config.loss_window,
@@ -123,6 +137,10 @@ impl Sender {
             ackp_run: 0,
             notices: 0,
             notified: Vec::new(),
+            missing: Vec::new(),
+            nacks: 0,
+            eln: config.eln_reaction,
+            marked: false,
             retries: 0,
             timed: None,
             pacer: Pacer::new(config),
@@ -131,6 +149,7 @@ impl Sender {
             persist_at: None,
             persist_backoff: 0,
             probe_now: false,
+            integrated: Part::new(config),
         }
     }
 
@@ -142,19 +161,26 @@ impl Sender {
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
     }
 
-    /// The handshake is complete: the segment size is settled, data may flow. `sack` says whether both sides
-    /// agreed on selective acknowledgements.
-    pub fn established(&mut self, config: &TcpConfig, mss: u32, peer_window: u32, sack: bool) {
+    /// The handshake is complete: the segment size is settled, data may flow. `variant` is what the agreement with
+    /// the peer has left of the configured one.
+    pub fn established(
+        &mut self,
+        config: &TcpConfig,
+        mss: u32,
+        peer_window: u32,
+        variant: Variant,
+    ) {
         self.window.settle(config, mss, peer_window);
         if self.retries > 0 {
             //= rfc5681#section-3.1: after a lost SYN or SYN-ACK the initial window is one segment
             self.window.cwnd = self.window.mss;
         }
         self.retries = 0;
-        if config.variant == Variant::Sack && !sack {
-            // Without SACK blocks the best that is left is NewReno (RFC 6582 section 1).
-            self.recovery = AnyRecovery::new(Variant::NewReno);
+        if variant != config.variant {
+            self.recovery = AnyRecovery::new(variant, config);
+            self.detector = Detector::new(variant, config);
         }
+        self.join();
     }
 
     /// Our SYN was acknowledged at `now`.
@@ -183,7 +209,10 @@ impl Sender {
             self.persist_at = None;
             self.persist_backoff = 0;
         }
-        let new_sack = self.recovery.learn(w, info.sacked);
+        let mut news = self.recovery.learn(w, info.sacked);
+        if let Some(caused) = info.caused {
+            news |= self.recovery.on_cause(w, caused);
+        }
         if let Some(lost) = info.lost {
             if self.notify(now, lost) {
                 // Duplicate ACKs that follow tell of the same loss and count towards nothing.
@@ -192,7 +221,8 @@ impl Sender {
             }
         }
         if info.ack > self.window.una {
-            return self.advance(now, info);
+            let verdict = self.advance(now, info);
+            return self.marked_edge(now, info, verdict);
         }
         let w = &mut self.window;
         // While a closed window is probed, the answers to the probes are no duplicates: no timer, no data sent.
@@ -201,7 +231,7 @@ impl Sender {
             && outstanding
             && if self.recovery.selective() {
                 //= rfc6675#section-2: with SACK a duplicate ACK is one that reports something new
-                new_sack
+                news
             } else {
                 //= rfc5681#section-2: no data, the same window
                 !info.carries && !window_changed
@@ -210,6 +240,10 @@ impl Sender {
             return None;
         }
         self.dupacks += 1;
+        if self.is_integrated() {
+            return self.on_integrated_dup_ack(now);
+        }
+        let w = &mut self.window;
         if self.recovery.active() {
             self.recovery.on_dup_ack(w);
             return Some(TcpKind::DupAck);
@@ -219,21 +253,31 @@ impl Sender {
             w.extra = w.mss.saturating_mul(self.dupacks);
             return Some(TcpKind::DupAck);
         }
+        if self.marked_duplicate(now, info) {
+            return Some(TcpKind::LossNotified);
+        }
+        let w = &mut self.window;
         let lost = self.detector.lost(self.dupacks, self.recovery.sacked_above(w));
         if lost && self.recovery.may_enter(w) {
-            self.timed = None;
-            w.extra = 0;
-            w.ssthresh = self.growth.after_loss(now, w, Loss::Detected);
-            self.recovery.enter(w, self.dupacks);
-            w.limited = 0;
-            self.rexmt_at = Some(self.rtt.deadline(now, 1));
-            return Some(TcpKind::FastRetransmit);
+            return Some(self.enter_recovery(now));
         }
         if self.limited_transmit && self.dupacks < self.detector.threshold() {
             //= rfc3042#section-2: one new segment for each of the first two duplicate ACKs
             w.extra = w.mss.saturating_mul(self.dupacks);
         }
         Some(TcpKind::DupAck)
+    }
+
+    /// A loss was detected.
+    fn enter_recovery(&mut self, now: Time) -> TcpKind {
+        let w = &mut self.window;
+        self.timed = None;
+        w.extra = 0;
+        w.ssthresh = self.growth.after_loss(now, w, Loss::Detected);
+        self.recovery.enter(w, self.dupacks);
+        w.limited = 0;
+        self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        TcpKind::FastRetransmit
     }
 
     /// The left edge moves to `info.ack`.
@@ -257,12 +301,18 @@ impl Sender {
         self.dupacks = 0;
         self.ackp_run = 0;
         self.notices = 0;
+        self.nacks = 0;
+        self.marked = false;
         self.retries = 0;
         w.limited = 0;
         self.notified.retain(|position| *position >= info.ack);
+        let integrated = self.is_integrated();
         let mut verdict = TcpKind::Acked;
         let mut rearm = true;
-        if self.recovery.active() {
+        let w = &mut self.window;
+        if integrated {
+            verdict = self.on_integrated_ack(&Acked { now, bytes: acked, rtt });
+        } else if self.recovery.active() {
             match self.recovery.on_ack(w, acked) {
                 Progress::Over => verdict = TcpKind::RecoveryEnded,
                 Progress::Partial { rearm: again } => rearm = again,
@@ -270,6 +320,7 @@ impl Sender {
         } else {
             self.growth.on_ack(w, &Acked { now, bytes: acked, rtt });
         }
+        let w = &mut self.window;
         if w.una >= w.last() {
             self.persist_at = None;
         }
@@ -278,54 +329,10 @@ impl Sender {
         } else if rearm {
             self.rexmt_at = Some(self.rtt.deadline(now, 1));
         }
+        if verdict == TcpKind::RecoveryEnded && self.recovery.unfinished() {
+            verdict = self.enter_recovery(now);
+        }
         Some(verdict)
-    }
-
-    /// A wireless loss at `position`: queue it again without touching the window. False if it is not
-    /// outstanding.
-    //= west97#2.3.3: the sender retransmits at once and takes no congestion measures
-    fn notify(&mut self, now: Time, position: u64) -> bool {
-        let w = &mut self.window;
-        if position < w.una || position >= w.max || self.notified.len() >= NOTIFIED_MAX {
-            return false;
-        }
-        if position == w.una {
-            // A link that damages every packet must not be sent one for each notification, for ever: after so
-            // many without progress the timer decides, and it backs off.
-            if self.notices >= NOTICES_MAX {
-                return false;
-            }
-            self.notices += 1;
-        }
-        if let Err(at) = self.notified.binary_search(&position) {
-            self.notified.insert(at, position);
-        }
-        w.repair = Some((position, Cause::ElnRetransmit));
-        self.timed = None;
-        self.rexmt_at = Some(self.rtt.deadline(now, 1));
-        true
-    }
-
-    /// A base station says that everything below `position` has reached it.
-    //= west97#3.4: the retransmission timer is reset, nothing else is done
-    pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
-        if self.ackp == AckpReaction::Off || position <= self.window.una || self.rexmt_at.is_none()
-        {
-            return None;
-        }
-        self.rexmt_at = Some(match self.ackp {
-            AckpReaction::Constant => self.rtt.constant_deadline(now),
-            AckpReaction::Exponential => {
-                self.ackp_run = (self.ackp_run + 1).min(6);
-                let most = self.rtt.max().0 / self.rtt.rto().0.max(1);
-                self.rtt.deadline(now, (1u64 << self.ackp_run).min(most.max(1)))
-            }
-            AckpReaction::Rearm | AckpReaction::Off => self.rtt.deadline(now, 1),
-        });
-        if self.ackp_karn && self.timed.is_some_and(|(end, _)| end <= position) {
-            self.timed = None;
-        }
-        Some(TcpKind::PartialAck)
     }
 
     /// When a timer of this sender expires next.
@@ -343,7 +350,14 @@ impl Sender {
             self.probe_now = true;
             return Some(TcpKind::WindowProbe);
         }
+        if self.tell_loss(now) {
+            return Some(TcpKind::FastRetransmit);
+        }
         if self.rexmt_at.is_some_and(|at| at <= now) {
+            if let Some(at) = self.postponed(now) {
+                self.rexmt_at = Some(at);
+                return None;
+            }
             self.on_timeout(now);
             return Some(TcpKind::Timeout);
         }
@@ -352,6 +366,7 @@ impl Sender {
 
     fn on_timeout(&mut self, now: Time) {
         let w = &mut self.window;
+        let cwnd = w.cwnd;
         //= rfc5681#section-3.1: the threshold is held while the same segment times out again
         let first = self.rtt.backoff() == 0 && w.una > 0;
         if first || self.halve_at_each_timeout {
@@ -364,6 +379,9 @@ impl Sender {
         self.dupacks = 0;
         self.notified.clear();
         self.notices = 0;
+        self.missing.clear();
+        self.nacks = 0;
+        self.marked = false;
         self.recovery.on_timeout(w);
         w.cwnd = w.mss * self.loss_window;
         w.extra = 0;
@@ -371,13 +389,18 @@ impl Sender {
         w.nxt = w.una;
         w.again = Cause::TimeoutRetransmit;
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        self.on_integrated_timeout(now, cwnd);
     }
 
     /// Whether anything may be waiting to be sent. A mere receiver never has any.
     #[inline]
     pub fn has_work(&self) -> bool {
         let w = &self.window;
-        w.nxt < w.last() || w.repair.is_some() || self.probe_now || self.recovery.active()
+        w.nxt < w.last()
+            || w.repair.is_some()
+            || !self.missing.is_empty()
+            || self.probe_now
+            || self.recovery.active()
     }
 
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
@@ -390,7 +413,11 @@ impl Sender {
         if let Some(pacer) = &mut self.pacer {
             pacer.sent(now, chunk.len, self.window.cwnd, self.growth.pacing());
         }
+        self.recovery.on_sent(&self.window, &chunk);
         let end = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
+        if chunk.cause != Cause::WindowProbe {
+            self.integrated_sent(now, chunk.from, end, end <= self.window.max);
+        }
         let w = &mut self.window;
         if chunk.from == w.nxt && chunk.cause != Cause::WindowProbe {
             w.nxt = end;
@@ -420,6 +447,12 @@ impl Sender {
                 return Some(w.chunk_at(position, cause));
             }
         }
+        if !self.missing.is_empty()
+            && let Some(chunk) = self.next_missing()
+        {
+            return Some(chunk);
+        }
+        let w = &mut self.window;
         if self.probe_now {
             self.probe_now = false;
             if let Some(probe) = w.probe() {
@@ -433,7 +466,16 @@ impl Sender {
         if let Some(choice) = self.recovery.next_chunk(w) {
             return choice;
         }
-        let chunk = w.next_chunk();
+        let chunk = if self.is_integrated() {
+            let (chunk, now) = self.integrated_chunk(now);
+            if !now {
+                return None;
+            }
+            chunk
+        } else {
+            self.window.next_chunk()
+        };
+        let w = &mut self.window;
         // Something to send, nothing in flight, and the peer's window is what forbids it. (A peer may also have
         // taken back its window: then what was sent counts as lost once the timer has expired.)
         //= rfc9293#section-3.8.6: a sender must be robust against a window that shrinks

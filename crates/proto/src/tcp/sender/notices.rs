@@ -1,11 +1,12 @@
 //! What a sender does when a base station tells it about a segment: explicit bad state notification (bakshi96
-//! 4.2.3 and its appendix) and source quench (bakshi96 4.2.2).
+//! 4.2.3 and its appendix), source quench (bakshi96 4.2.2), and partial acknowledgements (west97 3.4).
 
 use crate::event::{Cause, TcpKind};
+use crate::tcp::config::AckpReaction;
 use crate::units::Time;
 use crate::wire::Notice;
 
-use super::Sender;
+use super::{Sender, Verdict};
 
 impl Sender {
     /// Whether a message about the segment at `position` is heeded; `None` if no position of this connection has its
@@ -52,5 +53,27 @@ impl Sender {
     fn on_quench(&mut self) -> TcpKind {
         self.window.cwnd = self.window.mss;
         TcpKind::Quenched
+    }
+
+    /// A base station says that everything below `position` has reached it.
+    //= west97#3.4: the retransmission timer is reset, nothing else is done
+    pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
+        if self.ackp == AckpReaction::Off || position <= self.window.una || self.rexmt_at.is_none()
+        {
+            return None;
+        }
+        self.rexmt_at = Some(match self.ackp {
+            AckpReaction::Constant => self.rtt.constant_deadline(now),
+            AckpReaction::Exponential => {
+                self.ackp_run = (self.ackp_run + 1).min(6);
+                let most = self.rtt.max().0 / self.rtt.rto().0.max(1);
+                self.rtt.deadline(now, (1u64 << self.ackp_run).min(most.max(1)))
+            }
+            AckpReaction::Rearm | AckpReaction::Off => self.rtt.deadline(now, 1),
+        });
+        if self.ackp_karn && self.timed.is_some_and(|(end, _)| end <= position) {
+            self.timed = None;
+        }
+        Some(TcpKind::PartialAck)
     }
 }

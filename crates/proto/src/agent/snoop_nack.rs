@@ -1,0 +1,316 @@
+//! Snoop for both directions: local retransmission towards the mobile host, and negative acknowledgements for what the
+//! mobile host sends (balakrishnan97 2.1; west97 2.6).
+//!
+//! The base station cannot retransmit data that it never received. It watches which bytes of the mobile host have come
+//! over the air, and at the first packet behind a hole it names the hole to the mobile host: an ACK in the receiver's
+//! name, with the missing ranges in an option. A mobile host that offered the option on its SYN sends them again at
+//! once and keeps its window ([`crate::tcp::sender::Sender::on_nack`]). The acknowledgement number is the receiver's
+//! last, so nothing is acknowledged that has not arrived there.
+//!
+//! The papers name the mechanism and that it rests on selective acknowledgements; the choices here:
+//!
+//! - The mobile host sends in order, and so does the air. A hole that was named is named again when what was asked for
+//!   later has come, or after a local time-out of snoop's rule, measured from the naming to the filling.
+//! - A hole whose first byte has passed before the base station saw the connection, or for which there is no place, is
+//!   left to TCP. So is one that was named `max_retransmits` times.
+//! - Duplicate ACKs of the fixed host pass: the sender knows which segments it was asked for.
+
+use core::mem::size_of;
+
+use super::ackp::Receiver;
+use super::flows::Flows;
+use super::snoop::rtt::Rtt;
+use super::{Snoop, SnoopConfig};
+use crate::event::{AgentNote, Cause, Wants, What};
+use crate::machine::{Machine, Out, Side, Signal};
+use crate::units::{Span, Time};
+use crate::wake::WakeTree;
+use crate::wire::{Damage, Flags, FlowKey, Nack, Packet, SackBlocks, Seq};
+
+/// Position of the SYN: leaves room below, as in snoop.
+const FIRST: u64 = 1 << 32;
+/// Holes remembered of a flow at once; beyond that the sender's own means must do.
+const HOLES: usize = 32;
+/// Holes that one message names: with timestamps there is room for no more.
+const NAMED: usize = 3;
+
+/// Bytes that have not come over the air, though later ones have.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    start: u64,
+    end: u64,
+    /// Which of the flow's requests named it last, counted from 1; 0 if none has.
+    asked_as: u64,
+    /// How often it was named.
+    asked: u32,
+}
+
+/// A flow of data from the mobile host, whose SYN permitted negative acknowledgements.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    origin: Seq,
+    /// Position past the highest byte that came.
+    top: u64,
+    /// Position of the receiver's last ACK.
+    acked: Option<u64>,
+    fin: Option<u64>,
+    receiver: Receiver,
+    /// In order, disjoint.
+    holes: Vec<Hole>,
+    requests: u64,
+    rtt: Rtt,
+    due: Option<Time>,
+}
+
+impl Flow {
+    fn open(&mut self, first: Seq) {
+        let mut holes = core::mem::take(&mut self.holes);
+        holes.clear();
+        *self = Flow { origin: first, top: FIRST + 1, holes, ..Flow::default() };
+    }
+
+    fn position(&self, seq: Seq) -> Option<u64> {
+        seq.unwrap_near(self.origin, self.top)
+    }
+
+    /// The bytes from `start` to `end` came; the latest request that they answer, if any.
+    fn came(&mut self, start: u64, end: u64) -> u64 {
+        let mut answered = 0;
+        if start > self.top && self.holes.len() < HOLES {
+            self.holes.push(Hole { start: self.top, end: start, asked_as: 0, asked: 0 });
+        }
+        self.top = self.top.max(end);
+        let mut i = 0;
+        while i < self.holes.len() {
+            let hole = self.holes[i];
+            if hole.end <= start || end <= hole.start {
+                i += 1;
+                continue;
+            }
+            answered = answered.max(hole.asked_as);
+            let before = (hole.start < start).then_some(Hole { end: start, ..hole });
+            let after = (end < hole.end).then_some(Hole { start: end, ..hole });
+            let left = before.into_iter().chain(after);
+            let count = usize::from(before.is_some()) + usize::from(after.is_some());
+            self.holes.splice(i..=i, left);
+            i += count;
+        }
+        self.holes.truncate(HOLES);
+        answered
+    }
+
+    /// Names the holes for which `wants` says so; the message to the mobile host.
+    fn ask(
+        &mut self,
+        now: Time,
+        key: FlowKey,
+        config: &SnoopConfig,
+        wants: impl Fn(&Hole) -> bool,
+    ) -> Option<Packet> {
+        let acked = self.acked?;
+        let (mut named, mut again) = (SackBlocks::default(), false);
+        let number = self.requests + 1;
+        let (origin, most) = (self.origin, config.max_retransmits);
+        let seq = |position: u64| origin + position as u32;
+        for hole in self.holes.iter_mut().filter(|h| h.asked <= most && wants(h)).take(NAMED) {
+            again |= hole.asked > 0;
+            hole.asked += 1;
+            hole.asked_as = number;
+            named.push(seq(hole.start), seq(hole.end));
+        }
+        if named.is_empty() {
+            return None;
+        }
+        self.requests = number;
+        match again {
+            true => self.rtt.retransmitted(number, false),
+            false => self.rtt.sent(number, now),
+        }
+        self.due = Some(now + self.rtt.timeout(config).max(Span::millis(1)));
+        Some(self.receiver.negative_ack(key, seq(acked), named))
+    }
+}
+
+/// The agent for both directions.
+#[derive(Debug)]
+pub struct SnoopNack {
+    snoop: Snoop,
+    config: SnoopConfig,
+    /// By the flow from the mobile host to the fixed host.
+    flows: Flows<Flow>,
+    wakes: WakeTree,
+    peak: usize,
+}
+
+impl SnoopNack {
+    /// An agent that watches no flow yet. Timers, bounds and tables are snoop's, for each direction.
+    pub fn new(config: SnoopConfig) -> SnoopNack {
+        SnoopNack {
+            flows: Flows::new(config.flows),
+            snoop: Snoop::new(config.clone(), None),
+            config,
+            wakes: WakeTree::new(1),
+            peak: 0,
+        }
+    }
+
+    /// Flows watched now, in the direction of which there are more.
+    pub fn flows(&self) -> usize {
+        self.snoop.flows().max(self.flows.len())
+    }
+
+    /// Bytes cached now, of data to the mobile host.
+    pub fn cached_bytes(&self) -> u64 {
+        self.snoop.cached_bytes()
+    }
+
+    /// Bytes of state: those of snoop, and a control block with its holes for each flow from the mobile host.
+    pub fn state_bytes(&self) -> usize {
+        self.snoop.state_bytes()
+            + self.flows.len() * (size_of::<Flow>() + HOLES * size_of::<Hole>())
+    }
+
+    /// The most that [`SnoopNack::state_bytes`] ever was.
+    pub fn peak_state_bytes(&self) -> usize {
+        self.peak.max(self.snoop.peak_state_bytes())
+    }
+
+    fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
+        if out.wants(Wants::METRICS) {
+            out.event(What::Agent { flow: key, note });
+        }
+    }
+
+    fn forget(&mut self, i: usize, out: &mut Out) {
+        self.note(self.flows.key(i), AgentNote::FlowForgotten, out);
+        self.flows.remove(i);
+        self.wakes.set(i, None);
+    }
+
+    /// A SYN of the mobile host, with an ACK or without.
+    fn on_syn(&mut self, key: FlowKey, seq: Seq, permitted: bool, out: &mut Out) {
+        if let Some(i) = self.flows.find(key) {
+            if self.flows[i].origin == seq && permitted {
+                return;
+            }
+            self.forget(i, out);
+        }
+        if !permitted {
+            return;
+        }
+        if self.flows.is_full()
+            && let Some(oldest) = self.flows.oldest()
+        {
+            self.forget(oldest, out);
+        }
+        let i = self.flows.insert(key);
+        self.wakes.grow(self.flows.slots());
+        self.flows[i].open(seq);
+        self.note(key, AgentNote::FlowSeen, out);
+    }
+
+    /// A packet of the mobile host has come over the air, undamaged.
+    fn see_data(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+        let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
+        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) {
+            let permitted = segment.options().nack == Some(Nack::Permitted);
+            self.on_syn(key, segment.seq, permitted, out);
+            return;
+        }
+        let Some(i) = self.flows.find(key) else { return };
+        if segment.flags.has(Flags::RST) {
+            self.forget(i, out);
+            return;
+        }
+        let len = u64::from(segment.seq_len(packet.body.len()));
+        let flow = &mut self.flows[i];
+        flow.receiver.expected(segment);
+        let Some(start) = flow.position(segment.seq).filter(|_| len > 0) else { return };
+        if segment.flags.has(Flags::FIN) {
+            flow.fin = Some(start + len);
+        }
+        let answered = flow.came(start, start + len);
+        if answered > 0 {
+            if let Some(rtt) = flow.rtt.acked(answered, now) {
+                self.note(key, AgentNote::LocalRtt { rtt }, out);
+            }
+        }
+        // New holes, and those that were asked for before what has just come.
+        self.ask(now, i, |hole| hole.asked_as < answered || hole.asked == 0, out);
+        let flow = &mut self.flows[i];
+        if flow.holes.is_empty() {
+            flow.due = None;
+        }
+        self.wakes.set(i, flow.due);
+    }
+
+    /// A packet of the fixed host passes: what it acknowledges is no concern any more.
+    fn see_ack(&mut self, packet: &Packet, out: &mut Out) {
+        let (Some(segment), Some(key)) = (packet.segment(), packet.flow()) else { return };
+        let Some(i) = self.flows.find(key.reversed()) else { return };
+        if segment.flags.has(Flags::RST) {
+            self.forget(i, out);
+            return;
+        }
+        let flow = &mut self.flows[i];
+        flow.receiver.sent(segment, packet.body.len());
+        let ack = flow.position(segment.ack).filter(|_| segment.flags.has(Flags::ACK));
+        let Some(ack) = ack.filter(|ack| *ack > flow.acked.unwrap_or(0)) else { return };
+        flow.acked = Some(ack);
+        flow.top = flow.top.max(ack);
+        flow.holes.retain(|hole| hole.end > ack);
+        if let Some(first) = flow.holes.first_mut() {
+            first.start = first.start.max(ack);
+        }
+        if flow.holes.is_empty() {
+            flow.due = None;
+        }
+        self.wakes.set(i, flow.due);
+        if self.flows[i].fin.is_some_and(|fin| fin <= ack) {
+            self.forget(i, out);
+        }
+    }
+
+    fn ask(&mut self, now: Time, i: usize, wants: impl Fn(&Hole) -> bool, out: &mut Out) -> bool {
+        let key = self.flows.key(i);
+        let message = self.flows[i].ask(now, key, &self.config, wants);
+        let asked = message.is_some();
+        if let Some(message) = message {
+            out.originate(Side::Right, message, Cause::LossNotification);
+        }
+        asked
+    }
+}
+
+impl Machine for SnoopNack {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        // A damaged segment is not to be believed, neither its data nor its numbers.
+        if packet.damage == Damage::None {
+            match from {
+                Side::Right => self.see_data(now, &packet, out),
+                Side::Left => self.see_ack(&packet, out),
+            }
+            self.peak = self.peak.max(self.state_bytes());
+        }
+        self.snoop.on_packet(now, from, packet, out);
+    }
+
+    fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
+        self.snoop.on_signal(now, from, signal, out);
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
+            self.flows[i].due = None;
+            self.ask(now, i, |_| true, out);
+            let due = self.flows[i].due;
+            self.wakes.set(i, due);
+        }
+        self.snoop.on_wake(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let own = self.wakes.first().map(|(at, _)| at);
+        [own, self.snoop.next_wake()].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,40 @@
+//! Snoop with selective acknowledgements: LL-STCP-AWARE of balakrishnan97 3.1.1, called LL-SMART-TCP-AWARE in the
+//! comparison that the paper sums up.
+//!
+//! The duplicate ACKs of the mobile host say which packets it has behind a hole. The wireless link keeps the order of
+//! its packets, so whatever was put on it before one that has arrived, and is not reported, is lost: every hole is
+//! filled at once, and a local retransmission that was lost is seen as soon as something that followed it arrives.
+//! What is hidden from the sender, and the timers, are those of [`super::snoop`]. With a mobile host that reports
+//! nothing it is snoop.
+
+use super::snoop::cache::Entry;
+
+/// What reports tell of the wireless link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reports {
+    /// The last of the flow's transmissions that is known to have arrived.
+    arrived: u64,
+}
+
+impl Reports {
+    /// The receiver reports that it has the bytes from `start` to `end`.
+    pub(super) fn learn<'e>(
+        &mut self,
+        entries: impl Iterator<Item = &'e mut Entry>,
+        start: u64,
+        end: u64,
+    ) {
+        for entry in entries.filter(|e| !e.reported && start <= e.start && e.end <= end) {
+            entry.reported = true;
+            // Of a packet that was sent more than once it is not known which transmission arrived.
+            if entry.attempts == 0 && !entry.by_sender {
+                self.arrived = self.arrived.max(entry.sent_as);
+            }
+        }
+    }
+
+    /// Whether the last transmission of `entry` is lost: one that followed it has arrived.
+    pub(super) fn is_lost(&self, entry: &Entry) -> bool {
+        !entry.reported && entry.sent_as < self.arrived
+    }
+}

@@ -1,0 +1,212 @@
+use super::*;
+
+const MSS: u64 = 1000;
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::millis(ms)
+}
+
+/// `count` segments of each of `owners`, in turns, a millisecond apart.
+fn in_turns(owners: &[u32], count: u64) -> Integrated {
+    let mut shared = Integrated { cwnd: 20_000, ssthresh: 20_000, ..Integrated::default() };
+    let mut now = 0;
+    for n in 0..count {
+        for owner in owners {
+            let from = 1 + n * MSS;
+            shared.sent(at(now), *owner, from, from + MSS, false);
+            now += 1;
+        }
+    }
+    shared
+}
+
+fn ack(shared: &mut Integrated, owner: u32, segments: u64) -> Told {
+    shared.acked(at(100), owner, 1 + segments * MSS, MSS as u32)
+}
+
+#[test]
+fn three_later_acks_on_other_connections_show_two_losses_of_one() {
+    let mut shared = in_turns(&[0, 1, 2], 3);
+    // Nothing of connection 0 arrives.
+    assert!(!ack(&mut shared, 1, 1).halve);
+    assert!(!ack(&mut shared, 2, 1).halve);
+    assert!(!ack(&mut shared, 1, 2).halve);
+    assert_eq!(shared.due(), None, "its second segment has too little against it");
+    assert!(!ack(&mut shared, 2, 2).halve);
+    assert!(ack(&mut shared, 1, 3).halve);
+    assert_eq!(shared.due(), Some(0));
+    assert_eq!(shared.take_lost(0), Some(1));
+    assert_eq!(shared.due(), None);
+    assert_eq!(shared.flight(), 3 * MSS, "two of connection 0 and one of 2");
+}
+
+#[test]
+fn what_a_receiver_may_hold_back_is_lost_only_after_a_while() {
+    let mut shared = in_turns(&[0], 1);
+    for n in 0..20 {
+        let from = 1 + n * MSS;
+        let sent = 1 + n * 50;
+        shared.sent(at(sent), 1, from, from + MSS, false);
+        let told = shared.acked(at(sent + 40), 1, from + MSS, MSS as u32);
+        assert_eq!(told.halve, sent >= 400 && shared.due() == Some(0), "{sent}");
+        if told.halve {
+            assert_eq!(sent, 401);
+            return;
+        }
+    }
+    panic!("never found");
+}
+
+#[test]
+fn a_duplicate_and_two_later_acks_are_enough() {
+    let mut shared = in_turns(&[0, 1], 3);
+    assert!(!shared.duplicate(0, 1, true));
+    assert!(!ack(&mut shared, 1, 1).halve);
+    assert!(ack(&mut shared, 1, 2).halve);
+    assert_eq!(shared.take_lost(0), Some(1));
+    // The duplicate ACK stood for one segment that is not in flight any more.
+    assert_eq!(shared.flight(), 2 * MSS);
+}
+
+#[test]
+fn the_losses_of_one_window_halve_it_once() {
+    let mut shared = in_turns(&[0, 1, 2], 4);
+    for segments in 1..=4 {
+        ack(&mut shared, 2, segments);
+    }
+    assert_eq!(shared.take_lost(0), Some(1));
+    assert_eq!(shared.take_lost(1), Some(1));
+    assert_eq!(shared.recover, 12);
+    // And a loss among what is sent now is a new one.
+    for owner in [0, 1] {
+        shared.sent(at(200), owner, 1, 1 + MSS, true);
+    }
+    for n in 4..8 {
+        shared.sent(at(201 + n), 2, 1 + n * MSS, 1 + (n + 1) * MSS, false);
+    }
+    let halved = (5..=8).filter(|n| ack(&mut shared, 2, *n).halve).count();
+    assert_eq!(halved, 1);
+}
+
+#[test]
+fn the_window_is_filled_in_turns() {
+    let mut shared = Integrated { cwnd: 4000, ..Integrated::default() };
+    // All three want to send, with room for four.
+    let mut next = [1u64; 3];
+    let mut order = Vec::new();
+    let mut send = |shared: &mut Integrated, owner: u32| {
+        shared.begin(owner);
+        while shared.may_send(owner, MSS as u32) {
+            let from = &mut next[owner as usize];
+            shared.sent(at(0), owner, *from, *from + MSS, false);
+            *from += MSS;
+            order.push(owner);
+        }
+    };
+    send(&mut shared, 0);
+    send(&mut shared, 1);
+    send(&mut shared, 2);
+    for _ in 0..9 {
+        let first = shared.sent[0];
+        shared.acked(at(10), first.owner, first.end, MSS as u32);
+        while let Some(due) = shared.due() {
+            send(&mut shared, due);
+        }
+    }
+    assert_eq!(order, [0, 0, 0, 0, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
+}
+
+#[test]
+fn a_time_out_empties_the_network_and_wakes_everybody() {
+    let mut shared = in_turns(&[0, 1, 2], 2);
+    shared.time_out(at(500), 1);
+    assert_eq!((shared.flight(), shared.timeouts(), shared.timer()), (0, 1, (at(500), 1)));
+    assert_eq!(shared.due(), Some(0));
+    shared.begin(0);
+    shared.pass(0);
+    assert_eq!(shared.due(), Some(2));
+}
+
+#[test]
+fn whoever_leaves_takes_what_it_had_in_flight() {
+    let mut shared = in_turns(&[0, 1], 2);
+    shared.cwnd = 2000;
+    assert!(!shared.may_send(1, 1000));
+    shared.leave(0);
+    assert_eq!(shared.flight(), 2 * MSS);
+    assert_eq!(shared.due(), None);
+    shared.leave(1);
+    assert_eq!((shared.flight(), shared.due()), (0, None));
+}
+
+#[test]
+fn windows_of_idle_destinations_are_bounded() {
+    let mut pairs = Pairs::default();
+    for n in 0..1000u16 {
+        let [high, low] = n.to_be_bytes();
+        let to = Addr::v4(10, 2, high, low);
+        let mut state = pairs.lend(to);
+        state.cwnd = 5000;
+        pairs.put_back(to, state);
+    }
+    assert_eq!(pairs.0.len(), IDLE_MAX);
+    assert_eq!(pairs.lend(Addr::v4(10, 2, 3, 231)).cwnd, 5000, "the newest is kept");
+}
+
+mod properties {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever comes, the bytes in flight are those of the segments in flight, and memory is bounded.
+        #[test]
+        fn the_flight_is_the_sum(steps in prop::collection::vec((0u8..7, 0u32..4, 0u64..12), 0..200)) {
+            let mut shared = Integrated { cwnd: 8000, ..Integrated::default() };
+            let mut una = [1u64; 4];
+            let mut nxt = [1u64; 4];
+            for (i, (what, owner, n)) in steps.into_iter().enumerate() {
+                let now = at(i as u64 * 30);
+                let o = owner as usize;
+                match what {
+                    0 | 1 => {
+                        shared.begin(owner);
+                        if shared.may_send(owner, MSS as u32) {
+                            shared.sent(now, owner, nxt[o], nxt[o] + MSS, false);
+                            nxt[o] += MSS;
+                        }
+                    }
+                    2 => {
+                        una[o] = (una[o] + n * 500).min(nxt[o]);
+                        shared.acked(now, owner, una[o], MSS as u32);
+                    }
+                    3 => {
+                        shared.duplicate(owner, una[o], n != 0);
+                    }
+                    4 => {
+                        if let Some(from) = shared.take_lost(owner) {
+                            prop_assert!(from >= una[o]);
+                            shared.sent(now, owner, from, (from + MSS).min(nxt[o]), true);
+                        }
+                    }
+                    5 if n == 0 => {
+                        shared.time_out(now, owner);
+                        nxt = una;
+                    }
+                    6 if n == 0 => {
+                        shared.leave(owner);
+                        una[o] = nxt[o];
+                    }
+                    _ => {
+                        shared.missing(owner, una[o]);
+                    }
+                }
+                let sum: u64 =
+                    shared.sent.iter().filter(|t| t.fate == Fate::InFlight).map(Transmission::len).sum();
+                prop_assert_eq!(sum, shared.flight());
+                prop_assert!(shared.waiting.len() <= 4);
+                let mut numbers = shared.sent.iter().map(|t| t.number);
+                prop_assert!(numbers.by_ref().zip(shared.sent.iter().skip(1)).all(|(a, b)| a < b.number));
+            }
+        }
+    }
+}
