@@ -13,7 +13,7 @@ use crate::error::{Code, Diagnostic, Error, Place, Warning};
 use crate::model::{HostSide, Scenario, StageKind};
 use crate::plan::{Axis, Cell, Plan};
 use crate::schema;
-use crate::schemes::{self, DATA_TO_RADIO, Scheme};
+use crate::schemes::{self, DATA_FROM_RADIO, DATA_TO_RADIO, Scheme};
 use crate::vary::{self, Argument, AxisSpec, Point};
 
 /// The name of the scenario as it is.
@@ -385,12 +385,15 @@ impl Builder<'_> {
 
     fn changed(&self, scheme: &Scheme) -> Result<Table, String> {
         let from_left = |host: usize| self.scenario.hosts[host].side == HostSide::Left;
-        if scheme.needs.iter().any(|need| need == DATA_TO_RADIO)
-            && !self.scenario.transfers.iter().any(|transfer| from_left(transfer.from))
-        {
+        let transfers = &self.scenario.transfers;
+        let needs = |need: &str| scheme.needs.iter().any(|word| word == need);
+        if needs(DATA_TO_RADIO) && !transfers.iter().any(|transfer| from_left(transfer.from)) {
             return Err(
                 "it helps data that travels towards the radio, and there is none".to_owned()
             );
+        }
+        if needs(DATA_FROM_RADIO) && transfers.iter().all(|transfer| from_left(transfer.from)) {
+            return Err("it helps data that comes from the radio, and there is none".to_owned());
         }
         let mut document = self.base.clone();
         for (key, node) in &scheme.set {

@@ -42,6 +42,8 @@ const CHANGES: [&str; 6] = ["nothing", "sender", "receiver", "base station", "li
 
 /// What a scheme may need of a scenario beyond the stages that its keys are of.
 pub(crate) const DATA_TO_RADIO: &str = "data-to-radio";
+/// The other way.
+pub(crate) const DATA_FROM_RADIO: &str = "data-from-radio";
 
 const KEYS: [&str; 6] = ["family", "change", "needs", "what", "run", "set"];
 
@@ -146,7 +148,7 @@ fn read(name: &str, node: &Node) -> Result<Scheme, Error> {
         change: words(&reader, "change", &CHANGES)?,
         what: reader.or("what", String::new())?,
         run: reader.optional("run")?,
-        needs: words(&reader, "needs", &[DATA_TO_RADIO])?,
+        needs: words(&reader, "needs", &[DATA_TO_RADIO, DATA_FROM_RADIO])?,
         set,
     })
 }

@@ -29,7 +29,8 @@ pub fn page(document: &Document) -> String {
             figures: vec![Figure {
                 svg: curves(document).inline(),
                 title: "throughput against losses".to_owned(),
-                caption: "Means over runs; whiskers are 95 % confidence intervals.".to_owned(),
+                caption: "Means over runs; whiskers are 95 % confidence intervals. Broken lines are theory."
+                    .to_owned(),
             }],
             ..Section::default()
         });
@@ -178,7 +179,7 @@ pub fn curves(document: &Document) -> Plot {
     for (name, of) in BOUNDS {
         let points =
             document.points.iter().filter_map(|place| Some((x(place), of(place)? / KB, 0.0)));
-        curves.push(Curve { name: name.to_owned(), pen: Pen::Line, points: points.collect() });
+        curves.push(Curve { name: name.to_owned(), pen: Pen::Dashes, points: points.collect() });
     }
     for curve in &mut curves {
         curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -21,6 +21,8 @@ const APART: f64 = 6.0;
 pub enum Pen {
     /// A line through the points.
     Line,
+    /// A broken line through the points, for what was reckoned and not measured.
+    Dashes,
     /// A line that holds each value until the next one.
     Steps,
     /// A mark at each point.
@@ -97,7 +99,7 @@ impl Curves {
 
     fn entry(&self, i: usize) -> (Mark, &'static str, String) {
         let (mark, colour) = look(i);
-        let is_line = matches!(self.curves[i].pen, Pen::Line | Pen::Steps);
+        let is_line = matches!(self.curves[i].pen, Pen::Line | Pen::Dashes | Pen::Steps);
         (if is_line { Mark::Dash } else { mark }, colour, self.curves[i].name.clone())
     }
 
@@ -144,7 +146,8 @@ impl Curves {
                     _ => write!(path, "L{} {}", n(*px), n(*py)),
                 };
             }
-            canvas.path(&stroke, &path, 1.6, " stroke-linejoin=\"round\"");
+            let dashes = if pen == Pen::Dashes { " stroke-dasharray=\"7 4\"" } else { "" };
+            canvas.path(&stroke, &path, 1.6, &format!(" stroke-linejoin=\"round\"{dashes}"));
         }
         if matches!(pen, Pen::Points | Pen::Whiskers) {
             canvas.marks(mark, colour, places);
