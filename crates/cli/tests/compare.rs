@@ -188,7 +188,7 @@ fn on_a_short_lossy_link_help_comes_from_the_link_or_the_base_station() {
     ];
     let document = advice(dir.path(), &arguments, 0);
     let found = helps(&document);
-    for name in ["tulip", "ll-sack", "snoop"] {
+    for name in ["tulip", "ll-sack", "snoop-smart", "split"] {
         assert!(found.contains(&name), "{name} in {found:?}");
     }
     assert!(!found.contains(&"reno") && !found.contains(&"ack-filter"), "{found:?}");
