@@ -45,8 +45,8 @@ except Exception:
 PY
 }
 
-# One measurement: discipline, agent, congestion control, forward queue; prints download, upload, ACKs removed, ACKs dropped by a full
-# queue, ACKs forged, packets of the download dropped by a full queue.
+# One measurement: discipline, agent, congestion control, forward queue; prints download, upload, ACKs that the filter
+# removed, packets that did not fit into the return queue, ACKs filled in, packets that did not fit into the forward one.
 measure() {
     cat > base.toml <<TOML
 left = "sa"
@@ -106,7 +106,14 @@ try:
     figures = json.loads(text)
 except ValueError:
     figures = {}
-print(sys.argv[1], sys.argv[2], count(figures, 'superseded-ack'), count(figures, 'queue-full'), count(figures, 'reconstructed-ack'))
+stages = {stage['name']: stage for stage in figures.get('stages', [])}
+found = [
+    count(stages.get('return'), 'superseded-ack'),
+    count(stages.get('return'), 'queue-full'),
+    count(stages.get('agent'), 'reconstructed-ack'),
+    count(stages.get('forward'), 'queue-full'),
+]
+print(sys.argv[1], sys.argv[2], *found)
 PY
 }
 
@@ -127,10 +134,10 @@ rows = {}
 for line in open('/run/results'):
     forward, control, kind, *numbers = line.split()
     rows.setdefault((forward, control, kind), []).append([float(n) for n in numbers])
-print('| forward queue | congestion control | queue of the ACKs | agent | down, Mb/s | up, kb/s | ACKs removed | queue full | ACKs filled in |')
-print('|---|---|---|---|---|---|---|---|---|')
+print('| forward queue | congestion control | queue of the ACKs | agent | down, Mb/s | up, kb/s | ACKs removed | return queue full | ACKs filled in | forward queue full |')
+print('|---|---|---|---|---|---|---|---|---|---|')
 for (forward, control, kind), runs in rows.items():
     queue, agent = kind.split(':')
-    down, up, gone, full, forged = (median(run[i] for run in runs) for i in range(5))
-    print(f'| {forward} | {control} | {queue} | {agent} | {down:.2f} | {1000 * up:.1f} | {gone:.0f} | {full:.0f} | {forged:.0f} |')
+    down, up, gone, full, forged, lost = (median(run[i] for run in runs) for i in range(6))
+    print(f'| {forward} | {control} | {queue} | {agent} | {down:.2f} | {1000 * up:.1f} | {gone:.0f} | {full:.0f} | {forged:.0f} | {lost:.0f} |')
 PY

@@ -9,8 +9,8 @@
 //!   around between sending and receiving, and then the packet goes.
 //! - If it is not, no answer comes. The station waits in vain for a turn-around and four polls, and can hear nobody
 //!   meanwhile. Then it backs off: two units, and between one and two times what doubles with each failure.
-//! - A station with packets for both directions takes turns. It knows when its own radio is engaged and waits for it
-//!   without backing off.
+//! - The two directions of a station have a queue each and contend for its radio as they contend for the next one's: if
+//!   the radio is engaged when a packet wants to go, that counts as a poll without an answer.
 //!
 //! **Not modelled**: interference between exchanges of different stations, since neighbours hop on frequencies of their
 //! own; hidden stations; the time on the air of the link layer's acknowledgement, which in this radio comes with the end
@@ -86,6 +86,16 @@ enum Radio {
     },
 }
 
+impl Radio {
+    /// Whether it is engaged for what goes towards `side`.
+    fn serves(self, to: Side) -> bool {
+        match self {
+            Radio::Polling { side, .. } | Radio::Sending { side, .. } => side == to,
+            Radio::Idle | Radio::Receiving { .. } => false,
+        }
+    }
+}
+
 /// What waits at a station to go one way.
 #[derive(Debug)]
 struct Lane {
@@ -111,7 +121,7 @@ struct Node {
     radio: Radio,
     /// By the side that packets travel to.
     lanes: [Lane; 2],
-    /// Whose turn it is when both wait.
+    /// Who goes first when both want to go in the same instant.
     turn: Side,
 }
 
@@ -245,7 +255,10 @@ impl Hops {
         }
         for i in 0..self.nodes.len() {
             match self.nodes[i].radio {
-                Radio::Polling { side, until, .. } if until <= at => self.back_off(until, i, side),
+                Radio::Polling { side, until, .. } if until <= at => {
+                    self.nodes[i].radio = Radio::Idle;
+                    self.back_off(until, i, side);
+                }
                 _ => {}
             }
         }
@@ -277,38 +290,38 @@ impl Hops {
         self.nodes[next].radio = Radio::Receiving { until };
     }
 
+    /// The poll of station `i` towards `side` had no answer by `at`.
     fn back_off(&mut self, at: Time, i: usize, side: Side) {
         let unit = self.config.backoff;
-        let node = &mut self.nodes[i];
-        node.radio = Radio::Idle;
-        let lane = &mut node.lanes[side.index()];
+        let lane = &mut self.nodes[i].lanes[side.index()];
         lane.failures = lane.failures.saturating_add(1);
         let most = unit * (1 << lane.failures.min(DOUBLINGS));
         lane.not_before = at + unit * 2 + most + Span(self.chance.below(most.0));
     }
 
-    /// Idle stations poll for what waits.
+    /// Polls for what waits and may go at `at`.
     fn start(&mut self, at: Time) {
         let poll = self.poll_time();
         let patience = self.config.turnaround + poll * PATIENCE;
-        for node in &mut self.nodes {
-            if node.radio != Radio::Idle {
-                continue;
+        for i in 0..self.nodes.len() {
+            let turn = self.nodes[i].turn;
+            for side in [turn, turn.other()] {
+                let node = &mut self.nodes[i];
+                let lane = &mut node.lanes[side.index()];
+                if node.radio.serves(side) || !lane.waits() || lane.not_before > at {
+                    continue;
+                }
+                if lane.head.is_none() {
+                    lane.head = lane.queue.leave().map(|waiting| waiting.packet);
+                }
+                let until = at + patience;
+                if node.radio == Radio::Idle {
+                    node.turn = side.other();
+                    node.radio = Radio::Polling { side, heard: at + poll, until, answered: false };
+                } else {
+                    self.back_off(until, i, side);
+                }
             }
-            let ready = |side: &Side| {
-                let lane = &node.lanes[side.index()];
-                lane.waits() && lane.not_before <= at
-            };
-            let Some(side) = [node.turn, node.turn.other()].into_iter().find(ready) else {
-                continue;
-            };
-            node.turn = side.other();
-            let lane = &mut node.lanes[side.index()];
-            if lane.head.is_none() {
-                lane.head = lane.queue.leave().map(|waiting| waiting.packet);
-            }
-            node.radio =
-                Radio::Polling { side, heard: at + poll, until: at + patience, answered: false };
         }
     }
 
@@ -359,9 +372,9 @@ impl Machine for Hops {
                 | Radio::Sending { until, .. }
                 | Radio::Receiving { until } => Some(until),
             };
-            let idle = node.radio == Radio::Idle;
-            let lanes = node.lanes.iter().flat_map(move |lane| {
-                let poll = (idle && lane.waits()).then_some(lane.not_before);
+            let lanes = SIDES.into_iter().flat_map(move |side| {
+                let lane = &node.lanes[side.index()];
+                let poll = (!node.radio.serves(side) && lane.waits()).then_some(lane.not_before);
                 poll.into_iter().chain(lane.pipe.front().map(|(due, _)| *due))
             });
             radio.into_iter().chain(lanes).min()
