@@ -116,17 +116,16 @@ impl Stage {
             errors.as_ref().map(|spec| channel(spec, side, mobile, stream))
         };
         match &stage.kind {
-            StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
-            StageKind::Serial(config) => Stage::Serial(Box::new(Serial::new(
-                config.clone(),
-                stream("frames.left"),
-                stream("frames.right"),
-            ))),
+            StageKind::Link(config) => Stage::Line(Line::seeded(config.clone(), stream)),
+            StageKind::Serial(config) => {
+                Stage::Serial(Box::new(Serial::new(config.clone(), stream)))
+            }
             StageKind::Radio(radio) => match &radio.hop {
-                None => Stage::Radio(Box::new(Radio::new(
+                None => Stage::Radio(Box::new(Radio::seeded(
                     radio.radio.clone(),
                     channel(&radio.errors_left, "left", 0),
                     channel(&radio.errors_right, "right", 0),
+                    stream,
                 ))),
                 Some(hop) => {
                     let channels = |i: usize| {

@@ -4,7 +4,7 @@
 use lasthop_proto::agent::AckpMode;
 use lasthop_proto::channel::Modulation;
 use lasthop_proto::link::header_compression::Recovery;
-use lasthop_proto::queue::Discipline;
+use lasthop_proto::queue::{Discipline, RedConfig};
 use lasthop_proto::tcp::config::AckpReaction;
 
 use crate::model::World;
@@ -63,7 +63,7 @@ pub(crate) const TUNNEL: [&str; 16] = [
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 37] = [
+pub(crate) const HOST: [&str; 41] = [
     "preset",
     "tcp",
     "side",
@@ -84,6 +84,10 @@ pub(crate) const HOST: [&str; 37] = [
     "growth",
     "pacing",
     "burst",
+    "byte-counting",
+    "sender-adaptation",
+    "ecn",
+    "acc",
     "halving",
     "dupthresh",
     "delayed-ack",
@@ -191,7 +195,7 @@ pub(crate) const ACKP_MODES: [(&str, AckpMode); 2] =
     [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
 
 /// Keys of `link`.
-pub(crate) const LINK: [&str; 13] = [
+pub(crate) const LINK: [&str; 14] = [
     "rate",
     "rate-right",
     "rate-left",
@@ -201,6 +205,7 @@ pub(crate) const LINK: [&str; 13] = [
     "discipline",
     "discipline-right",
     "discipline-left",
+    "red",
     "header-compression",
     "compression-slots",
     "frame-loss",
@@ -208,7 +213,7 @@ pub(crate) const LINK: [&str; 13] = [
 ];
 
 /// Keys of `radio`.
-pub(crate) const RADIO: [&str; 8] = [
+pub(crate) const RADIO: [&str; 9] = [
     "rate",
     "delay",
     "duplex",
@@ -217,7 +222,14 @@ pub(crate) const RADIO: [&str; 8] = [
     "discipline",
     "discipline-right",
     "discipline-left",
+    "red",
 ];
+
+/// Keys of `red`, the options of random early detection.
+pub(crate) const RED: [&str; 6] = ["min", "max", "max-p", "weight", "typical", "mark"];
+
+/// Keys of `acc`, where it is a table.
+pub(crate) const ACC: [&str; 2] = ["most", "timeout"];
 
 /// Keys of `cross`.
 pub(crate) const CROSS: [&str; 2] = ["loss", "jitter"];
@@ -245,11 +257,13 @@ pub(crate) const ACKP: [(&str, AckpReaction); 4] = [
 ];
 
 /// The words for what a queue does with its packets.
-pub const DISCIPLINES: [(&str, Discipline); 4] = [
+pub const DISCIPLINES: [(&str, Discipline); 6] = [
     ("fifo", Discipline::Fifo),
     ("ack-filter", Discipline::AckFilter),
     ("acks-first", Discipline::AcksFirst),
     ("ack-filter+acks-first", Discipline::AckFilterAcksFirst),
+    ("red", Discipline::Red(RedConfig::FLOYD93)),
+    ("red+acks-first", Discipline::RedAcksFirst(RedConfig::FLOYD93)),
 ];
 
 /// The words for header compression, each with what becomes of a connection after a loss.
@@ -319,7 +333,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 15] = [
+        let tables: [&[&str]; 17] = [
             &TOP,
             &TRANSFER,
             &HOST,
@@ -335,6 +349,8 @@ mod tests {
             &LINK,
             &RADIO,
             &CROSS,
+            &RED,
+            &ACC,
         ];
         let errors = ERROR_MODELS
             .iter()

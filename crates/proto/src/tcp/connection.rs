@@ -1,6 +1,7 @@
 //! One connection: its states and timers, and the joining of its two halves.
 
 mod application;
+mod congestion;
 mod incoming;
 mod notices;
 mod outgoing;
@@ -44,6 +45,10 @@ pub struct Connection {
     /// What the handshake agreed on.
     agreed: Agreed,
     ts_recent: u32,
+    /// The peer is told of a mark of congestion until it says that it has reduced its window.
+    echo: bool,
+    /// ACKs of the peer that came marked.
+    marked_acks: u8,
     last_ack_sent: u64,
     /// Identity of the bytes this end sends.
     stream: u32,
@@ -77,6 +82,8 @@ struct Agreed {
     timestamps: bool,
     sack: bool,
     eln: bool,
+    ecn: bool,
+    acc: bool,
 }
 
 impl Connection {
@@ -99,6 +106,8 @@ impl Connection {
             rx: Receiver::new(&config, beats.fast),
             agreed: Agreed::default(),
             ts_recent: 0,
+            echo: false,
+            marked_acks: 0,
             last_ack_sent: 0,
             stream,
             active: false,

@@ -4,8 +4,10 @@
 //! that cannot be true. What it does not know is kept as it stood, so that a packet that is parsed and
 //! emitted again carries the options of protocols that were invented later.
 
-use super::segment::{ACKP_LEN, ELN_LOST_LEN, ELN_PERMITTED_LEN};
-use super::{Ackp, Eln, Options, Seq, Timestamps};
+use super::segment::{
+    ACC_PERMITTED_LEN, ACC_WINDOW_LEN, ACKP_LEN, ELN_LOST_LEN, ELN_PERMITTED_LEN,
+};
+use super::{Acc, Ackp, Eln, Options, Seq, Timestamps};
 
 /// End of the option list (RFC 9293 section 3.2).
 pub const KIND_END: u8 = 0;
@@ -29,6 +31,8 @@ pub const KIND_EXPERIMENT: u8 = 254;
 pub const EXID_ACKP: u16 = 0x4c50;
 /// Experiment identifier of [`Eln`]: "LE". Not registered with IANA; chosen to collide with none that is.
 pub const EXID_ELN: u16 = 0x4c45;
+/// Experiment identifier of [`Acc`]: "LA". Not registered with IANA; chosen to collide with none that is.
+pub const EXID_ACC: u16 = 0x4c41;
 
 /// Room for options in a TCP header: fifteen 32-bit words less the fixed five.
 pub const MAX_LEN: usize = 40;
@@ -192,6 +196,12 @@ impl ReadOptions {
             (EXID_ELN, &[a, b, c, d]) => {
                 self.others().eln.replace_none(Eln::Lost(Seq(u32::from_be_bytes([a, b, c, d]))))
             }
+            (EXID_ACC, []) => self.others().acc.replace_none(Acc::Permitted),
+            (EXID_ACC, &[high, low, marks, a, b, c, d]) => {
+                let segments = u16::from_be_bytes([high, low]);
+                let acked = Seq(u32::from_be_bytes([a, b, c, d]));
+                self.others().acc.replace_none(Acc::Window { segments, marks, acked })
+            }
             _ => false,
         }
     }
@@ -336,12 +346,25 @@ fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
             out.put(&seq.0.to_be_bytes());
         }
     }
+    match options.acc {
+        None => {}
+        Some(Acc::Permitted) => exid(out, ACC_PERMITTED_LEN, EXID_ACC),
+        Some(Acc::Window { segments, marks, acked }) => {
+            exid(out, ACC_WINDOW_LEN, EXID_ACC);
+            out.put(&segments.to_be_bytes());
+            out.put(&[marks]);
+            out.put(&acked.0.to_be_bytes());
+        }
+    }
     out.put(&options.unknown);
 }
 
 /// Whether SACK blocks are the last thing written, so that two bytes of padding may precede them.
 fn only_sack(options: &Options) -> bool {
-    options.ackp.is_none() && options.eln.is_none() && options.unknown.is_empty()
+    options.ackp.is_none()
+        && options.eln.is_none()
+        && options.acc.is_none()
+        && options.unknown.is_empty()
 }
 
 #[cfg(test)]

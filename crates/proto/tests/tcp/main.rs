@@ -3,14 +3,17 @@
 
 use lasthop_proto::tcp::{TcpConfig, Variant};
 
+mod acc;
 mod acknowledging;
 mod closing;
+mod ecn;
 mod flow_control;
 mod handshake;
 mod hosts;
 mod notices;
 mod recovery;
 mod script;
+mod sparse_acks;
 mod timeouts;
 mod wireless;
 
