@@ -348,10 +348,12 @@ pub const SYSTEMS: &[System] = &[
         "path: mac = \"dcf\"",
         "802.11: listen, back off, acknowledge, retry, RTS above a threshold",
     ),
-    planned(
+    row(
         "half-duplex-hops",
-        (Kind::Mac, 1, SIM),
-        "packet radio over several hops, with a pause whenever a station turns around",
+        (Kind::Mac, 1, BOTH),
+        Status::Implemented,
+        "path: mac = \"half-duplex-hops\"",
+        "packet radio over several hops: stations poll each other, and turn around for each packet",
     ),
     row(
         "drop-tail",

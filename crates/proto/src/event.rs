@@ -188,6 +188,8 @@ pub enum Cause {
     LocalPersist,
     /// The base station forged a partial acknowledgement.
     PartialAck,
+    /// An agent filled in an ACK that is missing behind a slow return link.
+    ReconstructedAck,
     /// The base station or receiver tells the sender of a wireless loss.
     LossNotification,
     /// The base station tells the source that the wireless link is in a bad state (EBSN).
@@ -248,7 +250,7 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 38] = [
+    pub const ALL: [Cause; 39] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
@@ -260,6 +262,7 @@ impl Cause {
         Cause::LocalTimeout,
         Cause::LocalPersist,
         Cause::PartialAck,
+        Cause::ReconstructedAck,
         Cause::LossNotification,
         Cause::BadStateNotification,
         Cause::SourceQuench,
@@ -303,6 +306,7 @@ impl Cause {
             Cause::LocalTimeout => "local-timeout",
             Cause::LocalPersist => "local-persist",
             Cause::PartialAck => "partial-ack",
+            Cause::ReconstructedAck => "reconstructed-ack",
             Cause::LossNotification => "loss-notification",
             Cause::BadStateNotification => "bad-state-notification",
             Cause::SourceQuench => "source-quench",

@@ -4,6 +4,7 @@ use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::channel::{ErrorModel, Kinds};
 pub use lasthop_proto::link::CrossTraffic;
 use lasthop_proto::link::{HopConfig, LineConfig, RadioConfig, SerialConfig};
+use lasthop_proto::mac::HalfDuplexHops;
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
@@ -132,6 +133,9 @@ pub struct RadioStage {
     /// Medium access and link layer; `None` is the plain radio, which has neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<Box<HopConfig>>,
+    /// Packet radio over several hops, which has neither.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hops: Option<HalfDuplexHops>,
 }
 
 /// A channel model and what it applies to.

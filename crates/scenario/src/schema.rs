@@ -115,8 +115,18 @@ pub(crate) const ERRORS: [&str; 5] =
     ["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: [&str; 9] =
-    ["mac", "link-layer", "fragment", "coding", "fama", "dcf", "ll", "local-recovery", "tulip"];
+pub(crate) const HOP: [&str; 10] = [
+    "mac",
+    "link-layer",
+    "fragment",
+    "coding",
+    "fama",
+    "dcf",
+    "half-duplex-hops",
+    "ll",
+    "local-recovery",
+    "tulip",
+];
 
 /// Keys of `coding`, where it is a block code.
 pub(crate) const CODING: [&str; 4] = ["block", "data", "corrects", "interleaved"];
@@ -147,11 +157,18 @@ pub(crate) const FAMA: [&str; 3] = ["acceleration", "short-answer", "backoff"];
 pub(crate) const DCF: [&str; 5] =
     ["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries"];
 
+/// Keys of `half-duplex-hops`, the options of packet radio over several hops.
+pub(crate) const HALF_DUPLEX_HOPS: [&str; 4] = ["hops", "turnaround", "backoff", "poll"];
+
 /// The words for medium access, each with what it is.
-pub const MACS: [(&str, &str); 3] = [
+pub const MACS: [(&str, &str); 4] = [
     ("ideal", "stations with frames waiting take turns, nothing collides"),
     ("fama-ncs", "the channel is acquired by RTS and CTS; a link layer may answer at once"),
     ("dcf", "802.11: listen, back off, acknowledge, retry"),
+    (
+        "half-duplex-hops",
+        "packet radio over several hops: a poll and a turn-around for each packet",
+    ),
 ];
 
 /// The words for a link layer, each with what it is.
@@ -167,7 +184,7 @@ pub const LINK_LAYERS: [(&str, &str); 5] = [
 ];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 20] = [
+pub(crate) const AGENT_OPTIONS: [&str; 22] = [
     "agent-preset",
     "dupacks",
     "timeout-rule",
@@ -188,6 +205,8 @@ pub(crate) const AGENT_OPTIONS: [&str; 20] = [
     "packet-size",
     "bad-period",
     "packet-sizes",
+    "ack-thresh",
+    "ack-interval",
 ];
 
 /// The words for when a base station sends partial acknowledgements.
@@ -275,7 +294,7 @@ pub const HEADER_COMPRESSION: [(&str, Option<Recovery>); 4] = [
 ];
 
 /// The words for an agent, each with what it is.
-pub const AGENTS: [(&str, &str); 9] = [
+pub const AGENTS: [(&str, &str); 10] = [
     ("none", "packets are only forwarded"),
     ("snoop", "packets are cached and lost ones retransmitted locally"),
     ("snoop+ackp", "snoop, and partial acknowledgements to senders that offer them"),
@@ -285,6 +304,7 @@ pub const AGENTS: [(&str, &str); 9] = [
     ("ebsn", "the source is told of each failed attempt of the link layer"),
     ("source-quench", "the source is told to slow down at each failed attempt of the link layer"),
     ("good-packet-size", "segments are kept to what is good for the state of the channel"),
+    ("ack-reconstruction", "ACKs that are missing behind a slow return link are filled in again"),
 ];
 
 /// Keys that every error model has.
@@ -333,7 +353,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 17] = [
+        let tables: [&[&str]; 18] = [
             &TOP,
             &TRANSFER,
             &HOST,
@@ -345,6 +365,7 @@ mod tests {
             &CODING,
             &FAMA,
             &DCF,
+            &HALF_DUPLEX_HOPS,
             &AGENT_OPTIONS,
             &LINK,
             &RADIO,

@@ -64,7 +64,7 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
         brake.kind,
         StageKind::Link(LineConfig { rate_right: Some(r), rate_left: None, .. }) if r.bps() == 119_603
     ));
-    let StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop: None }) =
+    let StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop: None, .. }) =
         &wavelan.kind
     else {
         panic!("a radio");
@@ -417,4 +417,20 @@ fn medium_access_has_options_of_its_own() {
     let duplex = [set("mac=dcf"), set("radio.duplex=full")];
     let error = parse(text, "quickstart", &duplex).unwrap_err();
     assert!(error.message.contains("one channel"), "{error}");
+}
+
+#[test]
+fn what_is_set_no_labelled_point_sets_again() {
+    let cells = |arguments: &[Argument]| example_plan("west97-wan", arguments).cells.len();
+    assert_eq!(cells(&[]), 2 * cells(&[set("errors=none")]), "the axis of errors is dropped");
+    // A point that sets more keeps the rest.
+    let plan = example_plan("satellite-dialup", &[set("agent=none")]);
+    assert_eq!(plan.cells.len(), 3);
+    let agents = plan.cells.iter().filter(|cell| {
+        let reconstructs = |stage: &lasthop_scenario::Stage| {
+            matches!(&stage.kind, StageKind::Agent(agent) if *agent != AgentConfig::None)
+        };
+        cell.scenario.path.iter().any(reconstructs)
+    });
+    assert_eq!(agents.count(), 0);
 }

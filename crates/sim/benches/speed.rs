@@ -84,7 +84,13 @@ fn west97() -> Scenario {
     };
     let model = ErrorModel::Exponential { mean: Bytes(65_536) };
     let errors = Some(ErrorSpec::from(model));
-    let radio = RadioStage { radio, errors_right: errors.clone(), errors_left: errors, hop: None };
+    let radio = RadioStage {
+        radio,
+        errors_right: errors.clone(),
+        errors_left: errors,
+        hop: None,
+        hops: None,
+    };
     let path = vec![
         line("ethernet", "10mbit", Span::micros(200), 50),
         Stage { name: "base".into(), kind: StageKind::Agent(AgentConfig::None) },

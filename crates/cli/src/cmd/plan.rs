@@ -149,6 +149,7 @@ fn stage(stage: &Stage) -> String {
         StageKind::Agent(AgentConfig::GoodPacketSize(sizes)) => {
             format!("packets up to {} bytes", sizes.now())
         }
+        StageKind::Agent(AgentConfig::AckReconstruction(_)) => "ack-reconstruction".to_owned(),
         StageKind::Radio(radio) => {
             let duplex = if radio.radio.half_duplex { "half" } else { "full" };
             format!("{} {} {duplex} duplex", radio.radio.rate, radio.radio.delay)

@@ -137,7 +137,7 @@ impl Memory {
 
 /// Whether nothing is lost with this ACK but its number, its window and its timestamps, which a later ACK of the
 /// connection says again.
-fn is_plain(packet: &Packet) -> bool {
+pub(crate) fn is_plain(packet: &Packet) -> bool {
     let Some(segment) = packet.segment() else { return false };
     is_pure_ack(packet)
         // ECN echo and CWR are told once. PSH has no business here; who knows what it means to somebody.
@@ -152,7 +152,7 @@ fn is_plain(packet: &Packet) -> bool {
 
 /// Whether everything that the plain ACK `old` said is said by `new`, which acknowledges more.
 //= balakrishnan97#4.2.2: a new ACK with a larger cumulative value clears the preceding ones of its connection
-fn clears(new: &Segment, old: &Segment) -> bool {
+pub(crate) fn clears(new: &Segment, old: &Segment) -> bool {
     // Who knows what an unknown option makes of the number beside it.
     let known = new.options().unknown.is_empty();
     // The sender takes the window from the segment with the newest sequence number.

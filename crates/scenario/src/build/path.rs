@@ -7,7 +7,7 @@ use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
 
 use super::transfer::Directions;
-use super::{Noted, agent, errors, hop, named, red};
+use super::{Noted, agent, errors, hop, mac, named, red};
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, listed};
 use crate::model::{CrossTraffic, Host, HostSide, RadioStage, Stage, StageKind};
@@ -209,7 +209,8 @@ fn stage(
             let radio = radio(&inner(&schema::RADIO)?)?;
             let (errors_right, errors_left) = errors::read(&reader, data, radio.rate)?;
             let hop = hop::read(&reader, &radio, notes)?;
-            StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop })
+            let hops = mac::half_duplex_hops(&reader, hop.as_deref())?;
+            StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop, hops })
         }
         _ => StageKind::Cross(cross(&inner(&schema::CROSS)?)?),
     })

@@ -180,7 +180,13 @@ impl Dice {
             discipline_right: Discipline::Fifo,
             discipline_left: Discipline::Fifo,
         };
-        RadioStage { radio, errors_right: self.errors(), errors_left: self.errors(), hop: None }
+        RadioStage {
+            radio,
+            errors_right: self.errors(),
+            errors_left: self.errors(),
+            hop: None,
+            hops: None,
+        }
     }
 
     fn path(&mut self) -> Vec<StageKind> {
