@@ -120,12 +120,10 @@ impl Stage {
             errors.as_ref().map(|spec| channel(spec, side, mobile, stream))
         };
         match &stage.kind {
-            StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
-            StageKind::Serial(config) => Stage::Serial(Box::new(Serial::new(
-                config.clone(),
-                stream("frames.left"),
-                stream("frames.right"),
-            ))),
+            StageKind::Link(config) => Stage::Line(Line::seeded(config.clone(), stream)),
+            StageKind::Serial(config) => {
+                Stage::Serial(Box::new(Serial::new(config.clone(), stream)))
+            }
             StageKind::Radio(radio) => match (&radio.hop, &radio.hops) {
                 (_, Some(hops)) => {
                     let channels = (0..usize::from(hops.hops)).map(|i| {
@@ -135,12 +133,13 @@ impl Stage {
                         ]
                     });
                     let channels = channels.collect();
-                    Stage::Hops(Box::new(Hops::new(&radio.radio, hops, channels, stream("mac"))))
+                    Stage::Hops(Box::new(Hops::new(&radio.radio, hops, channels, stream)))
                 }
-                (None, _) => Stage::Radio(Box::new(Radio::new(
+                (None, _) => Stage::Radio(Box::new(Radio::seeded(
                     radio.radio.clone(),
                     channel(&radio.errors_left, "left", 0),
                     channel(&radio.errors_right, "right", 0),
+                    stream,
                 ))),
                 (Some(hop), _) => {
                     let channels = |i: usize| {

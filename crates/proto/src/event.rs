@@ -138,6 +138,8 @@ pub enum Op {
     Originated(Cause),
     /// A link carried it: seen at the far end, as a packet filter there would see it, damaged or not.
     Transmitted,
+    /// A queue marked it: congestion experienced (RFC 3168).
+    Marked,
     /// The channel damaged it.
     Damaged,
     /// A link layer is about to send it once more over its hop, for a reason. It is the same packet to the stages
@@ -211,6 +213,8 @@ pub enum Cause {
     // ---- why a packet ended
     /// The queue was full.
     QueueFull,
+    /// Random early detection chose it, and it could not be marked.
+    EarlyDrop,
     /// The IP header checksum was wrong.
     IpChecksum,
     /// The TCP checksum was wrong.
@@ -246,7 +250,7 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 38] = [
+    pub const ALL: [Cause; 39] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
@@ -270,6 +274,7 @@ impl Cause {
         Cause::LinkTimeout,
         Cause::LinkWindowFull,
         Cause::QueueFull,
+        Cause::EarlyDrop,
         Cause::IpChecksum,
         Cause::TcpChecksum,
         Cause::SuppressedDupAck,
@@ -313,6 +318,7 @@ impl Cause {
             Cause::LinkTimeout => "link-timeout",
             Cause::LinkWindowFull => "link-window-full",
             Cause::QueueFull => "queue-full",
+            Cause::EarlyDrop => "early-drop",
             Cause::IpChecksum => "ip-checksum",
             Cause::TcpChecksum => "tcp-checksum",
             Cause::SuppressedDupAck => "suppressed-dup-ack",
@@ -397,6 +403,13 @@ pub enum TcpKind {
     BadStateNotified,
     /// A source quench closed the congestion window (bakshi96 4.2.2).
     Quenched,
+    /// The peer echoed a mark of congestion, and the window was reduced (RFC 3168).
+    CongestionEchoed,
+    /// The receiver now acknowledges every so many segments (balakrishnan97 4.2.1).
+    AckFactor {
+        /// The delayed-ACK factor d.
+        every: u32,
+    },
     /// A closed window was probed.
     WindowProbe,
     /// Data was handed to the application, in order.
@@ -420,7 +433,7 @@ impl TcpKind {
     /// The level of detail that this belongs to.
     pub fn level(self) -> Wants {
         match self {
-            TcpKind::Acked | TcpKind::Sampled => Wants::DETAIL,
+            TcpKind::Acked | TcpKind::Sampled | TcpKind::AckFactor { .. } => Wants::DETAIL,
             _ => Wants::METRICS,
         }
     }

@@ -7,8 +7,8 @@ use lasthop_proto::wire::emit::{EmitError, emit, emit_prefix};
 use lasthop_proto::wire::options::{self, walk};
 use lasthop_proto::wire::parse::{Mode, ParseError, parse, view};
 use lasthop_proto::wire::{
-    Ackp, Addr, Body, Damage, Eln, Flags, Nack, Options, Packet, PacketId, SackBlocks, Segment,
-    Seq, Smart, Timestamps, Transport,
+    Acc, Ackp, Addr, Body, Damage, Eln, Flags, Nack, Options, Packet, PacketId, SackBlocks,
+    Segment, Seq, Smart, Timestamps, Transport,
 };
 use proptest::prelude::*;
 
@@ -40,6 +40,14 @@ fn option_sets() -> impl Strategy<Value = Options> {
         }
         Nack::Missing(blocks)
     });
+    let acc = prop_oneof![
+        Just(Acc::Permitted),
+        (any::<u16>(), any::<u8>(), seq()).prop_map(|(segments, marks, acked)| Acc::Window {
+            segments,
+            marks,
+            acked
+        }),
+    ];
     let nack = prop_oneof![Just(Nack::Permitted), missing];
     (
         prop::option::of(any::<u16>()),
@@ -50,6 +58,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
         prop::option::of(eln),
         prop::option::of(smart),
         prop::option::of(nack),
+        prop::option::of(acc),
         prop::option::of(unknown),
         prop_oneof![Just(0), any::<u16>()],
     )
@@ -63,6 +72,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                 eln,
                 smart,
                 nack,
+                acc,
                 unknown,
                 urgent,
             )| {
@@ -80,6 +90,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                     eln,
                     smart,
                     nack,
+                    acc,
                     unknown,
                     urgent,
                 }

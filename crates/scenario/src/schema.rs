@@ -4,7 +4,7 @@
 use lasthop_proto::agent::AckpMode;
 use lasthop_proto::channel::Modulation;
 use lasthop_proto::link::header_compression::Recovery;
-use lasthop_proto::queue::Discipline;
+use lasthop_proto::queue::{Discipline, RedConfig};
 use lasthop_proto::tcp::config::AckpReaction;
 
 use crate::model::World;
@@ -84,6 +84,10 @@ pub(crate) const HOST: &[&str] = &[
     "growth",
     "pacing",
     "burst",
+    "byte-counting",
+    "sender-adaptation",
+    "ecn",
+    "acc",
     "halving",
     "dupthresh",
     "delayed-ack",
@@ -226,6 +230,7 @@ pub(crate) const LINK: &[&str] = &[
     "discipline",
     "discipline-right",
     "discipline-left",
+    "red",
     "header-compression",
     "compression-slots",
     "frame-loss",
@@ -242,7 +247,14 @@ pub(crate) const RADIO: &[&str] = &[
     "discipline",
     "discipline-right",
     "discipline-left",
+    "red",
 ];
+
+/// Keys of `red`, the options of random early detection.
+pub(crate) const RED: &[&str] = &["min", "max", "max-p", "weight", "typical", "mark"];
+
+/// Keys of `acc`, where it is a table.
+pub(crate) const ACC: &[&str] = &["most", "timeout"];
 
 /// Keys of `cross`.
 pub(crate) const CROSS: &[&str] = &["loss", "jitter"];
@@ -270,11 +282,13 @@ pub(crate) const ACKP: [(&str, AckpReaction); 4] = [
 ];
 
 /// The words for what a queue does with its packets.
-pub const DISCIPLINES: [(&str, Discipline); 4] = [
+pub const DISCIPLINES: [(&str, Discipline); 6] = [
     ("fifo", Discipline::Fifo),
     ("ack-filter", Discipline::AckFilter),
     ("acks-first", Discipline::AcksFirst),
     ("ack-filter+acks-first", Discipline::AckFilterAcksFirst),
+    ("red", Discipline::Red(RedConfig::FLOYD93)),
+    ("red+acks-first", Discipline::RedAcksFirst(RedConfig::FLOYD93)),
 ];
 
 /// The words for header compression, each with what becomes of a connection after a loss.
@@ -347,7 +361,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 16] = [
+        let tables: [&[&str]; 18] = [
             TOP,
             TRANSFER,
             HOST,
@@ -364,6 +378,8 @@ mod tests {
             LINK,
             RADIO,
             CROSS,
+            RED,
+            ACC,
         ];
         let errors = ERROR_MODELS
             .iter()

@@ -8,7 +8,7 @@ use lasthop_proto::link::LinkConfig;
 use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
-use lasthop_proto::queue::{Discipline, Limit};
+use lasthop_proto::queue::{Discipline, Limit, RedConfig};
 use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_scenario::{Argument, HostSide, Plan, RadioStage, StageKind, example, parse};
@@ -297,6 +297,20 @@ fn a_discipline_holds_in_both_directions_or_in_one() {
     assert_eq!(disciplines(", discipline-left = \"ack-filter\""), (fifo, filter));
     let both = ", discipline-right = \"acks-first\", discipline-left = \"ack-filter+acks-first\"";
     assert_eq!(disciplines(both), (Discipline::AcksFirst, Discipline::AckFilterAcksFirst));
+    // Idle time is counted in packets of 500 bytes at the link's rate of 1 Mb/s.
+    let usual = RedConfig { packet_time: Span::millis(4), ..RedConfig::FLOYD93 };
+    assert_eq!(disciplines(", discipline-left = \"red\""), (fifo, Discipline::Red(usual)));
+    let more = ", discipline = \"red+acks-first\", red = { min = 2, max = 7.5, max-p = \"10%\", weight = 0.25, \
+                typical = \"125B\", mark = false }";
+    let red = RedConfig {
+        min: 2.0,
+        max: 7.5,
+        max_p: 0.1,
+        weight: 0.25,
+        packet_time: Span::millis(1),
+        mark: false,
+    };
+    assert_eq!(disciplines(more), (Discipline::RedAcksFirst(red), Discipline::RedAcksFirst(red)));
 }
 
 #[test]

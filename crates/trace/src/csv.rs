@@ -157,6 +157,7 @@ impl<W: Write> EventCsv<W> {
         let (event, cause) = match op {
             Op::Originated(cause) => ("originated", cause.name()),
             Op::Transmitted => ("transmitted", ""),
+            Op::Marked => ("marked", ""),
             Op::Damaged => ("damaged", ""),
             Op::Repeated(cause) => ("repeated", cause.name()),
             Op::Received => ("received", ""),
@@ -389,6 +390,8 @@ fn tcp_name(kind: TcpKind) -> &'static str {
         TcpKind::LossNotified => "tcp-loss-notified",
         TcpKind::BadStateNotified => "tcp-bad-state-notified",
         TcpKind::Quenched => "tcp-quenched",
+        TcpKind::CongestionEchoed => "tcp-congestion-echoed",
+        TcpKind::AckFactor { .. } => "tcp-ack-factor",
         TcpKind::WindowProbe => "tcp-window-probe",
         TcpKind::Delivered { .. } => "tcp-delivered",
         TcpKind::Corrupted => "tcp-corrupted",

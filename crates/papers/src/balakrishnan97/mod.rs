@@ -2,6 +2,7 @@
 //!
 //! Two sets of parameters: the testbed of sections 2 and 3, and the simulations of sections 4 and 5.
 
+mod acks;
 mod semantics;
 mod simulations;
 mod topologies;
@@ -13,11 +14,13 @@ use crate::west97::Experiment;
 
 /// The experiment for the claim `id`.
 pub fn experiment(id: &str) -> Option<Experiment> {
-    semantics::experiment(id).or_else(|| topologies::experiment(id))
+    semantics::experiment(id)
+        .or_else(|| topologies::experiment(id))
+        .or_else(|| acks::experiment(id))
 }
 
 /// What is assumed where the paper is silent, by section.
 pub fn assumptions() -> Vec<Assumption> {
-    let sections = [simulations::ASSUMED, topologies::ASSUMED];
+    let sections = [simulations::ASSUMED, topologies::ASSUMED, acks::ASSUMED];
     sections.into_iter().flat_map(assumed).collect()
 }

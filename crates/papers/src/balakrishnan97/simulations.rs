@@ -37,6 +37,24 @@ name = "return"
 link = { rate-left = "28.8kbit", queue = "10p" }
 "#;
 
+/// The topology of Figure 5 as the published scripts of the authors' simulator have it: server, two routers, client;
+/// 10 Mb/s everywhere but on the way back between the routers. There are two lines between the routers because a line
+/// here has one delay: 5 ms forward and 50 ms back between the routers are 5 ms and 22.5 ms each way, of which only the sum counts.
+const FIGURE_5: &str = r#"
+[[path]]
+name = "server-line"
+link = { rate = "10mbit", delay = "1ms", queue = "110p" }
+[[path]]
+name = "forward"
+link = { rate-right = "10mbit", delay = "5ms", queue = "10p" }
+[[path]]
+name = "return"
+link = { rate-left = "28.8kbit", delay = "22.5ms", queue = "10p" }
+[[path]]
+name = "home-line"
+link = { rate = "10mbit", delay = "1ms", queue = "110p" }
+"#;
+
 /// Packet radio (4.4.2): a wired network, and half-duplex hops behind it.
 const RADIO: &str = r#"
 [[path]]
@@ -51,6 +69,11 @@ half-duplex-hops = { hops = 2 }
 /// The scenario of Figure 5.
 pub(super) fn asymmetric() -> String {
     format!("{HOSTS}{ASYMMETRIC}")
+}
+
+/// The scenario of Table 1 and of 4.4.1.
+pub(super) fn figure_5() -> String {
+    format!("{HOSTS}{FIGURE_5}")
 }
 
 /// The scenario of 4.4.2.

@@ -138,23 +138,27 @@ pub struct Hops {
 }
 
 impl Hops {
-    /// Idle stations; `channels` has those of each hop from the left, towards the left and towards the right.
+    /// Idle stations; `channels` has those of each hop from the left, towards the left and towards the right, and
+    /// `stream` gives the random draws of its parts.
     pub fn new(
         radio: &RadioConfig,
         config: &HalfDuplexHops,
         channels: Vec<[Option<Channel>; 2]>,
-        chance: Stream,
+        stream: impl Fn(&str) -> Stream,
     ) -> Hops {
-        let lane = |discipline| Lane {
-            queue: Queue::new(radio.queue, discipline),
+        let lane = |discipline, part: &str| Lane {
+            queue: Queue::new(radio.queue, discipline, || stream(part)),
             head: None,
             failures: 0,
             not_before: Time::ZERO,
             pipe: VecDeque::new(),
         };
-        let node = |_| Node {
+        let node = |i| Node {
             radio: Radio::Idle,
-            lanes: [lane(radio.discipline_left), lane(radio.discipline_right)],
+            lanes: [
+                lane(radio.discipline_left, &format!("queue.{i}.left")),
+                lane(radio.discipline_right, &format!("queue.{i}.right")),
+            ],
             turn: Side::Right,
         };
         Hops {
@@ -162,7 +166,7 @@ impl Hops {
             config: config.clone(),
             nodes: (0..=config.hops.max(1)).map(node).collect(),
             channels,
-            chance,
+            chance: stream("mac"),
             inside: 0,
         }
     }
@@ -212,7 +216,8 @@ impl Hops {
                     let Some((_, packet)) = pipe.pop_front() else { break };
                     if self.neighbour(i, side).is_some() {
                         let bytes = packet.wire_len();
-                        self.nodes[i].lanes[side.index()].queue.enter(side, packet, bytes, out);
+                        let queue = &mut self.nodes[i].lanes[side.index()].queue;
+                        queue.enter(at, side, packet, bytes, out);
                     } else {
                         out.packet_event(Op::Transmitted, side, &packet);
                         out.send(side, packet);
@@ -312,7 +317,7 @@ impl Hops {
                     continue;
                 }
                 if lane.head.is_none() {
-                    lane.head = lane.queue.leave().map(|waiting| waiting.packet);
+                    lane.head = lane.queue.leave(at).map(|waiting| waiting.packet);
                 }
                 let until = at + patience;
                 if node.radio == Radio::Idle {
@@ -353,7 +358,7 @@ impl Machine for Hops {
         };
         if let Some(node) = node {
             let bytes = packet.wire_len();
-            node.lanes[side.index()].queue.enter(side, packet, bytes, out);
+            node.lanes[side.index()].queue.enter(now, side, packet, bytes, out);
         }
         self.start(now);
         self.inside -= out.gone() - gone;

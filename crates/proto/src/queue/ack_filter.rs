@@ -41,9 +41,6 @@ const COPIES: u32 = 4;
 //= rfc7323#section-2.3: windows are at most 2^30 bytes
 const WINDOW: i32 = 1 << 30;
 
-/// The bits of the traffic class that say that a router met congestion.
-const CE: u8 = 0b11;
-
 /// A place in the queue.
 #[derive(Debug)]
 struct Place {
@@ -147,7 +144,7 @@ pub(crate) fn is_plain(packet: &Packet) -> bool {
         //= rfc3449#section-5.2.1: ECN feedback in the TCP header must be preserved
         && segment.flags == Flags::ACK
         // A mark of a router on the ACK itself.
-        && packet.tos & CE != CE
+        && !packet.is_marked()
         // SACK blocks, loss notifications, partial acknowledgements, and whatever is not known.
         //= rfc3449#section-5.2.1: an ACK with the SACK option must not be deleted
         && (!segment.has_options() || segment.options().wire_len() == 0)

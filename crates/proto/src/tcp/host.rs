@@ -221,6 +221,7 @@ impl Host {
             out.discard(toward, packet, Cause::NoSuchConnection);
             return;
         };
+        let marked = packet.is_marked();
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         let Some(segment) = packet.segment() else { return };
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
@@ -248,7 +249,9 @@ impl Host {
                 return;
             }
         };
-        self.act(index, |connection| connection.on_segment(now, segment, body, out));
+        self.act(index, |connection| {
+            connection.on_arrival(now, segment, body, marked, out);
+        });
     }
 
     /// Answers a segment for no connection.

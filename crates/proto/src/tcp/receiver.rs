@@ -3,7 +3,8 @@
 use crate::units::{Span, Time};
 use crate::wire::{Body, SackBlocks, Seq};
 
-use super::config::{Clock, TcpConfig};
+use super::acc::{AckControl, Report};
+use super::config::{AccConfig, Clock, TcpConfig};
 use super::rope::Rope;
 use super::rtt::Beat;
 
@@ -44,6 +45,8 @@ pub struct Receiver {
     ack_at: Option<Time>,
     unacked: u32,
     every: u32,
+    /// Congestion control of what this end acknowledges, if both ends agreed on it.
+    control: Option<Box<AckControl>>,
     timeout: Span,
     fast: Option<Beat>,
 }
@@ -77,6 +80,7 @@ impl Receiver {
             ack_at: None,
             unacked: 0,
             every: config.delayed_ack.every.max(1),
+            control: None,
             timeout: config.delayed_ack.timeout,
             fast: matches!(config.clock, Clock::Ticks { .. }).then_some(fast),
         }
@@ -87,6 +91,18 @@ impl Receiver {
         self.nxt = 1;
         self.edge = 1 + u64::from(self.buffer);
         self.mss = mss;
+    }
+
+    /// Both ends agreed on congestion control of acknowledgements.
+    pub fn control_acks(&mut self, config: AccConfig) {
+        self.timeout = config.timeout;
+        self.control = Some(Box::new(AckControl::new(config)));
+    }
+
+    /// What the sender tells about ACKs; the delayed-ACK factor, if that changed it.
+    pub fn on_ack_report(&mut self, report: &Report) -> Option<u32> {
+        let control = self.control.as_mut()?;
+        control.learn(report).then(|| control.every())
     }
 
     /// Bytes delivered in order so far: every position but SYN and FIN.
@@ -183,7 +199,8 @@ impl Receiver {
     //= rfc5681#section-4.2: at least every second full-sized segment, within 500 ms
     fn count_in_order(&mut self, now: Time) {
         self.unacked += 1;
-        if self.unacked >= self.every {
+        let every = self.control.as_ref().map_or(self.every, |control| control.every());
+        if self.unacked >= every {
             self.ack_now = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(match self.fast {

@@ -21,7 +21,7 @@ fn config(hops: u8) -> HalfDuplexHops {
 }
 
 fn machine(radio: &RadioConfig, config: &HalfDuplexHops, seed: u64) -> Hops {
-    Hops::new(radio, config, Vec::new(), Stream::new(seed, "mac"))
+    Hops::new(radio, config, Vec::new(), |part| Stream::new(seed, part))
 }
 
 /// At 1 Mb/s: a poll and its answer of 16 bytes, a turn-around, and the packet.
@@ -118,7 +118,8 @@ fn a_damaged_frame_is_lost_on_its_hop() {
     let always = ErrorModel::PacketLoss { p: Probability::new(1.0).unwrap() };
     let channel = || Some(Channel::new(&always, Stream::new(1, "errors")));
     let channels = vec![[None, None], [None, channel()]];
-    let mut machine = Hops::new(&radio(Span::ZERO), &config(2), channels, Stream::new(1, "mac"));
+    let mut machine =
+        Hops::new(&radio(Span::ZERO), &config(2), channels, |part| Stream::new(1, part));
     let outcome =
         play(&mut machine, &[(Time::ZERO, Side::Left, 1000), (Time::ZERO, Side::Right, 40)]);
     let lost: Vec<_> = outcome.dropped.iter().map(|(_, id, cause)| (*id, *cause)).collect();

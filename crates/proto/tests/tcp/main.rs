@@ -3,8 +3,10 @@
 
 use lasthop_proto::tcp::{TcpConfig, Variant};
 
+mod acc;
 mod acknowledging;
 mod closing;
+mod ecn;
 mod eln;
 mod flow_control;
 mod handshake;
@@ -13,6 +15,7 @@ mod notices;
 mod recovery;
 mod script;
 mod smart;
+mod sparse_acks;
 mod timeouts;
 mod wireless;
 

@@ -10,6 +10,7 @@ mod ll;
 mod local_recovery;
 mod mac;
 mod path;
+mod red;
 pub(crate) mod station;
 mod transfer;
 mod tulip;

@@ -134,6 +134,8 @@ pub(super) struct Flow {
     loss_notifications: u64,
     bad_state_notices: u64,
     quenches: u64,
+    congestion_echoes: u64,
+    pub(super) marked: u64,
     pub(super) originated: CauseCounts,
     pub(super) dropped: CauseCounts,
     pub(super) repeated: CauseCounts,
@@ -174,6 +176,8 @@ impl Flow {
             loss_notifications: 0,
             bad_state_notices: 0,
             quenches: 0,
+            congestion_echoes: 0,
+            marked: 0,
             originated: CauseCounts::default(),
             dropped: CauseCounts::default(),
             repeated: CauseCounts::default(),
@@ -304,6 +308,7 @@ impl Flow {
             TcpKind::LossNotified => self.loss_notifications += 1,
             TcpKind::BadStateNotified => self.bad_state_notices += 1,
             TcpKind::Quenched => self.quenches += 1,
+            TcpKind::CongestionEchoed => self.congestion_echoes += 1,
             TcpKind::Complete => {
                 self.completion.sender_complete(at);
                 self.end_if_complete(at);
@@ -313,7 +318,10 @@ impl Flow {
                 self.stalls.end(at);
             }
             // Of the other direction, or seen only in a full trace.
-            TcpKind::Delivered { .. } | TcpKind::Acked | TcpKind::Sampled => return,
+            TcpKind::Delivered { .. }
+            | TcpKind::Acked
+            | TcpKind::Sampled
+            | TcpKind::AckFactor { .. } => return,
             TcpKind::Established | TcpKind::WindowProbe | TcpKind::Corrupted | TcpKind::Closed => {}
         }
         self.srtt.add(tcb.srtt);
@@ -367,6 +375,9 @@ impl Flow {
             loss_notifications: self.loss_notifications,
             bad_state_notices: self.bad_state_notices,
             quenches: self.quenches,
+            congestion_echoes: self.congestion_echoes,
+            marked: self.marked,
+            marked_acks: acks.marked,
             new_packets: self.new_packets,
             originated: self.originated,
             originated_acks: acks.originated,

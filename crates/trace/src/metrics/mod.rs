@@ -181,6 +181,11 @@ impl Metrics {
                     self.syn_on_link(at, side, packet);
                 }
             }
+            Op::Marked => {
+                if let Some(id) = self.flows.of_packet(packet, side) {
+                    self.flows.all[id].marked += 1;
+                }
+            }
             Op::Damaged => {
                 counter.damaged += 1;
                 counter.damaged_data += u64::from(is_data);

@@ -89,6 +89,15 @@ pub struct FlowMetrics {
     /// Source quenches that the sender heeded (bakshi96 4.2.2).
     #[serde(default)]
     pub quenches: u64,
+    /// Marks of congestion that were echoed to the sender and reduced its window (RFC 3168).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub congestion_echoes: u64,
+    /// Packets in the direction of the data that a queue marked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marked: u64,
+    /// Packets towards the sender that a queue marked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marked_acks: u64,
     /// Data packets put into the path that held bytes never sent before.
     pub new_packets: u64,
     /// Packets put into the path in the direction of the data, by cause: by the sender, and by the base

@@ -57,7 +57,7 @@ impl AnyGrowth {
     /// The congestion control that `config` asks for.
     pub fn new(config: &TcpConfig) -> AnyGrowth {
         match config.congestion {
-            Congestion::Reno => AnyGrowth::Reno(SlowStartAvoidance::new(config.growth)),
+            Congestion::Reno => AnyGrowth::Reno(SlowStartAvoidance::new(config)),
         }
     }
 }

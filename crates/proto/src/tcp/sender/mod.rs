@@ -2,6 +2,7 @@
 //!
 //! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
 
+mod congestion;
 pub mod detect;
 mod eln;
 pub mod growth;
@@ -103,6 +104,10 @@ pub struct Sender {
     marked: bool,
     /// Time-outs since the left edge last moved.
     retries: u32,
+    /// An echoed mark below this position belongs to a window that was reduced already.
+    reduced_below: u64,
+    /// The window was reduced, and the peer has not been told.
+    reduced: bool,
     /// One segment is timed at a time: the position past its end, and when it was sent.
     timed: Option<(u64, Time)>,
     pacer: Option<Pacer>,
@@ -142,6 +147,8 @@ impl Sender {
             eln: config.eln_reaction,
             marked: false,
             retries: 0,
+            reduced_below: 0,
+            reduced: false,
             timed: None,
             pacer: Pacer::new(config),
             pace_at: None,
@@ -275,6 +282,7 @@ impl Sender {
         w.extra = 0;
         w.ssthresh = self.growth.after_loss(now, w, Loss::Detected);
         self.recovery.enter(w, self.dupacks);
+        (self.reduced_below, self.reduced) = (w.max, true);
         w.limited = 0;
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
         TcpKind::FastRetransmit
@@ -386,6 +394,7 @@ impl Sender {
         w.repair = None;
         w.nxt = w.una;
         w.again = Cause::TimeoutRetransmit;
+        (self.reduced_below, self.reduced) = (w.max, true);
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
         self.on_integrated_timeout(now, cwnd);
     }
@@ -409,7 +418,9 @@ impl Sender {
         }
         let chunk = self.choose(now)?;
         if let Some(pacer) = &mut self.pacer {
-            pacer.sent(now, chunk.len, self.window.cwnd, self.growth.pacing());
+            // What the peer's window or the socket buffer forbids is not there to be spread.
+            let window = self.window.allowed().min(u32::MAX.into()) as u32;
+            pacer.sent(now, chunk.len, window, self.growth.pacing());
         }
         self.recovery.on_sent(&self.window, &chunk);
         let end = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
