@@ -2,9 +2,11 @@
 //!
 //! This crate is thin: arguments in, other crates at work, tables, pictures and exit codes out.
 
+mod advise;
 mod braille;
 mod capture;
 mod cmd;
+mod compare;
 mod demo;
 mod failure;
 mod output;
@@ -48,6 +50,8 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(cmd::run::Args),
+    Compare(cmd::compare::Args),
+    Advise(cmd::advise::Args),
     Reproduce(cmd::reproduce::Args),
     Analyze(cmd::analyze::Args),
     Report(cmd::report::Args),
@@ -90,6 +94,8 @@ fn main() -> ExitCode {
     let json = cli.json;
     let result = match cli.command {
         Command::Run(args) => cmd::run::run(&args, json),
+        Command::Advise(args) => cmd::advise::run(&args, json),
+        Command::Compare(args) => cmd::compare::run(&args, json),
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
         Command::Analyze(args) => cmd::analyze::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),

@@ -62,9 +62,8 @@ impl Text {
 
     /// Parses the text with the arguments of the command line.
     pub fn plan(&self, arguments: &[Argument]) -> Result<(Plan, Vec<Warning>), Failure> {
-        lasthop_scenario::parse(&self.text, &self.name, arguments).map_err(|Error(diagnostic)| {
-            Failure::Scenario(Box::new(self.located(*diagnostic, arguments)))
-        })
+        lasthop_scenario::parse(&self.text, &self.name, arguments)
+            .map_err(|Error(diagnostic)| self.failure(*diagnostic, arguments))
     }
 
     /// A warning with its place, for a person.
@@ -75,6 +74,11 @@ impl Text {
     /// A warning with its place, for a program.
     pub fn json(&self, warning: &Warning, arguments: &[Argument]) -> serde_json::Value {
         self.located(warning.clone(), arguments).json()
+    }
+
+    /// What is wrong with the text, for [`Failure::show`].
+    pub fn failure(&self, diagnostic: Warning, arguments: &[Argument]) -> Failure {
+        Failure::Scenario(Box::new(self.located(diagnostic, arguments)))
     }
 
     fn located(&self, diagnostic: Warning, arguments: &[Argument]) -> Located {

@@ -36,6 +36,12 @@ macro_rules! snapshot {
 snapshot! {
     help: "--help";
     help_run: "run", "--help";
+    help_compare: "compare", "--help";
+    help_advise: "advise", "--help";
+    compare_unknown_scheme: "compare", "west97-lan", "--schemes", "snop";
+    compare_nothing: "compare", "slow-return", "--schemes", "snoop";
+    advise_without_rate: "advise", "--loss", "2%";
+    list_schemes: "list", "schemes";
     help_reproduce: "reproduce", "--help";
     help_analyze: "analyze", "--help";
     help_report: "report", "--help";
@@ -91,6 +97,7 @@ fn json_is_json() {
         &["list", "systems", "--json"][..],
         &["list", "scenarios", "--json"],
         &["list", "presets", "--json"],
+        &["list", "schemes", "--json"],
         &["doctor", "--json"],
         &["run", "satellite", "--dry-run", "--json"],
     ] {

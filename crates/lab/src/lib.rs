@@ -3,6 +3,8 @@
 //! A run is pure and single-threaded; here runs are spread over threads and their results put back into the
 //! order of the seeds, so that the number of threads cannot be seen in any result.
 
+pub mod bounds;
+pub mod ranking;
 mod results;
 
 pub use results::{CellResults, Estimate, Results, Setup};

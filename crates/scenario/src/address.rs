@@ -67,8 +67,9 @@ impl Dotted {
         }
         let word = first.as_str();
         match word {
-            "name" | "vary" => {
+            "name" | "vary" | "schemes" => {
                 let help = match word {
+                    "schemes" => "write it into the file; `lasthop compare` reads it",
                     "vary" => "write the axis itself: `--vary agent=none,snoop`",
                     _ => "the name belongs to the file; results are told apart by their axes",
                 };
@@ -133,7 +134,7 @@ impl Dotted {
         let candidates: Vec<&str> = schema::TOP
             .iter()
             .copied()
-            .filter(|key| !matches!(*key, "name" | "vary"))
+            .filter(|key| !matches!(*key, "name" | "vary" | "schemes"))
             .chain(schema::STAGES.iter().copied())
             .chain(schema::ERRORS.iter().copied())
             .chain(schema::HOP.iter().copied())

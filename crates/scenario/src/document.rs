@@ -110,7 +110,7 @@ impl Node {
         }
     }
 
-    fn forget_places(&mut self) {
+    pub fn forget_places(&mut self) {
         self.at = Place::file(0..0);
         match &mut self.value {
             Value::Array(items) => items.iter_mut().for_each(Node::forget_places),

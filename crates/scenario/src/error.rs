@@ -65,6 +65,8 @@ pub enum Code {
     BadAxis,
     /// A name that is used twice, or that cannot name a file.
     BadName,
+    /// A scheme that is not there.
+    NoScheme,
     /// Warning: part of the scenario has no effect.
     NoEffect,
 }
@@ -81,6 +83,7 @@ impl fmt::Display for Code {
             Code::BadTransfer => "bad-transfer",
             Code::BadAxis => "bad-axis",
             Code::BadName => "bad-name",
+            Code::NoScheme => "no-scheme",
             Code::NoEffect => "no-effect",
         })
     }

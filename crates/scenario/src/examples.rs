@@ -28,6 +28,7 @@ macro_rules! examples {
 examples![
     "quickstart",
     "variants",
+    "rivals",
     "west97-lan",
     "west97-lan-bursts",
     "west97-slow",

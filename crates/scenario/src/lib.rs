@@ -27,6 +27,7 @@
 
 mod address;
 mod build;
+mod compare;
 mod document;
 mod error;
 pub mod examples;
@@ -35,10 +36,12 @@ pub mod model;
 pub mod plan;
 mod read;
 mod schema;
+mod schemes;
 mod vary;
 
 pub use build::link::{Key, LinkFile};
 pub use build::station::{Captures, Limits, StationFile};
+pub use compare::{AS_IS, Comparison, LeftOut, Wanted, compare};
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
 pub use live::LivePath;
@@ -50,6 +53,7 @@ pub use plan::{Axis, Cell, Plan, Run, RunKey};
 pub use schema::{
     AGENTS, DISCIPLINES, ERROR_MODELS, HEADER_COMPRESSION, KERNELS, LINK_LAYERS, MACS,
 };
+pub use schemes::{Family, Scheme, schemes, schemes_of};
 pub use vary::{Argument, Setting};
 
 /// Turns the text of a scenario file into the plan of its runs.
@@ -67,6 +71,8 @@ pub fn parse(
     arguments: &[Argument],
 ) -> Result<(Plan, Vec<Warning>), Error> {
     let mut document = document::parse(text)?;
+    // They bear on comparisons alone, but a slip in them should not wait for the first one.
+    schemes::take(&mut document)?;
     let axes = vary::apply(&mut document, arguments)?;
     plan::expand(&document, name, &axes)
 }

@@ -21,6 +21,7 @@ pub(crate) const TOP: &[&str] = &[
     "host",
     "path",
     "vary",
+    "schemes",
 ];
 
 /// Keys of a station's file.

@@ -58,7 +58,43 @@ struct Change {
     node: Node,
 }
 
+impl AxisSpec {
+    /// Whether its points have labels and may set several keys.
+    pub fn is_labelled(&self) -> bool {
+        self.routes.is_empty()
+    }
+
+    /// Whether its points change nothing but the errors of radios.
+    pub fn only_errors(&self) -> bool {
+        let of_errors = |step: &Step| match step {
+            Step::Key(word, _) => schema::ERRORS.contains(&word.as_str()),
+            Step::Index(_) => false,
+        };
+        let mut routes = self.points.iter().flat_map(|p| &p.changes).flat_map(|c| &c.routes);
+        routes.all(|route| route.iter().any(of_errors))
+    }
+
+    /// A stage has come into the path before that with index `at`.
+    pub fn insert_stage(&mut self, at: usize) {
+        for change in self.points.iter_mut().flat_map(|point| &mut point.changes) {
+            for route in &mut change.routes {
+                if let [Step::Key(word, _), Step::Index(index), ..] = route.as_mut_slice()
+                    && word == "path"
+                    && *index >= at
+                {
+                    *index += 1;
+                }
+            }
+        }
+    }
+}
+
 impl Point {
+    /// The keys that it sets, and their values.
+    pub fn settings(&self) -> Vec<(String, Node)> {
+        self.changes.iter().map(|change| (change.key.clone(), change.node.clone())).collect()
+    }
+
     /// Makes this point's changes.
     pub fn apply(&self, document: &mut Table) -> Result<(), Error> {
         self.changes.iter().try_for_each(|change| change.apply(document))

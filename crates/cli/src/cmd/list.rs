@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use lasthop_papers::systems::{Kind, SYSTEMS, Status, System};
-use lasthop_scenario::examples;
+use lasthop_scenario::{Family, examples};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -14,9 +14,10 @@ const EXAMPLES: &str = "\
 Examples:
   lasthop list scenarios                          built-in scenarios, for `lasthop run NAME`
   lasthop list scenarios --show west97-lan        the text of one, to start from
+  lasthop list schemes                            what `lasthop compare` can compare
   lasthop list systems --json | jq '.[].key'      every system, for programs";
 
-/// List systems, claims, scenarios or presets
+/// List systems, claims, scenarios, schemes or presets
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -35,6 +36,8 @@ enum What {
     Claims,
     /// Built-in scenarios
     Scenarios,
+    /// Schemes for `lasthop compare`, and what must be deployed for each
+    Schemes,
     /// TCP presets: lasthop's own, and those of the kernel's TCP in a testbed
     Presets,
 }
@@ -54,6 +57,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 rows.iter().map(|row| (row.name, row.what.as_str())),
             ))?;
         }
+        What::Schemes if json => output::print_json(&lasthop_scenario::schemes())?,
+        What::Schemes => output::print(&schemes())?,
         What::Presets => super::presets::list(json)?,
         What::Claims => {
             super::reproduce::list(&lasthop_papers::claims().collect::<Vec<_>>(), json)?
@@ -96,6 +101,34 @@ fn scenarios() -> Vec<ScenarioRow> {
         .iter()
         .map(|example| ScenarioRow { name: example.name, what: example.summary() })
         .collect()
+}
+
+/// Schemes by family.
+fn schemes() -> String {
+    let all = lasthop_scenario::schemes();
+    let width = all.iter().map(|scheme| scheme.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for family in all.chunk_by(|a, b| a.family == b.family) {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let title = match family[0].family {
+            Family::Plain => "other",
+            Family::EndToEnd => "in the hosts",
+            Family::LinkLayer => "on the link",
+            Family::Split => "connections split at the base station",
+            Family::TcpAware => "a base station that looks into TCP",
+            Family::ReturnPath => "on the way of the ACKs",
+        };
+        let _ = writeln!(text, "{gap}{}", style::heading(title));
+        for scheme in family {
+            let _ = writeln!(text, "  {:<width$}  {}", scheme.name, scheme.what);
+            let sets: Vec<String> =
+                scheme.settings().map(|(key, value)| format!("{key}={value}")).collect();
+            let line =
+                format!("to be changed: {}; sets {}", scheme.change.join(", "), sets.join(" "));
+            let _ = writeln!(text, "  {:<width$}  {}", "", style::dim(&line));
+        }
+    }
+    text
 }
 
 fn systems() -> String {

@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
+pub mod advise;
 pub mod analyze;
+pub mod compare;
 pub mod completions;
 #[cfg(target_os = "linux")]
 pub mod ctl;
@@ -10,7 +12,7 @@ pub mod doctor;
 #[cfg(target_os = "linux")]
 pub mod link;
 pub mod list;
-mod plan;
+pub(crate) mod plan;
 mod presets;
 pub mod report;
 pub mod reproduce;

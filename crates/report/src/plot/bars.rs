@@ -127,10 +127,15 @@ fn two_lines(label: &str, width: f64) -> Vec<String> {
     if text_width(label) <= width {
         return vec![label.to_owned()];
     }
-    let spaces = label.char_indices().filter(|(_, c)| *c == ' ').map(|(i, _)| i);
-    let middle = label.len() as i64 / 2;
-    match spaces.min_by_key(|i| (*i as i64 - middle).abs()) {
-        Some(at) => vec![label[..at].to_owned(), label[at + 1..].to_owned()],
-        None => vec![label.to_owned()],
+    let nearest = |breaks: &[char]| {
+        let middle = label.len() as i64 / 2;
+        let places = label.char_indices().filter(|(_, c)| breaks.contains(c)).map(|(i, _)| i);
+        places.min_by_key(|i| (*i as i64 - middle).abs())
+    };
+    match (nearest(&[' ']), nearest(&['-', '+'])) {
+        (Some(at), _) => vec![label[..at].to_owned(), label[at + 1..].to_owned()],
+        // A word is broken behind its hyphen.
+        (None, Some(at)) => vec![label[..=at].to_owned(), label[at + 1..].to_owned()],
+        (None, None) => vec![label.to_owned()],
     }
 }

@@ -350,6 +350,8 @@ impl Sender {
 
     /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
     pub fn on_wake(&mut self, now: Time) -> Verdict {
+        // What waited for the pacer may have been acknowledged meanwhile: then nobody polls.
+        self.pace_at = self.pace_at.filter(|at| *at > now);
         if self.persist_at.is_some_and(|at| at <= now) {
             self.persist_at = None;
             self.persist_backoff = (self.persist_backoff + 1).min(6);

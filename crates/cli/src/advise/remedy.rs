@@ -1,0 +1,82 @@
+//! How to have a scheme on the real link: a file for `lasthop station` or `lasthop link`, or a command.
+
+use crate::compare::Row;
+
+use super::link::{Direction, Link};
+
+/// A way to have it.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Remedy {
+    /// The scheme.
+    pub scheme: String,
+    /// What to do, a line.
+    pub how: String,
+    /// Name and text of a ready file, if it takes one.
+    pub file: Option<(String, String)>,
+}
+
+/// The way to have `row` on `link`; `None` where there is none today.
+pub fn of(row: &Row, link: &Link) -> Option<Remedy> {
+    let run = row.scheme.run.as_deref()?;
+    let name = row.scheme.name.replace('+', "-");
+    let (how, file) = match run {
+        "station" => {
+            let file = format!("station-{name}.toml");
+            let how = format!(
+                "on the router before the radio: `sudo lasthop station {file}` (docs/station.md)"
+            );
+            (how, Some((file, station(row, link))))
+        }
+        "link" => {
+            let file = format!("link-{name}.toml");
+            let how = format!(
+                "a tunnel over the link, one end on each side: `sudo lasthop link {file}` (docs/link.md)"
+            );
+            (how, Some((file, tunnel(link))))
+        }
+        command => (format!("on the sender: `{command}`"), None),
+    };
+    Some(Remedy { scheme: row.scheme.name.clone(), how, file })
+}
+
+fn station(row: &Row, link: &Link) -> String {
+    let mut text = format!(
+        "# Made by `lasthop advise` for {}. Check it: lasthop station THIS-FILE --check\n\n\
+         left = \"eth0\"                   # to the server\n\
+         right = \"wlan0\"                 # to the lossy link\n\n[[path]]\n",
+        row.scheme.name
+    );
+    let settings: Vec<(&str, String)> = row.scheme.settings().collect();
+    let discipline = settings.iter().find(|(key, _)| *key == "return.discipline");
+    if let Some((_, word)) = discipline {
+        // The queue must form here, not in the slow link behind.
+        let back = match link.direction {
+            Direction::Download => "left",
+            Direction::Upload => "right",
+        };
+        let rate = link.rate_back.bps() / 100 * 95;
+        text += &format!(
+            "# just slower than the way of the ACKs, so that they queue here\n\
+             link = {{ rate-{back} = \"{rate}bit\", queue = \"{}\", discipline-{back} = \"{word}\" }}\n",
+            link.queue
+        );
+        return text;
+    }
+    for (key, value) in settings.iter().filter(|(key, _)| !key.contains('.')) {
+        text += &format!("{key} = \"{value}\"\n");
+    }
+    text
+}
+
+fn tunnel(link: &Link) -> String {
+    format!(
+        "# Made by `lasthop advise`: the end that calls. The other one has `listen = \"0.0.0.0:4747\"` in place of `peer` and\n\
+         # an address of its own. `lasthop link --keygen` makes the key for both.\n\n\
+         peer = \"198.51.100.7:4747\"\n\
+         addresses = [\"10.8.0.2/24\"]\n\
+         key-file = \"/etc/lasthop/link.key\"\n\
+         rate = \"{}\"\n",
+        // A little less than the path carries, or it fills a queue that nobody shapes.
+        format_args!("{}bit", link.rate.min(link.rate_back).bps() / 100 * 95)
+    )
+}

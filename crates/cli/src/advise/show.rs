@@ -1,0 +1,198 @@
+//! Advice in words.
+
+use lasthop_lab::ranking::Judgement;
+use lasthop_report::number::short;
+
+use super::link::{Direction, From, Link};
+use super::remedy::{self, Remedy};
+use super::{Advice, as_is, helping};
+use crate::compare::{Place, Row, show};
+use crate::style;
+
+/// What helps is told one by one up to here.
+const TOLD: usize = 8;
+
+/// Everything, for a person.
+pub fn text(advice: &Advice, link: &Link, remedies: &[Remedy], saved: Option<&str>) -> String {
+    let Some(place) = advice.comparison.points.first() else { return String::new() };
+    let mut text = format!("{}\n", style::heading("The link"));
+    for fact in &advice.facts {
+        let from = match fact.from {
+            From::Given => String::new(),
+            From::Estimated => format!("  estimated: {}", fact.how),
+            From::Assumed => "  assumed".to_owned(),
+        };
+        let line = format!("  {:<13} {:<10}{}", fact.what, fact.value, style::dim(&from));
+        text += &format!("{}\n", line.trim_end());
+    }
+    for note in &advice.notes {
+        text += &format!("  {} {note}\n", style::bad("note:"));
+    }
+    text += "\n";
+    text += &present(advice, place);
+    text += &answer(advice, place);
+    text += &sensitivity(advice);
+    if !remedies.is_empty() {
+        text += &format!("\n{}\n", style::heading("How to have it"));
+        for remedy in remedies {
+            text += &format!("  {}: {}\n", remedy.scheme, remedy.how);
+            if let (Some((_, body)), None) = (&remedy.file, saved) {
+                text += &body.lines().map(|line| format!("      {line}\n")).collect::<String>();
+            }
+        }
+    }
+    text += match saved {
+        Some(dir) => format!("\nthe files, the scenario and every number are in {dir}\n"),
+        None => {
+            "\n-o DIR writes the files, --scenario FILE the scenario to go on with\n".to_owned()
+        }
+    }
+    .as_str();
+    if link.direction == Direction::Upload {
+        text += "(the data comes from the lossy side, where no base station stands before the losses)\n";
+    }
+    text
+}
+
+/// What the sender gets now.
+fn present(advice: &Advice, place: &Place) -> String {
+    let Some(row) = as_is(place) else { return String::new() };
+    let kb = show::kb(Some(row.standing.value.mean));
+    let share = advice.share_of_capacity.map_or(String::new(), |share| {
+        format!(", {:.0} % of what the link could carry with these losses", 100.0 * share)
+    });
+    format!(
+        "The sender as it is gets {kb} KB/s{share}; {} time-outs a run. ({})\n",
+        short((row.timeouts.mean * 10.0).round() / 10.0),
+        show::bounds(place)
+    )
+}
+
+fn answer(advice: &Advice, place: &Place) -> String {
+    let percent = short(advice.threshold * 100.0);
+    if !advice.anything_helps {
+        let mut text = format!(
+            "\n{} No scheme gains more than {percent} % with confidence.\n",
+            style::heading("Nothing: your sender already copes.")
+        );
+        let best = place
+            .schemes
+            .iter()
+            .find(|row| row.scheme.name != lasthop_scenario::AS_IS && row.standing.ratio.is_some());
+        if let Some(best) = best {
+            text += &format!(
+                "The best of the others, {}, would have {} times the throughput.\n",
+                best.scheme.name,
+                show::times(best)
+            );
+        }
+        return text;
+    }
+    let mut text = format!("\n{}\n", style::heading("What would help, the best first"));
+    let all: Vec<&Row> = helping(place, advice.threshold).collect();
+    for (i, row) in all.iter().take(TOLD).enumerate() {
+        text += &told(i, row, &all);
+    }
+    if all.len() > TOLD {
+        let rest: Vec<&str> = all[TOLD..].iter().map(|row| row.scheme.name.as_str()).collect();
+        text += &format!("  less, but more than {percent} %: {}\n", rest.join(", "));
+    }
+    text += &cheapest(&all);
+    let told = |row: &Row| all.iter().any(|other| other.scheme.name == row.scheme.name);
+    let harms = |row: &Row| {
+        row.standing.judgement == Judgement::Worse
+            && row.standing.ratio.is_none_or(|ratio| ratio.high < 1.0 - advice.threshold)
+    };
+    let is_as_is = |row: &Row| row.standing.judgement == Judgement::Baseline;
+    let (harm, little): (Vec<&Row>, Vec<&Row>) =
+        place.schemes.iter().filter(|row| !told(row) && !is_as_is(row)).partition(|row| harms(row));
+    for (what, rows) in [
+        (format!("Less than {percent} % either way, or not with confidence"), little),
+        (format!("Would cost more than {percent} %"), harm),
+    ] {
+        let names: Vec<&str> = rows.iter().map(|row| row.scheme.name.as_str()).collect();
+        if !names.is_empty() {
+            text += &format!("{what}: {}\n", names.join(", "));
+        }
+    }
+    text
+}
+
+fn told(i: usize, row: &Row, all: &[&Row]) -> String {
+    let tied = all.iter().filter(|other| other.standing.rank == row.standing.rank).count() > 1;
+    let simulated = match row.scheme.run {
+        Some(_) => "",
+        None => " (lasthop only simulates it)",
+    };
+    format!(
+        "  {}{} {:<22} {} times, {} KB/s. To be changed: {}.\n{:27} {}.{simulated}\n",
+        all[..=i]
+            .iter()
+            .position(|other| other.standing.rank == row.standing.rank)
+            .map_or(i, |at| at)
+            + 1,
+        if tied { "=" } else { " " },
+        row.scheme.name,
+        show::times(row),
+        show::kb(Some(row.standing.value.mean)),
+        row.deployed(),
+        "",
+        row.scheme.what,
+    )
+}
+
+/// The best that asks one party alone to change.
+fn cheapest(all: &[&Row]) -> String {
+    let mut parties: Vec<(&str, &Row)> = Vec::new();
+    for row in all {
+        if let [only] = row.scheme.change.as_slice()
+            && row.scheme.run.is_some()
+            && !parties.iter().any(|(party, _)| party == only)
+        {
+            parties.push((only, row));
+        }
+    }
+    if parties.len() < 2 {
+        return String::new();
+    }
+    let parties: Vec<String> = parties
+        .iter()
+        .map(|(party, row)| {
+            format!(
+                "{party}: {} ({:.2} times)",
+                row.scheme.name,
+                row.standing.ratio.map_or(1.0, |r| r.mean)
+            )
+        })
+        .collect();
+    format!("If only one thing can be changed: {}\n", parties.join("; "))
+}
+
+fn sensitivity(advice: &Advice) -> String {
+    if advice.sensitivity.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}\n", style::heading("Would that stay so?"));
+    for variation in &advice.sensitivity {
+        let best = match (&variation.best, variation.times) {
+            (Some(best), Some(times)) => format!("{best} is the best, {times:.2} times"),
+            _ => "nothing helps".to_owned(),
+        };
+        let stays = match (variation.stays, advice.helps.first(), &variation.best) {
+            (true, Some(first), Some(best)) if first != best => {
+                format!("; {first} is not told apart from it")
+            }
+            (true, ..) => String::new(),
+            (false, ..) => "; the advice would change".to_owned(),
+        };
+        text += &format!("  {:<16} {best}{stays}\n", variation.what);
+    }
+    text
+}
+
+/// Ready files and commands for what helps, the best first, one for each way to have it.
+pub fn remedies(advice: &Advice, link: &Link) -> Vec<Remedy> {
+    let Some(place) = advice.comparison.points.first() else { return Vec::new() };
+    let rows = helping(place, advice.threshold).take(TOLD);
+    rows.filter_map(|row| remedy::of(row, link)).take(3).collect()
+}

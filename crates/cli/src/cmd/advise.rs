@@ -1,0 +1,331 @@
+//! `lasthop advise`: what would help on this link, by how much, and what it takes.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use lasthop_proto::units::{Probability, Rate, Span};
+
+use crate::advise::estimate::{self, Estimate};
+use crate::advise::link::{Direction, Fact, From, Link};
+use crate::advise::{Question, ask, show};
+use crate::failure::Failure;
+use crate::stop::Stop;
+use crate::{Outcome, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop advise --rate 2mbit --delay 5ms --loss 2%                   a short lossy link behind 20 ms of wire
+  lasthop advise --rate 20mbit --loss 3% --burst 4 --sender reno      losses in bursts, an old sender
+  lasthop advise --rate 10mbit --rate-back 28.8kbit                   ACKs return slowly
+  lasthop advise --capture slow.pcap                                  what a capture at the sender tells
+  lasthop advise --capture slow.pcap --rate 20mbit                    what you know wins over what is estimated
+  lasthop advise --station /run/lasthop/base.sock --rate 20mbit       what a running station has counted
+  lasthop advise --rate 2mbit --loss 2% -o advice --scenario my.toml  keep the files, and go on
+
+It simulates every scheme on that link and ranks them (lasthop compare). A scheme helps if the lower end of the
+95 % interval of its gain is above --gain. Then it asks again for half and twice the loss and the delay.
+Exit code 1: nothing would help. docs/compare.md says what the answer rests on.";
+
+/// Say what would help on a link: how much, how surely, and what must be deployed where
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Rate of the lossy link for data
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rate)]
+    pub rate: Option<Rate>,
+    /// Rate for the ACKs [default: the same]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rate)]
+    pub rate_back: Option<Rate>,
+    /// Delay of the lossy link, one way [default: 5ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay)]
+    pub delay: Option<Span>,
+    /// Delay of the rest of the way, one way [default: 20ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay)]
+    pub wired_delay: Option<Span>,
+    /// Share of the packets with data that the link loses [default: 0]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, value_parser = loss)]
+    pub loss: Option<Probability>,
+    /// Mean number of packets lost in a row [default: 1]
+    #[arg(long, value_name = "PACKETS", allow_hyphen_values = true, value_parser = burst)]
+    pub burst: Option<f64>,
+    /// Queue in front of the link [default: 50p]
+    #[arg(long, value_name = "QUEUE", value_parser = queue)]
+    pub queue: Option<String>,
+    /// The sender: a preset (`lasthop list presets`) or a TCP [default: linux]
+    #[arg(long, value_name = "SENDER")]
+    pub sender: Option<String>,
+    /// Which way the data goes
+    #[arg(long, value_enum, default_value = "download")]
+    pub direction: Direction,
+    /// Estimate the link from the largest transfer in this capture, taken at the sender
+    #[arg(long, value_name = "FILE", conflicts_with = "station")]
+    pub capture: Option<PathBuf>,
+    /// Ask this control socket of a running station what it has counted
+    #[arg(long, value_name = "SOCKET")]
+    pub station: Option<PathBuf>,
+    /// The least gain worth a change, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = gain)]
+    pub gain: f64,
+    /// Number of seeds, each one run of each scheme
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub seeds: u32,
+    /// Do not ask again for other losses and delays
+    #[arg(long)]
+    pub quick: bool,
+    /// Write the scenario to this file, to go on with
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
+    /// Write the scenario, the numbers and ready files to this directory
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Runs at the same time [default: one for each processor]
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+fn rate(word: &str) -> Result<Rate, String> {
+    word.parse().map_err(|error| format!("{error}; for example 20mbit or 28.8kbit"))
+}
+
+fn delay(word: &str) -> Result<Span, String> {
+    let span: Span = word.parse().map_err(|error| format!("{error}; for example 5ms"))?;
+    if span > Span::secs(100) { Err("at most 100s, for example 5ms".to_owned()) } else { Ok(span) }
+}
+
+fn loss(word: &str) -> Result<Probability, String> {
+    let p: Probability =
+        word.parse().map_err(|error| format!("{error}; for example 2% or 0.02"))?;
+    if p.get() > 0.9 {
+        return Err("at most 90%: behind that no TCP goes on; for example 2%".to_owned());
+    }
+    Ok(p)
+}
+
+fn burst(word: &str) -> Result<f64, String> {
+    match word.parse::<f64>() {
+        Ok(n) if (1.0..=1000.0).contains(&n) => Ok(n),
+        _ => Err("a number of packets from 1 to 1000, for example 4".to_owned()),
+    }
+}
+
+fn gain(word: &str) -> Result<f64, String> {
+    match word.trim_end_matches('%').parse::<f64>() {
+        Ok(n) if (0.0..=1000.0).contains(&n) => Ok(n),
+        _ => Err("a percentage from 0 to 1000, for example 5".to_owned()),
+    }
+}
+
+fn queue(word: &str) -> Result<String, String> {
+    let text = format!("{word:?}");
+    let fits = word.strip_suffix('p').map_or_else(
+        || word.ends_with('B') && word.parse::<lasthop_proto::units::Bytes>().is_ok(),
+        |packets| packets.parse::<u32>().is_ok_and(|n| n > 0),
+    );
+    if fits {
+        Ok(word.to_owned())
+    } else {
+        Err(format!("{text} is no queue; for example 50p or 64KiB"))
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let estimate = match (&args.capture, &args.station) {
+        (Some(capture), _) => estimate::of_capture(capture)?,
+        (_, Some(socket)) => station(socket)?,
+        _ => Estimate::default(),
+    };
+    let (link, facts) = known(args, &estimate)?;
+    let text = link.scenario(args.seeds)?;
+    if let Some(file) = &args.scenario {
+        output::write(file, text.as_bytes())?;
+    }
+    if let Some(dir) = &args.output {
+        output::prepare(dir)?;
+        output::write(&dir.join("scenario.toml"), text.as_bytes())?;
+    }
+    let question = Question {
+        link: &link,
+        runs: args.seeds,
+        gain: args.gain / 100.0,
+        vary: !args.quick,
+        jobs: args.jobs,
+        quiet: json,
+        stop: &Stop::listen()?,
+    };
+    let Some(advice) = ask(&question, facts, estimate.notes)? else {
+        eprintln!(
+            "interrupted; advice needs all of its runs: `--quick` and `--seeds 5` take fewer"
+        );
+        return Ok(Outcome::Interrupted);
+    };
+    let remedies = show::remedies(&advice, &link);
+    if let Some(dir) = &args.output {
+        for (name, body) in remedies.iter().filter_map(|remedy| remedy.file.as_ref()) {
+            output::write(&dir.join(name), body.as_bytes())?;
+        }
+        output::write(&dir.join("advice.json"), output::json(&advice)?.as_bytes())?;
+        let page = crate::compare::page::page(&advice.comparison);
+        output::write(&dir.join(crate::sweep::PAGE), page.as_bytes())?;
+    }
+    if json {
+        let document = serde_json::json!({
+            "link": link, "advice": advice, "remedies": remedies, "scenario": text,
+        });
+        output::print_json(&document)?;
+    } else {
+        let saved = args.output.as_ref().map(|dir| dir.display().to_string());
+        output::print(&show::text(&advice, &link, &remedies, saved.as_deref()))?;
+    }
+    Ok(if advice.anything_helps { Outcome::Done } else { Outcome::No })
+}
+
+#[cfg(target_os = "linux")]
+fn station(socket: &Path) -> Result<Estimate, Failure> {
+    estimate::of_station(socket)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn station(socket: &Path) -> Result<Estimate, Failure> {
+    Err(Failure::input(format!("{}: stations run on Linux only", socket.display()), ""))
+}
+
+/// The link, from what was said, what was found out, and what is usual, in this order.
+fn known(args: &Args, estimate: &Estimate) -> Result<(Link, Vec<Fact>), Failure> {
+    let mut facts = Vec::new();
+    let mut fact = |what, value: String, from, how: &str| {
+        facts.push(Fact { what, value, from, how: how.to_owned() });
+    };
+    let rate = match (args.rate, &estimate.rate) {
+        (Some(rate), _) => {
+            fact("rate", rate.to_string(), From::Given, "");
+            rate
+        }
+        (None, Some((rate, how))) => {
+            fact("rate", rate.to_string(), From::Estimated, how);
+            *rate
+        }
+        (None, None) => {
+            return Err(Failure::input(
+                "the rate of the link is not known",
+                "give it, `--rate 20mbit`, or a capture to estimate it from, `--capture FILE`",
+            ));
+        }
+    };
+    let rate_back = match (args.rate_back, &estimate.rate_back) {
+        (Some(rate), _) => {
+            fact("rate-back", rate.to_string(), From::Given, "");
+            rate
+        }
+        (None, Some((rate, how))) => {
+            fact("rate-back", rate.to_string(), From::Estimated, how);
+            *rate
+        }
+        (None, None) => {
+            fact("rate-back", rate.to_string(), From::Assumed, "");
+            rate
+        }
+    };
+    let (delay, wired_delay) = delays(args, estimate, &mut fact);
+    let loss = match (args.loss, &estimate.loss) {
+        (Some(loss), _) => {
+            fact("loss", percent(loss), From::Given, "");
+            loss
+        }
+        (None, Some((loss, how))) => {
+            fact("loss", percent(*loss), From::Estimated, how);
+            *loss
+        }
+        (None, None) => {
+            fact("loss", percent(Probability::ZERO), From::Assumed, "");
+            Probability::ZERO
+        }
+    };
+    let burst = match (args.burst, &estimate.burst) {
+        (Some(burst), _) => {
+            fact("burst", burst.to_string(), From::Given, "");
+            burst
+        }
+        (None, Some((burst, how))) => {
+            fact("burst", format!("{burst:.2}"), From::Estimated, how);
+            *burst
+        }
+        (None, None) => {
+            fact("burst", "1".to_owned(), From::Assumed, "");
+            1.0
+        }
+    };
+    let queue = match &args.queue {
+        Some(queue) => {
+            fact("queue", queue.clone(), From::Given, "");
+            queue.clone()
+        }
+        None => {
+            fact("queue", "50p".to_owned(), From::Assumed, "");
+            "50p".to_owned()
+        }
+    };
+    let sender = match (&args.sender, &estimate.sender) {
+        (Some(sender), _) => {
+            fact("sender", sender.clone(), From::Given, "");
+            sender.clone()
+        }
+        (None, Some((sender, how))) => {
+            fact("sender", sender.clone(), From::Estimated, how);
+            sender.clone()
+        }
+        (None, None) => {
+            fact("sender", "linux".to_owned(), From::Assumed, "");
+            "linux".to_owned()
+        }
+    };
+    let direction = args.direction;
+    let link = Link { rate, rate_back, delay, wired_delay, loss, burst, queue, sender, direction };
+    Ok((link, facts))
+}
+
+/// The delays of the lossy link and of the rest.
+fn delays(
+    args: &Args,
+    estimate: &Estimate,
+    fact: &mut impl FnMut(&'static str, String, From, &str),
+) -> (Span, Span) {
+    let (usual, rest) = match &estimate.delay {
+        // Where between the ends the lossy link lies cannot be seen from one of them.
+        Some((whole, _)) => {
+            let link = args.delay.unwrap_or(Span::millis(5).min(Span(whole.0 / 2)));
+            (link, whole.saturating_sub(link))
+        }
+        None => (Span::millis(5), Span::millis(20)),
+    };
+    let delay = match args.delay {
+        Some(delay) => {
+            fact("delay", delay.to_string(), From::Given, "");
+            delay
+        }
+        None => {
+            fact("delay", usual.to_string(), From::Assumed, "");
+            usual
+        }
+    };
+    let wired = match (args.wired_delay, &estimate.delay) {
+        (Some(wired), _) => {
+            fact("wired-delay", wired.to_string(), From::Given, "");
+            wired
+        }
+        (None, Some((whole, how))) => {
+            let how = format!("{whole} for the whole way one way ({how}), less that of the link");
+            fact("wired-delay", rest.to_string(), From::Estimated, &how);
+            rest
+        }
+        (None, None) => {
+            fact("wired-delay", rest.to_string(), From::Assumed, "");
+            rest
+        }
+    };
+    (delay, wired)
+}
+
+fn percent(p: Probability) -> String {
+    format!("{}%", (p.get() * 1e6).round() / 1e4)
+}

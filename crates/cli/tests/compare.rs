@@ -1,0 +1,318 @@
+//! `lasthop compare` and `lasthop advise` as a user runs them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn command(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    command.args(arguments).current_dir(dir).env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+fn run(dir: &Path, arguments: &[&str]) -> Output {
+    command(dir, arguments).output().expect("the program starts")
+}
+
+fn text(output: &Output) -> String {
+    let all = [output.stdout.as_slice(), b"\n-- stderr\n", &output.stderr].concat();
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(output)))
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    list.as_array().expect("a list").iter().filter_map(|row| row["name"].as_str()).collect()
+}
+
+#[test]
+fn the_points_of_the_own_axis_are_ranked() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = run(dir.path(), &["compare", "rivals", "-n", "4", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let document = json(&output);
+    assert_eq!(document["baseline"], "reno");
+    let rows = &document["points"][0]["schemes"];
+    assert_eq!(names(rows).len(), 10);
+    let ranks: Vec<u64> =
+        rows.as_array().unwrap().iter().map(|r| r["rank"].as_u64().unwrap()).collect();
+    assert!(ranks.is_sorted(), "{ranks:?}");
+    let snoop = rows.as_array().unwrap().iter().find(|row| row["name"] == "snoop").unwrap();
+    assert_eq!(snoop["judgement"], "better");
+    assert_eq!(snoop["change"], serde_json::json!(["base station"]));
+    assert!(snoop["ratio"]["low"].as_f64().unwrap() > 1.2);
+    // The losses of the scenario, and what a link can carry that loses them.
+    let loss = document["points"][0]["bounds"]["loss"].as_f64().unwrap();
+    assert!((loss - 0.02).abs() < 0.006, "{loss}");
+}
+
+#[test]
+fn chosen_schemes_a_baseline_and_losses() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let arguments = [
+        "compare",
+        "west97-lan",
+        "--schemes",
+        "snoop,sack",
+        "--baseline",
+        "snoop",
+        "--errors",
+        "0,2%",
+        "-n",
+        "3",
+        "--set",
+        "transfer.bytes=200kB",
+        "-o",
+        out.to_str().unwrap(),
+    ];
+    let output = run(dir.path(), &arguments);
+    let shown = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    assert!(shown.contains("scheme \\ loss") && shown.contains("beside snoop"), "{shown}");
+    assert!(shown.contains("Mathis") && shown.contains("link less losses"), "{shown}");
+    let document: Value =
+        serde_json::from_slice(&fs::read(out.join("comparison.json")).unwrap()).unwrap();
+    assert_eq!(document["points"].as_array().unwrap().len(), 2);
+    assert_eq!(document["points"][0]["bounds"]["loss"], 0.0);
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("loss = 2%") && page.contains("PFTK"));
+    // What is there is not made again: the same answer from the kept runs.
+    let again = run(dir.path(), &arguments);
+    assert_eq!(again.stdout, output.stdout);
+}
+
+#[test]
+fn a_file_brings_its_own_schemes() {
+    let dir = tempfile::tempdir().unwrap();
+    let text_of = |line: &str| {
+        format!("{}\n[schemes]\n{line}\n", include_str!("../../../scenarios/quickstart.toml"))
+    };
+    let mine = text_of(
+        "helped = { change = [\"base station\"], what = \"mine\", set = { agent = \"snoop\", dupacks = 1 } }",
+    );
+    fs::write(dir.path().join("mine.toml"), mine).unwrap();
+    let document = json(&run(dir.path(), &["compare", "mine.toml", "-n", "3", "--json"]));
+    let mut found = names(&document["points"][0]["schemes"]);
+    found.sort_unstable();
+    assert_eq!(found, ["as-is", "helped"]);
+    let ran = run(dir.path(), &["run", "mine.toml", "--dry-run"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran));
+
+    let wrong = text_of("x = { sett = { agent = \"snoop\" } }");
+    fs::write(dir.path().join("wrong.toml"), wrong).unwrap();
+    let output = run(dir.path(), &["run", "wrong.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("did you mean `set`?"), "{}", text(&output));
+}
+
+#[test]
+fn wrong_arguments_are_told_with_the_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    for (arguments, expected) in [
+        (&["compare", "rivals", "--schemes", "snop"][..], "did you mean `snoop`?"),
+        (&["compare", "rivals", "--baseline", "tahoe"], "cannot be its baseline"),
+        (&["compare", "rivals", "--errors", "2"], "probability below 1"),
+        (&["compare", "no-such"], "neither a file nor a built-in scenario"),
+        (&["advise"], "--rate 20mbit"),
+        (&["advise", "--rate", "2mbit", "--loss", "-1%"], "for example 2%"),
+        (&["advise", "--rate", "2"], "for example 20mbit"),
+        (&["advise", "--rate", "2mbit", "--sender", "windows"], "there is no sender `windows`"),
+        (&["advise", "--rate", "2mbit", "--burst", "0"], "from 1 to 1000"),
+        (&["advise", "--rate", "2mbit", "--queue", "50"], "for example 50p"),
+        (&["advise", "--capture", "no-such.pcap"], "no-such.pcap"),
+        (&["advise", "--station", "/no/such.sock"], "control socket"),
+    ] {
+        let output = run(dir.path(), arguments);
+        let shown = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {shown}");
+        assert!(shown.contains(expected), "{arguments:?}: {shown}");
+    }
+}
+
+#[test]
+fn a_capture_without_tcp_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let header =
+        [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 1, 0, 0, 0];
+    fs::write(dir.path().join("empty.pcap"), header).unwrap();
+    let output = run(dir.path(), &["advise", "--capture", "empty.pcap"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("no TCP in it"), "{}", text(&output));
+}
+
+fn advice(dir: &Path, arguments: &[&str], code: i32) -> Value {
+    let all: Vec<&str> = ["advise", "--json"].iter().chain(arguments).copied().collect();
+    let output = run(dir, &all);
+    assert_eq!(output.status.code(), Some(code), "{}", text(&output));
+    json(&output)
+}
+
+fn helps(document: &Value) -> Vec<&str> {
+    document["advice"]["helps"].as_array().unwrap().iter().filter_map(Value::as_str).collect()
+}
+
+#[test]
+fn on_a_clean_link_nothing_helps() {
+    let dir = tempfile::tempdir().unwrap();
+    let document = advice(dir.path(), &["--rate", "2mbit", "-n", "3"], 1);
+    assert!(helps(&document).is_empty());
+    assert_eq!(document["advice"]["anything_helps"], false);
+    let output = run(dir.path(), &["advise", "--rate", "2mbit", "-n", "3", "--quick"]);
+    assert!(text(&output).contains("Nothing: your sender already copes."), "{}", text(&output));
+}
+
+#[test]
+fn on_a_short_lossy_link_help_comes_from_the_link_or_the_base_station() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let arguments = [
+        "--rate",
+        "2mbit",
+        "--delay",
+        "2ms",
+        "--loss",
+        "3%",
+        "--sender",
+        "reno",
+        "-n",
+        "4",
+        "--scenario",
+        "s.toml",
+        "-o",
+        out.to_str().unwrap(),
+    ];
+    let document = advice(dir.path(), &arguments, 0);
+    let found = helps(&document);
+    for name in ["tulip", "ll-sack", "snoop"] {
+        assert!(found.contains(&name), "{name} in {found:?}");
+    }
+    assert!(!found.contains(&"reno") && !found.contains(&"ack-filter"), "{found:?}");
+    assert_eq!(document["advice"]["sensitivity"].as_array().unwrap().len(), 4);
+    // What it wrote can be used: the scenario, and the files that have the fix.
+    let again = run(dir.path(), &["run", "s.toml", "--dry-run"]);
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again));
+    let remedies = document["remedies"].as_array().unwrap();
+    assert!(!remedies.is_empty());
+    for remedy in remedies {
+        let Some(file) = remedy["file"][0].as_str() else { continue };
+        let written = fs::read_to_string(out.join(file)).unwrap();
+        assert_eq!(written, remedy["file"][1].as_str().unwrap());
+        if file.starts_with("station") {
+            lasthop_scenario::parse_station(&written).unwrap_or_else(|e| panic!("{file}: {e}"));
+        } else {
+            lasthop_scenario::parse_link(&written).unwrap_or_else(|e| panic!("{file}: {e}"));
+        }
+    }
+}
+
+#[test]
+fn on_a_slow_return_it_is_the_acks() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["--rate", "10mbit", "--rate-back", "19.2kbit", "-n", "2", "--quick"];
+    let document = advice(dir.path(), &arguments, 0);
+    let found = helps(&document);
+    assert!(found[0].starts_with("ack-filter"), "{found:?}");
+    assert!(!found.contains(&"snoop") && !found.contains(&"tulip"), "{found:?}");
+    let remedy = &document["remedies"][0];
+    assert!(
+        remedy["file"][1].as_str().unwrap().contains("discipline-left = \"ack-filter"),
+        "{remedy}"
+    );
+}
+
+/// A capture of a known link: what is estimated from it is that link.
+#[test]
+fn a_capture_tells_the_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = run(
+        dir.path(),
+        &[
+            "run",
+            "variants",
+            "--set",
+            "tcp=sack",
+            "--set",
+            "agent=none",
+            "--set",
+            "transfer.bytes=6MB",
+            "--set",
+            "host.mobile.recv-buffer=64KiB",
+            "--seeds",
+            "1",
+            "-o",
+            "out",
+        ],
+    );
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made));
+    let mut captures = Vec::new();
+    let mut folders = vec![dir.path().join("out/trace")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension().and_then(|e| e.to_str()) {
+                _ if path.is_dir() => folders.push(path),
+                Some("pcapng") => captures.push(path),
+                _ => {}
+            }
+        }
+    }
+    let wired = captures
+        .iter()
+        .find(|path| path.file_stem().is_some_and(|stem| stem == "link"))
+        .unwrap_or_else(|| panic!("{captures:?}"));
+    let arguments = ["--capture", wired.to_str().unwrap(), "-n", "2", "--quick"];
+    let output = run(dir.path(), &[&["advise", "--json"][..], &arguments].concat());
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text(&output));
+    let document = json(&output);
+    let link = &document["link"];
+    // 2 Mb/s, of which losses leave a part unused; one packet in fifty; some 11 ms and the radio's one way.
+    let rate = link["rate"].as_f64().unwrap();
+    assert!((1.0e6..2.4e6).contains(&rate), "{rate}");
+    let loss = link["loss"].as_f64().unwrap();
+    assert!((0.013..0.027).contains(&loss), "{loss}");
+    let burst = link["burst"].as_f64().unwrap();
+    assert!((1.0..1.4).contains(&burst), "{burst}");
+    let fact = |name: &str| {
+        let facts = document["advice"]["facts"].as_array().unwrap();
+        facts.iter().find(|fact| fact["what"] == name).unwrap()["from"].clone()
+    };
+    assert_eq!((fact("loss"), fact("queue")), ("estimated".into(), "assumed".into()));
+    // What is given wins.
+    let given = [&["advise", "--json", "--loss", "0", "--rate", "9mbit"][..], &arguments].concat();
+    let document = json(&run(dir.path(), &given));
+    assert_eq!(document["link"]["rate"], 9_000_000);
+    assert_eq!(document["link"]["loss"], 0.0);
+}
+
+/// Ctrl-C: what is finished is kept, and the same command goes on from there.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_comparison_goes_on() {
+    use std::io::Read as _;
+    let dir = tempfile::tempdir().unwrap();
+    let arguments =
+        ["compare", "rivals", "--schemes", "sack,snoop", "-n", "400", "-j", "1", "-o", "out"];
+    let mut child = command(dir.path(), &arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let runs = dir.path().join("out/runs");
+    let kept = || fs::read_dir(&runs).map_or(0, |entries| entries.count());
+    while kept() < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be interrupted");
+        std::thread::yield_now();
+    }
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{errors}");
+    assert!(errors.contains("goes on from there"), "{errors}");
+    assert!(kept() >= 3 && !dir.path().join("out/comparison.json").exists());
+}
