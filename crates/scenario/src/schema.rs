@@ -60,7 +60,17 @@ pub(crate) const TUNNEL: [&str; 16] = [
 ];
 
 /// Keys of a transfer.
-pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
+pub(crate) const TRANSFER: [&str; 9] =
+    ["from", "to", "bytes", "start", "count", "stop", "on-off", "web", "cross"];
+
+/// Keys of `on-off`.
+pub(crate) const ON_OFF: [&str; 3] = ["on", "off", "shape"];
+
+/// Keys of `web`.
+pub(crate) const WEB: [&str; 3] = ["sessions", "think", "size"];
+
+/// Keys of the sizes of `web`.
+pub(crate) const SIZE: [&str; 3] = ["mean", "max", "shape"];
 
 /// Keys of a host.
 pub(crate) const HOST: [&str; 37] = [
@@ -319,9 +329,12 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 15] = [
+        let tables: [&[&str]; 18] = [
             &TOP,
             &TRANSFER,
+            &ON_OFF,
+            &WEB,
+            &SIZE,
             &HOST,
             &STAGES,
             &ERRORS,

@@ -3,6 +3,7 @@
 //! Two sets of parameters: the testbed of sections 2 and 3, and the simulations of sections 4 and 5.
 
 mod semantics;
+mod web;
 
 use lasthop_report::model::Assumption;
 
@@ -11,11 +12,11 @@ use crate::west97::Experiment;
 
 /// The experiment for the claim `id`.
 pub fn experiment(id: &str) -> Option<Experiment> {
-    semantics::experiment(id)
+    semantics::experiment(id).or_else(|| web::experiment(id))
 }
 
 /// What is assumed where the paper is silent, by section.
 pub fn assumptions() -> Vec<Assumption> {
-    let sections: [&[(&str, &str)]; 0] = [];
+    let sections: [&[(&str, &str)]; 1] = [web::ASSUMPTIONS];
     sections.into_iter().flat_map(assumed).collect()
 }

@@ -11,6 +11,7 @@ mod local_recovery;
 mod mac;
 mod path;
 pub(crate) mod station;
+mod traffic;
 mod transfer;
 mod tulip;
 
@@ -61,6 +62,9 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let mut path = path::read(&file, transfer::directions(&hosts, &transfers), &mut notes)?;
     path::give_stations(&mut path, &hosts);
 
+    if world == World::Testbed {
+        traffic::in_testbed(&hosts, &transfers)?;
+    }
     let transfers = transfers.into_iter().map(|spec| spec.transfer).collect();
     let scenario =
         Scenario { name, world, runs: runs as u32, first_seed, horizon, hosts, transfers, path };
