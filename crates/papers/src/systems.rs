@@ -170,9 +170,11 @@ pub const SYSTEMS: &[System] = &[
         "host: limited-transmit = true",
         "a new segment on each of the first two duplicate ACKs, so that small windows see a third (RFC 3042)",
     ),
-    planned(
+    row(
         "tcp-int",
         (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: tcp = \"tcp-int\"",
         "connections to the same host share one congestion window and repair each other's losses",
     ),
     planned(

@@ -43,6 +43,8 @@ examples![
     "ebsn",
     "contention",
     "tulip",
+    "web",
+    "integrated",
 ];
 
 /// The built-in scenario of this name.

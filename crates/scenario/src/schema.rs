@@ -61,7 +61,17 @@ pub(crate) const TUNNEL: &[&str] = &[
 ];
 
 /// Keys of a transfer.
-pub(crate) const TRANSFER: &[&str] = &["from", "to", "bytes", "start", "count"];
+pub(crate) const TRANSFER: &[&str] =
+    &["from", "to", "bytes", "start", "count", "stop", "on-off", "web", "cross"];
+
+/// Keys of `on-off`.
+pub(crate) const ON_OFF: &[&str] = &["on", "off", "shape"];
+
+/// Keys of `web`.
+pub(crate) const WEB: &[&str] = &["sessions", "think", "size"];
+
+/// Keys of the sizes of `web`.
+pub(crate) const SIZE: &[&str] = &["mean", "max", "shape"];
 
 /// Keys of a host.
 pub(crate) const HOST: &[&str] = &[
@@ -362,7 +372,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 18] = [
+        let tables: [&[&str]; 21] = [TOP, TRANSFER, ON_OFF, WEB, SIZE, HOST, STAGES, ERRORS, HOP, LOCAL_RECOVERY, TULIP, CODING, FAMA, DCF, HALF_DUPLEX_HOPS, AGENT_OPTIONS, LINK, RADIO, CROSS, RED, ACC]; 36] = [
             TOP,
             TRANSFER,
             HOST,
@@ -381,6 +391,24 @@ mod tests {
             CROSS,
             RED,
             ACC,
+            TOP,
+            TRANSFER,
+            ON_OFF,
+            WEB,
+            SIZE,
+            HOST,
+            STAGES,
+            ERRORS,
+            HOP,
+            LOCAL_RECOVERY,
+            TULIP,
+            CODING,
+            FAMA,
+            DCF,
+            AGENT_OPTIONS,
+            LINK,
+            RADIO,
+            CROSS,
         ];
         let errors = ERROR_MODELS
             .iter()

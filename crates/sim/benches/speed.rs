@@ -19,7 +19,8 @@ use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
 use lasthop_proto::wire::Addr;
 use lasthop_scenario::{
-    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Transfer, World,
+    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Traffic, Transfer,
+    World,
 };
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::csv::{EventCsv, TcbCsv};
@@ -67,6 +68,9 @@ fn scenario(tcp: TcpConfig, path: Vec<Stage>, bytes: Option<u64>, count: u32) ->
             bytes: bytes.map(Bytes),
             start: Span::ZERO,
             count,
+            stop: None,
+            traffic: Traffic::Bulk,
+            cross: false,
         }],
         path,
     }

@@ -6,6 +6,7 @@ mod acks;
 mod semantics;
 mod simulations;
 mod topologies;
+mod web;
 
 use lasthop_report::model::Assumption;
 
@@ -17,10 +18,11 @@ pub fn experiment(id: &str) -> Option<Experiment> {
     semantics::experiment(id)
         .or_else(|| topologies::experiment(id))
         .or_else(|| acks::experiment(id))
+        .or_else(|| web::experiment(id))
 }
 
 /// What is assumed where the paper is silent, by section.
 pub fn assumptions() -> Vec<Assumption> {
-    let sections = [simulations::ASSUMED, topologies::ASSUMED, acks::ASSUMED];
+    let sections = [simulations::ASSUMED, topologies::ASSUMED, acks::ASSUMED, web::ASSUMPTIONS];
     sections.into_iter().flat_map(assumed).collect()
 }

@@ -189,6 +189,12 @@ impl Connection {
         self.rx.delivered()
     }
 
+    /// Bytes to be sent in all, if this end is about to close.
+    pub fn wanted(&self) -> Option<Bytes> {
+        let w = &self.tx.window;
+        w.fin.then(|| Bytes(w.end.saturating_sub(1)))
+    }
+
     /// Bytes of ours that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.tx.window.una.min(self.tx.window.end).saturating_sub(1)

@@ -19,6 +19,7 @@ pub mod rope;
 pub mod rtt;
 pub mod sender;
 pub mod state;
+pub mod traffic;
 pub mod words;
 
 pub use config::{
