@@ -106,8 +106,7 @@ impl Flow {
     pub(super) fn store(&mut self, span: [u64; 2], packet: &Packet, sent_as: u64, by_sender: bool) {
         let [start, end] = span;
         let packet = packet.clone();
-        let entry =
-            Entry { start, end, packet, sent_as, attempts: 0, by_sender, reported: false };
+        let entry = Entry { start, end, packet, sent_as, attempts: 0, by_sender, reported: false };
         self.cache.insert(entry);
     }
 

@@ -385,7 +385,11 @@ impl Sender {
     #[inline]
     pub fn has_work(&self) -> bool {
         let w = &self.window;
-        w.nxt < w.last() || w.repair.is_some() || !self.missing.is_empty() || self.probe_now || self.recovery.active()
+        w.nxt < w.last()
+            || w.repair.is_some()
+            || !self.missing.is_empty()
+            || self.probe_now
+            || self.recovery.active()
     }
 
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
