@@ -121,9 +121,11 @@ pub const SYSTEMS: &[System] = &[
         "host: tcp = \"sack\"",
         "selective acknowledgements with a scoreboard and an estimate of the pipe (RFC 2018, RFC 6675)",
     ),
-    planned(
+    row(
         "smart",
         (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: tcp = \"smart\", peer: smart = true",
         "the receiver names the segment that caused each ACK; the sender infers the holes",
     ),
     row(
@@ -133,10 +135,12 @@ pub const SYSTEMS: &[System] = &[
         "host: eln = \"checksum\" | \"ideal\"",
         "losses that the receiver marks as corruption do not shrink the window (receiver checksum)",
     ),
-    planned(
+    row(
         "eln-rxmt",
         (Kind::Sender, 1, SIM),
-        "explicit loss notification that retransmits on the first marked duplicate ACK",
+        Status::Implemented,
+        "host: tcp = \"eln-rxmt\" | \"eln\", peer: eln = \"checksum\"",
+        "marked ACKs: the first one retransmits, or the third duplicate one, and the window stays",
     ),
     row(
         "ackp-sender",

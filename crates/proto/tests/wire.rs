@@ -8,7 +8,7 @@ use lasthop_proto::wire::options::{self, walk};
 use lasthop_proto::wire::parse::{Mode, ParseError, parse, view};
 use lasthop_proto::wire::{
     Ackp, Addr, Body, Damage, Eln, Flags, Options, Packet, PacketId, SackBlocks, Segment, Seq,
-    Timestamps, Transport,
+    Smart, Timestamps, Transport,
 };
 use proptest::prelude::*;
 
@@ -26,7 +26,13 @@ fn option_sets() -> impl Strategy<Value = Options> {
     let unknown = (9u8..250, prop::collection::vec(any::<u8>(), 0..12))
         .prop_map(|(kind, value)| [&[kind, value.len() as u8 + 2][..], &value].concat());
     let ackp = prop::sample::select(vec![Ackp::Permitted, Ackp::Partial]);
-    let eln = prop_oneof![Just(Eln::Permitted), seq().prop_map(Eln::Lost)];
+    let eln = prop_oneof![
+        Just(Eln::Permitted),
+        seq().prop_map(Eln::Lost),
+        Just(Eln::MarksPermitted),
+        Just(Eln::Marked)
+    ];
+    let smart = prop_oneof![Just(Smart::Permitted), seq().prop_map(Smart::Caused)];
     (
         prop::option::of(any::<u16>()),
         prop::option::of(any::<u8>()),
@@ -34,17 +40,30 @@ fn option_sets() -> impl Strategy<Value = Options> {
         prop::collection::vec((seq(), seq()), 0..=4),
         prop::option::of(ackp),
         prop::option::of(eln),
+        prop::option::of(smart),
         prop::option::of(unknown),
         prop_oneof![Just(0), any::<u16>()],
     )
-        .prop_map(|(mss, window_scale, sack_permitted, blocks, ackp, eln, unknown, urgent)| {
-            let mut sack = SackBlocks::default();
-            blocks.into_iter().for_each(|(left, right)| {
-                sack.push(left, right);
-            });
-            let unknown = unknown.unwrap_or_default();
-            Options { mss, window_scale, sack_permitted, sack, ackp, eln, unknown, urgent }
-        })
+        .prop_map(
+            |(mss, window_scale, sack_permitted, blocks, ackp, eln, smart, unknown, urgent)| {
+                let mut sack = SackBlocks::default();
+                blocks.into_iter().for_each(|(left, right)| {
+                    sack.push(left, right);
+                });
+                let unknown = unknown.unwrap_or_default();
+                Options {
+                    mss,
+                    window_scale,
+                    sack_permitted,
+                    sack,
+                    ackp,
+                    eln,
+                    smart,
+                    unknown,
+                    urgent,
+                }
+            },
+        )
 }
 
 fn segments() -> impl Strategy<Value = Segment> {

@@ -63,7 +63,7 @@ pub(crate) const TUNNEL: [&str; 16] = [
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 38] = [
+pub(crate) const HOST: [&str; 41] = [
     "preset",
     "tcp",
     "side",
@@ -90,10 +90,13 @@ pub(crate) const HOST: [&str; 38] = [
     "timestamps",
     "window-scale",
     "sack",
+    "smart",
+    "smart-repeat",
     "ackp",
     "ackp-karn",
     "eln",
     "nack",
+    "eln-reaction",
     "ebsn",
     "quench",
     "rtt-rounding",
@@ -164,7 +167,7 @@ pub const LINK_LAYERS: [(&str, &str); 5] = [
 ];
 
 /// Keys that stand beside `agent` in its stage.
-pub(crate) const AGENT_OPTIONS: [&str; 21] = [
+pub(crate) const AGENT_OPTIONS: [&str; 22] = [
     "agent-preset",
     "dupacks",
     "dup-acks",
@@ -181,6 +184,7 @@ pub(crate) const AGENT_OPTIONS: [&str; 21] = [
     "flow-packets",
     "ackp-mode",
     "split-preset",
+    "split-sack",
     "buffer",
     "spacing",
     "packet-size",

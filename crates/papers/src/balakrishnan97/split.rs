@@ -16,18 +16,10 @@ pub fn experiment(id: &str) -> Option<Experiment> {
 /// The two of Figure 4, and what they are compared with.
 const fn protocols(split: f64, selective: f64) -> [Protocol; 3] {
     [
-        Protocol {
-            name: "SPLIT",
-            changes: &["agent=split", "path.base.split-preset=freebsd-2.1"],
-            published: Some(split),
-        },
+        Protocol { name: "SPLIT", changes: &["agent=split"], published: Some(split) },
         Protocol {
             name: "SPLIT-SACK",
-            changes: &[
-                "agent=split-sack",
-                "path.base.split-preset=freebsd-2.1",
-                "host.mobile.sack=true",
-            ],
+            changes: &["agent=split-sack", "path.base.split-sack=smart", "host.mobile.smart=true"],
             published: Some(selective),
         },
         Protocol {

@@ -195,6 +195,15 @@ impl SplitConfig {
         self
     }
 
+    /// The same with SMART towards a mobile host that speaks it, and otherwise with the blocks of RFC 2018.
+    //= balakrishnan97#3.2: the SMART-based selective acknowledgment scheme operating over the wireless link
+    pub fn smart(self) -> SplitConfig {
+        let mut split = self.selective();
+        split.wireless.variant = Variant::Smart;
+        split.wireless.smart = true;
+        split
+    }
+
     /// Whether only the half towards the mobile host uses selective acknowledgements.
     pub fn is_selective(&self) -> bool {
         self.wireless.sack && !self.wired.sack

@@ -16,6 +16,8 @@ pub enum Variant {
     NewReno,
     /// Scoreboard and pipe (west97 2.3.2, RFC 2018, RFC 6675).
     Sack,
+    /// ACKs name what caused them; holes are inferred at once (balakrishnan97 3.1.2).
+    Smart,
 }
 
 /// What a TCP's timers and round-trip measurements are driven by.
@@ -125,6 +127,19 @@ pub enum ElnMode {
     Ideal,
 }
 
+/// What a sender obeys of explicit loss notifications, and asks for on its SYN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ElnReaction {
+    /// Notifications that name a segment: it is sent again at once (west97 2.3.3).
+    Named,
+    /// Marks on the ACKs that wait for a lost segment: the third duplicate ACK sends it again, and the window stays
+    /// (E2E-ELN of balakrishnan97 3.1.2).
+    ThirdDuplicate,
+    /// The same marks: the first marked ACK sends it again (E2E-ELN-RXMT).
+    FirstAck,
+}
+
 /// Configuration of a TCP end point, sender and receiver side.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TcpConfig {
@@ -178,6 +193,10 @@ pub struct TcpConfig {
     pub window_scale: bool,
     /// Send SACK blocks when the peer permits them. The `sack` variant needs it on both sides.
     pub sack: bool,
+    /// Name what caused an ACK when the peer understands it. The `smart` variant needs it on both sides.
+    pub smart: bool,
+    /// Send a segment again as often as SMART shows its loss, not only once.
+    pub smart_repeat: bool,
     /// Offer and obey partial acknowledgements.
     pub ackp: AckpReaction,
     /// Take no round-trip sample from a segment that a partial acknowledgement covered (west97 3.4).
@@ -186,6 +205,8 @@ pub struct TcpConfig {
     pub eln: ElnMode,
     /// Offer and obey negative acknowledgements of a base station (balakrishnan97 2.1).
     pub nack: bool,
+    /// What a sender does upon loss notifications.
+    pub eln_reaction: ElnReaction,
     /// Obey explicit bad state notifications of a base station (bakshi96 4.2.3).
     pub ebsn: bool,
     /// Obey ICMP source quench, as 4.4BSD did and RFC 6633 forbids.
@@ -260,10 +281,13 @@ impl TcpConfig {
             timestamps: false,
             window_scale: false,
             sack: false,
+            smart: false,
+            smart_repeat: false,
             ackp: AckpReaction::Off,
             ackp_karn: false,
             eln: ElnMode::Off,
             nack: false,
+            eln_reaction: ElnReaction::Named,
             ebsn: false,
             quench: false,
             limited_transmit: false,

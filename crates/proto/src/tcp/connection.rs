@@ -43,6 +43,10 @@ pub struct Connection {
     rx: Receiver,
     /// What the handshake agreed on.
     agreed: Agreed,
+    /// Segments that came damaged and have not come again, as ranges: ACKs that ask for them are marked.
+    damaged: Vec<(u64, u64)>,
+    /// The sequence number of the segment that the next ACK answers.
+    caused: Option<Seq>,
     ts_recent: u32,
     last_ack_sent: u64,
     /// Identity of the bytes this end sends.
@@ -77,6 +81,9 @@ struct Agreed {
     timestamps: bool,
     sack: bool,
     eln: bool,
+    /// Whether the peer wants ACKs marked rather than losses named.
+    marks: bool,
+    smart: bool,
 }
 
 impl Connection {
@@ -98,6 +105,8 @@ impl Connection {
             tx: Sender::new(&config, beats.slow),
             rx: Receiver::new(&config, beats.fast),
             agreed: Agreed::default(),
+            damaged: Vec::new(),
+            caused: None,
             ts_recent: 0,
             last_ack_sent: 0,
             stream,

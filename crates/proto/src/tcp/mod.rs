@@ -20,7 +20,8 @@ pub mod state;
 pub mod words;
 
 pub use config::{
-    AckpReaction, Clock, Congestion, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
+    AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving,
+    TcpConfig, Variant,
 };
 pub use connection::Connection;
 pub use host::{Host, HostConfig};

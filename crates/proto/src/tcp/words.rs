@@ -1,6 +1,6 @@
 //! The words for a TCP: what `tcp = "..."` of a host changes about its configuration.
 
-use super::config::{TcpConfig, Variant};
+use super::config::{ElnMode, ElnReaction, TcpConfig, Variant};
 
 /// A TCP by its name.
 #[derive(Clone, Copy, Debug)]
@@ -24,4 +24,22 @@ pub const TCPS: &[Word] = &[
             c.sack = true;
         },
     },
+    Word {
+        key: "smart",
+        apply: |c| {
+            c.variant = Variant::Smart;
+            c.smart = true;
+        },
+    },
+    Word { key: "eln", apply: |c| marks(c, ElnReaction::ThirdDuplicate) },
+    Word { key: "eln-rxmt", apply: |c| marks(c, ElnReaction::FirstAck) },
 ];
+
+/// Reno that asks for marks and obeys them so.
+fn marks(c: &mut TcpConfig, reaction: ElnReaction) {
+    c.variant = Variant::Reno;
+    if c.eln == ElnMode::Off {
+        c.eln = ElnMode::Checksum;
+    }
+    c.eln_reaction = reaction;
+}

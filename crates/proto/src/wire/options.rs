@@ -4,8 +4,11 @@
 //! that cannot be true. What it does not know is kept as it stood, so that a packet that is parsed and
 //! emitted again carries the options of protocols that were invented later.
 
-use super::segment::{ACKP_LEN, ELN_LOST_LEN, ELN_PERMITTED_LEN, NACK_LEN};
-use super::{Ackp, Eln, Nack, Options, SackBlocks, Seq, Timestamps};
+use super::segment::{
+    ACKP_LEN, ELN_LOST_LEN, ELN_MARK_LEN, ELN_PERMITTED_LEN, NACK_LEN, SMART_CAUSED_LEN,
+    SMART_PERMITTED_LEN,
+};
+use super::{Ackp, Eln, Nack, Options, SackBlocks, Seq, Smart, Timestamps};
 
 /// End of the option list (RFC 9293 section 3.2).
 pub const KIND_END: u8 = 0;
@@ -31,12 +34,16 @@ pub const EXID_ACKP: u16 = 0x4c50;
 pub const EXID_ELN: u16 = 0x4c45;
 /// Experiment identifier of [`Nack`]: "LN". Not registered with IANA; chosen to collide with none that is.
 pub const EXID_NACK: u16 = 0x4c4e;
+/// Experiment identifier of [`Smart`]: "LM". Not registered with IANA; chosen to collide with none that is.
+pub const EXID_SMART: u16 = 0x4c4d;
 
 /// Room for options in a TCP header: fifteen 32-bit words less the fixed five.
 pub const MAX_LEN: usize = 40;
 
 const ACKP_PERMITTED: u8 = 0;
 const ACKP_PARTIAL: u8 = 1;
+const ELN_MARKS_PERMITTED: u8 = 0;
+const ELN_MARKED: u8 = 1;
 
 /// One option as it stands in the header, padding left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -210,6 +217,15 @@ impl ReadOptions {
             (EXID_ELN, &[a, b, c, d]) => {
                 self.others().eln.replace_none(Eln::Lost(Seq(u32::from_be_bytes([a, b, c, d]))))
             }
+            (EXID_ELN, &[ELN_MARKS_PERMITTED]) => {
+                self.others().eln.replace_none(Eln::MarksPermitted)
+            }
+            (EXID_ELN, &[ELN_MARKED]) => self.others().eln.replace_none(Eln::Marked),
+            (EXID_SMART, []) => self.others().smart.replace_none(Smart::Permitted),
+            (EXID_SMART, &[a, b, c, d]) => {
+                let seq = Seq(u32::from_be_bytes([a, b, c, d]));
+                self.others().smart.replace_none(Smart::Caused(seq))
+            }
             _ => false,
         }
     }
@@ -353,6 +369,18 @@ fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
             exid(out, ELN_LOST_LEN, EXID_ELN);
             out.put(&seq.0.to_be_bytes());
         }
+        Some(mark) => {
+            exid(out, ELN_MARK_LEN, EXID_ELN);
+            out.put(&[if mark == Eln::Marked { ELN_MARKED } else { ELN_MARKS_PERMITTED }]);
+        }
+    }
+    match options.smart {
+        None => {}
+        Some(Smart::Permitted) => exid(out, SMART_PERMITTED_LEN, EXID_SMART),
+        Some(Smart::Caused(seq)) => {
+            exid(out, SMART_CAUSED_LEN, EXID_SMART);
+            out.put(&seq.0.to_be_bytes());
+        }
     }
     match &options.nack {
         None => {}
@@ -370,10 +398,8 @@ fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
 
 /// Whether SACK blocks are the last thing written, so that two bytes of padding may precede them.
 fn only_sack(options: &Options) -> bool {
-    options.ackp.is_none()
-        && options.eln.is_none()
-        && options.nack.is_none()
-        && options.unknown.is_empty()
+    let Options { ackp, eln, smart, nack, unknown, .. } = options;
+    ackp.is_none() && eln.is_none() && smart.is_none() && nack.is_none() && unknown.is_empty()
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ pub enum Ackp {
     Partial,
 }
 
-/// The explicit-loss-notification option (west97 2.3.3), an experimental option (RFC 6994).
+/// The explicit-loss-notification option (west97 2.3.3, balakrishnan97 3.1.2), an experimental option (RFC 6994).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Eln {
     /// On a SYN: the sender understands loss notifications.
@@ -103,6 +103,19 @@ pub enum Eln {
     /// On an ACK: the segment that begins at this sequence number was lost to corruption on the wireless link,
     /// not to congestion.
     Lost(Seq),
+    /// On a SYN: the sender understands marked ACKs.
+    MarksPermitted,
+    /// On an ACK, the mark: the segment that begins at its acknowledgement number was lost to corruption.
+    Marked,
+}
+
+/// The SMART option (Keshav and Morgan 1997; balakrishnan97 3.1.2), an experimental option (RFC 6994).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Smart {
+    /// On a SYN: this end names what causes its ACKs, and understands it.
+    Permitted,
+    /// On an ACK: the segment that begins at this sequence number has caused it.
+    Caused(Seq),
 }
 
 /// Negative acknowledgements by a base station (balakrishnan97 2.1), an experimental option (RFC 6994).
@@ -148,7 +161,7 @@ impl fmt::Debug for SackBlocks {
 }
 
 /// The options that most segments do not carry, kept out of line so that a packet stays small.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// Maximum segment size (RFC 9293 section 3.7.1); SYN only.
     pub mss: Option<u16>,
@@ -164,6 +177,8 @@ pub struct Options {
     pub eln: Option<Eln>,
     /// Negative acknowledgement.
     pub nack: Option<Nack>,
+    /// What caused an ACK.
+    pub smart: Option<Smart>,
     /// Options this code does not know, as they stood in the header (kind, length, value ...).
     pub unknown: Vec<u8>,
     /// Urgent pointer; meaningful when URG is set.
@@ -178,6 +193,7 @@ static NO_OPTIONS: Options = Options {
     ackp: None,
     eln: None,
     nack: None,
+    smart: None,
     unknown: Vec::new(),
     urgent: 0,
 };
@@ -190,6 +206,41 @@ pub const ELN_PERMITTED_LEN: u32 = 4;
 pub const NACK_LEN: u32 = 4;
 /// Length of a loss notification: kind, length, 16-bit ExID, sequence number.
 pub const ELN_LOST_LEN: u32 = 8;
+/// Length of what permits marks, and of a mark: kind, length, 16-bit ExID, one byte.
+pub const ELN_MARK_LEN: u32 = 5;
+/// Length of the SMART option on a SYN: kind, length, 16-bit ExID.
+pub const SMART_PERMITTED_LEN: u32 = 4;
+/// Length of the SMART option on an ACK: kind, length, 16-bit ExID, sequence number.
+pub const SMART_CAUSED_LEN: u32 = 8;
+
+// As derived, but silent about what came after the digests of runs were first taken, which are of this form.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Options {
+            mss,
+            window_scale,
+            sack_permitted,
+            sack,
+            ackp,
+            eln,
+            smart,
+            nack,
+            unknown,
+            urgent,
+        } = self;
+        let mut form = f.debug_struct("Options");
+        form.field("mss", mss).field("window_scale", window_scale);
+        form.field("sack_permitted", sack_permitted).field("sack", sack).field("ackp", ackp);
+        form.field("eln", eln).field("unknown", unknown).field("urgent", urgent);
+        if smart.is_some() {
+            form.field("smart", smart);
+        }
+        if nack.is_some() {
+            form.field("nack", nack);
+        }
+        form.finish()
+    }
+}
 
 impl Options {
     /// Unpadded length in bytes of these options in the header.
@@ -204,6 +255,12 @@ impl Options {
                 None => 0,
                 Some(Eln::Permitted) => ELN_PERMITTED_LEN,
                 Some(Eln::Lost(_)) => ELN_LOST_LEN,
+                Some(Eln::MarksPermitted | Eln::Marked) => ELN_MARK_LEN,
+            }
+            + match self.smart {
+                None => 0,
+                Some(Smart::Permitted) => SMART_PERMITTED_LEN,
+                Some(Smart::Caused(_)) => SMART_CAUSED_LEN,
             }
             + match &self.nack {
                 None => 0,

@@ -5,12 +5,14 @@ use lasthop_proto::tcp::{TcpConfig, Variant};
 
 mod acknowledging;
 mod closing;
+mod eln;
 mod flow_control;
 mod handshake;
 mod hosts;
 mod notices;
 mod recovery;
 mod script;
+mod smart;
 mod timeouts;
 mod wireless;
 

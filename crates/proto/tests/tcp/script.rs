@@ -17,7 +17,8 @@
 //! number of the side they belong to; `at N` is the sequence number of a segment without data when it is not 1
 //! (0 for a SYN). `win N` is the header's window when it is not the usual one: the whole receive buffer on
 //! what goes out, 32000 on what comes in. Options: `mss N`, `wscale N`, `sackok`, `ts VALUE ECHO` (VALUE from
-//! the sender's own zero), `sack A-B`, `ackp` and `eln` (permitted), `partial`, `lost N`. A `<` line with
+//! the sender's own zero), `sack A-B`, `ackp`, `eln`, `marks` and `smart` (permitted),
+//! `partial`, `lost N`, `marked`, `caused N`. A `<` line with
 //! `damaged` fails the TCP checksum. A `!` line is a message of a base station about the segment at a position,
 //! `bad-state N` or `quench N`; what follows its `=>` is why it is not obeyed. What follows `=>` is why a retransmission was sent. `#` begins a comment.
 
@@ -30,7 +31,7 @@ use lasthop_proto::tcp::rtt::Beat;
 use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{
-    Ackp, Addr, Body, Eln, Flags, FlowKey, Notice, Segment, Seq, Timestamps, Transport,
+    Ackp, Addr, Body, Eln, Flags, FlowKey, Notice, Segment, Seq, Smart, Timestamps, Transport,
 };
 
 /// Ticks of a BSD host come at these phases after each multiple of their period.
@@ -215,6 +216,12 @@ impl Player {
                 "ackp" => segment.options_mut().ackp = Some(Ackp::Permitted),
                 "eln" => segment.options_mut().eln = Some(Eln::Permitted),
                 "partial" => segment.options_mut().ackp = Some(Ackp::Partial),
+                "marks" => segment.options_mut().eln = Some(Eln::MarksPermitted),
+                "marked" => segment.options_mut().eln = Some(Eln::Marked),
+                "smart" => segment.options_mut().smart = Some(Smart::Permitted),
+                "caused" => {
+                    segment.options_mut().smart = Some(Smart::Caused(self.iss + number()));
+                }
                 "lost" => segment.options_mut().eln = Some(Eln::Lost(self.iss + number())),
                 "damaged" => damaged = true,
                 span => {
@@ -296,6 +303,12 @@ impl Player {
         words.extend(options.eln.map(|o| match o {
             Eln::Permitted => "eln".to_owned(),
             Eln::Lost(seq) => format!("lost {}", seq - self.irs),
+            Eln::MarksPermitted => "marks".to_owned(),
+            Eln::Marked => "marked".to_owned(),
+        }));
+        words.extend(options.smart.map(|o| match o {
+            Smart::Permitted => "smart".to_owned(),
+            Smart::Caused(seq) => format!("caused {}", seq - self.irs),
         }));
         words.join(" ")
     }

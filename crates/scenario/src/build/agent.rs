@@ -25,9 +25,10 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
     let snoop = snoop(reader)?;
     let mode = reader.choice("ackp-mode", &schema::ACKP_MODES)?.unwrap_or(AckpMode::Full);
     let split = split(reader, &snoop)?;
+    let smart = reader.choice("split-sack", &[("rfc", false), ("smart", true)])?.unwrap_or(false);
     let spacing = reader.within("spacing", Span::ZERO, Span::ZERO..=Span::secs(3600))?;
     let sizes = packet_sizes(reader)?;
-    let of_split = |option: &str| ["split-preset", "buffer"].contains(&option);
+    let of_split = |option: &str| ["split-preset", "split-sack", "buffer"].contains(&option);
     let of_sizes = |option: &str| ["packet-size", "bad-period", "packet-sizes"].contains(&option);
     let of_snoop = |option: &str| !of_split(option) && !of_sizes(option) && option != "spacing";
     let uses = |option: &str| match word {
@@ -36,6 +37,7 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
         "ebsn" | "source-quench" => option == "spacing",
         "good-packet-size" => of_sizes(option),
         "seq-cache" => option == "flows",
+        "split" if option == "split-sack" => false,
         "split" | "split-sack" => of_split(option) || ["flows", "cache"].contains(&option),
         _ => false,
     };
@@ -55,6 +57,7 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
         "snoop-nack" => AgentConfig::SnoopNack { snoop },
         "seq-cache" => AgentConfig::SeqCache { flows: snoop.flows },
         "split" => AgentConfig::Split(Box::new(split)),
+        "split-sack" if smart => AgentConfig::Split(Box::new(split.smart())),
         "split-sack" => AgentConfig::Split(Box::new(split.selective())),
         "ebsn" => AgentConfig::Ebsn { spacing },
         "source-quench" => AgentConfig::SourceQuench { spacing },

@@ -1,8 +1,8 @@
 //! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
 
 use lasthop_proto::agent::{AgentConfig, SplitConfig};
-use lasthop_proto::tcp::ElnMode;
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
+use lasthop_proto::tcp::{ElnMode, ElnReaction};
 
 use super::Noted;
 use super::host::HostSpec;
@@ -24,6 +24,7 @@ pub(super) fn run(
     view.selective_agents(notes);
     view.feedback(notes);
     view.sack_needs_both(notes);
+    view.reports_need_both(notes);
     view.split_connections(notes);
     view.windows(notes);
     view.agents_without_radio(notes);
@@ -103,7 +104,9 @@ impl View<'_> {
                 let (from, to) =
                     (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
                 if from.side != HostSide::Left
-                    || (from.tcp.eln != ElnMode::Off && to.tcp.eln != ElnMode::Off)
+                    || (from.tcp.eln != ElnMode::Off
+                        && from.tcp.eln_reaction == ElnReaction::Named
+                        && to.tcp.eln != ElnMode::Off)
                 {
                     continue;
                 }
@@ -117,7 +120,7 @@ impl View<'_> {
                         ))
                         .label("the same as `none` for this sender")
                         .help(format!(
-                            "write `eln = \"checksum\"` in `[host.{}]` and `[host.{}]`",
+                            "write `eln = \"checksum\"` in `[host.{}]` and `[host.{}]`, without `eln-reaction`",
                             from.name, to.name
                         )),
                 );
@@ -281,7 +284,8 @@ impl View<'_> {
             let mut deaf: Vec<usize> = mobile
                 .filter(|host| {
                     let host = &self.scenario.hosts[*host];
-                    host.side == HostSide::Right && !host.tcp.sack
+                    let smart = host.tcp.smart && split.wireless.smart;
+                    host.side == HostSide::Right && !host.tcp.sack && !smart
                 })
                 .collect();
             deaf.sort_unstable();
@@ -292,10 +296,43 @@ impl View<'_> {
                     notes,
                     Diagnostic::new(Code::NoEffect, key.clone(), &self.agent_place(i))
                         .message(format!(
-                            "`split-sack` learns nothing from `{name}`, which sends no SACK blocks"
+                            "`split-sack` learns nothing from `{name}`, which tells only what it has in order"
                         ))
                         .label("hardly better than `split` for this host")
                         .help(format!("write `sack = true` in `[host.{name}]`")),
+                );
+            }
+        }
+    }
+
+    /// A sender that wants to be told something by its peer's ACKs learns nothing from one that does not tell.
+    fn reports_need_both(&self, notes: &mut Vec<Noted>) {
+        for transfer in &self.scenario.transfers {
+            let (from, to) =
+                (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
+            // The nearest base station that splits the connection is the peer.
+            let peer =
+                self.splits(from.side).next().map_or(&to.tcp, |(_, split)| match from.side {
+                    HostSide::Left => &split.wired,
+                    HostSide::Right => &split.wireless,
+                });
+            let marks = from.tcp.eln != ElnMode::Off && from.tcp.eln_reaction != ElnReaction::Named;
+            let wants = [
+                (
+                    from.tcp.variant == Variant::Smart && !peer.smart,
+                    "what causes its ACKs",
+                    "smart = true",
+                ),
+                (marks && peer.eln == ElnMode::Off, "of damaged segments", "eln = \"checksum\""),
+            ];
+            for (_, what, key_of_peer) in wants.into_iter().filter(|(missing, ..)| *missing) {
+                let (key, at) = self.host_key(transfer.from, "tcp");
+                note(
+                    notes,
+                    Diagnostic::new(Code::NoEffect, key, &at)
+                        .message(format!("nobody tells `{}` {what}", from.name))
+                        .label("needs its peer's help")
+                        .help(format!("write `{key_of_peer}` in `[host.{}]`", to.name)),
                 );
             }
         }

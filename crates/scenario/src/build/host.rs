@@ -4,7 +4,8 @@ use core::ops::RangeInclusive;
 use std::net::IpAddr;
 
 use lasthop_proto::tcp::config::{
-    Clock, DelayedAck, ElnMode, GrowthRule, Halving, PRESETS, Rounding, RtoRule, TcpConfig, Variant,
+    Clock, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving, PRESETS, Rounding, RtoRule,
+    TcpConfig, Variant,
 };
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span};
@@ -108,6 +109,17 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
             .help("leave out `sack = false`, or choose `tcp = \"newreno\"`, which needs no SACK blocks")
             .into());
     }
+    tcp.smart = reader.or("smart", tcp.smart)?;
+    tcp.smart_repeat = reader.or("smart-repeat", tcp.smart_repeat)?;
+    if tcp.variant == Variant::Smart && !tcp.smart {
+        return Err(Diagnostic::new(Code::BadValue, reader.key("smart"), &reader.place("smart"))
+            .message("`tcp = \"smart\"` and `smart = false` contradict each other")
+            .label("contradicts `tcp`")
+            .help(
+                "leave out `smart = false`, or choose `tcp = \"newreno\"`, which needs no reports",
+            )
+            .into());
+    }
 
     const TIMERS: RangeInclusive<Span> = Span(1)..=DAY;
     let rules = [("rfc6298", RtoRule::Rfc6298), ("jacobson", RtoRule::Jacobson)];
@@ -150,6 +162,12 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     let elns = [("off", ElnMode::Off), ("checksum", ElnMode::Checksum), ("ideal", ElnMode::Ideal)];
     tcp.eln = reader.choice("eln", &elns)?.unwrap_or(tcp.eln);
     tcp.nack = reader.or("nack", tcp.nack)?;
+    let reactions = [
+        ("named", ElnReaction::Named),
+        ("third-duplicate", ElnReaction::ThirdDuplicate),
+        ("first-ack", ElnReaction::FirstAck),
+    ];
+    tcp.eln_reaction = reader.choice("eln-reaction", &reactions)?.unwrap_or(tcp.eln_reaction);
     tcp.ebsn = reader.or("ebsn", tcp.ebsn)?;
     tcp.quench = reader.or("quench", tcp.quench)?;
     let roundings = [("up", Rounding::Up), ("nearest", Rounding::Nearest)];

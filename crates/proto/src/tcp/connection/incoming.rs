@@ -2,12 +2,16 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::machine::Out;
+use crate::tcp::config::ElnReaction;
 use crate::tcp::sender::AckInfo;
 use crate::tcp::state::{Input, State};
 use crate::units::Time;
-use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment};
+use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment, Smart};
 
 use super::Connection;
+
+/// Damaged segments that are remembered at a time.
+const DAMAGED_MAX: usize = 64;
 
 impl Connection {
     /// A segment for this connection arrived undamaged.
@@ -87,6 +91,9 @@ impl Connection {
             } else {
                 from + len > self.rx.nxt && from < self.rx.edge()
             };
+        if len > 0 {
+            self.caused = Some(segment.seq);
+        }
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             //= rfc5961#section-3.2: only an exact RST resets; another one in the window is challenged
@@ -186,7 +193,7 @@ impl Connection {
         }
         let mut sacked = [(0u64, 0u64); 4];
         let mut count = 0;
-        let mut lost = None;
+        let (mut lost, mut marked, mut caused) = (None, false, None);
         if segment.has_options() {
             for &(left, right) in segment.options().sack.as_slice() {
                 let near = self.tx.window.una;
@@ -197,8 +204,17 @@ impl Connection {
                     count += 1;
                 }
             }
-            if let (true, Some(Eln::Lost(seq))) = (self.agreed.eln, segment.options().eln) {
-                lost = seq.unwrap_near(self.iss, self.tx.window.una);
+            let near = self.tx.window.una;
+            match (self.config.eln_reaction, segment.options().eln) {
+                _ if !self.agreed.eln => {}
+                (ElnReaction::Named, Some(Eln::Lost(seq))) => {
+                    lost = seq.unwrap_near(self.iss, near);
+                }
+                (ElnReaction::Named, _) => {}
+                (_, told) => marked = told == Some(Eln::Marked),
+            }
+            if let (true, Some(Smart::Caused(seq))) = (self.agreed.smart, segment.options().smart) {
+                caused = seq.unwrap_near(self.iss, near);
             }
         }
         let info = AckInfo {
@@ -208,6 +224,8 @@ impl Connection {
             sacked: &sacked[..count],
             echoed: self.echoed(now, segment),
             lost,
+            marked,
+            caused,
         };
         if let Some(kind) = self.tx.on_ack(now, &info) {
             self.report(kind, out);
@@ -303,12 +321,16 @@ impl Connection {
         if !self.agreed.eln || !self.state.is_synchronised() || body.is_empty() {
             return false;
         }
-        let plausible = segment
-            .seq
-            .unwrap_near(self.irs, self.rx.nxt)
-            .is_some_and(|from| from >= self.rx.nxt && from < self.rx.edge());
-        if !plausible {
-            return false;
+        let position = segment.seq.unwrap_near(self.irs, self.rx.nxt);
+        let plausible = |from: &u64| *from >= self.rx.nxt && *from < self.rx.edge();
+        let Some(from) = position.filter(plausible) else { return false };
+        if self.agreed.marks {
+            //= balakrishnan97#3.1.2: the sender is told by the ACKs that later segments cause
+            if self.damaged.len() < DAMAGED_MAX && !self.damaged.iter().any(|range| range.0 == from)
+            {
+                self.damaged.push((from, from + u64::from(body.len())));
+            }
+            return true;
         }
         let mut ack = self.segment(now, self.tx.window.nxt, Flags::ACK);
         self.add_sack(&mut ack);

@@ -2,11 +2,11 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::machine::Out;
-use crate::tcp::config::{AckpReaction, ElnMode};
+use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, Variant};
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
 use crate::units::Time;
-use crate::wire::{Ackp, Body, Eln, Flags, Nack, Packet, Segment, Seq, Timestamps};
+use crate::wire::{Ackp, Body, Eln, Flags, Nack, Packet, Segment, Seq, Smart, Timestamps};
 
 use super::{Connection, payload_mss, scale_for};
 
@@ -21,6 +21,8 @@ impl Connection {
         if self.rx.ack_due() && self.state != State::Closed {
             let mut ack = self.segment(now, self.tx.window.nxt, Flags::ACK);
             self.add_sack(&mut ack);
+            self.add_cause(&mut ack);
+            self.add_mark(&mut ack);
             self.originate(ack, Body::EMPTY, Cause::Ack, out);
             self.rx.acked();
         }
@@ -46,6 +48,7 @@ impl Connection {
         let cause = if control { Cause::Control } else { chunk.cause };
         self.originate(segment, body, cause, out);
         self.rx.acked();
+        self.caused = None;
     }
 
     pub(super) fn segment(&mut self, now: Time, position: u64, flags: Flags) -> Segment {
@@ -74,6 +77,27 @@ impl Connection {
         let blocks = self.rx.sack(self.irs, if self.agreed.timestamps { 3 } else { 4 });
         if !blocks.is_empty() {
             segment.options_mut().sack = blocks;
+        }
+    }
+
+    /// The segment that has caused the ACK; what nothing has caused, as a window update, names nothing.
+    //= balakrishnan97#3.1.2: a simple SACK scheme based on a subset of SMART
+    pub(super) fn add_cause(&mut self, ack: &mut Segment) {
+        if let (true, Some(seq)) = (self.agreed.smart, self.caused.take()) {
+            ack.options_mut().smart = Some(Smart::Caused(seq));
+        }
+    }
+
+    /// A mark, if what the ACK asks for came damaged.
+    //= balakrishnan97#3.1.2: ACKs with the ELN bit set, for packets lost on the wireless hop
+    pub(super) fn add_mark(&mut self, ack: &mut Segment) {
+        if self.damaged.is_empty() {
+            return;
+        }
+        let expected = self.rx.nxt;
+        self.damaged.retain(|(_, to)| *to > expected);
+        if self.damaged.iter().any(|(from, _)| *from <= expected) {
+            ack.options_mut().eln = Some(Eln::Marked);
         }
     }
 
@@ -137,7 +161,13 @@ impl Connection {
             options.nack = Some(Nack::Permitted);
         }
         if offers(config.eln != ElnMode::Off, self.agreed.eln) {
-            options.eln = Some(Eln::Permitted);
+            options.eln = Some(match config.eln_reaction {
+                ElnReaction::Named => Eln::Permitted,
+                ElnReaction::ThirdDuplicate | ElnReaction::FirstAck => Eln::MarksPermitted,
+            });
+        }
+        if offers(config.smart, self.agreed.smart) {
+            options.smart = Some(Smart::Permitted);
         }
         self.originate(segment, Body::EMPTY, Cause::Control, out);
         self.tx.syn_sent(now, again);
@@ -152,7 +182,10 @@ impl Connection {
         let agreed = &mut self.agreed;
         agreed.timestamps = config.timestamps && segment.timestamps.is_some();
         agreed.sack = config.sack && options.sack_permitted;
-        agreed.eln = config.eln != ElnMode::Off && options.eln == Some(Eln::Permitted);
+        let told = |form| config.eln != ElnMode::Off && options.eln == Some(form);
+        agreed.marks = told(Eln::MarksPermitted);
+        agreed.eln = agreed.marks || told(Eln::Permitted);
+        agreed.smart = config.smart && options.smart == Some(Smart::Permitted);
         if let (true, Some(shift)) = (config.window_scale, options.window_scale) {
             agreed.send_scale = shift.min(14);
             agreed.recv_scale = scale_for(config.recv_buffer);
@@ -165,6 +198,17 @@ impl Connection {
         self.rx.synchronise(mss);
     }
 
+    /// What the agreement with the peer leaves of the configured variant. Without what tells of single segments the
+    /// best that is left is NewReno (RFC 6582 section 1).
+    fn agreed_variant(&self) -> Variant {
+        match self.config.variant {
+            Variant::Smart if self.agreed.smart => Variant::Smart,
+            Variant::Smart | Variant::Sack if self.agreed.sack => Variant::Sack,
+            Variant::Smart | Variant::Sack => Variant::NewReno,
+            other => other,
+        }
+    }
+
     pub(super) fn establish(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         self.tx.syn_acked(now);
         // The window of a SYN is never scaled.
@@ -173,7 +217,7 @@ impl Connection {
         let peer = u32::from(segment.window) << scale;
         let config = self.config.clone();
         self.tx.window.largest = 0xffff << self.agreed.send_scale;
-        self.tx.established(&config, mss, peer, self.agreed.sack);
+        self.tx.established(&config, mss, peer, self.agreed_variant());
         self.report(TcpKind::Established, out);
     }
 }

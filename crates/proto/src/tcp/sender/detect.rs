@@ -56,11 +56,13 @@ pub enum Detector {
 }
 
 impl Detector {
-    /// The detector that `config` asks for.
-    pub fn new(config: &TcpConfig) -> Detector {
+    /// The detector of `variant` with the threshold of `config`.
+    pub fn new(variant: Variant, config: &TcpConfig) -> Detector {
         let threshold = config.dupthresh.max(1);
-        match config.variant {
+        match variant {
             Variant::Sack => Detector::SackedBytes(SackedBytes { threshold, mss: config.mss }),
+            // Where nothing is reordered, the first report above a hole shows it.
+            Variant::Smart => Detector::DupAcks(DupAcks { threshold: 1 }),
             _ => Detector::DupAcks(DupAcks { threshold }),
         }
     }

@@ -3,6 +3,7 @@
 //! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
 
 pub mod detect;
+mod eln;
 pub mod growth;
 mod nack;
 pub mod newreno;
@@ -13,6 +14,7 @@ pub mod reno;
 pub mod sack;
 pub mod scoreboard;
 pub mod slow_start;
+pub mod smart;
 pub mod tahoe;
 pub mod variant;
 pub mod window;
@@ -20,7 +22,7 @@ pub mod window;
 use crate::event::{Cause, Tcb, TcpKind};
 use crate::units::Time;
 
-use super::config::{AckpReaction, Halving, TcpConfig, Variant};
+use super::config::{AckpReaction, ElnReaction, Halving, TcpConfig, Variant};
 use super::rtt::{Beat, RttEstimator};
 use detect::{Detect, Detector};
 use growth::{Acked, AnyGrowth, Growth, Loss};
@@ -57,14 +59,14 @@ pub struct AckInfo<'a> {
     pub echoed: Option<Time>,
     /// The position that was lost on the wireless link, if the segment tells.
     pub lost: Option<u64>,
+    /// Whether it says that what it asks for was lost on the wireless link.
+    pub marked: bool,
+    /// Where the segment began that caused it, if it tells.
+    pub caused: Option<u64>,
 }
 
 /// What became of an ACK: the event to report, if any.
 pub type Verdict = Option<TcpKind>;
-
-const NOTIFIED_MAX: usize = 64;
-/// Loss notifications for one segment that are obeyed in a row.
-const NOTICES_MAX: u32 = 12;
 
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
@@ -94,6 +96,9 @@ pub struct Sender {
     missing: Vec<(u64, u64)>,
     /// Negative acknowledgements since the left edge last moved or the timer expired.
     nacks: u32,
+    eln: ElnReaction,
+    /// A duplicate ACK has said that the left edge was lost on the wireless link.
+    marked: bool,
     /// Time-outs since the left edge last moved.
     retries: u32,
     /// One segment is timed at a time: the position past its end, and when it was sent.
@@ -113,9 +118,9 @@ impl Sender {
         Sender {
             window: Window::new(config),
             rtt: RttEstimator::new(config, slow),
-            detector: Detector::new(config),
+            detector: Detector::new(config.variant, config),
             growth: AnyGrowth::new(config),
-            recovery: AnyRecovery::new(config.variant),
+            recovery: AnyRecovery::new(config.variant, config),
             dupacks: 0,
             limited_transmit: config.limited_transmit,
             loss_window: config.loss_window,
@@ -130,6 +135,8 @@ impl Sender {
             notified: Vec::new(),
             missing: Vec::new(),
             nacks: 0,
+            eln: config.eln_reaction,
+            marked: false,
             retries: 0,
             timed: None,
             pacer: Pacer::new(config),
@@ -149,18 +156,24 @@ impl Sender {
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
     }
 
-    /// The handshake is complete: the segment size is settled, data may flow. `sack` says whether both sides
-    /// agreed on selective acknowledgements.
-    pub fn established(&mut self, config: &TcpConfig, mss: u32, peer_window: u32, sack: bool) {
+    /// The handshake is complete: the segment size is settled, data may flow. `variant` is what the agreement with
+    /// the peer has left of the configured one.
+    pub fn established(
+        &mut self,
+        config: &TcpConfig,
+        mss: u32,
+        peer_window: u32,
+        variant: Variant,
+    ) {
         self.window.settle(config, mss, peer_window);
         if self.retries > 0 {
             //= rfc5681#section-3.1: after a lost SYN or SYN-ACK the initial window is one segment
             self.window.cwnd = self.window.mss;
         }
         self.retries = 0;
-        if config.variant == Variant::Sack && !sack {
-            // Without SACK blocks the best that is left is NewReno (RFC 6582 section 1).
-            self.recovery = AnyRecovery::new(Variant::NewReno);
+        if variant != config.variant {
+            self.recovery = AnyRecovery::new(variant, config);
+            self.detector = Detector::new(variant, config);
         }
     }
 
@@ -190,7 +203,10 @@ impl Sender {
             self.persist_at = None;
             self.persist_backoff = 0;
         }
-        let new_sack = self.recovery.learn(w, info.sacked);
+        let mut news = self.recovery.learn(w, info.sacked);
+        if let Some(caused) = info.caused {
+            news |= self.recovery.on_cause(w, caused);
+        }
         if let Some(lost) = info.lost {
             if self.notify(now, lost) {
                 // Duplicate ACKs that follow tell of the same loss and count towards nothing.
@@ -199,7 +215,8 @@ impl Sender {
             }
         }
         if info.ack > self.window.una {
-            return self.advance(now, info);
+            let verdict = self.advance(now, info);
+            return self.marked_edge(now, info, verdict);
         }
         let w = &mut self.window;
         // While a closed window is probed, the answers to the probes are no duplicates: no timer, no data sent.
@@ -208,7 +225,7 @@ impl Sender {
             && outstanding
             && if self.recovery.selective() {
                 //= rfc6675#section-2: with SACK a duplicate ACK is one that reports something new
-                new_sack
+                news
             } else {
                 //= rfc5681#section-2: no data, the same window
                 !info.carries && !window_changed
@@ -226,21 +243,31 @@ impl Sender {
             w.extra = w.mss.saturating_mul(self.dupacks);
             return Some(TcpKind::DupAck);
         }
+        if self.marked_duplicate(now, info) {
+            return Some(TcpKind::LossNotified);
+        }
+        let w = &mut self.window;
         let lost = self.detector.lost(self.dupacks, self.recovery.sacked_above(w));
         if lost && self.recovery.may_enter(w) {
-            self.timed = None;
-            w.extra = 0;
-            w.ssthresh = self.growth.after_loss(now, w, Loss::Detected);
-            self.recovery.enter(w, self.dupacks);
-            w.limited = 0;
-            self.rexmt_at = Some(self.rtt.deadline(now, 1));
-            return Some(TcpKind::FastRetransmit);
+            return Some(self.enter_recovery(now));
         }
         if self.limited_transmit && self.dupacks < self.detector.threshold() {
             //= rfc3042#section-2: one new segment for each of the first two duplicate ACKs
             w.extra = w.mss.saturating_mul(self.dupacks);
         }
         Some(TcpKind::DupAck)
+    }
+
+    /// A loss was detected.
+    fn enter_recovery(&mut self, now: Time) -> TcpKind {
+        let w = &mut self.window;
+        self.timed = None;
+        w.extra = 0;
+        w.ssthresh = self.growth.after_loss(now, w, Loss::Detected);
+        self.recovery.enter(w, self.dupacks);
+        w.limited = 0;
+        self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        TcpKind::FastRetransmit
     }
 
     /// The left edge moves to `info.ack`.
@@ -265,6 +292,7 @@ impl Sender {
         self.ackp_run = 0;
         self.notices = 0;
         self.nacks = 0;
+        self.marked = false;
         self.retries = 0;
         w.limited = 0;
         self.notified.retain(|position| *position >= info.ack);
@@ -286,32 +314,10 @@ impl Sender {
         } else if rearm {
             self.rexmt_at = Some(self.rtt.deadline(now, 1));
         }
+        if verdict == TcpKind::RecoveryEnded && self.recovery.unfinished() {
+            verdict = self.enter_recovery(now);
+        }
         Some(verdict)
-    }
-
-    /// A wireless loss at `position`: queue it again without touching the window. False if it is not
-    /// outstanding.
-    //= west97#2.3.3: the sender retransmits at once and takes no congestion measures
-    fn notify(&mut self, now: Time, position: u64) -> bool {
-        let w = &mut self.window;
-        if position < w.una || position >= w.max || self.notified.len() >= NOTIFIED_MAX {
-            return false;
-        }
-        if position == w.una {
-            // A link that damages every packet must not be sent one for each notification, for ever: after so
-            // many without progress the timer decides, and it backs off.
-            if self.notices >= NOTICES_MAX {
-                return false;
-            }
-            self.notices += 1;
-        }
-        if let Err(at) = self.notified.binary_search(&position) {
-            self.notified.insert(at, position);
-        }
-        w.repair = Some((position, Cause::ElnRetransmit));
-        self.timed = None;
-        self.rexmt_at = Some(self.rtt.deadline(now, 1));
-        true
     }
 
     /// A base station says that everything below `position` has reached it.
@@ -372,6 +378,7 @@ impl Sender {
         self.notices = 0;
         self.missing.clear();
         self.nacks = 0;
+        self.marked = false;
         self.recovery.on_timeout(w);
         w.cwnd = w.mss * self.loss_window;
         w.extra = 0;
@@ -402,6 +409,7 @@ impl Sender {
         if let Some(pacer) = &mut self.pacer {
             pacer.sent(now, chunk.len, self.window.cwnd, self.growth.pacing());
         }
+        self.recovery.on_sent(&self.window, &chunk);
         let end = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
         let w = &mut self.window;
         if chunk.from == w.nxt && chunk.cause != Cause::WindowProbe {

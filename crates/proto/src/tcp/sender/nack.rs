@@ -4,7 +4,8 @@
 use crate::event::{Cause, TcpKind};
 use crate::units::Time;
 
-use super::{Chunk, NOTIFIED_MAX, Sender};
+use super::eln::NOTIFIED_MAX;
+use super::{Chunk, Sender};
 
 /// Ranges that wait to be sent again.
 const RANGES_MAX: usize = 16;

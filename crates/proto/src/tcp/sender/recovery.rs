@@ -43,6 +43,22 @@ pub trait Recovery {
         false
     }
 
+    /// An ACK says that the segment which begins at `from` has caused it; whether that was new.
+    fn on_cause(&mut self, window: &Window, from: u64) -> bool {
+        let _ = (window, from);
+        false
+    }
+
+    /// A piece goes out.
+    fn on_sent(&mut self, window: &Window, chunk: &Chunk) {
+        let _ = (window, chunk);
+    }
+
+    /// When a recovery is over: whether it is known already that more is lost, so that the next one begins.
+    fn unfinished(&self) -> bool {
+        false
+    }
+
     /// Whether only selective acknowledgements tell what arrived.
     fn selective(&self) -> bool {
         false

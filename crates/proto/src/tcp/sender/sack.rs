@@ -122,13 +122,8 @@ impl Recovery for Sack {
         if let Some((from, to)) = self.next_hole(w, true) {
             return Some(Some(self.resend(w, from, to)));
         }
-        w.nxt = w.nxt.max(w.max);
-        // The pipe has spoken for the congestion window; the peer's window and the buffer still bound.
-        let congestion = core::mem::replace(&mut w.cwnd, u32::MAX);
-        let new = w.next_chunk();
-        w.cwnd = congestion;
-        if new.is_some() {
-            return Some(new);
+        if let Some(new) = w.new_chunk() {
+            return Some(Some(new));
         }
         Some(self.next_hole(w, false).map(|(from, to)| self.resend(w, from, to)))
     }

@@ -1,11 +1,12 @@
 //! The recoveries by name: to register a variant is one file and one line in each list here.
 
-use crate::tcp::config::Variant;
+use crate::tcp::config::{TcpConfig, Variant};
 
 use super::newreno::NewReno;
 use super::recovery::{Progress, Recovery};
 use super::reno::Reno;
 use super::sack::Sack;
+use super::smart::Smart;
 use super::tahoe::Tahoe;
 use super::{Chunk, Window};
 
@@ -20,16 +21,19 @@ pub enum AnyRecovery {
     NewReno(NewReno),
     /// See [`Sack`].
     Sack(Box<Sack>),
+    /// See [`Smart`].
+    Smart(Box<Smart>),
 }
 
 impl AnyRecovery {
-    /// The recovery of `variant`.
-    pub fn new(variant: Variant) -> AnyRecovery {
+    /// The recovery of `variant`, with what `config` says of its details.
+    pub fn new(variant: Variant, config: &TcpConfig) -> AnyRecovery {
         match variant {
             Variant::Tahoe => AnyRecovery::Tahoe(Tahoe::default()),
             Variant::Reno => AnyRecovery::Reno(Reno::default()),
             Variant::NewReno => AnyRecovery::NewReno(NewReno::default()),
             Variant::Sack => AnyRecovery::Sack(Box::default()),
+            Variant::Smart => AnyRecovery::Smart(Box::new(Smart::new(config.smart_repeat))),
         }
     }
 }
@@ -41,6 +45,7 @@ macro_rules! each {
             AnyRecovery::Reno($r) => $call,
             AnyRecovery::NewReno($r) => $call,
             AnyRecovery::Sack($r) => $call,
+            AnyRecovery::Smart($r) => $call,
         }
     };
 }
@@ -66,6 +71,16 @@ impl Recovery for AnyRecovery {
     }
     fn learn(&mut self, window: &Window, blocks: &[(u64, u64)]) -> bool {
         each!(self, r => r.learn(window, blocks))
+    }
+    fn on_cause(&mut self, window: &Window, from: u64) -> bool {
+        each!(self, r => r.on_cause(window, from))
+    }
+    #[inline]
+    fn on_sent(&mut self, window: &Window, chunk: &Chunk) {
+        each!(self, r => r.on_sent(window, chunk))
+    }
+    fn unfinished(&self) -> bool {
+        each!(self, r => r.unfinished())
     }
     fn selective(&self) -> bool {
         each!(self, r => r.selective())

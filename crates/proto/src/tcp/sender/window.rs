@@ -134,6 +134,16 @@ impl Window {
         u64::from(congestion.min(self.peer).min(self.send_buffer))
     }
 
+    /// The next piece that was never sent, whatever the congestion window says: a pipe has spoken for it. The peer's
+    /// window and the buffer still bound.
+    pub fn new_chunk(&mut self) -> Option<Chunk> {
+        self.nxt = self.nxt.max(self.max);
+        let congestion = core::mem::replace(&mut self.cwnd, u32::MAX);
+        let new = self.next_chunk();
+        self.cwnd = congestion;
+        new
+    }
+
     /// The next piece from `nxt` onwards, if the windows allow one and it is not silly.
     pub fn next_chunk(&self) -> Option<Chunk> {
         let limit = self.una + self.allowed();
