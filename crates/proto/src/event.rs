@@ -176,6 +176,8 @@ pub enum Cause {
     TimeoutRetransmit,
     /// A host retransmits because it was told of a wireless loss.
     ElnRetransmit,
+    /// A host sends its last segment again because no ACK came for two round trips (RFC 8985).
+    TailLossProbe,
     /// A host probes a closed window.
     WindowProbe,
     /// The base station retransmits because of duplicate ACKs.
@@ -244,13 +246,14 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 37] = [
+    pub const ALL: [Cause; 38] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
         Cause::FastRetransmit,
         Cause::TimeoutRetransmit,
         Cause::ElnRetransmit,
+        Cause::TailLossProbe,
         Cause::WindowProbe,
         Cause::LocalDupAck,
         Cause::LocalTimeout,
@@ -293,6 +296,7 @@ impl Cause {
             Cause::FastRetransmit => "fast-retransmit",
             Cause::TimeoutRetransmit => "timeout-retransmit",
             Cause::ElnRetransmit => "eln-retransmit",
+            Cause::TailLossProbe => "tail-loss-probe",
             Cause::WindowProbe => "window-probe",
             Cause::LocalDupAck => "local-dup-ack",
             Cause::LocalTimeout => "local-timeout",
@@ -329,7 +333,8 @@ impl Cause {
 
     /// Whether a host sent these bytes before.
     pub fn is_host_retransmission(self) -> bool {
-        matches!(self, Cause::FastRetransmit | Cause::TimeoutRetransmit | Cause::ElnRetransmit)
+        use Cause::*;
+        matches!(self, FastRetransmit | TimeoutRetransmit | ElnRetransmit | TailLossProbe)
     }
 
     /// What a host's reason to send is called at the base station's end of a split connection.
@@ -340,7 +345,7 @@ impl Cause {
             Cause::Control => Cause::SplitControl,
             Cause::WindowProbe => Cause::SplitProbe,
             Cause::FastRetransmit | Cause::ElnRetransmit => Cause::LocalDupAck,
-            Cause::TimeoutRetransmit => Cause::LocalTimeout,
+            Cause::TimeoutRetransmit | Cause::TailLossProbe => Cause::LocalTimeout,
             other => other,
         }
     }
@@ -393,6 +398,8 @@ pub enum TcpKind {
     BadStateNotified,
     /// A source quench closed the congestion window (bakshi96 4.2.2).
     Quenched,
+    /// No ACK came for two round trips: a segment is sent to bring one forth (RFC 8985).
+    TailLossProbe,
     /// A closed window was probed.
     WindowProbe,
     /// Data was handed to the application, in order.

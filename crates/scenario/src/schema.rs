@@ -63,7 +63,7 @@ pub(crate) const TUNNEL: [&str; 16] = [
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 37] = [
+pub(crate) const HOST: [&str; 38] = [
     "preset",
     "tcp",
     "side",
@@ -90,6 +90,7 @@ pub(crate) const HOST: [&str; 37] = [
     "timestamps",
     "window-scale",
     "sack",
+    "dsack",
     "ackp",
     "ackp-karn",
     "eln",

@@ -389,6 +389,7 @@ fn tcp_name(kind: TcpKind) -> &'static str {
         TcpKind::LossNotified => "tcp-loss-notified",
         TcpKind::BadStateNotified => "tcp-bad-state-notified",
         TcpKind::Quenched => "tcp-quenched",
+        TcpKind::TailLossProbe => "tcp-tail-loss-probe",
         TcpKind::WindowProbe => "tcp-window-probe",
         TcpKind::Delivered { .. } => "tcp-delivered",
         TcpKind::Corrupted => "tcp-corrupted",

@@ -16,6 +16,8 @@ pub enum Variant {
     NewReno,
     /// Scoreboard and pipe (west97 2.3.2, RFC 2018, RFC 6675).
     Sack,
+    /// Loss detection by time, tail loss probes, proportional rate reduction (RFC 8985, RFC 6937).
+    Rack,
 }
 
 /// What a TCP's timers and round-trip measurements are driven by.
@@ -46,6 +48,8 @@ pub enum RtoRule {
     /// `srtt + 4 rttvar` (Jacobson 1988, appendix A): where round trips never vary in units of G, the time-out
     /// comes down to one unit.
     Jacobson,
+    /// `srtt + max(rto-min, 4 rttvar)`, as Linux: the least time-out is counted from the round trip.
+    Linux,
 }
 
 /// When a receiver acknowledges data that arrives in order.
@@ -100,6 +104,10 @@ pub enum Rounding {
 pub enum Congestion {
     /// Slow start and congestion avoidance; a loss halves the window (RFC 5681).
     Reno,
+    /// A cubic function of the time since the last loss (RFC 9438).
+    Cubic,
+    /// A model of the path from samples of the delivery rate (BBR, version 1). Needs [`Variant::Rack`].
+    Bbr,
 }
 
 /// How the congestion window opens in congestion avoidance.
@@ -178,6 +186,8 @@ pub struct TcpConfig {
     pub window_scale: bool,
     /// Send SACK blocks when the peer permits them. The `sack` variant needs it on both sides.
     pub sack: bool,
+    /// Report segments that arrive twice (RFC 2883), where SACK blocks are sent.
+    pub dsack: bool,
     /// Offer and obey partial acknowledgements.
     pub ackp: AckpReaction,
     /// Take no round-trip sample from a segment that a partial acknowledgement covered (west97 3.4).
@@ -258,6 +268,7 @@ impl TcpConfig {
             timestamps: false,
             window_scale: false,
             sack: false,
+            dsack: false,
             ackp: AckpReaction::Off,
             ackp_karn: false,
             eln: ElnMode::Off,

@@ -9,6 +9,7 @@ mod flow_control;
 mod handshake;
 mod hosts;
 mod notices;
+mod rack;
 mod recovery;
 mod script;
 mod timeouts;

@@ -314,7 +314,8 @@ impl Flow {
             }
             // Of the other direction, or seen only in a full trace.
             TcpKind::Delivered { .. } | TcpKind::Acked | TcpKind::Sampled => return,
-            TcpKind::Established | TcpKind::WindowProbe | TcpKind::Corrupted | TcpKind::Closed => {}
+            TcpKind::Established | TcpKind::TailLossProbe | TcpKind::WindowProbe => {}
+            TcpKind::Corrupted | TcpKind::Closed => {}
         }
         self.srtt.add(tcb.srtt);
         self.rto.add(tcb.rto);

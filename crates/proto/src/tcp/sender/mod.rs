@@ -2,29 +2,41 @@
 //!
 //! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
 
+pub mod bbr;
+pub mod cubic;
 pub mod detect;
+pub mod flight;
 pub mod growth;
+pub mod hystart;
+pub mod maxima;
 pub mod newreno;
 mod notices;
 pub mod pacing;
+pub mod prr;
+pub mod rack;
+pub mod rate;
+mod recorded;
 pub mod recovery;
 pub mod reno;
 pub mod sack;
 pub mod scoreboard;
 pub mod slow_start;
 pub mod tahoe;
+pub mod tlp;
 pub mod variant;
 pub mod window;
 
 use crate::event::{Cause, Tcb, TcpKind};
 use crate::units::Time;
 
-use super::config::{AckpReaction, Halving, TcpConfig, Variant};
+use super::config::{AckpReaction, Halving, TcpConfig};
 use super::rtt::{Beat, RttEstimator};
 use detect::{Detect, Detector};
 use growth::{Acked, AnyGrowth, Growth, Loss};
+use newreno::NewReno;
 use pacing::Pacer;
 use recovery::{Progress, Recovery};
+use slow_start::SlowStartAvoidance;
 use variant::AnyRecovery;
 pub use window::Window;
 
@@ -60,10 +72,6 @@ pub struct AckInfo<'a> {
 
 /// What became of an ACK: the event to report, if any.
 pub type Verdict = Option<TcpKind>;
-
-const NOTIFIED_MAX: usize = 64;
-/// Loss notifications for one segment that are obeyed in a row.
-const NOTICES_MAX: u32 = 12;
 
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
@@ -110,7 +118,7 @@ impl Sender {
             rtt: RttEstimator::new(config, slow),
             detector: Detector::new(config),
             growth: AnyGrowth::new(config),
-            recovery: AnyRecovery::new(config.variant),
+            recovery: AnyRecovery::new(config),
             dupacks: 0,
             limited_transmit: config.limited_transmit,
             loss_window: config.loss_window,
@@ -151,9 +159,12 @@ impl Sender {
             self.window.cwnd = self.window.mss;
         }
         self.retries = 0;
-        if config.variant == Variant::Sack && !sack {
-            // Without SACK blocks the best that is left is NewReno (RFC 6582 section 1).
-            self.recovery = AnyRecovery::new(Variant::NewReno);
+        if self.recovery.selective() && !sack {
+            // Without SACK blocks the best that is left is NewReno (RFC 6582 section 1), and no rate is sampled.
+            self.recovery = AnyRecovery::NewReno(NewReno::default());
+            if self.growth.steers() {
+                self.growth = AnyGrowth::Reno(SlowStartAvoidance::new(config.growth));
+            }
         }
     }
 
@@ -182,6 +193,9 @@ impl Sender {
         if w.peer > 0 {
             self.persist_at = None;
             self.persist_backoff = 0;
+        }
+        if let AnyRecovery::Rack(_) = self.recovery {
+            return self.on_recorded_ack(now, info);
         }
         let new_sack = self.recovery.learn(w, info.sacked);
         if let Some(lost) = info.lost {
@@ -281,65 +295,29 @@ impl Sender {
         Some(verdict)
     }
 
-    /// A wireless loss at `position`: queue it again without touching the window. False if it is not
-    /// outstanding.
-    //= west97#2.3.3: the sender retransmits at once and takes no congestion measures
-    fn notify(&mut self, now: Time, position: u64) -> bool {
-        let w = &mut self.window;
-        if position < w.una || position >= w.max || self.notified.len() >= NOTIFIED_MAX {
-            return false;
-        }
-        if position == w.una {
-            // A link that damages every packet must not be sent one for each notification, for ever: after so
-            // many without progress the timer decides, and it backs off.
-            if self.notices >= NOTICES_MAX {
-                return false;
-            }
-            self.notices += 1;
-        }
-        if let Err(at) = self.notified.binary_search(&position) {
-            self.notified.insert(at, position);
-        }
-        w.repair = Some((position, Cause::ElnRetransmit));
-        self.timed = None;
-        self.rexmt_at = Some(self.rtt.deadline(now, 1));
-        true
-    }
-
-    /// A base station says that everything below `position` has reached it.
-    //= west97#3.4: the retransmission timer is reset, nothing else is done
-    pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
-        if self.ackp == AckpReaction::Off || position <= self.window.una || self.rexmt_at.is_none()
-        {
-            return None;
-        }
-        self.rexmt_at = Some(match self.ackp {
-            AckpReaction::Constant => self.rtt.constant_deadline(now),
-            AckpReaction::Exponential => {
-                self.ackp_run = (self.ackp_run + 1).min(6);
-                let most = self.rtt.max().0 / self.rtt.rto().0.max(1);
-                self.rtt.deadline(now, (1u64 << self.ackp_run).min(most.max(1)))
-            }
-            AckpReaction::Rearm | AckpReaction::Off => self.rtt.deadline(now, 1),
-        });
-        if self.ackp_karn && self.timed.is_some_and(|(end, _)| end <= position) {
-            self.timed = None;
-        }
-        Some(TcpKind::PartialAck)
-    }
-
     /// When a timer of this sender expires next.
     pub fn next_wake(&self) -> Option<Time> {
-        [self.rexmt_at, self.persist_at, self.pace_at].into_iter().flatten().min()
+        let own = [self.rexmt_at, self.persist_at, self.pace_at].into_iter().flatten().min();
+        match self.recovery.next_wake() {
+            None => own,
+            Some(at) => Some(own.map_or(at, |own| own.min(at))),
+        }
     }
 
     /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
     pub fn on_wake(&mut self, now: Time) -> Verdict {
+        // Whether anything still waits for the pacer is seen when it is asked again.
+        self.pace_at = self.pace_at.filter(|at| *at > now);
         if self.persist_at.is_some_and(|at| at <= now) {
             self.persist_at = None;
             self.persist_backoff = (self.persist_backoff + 1).min(6);
             self.probe_now = true;
             return Some(TcpKind::WindowProbe);
+        }
+        if let AnyRecovery::Rack(_) = self.recovery
+            && let Some(verdict) = self.on_recorded_wake(now)
+        {
+            return verdict;
         }
         if self.rexmt_at.is_some_and(|at| at <= now) {
             self.on_timeout(now);
@@ -351,7 +329,9 @@ impl Sender {
     fn on_timeout(&mut self, now: Time) {
         let w = &mut self.window;
         //= rfc5681#section-3.1: the threshold is held while the same segment times out again
-        let first = self.rtt.backoff() == 0 && w.una > 0;
+        // Linux does not lower it a second time for a window whose losses are being repaired either.
+        let repairing = matches!(&self.recovery, AnyRecovery::Rack(rack) if !rack.over(w));
+        let first = self.rtt.backoff() == 0 && w.una > 0 && !repairing;
         if first || self.halve_at_each_timeout {
             w.ssthresh = self.growth.after_loss(now, w, Loss::Timeout);
         }
@@ -362,11 +342,15 @@ impl Sender {
         self.dupacks = 0;
         self.notified.clear();
         self.notices = 0;
-        self.recovery.on_timeout(w);
+        self.recovery.expired(now, w, self.rtt.srtt());
         w.cwnd = w.mss * self.loss_window;
         w.extra = 0;
         w.repair = None;
-        w.nxt = w.una;
+        match &self.recovery {
+            // What may still be under way counts on top, and records say what to send again.
+            AnyRecovery::Rack(rack) if w.una > 0 => w.cwnd += rack.flight.pipe() as u32,
+            _ => w.nxt = w.una,
+        }
         w.again = Cause::TimeoutRetransmit;
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
     }
@@ -375,7 +359,7 @@ impl Sender {
     #[inline]
     pub fn has_work(&self) -> bool {
         let w = &self.window;
-        w.nxt < w.last() || w.repair.is_some() || self.probe_now || self.recovery.active()
+        w.nxt < w.last() || w.repair.is_some() || self.probe_now || self.recovery.has_work()
     }
 
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
@@ -384,7 +368,10 @@ impl Sender {
         if self.pace_at.is_some() {
             return None;
         }
-        let chunk = self.choose(now)?;
+        let chunk = match self.recovery {
+            AnyRecovery::Rack(_) => self.choose_recorded(now)?,
+            _ => self.choose(now)?,
+        };
         if let Some(pacer) = &mut self.pacer {
             pacer.sent(now, chunk.len, self.window.cwnd, self.growth.pacing());
         }
@@ -408,6 +395,7 @@ impl Sender {
         if self.rexmt_at.is_none() && chunk.cause != Cause::WindowProbe {
             self.rexmt_at = Some(self.rtt.deadline(now, 1));
         }
+        self.record(now, &chunk, end);
         Some(chunk)
     }
 
@@ -460,6 +448,7 @@ impl Sender {
         self.pace_at = None;
         self.rexmt_at = None;
         self.persist_at = None;
+        self.recovery.stop();
     }
 
     /// A snapshot; `rcv_nxt` is the other half's.

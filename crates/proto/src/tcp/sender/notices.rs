@@ -1,13 +1,65 @@
-//! What a sender does when a base station tells it about a segment: explicit bad state notification (bakshi96
-//! 4.2.3 and its appendix) and source quench (bakshi96 4.2.2).
+//! What a sender does when a base station or the receiver tells it about a segment: explicit loss notification
+//! (west97 2.3.3), partial acknowledgements (west97 3.4), explicit bad state notification (bakshi96 4.2.3 and its
+//! appendix) and source quench (bakshi96 4.2.2).
 
 use crate::event::{Cause, TcpKind};
 use crate::units::Time;
 use crate::wire::Notice;
 
-use super::Sender;
+use super::{AckpReaction, Sender, Verdict};
+
+const NOTIFIED_MAX: usize = 64;
+/// Loss notifications for one segment that are obeyed in a row.
+const NOTICES_MAX: u32 = 12;
 
 impl Sender {
+    /// A wireless loss at `position`: queue it again without touching the window. False if it is not
+    /// outstanding.
+    //= west97#2.3.3: the sender retransmits at once and takes no congestion measures
+    pub(super) fn notify(&mut self, now: Time, position: u64) -> bool {
+        let w = &mut self.window;
+        if position < w.una || position >= w.max || self.notified.len() >= NOTIFIED_MAX {
+            return false;
+        }
+        if position == w.una {
+            // A link that damages every packet must not be sent one for each notification, for ever: after so
+            // many without progress the timer decides, and it backs off.
+            if self.notices >= NOTICES_MAX {
+                return false;
+            }
+            self.notices += 1;
+        }
+        if let Err(at) = self.notified.binary_search(&position) {
+            self.notified.insert(at, position);
+        }
+        w.repair = Some((position, Cause::ElnRetransmit));
+        self.timed = None;
+        self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        true
+    }
+
+    /// A base station says that everything below `position` has reached it.
+    //= west97#3.4: the retransmission timer is reset, nothing else is done
+    pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
+        if self.ackp == AckpReaction::Off || position <= self.window.una || self.rexmt_at.is_none()
+        {
+            return None;
+        }
+        self.rexmt_at = Some(match self.ackp {
+            AckpReaction::Constant => self.rtt.constant_deadline(now),
+            AckpReaction::Exponential => {
+                self.ackp_run = (self.ackp_run + 1).min(6);
+                let most = self.rtt.max().0 / self.rtt.rto().0.max(1);
+                self.rtt.deadline(now, (1u64 << self.ackp_run).min(most.max(1)))
+            }
+            AckpReaction::Rearm | AckpReaction::Off => self.rtt.deadline(now, 1),
+        });
+        if self.ackp_karn && self.timed.is_some_and(|(end, _)| end <= position) {
+            self.timed = None;
+        }
+        Some(TcpKind::PartialAck)
+    }
+
     /// Whether a message about the segment at `position` is heeded; `None` if no position of this connection has its
     /// number.
     ///

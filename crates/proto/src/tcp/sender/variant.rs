@@ -1,8 +1,10 @@
 //! The recoveries by name: to register a variant is one file and one line in each list here.
 
-use crate::tcp::config::Variant;
+use crate::tcp::config::{TcpConfig, Variant};
+use crate::units::{Span, Time};
 
 use super::newreno::NewReno;
+use super::rack::Rack;
 use super::recovery::{Progress, Recovery};
 use super::reno::Reno;
 use super::sack::Sack;
@@ -20,16 +22,19 @@ pub enum AnyRecovery {
     NewReno(NewReno),
     /// See [`Sack`].
     Sack(Box<Sack>),
+    /// See [`Rack`].
+    Rack(Box<Rack>),
 }
 
 impl AnyRecovery {
-    /// The recovery of `variant`.
-    pub fn new(variant: Variant) -> AnyRecovery {
-        match variant {
+    /// The recovery that `config` asks for.
+    pub fn new(config: &TcpConfig) -> AnyRecovery {
+        match config.variant {
             Variant::Tahoe => AnyRecovery::Tahoe(Tahoe::default()),
             Variant::Reno => AnyRecovery::Reno(Reno::default()),
             Variant::NewReno => AnyRecovery::NewReno(NewReno::default()),
             Variant::Sack => AnyRecovery::Sack(Box::default()),
+            Variant::Rack => AnyRecovery::Rack(Box::new(Rack::new(config))),
         }
     }
 }
@@ -41,6 +46,7 @@ macro_rules! each {
             AnyRecovery::Reno($r) => $call,
             AnyRecovery::NewReno($r) => $call,
             AnyRecovery::Sack($r) => $call,
+            AnyRecovery::Rack($r) => $call,
         }
     };
 }
@@ -63,6 +69,18 @@ impl Recovery for AnyRecovery {
     }
     fn on_timeout(&mut self, window: &mut Window) {
         each!(self, r => r.on_timeout(window))
+    }
+    fn expired(&mut self, now: Time, window: &mut Window, srtt: Span) {
+        each!(self, r => r.expired(now, window, srtt))
+    }
+    fn next_wake(&self) -> Option<Time> {
+        each!(self, r => r.next_wake())
+    }
+    fn stop(&mut self) {
+        each!(self, r => r.stop())
+    }
+    fn has_work(&self) -> bool {
+        each!(self, r => r.has_work())
     }
     fn learn(&mut self, window: &Window, blocks: &[(u64, u64)]) -> bool {
         each!(self, r => r.learn(window, blocks))
