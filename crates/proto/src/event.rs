@@ -178,6 +178,8 @@ pub enum Cause {
     TimeoutRetransmit,
     /// A host retransmits because it was told of a wireless loss.
     ElnRetransmit,
+    /// A host sends its last segment again because no ACK came for two round trips (RFC 8985).
+    TailLossProbe,
     /// A host probes a closed window.
     WindowProbe,
     /// The base station retransmits because of duplicate ACKs.
@@ -250,13 +252,14 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 39] = [
+    pub const ALL: [Cause; 40] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
         Cause::FastRetransmit,
         Cause::TimeoutRetransmit,
         Cause::ElnRetransmit,
+        Cause::TailLossProbe,
         Cause::WindowProbe,
         Cause::LocalDupAck,
         Cause::LocalTimeout,
@@ -301,6 +304,7 @@ impl Cause {
             Cause::FastRetransmit => "fast-retransmit",
             Cause::TimeoutRetransmit => "timeout-retransmit",
             Cause::ElnRetransmit => "eln-retransmit",
+            Cause::TailLossProbe => "tail-loss-probe",
             Cause::WindowProbe => "window-probe",
             Cause::LocalDupAck => "local-dup-ack",
             Cause::LocalTimeout => "local-timeout",
@@ -339,7 +343,8 @@ impl Cause {
 
     /// Whether a host sent these bytes before.
     pub fn is_host_retransmission(self) -> bool {
-        matches!(self, Cause::FastRetransmit | Cause::TimeoutRetransmit | Cause::ElnRetransmit)
+        use Cause::*;
+        matches!(self, FastRetransmit | TimeoutRetransmit | ElnRetransmit | TailLossProbe)
     }
 
     /// What a host's reason to send is called at the base station's end of a split connection.
@@ -350,7 +355,7 @@ impl Cause {
             Cause::Control => Cause::SplitControl,
             Cause::WindowProbe => Cause::SplitProbe,
             Cause::FastRetransmit | Cause::ElnRetransmit => Cause::LocalDupAck,
-            Cause::TimeoutRetransmit => Cause::LocalTimeout,
+            Cause::TimeoutRetransmit | Cause::TailLossProbe => Cause::LocalTimeout,
             other => other,
         }
     }
@@ -410,6 +415,8 @@ pub enum TcpKind {
         /// The delayed-ACK factor d.
         every: u32,
     },
+    /// No ACK came for two round trips: a segment is sent to bring one forth (RFC 8985).
+    TailLossProbe,
     /// A closed window was probed.
     WindowProbe,
     /// Data was handed to the application, in order.

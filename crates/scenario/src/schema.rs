@@ -107,6 +107,7 @@ pub(crate) const HOST: &[&str] = &[
     "sack",
     "smart",
     "smart-repeat",
+    "dsack",
     "ackp",
     "ackp-karn",
     "eln",

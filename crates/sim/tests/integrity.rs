@@ -14,7 +14,7 @@ use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd, run};
 use lasthop_trace::Sink;
 
-use common::{Dice, coming_and_going, disciplined, hopping};
+use common::{Dice, coming_and_going, disciplined, hopping, modern};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
 
@@ -154,6 +154,11 @@ fn what_is_delivered_is_what_was_sent() {
 #[test]
 fn it_still_is_when_queues_filter_and_reorder_acks() {
     examine_many(disciplined);
+}
+
+#[test]
+fn it_still_is_between_senders_of_today() {
+    examine_many(modern);
 }
 
 #[test]

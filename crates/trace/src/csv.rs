@@ -392,6 +392,7 @@ fn tcp_name(kind: TcpKind) -> &'static str {
         TcpKind::Quenched => "tcp-quenched",
         TcpKind::CongestionEchoed => "tcp-congestion-echoed",
         TcpKind::AckFactor { .. } => "tcp-ack-factor",
+        TcpKind::TailLossProbe => "tcp-tail-loss-probe",
         TcpKind::WindowProbe => "tcp-window-probe",
         TcpKind::Delivered { .. } => "tcp-delivered",
         TcpKind::Corrupted => "tcp-corrupted",

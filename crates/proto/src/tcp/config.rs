@@ -18,6 +18,8 @@ pub enum Variant {
     Sack,
     /// ACKs name what caused them; holes are inferred at once (balakrishnan97 3.1.2).
     Smart,
+    /// Loss detection by time, tail loss probes, proportional rate reduction (RFC 8985, RFC 6937).
+    Rack,
 }
 
 /// What a TCP's timers and round-trip measurements are driven by.
@@ -48,6 +50,8 @@ pub enum RtoRule {
     /// `srtt + 4 rttvar` (Jacobson 1988, appendix A): where round trips never vary in units of G, the time-out
     /// comes down to one unit.
     Jacobson,
+    /// `srtt + max(rto-min, 4 rttvar)`, as Linux: the least time-out is counted from the round trip.
+    Linux,
 }
 
 /// When a receiver acknowledges data that arrives in order.
@@ -102,6 +106,10 @@ pub enum Rounding {
 pub enum Congestion {
     /// Slow start and congestion avoidance; a loss halves the window (RFC 5681).
     Reno,
+    /// A cubic function of the time since the last loss (RFC 9438).
+    Cubic,
+    /// A model of the path from samples of the delivery rate (BBR, version 1). Needs [`Variant::Rack`].
+    Bbr,
 }
 
 /// How the congestion window opens in congestion avoidance.
@@ -219,6 +227,8 @@ pub struct TcpConfig {
     pub smart: bool,
     /// Send a segment again as often as SMART shows its loss, not only once.
     pub smart_repeat: bool,
+    /// Report segments that arrive twice (RFC 2883), where SACK blocks are sent.
+    pub dsack: bool,
     /// Offer and obey partial acknowledgements.
     pub ackp: AckpReaction,
     /// Take no round-trip sample from a segment that a partial acknowledgement covered (west97 3.4).
@@ -323,6 +333,7 @@ impl TcpConfig {
             sack: false,
             smart: false,
             smart_repeat: false,
+            dsack: false,
             ackp: AckpReaction::Off,
             ackp_karn: false,
             eln: ElnMode::Off,

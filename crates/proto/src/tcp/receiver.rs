@@ -38,6 +38,9 @@ pub struct Receiver {
     pieces: Vec<Piece>,
     /// Where the most recent pieces began, newest first: the order of SACK blocks.
     recent: [u64; 4],
+    /// A segment that came twice and is to be reported, if this end does so.
+    duplicate: Option<(u64, u64)>,
+    dsack: bool,
     fin_at: Option<u64>,
     /// The stream that the first delivered byte belonged to, and how far it is.
     stream: Option<(u32, u64)>,
@@ -74,6 +77,8 @@ impl Receiver {
             inbox: None,
             pieces: Vec::new(),
             recent: [u64::MAX; 4],
+            duplicate: None,
+            dsack: config.dsack,
             fin_at: None,
             stream: None,
             ack_now: false,
@@ -220,6 +225,7 @@ impl Receiver {
             let (next_from, next_to) =
                 self.pieces.get(at).map_or((u64::MAX, u64::MAX), |p| (p.from, p.to));
             if next_from <= from {
+                self.note_duplicate(from, to.min(next_to));
                 from = from.max(next_to);
                 at += 1;
                 continue;
@@ -240,6 +246,14 @@ impl Receiver {
         }
     }
 
+    /// Positions `from` to `to` came twice: the next ACK says so. The first report of several stays.
+    //= rfc2883#section-4
+    pub fn note_duplicate(&mut self, from: u64, to: u64) {
+        if self.dsack && from < to && from > 0 && self.duplicate.is_none() {
+            self.duplicate = Some((from, to));
+        }
+    }
+
     fn note_recent(&mut self, from: u64) {
         self.recent.rotate_right(1);
         self.recent[0] = from;
@@ -249,6 +263,15 @@ impl Receiver {
     //= rfc2018#section-4: the first block holds the segment that triggered the ACK
     pub fn sack(&self, irs: Seq, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
+        let most = most.min(4);
+        let most = match self.duplicate {
+            //= rfc2883#section-4: the duplicate comes first, and once
+            Some((from, to)) => {
+                blocks.push(irs + from as u32, irs + to as u32);
+                most - most.min(1)
+            }
+            None => most,
+        };
         if self.pieces.is_empty() {
             return blocks;
         }
@@ -269,7 +292,7 @@ impl Receiver {
                 last += 1;
             }
             let block = (self.pieces[first].from, self.pieces[last].to);
-            if told[..count].contains(&block) || count >= most.min(4) {
+            if told[..count].contains(&block) || count >= most {
                 continue;
             }
             told[count] = block;
@@ -294,6 +317,7 @@ impl Receiver {
         self.ack_now = false;
         self.ack_at = None;
         self.unacked = 0;
+        self.duplicate = None;
     }
 
     /// When a delayed ACK is due.

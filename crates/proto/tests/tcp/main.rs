@@ -12,6 +12,7 @@ mod flow_control;
 mod handshake;
 mod hosts;
 mod notices;
+mod rack;
 mod recovery;
 mod script;
 mod smart;

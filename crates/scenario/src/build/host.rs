@@ -102,9 +102,11 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
         (word.apply)(&mut tcp);
     }
     tcp.sack = reader.or("sack", tcp.sack)?;
-    if tcp.variant == Variant::Sack && !tcp.sack {
+    tcp.dsack = reader.or("dsack", tcp.dsack)?;
+    if matches!(tcp.variant, Variant::Sack | Variant::Rack) && !tcp.sack {
+        let word = reader.node("tcp").and_then(Node::as_str).unwrap_or("sack");
         return Err(Diagnostic::new(Code::BadValue, reader.key("sack"), &reader.place("sack"))
-            .message("`tcp = \"sack\"` and `sack = false` contradict each other")
+            .message(format!("`tcp = \"{word}\"` and `sack = false` contradict each other"))
             .label("contradicts `tcp`")
             .help("leave out `sack = false`, or choose `tcp = \"newreno\"`, which needs no SACK blocks")
             .into());
@@ -122,7 +124,8 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     }
 
     const TIMERS: RangeInclusive<Span> = Span(1)..=DAY;
-    let rules = [("rfc6298", RtoRule::Rfc6298), ("jacobson", RtoRule::Jacobson)];
+    let rules =
+        [("rfc6298", RtoRule::Rfc6298), ("jacobson", RtoRule::Jacobson), ("linux", RtoRule::Linux)];
     tcp.rto_rule = reader.choice("rto-rule", &rules)?.unwrap_or(tcp.rto_rule);
     tcp.rto_min = reader.within("rto-min", tcp.rto_min, TIMERS)?;
     tcp.rto_max = reader.within("rto-max", tcp.rto_max, TIMERS)?;

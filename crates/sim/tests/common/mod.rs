@@ -8,6 +8,7 @@ use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
+use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::tcp::{
     AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
 };
@@ -311,6 +312,27 @@ pub fn disciplined(case: u64) -> Scenario {
             _ => continue,
         };
         (*right, *left) = (discipline(), discipline());
+    }
+    scenario
+}
+
+/// The scenario of `case`, but its hosts speak the TCPs of today. What was drawn for them otherwise stays, so that
+/// each of their parts meets configurations that no word would give it.
+pub fn modern(case: u64) -> Scenario {
+    let mut scenario = Dice::new(case).scenario();
+    let mut dice = Dice(Stream::new(case, "modern"));
+    for host in &mut scenario.hosts {
+        let key = dice.pick(&["rack", "cubic", "bbr"]);
+        let drawn = host.tcp.clone();
+        let word = TCPS.iter().find(|word| word.key == key).expect("a word");
+        (word.apply)(&mut host.tcp);
+        if dice.one_in(3) {
+            host.tcp.timestamps = drawn.timestamps;
+            host.tcp.window_scale = drawn.window_scale;
+            host.tcp.sack = drawn.sack;
+        }
+        host.tcp.dsack ^= dice.one_in(3);
+        host.tcp.pacing ^= dice.one_in(4);
     }
     scenario
 }

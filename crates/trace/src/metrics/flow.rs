@@ -342,7 +342,8 @@ impl Flow {
             | TcpKind::Acked
             | TcpKind::Sampled
             | TcpKind::AckFactor { .. } => return,
-            TcpKind::Established | TcpKind::WindowProbe | TcpKind::Corrupted | TcpKind::Closed => {}
+            TcpKind::Established | TcpKind::TailLossProbe | TcpKind::WindowProbe => {}
+            TcpKind::Corrupted | TcpKind::Closed => {}
         }
         self.srtt.add(tcb.srtt);
         self.rto.add(tcb.rto);

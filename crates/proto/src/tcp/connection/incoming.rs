@@ -133,6 +133,7 @@ impl Connection {
                 //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
                 self.time_wait_until = Some(now + self.config.time_wait);
             }
+            self.rx.note_duplicate(from, (from + u64::from(body.len())).min(self.rx.nxt));
             self.challenge(now, out);
             return;
         }
@@ -297,6 +298,7 @@ impl Connection {
             return;
         }
         let skip = self.rx.nxt.saturating_sub(from).min(body.len().into());
+        self.rx.note_duplicate(from, from + skip);
         let from = from + skip;
         let room = self.rx.edge().saturating_sub(from);
         let body_len = u64::from(body.len()) - skip;

@@ -216,7 +216,8 @@ impl Connection {
         match self.config.variant {
             Variant::Smart if self.agreed.smart => Variant::Smart,
             Variant::Smart | Variant::Sack if self.agreed.sack => Variant::Sack,
-            Variant::Smart | Variant::Sack => Variant::NewReno,
+            Variant::Rack if self.agreed.sack => Variant::Rack,
+            Variant::Smart | Variant::Sack | Variant::Rack => Variant::NewReno,
             other => other,
         }
     }
