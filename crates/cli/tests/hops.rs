@@ -152,3 +152,38 @@ fn kernels_speak_over_compressed_headers() {
     // Only what travels as a difference can lose its way.
     assert!(both(&found[2].2, "desynchronised") > 0, "{}", found[2].2);
 }
+
+#[test]
+fn acks_of_kernels_are_filtered_and_filled_in_again() {
+    let (world, file) = world("return", include_str!("data/return.toml"));
+    let found = runs(&world, &file, &[]);
+    assert_eq!(found.len(), 4);
+    let dropped = |i: usize, cause: &str| count(&found[i].2["dropped_acks"][cause]);
+    let forged = |i: usize| count(&found[i].2["originated_acks"]["reconstructed-ack"]);
+    for (i, (label, _, flow)) in found.iter().enumerate() {
+        assert_eq!(dropped(i, "superseded-ack") > 0, i >= 2, "{label}: {flow}");
+        assert_eq!(forged(i) > 0, i == 3, "{label}: {flow}");
+    }
+    // The filter makes room in the queue.
+    assert!(dropped(0, "queue-full") > 0, "{}", found[0].2);
+    assert!(dropped(2, "queue-full") < dropped(0, "queue-full"), "{}", found[2].2);
+}
+
+#[test]
+fn kernels_speak_over_packet_radio() {
+    let scenario = r#"
+        transfer = { from = "fixed", to = "mobile", bytes = "60KB" }
+        host.fixed = {}
+        host.mobile = {}
+        path = [{ radio = { rate = "2mbit" }, mac = "half-duplex-hops", half-duplex-hops = { hops = 3, turnaround = "1ms", backoff = "2ms" } }]
+        [vary]
+        radio.discipline-left = ["fifo", "ack-filter"]
+    "#;
+    let (world, file) = world("packet-radio", scenario);
+    for (label, metrics, flow) in runs(&world, &file, &[]) {
+        let has = |kind| frames(&metrics, kind) > 0;
+        assert!(has("rts") && has("cts") && has("data"), "{label}: {metrics}");
+        let filtered = count(&flow["dropped_acks"]["superseded-ack"]) > 0;
+        assert!(label == "ack-filter" || !filtered, "{label}: {flow}");
+    }
+}

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 const CAUSES: usize = Cause::ALL.len();
 
 /// What hosts and agents notice, by name.
-const NOTES: [&str; 21] = [
+const NOTES: [&str; 23] = [
     "connections-opened",
     "connections-complete",
     "connections-aborted",
@@ -37,6 +37,8 @@ const NOTES: [&str; 21] = [
     "segments-clamped",
     "bad-state-notices",
     "quenches",
+    "congestion-marks",
+    "congestion-echoes",
 ];
 
 #[derive(Debug, Default)]
@@ -177,6 +179,7 @@ impl Sink for Tap {
                     Op::Originated(cause) => cells.originated[cause as usize].add(1),
                     Op::Dropped(cause) => cells.dropped[cause as usize].add(1),
                     Op::Repeated(cause) => cells.repeated[cause as usize].add(1),
+                    Op::Marked => stage.notes[21].add(1),
                     Op::Damaged => cells.damaged.add(1),
                     Op::Transmitted => {
                         cells.transmitted.add(1);
@@ -195,6 +198,7 @@ impl Sink for Tap {
                 TcpKind::DupAck => (5, 1),
                 TcpKind::BadStateNotified => (19, 1),
                 TcpKind::Quenched => (20, 1),
+                TcpKind::CongestionEchoed => (22, 1),
                 TcpKind::Delivered { bytes } => (6, bytes.into()),
                 _ => return,
             },

@@ -107,7 +107,7 @@ impl World {
         let mut port = self.next_port;
         for transfer in &scenario.transfers {
             let kernels = [transfer.from, transfer.to].map(|i| is_kernel(scenario, i));
-            for flow in flows.by_ref().take(transfer.count as usize) {
+            for flow in flows.by_ref().take(transfer.connections() as usize) {
                 if kernels[0] {
                     flow.key.src_port = port;
                     port += 1;
@@ -149,8 +149,11 @@ impl World {
         for (host, planned) in self.net.hosts().iter().zip(&scenario.hosts) {
             station.add_neighbour(planned.addr, host.mac().0);
         }
-        let kernel_flows =
-            scenario.transfers.iter().filter(|t| is_kernel(scenario, t.from)).map(|t| t.count);
+        let kernel_flows = scenario
+            .transfers
+            .iter()
+            .filter(|t| is_kernel(scenario, t.from))
+            .map(|t| t.connections());
         let used = kernel_flows.sum::<u32>() as u16;
         let (tell, news) = channel();
         let tracing = Tracing::start(self.next_port..self.next_port + used, clock, &tell);

@@ -170,9 +170,11 @@ pub const SYSTEMS: &[System] = &[
         "host: limited-transmit = true",
         "a new segment on each of the first two duplicate ACKs, so that small windows see a third (RFC 3042)",
     ),
-    planned(
+    row(
         "tcp-int",
         (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: tcp = \"tcp-int\"",
         "connections to the same host share one congestion window and repair each other's losses",
     ),
     planned(
@@ -352,10 +354,12 @@ pub const SYSTEMS: &[System] = &[
         "path: mac = \"dcf\"",
         "802.11: listen, back off, acknowledge, retry, RTS above a threshold",
     ),
-    planned(
+    row(
         "half-duplex-hops",
-        (Kind::Mac, 1, SIM),
-        "packet radio over several hops, with a pause whenever a station turns around",
+        (Kind::Mac, 1, BOTH),
+        Status::Implemented,
+        "path: mac = \"half-duplex-hops\"",
+        "packet radio over several hops: stations poll each other, and turn around for each packet",
     ),
     row(
         "drop-tail",

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::Side;
+use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::{Host, HostConfig};
 use lasthop_proto::units::Time;
-use lasthop_scenario::{HostSide, Scenario};
+use lasthop_scenario::{HostSide, Scenario, Traffic};
 
 use crate::DISCARD;
 use crate::drive::Path;
@@ -77,14 +78,33 @@ fn our_host(scenario: &Scenario, seed: u64, i: usize) -> Host {
     };
     let mut machine = Host::new(config, seed);
     let mut stream = 0;
-    for transfer in &scenario.transfers {
-        for _ in 0..transfer.count {
+    for (nth, transfer) in scenario.transfers.iter().enumerate() {
+        for n in 0..transfer.connections() {
             stream += 1;
-            if transfer.from == i {
-                let to = scenario.hosts[transfer.to].addr;
-                let at = Time::ZERO + transfer.start;
-                machine.open(to, DISCARD, at, transfer.bytes, stream);
+            if transfer.from != i {
+                continue;
             }
+            let to = scenario.hosts[transfer.to].addr;
+            let at = Time::ZERO + transfer.start;
+            let connection = machine.open(to, DISCARD, at, transfer.bytes, stream);
+            if let Traffic::OnOff(periods) = transfer.traffic {
+                let chance = Stream::new(seed, &format!("on-off.{nth}.{n}"));
+                machine.switch(connection, at, periods, chance);
+            }
+            if let Some(stop) = transfer.stop {
+                machine.stop_at(connection, Time::ZERO + stop);
+            }
+        }
+    }
+    // Short transfers open their connections later, behind those that are known.
+    for (nth, transfer) in scenario.transfers.iter().enumerate().filter(|(_, t)| t.from == i) {
+        let Traffic::Web(web) = transfer.traffic else { continue };
+        for n in 0..web.sessions {
+            let to = scenario.hosts[transfer.to].addr;
+            let (start, stop) =
+                (Time::ZERO + transfer.start, transfer.stop.map(|stop| Time::ZERO + stop));
+            let chance = Stream::new(seed, &format!("web.{nth}.{n}"));
+            machine.browse(to, DISCARD, start, stop, web, chance);
         }
     }
     machine

@@ -104,9 +104,17 @@ impl Path {
             // Over a dead channel a link layer would try for ever.
             hop.forget_channels();
         }
+        if let Stage::Hops(hops) = &mut old {
+            hops.forget_channels();
+        }
         let is_link = matches!(
             old,
-            Stage::Line(_) | Stage::Serial(_) | Stage::Radio(_) | Stage::Hop(_) | Stage::Cross(_)
+            Stage::Line(_)
+                | Stage::Serial(_)
+                | Stage::Radio(_)
+                | Stage::Hop(_)
+                | Stage::Hops(_)
+                | Stage::Cross(_)
         );
         if is_link && held > 0 {
             self.retired.push((i, old));
@@ -266,9 +274,11 @@ impl Path {
         count.departed += sent;
         match &self.stages[i] {
             Stage::Host(_) => self.host_called = true,
-            Stage::Line(_) | Stage::Serial(_) | Stage::Radio(_) | Stage::Hop(_) => {
-                self.hops += sent
-            }
+            Stage::Line(_)
+            | Stage::Serial(_)
+            | Stage::Radio(_)
+            | Stage::Hop(_)
+            | Stage::Hops(_) => self.hops += sent,
             Stage::Agent(_) | Stage::Cross(_) | Stage::Witness(_) => {}
         }
         if !self.out.signals.is_empty() {

@@ -7,8 +7,8 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::connection::agreed_mss;
 use lasthop_proto::tcp::host::flow_of;
-use lasthop_scenario::{HostSide, Scenario, StageKind, model};
-use lasthop_trace::layout::{FlowInfo, Layout, Role, StageInfo};
+use lasthop_scenario::{HostSide, Scenario, StageKind, Traffic, model};
+use lasthop_trace::layout::{FlowInfo, Layout, Role, ShortInfo, StageInfo};
 
 use crate::DISCARD;
 
@@ -85,7 +85,7 @@ pub fn layout(scenario: &Scenario) -> Layout {
     let splits = ends(scenario).next().is_some();
     let mut flows = Vec::new();
     for transfer in &scenario.transfers {
-        for _ in 0..transfer.count {
+        for _ in 0..transfer.connections() {
             let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
             let nth = &mut opened[transfer.from];
             flows.push(FlowInfo {
@@ -97,9 +97,18 @@ pub fn layout(scenario: &Scenario) -> Layout {
                 bytes: transfer.bytes.map(|b| b.0),
                 mss: Some(mss(scenario, transfer, false)),
                 wireless_mss: splits.then(|| mss(scenario, transfer, true)),
+                cross: transfer.cross,
             });
             *nth += 1;
         }
     }
-    Layout { stages, flows }
+    let short = scenario.transfers.iter().filter_map(|transfer| {
+        let ends = [transfer.from, transfer.to].map(|i| scenario.hosts[i].addr);
+        matches!(transfer.traffic, Traffic::Web(_)).then_some(ShortInfo {
+            from: ends[0],
+            to: ends[1],
+            cross: transfer.cross,
+        })
+    });
+    Layout { stages, flows, short: short.collect() }
 }

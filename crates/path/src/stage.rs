@@ -3,6 +3,7 @@
 use lasthop_proto::agent::Agent;
 use lasthop_proto::channel::Channel;
 use lasthop_proto::link::{Cross, Hop, Line, Radio, Serial};
+use lasthop_proto::mac::Hops;
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::Host;
@@ -27,6 +28,8 @@ pub enum Stage {
     Radio(Box<Radio>),
     /// A radio hop with medium access and a link layer.
     Hop(Box<Hop>),
+    /// Packet radio over several hops.
+    Hops(Box<Hops>),
     /// What runs at the base station.
     Agent(Box<Agent>),
     /// A router that others use too.
@@ -42,6 +45,7 @@ macro_rules! each {
             Stage::Serial($m) => $call,
             Stage::Radio($m) => $call,
             Stage::Hop($m) => $call,
+            Stage::Hops($m) => $call,
             Stage::Agent($m) => $call,
             Stage::Cross($m) => $call,
         }
@@ -116,19 +120,28 @@ impl Stage {
             errors.as_ref().map(|spec| channel(spec, side, mobile, stream))
         };
         match &stage.kind {
-            StageKind::Link(config) => Stage::Line(Line::new(config.clone())),
-            StageKind::Serial(config) => Stage::Serial(Box::new(Serial::new(
-                config.clone(),
-                stream("frames.left"),
-                stream("frames.right"),
-            ))),
-            StageKind::Radio(radio) => match &radio.hop {
-                None => Stage::Radio(Box::new(Radio::new(
+            StageKind::Link(config) => Stage::Line(Line::seeded(config.clone(), stream)),
+            StageKind::Serial(config) => {
+                Stage::Serial(Box::new(Serial::new(config.clone(), stream)))
+            }
+            StageKind::Radio(radio) => match (&radio.hop, &radio.hops) {
+                (_, Some(hops)) => {
+                    let channels = (0..usize::from(hops.hops)).map(|i| {
+                        [
+                            channel(&radio.errors_left, "left", i),
+                            channel(&radio.errors_right, "right", i),
+                        ]
+                    });
+                    let channels = channels.collect();
+                    Stage::Hops(Box::new(Hops::new(&radio.radio, hops, channels, stream)))
+                }
+                (None, _) => Stage::Radio(Box::new(Radio::seeded(
                     radio.radio.clone(),
                     channel(&radio.errors_left, "left", 0),
                     channel(&radio.errors_right, "right", 0),
+                    stream,
                 ))),
-                Some(hop) => {
+                (Some(hop), _) => {
                     let channels = |i: usize| {
                         [
                             channel(&radio.errors_left, "left", i),

@@ -138,6 +138,8 @@ pub enum Op {
     Originated(Cause),
     /// A link carried it: seen at the far end, as a packet filter there would see it, damaged or not.
     Transmitted,
+    /// A queue marked it: congestion experienced (RFC 3168).
+    Marked,
     /// The channel damaged it.
     Damaged,
     /// A link layer is about to send it once more over its hop, for a reason. It is the same packet to the stages
@@ -176,6 +178,8 @@ pub enum Cause {
     TimeoutRetransmit,
     /// A host retransmits because it was told of a wireless loss.
     ElnRetransmit,
+    /// A host sends its last segment again because no ACK came for two round trips (RFC 8985).
+    TailLossProbe,
     /// A host probes a closed window.
     WindowProbe,
     /// The base station retransmits because of duplicate ACKs.
@@ -186,6 +190,8 @@ pub enum Cause {
     LocalPersist,
     /// The base station forged a partial acknowledgement.
     PartialAck,
+    /// An agent filled in an ACK that is missing behind a slow return link.
+    ReconstructedAck,
     /// The base station or receiver tells the sender of a wireless loss.
     LossNotification,
     /// The base station tells the source that the wireless link is in a bad state (EBSN).
@@ -209,6 +215,8 @@ pub enum Cause {
     // ---- why a packet ended
     /// The queue was full.
     QueueFull,
+    /// Random early detection chose it, and it could not be marked.
+    EarlyDrop,
     /// The IP header checksum was wrong.
     IpChecksum,
     /// The TCP checksum was wrong.
@@ -244,18 +252,20 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 37] = [
+    pub const ALL: [Cause; 40] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
         Cause::FastRetransmit,
         Cause::TimeoutRetransmit,
         Cause::ElnRetransmit,
+        Cause::TailLossProbe,
         Cause::WindowProbe,
         Cause::LocalDupAck,
         Cause::LocalTimeout,
         Cause::LocalPersist,
         Cause::PartialAck,
+        Cause::ReconstructedAck,
         Cause::LossNotification,
         Cause::BadStateNotification,
         Cause::SourceQuench,
@@ -267,6 +277,7 @@ impl Cause {
         Cause::LinkTimeout,
         Cause::LinkWindowFull,
         Cause::QueueFull,
+        Cause::EarlyDrop,
         Cause::IpChecksum,
         Cause::TcpChecksum,
         Cause::SuppressedDupAck,
@@ -293,11 +304,13 @@ impl Cause {
             Cause::FastRetransmit => "fast-retransmit",
             Cause::TimeoutRetransmit => "timeout-retransmit",
             Cause::ElnRetransmit => "eln-retransmit",
+            Cause::TailLossProbe => "tail-loss-probe",
             Cause::WindowProbe => "window-probe",
             Cause::LocalDupAck => "local-dup-ack",
             Cause::LocalTimeout => "local-timeout",
             Cause::LocalPersist => "local-persist",
             Cause::PartialAck => "partial-ack",
+            Cause::ReconstructedAck => "reconstructed-ack",
             Cause::LossNotification => "loss-notification",
             Cause::BadStateNotification => "bad-state-notification",
             Cause::SourceQuench => "source-quench",
@@ -309,6 +322,7 @@ impl Cause {
             Cause::LinkTimeout => "link-timeout",
             Cause::LinkWindowFull => "link-window-full",
             Cause::QueueFull => "queue-full",
+            Cause::EarlyDrop => "early-drop",
             Cause::IpChecksum => "ip-checksum",
             Cause::TcpChecksum => "tcp-checksum",
             Cause::SuppressedDupAck => "suppressed-dup-ack",
@@ -329,7 +343,8 @@ impl Cause {
 
     /// Whether a host sent these bytes before.
     pub fn is_host_retransmission(self) -> bool {
-        matches!(self, Cause::FastRetransmit | Cause::TimeoutRetransmit | Cause::ElnRetransmit)
+        use Cause::*;
+        matches!(self, FastRetransmit | TimeoutRetransmit | ElnRetransmit | TailLossProbe)
     }
 
     /// What a host's reason to send is called at the base station's end of a split connection.
@@ -340,7 +355,7 @@ impl Cause {
             Cause::Control => Cause::SplitControl,
             Cause::WindowProbe => Cause::SplitProbe,
             Cause::FastRetransmit | Cause::ElnRetransmit => Cause::LocalDupAck,
-            Cause::TimeoutRetransmit => Cause::LocalTimeout,
+            Cause::TimeoutRetransmit | Cause::TailLossProbe => Cause::LocalTimeout,
             other => other,
         }
     }
@@ -393,6 +408,15 @@ pub enum TcpKind {
     BadStateNotified,
     /// A source quench closed the congestion window (bakshi96 4.2.2).
     Quenched,
+    /// The peer echoed a mark of congestion, and the window was reduced (RFC 3168).
+    CongestionEchoed,
+    /// The receiver now acknowledges every so many segments (balakrishnan97 4.2.1).
+    AckFactor {
+        /// The delayed-ACK factor d.
+        every: u32,
+    },
+    /// No ACK came for two round trips: a segment is sent to bring one forth (RFC 8985).
+    TailLossProbe,
     /// A closed window was probed.
     WindowProbe,
     /// Data was handed to the application, in order.
@@ -416,7 +440,7 @@ impl TcpKind {
     /// The level of detail that this belongs to.
     pub fn level(self) -> Wants {
         match self {
-            TcpKind::Acked | TcpKind::Sampled => Wants::DETAIL,
+            TcpKind::Acked | TcpKind::Sampled | TcpKind::AckFactor { .. } => Wants::DETAIL,
             _ => Wants::METRICS,
         }
     }

@@ -98,6 +98,11 @@ impl Out {
         self.now = now;
     }
 
+    /// When the driver calls.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// Hands on a packet that came from elsewhere.
     pub fn send(&mut self, side: Side, packet: Packet) {
         self.sends.push((side, packet));

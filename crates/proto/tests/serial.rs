@@ -31,7 +31,7 @@ fn config(recovery: Option<Recovery>, loss: f64) -> SerialConfig {
 }
 
 fn serial(config: SerialConfig, seed: u64) -> Serial {
-    Serial::new(config, Stream::new(seed, "left"), Stream::new(seed, "right"))
+    Serial::new(config, |part| Stream::new(seed, part))
 }
 
 /// ACK number `i`, of 40 bytes.

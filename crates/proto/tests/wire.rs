@@ -7,8 +7,8 @@ use lasthop_proto::wire::emit::{EmitError, emit, emit_prefix};
 use lasthop_proto::wire::options::{self, walk};
 use lasthop_proto::wire::parse::{Mode, ParseError, parse, view};
 use lasthop_proto::wire::{
-    Ackp, Addr, Body, Damage, Eln, Flags, Options, Packet, PacketId, SackBlocks, Segment, Seq,
-    Smart, Timestamps, Transport,
+    Acc, Ackp, Addr, Body, Damage, Eln, Flags, Nack, Options, Packet, PacketId, SackBlocks,
+    Segment, Seq, Smart, Timestamps, Transport,
 };
 use proptest::prelude::*;
 
@@ -33,6 +33,22 @@ fn option_sets() -> impl Strategy<Value = Options> {
         Just(Eln::Marked)
     ];
     let smart = prop_oneof![Just(Smart::Permitted), seq().prop_map(Smart::Caused)];
+    let missing = prop::collection::vec((seq(), seq()), 1..=4).prop_map(|ranges| {
+        let mut blocks = SackBlocks::default();
+        for (left, right) in ranges {
+            blocks.push(left, right);
+        }
+        Nack::Missing(blocks)
+    });
+    let acc = prop_oneof![
+        Just(Acc::Permitted),
+        (any::<u16>(), any::<u8>(), seq()).prop_map(|(segments, marks, acked)| Acc::Window {
+            segments,
+            marks,
+            acked
+        }),
+    ];
+    let nack = prop_oneof![Just(Nack::Permitted), missing];
     (
         prop::option::of(any::<u16>()),
         prop::option::of(any::<u8>()),
@@ -41,11 +57,25 @@ fn option_sets() -> impl Strategy<Value = Options> {
         prop::option::of(ackp),
         prop::option::of(eln),
         prop::option::of(smart),
+        prop::option::of(nack),
+        prop::option::of(acc),
         prop::option::of(unknown),
         prop_oneof![Just(0), any::<u16>()],
     )
         .prop_map(
-            |(mss, window_scale, sack_permitted, blocks, ackp, eln, smart, unknown, urgent)| {
+            |(
+                mss,
+                window_scale,
+                sack_permitted,
+                blocks,
+                ackp,
+                eln,
+                smart,
+                nack,
+                acc,
+                unknown,
+                urgent,
+            )| {
                 let mut sack = SackBlocks::default();
                 blocks.into_iter().for_each(|(left, right)| {
                     sack.push(left, right);
@@ -59,6 +89,8 @@ fn option_sets() -> impl Strategy<Value = Options> {
                     ackp,
                     eln,
                     smart,
+                    nack,
+                    acc,
                     unknown,
                     urgent,
                 }

@@ -37,9 +37,14 @@ examples![
     "satellite",
     "fading",
     "slow-return",
+    "cable-modem",
+    "satellite-dialup",
+    "packet-radio",
     "ebsn",
     "contention",
     "tulip",
+    "web",
+    "integrated",
 ];
 
 /// The built-in scenario of this name.

@@ -47,7 +47,7 @@ pub use examples::{Example, example, examples, nearest_example};
 pub use live::LivePath;
 pub use model::{
     CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind,
-    Transfer, World,
+    Traffic, Transfer, World,
 };
 pub use plan::{Axis, Cell, Plan, Run, RunKey};
 pub use schema::{

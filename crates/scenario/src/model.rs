@@ -4,7 +4,9 @@ use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::channel::{ErrorModel, Kinds};
 pub use lasthop_proto::link::CrossTraffic;
 use lasthop_proto::link::{HopConfig, LineConfig, RadioConfig, SerialConfig};
+use lasthop_proto::mac::HalfDuplexHops;
 use lasthop_proto::tcp::TcpConfig;
+pub use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 use serde::Serialize;
@@ -80,19 +82,58 @@ pub struct Host {
     pub stack: Stack,
 }
 
-/// A bulk transfer from one host to another.
+/// Transfers from one host to another.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Transfer {
     /// Index of the sending host in [`Scenario::hosts`].
     pub from: usize,
     /// Index of the receiving host; it hangs on the other end.
     pub to: usize,
-    /// How much; `None` sends until the horizon.
+    /// How much; `None` sends until it is stopped, or until the horizon.
     pub bytes: Option<Bytes>,
     /// When it starts.
     pub start: Span,
     /// How many such transfers start together, each on its own connection.
     pub count: u32,
+    /// When it ends: what has been sent by then still arrives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Span>,
+    /// What its application does.
+    #[serde(skip_serializing_if = "Traffic::is_bulk")]
+    pub traffic: Traffic,
+    /// Whether it is other people's: it is measured for itself.
+    #[serde(skip_serializing_if = "is_false")]
+    pub cross: bool,
+}
+
+impl Transfer {
+    /// Connections that are there from the beginning.
+    pub fn connections(&self) -> u32 {
+        if matches!(self.traffic, Traffic::Web(_)) { 0 } else { self.count }
+    }
+
+    /// Whether it ends by itself.
+    pub fn ends(&self) -> bool {
+        self.stop.is_some() || self.bytes.is_some()
+    }
+}
+
+/// What the application of a transfer does.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Traffic {
+    /// It sends as fast as TCP lets it.
+    Bulk,
+    /// It does so at times.
+    OnOff(OnOff),
+    /// It makes short transfers, one after the other.
+    Web(Web),
+}
+
+impl Traffic {
+    fn is_bulk(&self) -> bool {
+        *self == Traffic::Bulk
+    }
 }
 
 /// A stage of the path.
@@ -132,6 +173,9 @@ pub struct RadioStage {
     /// Medium access and link layer; `None` is the plain radio, which has neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<Box<HopConfig>>,
+    /// Packet radio over several hops, which has neither.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hops: Option<HalfDuplexHops>,
 }
 
 /// A channel model and what it applies to.

@@ -4,7 +4,7 @@
 use lasthop_proto::agent::AckpMode;
 use lasthop_proto::channel::Modulation;
 use lasthop_proto::link::header_compression::Recovery;
-use lasthop_proto::queue::Discipline;
+use lasthop_proto::queue::{Discipline, RedConfig};
 use lasthop_proto::tcp::config::AckpReaction;
 
 use crate::model::World;
@@ -61,7 +61,17 @@ pub(crate) const TUNNEL: &[&str] = &[
 ];
 
 /// Keys of a transfer.
-pub(crate) const TRANSFER: &[&str] = &["from", "to", "bytes", "start", "count"];
+pub(crate) const TRANSFER: &[&str] =
+    &["from", "to", "bytes", "start", "count", "stop", "on-off", "web", "cross"];
+
+/// Keys of `on-off`.
+pub(crate) const ON_OFF: &[&str] = &["on", "off", "shape"];
+
+/// Keys of `web`.
+pub(crate) const WEB: &[&str] = &["sessions", "think", "size"];
+
+/// Keys of the sizes of `web`.
+pub(crate) const SIZE: &[&str] = &["mean", "max", "shape"];
 
 /// Keys of a host.
 pub(crate) const HOST: &[&str] = &[
@@ -85,6 +95,10 @@ pub(crate) const HOST: &[&str] = &[
     "growth",
     "pacing",
     "burst",
+    "byte-counting",
+    "sender-adaptation",
+    "ecn",
+    "acc",
     "halving",
     "dupthresh",
     "delayed-ack",
@@ -93,6 +107,7 @@ pub(crate) const HOST: &[&str] = &[
     "sack",
     "smart",
     "smart-repeat",
+    "dsack",
     "ackp",
     "ackp-karn",
     "eln",
@@ -116,8 +131,18 @@ pub(crate) const ERRORS: &[&str] =
     &["errors", "errors-data", "errors-ack", "errors-right", "errors-left"];
 
 /// Keys of medium access and of the link layer, which stand beside `radio` as well.
-pub(crate) const HOP: &[&str] =
-    &["mac", "link-layer", "fragment", "coding", "fama", "dcf", "ll", "local-recovery", "tulip"];
+pub(crate) const HOP: &[&str] = &[
+    "mac",
+    "link-layer",
+    "fragment",
+    "coding",
+    "fama",
+    "dcf",
+    "half-duplex-hops",
+    "ll",
+    "local-recovery",
+    "tulip",
+];
 
 /// Keys of `coding`, where it is a block code.
 pub(crate) const CODING: &[&str] = &["block", "data", "corrects", "interleaved"];
@@ -148,11 +173,18 @@ pub(crate) const FAMA: &[&str] = &["acceleration", "short-answer", "backoff"];
 pub(crate) const DCF: &[&str] =
     &["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries"];
 
+/// Keys of `half-duplex-hops`, the options of packet radio over several hops.
+pub(crate) const HALF_DUPLEX_HOPS: &[&str] = &["hops", "turnaround", "backoff", "poll"];
+
 /// The words for medium access, each with what it is.
-pub const MACS: [(&str, &str); 3] = [
+pub const MACS: [(&str, &str); 4] = [
     ("ideal", "stations with frames waiting take turns, nothing collides"),
     ("fama-ncs", "the channel is acquired by RTS and CTS; a link layer may answer at once"),
     ("dcf", "802.11: listen, back off, acknowledge, retry"),
+    (
+        "half-duplex-hops",
+        "packet radio over several hops: a poll and a turn-around for each packet",
+    ),
 ];
 
 /// The words for a link layer, each with what it is.
@@ -191,6 +223,8 @@ pub(crate) const AGENT_OPTIONS: &[&str] = &[
     "packet-size",
     "bad-period",
     "packet-sizes",
+    "ack-thresh",
+    "ack-interval",
 ];
 
 /// The words for when a base station sends partial acknowledgements.
@@ -208,6 +242,7 @@ pub(crate) const LINK: &[&str] = &[
     "discipline",
     "discipline-right",
     "discipline-left",
+    "red",
     "header-compression",
     "compression-slots",
     "frame-loss",
@@ -224,7 +259,14 @@ pub(crate) const RADIO: &[&str] = &[
     "discipline",
     "discipline-right",
     "discipline-left",
+    "red",
 ];
+
+/// Keys of `red`, the options of random early detection.
+pub(crate) const RED: &[&str] = &["min", "max", "max-p", "weight", "typical", "mark"];
+
+/// Keys of `acc`, where it is a table.
+pub(crate) const ACC: &[&str] = &["most", "timeout"];
 
 /// Keys of `cross`.
 pub(crate) const CROSS: &[&str] = &["loss", "jitter"];
@@ -252,11 +294,13 @@ pub(crate) const ACKP: [(&str, AckpReaction); 4] = [
 ];
 
 /// The words for what a queue does with its packets.
-pub const DISCIPLINES: [(&str, Discipline); 4] = [
+pub const DISCIPLINES: [(&str, Discipline); 6] = [
     ("fifo", Discipline::Fifo),
     ("ack-filter", Discipline::AckFilter),
     ("acks-first", Discipline::AcksFirst),
     ("ack-filter+acks-first", Discipline::AckFilterAcksFirst),
+    ("red", Discipline::Red(RedConfig::FLOYD93)),
+    ("red+acks-first", Discipline::RedAcksFirst(RedConfig::FLOYD93)),
 ];
 
 /// The words for header compression, each with what becomes of a connection after a loss.
@@ -268,7 +312,7 @@ pub const HEADER_COMPRESSION: [(&str, Option<Recovery>); 4] = [
 ];
 
 /// The words for an agent, each with what it is.
-pub const AGENTS: [(&str, &str); 11] = [
+pub const AGENTS: [(&str, &str); 12] = [
     ("none", "packets are only forwarded"),
     ("snoop", "packets are cached and lost ones retransmitted locally"),
     ("snoop+ackp", "snoop, and partial acknowledgements to senders that offer them"),
@@ -280,6 +324,7 @@ pub const AGENTS: [(&str, &str); 11] = [
     ("ebsn", "the source is told of each failed attempt of the link layer"),
     ("source-quench", "the source is told to slow down at each failed attempt of the link layer"),
     ("good-packet-size", "segments are kept to what is good for the state of the channel"),
+    ("ack-reconstruction", "ACKs that are missing behind a slow return link are filled in again"),
 ];
 
 /// Keys that every error model has.
@@ -328,9 +373,12 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 15] = [
+        let tables: [&[&str]; 21] = [
             TOP,
             TRANSFER,
+            ON_OFF,
+            WEB,
+            SIZE,
             HOST,
             STAGES,
             ERRORS,
@@ -340,10 +388,13 @@ mod tests {
             CODING,
             FAMA,
             DCF,
+            HALF_DUPLEX_HOPS,
             AGENT_OPTIONS,
             LINK,
             RADIO,
             CROSS,
+            RED,
+            ACC,
         ];
         let errors = ERROR_MODELS
             .iter()

@@ -128,10 +128,12 @@ pub(crate) fn apply(document: &mut Table, arguments: &[Argument]) -> Result<Vec<
         None => Vec::new(),
     };
     axes.retain(|axis| !fixed.iter().any(|routes| same(routes, &axis.routes)));
+    overrule(&mut axes, &fixed.concat());
     for (i, argument) in arguments.iter().enumerate() {
         if let Argument::Vary(text) = argument {
             let axis = from_argument(document, text, i)?;
             axes.retain(|other| other.name != axis.name && !same(&other.routes, &axis.routes));
+            overrule(&mut axes, &axis.routes);
             axes.push(axis);
         }
     }
@@ -205,15 +207,37 @@ fn fixed(key: &Dotted) -> Error {
         .into()
 }
 
-/// Whether two keys mean the same values.
-fn same(a: &[Route], b: &[Route]) -> bool {
-    let word = |step: &Step| match step {
+/// A step, without its place.
+fn word(step: &Step) -> String {
+    match step {
         Step::Key(word, _) => word.clone(),
         Step::Index(index) => index.to_string(),
-    };
+    }
+}
+
+/// Whether two keys mean the same values.
+fn same(a: &[Route], b: &[Route]) -> bool {
     !a.is_empty()
         && a.len() == b.len()
         && a.iter().zip(b).all(|(a, b)| a.iter().map(word).eq(b.iter().map(word)))
+}
+
+/// What the command line sets, no labelled point sets again. An axis whose points then set nothing is none.
+fn overrule(axes: &mut Vec<AxisSpec>, fixed: &[Route]) {
+    let within = |route: &Route| {
+        fixed
+            .iter()
+            .any(|f| f.len() <= route.len() && f.iter().zip(route).all(|(a, b)| word(a) == word(b)))
+    };
+    let given = |change: &Change| change.routes.iter().all(within);
+    axes.retain_mut(|axis| {
+        let labelled = axis.routes.is_empty();
+        if !labelled || !axis.points.iter().any(|point| point.changes.iter().any(given)) {
+            return true;
+        }
+        axis.points.iter_mut().for_each(|point| point.changes.retain(|change| !given(change)));
+        axis.points.iter().any(|point| !point.changes.is_empty())
+    });
 }
 
 /// Key, value, and where the value begins.

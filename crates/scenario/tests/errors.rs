@@ -293,3 +293,28 @@ fn fading_says_what_it_lacks_and_what_excludes_what() {
         &["`rayleigh` takes"],
     );
 }
+
+#[test]
+fn packet_radio_has_neither_link_layer_nor_a_second_channel() {
+    let with = |beside: &str| {
+        format!(
+            "[[path]]\nradio = {{ rate = \"100kbit\" }}\nmac = \"half-duplex-hops\"\n{beside}\n"
+        )
+    };
+    let said = ["leave out `link-layer`", "half-duplex-hops"];
+    path_refused(
+        &with("link-layer = \"ll\""),
+        Code::BadValue,
+        "path.1.link-layer",
+        "\"ll\"",
+        &said,
+    );
+    let many = with("half-duplex-hops = { hops = 17 }");
+    path_refused(&many, Code::OutOfRange, "path.1.half-duplex-hops.hops", "17", &["1", "16"]);
+    let full =
+        "[[path]]\nradio = { rate = \"100kbit\", duplex = \"full\" }\nmac = \"half-duplex-hops\"\n";
+    let key = "path.1.mac";
+    path_refused(full, Code::BadValue, key, "\"half-duplex-hops\"", &["half-duplex radio"]);
+    let none = "[[path]]\nagent = \"ack-reconstruction\"\nack-thresh = 0\n[[path]]\nlink = {}\n";
+    path_refused(none, Code::OutOfRange, "path.1.ack-thresh", "0", &["1"]);
+}

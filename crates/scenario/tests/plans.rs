@@ -8,7 +8,7 @@ use lasthop_proto::link::LinkConfig;
 use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
-use lasthop_proto::queue::{Discipline, Limit};
+use lasthop_proto::queue::{Discipline, Limit, RedConfig};
 use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_scenario::{Argument, HostSide, Plan, RadioStage, StageKind, example, parse};
@@ -64,7 +64,7 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
         brake.kind,
         StageKind::Link(LineConfig { rate_right: Some(r), rate_left: None, .. }) if r.bps() == 119_603
     ));
-    let StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop: None }) =
+    let StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop: None, .. }) =
         &wavelan.kind
     else {
         panic!("a radio");
@@ -297,6 +297,20 @@ fn a_discipline_holds_in_both_directions_or_in_one() {
     assert_eq!(disciplines(", discipline-left = \"ack-filter\""), (fifo, filter));
     let both = ", discipline-right = \"acks-first\", discipline-left = \"ack-filter+acks-first\"";
     assert_eq!(disciplines(both), (Discipline::AcksFirst, Discipline::AckFilterAcksFirst));
+    // Idle time is counted in packets of 500 bytes at the link's rate of 1 Mb/s.
+    let usual = RedConfig { packet_time: Span::millis(4), ..RedConfig::FLOYD93 };
+    assert_eq!(disciplines(", discipline-left = \"red\""), (fifo, Discipline::Red(usual)));
+    let more = ", discipline = \"red+acks-first\", red = { min = 2, max = 7.5, max-p = \"10%\", weight = 0.25, \
+                typical = \"125B\", mark = false }";
+    let red = RedConfig {
+        min: 2.0,
+        max: 7.5,
+        max_p: 0.1,
+        weight: 0.25,
+        packet_time: Span::millis(1),
+        mark: false,
+    };
+    assert_eq!(disciplines(more), (Discipline::RedAcksFirst(red), Discipline::RedAcksFirst(red)));
 }
 
 #[test]
@@ -403,4 +417,20 @@ fn medium_access_has_options_of_its_own() {
     let duplex = [set("mac=dcf"), set("radio.duplex=full")];
     let error = parse(text, "quickstart", &duplex).unwrap_err();
     assert!(error.message.contains("one channel"), "{error}");
+}
+
+#[test]
+fn what_is_set_no_labelled_point_sets_again() {
+    let cells = |arguments: &[Argument]| example_plan("west97-wan", arguments).cells.len();
+    assert_eq!(cells(&[]), 2 * cells(&[set("errors=none")]), "the axis of errors is dropped");
+    // A point that sets more keeps the rest.
+    let plan = example_plan("satellite-dialup", &[set("agent=none")]);
+    assert_eq!(plan.cells.len(), 3);
+    let agents = plan.cells.iter().filter(|cell| {
+        let reconstructs = |stage: &lasthop_scenario::Stage| {
+            matches!(&stage.kind, StageKind::Agent(agent) if *agent != AgentConfig::None)
+        };
+        cell.scenario.path.iter().any(reconstructs)
+    });
+    assert_eq!(agents.count(), 0);
 }

@@ -19,7 +19,8 @@ use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
 use lasthop_proto::wire::Addr;
 use lasthop_scenario::{
-    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Transfer, World,
+    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Traffic, Transfer,
+    World,
 };
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::csv::{EventCsv, TcbCsv};
@@ -67,6 +68,9 @@ fn scenario(tcp: TcpConfig, path: Vec<Stage>, bytes: Option<u64>, count: u32) ->
             bytes: bytes.map(Bytes),
             start: Span::ZERO,
             count,
+            stop: None,
+            traffic: Traffic::Bulk,
+            cross: false,
         }],
         path,
     }
@@ -84,7 +88,13 @@ fn west97() -> Scenario {
     };
     let model = ErrorModel::Exponential { mean: Bytes(65_536) };
     let errors = Some(ErrorSpec::from(model));
-    let radio = RadioStage { radio, errors_right: errors.clone(), errors_left: errors, hop: None };
+    let radio = RadioStage {
+        radio,
+        errors_right: errors.clone(),
+        errors_left: errors,
+        hop: None,
+        hops: None,
+    };
     let path = vec![
         line("ethernet", "10mbit", Span::micros(200), 50),
         Stage { name: "base".into(), kind: StageKind::Agent(AgentConfig::None) },

@@ -45,7 +45,8 @@ pub struct RunEnd {
     pub hops: u64,
     /// How many wakes it took.
     pub wakes: u64,
-    /// Transfers in the order of the scenario, each connection on its own.
+    /// Transfers in the order of the scenario, each connection on its own; then short transfers, host by host, in the
+    /// order in which they began.
     pub transfers: Vec<TransferEnd>,
     /// Packet counts, by stage.
     pub stages: Vec<(StageId, StageCount)>,

@@ -3,6 +3,7 @@
 use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::tcp::Connection;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 use lasthop_scenario::Scenario;
@@ -97,18 +98,32 @@ impl<'a> Engine<'a> {
                 self.path.stages().get(stage).and_then(Stage::host)
             };
             let (Some(from), Some(to)) = (host(transfer.from), host(transfer.to)) else { continue };
-            for sender in from.opened().skip(used[transfer.from]).take(transfer.count as usize) {
-                let receiver = to.connection(sender.flow.reversed());
-                ends.push(TransferEnd {
-                    wanted: transfer.bytes,
-                    delivered: receiver.map_or(0, |c| c.delivered()),
-                    acknowledged: sender.acknowledged(),
-                    complete: sender.is_complete(),
-                    aborted: sender.is_aborted(),
-                });
+            let count = transfer.connections() as usize;
+            for sender in from.opened().skip(used[transfer.from]).take(count) {
+                ends.push(end(sender, to.connection(sender.flow.reversed())));
             }
-            used[transfer.from] += transfer.count as usize;
+            used[transfer.from] += count;
+        }
+        // Behind them come the short transfers, host by host.
+        for (i, used) in used.into_iter().enumerate() {
+            let host = |i: usize| self.path.stages()[self.path.host_stages()[i]].host();
+            let Some(from) = host(i) else { continue };
+            for sender in from.opened().skip(used) {
+                let peer = self.scenario.hosts.iter().position(|h| h.addr == sender.flow.dst);
+                let peer = peer.and_then(host).and_then(|p| p.connection(sender.flow.reversed()));
+                ends.push(end(sender, peer));
+            }
         }
         ends
+    }
+}
+
+fn end(sender: &Connection, receiver: Option<&Connection>) -> TransferEnd {
+    TransferEnd {
+        wanted: sender.wanted(),
+        delivered: receiver.map_or(0, Connection::delivered),
+        acknowledged: sender.acknowledged(),
+        complete: sender.is_complete(),
+        aborted: sender.is_aborted(),
     }
 }

@@ -11,7 +11,7 @@ use lasthop_scenario::Scenario;
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::{Record, Sink};
 
-use common::{Dice, disciplined, hopping};
+use common::{Dice, coming_and_going, disciplined, hopping};
 
 /// FNV-1a over the text of every event: portable, and independent of how events lie in memory.
 struct Digest(u64);
@@ -60,6 +60,13 @@ fn short_hops(case: u64) -> Scenario {
     shortened(hopping(case))
 }
 
+/// The same with traffic that comes and goes.
+fn short_lived(case: u64) -> Scenario {
+    let mut scenario = coming_and_going(case);
+    scenario.horizon = Span::secs(60);
+    scenario
+}
+
 fn shortened(mut scenario: Scenario) -> Scenario {
     scenario.horizon = Span::secs(60);
     for transfer in &mut scenario.transfers {
@@ -70,7 +77,7 @@ fn shortened(mut scenario: Scenario) -> Scenario {
 
 #[test]
 fn the_same_run_twice_gives_the_same_events() {
-    let kinds = [short, queued, short_split, short_hops];
+    let kinds = [short, queued, short_split, short_hops, short_lived];
     let scenarios = (0..10).flat_map(|case| kinds.map(|kind| (case, kind(case))));
     for (case, scenario) in scenarios {
         let (mut first, mut second) = (Record::default(), Record::default());

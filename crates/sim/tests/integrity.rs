@@ -14,7 +14,7 @@ use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd, run};
 use lasthop_trace::Sink;
 
-use common::{Dice, disciplined, hopping};
+use common::{Dice, coming_and_going, disciplined, hopping, modern};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
 
@@ -157,8 +157,18 @@ fn it_still_is_when_queues_filter_and_reorder_acks() {
 }
 
 #[test]
+fn it_still_is_between_senders_of_today() {
+    examine_many(modern);
+}
+
+#[test]
 fn it_still_is_when_stations_contend_for_the_radio() {
     examine_many(hopping);
+}
+
+#[test]
+fn it_still_is_when_transfers_come_and_go_and_share_their_windows() {
+    examine_many(coming_and_going);
 }
 
 #[test]

@@ -31,8 +31,9 @@ fn layout(flows: u16) -> Layout {
         bytes: None,
         mss: Some(MSS),
         wireless_mss: None,
+        cross: false,
     };
-    Layout { stages: stages.into(), flows: (0..flows).map(info).collect() }
+    Layout { stages: stages.into(), flows: (0..flows).map(info).collect(), short: Vec::new() }
 }
 
 /// A data packet over both links, its delivery, and its ACK over both links: five events a round.

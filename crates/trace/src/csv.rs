@@ -157,6 +157,7 @@ impl<W: Write> EventCsv<W> {
         let (event, cause) = match op {
             Op::Originated(cause) => ("originated", cause.name()),
             Op::Transmitted => ("transmitted", ""),
+            Op::Marked => ("marked", ""),
             Op::Damaged => ("damaged", ""),
             Op::Repeated(cause) => ("repeated", cause.name()),
             Op::Received => ("received", ""),
@@ -389,6 +390,9 @@ fn tcp_name(kind: TcpKind) -> &'static str {
         TcpKind::LossNotified => "tcp-loss-notified",
         TcpKind::BadStateNotified => "tcp-bad-state-notified",
         TcpKind::Quenched => "tcp-quenched",
+        TcpKind::CongestionEchoed => "tcp-congestion-echoed",
+        TcpKind::AckFactor { .. } => "tcp-ack-factor",
+        TcpKind::TailLossProbe => "tcp-tail-loss-probe",
         TcpKind::WindowProbe => "tcp-window-probe",
         TcpKind::Delivered { .. } => "tcp-delivered",
         TcpKind::Corrupted => "tcp-corrupted",
@@ -413,7 +417,7 @@ mod tests {
     fn layout() -> Layout {
         let stages = ["fixed", "wire, \"thin\""]
             .map(|name| StageInfo { name: name.to_owned(), role: Role::Link });
-        Layout { stages: stages.into(), flows: Vec::new() }
+        Layout { stages: stages.into(), flows: Vec::new(), short: Vec::new() }
     }
 
     #[test]

@@ -52,6 +52,19 @@ pub struct FlowInfo {
     pub mss: Option<u32>,
     /// The same on the radio hop, where it differs: a base station has split the connection.
     pub wireless_mss: Option<u32>,
+    /// Whether it is other people's traffic.
+    pub cross: bool,
+}
+
+/// Between these, flows that the layout does not name are short transfers: too many to be told one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShortInfo {
+    /// The sender.
+    pub from: Addr,
+    /// The receiver.
+    pub to: Addr,
+    /// Whether they are other people's traffic.
+    pub cross: bool,
 }
 
 /// The path and its flows.
@@ -61,6 +74,8 @@ pub struct Layout {
     pub stages: Vec<StageInfo>,
     /// Flows in the order of the scenario.
     pub flows: Vec<FlowInfo>,
+    /// Between whom short transfers are made.
+    pub short: Vec<ShortInfo>,
 }
 
 impl Layout {
@@ -108,7 +123,7 @@ mod tests {
         let roles =
             [Role::Host, Role::Link, Role::Agent, Role::Radio, Role::Host].into_iter().enumerate();
         let stages = roles.map(|(i, role)| StageInfo { name: format!("s{i}"), role }).collect();
-        Layout { stages, flows: Vec::new() }
+        Layout { stages, ..Layout::default() }
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub enum SendKind {
     Timeout,
     /// Again, because the sender was told of a wireless loss.
     Eln,
+    /// The host sent its last segment again, as a tail loss probe.
+    Probe,
     /// Again, by the base station.
     Local,
     /// Again, for a reason that the place of observation does not show.
@@ -251,6 +253,7 @@ impl Sequence {
                 Cause::FastRetransmit => SendKind::Fast,
                 Cause::TimeoutRetransmit => SendKind::Timeout,
                 Cause::ElnRetransmit => SendKind::Eln,
+                Cause::TailLossProbe => SendKind::Probe,
                 cause if cause.is_local_retransmission() => SendKind::Local,
                 // The base station sends on what the sender sent: that is no second transmission.
                 Cause::SplitData | Cause::SplitProbe => return,

@@ -31,7 +31,9 @@ pub(crate) fn layout() -> Layout {
             bytes: Some(2000),
             mss: Some(1000),
             wireless_mss: None,
+            cross: false,
         }],
+        short: Vec::new(),
     }
 }
 

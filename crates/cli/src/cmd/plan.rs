@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::units::Rate;
+use lasthop_scenario::model::{OnOff, Traffic};
 use lasthop_scenario::{HostSide, Plan, Run, Scenario, Stage, StageKind};
 use serde::Serialize;
 
@@ -153,6 +154,7 @@ fn stage(stage: &Stage) -> String {
         StageKind::Agent(AgentConfig::GoodPacketSize(sizes)) => {
             format!("packets up to {} bytes", sizes.now())
         }
+        StageKind::Agent(AgentConfig::AckReconstruction(_)) => "ack-reconstruction".to_owned(),
         StageKind::Radio(radio) => {
             let duplex = if radio.radio.half_duplex { "half" } else { "full" };
             format!("{} {} {duplex} duplex", radio.radio.rate, radio.radio.delay)
@@ -169,14 +171,24 @@ pub fn transfers(scenario: &Scenario) -> Vec<String> {
         .iter()
         .map(|transfer| {
             let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
-            let bytes = transfer
-                .bytes
-                .map_or("without end".to_owned(), |bytes| format!("{} bytes", bytes.0));
+            let bytes = match (transfer.traffic, transfer.bytes) {
+                (Traffic::Bulk, Some(bytes)) => format!("{} bytes", bytes.0),
+                (Traffic::Bulk, None) => "without end".to_owned(),
+                (Traffic::OnOff(OnOff { on, off }), _) => {
+                    format!("on for {}, off for {}", on.mean, off.mean)
+                }
+                (Traffic::Web(web), _) => {
+                    let (size, think) = (web.size.mean().round(), web.think);
+                    format!("{} sessions of {size} bytes after {think}", web.sessions)
+                }
+            };
+            let cross = if transfer.cross { "cross traffic, " } else { "" };
+            let stop = transfer.stop.map_or(String::new(), |stop| format!(", until {stop}"));
             let count = match transfer.count {
                 1 => String::new(),
                 count => format!("{count} times "),
             };
-            format!("{} -> {}: {count}{bytes}", from.name, to.name)
+            format!("{} -> {}: {cross}{count}{bytes}{stop}", from.name, to.name)
         })
         .collect()
 }

@@ -161,7 +161,7 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
         endless: plan
             .cells
             .iter()
-            .any(|cell| cell.scenario.transfers.iter().any(|transfer| transfer.bytes.is_none())),
+            .any(|cell| cell.scenario.transfers.iter().any(|transfer| !transfer.ends())),
     };
     let results = Results::new(plan, setup, runs);
     if (finished as u64) < plan.count() {

@@ -49,7 +49,7 @@ impl Ends {
         for (i, host) in scenario.hosts.iter().enumerate().filter(|(i, _)| is_kernel(scenario, *i))
         {
             let expected: u32 =
-                scenario.transfers.iter().filter(|t| t.to == i).map(|t| t.count).sum();
+                scenario.transfers.iter().filter(|t| t.to == i).map(|t| t.connections()).sum();
             if expected > 0 {
                 let address = SocketAddr::new(host.addr.ip(), DISCARD);
                 threads.push(shared.receive(net, &host.name, address, expected)?);
@@ -58,7 +58,7 @@ impl Ends {
         let mut opened = vec![0; scenario.hosts.len()];
         let mut index = 0;
         for (i, transfer) in scenario.transfers.iter().enumerate() {
-            for _ in 0..transfer.count {
+            for _ in 0..transfer.connections() {
                 if is_kernel(scenario, transfer.from) {
                     threads.push(shared.send(net, scenario, i, index, port)?);
                     port += 1;

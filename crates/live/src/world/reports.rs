@@ -68,7 +68,7 @@ impl Reports {
         let mut index = 0;
         for transfer in &scenario.transfers {
             let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
-            for _ in 0..transfer.count {
+            for _ in 0..transfer.connections() {
                 let name = format!("transfer {} from {} to {}", index + 1, from.name, to.name);
                 let nth = opened[transfer.from];
                 opened[transfer.from] += 1;

@@ -5,6 +5,7 @@
 //! agent is an IP hop as well: it drops packets with a damaged IP header, and passes on packets with a damaged TCP
 //! checksum without looking into them, unless they are for an end point of its own.
 
+mod ack_reconstruction;
 mod ackp;
 mod ebsn;
 pub mod flows;
@@ -23,6 +24,7 @@ use crate::tcp::{TcpConfig, Variant};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Notice, Packet};
 
+pub use ack_reconstruction::{AckReconstruction, Reconstruction};
 pub use ebsn::Notifier;
 pub use good_packet_size::{PacketSize, PacketSizes};
 pub use none::Router;
@@ -247,6 +249,8 @@ pub enum AgentConfig {
     },
     /// Segments are kept to what is good for the state of the channel (bakshi96 4.1).
     GoodPacketSize(PacketSizes),
+    /// ACKs that are missing behind a slow return link are filled in again (RFC 3449 5.3.2).
+    AckReconstruction(Reconstruction),
 }
 
 /// The agent at a base station.
@@ -266,6 +270,8 @@ pub enum Agent {
     Notifier(Notifier),
     /// See [`AgentConfig::GoodPacketSize`].
     PacketSize(PacketSize),
+    /// See [`AgentConfig::AckReconstruction`].
+    AckReconstruction(Box<AckReconstruction>),
 }
 
 impl Agent {
@@ -288,6 +294,9 @@ impl Agent {
                 Agent::Notifier(Notifier::new(Notice::SourceQuench, *spacing))
             }
             AgentConfig::GoodPacketSize(sizes) => Agent::PacketSize(PacketSize::new(sizes)),
+            AgentConfig::AckReconstruction(config) => {
+                Agent::AckReconstruction(Box::new(AckReconstruction::new(config)))
+            }
         }
     }
 
@@ -299,6 +308,7 @@ impl Agent {
             Agent::SnoopNack(agent) => agent.flows(),
             Agent::SeqCache(agent) => agent.flows(),
             Agent::Split(agent) => agent.flows(),
+            Agent::AckReconstruction(agent) => agent.flows(),
         }
     }
 
@@ -310,6 +320,7 @@ impl Agent {
             Agent::SnoopNack(agent) => agent.state_bytes(),
             Agent::SeqCache(agent) => agent.state_bytes(),
             Agent::Split(agent) => agent.state_bytes(),
+            Agent::AckReconstruction(agent) => agent.state_bytes(),
         }
     }
 
@@ -321,6 +332,7 @@ impl Agent {
             Agent::SnoopNack(agent) => agent.peak_state_bytes(),
             Agent::SeqCache(agent) => agent.peak_state_bytes(),
             Agent::Split(agent) => agent.peak_state_bytes(),
+            Agent::AckReconstruction(agent) => agent.peak_state_bytes(),
         }
     }
 }
@@ -335,6 +347,7 @@ impl Machine for Agent {
             Agent::Split(agent) => agent.on_packet(now, from, packet, out),
             Agent::Notifier(agent) => agent.on_packet(now, from, packet, out),
             Agent::PacketSize(agent) => agent.on_packet(now, from, packet, out),
+            Agent::AckReconstruction(agent) => agent.on_packet(now, from, packet, out),
         }
     }
 
@@ -347,6 +360,7 @@ impl Machine for Agent {
             Agent::Split(agent) => agent.on_signal(now, from, signal, out),
             Agent::Notifier(agent) => agent.on_signal(now, from, signal, out),
             Agent::PacketSize(agent) => agent.on_signal(now, from, signal, out),
+            Agent::AckReconstruction(agent) => agent.on_signal(now, from, signal, out),
         }
     }
 
@@ -359,6 +373,7 @@ impl Machine for Agent {
             Agent::Split(agent) => agent.on_wake(now, out),
             Agent::Notifier(agent) => agent.on_wake(now, out),
             Agent::PacketSize(agent) => agent.on_wake(now, out),
+            Agent::AckReconstruction(agent) => agent.on_wake(now, out),
         }
     }
 
@@ -371,6 +386,14 @@ impl Machine for Agent {
             Agent::Split(agent) => agent.next_wake(),
             Agent::Notifier(agent) => agent.next_wake(),
             Agent::PacketSize(agent) => agent.next_wake(),
+            Agent::AckReconstruction(agent) => agent.next_wake(),
+        }
+    }
+
+    fn holds(&self) -> usize {
+        match self {
+            Agent::AckReconstruction(agent) => agent.holds(),
+            _ => 0,
         }
     }
 }

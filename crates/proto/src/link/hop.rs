@@ -101,7 +101,13 @@ impl Hop {
             Upper {
                 station,
                 own: if is_base { Side::Left } else { Side::Right },
-                queues: (0..count).map(|_| Queue::new(radio.queue, discipline)).collect(),
+                queues: (0..count)
+                    .map(|to| {
+                        Queue::new(radio.queue, discipline, || {
+                            stream(&format!("queue.{}.{to}", station.0))
+                        })
+                    })
+                    .collect(),
                 order: VecDeque::new(),
                 cutter: config.fragment.map(|limit| Cutter::new(limit, count)),
                 gatherers: (0..count).map(|_| Gatherer::default()).collect(),
@@ -327,7 +333,7 @@ impl Machine for Hop {
         let upper = &mut self.uppers[i];
         let queue = &mut upper.queues[to.index()];
         let before = queue.len();
-        queue.enter(from.other(), packet, bytes, out);
+        queue.enter(now, from.other(), packet, bytes, out);
         // A discipline may have ended any number of those that waited.
         for _ in before..queue.len() {
             upper.order.push_back(to);

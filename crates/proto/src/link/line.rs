@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use crate::event::{Cause, Op};
 use crate::machine::{Machine, Out, Side};
 use crate::queue::{Discipline, DropTail, Queue};
+use crate::rng::Stream;
 use crate::units::{Rate, Span, Time};
 use crate::wire::Packet;
 
@@ -47,22 +48,27 @@ pub struct Line {
 }
 
 impl Line {
-    /// An idle line.
+    /// An idle line. Queues that leave something to chance draw as in a run with seed 0.
     pub fn new(config: LineConfig) -> Line {
-        let direction = |rate, discipline| Direction {
+        Line::seeded(config, |part| Stream::new(0, part))
+    }
+
+    /// An idle line; `stream` gives the random draws of its parts.
+    pub fn seeded(config: LineConfig, stream: impl Fn(&str) -> Stream) -> Line {
+        let direction = |rate, discipline, part: &str| Direction {
             rate,
             delay: config.delay,
             free_at: Time::ZERO,
             before: match discipline {
                 Discipline::Fifo => Before::Schedule(DropTail::new(config.queue)),
-                other => Before::Queue(Box::new(Queue::new(config.queue, other))),
+                other => Before::Queue(Box::new(Queue::new(config.queue, other, || stream(part)))),
             },
             pipe: VecDeque::new(),
             next: Time::NEVER,
         };
         let directions = [
-            direction(config.rate_left, config.discipline_left),
-            direction(config.rate_right, config.discipline_right),
+            direction(config.rate_left, config.discipline_left, "queue.left"),
+            direction(config.rate_right, config.discipline_right, "queue.right"),
         ];
         Line { framing: config.framing, directions }
     }
@@ -95,7 +101,7 @@ impl Direction {
     fn begin_waiting(&mut self, now: Time) {
         while self.free_at <= now {
             let Before::Queue(queue) = &mut self.before else { return };
-            let Some(waiting) = queue.leave() else { return };
+            let Some(waiting) = queue.leave(self.free_at) else { return };
             self.transmit(self.free_at, waiting.packet, waiting.bytes);
         }
     }
@@ -116,8 +122,11 @@ impl Machine for Line {
                         return;
                     }
                 }
-                Before::Queue(queue) => return queue.enter(to, packet, bytes, out),
+                Before::Queue(queue) => return queue.enter(now, to, packet, bytes, out),
             }
+        } else if let Before::Queue(queue) = &mut direction.before {
+            let Some(packet) = queue.pass(now, to, packet, out) else { return };
+            return direction.transmit(start, packet, bytes);
         }
         direction.transmit(start, packet, bytes);
     }

@@ -8,6 +8,7 @@ use crate::channel::{Channel, Traffic, Turns, damage_at};
 use crate::event::{Op, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::queue::Queue;
+use crate::rng::Stream;
 use crate::units::{Span, Time};
 use crate::wire::Packet;
 
@@ -35,17 +36,30 @@ pub struct Radio {
 }
 
 impl Radio {
-    /// An idle radio; the channels damage what travels left and right.
+    /// An idle radio; the channels damage what travels left and right. Queues that leave something to chance draw as
+    /// in a run with seed 0.
     pub fn new(config: RadioConfig, left: Option<Channel>, right: Option<Channel>) -> Radio {
-        let station = |channel: Option<Channel>, discipline| Station {
-            queue: Queue::new(config.queue, discipline),
+        Radio::seeded(config, left, right, |part| Stream::new(0, part))
+    }
+
+    /// The same; `stream` gives the random draws of its queues.
+    pub fn seeded(
+        config: RadioConfig,
+        left: Option<Channel>,
+        right: Option<Channel>,
+        stream: impl Fn(&str) -> Stream,
+    ) -> Radio {
+        let station = |channel: Option<Channel>, discipline, part: &str| Station {
+            queue: Queue::new(config.queue, discipline, || stream(part)),
             turns: channel.as_ref().filter(|c| c.tells()).and_then(Channel::turns),
             channel,
             pipe: Pipe::new(),
             free_at: Time::ZERO,
         };
-        let stations =
-            [station(left, config.discipline_left), station(right, config.discipline_right)];
+        let stations = [
+            station(left, config.discipline_left, "queue.left"),
+            station(right, config.discipline_right, "queue.right"),
+        ];
         Radio { config, stations, turn: Side::Right }
     }
 
@@ -123,7 +137,7 @@ impl Radio {
     #[inline]
     fn start_before(&mut self, end: Time, out: &mut Out) {
         while let Some((at, side)) = self.next_start().filter(|(at, _)| *at < end) {
-            let Some(waiting) = self.stations[side.index()].queue.leave() else { return };
+            let Some(waiting) = self.stations[side.index()].queue.leave(at) else { return };
             self.transmit(at, side, waiting.packet, out);
         }
     }
@@ -137,11 +151,12 @@ impl Machine for Radio {
         let free = self.free_at(side) <= now;
         let station = &mut self.stations[side.index()];
         if free && station.queue.is_empty() {
+            let Some(packet) = station.queue.pass(now, side, packet, out) else { return };
             self.transmit(now, side, packet, out);
             return;
         }
         let bytes = packet.wire_len();
-        station.queue.enter(side, packet, bytes, out);
+        station.queue.enter(now, side, packet, bytes, out);
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {

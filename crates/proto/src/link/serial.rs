@@ -81,8 +81,8 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// An idle line; losses are drawn from a stream for each direction.
-    pub fn new(config: SerialConfig, left: Stream, right: Stream) -> Serial {
+    /// An idle line; `stream` gives the random draws of its parts: losses and queues of each direction.
+    pub fn new(config: SerialConfig, stream: impl Fn(&str) -> Stream) -> Serial {
         let ends = || {
             config.compression.map(|compression| {
                 // Both ends see the same payload here: what it adds to their sums cancels out.
@@ -94,21 +94,21 @@ impl Serial {
             })
         };
         let line = &config.line;
-        let direction = |rate, discipline, chance| Direction {
+        let direction = |rate, discipline, side: &str| Direction {
             rate,
             delay: line.delay,
             framing: line.framing,
             loss: config.frame_loss.get(),
-            chance,
+            chance: stream(&format!("frames.{side}")),
             free_at: Time::ZERO,
             requests: VecDeque::new(),
-            queue: Queue::new(line.queue, discipline),
+            queue: Queue::new(line.queue, discipline, || stream(&format!("queue.{side}"))),
             ends: ends(),
             pipe: VecDeque::new(),
         };
         let directions = [
-            direction(line.rate_left, line.discipline_left, left),
-            direction(line.rate_right, line.discipline_right, right),
+            direction(line.rate_left, line.discipline_left, "left"),
+            direction(line.rate_right, line.discipline_right, "right"),
         ];
         Serial { loss_noticed: config.loss_noticed, directions }
     }
@@ -196,7 +196,7 @@ impl Direction {
         while self.free_at <= now {
             if let Some(request) = self.requests.pop_front() {
                 self.transmit(self.free_at, Frame::Request(request), REQUEST_LEN);
-            } else if let Some(waiting) = self.queue.leave() {
+            } else if let Some(waiting) = self.queue.leave(self.free_at) {
                 self.transmit_packet(self.free_at, waiting.packet);
             } else {
                 return;
@@ -226,8 +226,8 @@ impl Machine for Serial {
         direction.begin_waiting(now);
         if direction.free_at > now {
             let bytes = packet.wire_len() + direction.framing;
-            direction.queue.enter(to, packet, bytes, out);
-        } else {
+            direction.queue.enter(now, to, packet, bytes, out);
+        } else if let Some(packet) = direction.queue.pass(now, to, packet, out) {
             direction.transmit_packet(now, packet);
         }
     }

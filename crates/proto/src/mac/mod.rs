@@ -7,6 +7,7 @@
 pub mod dcf;
 mod ether;
 pub mod fama_ncs;
+pub mod half_duplex_hops;
 pub mod ideal;
 pub mod phy;
 
@@ -21,6 +22,7 @@ use crate::units::{Span, Time};
 
 pub use dcf::{Dcf, DcfConfig};
 pub use fama_ncs::{FamaConfig, FamaNcs};
+pub use half_duplex_hops::{HalfDuplexHops, Hops};
 pub use ideal::Ideal;
 pub use phy::Phy;
 

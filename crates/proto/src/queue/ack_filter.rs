@@ -41,9 +41,6 @@ const COPIES: u32 = 4;
 //= rfc7323#section-2.3: windows are at most 2^30 bytes
 const WINDOW: i32 = 1 << 30;
 
-/// The bits of the traffic class that say that a router met congestion.
-const CE: u8 = 0b11;
-
 /// A place in the queue.
 #[derive(Debug)]
 struct Place {
@@ -140,14 +137,14 @@ impl Memory {
 
 /// Whether nothing is lost with this ACK but its number, its window and its timestamps, which a later ACK of the
 /// connection says again.
-fn is_plain(packet: &Packet) -> bool {
+pub(crate) fn is_plain(packet: &Packet) -> bool {
     let Some(segment) = packet.segment() else { return false };
     is_pure_ack(packet)
         // ECN echo and CWR are told once. PSH has no business here; who knows what it means to somebody.
         //= rfc3449#section-5.2.1: ECN feedback in the TCP header must be preserved
         && segment.flags == Flags::ACK
         // A mark of a router on the ACK itself.
-        && packet.tos & CE != CE
+        && !packet.is_marked()
         // SACK blocks, loss notifications, partial acknowledgements, and whatever is not known.
         //= rfc3449#section-5.2.1: an ACK with the SACK option must not be deleted
         && (!segment.has_options() || segment.options().wire_len() == 0)
@@ -155,7 +152,7 @@ fn is_plain(packet: &Packet) -> bool {
 
 /// Whether everything that the plain ACK `old` said is said by `new`, which acknowledges more.
 //= balakrishnan97#4.2.2: a new ACK with a larger cumulative value clears the preceding ones of its connection
-fn clears(new: &Segment, old: &Segment) -> bool {
+pub(crate) fn clears(new: &Segment, old: &Segment) -> bool {
     // Who knows what an unknown option makes of the number beside it.
     let known = new.options().unknown.is_empty();
     // The sender takes the window from the segment with the newest sequence number.

@@ -8,17 +8,20 @@
 pub mod ack_filter;
 pub mod acks_first;
 pub mod drop_tail;
+pub mod red;
 
 use serde::Serialize;
 
-use crate::event::Cause;
+use crate::event::{Cause, Op};
 use crate::machine::{Out, Side};
-use crate::units::Bytes;
+use crate::rng::Stream;
+use crate::units::{Bytes, Time};
 use crate::wire::{Damage, Flags, Packet};
 
 pub use ack_filter::AckFilter;
 pub use acks_first::AcksFirst;
 pub use drop_tail::{DropTail, Fifo};
+pub use red::{Red, RedConfig};
 
 /// How much a queue holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -41,7 +44,7 @@ impl Limit {
 }
 
 /// What a queue does with the packets that wait in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Discipline {
     /// First in, first out; what does not fit is dropped.
@@ -54,12 +57,35 @@ pub enum Discipline {
     /// ACKs go first, and are filtered.
     #[serde(rename = "ack-filter+acks-first")]
     AckFilterAcksFirst,
+    /// Random early detection before a plain queue. See [`Red`].
+    Red(RedConfig),
+    /// Random early detection by the length of the whole queue, in which ACKs go first.
+    #[serde(rename = "red+acks-first")]
+    RedAcksFirst(RedConfig),
 }
 
 impl Discipline {
     /// Whether this is the plain queue, which every link has unless told otherwise.
     pub fn is_fifo(&self) -> bool {
         *self == Discipline::Fifo
+    }
+
+    /// The options of random early detection, if that is part of it.
+    pub fn red(self) -> Option<RedConfig> {
+        match self {
+            Discipline::Red(red) | Discipline::RedAcksFirst(red) => Some(red),
+            _ => None,
+        }
+    }
+
+    /// The same with these options of random early detection, if that is part of it.
+    #[must_use]
+    pub fn with_red(self, red: RedConfig) -> Discipline {
+        match self {
+            Discipline::Red(_) => Discipline::Red(red),
+            Discipline::RedAcksFirst(_) => Discipline::RedAcksFirst(red),
+            other => other,
+        }
     }
 }
 
@@ -142,23 +168,28 @@ enum Kind {
 pub struct Queue {
     room: Room,
     kind: Kind,
+    red: Option<Box<Red>>,
 }
 
 impl Queue {
-    /// An empty queue.
-    pub fn new(limit: Limit, discipline: Discipline) -> Queue {
+    /// An empty queue. What it leaves to chance is drawn from `chance`.
+    pub fn new(limit: Limit, discipline: Discipline, chance: impl FnOnce() -> Stream) -> Queue {
         let kind = match discipline {
-            Discipline::Fifo => Kind::Fifo(Fifo::default()),
+            Discipline::Fifo | Discipline::Red(_) => Kind::Fifo(Fifo::default()),
             Discipline::AckFilter => Kind::AckFilter(Box::default()),
-            Discipline::AcksFirst => Kind::AcksFirst(Box::new(AcksFirst::new(false))),
+            Discipline::AcksFirst | Discipline::RedAcksFirst(_) => {
+                Kind::AcksFirst(Box::new(AcksFirst::new(false)))
+            }
             Discipline::AckFilterAcksFirst => Kind::AcksFirst(Box::new(AcksFirst::new(true))),
         };
-        Queue { room: Room::new(limit), kind }
+        let red = discipline.red().map(|config| Box::new(Red::new(config, chance())));
+        Queue { room: Room::new(limit), kind, red }
     }
 
     /// A packet on its way to `side` arrives; `bytes` is its length as the limit counts it.
     #[inline]
-    pub fn enter(&mut self, side: Side, packet: Packet, bytes: u32, out: &mut Out) {
+    pub fn enter(&mut self, now: Time, side: Side, packet: Packet, bytes: u32, out: &mut Out) {
+        let Some(packet) = self.detect(now, side, packet, out) else { return };
         let waiting = Waiting { packet, bytes };
         match &mut self.kind {
             Kind::Fifo(order) => order.enter(side, waiting, &mut self.room, out),
@@ -167,16 +198,53 @@ impl Queue {
         }
     }
 
-    /// The next packet to be transmitted, and its length as it was given.
+    /// A packet on its way to `side` finds nobody waiting and the transmitter free. It need not wait, but what
+    /// detects congestion early counts it; `None` if it ended by that.
     #[inline]
-    pub fn leave(&mut self) -> Option<Waiting> {
+    pub fn pass(&mut self, now: Time, side: Side, packet: Packet, out: &mut Out) -> Option<Packet> {
+        self.detect(now, side, packet, out)
+    }
+
+    #[inline]
+    fn detect(
+        &mut self,
+        now: Time,
+        side: Side,
+        mut packet: Packet,
+        out: &mut Out,
+    ) -> Option<Packet> {
+        let Some(red) = &mut self.red else { return Some(packet) };
+        match red.arrive(now, self.room.packets, &mut packet) {
+            red::Fate::Passes => {}
+            red::Fate::Marked => out.packet_event(Op::Marked, side, &packet),
+            red::Fate::Dropped => {
+                out.discard(side, packet, Cause::EarlyDrop);
+                return None;
+            }
+        }
+        Some(packet)
+    }
+
+    /// The packet whose transmission begins at `at`, and its length as it was given.
+    #[inline]
+    pub fn leave(&mut self, at: Time) -> Option<Waiting> {
         let waiting = match &mut self.kind {
             Kind::Fifo(order) => order.leave(),
             Kind::AckFilter(order) => order.leave(),
             Kind::AcksFirst(order) => order.leave(),
         }?;
         self.room.remove(waiting.bytes);
+        if self.room.packets == 0
+            && let Some(red) = &mut self.red
+        {
+            red.emptied(at);
+        }
         Some(waiting)
+    }
+
+    /// The average length in packets that random early detection goes by, if it is part of this queue.
+    pub fn average(&self) -> Option<f64> {
+        self.red.as_ref().map(|red| red.average())
     }
 
     /// How many packets wait.

@@ -18,6 +18,8 @@ pub enum Variant {
     Sack,
     /// ACKs name what caused them; holes are inferred at once (balakrishnan97 3.1.2).
     Smart,
+    /// Loss detection by time, tail loss probes, proportional rate reduction (RFC 8985, RFC 6937).
+    Rack,
 }
 
 /// What a TCP's timers and round-trip measurements are driven by.
@@ -48,6 +50,8 @@ pub enum RtoRule {
     /// `srtt + 4 rttvar` (Jacobson 1988, appendix A): where round trips never vary in units of G, the time-out
     /// comes down to one unit.
     Jacobson,
+    /// `srtt + max(rto-min, 4 rttvar)`, as Linux: the least time-out is counted from the round trip.
+    Linux,
 }
 
 /// When a receiver acknowledges data that arrives in order.
@@ -102,6 +106,10 @@ pub enum Rounding {
 pub enum Congestion {
     /// Slow start and congestion avoidance; a loss halves the window (RFC 5681).
     Reno,
+    /// A cubic function of the time since the last loss (RFC 9438).
+    Cubic,
+    /// A model of the path from samples of the delivery rate (BBR, version 1). Needs [`Variant::Rack`].
+    Bbr,
 }
 
 /// How the congestion window opens in congestion avoidance.
@@ -138,6 +146,21 @@ pub enum ElnReaction {
     ThirdDuplicate,
     /// The same marks: the first marked ACK sends it again (E2E-ELN-RXMT).
     FirstAck,
+}
+
+/// Congestion control of acknowledgements (balakrishnan97 4.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct AccConfig {
+    /// The most segments that share an ACK, whatever the sender's window bears.
+    pub most: u32,
+    /// An ACK waits no longer than this (the paper: 200 ms). With [`Clock::Ticks`] it is the fast tick.
+    pub timeout: Span,
+}
+
+impl Default for AccConfig {
+    fn default() -> AccConfig {
+        AccConfig { most: u32::MAX, timeout: Span::millis(200) }
+    }
 }
 
 /// Configuration of a TCP end point, sender and receiver side.
@@ -179,6 +202,9 @@ pub struct TcpConfig {
     pub congestion: Congestion,
     /// How it opens, with [`Congestion::Reno`].
     pub growth: GrowthRule,
+    /// The window opens by the bytes that an ACK acknowledges, of at most so many segments (the limit L of RFC 3465);
+    /// 0 counts ACKs instead.
+    pub byte_counting: u32,
     /// Segments leave at a rate, not in the bursts in which the windows open.
     pub pacing: bool,
     /// Segments that may leave back to back when they are paced.
@@ -187,6 +213,10 @@ pub struct TcpConfig {
     pub dupthresh: u32,
     /// Receiver: when to acknowledge.
     pub delayed_ack: DelayedAck,
+    /// Offer explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Offer congestion control of acknowledgements.
+    pub acc: Option<AccConfig>,
     /// Offer timestamps and PAWS (RFC 7323).
     pub timestamps: bool,
     /// Offer window scaling (RFC 7323).
@@ -197,6 +227,8 @@ pub struct TcpConfig {
     pub smart: bool,
     /// Send a segment again as often as SMART shows its loss, not only once.
     pub smart_repeat: bool,
+    /// Report segments that arrive twice (RFC 2883), where SACK blocks are sent.
+    pub dsack: bool,
     /// Offer and obey partial acknowledgements.
     pub ackp: AckpReaction,
     /// Take no round-trip sample from a segment that a partial acknowledgement covered (west97 3.4).
@@ -256,6 +288,18 @@ impl TcpConfig {
         })
     }
 
+    /// The sender adaptation of balakrishnan97 4.2 and 4.3: the window opens by bytes acknowledged, however many an
+    /// ACK acknowledges, and of what an ACK releases three segments leave back to back and the rest at the rate of a
+    /// window in a round trip.
+    ///
+    /// The paper names the techniques and gives no numbers. Three segments are what the authors' simulation scripts
+    /// had as their largest burst.
+    pub fn adapt_to_sparse_acks(&mut self) {
+        self.byte_counting = u32::MAX;
+        self.pacing = true;
+        self.burst = 3;
+    }
+
     /// FreeBSD 2.1 on a LAN, as on the hosts of west97 4.0.
     pub fn freebsd_2_1() -> TcpConfig {
         TcpConfig {
@@ -277,15 +321,19 @@ impl TcpConfig {
             halving: Halving::Window,
             congestion: Congestion::Reno,
             growth: GrowthRule::Rfc5681,
+            byte_counting: 0,
             pacing: false,
             burst: 1,
             dupthresh: 3,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
+            ecn: false,
+            acc: None,
             timestamps: false,
             window_scale: false,
             sack: false,
             smart: false,
             smart_repeat: false,
+            dsack: false,
             ackp: AckpReaction::Off,
             ackp_karn: false,
             eln: ElnMode::Off,

@@ -1,6 +1,7 @@
 //! One connection: its states and timers, and the joining of its two halves.
 
 mod application;
+mod congestion;
 mod incoming;
 mod notices;
 mod outgoing;
@@ -49,6 +50,10 @@ pub struct Connection {
     /// The sequence number of the segment that the next ACK answers.
     caused: Option<Seq>,
     ts_recent: u32,
+    /// The peer is told of a mark of congestion until it says that it has reduced its window.
+    echo: bool,
+    /// ACKs of the peer that came marked.
+    marked_acks: u8,
     last_ack_sent: u64,
     /// Identity of the bytes this end sends.
     stream: u32,
@@ -85,6 +90,8 @@ struct Agreed {
     /// Whether the peer wants ACKs marked rather than losses named.
     marks: bool,
     smart: bool,
+    ecn: bool,
+    acc: bool,
 }
 
 impl Connection {
@@ -109,6 +116,8 @@ impl Connection {
             damaged: Vec::new(),
             caused: None,
             ts_recent: 0,
+            echo: false,
+            marked_acks: 0,
             last_ack_sent: 0,
             stream,
             active: false,
@@ -178,6 +187,12 @@ impl Connection {
     /// Bytes of the peer that were delivered in order so far.
     pub fn delivered(&self) -> u64 {
         self.rx.delivered()
+    }
+
+    /// Bytes to be sent in all, if this end is about to close.
+    pub fn wanted(&self) -> Option<Bytes> {
+        let w = &self.tx.window;
+        w.fin.then(|| Bytes(w.end.saturating_sub(1)))
     }
 
     /// Bytes of ours that the peer has acknowledged.

@@ -15,6 +15,7 @@ use super::connection::{Beats, Connection};
 use super::integrated::Pairs;
 use super::rtt::Beat;
 use super::state::State;
+use super::traffic::Apps;
 
 /// What a host is.
 #[derive(Clone, Debug)]
@@ -46,8 +47,10 @@ pub struct Host {
     serving: Option<u32>,
     /// What connections that come in deliver waits for whoever looks at it.
     keeping: bool,
-    /// Connections that this host opened and that are not over.
-    unfinished: usize,
+    /// Connections that this host opened and that are not over, and sessions that go on.
+    pub(super) unfinished: usize,
+    /// What opens, stops and switches connections.
+    pub(super) apps: Apps,
     /// What connections to one destination share.
     pairs: Pairs,
 }
@@ -90,6 +93,7 @@ impl Host {
             serving: None,
             keeping: false,
             unfinished: 0,
+            apps: Apps::default(),
             pairs: Pairs::default(),
         }
     }
@@ -170,6 +174,11 @@ impl Host {
         self.unfinished
     }
 
+    /// Whether it has as many connections as it may have.
+    pub(super) fn is_full(&self) -> bool {
+        self.connections.len() >= CONNECTIONS_MAX
+    }
+
     /// Acts on a connection, as its application or because something arrived for it.
     pub fn act(&mut self, index: usize, action: impl FnOnce(&mut Connection)) {
         let connection = &mut self.connections[index];
@@ -185,6 +194,9 @@ impl Host {
                 self.wakes.set(due as usize, Some(Time::ZERO));
             }
             self.pairs.put_back(connection.flow.dst, shared);
+        }
+        if connection.is_complete() || connection.is_over() {
+            self.apps.ended(index);
         }
         if !was_over && connection.is_over() && connection.is_active() {
             self.unfinished -= 1;
@@ -221,6 +233,7 @@ impl Host {
             out.discard(toward, packet, Cause::NoSuchConnection);
             return;
         };
+        let marked = packet.is_marked();
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         let Some(segment) = packet.segment() else { return };
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
@@ -231,7 +244,7 @@ impl Host {
         });
         let index = match found {
             Some(index) => index,
-            None if opens && self.connections.len() < CONNECTIONS_MAX => {
+            None if opens && !self.is_full() => {
                 let index = self.add(flow, 0);
                 if let Some(limit) = self.serving {
                     self.connections[index].attach(limit);
@@ -248,7 +261,9 @@ impl Host {
                 return;
             }
         };
-        self.act(index, |connection| connection.on_segment(now, segment, body, out));
+        self.act(index, |connection| {
+            connection.on_arrival(now, segment, body, marked, out);
+        });
     }
 
     /// Answers a segment for no connection.
@@ -320,6 +335,10 @@ impl Machine for Host {
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         // One connection a call: the driver comes back as long as a time in the past is due.
+        if self.apps.next().is_some_and(|at| at <= now) {
+            self.step(now, out);
+            return;
+        }
         if let Some((at, index)) = self.wakes.first() {
             if at <= now {
                 self.act(index, |connection| connection.on_wake(now, out));
@@ -328,6 +347,11 @@ impl Machine for Host {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.wakes.first().map(|(at, _)| at)
+        let apps = self.apps.next();
+        let connections = self.wakes.first().map(|(at, _)| at);
+        match (connections, apps) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
     }
 }

@@ -9,6 +9,7 @@
 //! ACKs, Karn's rule, exponential back-off, PAWS, silly-window avoidance at both ends. Not modelled: urgent
 //! data beyond passing it through, TCP Fast Open, keep-alives, Nagle's wait (senders always push).
 
+pub mod acc;
 pub mod config;
 pub mod connection;
 pub mod host;
@@ -18,11 +19,12 @@ pub mod rope;
 pub mod rtt;
 pub mod sender;
 pub mod state;
+pub mod traffic;
 pub mod words;
 
 pub use config::{
-    AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving,
-    TcpConfig, Variant,
+    AccConfig, AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule,
+    Halving, TcpConfig, Variant,
 };
 pub use connection::Connection;
 pub use host::{Host, HostConfig};

@@ -3,7 +3,8 @@
 use crate::units::{Span, Time};
 use crate::wire::{Body, SackBlocks, Seq};
 
-use super::config::{Clock, TcpConfig};
+use super::acc::{AckControl, Report};
+use super::config::{AccConfig, Clock, TcpConfig};
 use super::rope::Rope;
 use super::rtt::Beat;
 
@@ -37,6 +38,9 @@ pub struct Receiver {
     pieces: Vec<Piece>,
     /// Where the most recent pieces began, newest first: the order of SACK blocks.
     recent: [u64; 4],
+    /// A segment that came twice and is to be reported, if this end does so.
+    duplicate: Option<(u64, u64)>,
+    dsack: bool,
     fin_at: Option<u64>,
     /// The stream that the first delivered byte belonged to, and how far it is.
     stream: Option<(u32, u64)>,
@@ -44,6 +48,8 @@ pub struct Receiver {
     ack_at: Option<Time>,
     unacked: u32,
     every: u32,
+    /// Congestion control of what this end acknowledges, if both ends agreed on it.
+    control: Option<Box<AckControl>>,
     timeout: Span,
     fast: Option<Beat>,
 }
@@ -71,12 +77,15 @@ impl Receiver {
             inbox: None,
             pieces: Vec::new(),
             recent: [u64::MAX; 4],
+            duplicate: None,
+            dsack: config.dsack,
             fin_at: None,
             stream: None,
             ack_now: false,
             ack_at: None,
             unacked: 0,
             every: config.delayed_ack.every.max(1),
+            control: None,
             timeout: config.delayed_ack.timeout,
             fast: matches!(config.clock, Clock::Ticks { .. }).then_some(fast),
         }
@@ -87,6 +96,18 @@ impl Receiver {
         self.nxt = 1;
         self.edge = 1 + u64::from(self.buffer);
         self.mss = mss;
+    }
+
+    /// Both ends agreed on congestion control of acknowledgements.
+    pub fn control_acks(&mut self, config: AccConfig) {
+        self.timeout = config.timeout;
+        self.control = Some(Box::new(AckControl::new(config)));
+    }
+
+    /// What the sender tells about ACKs; the delayed-ACK factor, if that changed it.
+    pub fn on_ack_report(&mut self, report: &Report) -> Option<u32> {
+        let control = self.control.as_mut()?;
+        control.learn(report).then(|| control.every())
     }
 
     /// Bytes delivered in order so far: every position but SYN and FIN.
@@ -183,7 +204,8 @@ impl Receiver {
     //= rfc5681#section-4.2: at least every second full-sized segment, within 500 ms
     fn count_in_order(&mut self, now: Time) {
         self.unacked += 1;
-        if self.unacked >= self.every {
+        let every = self.control.as_ref().map_or(self.every, |control| control.every());
+        if self.unacked >= every {
             self.ack_now = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(match self.fast {
@@ -203,6 +225,7 @@ impl Receiver {
             let (next_from, next_to) =
                 self.pieces.get(at).map_or((u64::MAX, u64::MAX), |p| (p.from, p.to));
             if next_from <= from {
+                self.note_duplicate(from, to.min(next_to));
                 from = from.max(next_to);
                 at += 1;
                 continue;
@@ -223,6 +246,14 @@ impl Receiver {
         }
     }
 
+    /// Positions `from` to `to` came twice: the next ACK says so. The first report of several stays.
+    //= rfc2883#section-4
+    pub fn note_duplicate(&mut self, from: u64, to: u64) {
+        if self.dsack && from < to && from > 0 && self.duplicate.is_none() {
+            self.duplicate = Some((from, to));
+        }
+    }
+
     fn note_recent(&mut self, from: u64) {
         self.recent.rotate_right(1);
         self.recent[0] = from;
@@ -232,6 +263,15 @@ impl Receiver {
     //= rfc2018#section-4: the first block holds the segment that triggered the ACK
     pub fn sack(&self, irs: Seq, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
+        let most = most.min(4);
+        let most = match self.duplicate {
+            //= rfc2883#section-4: the duplicate comes first, and once
+            Some((from, to)) => {
+                blocks.push(irs + from as u32, irs + to as u32);
+                most - most.min(1)
+            }
+            None => most,
+        };
         if self.pieces.is_empty() {
             return blocks;
         }
@@ -252,7 +292,7 @@ impl Receiver {
                 last += 1;
             }
             let block = (self.pieces[first].from, self.pieces[last].to);
-            if told[..count].contains(&block) || count >= most.min(4) {
+            if told[..count].contains(&block) || count >= most {
                 continue;
             }
             told[count] = block;
@@ -277,6 +317,7 @@ impl Receiver {
         self.ack_now = false;
         self.ack_at = None;
         self.unacked = 0;
+        self.duplicate = None;
     }
 
     /// When a delayed ACK is due.

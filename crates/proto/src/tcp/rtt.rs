@@ -51,7 +51,8 @@ enum Kind {
     Ticks { beat: Beat, srtt: i32, rttvar: i32 },
     Fine {
         granularity: Span,
-        /// The least that is added to `srtt`: the granularity by RFC 6298, nothing by Jacobson.
+        /// The least that is added to `srtt`: the granularity by RFC 6298, nothing by Jacobson, the least time-out
+        /// by Linux.
         margin: Span,
         rounding: Rounding,
         srtt: Option<Span>,
@@ -77,6 +78,7 @@ impl RttEstimator {
                 let margin = match config.rto_rule {
                     RtoRule::Rfc6298 => granularity,
                     RtoRule::Jacobson => Span::ZERO,
+                    RtoRule::Linux => config.rto_min,
                 };
                 let rounding = config.rtt_rounding;
                 Kind::Fine { granularity, margin, rounding, srtt: None, rttvar: Span::ZERO }

@@ -1,6 +1,6 @@
 //! The words for a TCP: what `tcp = "..."` of a host changes about its configuration.
 
-use super::config::{Congestion, ElnMode, ElnReaction, TcpConfig, Variant};
+use super::config::{Congestion, ElnMode, ElnReaction, RtoRule, TcpConfig, Variant};
 
 /// A TCP by its name.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,25 @@ pub const TCPS: &[Word] = &[
     },
     Word { key: "eln", apply: |c| marks(c, ElnReaction::ThirdDuplicate) },
     Word { key: "eln-rxmt", apply: |c| marks(c, ElnReaction::FirstAck) },
+    Word { key: "rack", apply: rack },
+    Word {
+        key: "cubic",
+        apply: |c| {
+            rack(c);
+            c.congestion = Congestion::Cubic;
+            c.rto_rule = RtoRule::Linux;
+        },
+    },
+    Word {
+        key: "bbr",
+        apply: |c| {
+            rack(c);
+            c.congestion = Congestion::Bbr;
+            c.rto_rule = RtoRule::Linux;
+            c.pacing = true;
+            c.burst = 2;
+        },
+    },
 ];
 
 /// Reno that asks for marks and obeys them so.
@@ -50,4 +69,15 @@ fn marks(c: &mut TcpConfig, reaction: ElnReaction) {
         c.eln = ElnMode::Checksum;
     }
     c.eln_reaction = reaction;
+}
+
+/// RACK-TLP with Reno's window. What is under way is known by the segment, so new data follows what is reported
+/// without limited transmit; a network of today is wider than 64 KiB.
+fn rack(c: &mut TcpConfig) {
+    c.variant = Variant::Rack;
+    c.sack = true;
+    c.dsack = true;
+    c.timestamps = true;
+    c.window_scale = true;
+    c.limited_transmit = false;
 }

@@ -17,6 +17,6 @@ pub mod seq;
 
 pub use body::Body;
 pub use icmp::{Notice, Quote};
-pub use packet::{Addr, Damage, FlowKey, Packet, PacketId, Transport};
-pub use segment::{Ackp, Eln, Flags, Nack, Options, SackBlocks, Segment, Smart, Timestamps};
+pub use packet::{Addr, CE, Damage, ECT, FlowKey, Packet, PacketId, Transport};
+pub use segment::{Acc, Ackp, Eln, Flags, Nack, Options, SackBlocks, Segment, Smart, Timestamps};
 pub use seq::Seq;

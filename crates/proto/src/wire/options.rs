@@ -5,10 +5,10 @@
 //! emitted again carries the options of protocols that were invented later.
 
 use super::segment::{
-    ACKP_LEN, ELN_LOST_LEN, ELN_MARK_LEN, ELN_PERMITTED_LEN, NACK_LEN, SMART_CAUSED_LEN,
-    SMART_PERMITTED_LEN,
+    ACC_PERMITTED_LEN, ACC_WINDOW_LEN, ACKP_LEN, ELN_LOST_LEN, ELN_MARK_LEN, ELN_PERMITTED_LEN,
+    NACK_LEN, SMART_CAUSED_LEN, SMART_PERMITTED_LEN,
 };
-use super::{Ackp, Eln, Nack, Options, SackBlocks, Seq, Smart, Timestamps};
+use super::{Acc, Ackp, Eln, Nack, Options, SackBlocks, Seq, Smart, Timestamps};
 
 /// End of the option list (RFC 9293 section 3.2).
 pub const KIND_END: u8 = 0;
@@ -36,6 +36,8 @@ pub const EXID_ELN: u16 = 0x4c45;
 pub const EXID_NACK: u16 = 0x4c4e;
 /// Experiment identifier of [`Smart`]: "LM". Not registered with IANA; chosen to collide with none that is.
 pub const EXID_SMART: u16 = 0x4c4d;
+/// Experiment identifier of [`Acc`]: "LA". Not registered with IANA; chosen to collide with none that is.
+pub const EXID_ACC: u16 = 0x4c41;
 
 /// Room for options in a TCP header: fifteen 32-bit words less the fixed five.
 pub const MAX_LEN: usize = 40;
@@ -226,6 +228,12 @@ impl ReadOptions {
                 let seq = Seq(u32::from_be_bytes([a, b, c, d]));
                 self.others().smart.replace_none(Smart::Caused(seq))
             }
+            (EXID_ACC, []) => self.others().acc.replace_none(Acc::Permitted),
+            (EXID_ACC, &[high, low, marks, a, b, c, d]) => {
+                let segments = u16::from_be_bytes([high, low]);
+                let acked = Seq(u32::from_be_bytes([a, b, c, d]));
+                self.others().acc.replace_none(Acc::Window { segments, marks, acked })
+            }
             _ => false,
         }
     }
@@ -393,14 +401,25 @@ fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
             }
         }
     }
+    match options.acc {
+        None => {}
+        Some(Acc::Permitted) => exid(out, ACC_PERMITTED_LEN, EXID_ACC),
+        Some(Acc::Window { segments, marks, acked }) => {
+            exid(out, ACC_WINDOW_LEN, EXID_ACC);
+            out.put(&segments.to_be_bytes());
+            out.put(&[marks]);
+            out.put(&acked.0.to_be_bytes());
+        }
+    }
     out.put(&options.unknown);
 }
 
 /// Whether SACK blocks are the last thing written, so that two bytes of padding may precede them.
 fn only_sack(options: &Options) -> bool {
-    let Options { ackp, eln, smart, nack, unknown, .. } = options;
-    let experiments = ackp.is_some() || eln.is_some() || smart.is_some() || nack.is_some();
-    !experiments && unknown.is_empty()
+    let Options { ackp, eln, smart, nack, acc, unknown, .. } = options;
+    let experiments =
+        [ackp.is_some(), eln.is_some(), smart.is_some(), nack.is_some(), acc.is_some()];
+    !experiments.contains(&true) && unknown.is_empty()
 }
 
 #[cfg(test)]

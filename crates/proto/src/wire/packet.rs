@@ -119,6 +119,11 @@ pub enum Transport {
     Other(u8),
 }
 
+/// ECN bits of the traffic class: an ECN-capable transport, as every sender here says it (RFC 3168 section 5).
+pub const ECT: u8 = 0b10;
+/// ECN bits of the traffic class: a router met congestion.
+pub const CE: u8 = 0b11;
+
 /// A packet in flight.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Packet {
@@ -237,6 +242,16 @@ impl Packet {
     /// Length of the whole IP packet in bytes.
     pub fn wire_len(&self) -> u32 {
         self.header_len() + self.body.len()
+    }
+
+    /// Whether its ends understand a mark of congestion, so that a router need not drop it.
+    pub fn is_ecn_capable(&self) -> bool {
+        self.tos & CE != 0
+    }
+
+    /// Whether a router has marked it: congestion experienced.
+    pub fn is_marked(&self) -> bool {
+        self.tos & CE == CE
     }
 
     /// Whether this carries TCP payload.

@@ -127,6 +127,22 @@ pub enum Nack {
     Missing(SackBlocks),
 }
 
+/// The option of ACK congestion control (balakrishnan97 4.2.1), an experimental option (RFC 6994).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Acc {
+    /// On a SYN: this end takes part.
+    Permitted,
+    /// On data: what the receiver needs to know to space its ACKs.
+    Window {
+        /// The sender's window in full segments.
+        segments: u16,
+        /// How many of the receiver's ACKs came marked, modulo 256.
+        marks: u8,
+        /// The sender's left edge: the newest acknowledgement that it has seen.
+        acked: Seq,
+    },
+}
+
 /// Up to four SACK blocks (RFC 2018 section 3), each from its first byte to one past its last.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SackBlocks {
@@ -179,6 +195,8 @@ pub struct Options {
     pub nack: Option<Nack>,
     /// What caused an ACK.
     pub smart: Option<Smart>,
+    /// Congestion control of acknowledgements.
+    pub acc: Option<Acc>,
     /// Options this code does not know, as they stood in the header (kind, length, value ...).
     pub unknown: Vec<u8>,
     /// Urgent pointer; meaningful when URG is set.
@@ -194,6 +212,7 @@ static NO_OPTIONS: Options = Options {
     eln: None,
     nack: None,
     smart: None,
+    acc: None,
     unknown: Vec::new(),
     urgent: 0,
 };
@@ -228,9 +247,17 @@ impl fmt::Debug for Options {
         if self.nack.is_some() {
             form.field("nack", &self.nack);
         }
+        if self.acc.is_some() {
+            form.field("acc", &self.acc);
+        }
         form.finish()
     }
 }
+
+/// Length of the option of ACK congestion control on a SYN: kind, length, 16-bit ExID.
+pub const ACC_PERMITTED_LEN: u32 = 4;
+/// Its length on data: kind, length, 16-bit ExID, window, marks, left edge.
+pub const ACC_WINDOW_LEN: u32 = 11;
 
 impl Options {
     /// Unpadded length in bytes of these options in the header.
@@ -256,6 +283,11 @@ impl Options {
                 None => 0,
                 Some(Nack::Permitted) => NACK_LEN,
                 Some(Nack::Missing(blocks)) => NACK_LEN + 8 * blocks.as_slice().len() as u32,
+            }
+            + match self.acc {
+                None => 0,
+                Some(Acc::Permitted) => ACC_PERMITTED_LEN,
+                Some(Acc::Window { .. }) => ACC_WINDOW_LEN,
             }
             + self.unknown.len() as u32
     }

@@ -1,6 +1,7 @@
 //! Base-station agents, from outside: short scripts for each mechanism, properties over random traffic, and
 //! what snoop makes of bursts of losses.
 
+mod ack_reconstruction;
 mod ack_split;
 mod ackp;
 mod bursts;

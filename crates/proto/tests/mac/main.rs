@@ -4,6 +4,7 @@ mod bianchi;
 mod dcf;
 mod driver;
 mod fama_ncs;
+mod half_duplex_hops;
 mod hops;
 #[path = "../support/mod.rs"]
 mod support;

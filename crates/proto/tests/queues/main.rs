@@ -3,4 +3,5 @@
 mod ack_filter;
 mod acks_first;
 mod properties;
+mod red;
 mod script;

@@ -11,11 +11,13 @@
 //! What enters stands up to `=>`; all the rest is what must come out. Numbers count from the initial one. Further
 //! words: `port N` for another connection, `win N`, `at N` (the sequence number of an ACK), `ts V/E` (timestamps),
 //! `sack L-R`, `ece`, `ce` (marked by a router), `psh`, `syn`, `fin`, `rst`, `urg`, `unknown` (an option nobody
-//! knows), `partial`, `lost N`, `damaged`.
+//! knows), `partial`, `lost N`, `damaged`. The clock stands still but for [`Bench::wait`].
 
 use lasthop_proto::event::{Cause, Op, Wants, What};
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::queue::{Discipline, Limit, Queue};
+use lasthop_proto::rng::Stream;
+use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{
     Ackp, Addr, Body, Damage, Eln, Flags, Packet, PacketId, Segment, Seq, Timestamps,
 };
@@ -27,26 +29,55 @@ const FIXED: Addr = Addr::v4(10, 0, 0, 1);
 pub struct Bench {
     queue: Queue,
     out: Out,
+    now: Time,
     pub kept: usize,
+    /// Packets that were marked on their way in.
+    pub marked: usize,
 }
 
 impl Bench {
     pub fn new(discipline: Discipline, limit: Limit) -> Bench {
-        Bench { queue: Queue::new(limit, discipline), out: Out::new(Wants::METRICS), kept: 0 }
+        Bench::seeded(discipline, limit, 1)
+    }
+
+    /// The same in the run with `seed`.
+    pub fn seeded(discipline: Discipline, limit: Limit, seed: u64) -> Bench {
+        Bench {
+            queue: Queue::new(limit, discipline, || Stream::new(seed, "queue")),
+            out: Out::new(Wants::METRICS),
+            now: Time::ZERO,
+            kept: 0,
+            marked: 0,
+        }
+    }
+
+    /// Lets time pass.
+    pub fn wait(&mut self, span: Span) {
+        self.now = self.now + span;
+    }
+
+    /// The average that random early detection goes by.
+    pub fn average(&self) -> f64 {
+        self.queue.average().unwrap()
     }
 
     /// Puts a packet in; what ended by it, in order, with causes.
     pub fn enter(&mut self, packet: Packet) -> Vec<(Packet, Cause)> {
         let bytes = packet.wire_len();
-        self.queue.enter(Side::Left, packet, bytes, &mut self.out);
+        self.queue.enter(self.now, Side::Left, packet, bytes, &mut self.out);
         self.kept += 1;
         let ended: Vec<(Packet, Cause)> = self
             .out
             .events
             .drain(..)
-            .map(|event| match event.what {
+            .filter_map(|event| match event.what {
+                What::Packet { op: Op::Marked, side: Side::Left, packet } => {
+                    assert!(packet.is_marked());
+                    self.marked += 1;
+                    None
+                }
                 What::Packet { op: Op::Dropped(cause), packet, side: Side::Left } => {
-                    (packet, cause)
+                    Some((packet, cause))
                 }
                 other => panic!("a queue only drops: {other:?}"),
             })
@@ -58,7 +89,7 @@ impl Bench {
     }
 
     pub fn leave(&mut self) -> Option<Packet> {
-        let packet = self.queue.leave().map(|waiting| waiting.packet);
+        let packet = self.queue.leave(self.now).map(|waiting| waiting.packet);
         self.kept -= usize::from(packet.is_some());
         assert_eq!(self.queue.len(), self.kept, "conservation");
         packet

@@ -3,16 +3,20 @@
 
 use lasthop_proto::tcp::{TcpConfig, Variant};
 
+mod acc;
 mod acknowledging;
 mod closing;
+mod ecn;
 mod eln;
 mod flow_control;
 mod handshake;
 mod hosts;
 mod notices;
+mod rack;
 mod recovery;
 mod script;
 mod smart;
+mod sparse_acks;
 mod timeouts;
 mod wireless;
 

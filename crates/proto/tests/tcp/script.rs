@@ -20,7 +20,8 @@
 //! the sender's own zero), `sack A-B`, `ackp`, `eln`, `marks` and `smart` (permitted),
 //! `partial`, `lost N`, `marked`, `caused N`. A `<` line with
 //! `damaged` fails the TCP checksum. A `!` line is a message of a base station about the segment at a position,
-//! `bad-state N` or `quench N`; what follows its `=>` is why it is not obeyed. What follows `=>` is why a retransmission was sent. `#` begins a comment.
+//! `bad-state N` or `quench N`; flags `E` and `W` are ECE and CWR. `ce` is a segment that a router marked, `ect` one
+//! that may be marked. Options of ACK congestion control: `acc` (permitted), `told WINDOW MARKS ACKED`. What follows its `=>` is why it is not obeyed. What follows `=>` is why a retransmission was sent. `#` begins a comment.
 
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ use lasthop_proto::tcp::rtt::Beat;
 use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{
-    Ackp, Addr, Body, Eln, Flags, FlowKey, Notice, Segment, Seq, Smart, Timestamps, Transport,
+    Acc, Ackp, Addr, Body, ECT, Eln, Flags, FlowKey, Notice, Segment, Seq, Smart, Timestamps,
+    Transport,
 };
 
 /// Ticks of a BSD host come at these phases after each multiple of their period.
@@ -39,8 +41,15 @@ pub const SLOW_PHASE: Span = Span::millis(130);
 pub const FAST_PHASE: Span = Span::millis(70);
 
 const PEER_WINDOW: u16 = 32_000;
-const FLAGS: [(char, Flags); 5] =
-    [('S', Flags::SYN), ('F', Flags::FIN), ('R', Flags::RST), ('P', Flags::PSH), ('.', Flags::ACK)];
+const FLAGS: [(char, Flags); 7] = [
+    ('S', Flags::SYN),
+    ('F', Flags::FIN),
+    ('R', Flags::RST),
+    ('P', Flags::PSH),
+    ('.', Flags::ACK),
+    ('E', Flags::ECE),
+    ('W', Flags::CWR),
+];
 
 /// Plays `script` on a connection of `config` and fails with the whole record if it differs. It is played with
 /// several initial sequence numbers, so that every script also tests the wrap.
@@ -193,7 +202,7 @@ impl Player {
         let first = u32::from(!flags.has(Flags::SYN));
         let mut segment = Segment::new(9, 1024, self.irs + first, Seq(0), flags);
         segment.window = PEER_WINDOW;
-        let (mut len, mut offset, mut damaged) = (0, 0, false);
+        let (mut len, mut offset, mut damaged, mut marked) = (0, 0, false, false);
         let mut words = words[1..].iter();
         while let Some(word) = words.next() {
             let mut number = || words.next().and_then(|w| w.parse::<u32>().ok()).expect(word);
@@ -224,6 +233,13 @@ impl Player {
                 }
                 "lost" => segment.options_mut().eln = Some(Eln::Lost(self.iss + number())),
                 "damaged" => damaged = true,
+                "ce" => marked = true,
+                "acc" => segment.options_mut().acc = Some(Acc::Permitted),
+                "told" => {
+                    let (segments, marks) = (number() as u16, number() as u8);
+                    let acked = self.irs + number();
+                    segment.options_mut().acc = Some(Acc::Window { segments, marks, acked });
+                }
                 span => {
                     let (from, count) = span.split_once('+').unwrap_or_else(|| panic!("{span}?"));
                     let from: u32 = from.parse().unwrap();
@@ -236,7 +252,7 @@ impl Player {
         if damaged {
             self.connection.on_damaged(at, &segment, &body, &mut self.out);
         } else {
-            self.connection.on_segment(at, &segment, body, &mut self.out);
+            self.connection.on_arrival(at, &segment, body, marked, &mut self.out);
         }
     }
 
@@ -251,9 +267,10 @@ impl Player {
                         "data" | "ack" | "control" => String::new(),
                         name => format!(" => {name}"),
                     };
+                    let ect = if packet.tos == ECT { " ect" } else { "" };
                     let Transport::Tcp(segment) = &packet.transport else { panic!("not TCP") };
                     self.record
-                        .push(format!("{at} > {}{why}", self.describe(segment, &packet.body)));
+                        .push(format!("{at} > {}{ect}{why}", self.describe(segment, &packet.body)));
                 }
                 What::Tcp(tcp) => {
                     let kind = format!("{:?}", tcp.kind);
@@ -299,6 +316,12 @@ impl Player {
         words.extend(options.ackp.map(|o| match o {
             Ackp::Permitted => "ackp".to_owned(),
             Ackp::Partial => "partial".to_owned(),
+        }));
+        words.extend(options.acc.map(|o| match o {
+            Acc::Permitted => "acc".to_owned(),
+            Acc::Window { segments, marks, acked } => {
+                format!("told {segments} {marks} {}", acked - self.iss)
+            }
         }));
         words.extend(options.eln.map(|o| match o {
             Eln::Permitted => "eln".to_owned(),

@@ -30,10 +30,11 @@ pub struct TimeSequence<'a> {
 }
 
 /// How each kind of transmission looks; first transmissions are a line of their own.
-const KINDS: [(SendKind, Mark, &str, &str); 5] = [
+const KINDS: [(SendKind, Mark, &str, &str); 6] = [
     (SendKind::Fast, Mark::Triangle, "orange", "fast retransmission"),
     (SendKind::Timeout, Mark::Diamond, "purple", "retransmission after time-out"),
     (SendKind::Eln, Mark::Square, "sky", "retransmission after loss notice"),
+    (SendKind::Probe, Mark::Square, "purple", "tail loss probe"),
     (SendKind::Local, Mark::Ring, "green", "local retransmission"),
     (SendKind::Again, Mark::Ring, "orange", "retransmission"),
 ];

@@ -1,7 +1,8 @@
 //! The agent of a base station and its options.
 
 use lasthop_proto::agent::{
-    AckpMode, AgentConfig, DupAcks, PacketSizes, SnoopConfig, SplitConfig, TimeoutRule,
+    AckpMode, AgentConfig, DupAcks, PacketSizes, Reconstruction, SnoopConfig, SplitConfig,
+    TimeoutRule,
 };
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::config::PRESETS;
@@ -28,14 +29,19 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
     let smart = reader.choice("split-sack", &[("rfc", false), ("smart", true)])?.unwrap_or(false);
     let spacing = reader.within("spacing", Span::ZERO, Span::ZERO..=Span::secs(3600))?;
     let sizes = packet_sizes(reader)?;
+    let reconstruction = reconstruction(reader, snoop.flows)?;
+    let of_acks = |option: &str| ["ack-thresh", "ack-interval"].contains(&option);
     let of_split = |option: &str| ["split-preset", "split-sack", "buffer"].contains(&option);
     let of_sizes = |option: &str| ["packet-size", "bad-period", "packet-sizes"].contains(&option);
-    let of_snoop = |option: &str| !of_split(option) && !of_sizes(option) && option != "spacing";
+    let of_snoop = |option: &str| {
+        !of_split(option) && !of_sizes(option) && !of_acks(option) && option != "spacing"
+    };
     let uses = |option: &str| match word {
         "snoop+ackp" => of_snoop(option),
         "snoop" | "snoop-smart" | "snoop-nack" => option != "ackp-mode" && of_snoop(option),
         "ebsn" | "source-quench" => option == "spacing",
         "good-packet-size" => of_sizes(option),
+        "ack-reconstruction" => of_acks(option) || option == "flows",
         "seq-cache" => option == "flows",
         "split" if option == "split-sack" => false,
         "split" | "split-sack" => of_split(option) || ["flows", "cache"].contains(&option),
@@ -62,8 +68,20 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
         "ebsn" => AgentConfig::Ebsn { spacing },
         "source-quench" => AgentConfig::SourceQuench { spacing },
         "good-packet-size" => AgentConfig::GoodPacketSize(sizes),
+        "ack-reconstruction" => AgentConfig::AckReconstruction(reconstruction),
         _ => AgentConfig::None,
     })
+}
+
+/// How missing ACKs are filled in.
+fn reconstruction(reader: &Reader<'_>, flows: usize) -> Result<Reconstruction, Error> {
+    let base = Reconstruction::default();
+    let interval = match reader.has("ack-interval") {
+        true => Some(reader.within("ack-interval", Span::ZERO, Span::ZERO..=Span::secs(1))?),
+        false => None,
+    };
+    let thresh = reader.within("ack-thresh", u64::from(base.thresh), 1..=1000)? as u32;
+    Ok(Reconstruction { thresh, interval, flows })
 }
 
 /// A published snoop agent, and what the file changes about it.

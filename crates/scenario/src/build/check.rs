@@ -362,7 +362,9 @@ impl View<'_> {
     fn agents_without_radio(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.scenario.path.iter().enumerate() {
             let idle = match &stage.kind {
-                StageKind::Agent(agent) => *agent == AgentConfig::None,
+                StageKind::Agent(agent) => {
+                    matches!(agent, AgentConfig::None | AgentConfig::AckReconstruction(_))
+                }
                 _ => true,
             };
             let radio = self.scenario.path[i..]

@@ -4,8 +4,8 @@ use core::ops::RangeInclusive;
 use std::net::IpAddr;
 
 use lasthop_proto::tcp::config::{
-    Clock, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving, PRESETS, Rounding, RtoRule,
-    TcpConfig, Variant,
+    AccConfig, Clock, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving, PRESETS, Rounding,
+    RtoRule, TcpConfig, Variant,
 };
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span};
@@ -102,9 +102,11 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
         (word.apply)(&mut tcp);
     }
     tcp.sack = reader.or("sack", tcp.sack)?;
-    if tcp.variant == Variant::Sack && !tcp.sack {
+    tcp.dsack = reader.or("dsack", tcp.dsack)?;
+    if matches!(tcp.variant, Variant::Sack | Variant::Rack) && !tcp.sack {
+        let word = reader.node("tcp").and_then(Node::as_str).unwrap_or("sack");
         return Err(Diagnostic::new(Code::BadValue, reader.key("sack"), &reader.place("sack"))
-            .message("`tcp = \"sack\"` and `sack = false` contradict each other")
+            .message(format!("`tcp = \"{word}\"` and `sack = false` contradict each other"))
             .label("contradicts `tcp`")
             .help("leave out `sack = false`, or choose `tcp = \"newreno\"`, which needs no SACK blocks")
             .into());
@@ -122,7 +124,8 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     }
 
     const TIMERS: RangeInclusive<Span> = Span(1)..=DAY;
-    let rules = [("rfc6298", RtoRule::Rfc6298), ("jacobson", RtoRule::Jacobson)];
+    let rules =
+        [("rfc6298", RtoRule::Rfc6298), ("jacobson", RtoRule::Jacobson), ("linux", RtoRule::Linux)];
     tcp.rto_rule = reader.choice("rto-rule", &rules)?.unwrap_or(tcp.rto_rule);
     tcp.rto_min = reader.within("rto-min", tcp.rto_min, TIMERS)?;
     tcp.rto_max = reader.within("rto-max", tcp.rto_max, TIMERS)?;
@@ -150,11 +153,17 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
         size(reader, "initial-ssthresh", tcp.initial_ssthresh, Bytes(1)..=Bytes(u32::MAX.into()))?;
     let growths = [("rfc5681", GrowthRule::Rfc5681), ("bsd", GrowthRule::Bsd)];
     tcp.growth = reader.choice("growth", &growths)?.unwrap_or(tcp.growth);
+    if reader.or("sender-adaptation", false)? {
+        tcp.adapt_to_sparse_acks();
+    }
+    tcp.byte_counting = small(reader, "byte-counting", tcp.byte_counting, 0..=u32::MAX.into())?;
     tcp.pacing = reader.or("pacing", tcp.pacing)?;
     tcp.burst = small(reader, "burst", tcp.burst, 1..=10_000)?;
     let halvings = [("window", Halving::Window), ("flight", Halving::Flight)];
     tcp.halving = reader.choice("halving", &halvings)?.unwrap_or(tcp.halving);
     tcp.dupthresh = small(reader, "dupthresh", tcp.dupthresh, 1..=255)?;
+    acc(reader, &mut tcp)?;
+    tcp.ecn = reader.or("ecn", tcp.ecn)?;
     tcp.timestamps = reader.or("timestamps", tcp.timestamps)?;
     tcp.window_scale = reader.or("window-scale", tcp.window_scale)?;
     tcp.ackp = reader.choice("ackp", &schema::ACKP)?.unwrap_or(tcp.ackp);
@@ -221,6 +230,22 @@ fn clock(reader: &Reader<'_>, tcp: &mut TcpConfig) -> Result<(), Error> {
         let granularity = reader.within("granularity", Span::millis(1), range)?;
         tcp.clock = Clock::Fine { granularity };
     }
+    Ok(())
+}
+
+/// Congestion control of acknowledgements; with it both data and ACKs may be marked, unless the file says otherwise.
+fn acc(reader: &Reader<'_>, tcp: &mut TcpConfig) -> Result<(), Error> {
+    let Some(node) = reader.node("acc") else { return Ok(()) };
+    let usual = AccConfig::default();
+    tcp.acc = if node.as_table().is_some() {
+        let table = Reader::open(node, &reader.key("acc"), schema::ACC)?;
+        let most = small(&table, "most", usual.most, 1..=u32::MAX.into())?;
+        let timeout = table.within("timeout", usual.timeout, Span(1)..=Span::secs(60))?;
+        Some(AccConfig { most, timeout })
+    } else {
+        reader.or("acc", false)?.then_some(usual)
+    };
+    tcp.ecn |= tcp.acc.is_some();
     Ok(())
 }
 

@@ -1,8 +1,9 @@
 //! Medium access of a radio hop, and its options.
 
+use lasthop_proto::link::HopConfig;
 use lasthop_proto::link::RadioConfig;
-use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
-use lasthop_proto::units::Bytes;
+use lasthop_proto::mac::{DcfConfig, FamaConfig, HalfDuplexHops, MacConfig};
+use lasthop_proto::units::{Bytes, Span};
 
 use super::Noted;
 use crate::error::{Code, Diagnostic, Error};
@@ -25,7 +26,9 @@ pub(super) fn read(
     };
     // All options are read whatever medium access is: a wrong one is wrong in every cell of a sweep.
     let (fama, dcf) = (fama(stage)?, dcf(stage)?);
-    for (key, user) in [("fama", "fama-ncs"), ("dcf", "dcf")] {
+    for (key, user) in
+        [("fama", "fama-ncs"), ("dcf", "dcf"), ("half-duplex-hops", "half-duplex-hops")]
+    {
         if stage.has(key) && word != user {
             notes.push(Noted {
                 warning: Diagnostic::new(Code::NoEffect, stage.key(key), &stage.place(key))
@@ -84,4 +87,46 @@ fn dcf(stage: &Reader<'_>) -> Result<DcfConfig, Error> {
         long_retries: Some(number("long-retries", base.long_retries.unwrap_or(4), 1..=255)?),
         ..base
     })
+}
+
+/// Most hops in a row.
+const MAX_HOPS: u64 = 16;
+
+/// Packet radio over several hops, if that is the medium access; `hop` is what stands beside it.
+pub(super) fn half_duplex_hops(
+    stage: &Reader<'_>,
+    hop: Option<&HopConfig>,
+) -> Result<Option<HalfDuplexHops>, Error> {
+    const KEY: &str = "half-duplex-hops";
+    let base = HalfDuplexHops::default();
+    let config = match stage.node(KEY) {
+        None => base,
+        Some(node) => {
+            let table = Reader::open(node, &stage.key(KEY), schema::HALF_DUPLEX_HOPS)?;
+            let unit = Span::micros(1)..=Span::secs(60);
+            let poll = Bytes(base.poll.into());
+            HalfDuplexHops {
+                hops: table.within("hops", u64::from(base.hops), 1..=MAX_HOPS)? as u8,
+                turnaround: table.within(
+                    "turnaround",
+                    base.turnaround,
+                    Span::ZERO..=Span::secs(60),
+                )?,
+                backoff: table.within("backoff", base.backoff, unit)?,
+                poll: table.within("poll", poll, Bytes(1)..=Bytes(65_535))?.0 as u32,
+            }
+        }
+    };
+    if stage.node("mac").and_then(|node| node.as_str()) != Some(KEY) {
+        return Ok(None);
+    }
+    let beside = ["link-layer", "fragment", "coding"].into_iter().find(|key| stage.has(key));
+    let Some(key) = beside.filter(|_| hop.is_some()) else { return Ok(Some(config)) };
+    Err(Diagnostic::new(Code::BadValue, stage.key(key), &stage.place(key))
+        .message(format!("`{key}` is set beside `mac = \"{KEY}\"`, whose stations have none"))
+        .label("not with this medium access")
+        .help(format!(
+            "leave out `{key}`, or write another medium access, for example `mac = \"ideal\"`"
+        ))
+        .into())
 }

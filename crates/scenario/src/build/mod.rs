@@ -10,7 +10,9 @@ mod ll;
 mod local_recovery;
 mod mac;
 mod path;
+mod red;
 pub(crate) mod station;
+mod traffic;
 mod transfer;
 mod tulip;
 
@@ -61,6 +63,9 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let mut path = path::read(&file, transfer::directions(&hosts, &transfers), &mut notes)?;
     path::give_stations(&mut path, &hosts);
 
+    if world == World::Testbed {
+        traffic::in_testbed(&hosts, &transfers)?;
+    }
     let transfers = transfers.into_iter().map(|spec| spec.transfer).collect();
     let scenario =
         Scenario { name, world, runs: runs as u32, first_seed, horizon, hosts, transfers, path };

@@ -3,11 +3,11 @@
 use lasthop_proto::link::header_compression::{CompressionConfig, MAX_SLOTS};
 use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig};
 use lasthop_proto::queue::{Discipline, Limit};
-use lasthop_proto::units::{Probability, Span};
+use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
 
 use super::transfer::Directions;
-use super::{Noted, agent, errors, hop, named};
+use super::{Noted, agent, errors, hop, mac, named, red};
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, listed};
 use crate::model::{CrossTraffic, Host, HostSide, RadioStage, Stage, StageKind};
@@ -209,7 +209,8 @@ fn stage(
             let radio = radio(&inner(schema::RADIO)?)?;
             let (errors_right, errors_left) = errors::read(&reader, data, radio.rate)?;
             let hop = hop::read(&reader, &radio, notes)?;
-            StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop })
+            let hops = mac::half_duplex_hops(&reader, hop.as_deref())?;
+            StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop, hops })
         }
         _ => StageKind::Cross(cross(&inner(schema::CROSS)?)?),
     })
@@ -242,10 +243,12 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
 fn link(reader: &Reader<'_>) -> Result<StageKind, Error> {
     one_or_both(reader, "rate", "leave one out if it is infinitely fast")?;
     let both = reader.optional("rate")?;
-    let (discipline_right, discipline_left) = disciplines(reader)?;
+    let rate_right = reader.optional("rate-right")?.or(both);
+    let rate_left = reader.optional("rate-left")?.or(both);
+    let (discipline_right, discipline_left) = disciplines(reader, rate_right, rate_left)?;
     let line = LineConfig {
-        rate_right: reader.optional("rate-right")?.or(both),
-        rate_left: reader.optional("rate-left")?.or(both),
+        rate_right,
+        rate_left,
         delay: reader.within("delay", Span::ZERO, Span::ZERO..=MAX_DELAY)?,
         framing: reader.within("framing", 0_u64, 0..=10_000)? as u32,
         queue: reader.or("queue", QUEUE)?,
@@ -312,18 +315,27 @@ fn has_side(reader: &Reader<'_>, key: &str, side: &str) -> bool {
 }
 
 /// What the queues towards the right and towards the left do with their packets.
-fn disciplines(reader: &Reader<'_>) -> Result<(Discipline, Discipline), Error> {
+fn disciplines(
+    reader: &Reader<'_>,
+    rate_right: Option<Rate>,
+    rate_left: Option<Rate>,
+) -> Result<(Discipline, Discipline), Error> {
     one_or_both(reader, "discipline", "leave one out if it is `fifo`")?;
     let read = |key| reader.choice(key, &schema::DISCIPLINES);
     let both = read("discipline")?.unwrap_or_default();
     let side = |key| Ok::<_, Error>(read(key)?.unwrap_or(both));
-    Ok((side("discipline-right")?, side("discipline-left")?))
+    red::read(
+        reader,
+        (side("discipline-right")?, rate_right),
+        (side("discipline-left")?, rate_left),
+    )
 }
 
 fn radio(reader: &Reader<'_>) -> Result<RadioConfig, Error> {
-    let (discipline_right, discipline_left) = disciplines(reader)?;
+    let rate = reader.required("rate")?;
+    let (discipline_right, discipline_left) = disciplines(reader, Some(rate), Some(rate))?;
     Ok(RadioConfig {
-        rate: reader.required("rate")?,
+        rate,
         delay: reader.within("delay", Span::ZERO, Span::ZERO..=MAX_DELAY)?,
         overhead: reader.within("overhead", Span::ZERO, Span::ZERO..=Span::secs(60))?,
         half_duplex: reader.choice("duplex", &[("half", true), ("full", false)])?.unwrap_or(true),

@@ -4,20 +4,23 @@ use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 
 use super::host::{HostSpec, names};
+use super::traffic::traffic;
 use crate::document::{Node, Value};
 use crate::error::{Code, Diagnostic, Error, Place, meant};
-use crate::model::{Host, HostSide, Transfer};
+use crate::model::{Host, HostSide, Traffic, Transfer};
 use crate::read::Reader;
 use crate::schema;
 
 /// Most transfers of a table, and most connections in all.
-const MAX_CONNECTIONS: u64 = 100_000;
+pub(super) const MAX_CONNECTIONS: u64 = 100_000;
 
 /// A transfer and where it was written.
 pub(super) struct TransferSpec {
     pub transfer: Transfer,
     pub at: Place,
     pub key: String,
+    /// Short transfers that may be expected of it.
+    short: u64,
 }
 
 /// Which ways data flows.
@@ -52,12 +55,12 @@ pub(super) fn read(file: &Reader<'_>, hosts: &[HostSpec]) -> Result<Vec<Transfer
     };
     let mut connections = 0;
     for spec in &specs {
-        connections += u64::from(spec.transfer.count);
+        connections += u64::from(spec.transfer.connections()) + spec.short;
         if connections > MAX_CONNECTIONS {
             return Err(Diagnostic::new(Code::OutOfRange, &spec.key, &spec.at)
                 .message(format!("the transfers add up to more than {MAX_CONNECTIONS} connections"))
                 .label("too many with this one")
-                .help("lower `count` or leave out transfers")
+                .help("lower `count` or `sessions`, or leave out transfers")
                 .into());
         }
     }
@@ -73,28 +76,46 @@ fn transfer(
     let reader = Reader::open(node, &key, schema::TRANSFER)?;
     let from = end(&reader, "from", hosts)?;
     let to = end(&reader, "to", hosts)?;
+    let start = reader.within("start", Span::ZERO, Span::ZERO..=Span::secs(30 * 86_400))?;
+    let stop = stop(&reader, start)?;
+    let count = reader.within("count", 1_u64, 1..=MAX_CONNECTIONS)? as u32;
+    let (traffic, short) = traffic(file, &reader, start, stop)?;
     let bytes = match reader.node("bytes").and_then(Node::as_str) {
-        Some("unlimited") if !file.has("horizon") => {
+        _ if traffic != Traffic::Bulk => None,
+        Some("unlimited") if stop.is_none() && !file.has("horizon") => {
             return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.place("bytes"))
-                .message("an unlimited transfer needs a `horizon`")
+                .message("an unlimited transfer needs a `horizon` or a `stop`")
                 .label("never ends by itself")
-                .help("say at the top of the file when a run is cut off, for example `horizon = \"60s\"`")
+                .help("say at the top of the file when a run is cut off, for example `horizon = \"60s\"`, or here when it ends: `stop = \"60s\"`")
                 .into());
         }
         Some("unlimited") => None,
+        None if stop.is_some() && !reader.has("bytes") => None,
         _ if !reader.has("bytes") => {
             let expected = "how much is sent (a size, or \"unlimited\" with a `horizon`)";
             return Err(reader.missing("bytes", expected, "\"2MB\""));
         }
         _ => Some(reader.within("bytes", Bytes(0), Bytes(1)..=Bytes(1 << 50))?),
     };
-    let start = reader.within("start", Span::ZERO, Span::ZERO..=Span::secs(30 * 86_400))?;
-    let count = reader.within("count", 1_u64, 1..=MAX_CONNECTIONS)? as u32;
+    let cross = reader.or("cross", false)?;
     Ok(TransferSpec {
-        transfer: Transfer { from, to, bytes, start, count },
+        transfer: Transfer { from, to, bytes, start, count, stop, traffic, cross },
         at: reader.at().clone(),
         key,
+        short,
     })
+}
+
+fn stop(reader: &Reader<'_>, start: Span) -> Result<Option<Span>, Error> {
+    if !reader.has("stop") {
+        return Ok(None);
+    }
+    let stop = reader.within("stop", Span::ZERO, Span::ZERO..=Span::secs(30 * 86_400))?;
+    if stop <= start {
+        let help = format!("it must lie behind `start`, which is {start}");
+        return Err(reader.out_of_range("stop", &help));
+    }
+    Ok(Some(stop))
 }
 
 fn end(reader: &Reader<'_>, key: &str, hosts: &[HostSpec]) -> Result<usize, Error> {
@@ -131,7 +152,7 @@ pub(super) fn place(
             None => break,
         }
     }
-    for TransferSpec { transfer, at, key } in transfers {
+    for TransferSpec { transfer, at, key, .. } in transfers {
         let (from, to) = (&specs[transfer.from], &specs[transfer.to]);
         if from.side == to.side {
             return Err(same_end(from, to, at, key));

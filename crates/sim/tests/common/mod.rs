@@ -7,13 +7,16 @@ use lasthop_proto::link::{CrossTraffic, HopConfig, LineConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
+use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
+use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::tcp::{
     AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
 };
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
 use lasthop_scenario::{
-    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Transfer, World,
+    ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Traffic, Transfer,
+    World,
 };
 
 /// Draws a scenario. The same number draws the same scenario for ever (or a pinned seed means nothing).
@@ -180,7 +183,13 @@ impl Dice {
             discipline_right: Discipline::Fifo,
             discipline_left: Discipline::Fifo,
         };
-        RadioStage { radio, errors_right: self.errors(), errors_left: self.errors(), hop: None }
+        RadioStage {
+            radio,
+            errors_right: self.errors(),
+            errors_left: self.errors(),
+            hop: None,
+            hops: None,
+        }
     }
 
     fn path(&mut self) -> Vec<StageKind> {
@@ -261,6 +270,9 @@ impl Dice {
                 bytes: (!endless).then_some(bytes),
                 start: Span::millis(self.below(3) * self.below(2_000)),
                 count: if self.one_in(3) { 2 } else { 1 },
+                stop: None,
+                traffic: Traffic::Bulk,
+                cross: false,
             }
         });
         let transfers = transfers.collect();
@@ -304,6 +316,27 @@ pub fn disciplined(case: u64) -> Scenario {
     scenario
 }
 
+/// The scenario of `case`, but its hosts speak the TCPs of today. What was drawn for them otherwise stays, so that
+/// each of their parts meets configurations that no word would give it.
+pub fn modern(case: u64) -> Scenario {
+    let mut scenario = Dice::new(case).scenario();
+    let mut dice = Dice(Stream::new(case, "modern"));
+    for host in &mut scenario.hosts {
+        let key = dice.pick(&["rack", "cubic", "bbr"]);
+        let drawn = host.tcp.clone();
+        let word = TCPS.iter().find(|word| word.key == key).expect("a word");
+        (word.apply)(&mut host.tcp);
+        if dice.one_in(3) {
+            host.tcp.timestamps = drawn.timestamps;
+            host.tcp.window_scale = drawn.window_scale;
+            host.tcp.sack = drawn.sack;
+        }
+        host.tcp.dsack ^= dice.one_in(3);
+        host.tcp.pacing ^= dice.one_in(4);
+    }
+    scenario
+}
+
 /// The scenario of `case`, but its radios are hops with any medium access, and mobile hosts have stations of their own.
 pub fn hopping(case: u64) -> Scenario {
     let mut scenario = Dice::new(case).scenario();
@@ -336,6 +369,45 @@ pub fn hopping(case: u64) -> Scenario {
             mobiles: if i == last { mobiles.clone() } else { Vec::new() },
             ..HopConfig::default()
         }));
+    }
+    scenario
+}
+
+/// The scenario of `case`, but its hosts may share windows between connections, and its transfers stop, are on and off, or
+/// are short ones in a row.
+pub fn coming_and_going(case: u64) -> Scenario {
+    let mut scenario = Dice::new(case).scenario();
+    let mut dice = Dice(Stream::new(case, "comings and goings"));
+    for host in &mut scenario.hosts {
+        host.tcp.integrated = dice.one_in(2);
+    }
+    let periods = |dice: &mut Dice| Periods {
+        mean: Span::millis(dice.pick(&[1, 50, 500, 5_000])),
+        shape: dice.pick(&[None, Some(1.05), Some(3.0)]),
+    };
+    for transfer in &mut scenario.transfers {
+        transfer.count = dice.pick(&[1, 2, 5]);
+        let lasts = Span::millis(dice.pick(&[1, 300, 3_000, 20_000]));
+        transfer.cross = dice.one_in(4);
+        match dice.below(4) {
+            0 => {}
+            1 => transfer.stop = Some(transfer.start + lasts),
+            2 => {
+                let (on, off) = (periods(&mut dice), periods(&mut dice));
+                transfer.traffic = Traffic::OnOff(OnOff { on, off });
+            }
+            _ => {
+                transfer.traffic = Traffic::Web(Web {
+                    sessions: dice.pick(&[1, 3, 8]),
+                    think: Span::millis(dice.pick(&[1, 100, 2_000])),
+                    size: Sizes::new(Bytes(dice.pick(&[2, 3_000])), Bytes(50_000), 1.2).unwrap(),
+                });
+            }
+        }
+        if transfer.traffic != Traffic::Bulk {
+            transfer.bytes = None;
+            transfer.stop = Some(transfer.start + lasts);
+        }
     }
     scenario
 }

@@ -12,7 +12,7 @@ use super::model::{Delay, FlowMetrics, Sampled};
 use crate::completion::Completion;
 use crate::counts::CauseCounts;
 use crate::histogram::Histogram;
-use crate::layout::{FlowInfo, flow_name};
+use crate::layout::{FlowInfo, Layout, ShortInfo, flow_name};
 use crate::ranges::Ranges;
 use crate::stalls::StallWatch;
 use crate::stats::Moments;
@@ -71,8 +71,12 @@ impl Flows {
     pub(super) fn declare(&mut self, info: &FlowInfo) {
         let id = self.id(info.key, info.towards);
         let flow = &mut self.all[id];
-        flow.declared =
-            Some(Declared { bytes: info.bytes, mss: info.mss, wireless_mss: info.wireless_mss });
+        flow.declared = Some(Declared {
+            bytes: info.bytes,
+            mss: info.mss,
+            wireless_mss: info.wireless_mss,
+            cross: info.cross,
+        });
     }
 
     /// The flow of a packet, if it is TCP; a message to a source counts among the packets that travel to it.
@@ -95,6 +99,7 @@ struct Declared {
     bytes: Option<u64>,
     mss: Option<u32>,
     wireless_mss: Option<u32>,
+    cross: bool,
 }
 
 /// One direction of a connection.
@@ -134,6 +139,8 @@ pub(super) struct Flow {
     loss_notifications: u64,
     bad_state_notices: u64,
     quenches: u64,
+    congestion_echoes: u64,
+    pub(super) marked: u64,
     pub(super) originated: CauseCounts,
     pub(super) dropped: CauseCounts,
     pub(super) repeated: CauseCounts,
@@ -174,6 +181,8 @@ impl Flow {
             loss_notifications: 0,
             bad_state_notices: 0,
             quenches: 0,
+            congestion_echoes: 0,
+            marked: 0,
             originated: CauseCounts::default(),
             dropped: CauseCounts::default(),
             repeated: CauseCounts::default(),
@@ -186,6 +195,21 @@ impl Flow {
     /// Whether this direction carried data or was meant to.
     pub(super) fn counts(&self) -> bool {
         self.declared.is_some() || self.offered > 0 || self.delivered > 0
+    }
+
+    /// Whether it is one of the short transfers.
+    pub(super) fn is_short(&self, layout: &Layout) -> bool {
+        layout.short.iter().any(|info| self.is_between(info))
+    }
+
+    /// Whether it is one of those short transfers.
+    pub(super) fn is_between(&self, info: &ShortInfo) -> bool {
+        self.declared.is_none() && (self.key.src, self.key.dst) == (info.from, info.to)
+    }
+
+    /// Whether its connection was opened from this end.
+    pub(super) fn begun(&self) -> bool {
+        self.opened.is_some()
     }
 
     /// A SYN passed: it fixes the origin of the stream.
@@ -304,6 +328,7 @@ impl Flow {
             TcpKind::LossNotified => self.loss_notifications += 1,
             TcpKind::BadStateNotified => self.bad_state_notices += 1,
             TcpKind::Quenched => self.quenches += 1,
+            TcpKind::CongestionEchoed => self.congestion_echoes += 1,
             TcpKind::Complete => {
                 self.completion.sender_complete(at);
                 self.end_if_complete(at);
@@ -313,8 +338,12 @@ impl Flow {
                 self.stalls.end(at);
             }
             // Of the other direction, or seen only in a full trace.
-            TcpKind::Delivered { .. } | TcpKind::Acked | TcpKind::Sampled => return,
-            TcpKind::Established | TcpKind::WindowProbe | TcpKind::Corrupted | TcpKind::Closed => {}
+            TcpKind::Delivered { .. }
+            | TcpKind::Acked
+            | TcpKind::Sampled
+            | TcpKind::AckFactor { .. } => return,
+            TcpKind::Established | TcpKind::TailLossProbe | TcpKind::WindowProbe => {}
+            TcpKind::Corrupted | TcpKind::Closed => {}
         }
         self.srtt.add(tcb.srtt);
         self.rto.add(tcb.rto);
@@ -349,6 +378,7 @@ impl Flow {
             complete: completed.is_some(),
             aborted: self.aborted || acks.aborted,
             wanted: declared.bytes,
+            cross: declared.cross,
             delivered: self.delivered,
             transfer_time_s,
             throughput: self.delivered as f64 * per_second,
@@ -367,6 +397,9 @@ impl Flow {
             loss_notifications: self.loss_notifications,
             bad_state_notices: self.bad_state_notices,
             quenches: self.quenches,
+            congestion_echoes: self.congestion_echoes,
+            marked: self.marked,
+            marked_acks: acks.marked,
             new_packets: self.new_packets,
             originated: self.originated,
             originated_acks: acks.originated,

@@ -11,9 +11,11 @@
 mod air;
 mod flow;
 mod model;
+mod short;
 
 pub use air::{AirMetrics, FrameCounts};
 pub use model::{Delay, FlowMetrics, RunMetrics, Sampled, Scalar, StageMetrics};
+pub use short::ShortTransfers;
 
 use lasthop_proto::event::{AirEvent, Event, Op, TcpEvent, TcpKind, Wants, What};
 use lasthop_proto::link::frame::Station;
@@ -25,7 +27,7 @@ use self::air::AirCounter;
 use self::flow::Flows;
 use crate::Sink;
 use crate::counts::CauseCounts;
-use crate::layout::{Layout, Role};
+use crate::layout::{Layout, Role, ShortInfo};
 use crate::stats::jain_index;
 
 /// How many stalls of a flow are listed one by one in [`FlowMetrics::stall_list`].
@@ -102,14 +104,15 @@ impl Metrics {
     pub fn finish(&self, end: Time) -> RunMetrics {
         let pairs = self.flows.all.iter().enumerate();
         let measured: Vec<_> = pairs
-            .filter(|(_, flow)| flow.counts())
+            .filter(|(_, flow)| flow.counts() && !flow.is_short(&self.layout))
             .map(|(i, flow)| flow.metrics(&self.flows.all[i ^ 1], end))
             .collect();
-        let throughputs: Vec<f64> = measured.iter().map(|f| f.throughput).collect();
-        let opened = measured.iter().filter_map(|f| f.opened_s).fold(f64::INFINITY, f64::min);
-        let until = measured.iter().map(|f| f.completed_s.unwrap_or(end.as_secs_f64()));
+        let ours = || measured.iter().filter(|f| !f.cross);
+        let throughputs: Vec<f64> = ours().map(|f| f.throughput).collect();
+        let opened = ours().filter_map(|f| f.opened_s).fold(f64::INFINITY, f64::min);
+        let until = ours().map(|f| f.completed_s.unwrap_or(end.as_secs_f64()));
         let makespan = until.fold(0.0, f64::max) - opened;
-        let delivered: u64 = measured.iter().map(|f| f.delivered).sum();
+        let delivered: u64 = ours().map(|f| f.delivered).sum();
         RunMetrics {
             end_s: end.as_secs_f64(),
             events: self.events,
@@ -117,8 +120,33 @@ impl Metrics {
             aggregate_throughput: if makespan > 0.0 { delivered as f64 / makespan } else { 0.0 },
             jain_index: jain_index(&throughputs),
             corrupted: self.corrupted,
+            short: self.short(end),
             flows: measured,
         }
+    }
+
+    /// Short transfers, by who makes them.
+    fn short(&self, end: Time) -> Vec<ShortTransfers> {
+        let between = self.layout.short.iter().enumerate();
+        // Several tables may name the same hosts.
+        let first = |(i, info): &(usize, &ShortInfo)| {
+            !self.layout.short[..*i].iter().any(|o| (o.from, o.to) == (info.from, info.to))
+        };
+        between
+            .filter(first)
+            .map(|(_, info)| {
+                let pairs = self.flows.all.iter().enumerate();
+                let those = pairs
+                    .filter(|(_, flow)| flow.is_between(info) && flow.begun())
+                    .map(|(i, flow)| flow.metrics(&self.flows.all[i ^ 1], end));
+                ShortTransfers {
+                    from: info.from.to_string(),
+                    to: info.to.to_string(),
+                    cross: info.cross,
+                    ..ShortTransfers::of(those)
+                }
+            })
+            .collect()
     }
 
     fn stage_metrics(&self) -> Vec<StageMetrics> {
@@ -179,6 +207,11 @@ impl Metrics {
                     }
                 } else if marks.has(Marks::FIRST) {
                     self.syn_on_link(at, side, packet);
+                }
+            }
+            Op::Marked => {
+                if let Some(id) = self.flows.of_packet(packet, side) {
+                    self.flows.all[id].marked += 1;
                 }
             }
             Op::Damaged => {

@@ -5,6 +5,7 @@ use lasthop_proto::machine::Side;
 use serde::{Deserialize, Serialize};
 
 use super::air::{AirMetrics, FrameCounts};
+use super::short::ShortTransfers;
 use crate::counts::CauseCounts;
 use crate::layout::Role;
 use crate::stalls::Stall;
@@ -17,18 +18,22 @@ pub struct RunMetrics {
     pub end_s: f64,
     /// Events of the metrics level that were taken in.
     pub events: u64,
-    /// One entry for each flow that carried data, in the order of the layout, then of appearance.
+    /// One entry for each flow that carried data, in the order of the layout, then of appearance; short transfers are in
+    /// `short`.
     pub flows: Vec<FlowMetrics>,
     /// One entry for each stage and direction in which anything happened, left to right, rightward first.
     pub stages: Vec<StageMetrics>,
-    /// Bytes delivered in order by all flows together, from the first opening to the last completion (the
+    /// Bytes delivered in order by all flows together that are not other people's, from the first opening to the last completion (the
     /// end of the run if any flow is not complete), per second.
     pub aggregate_throughput: f64,
-    /// Jain's fairness index over the flows' throughputs: 1 is even, 1/n is one flow takes all.
+    /// Jain's fairness index over the throughputs of the same flows: 1 is even, 1/n is one flow takes all.
     pub jain_index: f64,
     /// Bytes about to be delivered that were not the bytes sent. Anything but zero is a fault of the
     /// implementation.
     pub corrupted: u64,
+    /// Short transfers, one entry for each pair of hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub short: Vec<ShortTransfers>,
 }
 
 /// One flow in the direction of its data.
@@ -50,6 +55,9 @@ pub struct FlowMetrics {
     pub aborted: bool,
     /// Bytes to be transferred, if the layout names a number.
     pub wanted: Option<u64>,
+    /// Whether it is other people's traffic: measured, and left out of the numbers of the run.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub cross: bool,
     /// Bytes delivered to the application, in order.
     pub delivered: u64,
     /// From opening to completion, in seconds; to the end of the run for a flow that is not complete.
@@ -89,6 +97,15 @@ pub struct FlowMetrics {
     /// Source quenches that the sender heeded (bakshi96 4.2.2).
     #[serde(default)]
     pub quenches: u64,
+    /// Marks of congestion that were echoed to the sender and reduced its window (RFC 3168).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub congestion_echoes: u64,
+    /// Packets in the direction of the data that a queue marked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marked: u64,
+    /// Packets towards the sender that a queue marked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marked_acks: u64,
     /// Data packets put into the path that held bytes never sent before.
     pub new_packets: u64,
     /// Packets put into the path in the direction of the data, by cause: by the sender, and by the base
@@ -233,9 +250,14 @@ pub struct Scalar {
 }
 
 impl RunMetrics {
-    /// Sum over flows.
+    /// The flows that are not other people's.
+    pub fn ours(&self) -> impl Iterator<Item = &FlowMetrics> {
+        self.flows.iter().filter(|f| !f.cross)
+    }
+
+    /// Sum over flows that are not other people's.
     pub fn sum(&self, of: impl Fn(&FlowMetrics) -> u64) -> u64 {
-        self.flows.iter().map(of).sum()
+        self.ours().map(of).sum()
     }
 
     /// Goodput over all flows: ideal packets over recorded ones; `None` if nothing was recorded.
@@ -259,15 +281,17 @@ impl RunMetrics {
         self.stages.iter().filter_map(|s| s.air.as_ref()).map(|air| air.sum(&of)).sum()
     }
 
-    /// Whether every flow completed.
+    /// Whether every flow completed that is not other people's.
     pub fn complete(&self) -> bool {
-        !self.flows.is_empty() && self.flows.iter().all(|f| f.complete)
+        let mut ours = self.ours().peekable();
+        let any = ours.peek().is_some() || !self.short.is_empty();
+        any && ours.all(|f| f.complete) && self.short.iter().all(|s| s.complete == s.begun)
     }
 
     /// Mean packet delay over all flows, in seconds.
     pub fn mean_delay_s(&self) -> f64 {
         let packets = self.sum(|f| f.delay.packets);
-        let total: f64 = self.flows.iter().map(|f| f.delay.mean_s * f.delay.packets as f64).sum();
+        let total: f64 = self.ours().map(|f| f.delay.mean_s * f.delay.packets as f64).sum();
         if packets > 0 { total / packets as f64 } else { 0.0 }
     }
 
@@ -280,8 +304,7 @@ impl RunMetrics {
         }
         let mean = self.mean_delay_s();
         let squares: f64 = self
-            .flows
-            .iter()
+            .ours()
             .map(|f| (f.delay.packets as f64, f.delay.mean_s - mean, f.delay.sd_s))
             .map(|(n, off, sd)| (n - 1.0).max(0.0) * sd * sd + n * off * off)
             .sum();
@@ -291,9 +314,8 @@ impl RunMetrics {
     /// The numbers that are averaged over runs and shown in tables, always in this order. Goodputs of a
     /// path without such a link are left out.
     pub fn scalars(&self) -> Vec<Scalar> {
-        let flows = self.flows.len().max(1) as f64;
-        let mean =
-            |of: &dyn Fn(&FlowMetrics) -> f64| self.flows.iter().map(of).sum::<f64>() / flows;
+        let flows = self.ours().count().max(1) as f64;
+        let mean = |of: &dyn Fn(&FlowMetrics) -> f64| self.ours().map(of).sum::<f64>() / flows;
         let count = |name, of: &dyn Fn(&FlowMetrics) -> u64| Scalar {
             name,
             unit: "1",
@@ -338,7 +360,32 @@ impl RunMetrics {
             count("complete", &|f| u64::from(f.complete)),
             Scalar { name: "corrupted", unit: "1", value: self.corrupted as f64 },
         ]);
+        self.others(&mut all);
         all
+    }
+
+    /// The numbers of short transfers and of other people's traffic, where there are such.
+    fn others(&self, all: &mut Vec<Scalar>) {
+        let short = || self.short.iter().filter(|s| !s.cross);
+        if short().next().is_some() {
+            let complete = short().map(|s| s.complete).sum::<u64>() as f64;
+            let mean = short().map(|s| s.time_mean_s * s.complete as f64).sum::<f64>();
+            let p95 = short().map(|s| s.time_p95_s).fold(0.0, f64::max);
+            let timeouts = short().map(|s| s.timeouts).sum::<u64>() as f64;
+            all.extend([
+                Scalar { name: "short_transfers", unit: "1", value: complete },
+                Scalar { name: "short_time_mean", unit: "s", value: mean / complete.max(1.0) },
+                Scalar { name: "short_time_p95", unit: "s", value: p95 },
+                Scalar { name: "short_timeouts", unit: "1", value: timeouts },
+            ]);
+        }
+        let cross = self.flows.iter().filter(|f| f.cross).map(|f| f.delivered);
+        let short = self.short.iter().filter(|s| s.cross).map(|s| s.delivered);
+        let delivered = cross.chain(short).fold(None, |sum, d| Some(sum.unwrap_or(0) + d));
+        if let Some(delivered) = delivered.filter(|_| self.end_s > 0.0) {
+            let value = delivered as f64 / self.end_s;
+            all.push(Scalar { name: "cross_throughput", unit: "B/s", value });
+        }
     }
 }
 

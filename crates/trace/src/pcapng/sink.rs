@@ -274,7 +274,9 @@ impl<W: Write> CaptureSink<W> {
             Op::Originated(
                 Cause::Data | Cause::Ack | Cause::Control | Cause::SplitData | Cause::SplitAck,
             )
-            | Op::Received => {}
+            | Op::Received
+            // The mark itself stands in the captured header.
+            | Op::Marked => {}
             Op::Repeated(cause) | Op::Originated(cause) => self.causes.insert(packet.id, cause),
             Op::Transmitted => {
                 if let Some(route) = self.route(event.stage) {

@@ -6,7 +6,7 @@ use super::cache::{Cache, Entry};
 use super::rtt::Rtt;
 use crate::agent::snoop_smart::Reports;
 use crate::units::{Span, Time};
-use crate::wire::{Packet, Segment, Seq};
+use crate::wire::{Packet, Segment, Seq, Smart};
 
 /// The position given to the sequence number with which a flow comes into view. Retransmissions of older
 /// bytes have positions below it, and none is ever negative.
@@ -167,6 +167,15 @@ impl Flow {
                 self.reports.learn(self.cache.entries_mut(), start, end);
                 told = true;
             }
+        }
+        //= balakrishnan97#3.1.2: SMART names the segment that has caused an ACK; here each behind a hole
+        if let Some(Smart::Caused(seq)) = segment.options().smart
+            && let (Some(start), Some(ack)) = (self.position(seq), self.position(segment.ack))
+            && (ack..self.top).contains(&start)
+        {
+            let caused = self.cache.entries_mut().filter(|entry| entry.start == start);
+            self.reports.learn(caused, start, u64::MAX);
+            told = true;
         }
         told
     }

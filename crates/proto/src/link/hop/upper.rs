@@ -52,9 +52,10 @@ impl Above for Standing<'_> {
     }
 
     fn take(&mut self, to: Station) -> Option<Load> {
+        let now = self.out.now();
         let Upper { queues, order, cutter, .. } = &mut *self.upper;
         let mut next = || {
-            let waiting = queues[to.index()].leave()?;
+            let waiting = queues[to.index()].leave(now)?;
             if let Some(i) = order.iter().position(|s| *s == to) {
                 order.remove(i);
             }

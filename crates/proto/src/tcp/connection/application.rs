@@ -111,6 +111,31 @@ impl Connection {
         self.flush(now, out);
     }
 
+    /// A transfer of its own ends: what has been sent so far is sent again as often as it takes, nothing more is sent, and a
+    /// FIN follows.
+    pub fn end_here(&mut self, now: Time, out: &mut Out) {
+        if self.outbox.is_some() || self.aborted {
+            return;
+        }
+        let w = &mut self.tx.window;
+        w.end = w.end.min(w.max.max(1));
+        w.fin = true;
+        if self.state.is_synchronised() {
+            self.check_complete(out);
+        }
+        self.flush(now, out);
+    }
+
+    /// A transfer of its own without end goes on, or pauses with what has been sent so far.
+    pub fn switch(&mut self, now: Time, on: bool, out: &mut Out) {
+        if self.outbox.is_some() || !self.may_write() {
+            return;
+        }
+        let w = &mut self.tx.window;
+        w.end = if on { u64::MAX / 2 } else { w.end.min(w.max.max(1)) };
+        self.flush(now, out);
+    }
+
     /// Whether everything that the peer ever sends has been delivered.
     pub fn peer_has_closed(&self) -> bool {
         self.rx.is_finished()

@@ -14,12 +14,24 @@ use super::Connection;
 const DAMAGED_MAX: usize = 64;
 
 impl Connection {
-    /// A segment for this connection arrived undamaged.
+    /// A segment for this connection arrived undamaged, and no router had marked it.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, body: Body, out: &mut Out) {
+        self.on_arrival(now, segment, body, false, out);
+    }
+
+    /// A segment for this connection arrived undamaged; `marked` says whether a router had marked it.
+    pub fn on_arrival(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        body: Body,
+        marked: bool,
+        out: &mut Out,
+    ) {
         match self.state {
             State::Closed => self.on_segment_closed(now, segment, out),
             State::SynSent => self.on_segment_syn_sent(now, segment, out),
-            _ => self.on_segment_open(now, segment, body, out),
+            _ => self.on_segment_open(now, segment, body, marked, out),
         }
     }
 
@@ -71,6 +83,7 @@ impl Connection {
         now: Time,
         segment: &Segment,
         body: Body,
+        marked: bool,
         out: &mut Out,
     ) {
         if self.held && !segment.flags.has(Flags::RST) {
@@ -120,6 +133,7 @@ impl Connection {
                 //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
                 self.time_wait_until = Some(now + self.config.time_wait);
             }
+            self.rx.note_duplicate(from, (from + u64::from(body.len())).min(self.rx.nxt));
             self.challenge(now, out);
             return;
         }
@@ -134,6 +148,7 @@ impl Connection {
         if !self.take_ack(now, segment, len > 0, out) {
             return;
         }
+        self.take_marks(now, segment, !body.is_empty(), marked, out);
         self.take_data(now, from, segment, body, out);
         self.flush(now, out);
     }
@@ -230,6 +245,7 @@ impl Connection {
         if let Some(kind) = self.tx.on_ack(now, &info) {
             self.report(kind, out);
         }
+        self.take_echo(now, segment, out);
         if let Some(outbox) = &mut self.outbox {
             outbox.rope.release(self.tx.window.una.saturating_sub(1));
         }
@@ -282,6 +298,7 @@ impl Connection {
             return;
         }
         let skip = self.rx.nxt.saturating_sub(from).min(body.len().into());
+        self.rx.note_duplicate(from, from + skip);
         let from = from + skip;
         let room = self.rx.edge().saturating_sub(from);
         let body_len = u64::from(body.len()) - skip;

@@ -6,7 +6,7 @@ use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, Variant};
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
 use crate::units::Time;
-use crate::wire::{Ackp, Body, Eln, Flags, Nack, Packet, Segment, Seq, Smart, Timestamps};
+use crate::wire::{Acc, Ackp, Body, Eln, Flags, Nack, Packet, Segment, Seq, Smart, Timestamps};
 
 use super::{Connection, payload_mss, scale_for};
 
@@ -38,7 +38,14 @@ impl Connection {
             flags = flags | Flags::FIN;
             self.go(Input::FinSent);
         }
-        let segment = self.segment(now, chunk.from, flags);
+        if self.agreed.ecn && chunk.cause == Cause::Data && self.tx.take_reduced() {
+            //= rfc3168#section-6.1.2: the first new data segment after a reduction says so
+            flags = flags | Flags::CWR;
+        }
+        let mut segment = self.segment(now, chunk.from, flags);
+        if chunk.len > 0 {
+            self.tell_of_acks(&mut segment);
+        }
         let offset = chunk.from.saturating_sub(1);
         let body = match &self.outbox {
             None => Body::Pattern { stream: self.stream, len: chunk.len, offset },
@@ -58,7 +65,7 @@ impl Connection {
             flow.dst_port,
             self.iss + position as u32,
             self.irs + self.rx.nxt as u32,
-            flags,
+            flags | self.congestion_flags(),
         );
         let window = self.rx.window() >> self.agreed.recv_scale;
         segment.window = window.min(0xffff) as u16;
@@ -103,7 +110,7 @@ impl Connection {
 
     pub(super) fn originate(&mut self, segment: Segment, body: Body, cause: Cause, out: &mut Out) {
         self.last_ack_sent = self.rx.nxt;
-        let packet = Packet::tcp(self.flow.src, self.flow.dst, segment, body);
+        let packet = self.packet(segment, body, cause);
         out.originate(self.side, packet, self.cause(cause));
     }
 
@@ -135,6 +142,7 @@ impl Connection {
         let config = self.config.clone();
         let answering = self.state == State::SynReceived;
         let flags = if answering { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        let flags = flags | self.ecn_setup(answering, again);
         let mut segment =
             Segment::new(self.flow.src_port, self.flow.dst_port, self.iss, Seq(0), flags);
         if answering {
@@ -169,6 +177,9 @@ impl Connection {
         if offers(config.smart, self.agreed.smart) {
             options.smart = Some(Smart::Permitted);
         }
+        if offers(config.acc.is_some(), self.agreed.acc) {
+            options.acc = Some(Acc::Permitted);
+        }
         self.originate(segment, Body::EMPTY, Cause::Control, out);
         self.tx.syn_sent(now, again);
     }
@@ -196,6 +207,7 @@ impl Connection {
         let mss = payload_mss(config.mss.min(peer_mss), agreed.timestamps);
         self.tx.window.mss = mss;
         self.rx.synchronise(mss);
+        self.agree(segment);
     }
 
     /// What the agreement with the peer leaves of the configured variant. Without what tells of single segments the
@@ -204,7 +216,8 @@ impl Connection {
         match self.config.variant {
             Variant::Smart if self.agreed.smart => Variant::Smart,
             Variant::Smart | Variant::Sack if self.agreed.sack => Variant::Sack,
-            Variant::Smart | Variant::Sack => Variant::NewReno,
+            Variant::Rack if self.agreed.sack => Variant::Rack,
+            Variant::Smart | Variant::Sack | Variant::Rack => Variant::NewReno,
             other => other,
         }
     }

@@ -5,6 +5,9 @@ use crate::tcp::config::{Congestion, TcpConfig};
 use crate::units::{Rate, Span, Time};
 
 use super::Window;
+use super::bbr::Bbr;
+use super::cubic::Cubic;
+use super::rate::RateSample;
 use super::slow_start::SlowStartAvoidance;
 
 /// What an ACK that moved the left edge tells.
@@ -16,6 +19,38 @@ pub struct Acked {
     pub bytes: u32,
     /// The exact round trip of the segment that was being timed, if this ACK covers it and it was sent only once.
     pub rtt: Option<Span>,
+}
+
+/// What every ACK tells a congestion control that steers by samples, in recovery or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// When it came.
+    pub now: Time,
+    /// Bytes that it newly acknowledges, cumulatively or selectively.
+    pub delivered: u32,
+    /// Bytes that it shows to be lost.
+    pub lost: u32,
+    /// Bytes believed to be in the network, before this ACK and after it.
+    pub pipe: (u64, u64),
+    /// The round trip of the newest segment that it acknowledges and that was sent once.
+    pub rtt: Option<Span>,
+    /// The rate of delivery.
+    pub rate: Option<RateSample>,
+    /// Bytes delivered in the life of the connection.
+    pub total: u64,
+    /// Whether a loss is being repaired.
+    pub repair: Repair,
+}
+
+/// Whether a loss is being repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Repair {
+    /// None is.
+    None,
+    /// In fast recovery.
+    Recovery,
+    /// After a time-out.
+    Timeout,
 }
 
 /// Why the window must shrink.
@@ -38,6 +73,21 @@ pub trait Growth {
         window.half()
     }
 
+    /// Whether it sets the window by [`Growth::on_sample`]: then neither recovery nor `on_ack` touches it.
+    fn steers(&self) -> bool {
+        false
+    }
+
+    /// An ACK has been taken in. Only senders that keep records of their segments call this.
+    fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
+        let _ = (window, sample);
+    }
+
+    /// Something is sent after nothing was outstanding; `idle` if the application had nothing to send before.
+    fn restart(&mut self, now: Time, idle: bool) {
+        let _ = (now, idle);
+    }
+
     /// The rate at which segments may leave, for a congestion control that knows one; otherwise a paced sender
     /// spreads its window over a round trip.
     fn pacing(&self) -> Option<Rate> {
@@ -51,13 +101,19 @@ pub trait Growth {
 pub enum AnyGrowth {
     /// See [`SlowStartAvoidance`].
     Reno(SlowStartAvoidance),
+    /// See [`Cubic`].
+    Cubic(Box<Cubic>),
+    /// See [`Bbr`].
+    Bbr(Box<Bbr>),
 }
 
 impl AnyGrowth {
     /// The congestion control that `config` asks for.
     pub fn new(config: &TcpConfig) -> AnyGrowth {
         match config.congestion {
-            Congestion::Reno => AnyGrowth::Reno(SlowStartAvoidance::new(config.growth)),
+            Congestion::Reno => AnyGrowth::Reno(SlowStartAvoidance::new(config)),
+            Congestion::Cubic => AnyGrowth::Cubic(Box::new(Cubic::new(config))),
+            Congestion::Bbr => AnyGrowth::Bbr(Box::new(Bbr::new(config))),
         }
     }
 }
@@ -66,6 +122,8 @@ macro_rules! each {
     ($self:ident, $g:ident => $call:expr) => {
         match $self {
             AnyGrowth::Reno($g) => $call,
+            AnyGrowth::Cubic($g) => $call,
+            AnyGrowth::Bbr($g) => $call,
         }
     };
 }
@@ -77,6 +135,15 @@ impl Growth for AnyGrowth {
     }
     fn after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {
         each!(self, g => g.after_loss(now, window, loss))
+    }
+    fn steers(&self) -> bool {
+        each!(self, g => g.steers())
+    }
+    fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
+        each!(self, g => g.on_sample(window, sample));
+    }
+    fn restart(&mut self, now: Time, idle: bool) {
+        each!(self, g => g.restart(now, idle));
     }
     fn pacing(&self) -> Option<Rate> {
         each!(self, g => g.pacing())

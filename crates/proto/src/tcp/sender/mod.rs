@@ -2,14 +2,24 @@
 //!
 //! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
 
+pub mod bbr;
+mod congestion;
+pub mod cubic;
 pub mod detect;
 mod eln;
+pub mod flight;
 pub mod growth;
+pub mod hystart;
 mod integrated;
+pub mod maxima;
 mod nack;
 pub mod newreno;
 mod notices;
 pub mod pacing;
+pub mod prr;
+pub mod rack;
+pub mod rate;
+mod recorded;
 pub mod recovery;
 pub mod reno;
 pub mod sack;
@@ -17,6 +27,7 @@ pub mod scoreboard;
 pub mod slow_start;
 pub mod smart;
 pub mod tahoe;
+pub mod tlp;
 pub mod variant;
 pub mod window;
 
@@ -30,6 +41,7 @@ use growth::{Acked, AnyGrowth, Growth, Loss};
 use integrated::Part;
 use pacing::Pacer;
 use recovery::{Progress, Recovery};
+use slow_start::SlowStartAvoidance;
 use variant::AnyRecovery;
 pub use window::Window;
 
@@ -103,6 +115,10 @@ pub struct Sender {
     marked: bool,
     /// Time-outs since the left edge last moved.
     retries: u32,
+    /// An echoed mark below this position belongs to a window that was reduced already.
+    reduced_below: u64,
+    /// The window was reduced, and the peer has not been told.
+    reduced: bool,
     /// One segment is timed at a time: the position past its end, and when it was sent.
     timed: Option<(u64, Time)>,
     pacer: Option<Pacer>,
@@ -142,6 +158,8 @@ impl Sender {
             eln: config.eln_reaction,
             marked: false,
             retries: 0,
+            reduced_below: 0,
+            reduced: false,
             timed: None,
             pacer: Pacer::new(config),
             pace_at: None,
@@ -179,6 +197,10 @@ impl Sender {
         if variant != config.variant {
             self.recovery = AnyRecovery::new(variant, config);
             self.detector = Detector::new(variant, config);
+            if self.growth.steers() {
+                // No rate is sampled without records of what is in flight.
+                self.growth = AnyGrowth::Reno(SlowStartAvoidance::new(config));
+            }
         }
         self.join();
     }
@@ -208,6 +230,9 @@ impl Sender {
         if w.peer > 0 {
             self.persist_at = None;
             self.persist_backoff = 0;
+        }
+        if let AnyRecovery::Rack(_) = self.recovery {
+            return self.on_recorded_ack(now, info);
         }
         let mut news = self.recovery.learn(w, info.sacked);
         if let Some(caused) = info.caused {
@@ -275,6 +300,7 @@ impl Sender {
         w.extra = 0;
         w.ssthresh = self.growth.after_loss(now, w, Loss::Detected);
         self.recovery.enter(w, self.dupacks);
+        (self.reduced_below, self.reduced) = (w.max, true);
         w.limited = 0;
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
         TcpKind::FastRetransmit
@@ -337,7 +363,11 @@ impl Sender {
 
     /// When a timer of this sender expires next.
     pub fn next_wake(&self) -> Option<Time> {
-        [self.rexmt_at, self.persist_at, self.pace_at].into_iter().flatten().min()
+        let own = [self.rexmt_at, self.persist_at, self.pace_at].into_iter().flatten().min();
+        match self.recovery.next_wake() {
+            None => own,
+            Some(at) => Some(own.map_or(at, |own| own.min(at))),
+        }
     }
 
     /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
@@ -352,6 +382,11 @@ impl Sender {
         }
         if self.tell_loss(now) {
             return Some(TcpKind::FastRetransmit);
+        }
+        if let AnyRecovery::Rack(_) = self.recovery
+            && let Some(verdict) = self.on_recorded_wake(now)
+        {
+            return verdict;
         }
         if self.rexmt_at.is_some_and(|at| at <= now) {
             if let Some(at) = self.postponed(now) {
@@ -368,7 +403,9 @@ impl Sender {
         let w = &mut self.window;
         let cwnd = w.cwnd;
         //= rfc5681#section-3.1: the threshold is held while the same segment times out again
-        let first = self.rtt.backoff() == 0 && w.una > 0;
+        // Linux does not lower it a second time for a window whose losses are being repaired either.
+        let repairing = matches!(&self.recovery, AnyRecovery::Rack(rack) if !rack.over(w));
+        let first = self.rtt.backoff() == 0 && w.una > 0 && !repairing;
         if first || self.halve_at_each_timeout {
             w.ssthresh = self.growth.after_loss(now, w, Loss::Timeout);
         }
@@ -382,12 +419,17 @@ impl Sender {
         self.missing.clear();
         self.nacks = 0;
         self.marked = false;
-        self.recovery.on_timeout(w);
+        self.recovery.expired(now, w, self.rtt.srtt());
         w.cwnd = w.mss * self.loss_window;
         w.extra = 0;
         w.repair = None;
-        w.nxt = w.una;
+        match &self.recovery {
+            // What may still be under way counts on top, and records say what to send again.
+            AnyRecovery::Rack(rack) if w.una > 0 => w.cwnd += rack.flight.pipe() as u32,
+            _ => w.nxt = w.una,
+        }
         w.again = Cause::TimeoutRetransmit;
+        (self.reduced_below, self.reduced) = (w.max, true);
         self.rexmt_at = Some(self.rtt.deadline(now, 1));
         self.on_integrated_timeout(now, cwnd);
     }
@@ -400,7 +442,7 @@ impl Sender {
             || w.repair.is_some()
             || !self.missing.is_empty()
             || self.probe_now
-            || self.recovery.active()
+            || self.recovery.has_work()
     }
 
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
@@ -409,9 +451,14 @@ impl Sender {
         if self.pace_at.is_some() {
             return None;
         }
-        let chunk = self.choose(now)?;
+        let chunk = match self.recovery {
+            AnyRecovery::Rack(_) => self.choose_recorded(now)?,
+            _ => self.choose(now)?,
+        };
         if let Some(pacer) = &mut self.pacer {
-            pacer.sent(now, chunk.len, self.window.cwnd, self.growth.pacing());
+            // What the peer's window or the socket buffer forbids is not there to be spread.
+            let window = self.window.allowed().min(u32::MAX.into()) as u32;
+            pacer.sent(now, chunk.len, window, self.growth.pacing());
         }
         self.recovery.on_sent(&self.window, &chunk);
         let end = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
@@ -437,6 +484,7 @@ impl Sender {
         if self.rexmt_at.is_none() && chunk.cause != Cause::WindowProbe {
             self.rexmt_at = Some(self.rtt.deadline(now, 1));
         }
+        self.record(now, &chunk, end);
         Some(chunk)
     }
 
@@ -504,6 +552,7 @@ impl Sender {
         self.pace_at = None;
         self.rexmt_at = None;
         self.persist_at = None;
+        self.recovery.stop();
     }
 
     /// A snapshot; `rcv_nxt` is the other half's.

@@ -1,5 +1,7 @@
 //! Loss recovery: what a sender does from the detection of a loss until it is repaired.
 
+use crate::units::{Span, Time};
+
 use super::{Chunk, Window};
 
 /// How far an ACK for new data brought a recovery.
@@ -36,6 +38,25 @@ pub trait Recovery {
 
     /// The retransmission timer expired; the caller resets the window.
     fn on_timeout(&mut self, window: &mut Window);
+
+    /// The same, for one that knows when each segment was sent; `srtt` is the smoothed round trip.
+    fn expired(&mut self, now: Time, window: &mut Window, srtt: Span) {
+        let _ = (now, srtt);
+        self.on_timeout(window);
+    }
+
+    /// When a timer of its own expires next.
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+
+    /// Stops its timers.
+    fn stop(&mut self) {}
+
+    /// Whether it may have something to send.
+    fn has_work(&self) -> bool {
+        self.active()
+    }
 
     /// Takes in SACK blocks, as positions; whether they told anything new.
     fn learn(&mut self, window: &Window, blocks: &[(u64, u64)]) -> bool {

@@ -48,6 +48,24 @@ impl Scoreboard {
         self.ranges.clear();
     }
 
+    /// The parts of `from` to `to` that no range covers, lowest first.
+    pub fn gaps(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let first = self.ranges.partition_point(|r| r.1 <= from);
+        let inside = self.ranges[first..].iter().copied().take_while(move |r| r.0 < to);
+        let mut at = from;
+        inside.chain([(to, to)]).filter_map(move |r| {
+            let gap = (at, r.0.min(to));
+            at = r.1.max(at);
+            (gap.0 < gap.1).then_some(gap)
+        })
+    }
+
+    /// The range that holds `position`.
+    pub fn range_at(&self, position: u64) -> Option<(u64, u64)> {
+        let i = self.ranges.partition_point(|r| r.1 <= position);
+        self.ranges.get(i).copied().filter(|r| r.0 <= position)
+    }
+
     /// All ranges.
     pub fn ranges(&self) -> &[(u64, u64)] {
         &self.ranges
@@ -115,8 +133,12 @@ mod tests {
             let mut set = [false; 80];
             for (from, len) in blocks {
                 let told = (from..from + len).any(|i| !set[i as usize]);
+                let gaps: u64 = board.gaps(from, from + len).map(|(a, b)| b - a).sum();
+                let missing = (from..from + len).filter(|i| !set[*i as usize]).count();
+                prop_assert_eq!(gaps, missing as u64);
                 set[from as usize..(from + len) as usize].fill(true);
                 prop_assert_eq!(board.add(from, from + len), told);
+                prop_assert!(len == 0 || board.range_at(from).is_some_and(|r| r.1 >= from + len));
             }
             board.acknowledge(una);
             set[..una as usize].fill(false);

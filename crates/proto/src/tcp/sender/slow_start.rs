@@ -1,7 +1,7 @@
-//! Slow start below the threshold, congestion avoidance above it, both counted per ACK: the congestion control of
-//! Tahoe, Reno and their descendants.
+//! Slow start below the threshold, congestion avoidance above it: the congestion control of Tahoe, Reno and their
+//! descendants. Counted per ACK, or per byte acknowledged, for paths on which ACKs are sparse (RFC 3465).
 
-use crate::tcp::config::GrowthRule;
+use crate::tcp::config::{GrowthRule, TcpConfig};
 
 use super::Window;
 use super::growth::{Acked, Growth};
@@ -11,17 +11,42 @@ use super::growth::{Acked, Growth};
 #[derive(Clone, Copy, Debug)]
 pub struct SlowStartAvoidance {
     rule: GrowthRule,
+    /// Segments of an ACK that count; 0 counts ACKs.
+    limit: u32,
+    /// Bytes acknowledged above the threshold since the window last opened.
+    counted: u32,
 }
 
 impl SlowStartAvoidance {
-    /// Opens the window by `rule`.
-    pub fn new(rule: GrowthRule) -> SlowStartAvoidance {
-        SlowStartAvoidance { rule }
+    /// The growth that `config` asks for.
+    pub fn new(config: &TcpConfig) -> SlowStartAvoidance {
+        SlowStartAvoidance { rule: config.growth, limit: config.byte_counting, counted: 0 }
+    }
+
+    /// Opens the window by the `bytes` that an ACK acknowledges.
+    //= rfc3465#section-2.2: slow start opens by the bytes acknowledged, of at most L segments
+    //= rfc3465#section-2.1: avoidance opens by a segment for each window of bytes acknowledged
+    fn count_bytes(&mut self, w: &mut Window, bytes: u32) {
+        let mut left = bytes.min(w.mss.saturating_mul(self.limit));
+        if w.cwnd <= w.ssthresh {
+            // An ACK that crosses the threshold counts with each part where it belongs.
+            let slow = left.min((w.ssthresh - w.cwnd).saturating_add(1));
+            w.open(slow);
+            left -= slow;
+        }
+        self.counted = self.counted.saturating_add(left);
+        while self.counted >= w.cwnd.max(1) {
+            self.counted -= w.cwnd.max(1);
+            w.open(w.mss);
+        }
     }
 }
 
 impl Growth for SlowStartAvoidance {
-    fn on_ack(&mut self, w: &mut Window, _: &Acked) {
+    fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
+        if self.limit > 0 {
+            return self.count_bytes(w, ack.bytes);
+        }
         if w.cwnd <= w.ssthresh {
             w.open(w.mss);
             return;

@@ -1,8 +1,10 @@
 //! The recoveries by name: to register a variant is one file and one line in each list here.
 
 use crate::tcp::config::{TcpConfig, Variant};
+use crate::units::{Span, Time};
 
 use super::newreno::NewReno;
+use super::rack::Rack;
 use super::recovery::{Progress, Recovery};
 use super::reno::Reno;
 use super::sack::Sack;
@@ -23,6 +25,8 @@ pub enum AnyRecovery {
     Sack(Box<Sack>),
     /// See [`Smart`].
     Smart(Box<Smart>),
+    /// See [`Rack`].
+    Rack(Box<Rack>),
 }
 
 impl AnyRecovery {
@@ -34,6 +38,7 @@ impl AnyRecovery {
             Variant::NewReno => AnyRecovery::NewReno(NewReno::default()),
             Variant::Sack => AnyRecovery::Sack(Box::default()),
             Variant::Smart => AnyRecovery::Smart(Box::new(Smart::new(config.smart_repeat))),
+            Variant::Rack => AnyRecovery::Rack(Box::new(Rack::new(config))),
         }
     }
 }
@@ -46,6 +51,7 @@ macro_rules! each {
             AnyRecovery::NewReno($r) => $call,
             AnyRecovery::Sack($r) => $call,
             AnyRecovery::Smart($r) => $call,
+            AnyRecovery::Rack($r) => $call,
         }
     };
 }
@@ -68,6 +74,18 @@ impl Recovery for AnyRecovery {
     }
     fn on_timeout(&mut self, window: &mut Window) {
         each!(self, r => r.on_timeout(window))
+    }
+    fn expired(&mut self, now: Time, window: &mut Window, srtt: Span) {
+        each!(self, r => r.expired(now, window, srtt))
+    }
+    fn next_wake(&self) -> Option<Time> {
+        each!(self, r => r.next_wake())
+    }
+    fn stop(&mut self) {
+        each!(self, r => r.stop())
+    }
+    fn has_work(&self) -> bool {
+        each!(self, r => r.has_work())
     }
     fn learn(&mut self, window: &Window, blocks: &[(u64, u64)]) -> bool {
         each!(self, r => r.learn(window, blocks))

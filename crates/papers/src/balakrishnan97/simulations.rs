@@ -1,0 +1,100 @@
+//! The simulations of sections 4 and 5: one set of hosts and sizes for all of their experiments.
+//!
+//! What 4.3 states is used as stated: segments in packets of 1000 bytes, socket buffers of 100 KB, 10 packets in the
+//! buffer of each router, 10 Mb/s forward, 50 seconds.
+
+/// The hosts: Reno, one ACK for each packet as the simulator's receivers sent them.
+const HOSTS: &str = r#"
+name = "balakrishnan97-simulations"
+runs = 20
+horizon = "50s"
+
+[[transfer]]
+from = "server"
+to = "home"
+bytes = "unlimited"
+
+[host.server]
+preset = "ns"
+tcp = "reno"
+mss = 960
+send-buffer = "100KB"
+window-scale = true
+[host.home]
+preset = "ns"
+mss = 960
+recv-buffer = "100KB"
+window-scale = true
+"#;
+
+/// The topology of Figure 5: a fast line forward, and one of another rate for the ACKs.
+const ASYMMETRIC: &str = r#"
+[[path]]
+name = "forward"
+link = { rate-right = "10mbit", delay = "5ms", queue = "10p" }
+[[path]]
+name = "return"
+link = { rate-left = "28.8kbit", queue = "10p" }
+"#;
+
+/// The topology of Figure 5 as the published scripts of the authors' simulator have it: server, two routers, client;
+/// 10 Mb/s everywhere but on the way back between the routers. There are two lines between the routers because a line
+/// here has one delay: 5 ms forward and 50 ms back between the routers are 5 ms and 22.5 ms each way, of which only the sum counts.
+const FIGURE_5: &str = r#"
+[[path]]
+name = "server-line"
+link = { rate = "10mbit", delay = "1ms", queue = "110p" }
+[[path]]
+name = "forward"
+link = { rate-right = "10mbit", delay = "5ms", queue = "10p" }
+[[path]]
+name = "return"
+link = { rate-left = "28.8kbit", delay = "22.5ms", queue = "10p" }
+[[path]]
+name = "home-line"
+link = { rate = "10mbit", delay = "1ms", queue = "110p" }
+"#;
+
+/// Packet radio (4.4.2): a wired network, and half-duplex hops behind it.
+const RADIO: &str = r#"
+[[path]]
+name = "wired"
+link = { rate = "10mbit", delay = "5ms", queue = "10p" }
+[[path]]
+radio = { rate = "100kbit", delay = "10ms", overhead = "1280us", queue = "10p" }
+mac = "half-duplex-hops"
+half-duplex-hops = { hops = 2 }
+"#;
+
+/// The scenario of Figure 5.
+pub(super) fn asymmetric() -> String {
+    format!("{HOSTS}{ASYMMETRIC}")
+}
+
+/// The scenario of Table 1 and of 4.4.1.
+pub(super) fn figure_5() -> String {
+    format!("{HOSTS}{FIGURE_5}")
+}
+
+/// The scenario of 4.4.2.
+pub(super) fn radio() -> String {
+    format!("{HOSTS}{RADIO}")
+}
+
+/// Throughput of all transfers of a run in Mb/s of payload.
+pub(super) fn mbps(m: &lasthop_trace::metrics::RunMetrics) -> f64 {
+    m.aggregate_throughput * 8.0 / 1e6
+}
+
+/// What is assumed of all of them.
+pub(super) const ASSUMED: &[(&str, &str)] = &[
+    (
+        "The simulations have Reno with timers of 100 ms granularity, 0.2 s minimum time-out, and one ACK for each packet.",
+        "4.3 names Reno and nothing else. With one ACK for each packet of 1000 bytes, k is 6.25 for 9.6 kb/s with ACKs \
+         of 6 bytes, as 4.3 has it.",
+    ),
+    (
+        "Packets of 1000 bytes carry 960 bytes.",
+        "4.3 gives the packet; ACKs of 40 bytes say how long headers are.",
+    ),
+];

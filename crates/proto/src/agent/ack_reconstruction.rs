@@ -1,0 +1,302 @@
+//! ACK reconstruction: behind a slow return link, the ACKs that filtering took out are filled in again.
+//!
+//! A sender that counts ACKs opens its window slowly when few come, and sends a burst at each. This agent stands between
+//! the return link and the sender (RFC 3449 5.3.2; H. Balakrishnan, V. Padmanabhan and R. Katz, "The Effects of Asymmetry
+//! on TCP Performance", MOBICOM 1997). Where an ACK acknowledges more than `thresh` segments it is held, ACKs for that
+//! many segments each go before it, and it goes last. They are spread over the time that lies between two ACKs of the
+//! return link, as a moving average has it.
+//!
+//! **End to end.** A reconstructed ACK acknowledges less than one of the receiver that has arrived here, never more. It
+//! repeats that one's timestamps and window, so it is only made while the window stands still: its right edge is then one
+//! that the receiver has promised.
+//!
+//! **What passes unchanged**: duplicates, ACKs with SACK blocks, ECN marks, notifications or unknown options, window
+//! updates, data, SYN, FIN, RST. Such a segment makes what is held go first, at once, so that order is kept. A newer plain
+//! ACK takes the place of the one that is held (cause `superseded-ack`): it says the same and more.
+//!
+//! **State** is soft: the last ACK of each connection and at most one packet. Without it ACKs just pass. The length of a
+//! segment is that of the longest one seen in the direction of the data.
+
+use serde::Serialize;
+
+use super::flows::Flows;
+use super::none::admit;
+use crate::event::{AgentNote, Cause, Wants, What};
+use crate::machine::{Machine, Out, Side};
+use crate::queue::ack_filter::{clears, is_plain};
+use crate::units::{Span, Time};
+use crate::wake::WakeTree;
+use crate::wire::{Body, Damage, Flags, FlowKey, Packet, Segment, Seq};
+
+/// Share of a new measurement in the average: 1/4. The specification leaves it open.
+const SHARE: u64 = 4;
+/// ACKs that are further apart do not clock a sender: the connection paused.
+const PAUSE: Span = Span::secs(1);
+
+/// Configuration of the agent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Reconstruction {
+    /// Segments that one ACK to the sender acknowledges at most.
+    //= rfc3449#section-5.3.2: ack_thresh is typically two segments
+    pub thresh: u32,
+    /// Time between reconstructed ACKs; measured if it is not given.
+    pub interval: Option<Span>,
+    /// Connections watched at once; the least recently used is forgotten first.
+    pub flows: usize,
+}
+
+impl Default for Reconstruction {
+    fn default() -> Reconstruction {
+        Reconstruction { thresh: 2, interval: None, flows: 1024 }
+    }
+}
+
+/// What is known of a connection, in the direction of its ACKs.
+#[derive(Debug, Default)]
+struct Flow {
+    /// Longest payload of the data that it acknowledges.
+    segment: u32,
+    /// The acknowledgement and window of the last ACK that went to the sender.
+    sent: Option<(Seq, u16)>,
+    /// When the last one that acknowledges more came from the receiver.
+    heard: Option<Time>,
+    /// Average time between them.
+    interval: Option<Span>,
+    /// The receiver's ACK that goes after those that are filled in.
+    held: Option<Packet>,
+    /// When the next ACK goes, and the time between them.
+    due: Time,
+    spacing: Span,
+}
+
+/// The agent. See the head of the file.
+#[derive(Debug)]
+pub struct AckReconstruction {
+    config: Reconstruction,
+    flows: Flows<Flow>,
+    wakes: WakeTree,
+    holds: usize,
+    peak: usize,
+}
+
+impl AckReconstruction {
+    /// An agent that watches nothing yet.
+    pub fn new(config: &Reconstruction) -> AckReconstruction {
+        AckReconstruction {
+            config: config.clone(),
+            flows: Flows::new(config.flows),
+            wakes: WakeTree::new(1),
+            holds: 0,
+            peak: 0,
+        }
+    }
+
+    /// Connections watched now.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes of state: a record for each connection, and the headers of what is held.
+    pub fn state_bytes(&self) -> usize {
+        self.flows.len() * size_of::<Flow>() + self.holds * size_of::<Segment>()
+    }
+
+    /// The most that [`AckReconstruction::state_bytes`] ever was.
+    pub fn peak_state_bytes(&self) -> usize {
+        self.peak
+    }
+
+    /// What is held goes at once.
+    fn flush(&mut self, i: usize, out: &mut Out) {
+        if let Some(packet) = self.flows[i].held.take() {
+            self.holds -= 1;
+            self.wakes.set(i, None);
+            if let Some(segment) = packet.segment() {
+                self.flows[i].sent = Some((segment.ack, segment.window));
+            }
+            out.send(Side::Left, packet);
+        }
+    }
+
+    fn forget(&mut self, i: usize, out: &mut Out) {
+        self.flush(i, out);
+        if out.wants(Wants::METRICS) {
+            let (flow, note) = (self.flows.key(i), AgentNote::FlowForgotten);
+            out.event(What::Agent { flow, note });
+        }
+        self.flows[i] = Flow::default();
+        self.flows.remove(i);
+    }
+
+    /// Data towards the receiver: `key` is the flow of its ACKs.
+    fn learn(&mut self, key: FlowKey, bytes: u32, out: &mut Out) {
+        let i = match self.flows.find(key) {
+            Some(i) => i,
+            None => {
+                if self.flows.is_full()
+                    && let Some(oldest) = self.flows.oldest()
+                {
+                    self.forget(oldest, out);
+                }
+                let i = self.flows.insert(key);
+                self.wakes.grow(self.flows.slots());
+                self.flows[i] = Flow::default();
+                if out.wants(Wants::METRICS) {
+                    out.event(What::Agent { flow: key, note: AgentNote::FlowSeen });
+                }
+                i
+            }
+        };
+        self.flows[i].segment = self.flows[i].segment.max(bytes);
+        self.peak = self.peak.max(self.state_bytes());
+    }
+
+    fn from_left(&mut self, packet: Packet, out: &mut Out) {
+        if let Some(key) = packet.flow().filter(|_| packet.damage == Damage::None) {
+            let ends = packet.segment().is_some_and(|s| s.flags.any(Flags::SYN | Flags::RST));
+            match self.flows.find(key.reversed()).filter(|_| ends) {
+                Some(i) => self.forget(i, out),
+                None if !packet.body.is_empty() => {
+                    self.learn(key.reversed(), packet.body.len(), out)
+                }
+                None => {}
+            }
+        }
+        out.send(Side::Right, packet);
+    }
+
+    fn from_right(&mut self, now: Time, packet: Packet, out: &mut Out) {
+        let known = packet.flow().and_then(|key| self.flows.find(key));
+        let (Some(i), Some(segment)) = (known, packet.segment()) else {
+            return out.send(Side::Left, packet);
+        };
+        if packet.damage != Damage::None {
+            // Whatever it says, its receiver will not read it.
+            return out.send(Side::Left, packet);
+        }
+        if segment.flags.any(Flags::SYN | Flags::RST) {
+            self.forget(i, out);
+            return out.send(Side::Left, packet);
+        }
+        let (ack, window) = (segment.ack, segment.window);
+        let last = self.flows[i].held.as_ref().and_then(Packet::segment).map(|held| held.ack);
+        let last = last.or(self.flows[i].sent.map(|(ack, _)| ack));
+        let advances = last.is_none_or(|last| last.lt(ack));
+        if advances {
+            self.measure(now, i);
+        }
+        if !advances || !is_plain(&packet) {
+            self.flush(i, out);
+            if advances && segment.flags.has(Flags::ACK) {
+                self.flows[i].sent = Some((ack, window));
+            }
+            return out.send(Side::Left, packet);
+        }
+        if let Some(held) = self.flows[i].held.take_if(|old| {
+            old.segment().is_some_and(|old| clears(segment, old) && old.window == window)
+        }) {
+            self.holds -= 1;
+            out.discard(Side::Left, held, Cause::SupersededAck);
+        }
+        self.flush(i, out);
+        self.hold(now, i, packet, (ack, window), out);
+    }
+
+    /// A plain ACK that acknowledges more than any before it.
+    fn hold(&mut self, now: Time, i: usize, packet: Packet, said: (Seq, u16), out: &mut Out) {
+        let (ack, window) = said;
+        let flow = &mut self.flows[i];
+        let step = flow.segment.saturating_mul(self.config.thresh);
+        let more = match flow.sent {
+            Some((last, before)) if before == window => u32::try_from(ack - last).unwrap_or(0),
+            _ => 0,
+        };
+        //= rfc3449#section-5.3.2: it intersperses ACKs where delta_a exceeds ack_thresh
+        let fills = if step == 0 { 0 } else { more.saturating_sub(1) / step };
+        let spread = match self.config.interval {
+            Some(interval) => Some(Span(interval.0.saturating_mul(fills.into()))),
+            None => flow.interval,
+        };
+        let (Some(spread), true) = (spread, fills > 0) else {
+            flow.sent = Some(said);
+            self.wakes.set(i, None);
+            return out.send(Side::Left, packet);
+        };
+        // Those that were to go when this one came are not put off by it.
+        let begun = flow.due > now && flow.spacing > Span::ZERO;
+        flow.spacing = Span(spread.min(PAUSE).0 / u64::from(fills + 1));
+        if !begun || flow.due.since(now) > flow.spacing {
+            flow.due = now;
+        }
+        flow.held = Some(packet);
+        self.holds += 1;
+        self.wakes.set(i, Some(flow.due));
+        self.peak = self.peak.max(self.state_bytes());
+        self.send_due(now, i, out);
+    }
+
+    /// The time between ACKs of the receiver that acknowledge more.
+    fn measure(&mut self, now: Time, i: usize) {
+        let flow = &mut self.flows[i];
+        let gap = flow.heard.replace(now).map(|heard| now.since(heard));
+        if let Some(gap) = gap.filter(|gap| *gap <= PAUSE) {
+            let average = flow.interval.unwrap_or(gap);
+            flow.interval = Some(Span((average.0 * (SHARE - 1) + gap.0) / SHARE));
+        }
+    }
+
+    /// Sends the ACKs of connection `i` that are due by `now`.
+    fn send_due(&mut self, now: Time, i: usize, out: &mut Out) {
+        while self.flows[i].due <= now {
+            let flow = &mut self.flows[i];
+            let step = flow.segment.saturating_mul(self.config.thresh);
+            let Some(held) = &flow.held else { return };
+            let (Some((last, window)), Some(real)) = (flow.sent, held.segment()) else { return };
+            if real.ack - last <= step as i32 {
+                return self.flush(i, out);
+            }
+            let ack = last + step;
+            let forged = forge(held, real, ack);
+            flow.sent = Some((ack, window));
+            flow.due += flow.spacing;
+            self.wakes.set(i, Some(flow.due));
+            out.originate(Side::Left, forged, Cause::ReconstructedAck);
+        }
+    }
+}
+
+/// An ACK up to `ack`, in the words of the receiver's ACK `real`, which says more.
+//= rfc3449#section-5.3.2: the semantics of end-to-end ACKs are kept
+fn forge(held: &Packet, real: &Segment, ack: Seq) -> Packet {
+    let mut segment = Segment::new(real.src_port, real.dst_port, real.seq, ack, Flags::ACK);
+    segment.window = real.window;
+    segment.timestamps = real.timestamps;
+    let mut packet = Packet::tcp(held.src, held.dst, segment, Body::EMPTY);
+    packet.tos = held.tos;
+    packet
+}
+
+impl Machine for AckReconstruction {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        let Some(packet) = admit(from, packet, out) else { return };
+        match from {
+            Side::Left => self.from_left(packet, out),
+            Side::Right => self.from_right(now, packet, out),
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
+            self.wakes.set(i, None);
+            self.send_due(now, i, out);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.wakes.first().map(|(at, _)| at)
+    }
+
+    fn holds(&self) -> usize {
+        self.holds
+    }
+}

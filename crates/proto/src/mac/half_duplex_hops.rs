@@ -1,0 +1,393 @@
+//! Packet radio over several hops: half-duplex stations in a row that poll each other before each packet.
+//!
+//! After the model of Metricom's Ricochet with which the authors of balakrishnan97 simulated (4.4.2; H. Balakrishnan,
+//! V. Padmanabhan and R. Katz, "The Effects of Asymmetry on TCP Performance", MOBICOM 1997; their multi-hop medium
+//! access for ns). A station has one radio, which is engaged in one thing at a time: a relay in the middle of a path
+//! can not receive on one hop while it sends on the other, and data in one direction shares it with ACKs in the other.
+//!
+//! - A station with a packet polls the next one. If that one is idle it answers after the time that radios take to turn
+//!   around between sending and receiving, and then the packet goes.
+//! - If it is not, no answer comes. The station waits in vain for a turn-around and four polls, and can hear nobody
+//!   meanwhile. Then it backs off: two units, and between one and two times what doubles with each failure.
+//! - The two directions of a station have a queue each and contend for its radio as they contend for the next one's: if
+//!   the radio is engaged when a packet wants to go, that counts as a poll without an answer.
+//!
+//! **Not modelled**: interference between exchanges of different stations, since neighbours hop on frequencies of their
+//! own; hidden stations; the time on the air of the link layer's acknowledgement, which in this radio comes with the end
+//! of the exchange; retransmission by the link layer: a frame that the channel damages is lost, cause `frame-lost`.
+//! Propagation takes no time; the radio's `delay` is what a station takes to pass a received packet to its queue.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use crate::channel::Channel;
+use crate::event::{AirEvent, Cause, FrameFate, Op, Wants, What};
+use crate::link::RadioConfig;
+use crate::link::frame::{FrameKind, Station};
+use crate::machine::{Machine, Out, Side};
+use crate::queue::Queue;
+use crate::rng::Stream;
+use crate::units::{Span, Time};
+use crate::wire::Packet;
+
+/// Polls that a station waits for an answer, beside the turn-around.
+const PATIENCE: u64 = 4;
+/// Back-offs double so many times at most: to 64 units.
+const DOUBLINGS: u32 = 6;
+/// Both directions of travel.
+const SIDES: [Side; 2] = [Side::Right, Side::Left];
+
+/// What can be set.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct HalfDuplexHops {
+    /// Hops in a row; one less than that are relays.
+    pub hops: u8,
+    /// Time that radios take to turn around between sending and receiving, once for each packet.
+    pub turnaround: Span,
+    /// Unit of the back-off.
+    pub backoff: Span,
+    /// Length of a poll, and of its answer, in bytes.
+    pub poll: u32,
+}
+
+impl Default for HalfDuplexHops {
+    /// One hop; times and lengths of the authors' model of the Ricochet network.
+    fn default() -> HalfDuplexHops {
+        HalfDuplexHops {
+            hops: 1,
+            turnaround: Span::micros(13_250),
+            backoff: Span::millis(20),
+            poll: 16,
+        }
+    }
+}
+
+/// What a radio is engaged in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Radio {
+    Idle,
+    /// It has polled the neighbour on `side`, which hears that at `heard`; without an answer it gives up at `until`.
+    Polling {
+        side: Side,
+        heard: Time,
+        until: Time,
+        answered: bool,
+    },
+    /// It sends a packet to the neighbour on `side` until then, the poll's answer included.
+    Sending {
+        side: Side,
+        until: Time,
+        damaged: bool,
+    },
+    /// It receives one until then.
+    Receiving {
+        until: Time,
+    },
+}
+
+impl Radio {
+    /// Whether it is engaged for what goes towards `side`.
+    fn serves(self, to: Side) -> bool {
+        match self {
+            Radio::Polling { side, .. } | Radio::Sending { side, .. } => side == to,
+            Radio::Idle | Radio::Receiving { .. } => false,
+        }
+    }
+}
+
+/// What waits at a station to go one way.
+#[derive(Debug)]
+struct Lane {
+    queue: Queue,
+    /// The packet that it polls for; it is out of the queue.
+    head: Option<Packet>,
+    /// Polls for it without an answer.
+    failures: u32,
+    /// No poll before this.
+    not_before: Time,
+    /// Packets received, each with the time at which they are in the next queue.
+    pipe: VecDeque<(Time, Packet)>,
+}
+
+impl Lane {
+    fn waits(&self) -> bool {
+        self.head.is_some() || !self.queue.is_empty()
+    }
+}
+
+#[derive(Debug)]
+struct Node {
+    radio: Radio,
+    /// By the side that packets travel to.
+    lanes: [Lane; 2],
+    /// Who goes first when both want to go in the same instant.
+    turn: Side,
+}
+
+/// Stations in a row. See the head of the file.
+#[derive(Debug)]
+pub struct Hops {
+    radio: RadioConfig,
+    config: HalfDuplexHops,
+    nodes: Vec<Node>,
+    /// The channels of each hop, by the side that packets travel to.
+    channels: Vec<[Option<Channel>; 2]>,
+    chance: Stream,
+    inside: u64,
+}
+
+impl Hops {
+    /// Idle stations; `channels` has those of each hop from the left, towards the left and towards the right, and
+    /// `stream` gives the random draws of its parts.
+    pub fn new(
+        radio: &RadioConfig,
+        config: &HalfDuplexHops,
+        channels: Vec<[Option<Channel>; 2]>,
+        stream: impl Fn(&str) -> Stream,
+    ) -> Hops {
+        let lane = |discipline, part: &str| Lane {
+            queue: Queue::new(radio.queue, discipline, || stream(part)),
+            head: None,
+            failures: 0,
+            not_before: Time::ZERO,
+            pipe: VecDeque::new(),
+        };
+        let node = |i| Node {
+            radio: Radio::Idle,
+            lanes: [
+                lane(radio.discipline_left, &format!("queue.{i}.left")),
+                lane(radio.discipline_right, &format!("queue.{i}.right")),
+            ],
+            turn: Side::Right,
+        };
+        Hops {
+            radio: radio.clone(),
+            config: config.clone(),
+            nodes: (0..=config.hops.max(1)).map(node).collect(),
+            channels,
+            chance: stream("mac"),
+            inside: 0,
+        }
+    }
+
+    /// From now on nothing damages what is under way.
+    pub fn forget_channels(&mut self) {
+        self.channels.clear();
+    }
+
+    fn poll_time(&self) -> Span {
+        self.radio.rate.transmit(self.config.poll.into())
+    }
+
+    /// The station on `side` of station `i`, if there is one.
+    fn neighbour(&self, i: usize, side: Side) -> Option<usize> {
+        match side {
+            Side::Left => i.checked_sub(1),
+            Side::Right => Some(i + 1).filter(|i| *i < self.nodes.len()),
+        }
+    }
+
+    fn report(
+        &self,
+        from: usize,
+        side: Side,
+        frame: (FrameKind, u32, Span),
+        fate: FrameFate,
+        out: &mut Out,
+    ) {
+        let Some(to) = self.neighbour(from, side).filter(|_| out.wants(Wants::METRICS)) else {
+            return;
+        };
+        let (kind, bytes, airtime) = frame;
+        let (station, to) = (Station(from as u8), Station(to as u8));
+        out.event(What::Air(AirEvent { station, to, kind, bytes, airtime, fate }));
+    }
+
+    /// Puts packets that have been received into the next queue, or out of the last station.
+    fn deliver(&mut self, at: Time, out: &mut Out) {
+        for i in 0..self.nodes.len() {
+            for side in SIDES {
+                loop {
+                    let pipe = &mut self.nodes[i].lanes[side.index()].pipe;
+                    if pipe.front().is_none_or(|(due, _)| *due > at) {
+                        break;
+                    }
+                    let Some((_, packet)) = pipe.pop_front() else { break };
+                    if self.neighbour(i, side).is_some() {
+                        let bytes = packet.wire_len();
+                        let queue = &mut self.nodes[i].lanes[side.index()].queue;
+                        queue.enter(at, side, packet, bytes, out);
+                    } else {
+                        out.packet_event(Op::Transmitted, side, &packet);
+                        out.send(side, packet);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What ends by `at`: exchanges first, then polls are heard, then those without an answer are given up.
+    fn end(&mut self, at: Time, out: &mut Out) {
+        for i in 0..self.nodes.len() {
+            match self.nodes[i].radio {
+                Radio::Sending { side, until, damaged } if until <= at => {
+                    self.nodes[i].radio = Radio::Idle;
+                    let lane = &mut self.nodes[i].lanes[side.index()];
+                    (lane.failures, lane.not_before) = (0, Time::ZERO);
+                    let (head, next) = (lane.head.take(), self.neighbour(i, side));
+                    let (Some(packet), Some(next)) = (head, next) else { continue };
+                    if damaged {
+                        out.packet_event(Op::Damaged, side, &packet);
+                        out.discard(side, packet, Cause::FrameLost);
+                        continue;
+                    }
+                    let due = until + self.radio.delay;
+                    self.nodes[next].lanes[side.index()].pipe.push_back((due, packet));
+                }
+                Radio::Receiving { until } if until <= at => self.nodes[i].radio = Radio::Idle,
+                _ => {}
+            }
+        }
+        for i in 0..self.nodes.len() {
+            let Radio::Polling { side, heard, until, answered: false } = self.nodes[i].radio else {
+                continue;
+            };
+            if heard <= at {
+                self.nodes[i].radio = Radio::Polling { side, heard, until, answered: true };
+                self.hear(at, i, side, out);
+            }
+        }
+        for i in 0..self.nodes.len() {
+            match self.nodes[i].radio {
+                Radio::Polling { side, until, .. } if until <= at => {
+                    self.nodes[i].radio = Radio::Idle;
+                    self.back_off(until, i, side);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The neighbour on `side` of station `i` hears its poll.
+    fn hear(&mut self, at: Time, i: usize, side: Side, out: &mut Out) {
+        let Some(next) = self.neighbour(i, side) else { return };
+        let (poll, bytes) = (self.poll_time(), self.config.poll);
+        if self.nodes[next].radio != Radio::Idle {
+            return self.report(i, side, (FrameKind::Rts, bytes, poll), FrameFate::Collided, out);
+        }
+        let Some(packet) = &self.nodes[i].lanes[side.index()].head else { return };
+        let kind = if packet.is_data() { FrameKind::Data } else { FrameKind::Ack };
+        let length = packet.wire_len();
+        self.report(i, side, (FrameKind::Rts, bytes, poll), FrameFate::Received, out);
+        self.report(next, side.other(), (FrameKind::Cts, bytes, poll), FrameFate::Received, out);
+        //= balakrishnan97#4.4.2: there is a significant latency for sending each packet
+        let start = at + self.config.turnaround + poll;
+        let airtime = self.radio.overhead + self.radio.rate.transmit(length.into());
+        let hop = i.min(next);
+        let channel = self.channels.get_mut(hop).and_then(|pair| pair[side.index()].as_mut());
+        let damaged = channel
+            .filter(|channel| channel.applies_to(kind.traffic()))
+            .is_some_and(|channel| channel.pass(start, airtime, length).damaged_at.is_some());
+        self.report(i, side, (kind, length, airtime), FrameFate::of(damaged), out);
+        let until = start + airtime;
+        self.nodes[i].radio = Radio::Sending { side, until, damaged };
+        self.nodes[next].radio = Radio::Receiving { until };
+    }
+
+    /// The poll of station `i` towards `side` had no answer by `at`.
+    fn back_off(&mut self, at: Time, i: usize, side: Side) {
+        let unit = self.config.backoff;
+        let lane = &mut self.nodes[i].lanes[side.index()];
+        lane.failures = lane.failures.saturating_add(1);
+        let most = unit * (1 << lane.failures.min(DOUBLINGS));
+        lane.not_before = at + unit * 2 + most + Span(self.chance.below(most.0));
+    }
+
+    /// Polls for what waits and may go at `at`.
+    fn start(&mut self, at: Time) {
+        let poll = self.poll_time();
+        let patience = self.config.turnaround + poll * PATIENCE;
+        for i in 0..self.nodes.len() {
+            let turn = self.nodes[i].turn;
+            for side in [turn, turn.other()] {
+                let node = &mut self.nodes[i];
+                let lane = &mut node.lanes[side.index()];
+                if node.radio.serves(side) || !lane.waits() || lane.not_before > at {
+                    continue;
+                }
+                if lane.head.is_none() {
+                    lane.head = lane.queue.leave(at).map(|waiting| waiting.packet);
+                }
+                let until = at + patience;
+                if node.radio == Radio::Idle {
+                    node.turn = side.other();
+                    node.radio = Radio::Polling { side, heard: at + poll, until, answered: false };
+                } else {
+                    self.back_off(until, i, side);
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, at: Time, out: &mut Out) {
+        self.end(at, out);
+        self.deliver(at, out);
+        self.start(at);
+    }
+
+    /// Does what should have been done by `now`, each at its own time: wakes may be late.
+    fn catch_up(&mut self, now: Time, out: &mut Out) {
+        let gone = out.gone();
+        while let Some(at) = self.next_wake().filter(|at| *at <= now) {
+            self.step(at, out);
+        }
+        self.inside -= out.gone() - gone;
+    }
+}
+
+impl Machine for Hops {
+    fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        self.catch_up(now, out);
+        let gone = out.gone();
+        self.inside += 1;
+        let side = from.other();
+        let node = match from {
+            Side::Left => self.nodes.first_mut(),
+            Side::Right => self.nodes.last_mut(),
+        };
+        if let Some(node) = node {
+            let bytes = packet.wire_len();
+            node.lanes[side.index()].queue.enter(now, side, packet, bytes, out);
+        }
+        self.start(now);
+        self.inside -= out.gone() - gone;
+    }
+
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        self.catch_up(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let of_node = |node: &Node| {
+            let radio = match node.radio {
+                Radio::Idle => None,
+                Radio::Polling { heard, answered: false, .. } => Some(heard),
+                Radio::Polling { until, .. }
+                | Radio::Sending { until, .. }
+                | Radio::Receiving { until } => Some(until),
+            };
+            let lanes = SIDES.into_iter().flat_map(move |side| {
+                let lane = &node.lanes[side.index()];
+                let poll = (!node.radio.serves(side) && lane.waits()).then_some(lane.not_before);
+                poll.into_iter().chain(lane.pipe.front().map(|(due, _)| *due))
+            });
+            radio.into_iter().chain(lanes).min()
+        };
+        self.nodes.iter().filter_map(of_node).min()
+    }
+
+    fn holds(&self) -> usize {
+        self.inside as usize
+    }
+}

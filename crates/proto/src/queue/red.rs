@@ -1,0 +1,152 @@
+//! RED, random early detection (Floyd and Jacobson 1993): a router that marks or drops before its queue is full.
+//!
+//! At each arrival the average length of the queue is brought up to date. Below `min` nothing happens; between `min`
+//! and `max` the arriving packet is chosen with a probability that grows with the average; from `max` on every packet
+//! is chosen. What is chosen is marked with "congestion experienced" if its ends understand that (RFC 3168), and
+//! dropped otherwise ([`Cause::EarlyDrop`]). What then finds no room is dropped as by any queue.
+//!
+//! **The average** follows the length with the weight `w_q` at each arrival. A queue that was empty for a while is
+//! taken to have seen as many empty arrivals as packets could have been sent in that time, each taking
+//! [`RedConfig::packet_time`].
+//!
+//! **Chance.** The number of arrivals from one choice to the next is uniform between 1 and 1/p_b, not geometric: the
+//! count of arrivals since the last choice raises the probability. Choices are spread out so, and a source that
+//! sends twice as much is chosen twice as often.
+//!
+//! Lengths are counted in packets, the arriving packet not among them. The packet in transmission has left the queue.
+
+use serde::Serialize;
+
+use crate::rng::Stream;
+use crate::units::{Bytes, Rate, Span, Time};
+use crate::wire::{CE, Packet};
+
+/// How a queue detects congestion early.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct RedConfig {
+    /// Average length in packets from which on packets are chosen by chance.
+    pub min: f64,
+    /// Average length in packets from which on every packet is chosen.
+    pub max: f64,
+    /// Probability of being chosen that the average reaches at `max`.
+    pub max_p: f64,
+    /// Weight of the length at each arrival in its average, above 0 and at most 1.
+    pub weight: f64,
+    /// How long a typical packet takes to be sent: by it an idle time counts as so many empty arrivals. Nothing means
+    /// that an idle queue forgets at once.
+    pub packet_time: Span,
+    /// Whether packets that can be marked are; otherwise all that are chosen are dropped.
+    pub mark: bool,
+}
+
+impl RedConfig {
+    /// The values of Floyd and Jacobson's simulations: thresholds of 5 and 15 packets, probability 1/50, weight 0.002.
+    pub const FLOYD93: RedConfig = RedConfig {
+        min: 5.0,
+        max: 15.0,
+        max_p: 0.02,
+        weight: 0.002,
+        packet_time: Span::ZERO,
+        mark: true,
+    };
+
+    /// The typical packet that idle time is counted in, unless a scenario says otherwise.
+    pub const TYPICAL: Bytes = Bytes(500);
+
+    /// Sets [`RedConfig::packet_time`] for a line of `rate`.
+    #[must_use]
+    pub fn on(self, rate: Option<Rate>, typical: Bytes) -> RedConfig {
+        let packet_time = rate.map_or(Span::ZERO, |rate| rate.transmit(typical.0));
+        RedConfig { packet_time, ..self }
+    }
+}
+
+/// What becomes of an arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It may enter.
+    Passes,
+    /// It was marked and may enter.
+    Marked,
+    /// It must be dropped.
+    Dropped,
+}
+
+/// The average of a queue and the chance of its packets.
+#[derive(Debug)]
+pub struct Red {
+    config: RedConfig,
+    chance: Stream,
+    average: f64,
+    /// Arrivals since one was chosen last; nothing while the average is below `min`.
+    count: Option<u64>,
+    /// Since when the queue has been empty; nothing while it is not.
+    empty_since: Option<Time>,
+}
+
+impl Red {
+    /// The gate of an empty queue.
+    pub fn new(config: RedConfig, chance: Stream) -> Red {
+        Red { config, chance, average: 0.0, count: None, empty_since: Some(Time::ZERO) }
+    }
+
+    /// The average length in packets as of the last arrival.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// The queue has become empty.
+    pub fn emptied(&mut self, at: Time) {
+        self.empty_since = Some(at);
+    }
+
+    /// `packet` arrives at a queue of `length` packets.
+    pub fn arrive(&mut self, now: Time, length: usize, packet: &mut Packet) -> Fate {
+        self.learn(now, length);
+        if !self.chosen() {
+            return Fate::Passes;
+        }
+        //= rfc3168#section-5: a router sets CE on packets of an ECN-capable transport instead of dropping them
+        if self.config.mark && packet.is_ecn_capable() {
+            packet.tos |= CE;
+            Fate::Marked
+        } else {
+            Fate::Dropped
+        }
+    }
+
+    //= floyd93#4: avg <- (1 - w_q) avg + w_q q; after an idle time, avg <- (1 - w_q)^m avg
+    fn learn(&mut self, now: Time, length: usize) {
+        let keep = 1.0 - self.config.weight;
+        match self.empty_since.take().filter(|_| length == 0) {
+            Some(since) => {
+                let packets = match self.config.packet_time {
+                    Span::ZERO => f64::INFINITY,
+                    time => now.since(since).0 as f64 / time.0 as f64,
+                };
+                // Weight 1 keeps nothing, and zero to the power of zero would keep all.
+                self.average *= if keep > 0.0 { libm::pow(keep, packets) } else { 0.0 };
+                // If it does not stay, the queue is empty as of now.
+                self.empty_since = Some(now);
+            }
+            None => self.average += self.config.weight * (length as f64 - self.average),
+        }
+    }
+
+    //= floyd93#4: p_b <- max_p (avg - min) / (max - min); p_a <- p_b / (1 - count p_b)
+    fn chosen(&mut self) -> bool {
+        let RedConfig { min, max, max_p, .. } = self.config;
+        if self.average < min {
+            self.count = None;
+            return false;
+        }
+        let count = self.count.map_or(0, |count| count + 1);
+        let chosen = self.average >= max || {
+            let base = max_p * (self.average - min) / (max - min);
+            let left = 1.0 - count as f64 * base;
+            left <= 0.0 || self.chance.chance(base / left)
+        };
+        self.count = Some(if chosen { 0 } else { count });
+        chosen
+    }
+}

@@ -1,0 +1,347 @@
+//! BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00, and Linux' `tcp_bbr.c` where the two differ): the
+//! sender models the path by the largest rate of delivery and the shortest round trip, sends at the one and keeps
+//! their product in flight. A loss is no sign of congestion.
+//!
+//! Left out: what Linux adds against policers (long-term bandwidth) and for links that aggregate ACKs (extra_acked).
+
+use crate::tcp::config::TcpConfig;
+use crate::units::{Rate, Span, Time};
+
+use super::Window;
+use super::growth::{Acked, Growth, Loss, Repair, Sample};
+use super::maxima::Maximum;
+
+/// Gains are in 1/256.
+const UNIT: u64 = 256;
+/// 2/ln 2: fills the path as fast as slow start does.
+const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
+const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+/// Pacing gains of a cycle: look for more, take back what that has queued, cruise.
+const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// Round trips for which a rate is remembered.
+const RATE_ROUNDS: u64 = 10;
+/// For how long a round trip is remembered.
+const RTT_MEMORY: Span = Span::secs(10);
+/// For how long the path is drained to measure a new one.
+const PROBE_RTT_TIME: Span = Span::millis(200);
+/// The least window, in segments.
+const LEAST: u64 = 4;
+/// Below this, segments leave one by one.
+const SLOW: u64 = 1_200_000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    /// Until the rate of delivery grows no more.
+    Startup,
+    /// Until what startup has queued is gone.
+    Drain,
+    /// In turns faster, slower, and as fast as the path.
+    ProbeBw,
+    /// Nearly nothing in flight, to measure the round trip without a queue.
+    ProbeRtt,
+}
+
+/// BBR's model and state.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    mode: Mode,
+    /// Bits per second.
+    rate: Maximum,
+    rounds: u64,
+    /// A round trip ends when a segment is acknowledged that was sent after so much had been delivered.
+    round_end: u64,
+    round_start: bool,
+    min_rtt: Option<Span>,
+    min_rtt_at: Time,
+    /// Largest rate when it last grew by a quarter, and the rounds since.
+    full: (u64, u32),
+    filled: bool,
+    phase: usize,
+    phase_at: Time,
+    probe_rtt_until: Option<Time>,
+    probe_rtt_round: bool,
+    /// Samples of segments sent before so much was delivered say nothing: the path was being drained.
+    drained_until: u64,
+    prior_cwnd: u32,
+    repair: Repair,
+    conserves: bool,
+    idle_restart: bool,
+    initial_window: u32,
+    /// Bits per second at which segments leave.
+    pace: Option<u64>,
+}
+
+impl Bbr {
+    /// Nothing is known of the path.
+    pub fn new(config: &TcpConfig) -> Bbr {
+        Bbr {
+            mode: Mode::Startup,
+            rate: Maximum::new(RATE_ROUNDS),
+            rounds: 0,
+            round_end: 0,
+            round_start: false,
+            min_rtt: None,
+            min_rtt_at: Time::ZERO,
+            full: (0, 0),
+            filled: false,
+            phase: 0,
+            phase_at: Time::ZERO,
+            probe_rtt_until: None,
+            probe_rtt_round: false,
+            drained_until: 0,
+            prior_cwnd: 0,
+            repair: Repair::None,
+            conserves: false,
+            idle_restart: false,
+            initial_window: config.initial_window,
+            pace: None,
+        }
+    }
+
+    fn gains(&self) -> (u64, u64) {
+        match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw => (CYCLE[self.phase], 2 * UNIT),
+            Mode::ProbeRtt => (UNIT, UNIT),
+        }
+    }
+
+    /// The bytes to keep in flight: the product of rate and round trip times `gain`, and what end points hold back.
+    fn target(&self, w: &Window, gain: u64) -> u64 {
+        let mss = u64::from(w.mss.max(1));
+        let Some(min_rtt) = self.min_rtt else { return mss * u64::from(self.initial_window) };
+        let bits = u128::from(self.rate.get()) * u128::from(min_rtt.0) / 1_000_000_000;
+        let bytes = (bits * u128::from(gain) / u128::from(UNIT) / 8).min(1 << 40) as u64;
+        // Three bursts of about a millisecond, and an even number for delayed ACKs.
+        let pace = self.pace.unwrap_or(0);
+        let burst = (pace / 8 / 1024 / mss).clamp(if pace < SLOW { 1 } else { 2 }, 127);
+        let mut segments = (bytes.div_ceil(mss) + 3 * burst).next_multiple_of(2);
+        if self.mode == Mode::ProbeBw && self.phase == 0 {
+            segments += 2;
+        }
+        segments * mss
+    }
+
+    //= draft-cardwell-iccrg-bbr-congestion-control-00#section-4.1.1: BtlBw and the count of round trips
+    fn update_rate(&mut self, sample: &Sample) {
+        self.round_start = false;
+        let Some(rate) = sample.rate else { return };
+        if rate.prior >= self.round_end {
+            self.round_end = sample.total;
+            self.rounds += 1;
+            self.round_start = true;
+            self.conserves = false;
+        }
+        let bps = rate.rate().map_or(0, Rate::bps);
+        let limited = rate.app_limited || rate.prior < self.drained_until;
+        if !limited || bps >= self.rate.get() {
+            self.rate.add(self.rounds, bps);
+        }
+        if self.filled || !self.round_start || limited {
+            return;
+        }
+        //= draft-cardwell-iccrg-bbr-congestion-control-00#section-4.3.2.2: three rounds without a quarter more
+        if self.rate.get() >= self.full.0 + self.full.0 / 4 && self.rate.get() > 0 {
+            self.full = (self.rate.get(), 0);
+        } else {
+            self.full.1 += 1;
+            self.filled = self.full.1 >= 3;
+        }
+    }
+
+    //= draft-cardwell-iccrg-bbr-congestion-control-00#section-4.3.4.3: when a phase of the cycle is over
+    fn update_phase(&mut self, w: &Window, sample: &Sample) {
+        if self.mode != Mode::ProbeBw {
+            return;
+        }
+        let whole = sample.now.since(self.phase_at) > self.min_rtt.unwrap_or_default();
+        let gain = CYCLE[self.phase];
+        let over = if gain > UNIT {
+            whole && (sample.lost > 0 || sample.pipe.0 >= self.target(w, gain))
+        } else {
+            whole || (gain < UNIT && sample.pipe.0 <= self.target(w, UNIT))
+        };
+        if over {
+            self.next_phase(sample.now);
+        }
+    }
+
+    fn next_phase(&mut self, now: Time) {
+        self.phase = (self.phase + 1) % CYCLE.len();
+        self.phase_at = now;
+    }
+
+    fn probe_bw(&mut self, now: Time) {
+        self.mode = Mode::ProbeBw;
+        // The draft draws the phase, so that flows do not all probe at once; here the moment decides, which differs
+        // from flow to flow and from seed to seed. Never the phase that takes back what nobody queued.
+        let drawn = (now.0 / 1000).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        self.phase = CYCLE.len() - 1 - (drawn % 7) as usize;
+        self.next_phase(now);
+    }
+
+    fn reset_mode(&mut self, now: Time) {
+        if self.filled {
+            self.probe_bw(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn update_min_rtt(&mut self, w: &mut Window, sample: &Sample) {
+        let now = sample.now;
+        let expired = now.since(self.min_rtt_at) > RTT_MEMORY && self.min_rtt.is_some();
+        if let Some(rtt) = sample.rtt
+            && (expired || self.min_rtt.is_none_or(|min| rtt < min))
+        {
+            (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.save_window(w);
+            self.probe_rtt_until = None;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.drained_until = sample.total + sample.pipe.1;
+            match self.probe_rtt_until {
+                None if sample.pipe.1 <= LEAST * u64::from(w.mss) => {
+                    self.probe_rtt_until = Some(now + PROBE_RTT_TIME);
+                    self.probe_rtt_round = false;
+                    self.round_end = sample.total;
+                }
+                None => {}
+                Some(until) => {
+                    self.probe_rtt_round |= self.round_start;
+                    if self.probe_rtt_round {
+                        self.end_probe_rtt(now, w, until);
+                    }
+                }
+            }
+        }
+        if sample.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn end_probe_rtt(&mut self, now: Time, w: &mut Window, until: Time) {
+        if now > until {
+            self.min_rtt_at = now;
+            w.cwnd = w.cwnd.max(self.prior_cwnd);
+            self.reset_mode(now);
+        }
+    }
+
+    fn save_window(&mut self, w: &Window) {
+        self.prior_cwnd = if self.repair == Repair::None && self.mode != Mode::ProbeRtt {
+            w.cwnd
+        } else {
+            self.prior_cwnd.max(w.cwnd)
+        };
+    }
+
+    fn update_pace(&mut self, w: &Window, sample: &Sample, gain: u64) {
+        if self.pace.is_none() {
+            let Some(rtt) = sample.rtt else { return };
+            let bits = u128::from(w.cwnd) * 8 * 1_000_000_000 / u128::from(rtt.0.max(1));
+            self.pace = Some((bits * u128::from(HIGH_GAIN) / u128::from(UNIT)) as u64);
+        }
+        // One percent less than the rate, so that a queue does not stand.
+        let pace = u128::from(self.rate.get()) * u128::from(gain) * 99 / (100 * u128::from(UNIT));
+        let pace = pace.min(u128::from(u64::MAX)) as u64;
+        if self.filled || self.pace.is_none_or(|now| pace > now) {
+            self.pace = Some(pace);
+        }
+    }
+
+    //= draft-cardwell-iccrg-bbr-congestion-control-00#section-4.2.3.4: packet conservation for a round trip
+    fn conserve(&mut self, w: &mut Window, sample: &Sample) -> bool {
+        let acked = u64::from(sample.delivered);
+        let mut cwnd = u64::from(w.cwnd);
+        if sample.lost > 0 {
+            cwnd = cwnd.saturating_sub(sample.lost.into()).max(w.mss.into());
+        }
+        let before = core::mem::replace(&mut self.repair, sample.repair);
+        if sample.repair == Repair::Recovery && before != Repair::Recovery {
+            self.conserves = true;
+            self.round_end = sample.total;
+            cwnd = sample.pipe.1 + acked.max(w.mss.into());
+        } else if before != Repair::None && sample.repair == Repair::None {
+            cwnd = cwnd.max(self.prior_cwnd.into());
+            self.conserves = false;
+        }
+        if self.conserves {
+            cwnd = cwnd.max(sample.pipe.1 + acked);
+        }
+        w.cwnd = cwnd.min(u32::MAX.into()) as u32;
+        self.conserves
+    }
+
+    fn update_window(&mut self, w: &mut Window, sample: &Sample, gain: u64) {
+        let mss = u64::from(w.mss);
+        if (sample.delivered > 0 || sample.lost > 0) && !self.conserve(w, sample) {
+            let target = self.target(w, gain);
+            let cwnd = u64::from(w.cwnd);
+            let acked = u64::from(sample.delivered);
+            let cwnd = if self.filled {
+                (cwnd + acked).min(target)
+            } else if cwnd < target || sample.total < mss * u64::from(self.initial_window) {
+                cwnd + acked
+            } else {
+                cwnd
+            };
+            w.cwnd = cwnd.max(LEAST * mss).min(u32::MAX.into()) as u32;
+        }
+        if self.mode == Mode::ProbeRtt {
+            w.cwnd = u64::from(w.cwnd).min(LEAST * mss) as u32;
+        }
+        w.cwnd = w.cwnd.min(w.largest.max(w.mss));
+    }
+}
+
+impl Growth for Bbr {
+    fn on_ack(&mut self, _: &mut Window, _: &Acked) {}
+
+    fn steers(&self) -> bool {
+        true
+    }
+
+    fn on_sample(&mut self, w: &mut Window, sample: &Sample) {
+        self.update_rate(sample);
+        self.update_phase(w, sample);
+        if self.mode == Mode::Startup && self.filled {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && sample.pipe.1 <= self.target(w, UNIT) {
+            self.probe_bw(sample.now);
+        }
+        self.update_min_rtt(w, sample);
+        let (pacing_gain, window_gain) = self.gains();
+        self.update_pace(w, sample, pacing_gain);
+        self.update_window(w, sample, window_gain);
+    }
+
+    /// The threshold stays; the window is remembered, to come back to it.
+    fn after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
+        self.save_window(w);
+        if loss == Loss::Timeout {
+            self.repair = Repair::Timeout;
+            self.full = (0, 0);
+            self.conserves = false;
+        }
+        w.ssthresh
+    }
+
+    fn restart(&mut self, _: Time, idle: bool) {
+        if idle && self.min_rtt.is_some() {
+            self.idle_restart = true;
+            if self.mode == Mode::ProbeBw {
+                self.pace = Some((u128::from(self.rate.get()) * 99 / 100) as u64);
+            }
+        }
+    }
+
+    fn pacing(&self) -> Option<Rate> {
+        self.pace.and_then(|bps| Rate::from_bps(bps.max(1)))
+    }
+}

@@ -1,0 +1,69 @@
+//! HyStart++ (RFC 9406): the first slow start ends when round trips grow longer, before the queue is full; growth
+//! becomes conservative first, and goes on if they shrink again.
+
+use crate::units::Span;
+
+use super::Window;
+
+const MIN_THRESHOLD: Span = Span::millis(4);
+const MAX_THRESHOLD: Span = Span::millis(16);
+const SAMPLES: u32 = 8;
+const CONSERVATIVE_DIVISOR: u32 = 4;
+const CONSERVATIVE_ROUNDS: u32 = 5;
+/// Segments by which one ACK opens the window of a sender that is not paced.
+const BURST: u32 = 8;
+
+/// Watches the round trips of slow start.
+#[derive(Clone, Debug, Default)]
+pub struct HyStart {
+    /// The round ends when this is acknowledged.
+    round_end: u64,
+    /// The shortest round trip of the round before, and of this one.
+    last: Option<Span>,
+    current: Option<Span>,
+    samples: u32,
+    /// In conservative slow start: the shortest round trip when it began, and the rounds since.
+    conservative: Option<(Span, u32)>,
+}
+
+impl HyStart {
+    /// By how many bytes an ACK of `bytes` opens the window; `None` once slow start is over.
+    //= rfc9406#section-4.2
+    pub fn on_ack(
+        &mut self,
+        w: &Window,
+        bytes: u32,
+        rtt: Option<Span>,
+        paced: bool,
+    ) -> Option<u32> {
+        if w.una >= self.round_end {
+            self.round_end = w.nxt;
+            (self.last, self.current, self.samples) = (self.current, None, 0);
+            if let Some((_, rounds)) = &mut self.conservative {
+                *rounds += 1;
+                if *rounds > CONSERVATIVE_ROUNDS {
+                    return None;
+                }
+            }
+        }
+        if let Some(rtt) = rtt {
+            self.current = Some(self.current.map_or(rtt, |least| least.min(rtt)));
+            self.samples += 1;
+        }
+        let most = if paced { u32::MAX } else { BURST * w.mss };
+        let opens = bytes.min(most);
+        if let (Some(current), true) = (self.current, self.samples >= SAMPLES) {
+            match (self.conservative, self.last) {
+                (Some((baseline, _)), _) if current < baseline => self.conservative = None,
+                (None, Some(last)) => {
+                    let threshold = Span((last / 8).0.clamp(MIN_THRESHOLD.0, MAX_THRESHOLD.0));
+                    if current >= last + threshold {
+                        self.conservative = Some((current, 0));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(if self.conservative.is_some() { opens / CONSERVATIVE_DIVISOR } else { opens })
+    }
+}

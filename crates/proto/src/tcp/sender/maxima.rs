@@ -1,0 +1,76 @@
+//! The largest value within a sliding window, kept as the best three samples (K. Nichols' algorithm, as in Linux'
+//! `lib/win_minmax.c`): constant memory, and exact while samples fall or rise steadily.
+
+/// A windowed maximum; the window is counted in whatever the caller counts, here round trips.
+#[derive(Clone, Copy, Debug)]
+pub struct Maximum {
+    span: u64,
+    best: [(u64, u64); 3],
+}
+
+impl Maximum {
+    /// Over the last `span` of whatever is counted.
+    pub fn new(span: u64) -> Maximum {
+        Maximum { span, best: [(0, 0); 3] }
+    }
+
+    /// The largest value.
+    pub fn get(&self) -> u64 {
+        self.best[0].1
+    }
+
+    /// `value` was measured at `at`.
+    pub fn add(&mut self, at: u64, value: u64) {
+        let sample = (at, value);
+        if value >= self.best[0].1 || at - self.best[2].0 > self.span {
+            self.best = [sample; 3];
+            return;
+        }
+        if value >= self.best[1].1 {
+            self.best[1] = sample;
+            self.best[2] = sample;
+        } else if value >= self.best[2].1 {
+            self.best[2] = sample;
+        }
+        let age = at - self.best[0].0;
+        if age > self.span {
+            // The best has left the window, and the second best may have.
+            self.best = [self.best[1], self.best[2], sample];
+            if at - self.best[0].0 > self.span {
+                self.best = [self.best[1], self.best[2], sample];
+            }
+        } else if self.best[1].0 == self.best[0].0 && age > self.span / 4 {
+            self.best[1] = sample;
+            self.best[2] = sample;
+        } else if self.best[2].0 == self.best[1].0 && age > self.span / 2 {
+            self.best[2] = sample;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_forgotten_after_the_window() {
+        let mut most = Maximum::new(10);
+        most.add(0, 100);
+        let seen: Vec<u64> = (1..=12)
+            .map(|at| {
+                most.add(at, 50 + at);
+                most.get()
+            })
+            .collect();
+        assert_eq!(seen[..10], [100; 10]);
+        assert!((58..=61).contains(&seen[10]), "{seen:?}");
+    }
+
+    #[test]
+    fn a_new_peak_counts_at_once() {
+        let mut most = Maximum::new(10);
+        most.add(3, 7);
+        most.add(4, 9);
+        assert_eq!(most.get(), 9);
+    }
+}

@@ -1,0 +1,93 @@
+//! Proportional rate reduction (RFC 6937): in recovery the window comes down to the threshold in step with what
+//! arrives, and is never filled faster than by slow start.
+
+/// How much may be sent in this recovery.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prr {
+    /// Bytes delivered since recovery began.
+    delivered: u64,
+    /// Bytes sent since recovery began.
+    out: u64,
+    /// Bytes outstanding when recovery began.
+    flight: u64,
+}
+
+/// What an ACK in recovery tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    /// Bytes that it newly acknowledges, cumulatively or selectively.
+    pub delivered: u64,
+    /// Bytes believed to be in the network.
+    pub pipe: u64,
+    /// The slow-start threshold.
+    pub ssthresh: u64,
+    /// Segment size.
+    pub mss: u64,
+}
+
+impl Prr {
+    /// Recovery begins with `flight` bytes outstanding.
+    pub fn new(flight: u64) -> Prr {
+        Prr { delivered: 0, out: 0, flight: flight.max(1) }
+    }
+
+    /// `bytes` were sent.
+    pub fn sent(&mut self, bytes: u64) {
+        self.out += bytes;
+    }
+
+    /// The congestion window after an ACK.
+    //= rfc6937#section-3: in proportion while the pipe is above ssthresh, then slow start up to it (PRR-SSRB)
+    pub fn window(&mut self, heard: &Heard) -> u64 {
+        self.delivered += heard.delivered;
+        let allowed = if heard.pipe > heard.ssthresh {
+            (self.delivered * heard.ssthresh).div_ceil(self.flight).saturating_sub(self.out)
+        } else {
+            let limit = self.delivered.saturating_sub(self.out).max(heard.delivered) + heard.mss;
+            limit.min(heard.ssthresh - heard.pipe)
+        };
+        // The first retransmission goes out whatever the pipe says.
+        let allowed = if self.out == 0 { allowed.max(heard.mss) } else { allowed };
+        heard.pipe + allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As in the first example of RFC 6937 section 3.1: 20 segments in flight, one lost, ssthresh 10. One for two
+    /// until the pipe is down at the threshold, then one for one.
+    #[test]
+    fn a_single_loss_sends_on_every_second_ack() {
+        let mut prr = Prr::new(20);
+        let mut pipe = 19; // one is lost
+        let mut sent = Vec::new();
+        for _ in 0..19 {
+            pipe -= 1;
+            let heard = Heard { delivered: 1, pipe, ssthresh: 10, mss: 1 };
+            let n = prr.window(&heard) - pipe;
+            prr.sent(n);
+            pipe += n;
+            sent.push(n);
+        }
+        assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1]);
+        assert_eq!(pipe, 10);
+    }
+
+    /// The second one: 15 of 20 are lost. The pipe is below ssthresh from the start, and slow start is the bound.
+    #[test]
+    fn after_many_losses_no_burst_follows() {
+        let mut prr = Prr::new(20);
+        let mut pipe = 4;
+        let mut sent = Vec::new();
+        for _ in 0..4 {
+            pipe -= 1;
+            let n = prr.window(&Heard { delivered: 1, pipe, ssthresh: 10, mss: 1 }) - pipe;
+            prr.sent(n);
+            pipe += n;
+            sent.push(n);
+        }
+        assert_eq!(sent, [2, 2, 2, 2]);
+    }
+}

@@ -1,0 +1,115 @@
+//! Samples of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00, as in Linux' `tcp_rate.c`): how
+//! many bytes arrived in the time between the transmission of a segment and its acknowledgement.
+
+use crate::units::{Rate, Span, Time};
+
+use super::flight::Sent;
+
+/// What a segment remembers of the moment at which it was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stamp {
+    /// Bytes delivered before.
+    delivered: u64,
+    /// When the last of those was delivered.
+    delivered_at: Time,
+    /// When the flight that is being measured began.
+    first_at: Time,
+    /// Whether the application had too little to send.
+    app_limited: bool,
+}
+
+/// A sample of the delivery rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateSample {
+    /// Bytes that were delivered.
+    pub delivered: u64,
+    /// In how long.
+    pub interval: Span,
+    /// Bytes that had been delivered when the segment was sent by which this is measured.
+    pub prior: u64,
+    /// Whether the application had too little to send: then the path may carry more.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// Bits per second.
+    pub fn rate(&self) -> Option<Rate> {
+        let bits = u128::from(self.delivered) * 8 * 1_000_000_000;
+        Rate::from_bps((bits / u128::from(self.interval.0.max(1))).min(u128::from(u64::MAX)) as u64)
+    }
+}
+
+/// Measures the rate of delivery.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateMeter {
+    /// Bytes delivered, cumulatively or selectively acknowledged, in the connection's life.
+    total: u64,
+    at: Time,
+    first_at: Time,
+    /// Until so much is delivered, what is measured is what the application gave.
+    app_limited: Option<u64>,
+    /// The segment that was sent last among those that this ACK acknowledges, and when it was.
+    newest: Option<(Stamp, Time)>,
+}
+
+impl RateMeter {
+    /// Something is sent while nothing is outstanding.
+    pub(super) fn start(&mut self, now: Time) {
+        self.at = now;
+        self.first_at = now;
+    }
+
+    /// What a segment that leaves now remembers.
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp {
+            delivered: self.total,
+            delivered_at: self.at,
+            first_at: self.first_at,
+            app_limited: self.app_limited.is_some(),
+        }
+    }
+
+    /// `bytes` of `sent` are newly known to have arrived.
+    pub(super) fn delivered(&mut self, now: Time, bytes: u64, sent: &Sent) {
+        self.total += bytes;
+        self.at = now;
+        if self
+            .newest
+            .is_none_or(|(stamp, at)| (sent.stamp.delivered, sent.at) > (stamp.delivered, at))
+        {
+            self.newest = Some((sent.stamp, sent.at));
+        }
+    }
+
+    /// Bytes delivered in the connection's life.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether what is sent now is bound by the application.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited.is_some()
+    }
+
+    /// The windows allow more than the application has to send, with `pipe` bytes in the network.
+    pub fn app_limited(&mut self, pipe: u64) {
+        self.app_limited = Some(self.total + pipe.max(1));
+    }
+
+    /// The sample that an ACK gives, once it is taken in. Shorter than the shortest round trip it is worth nothing.
+    pub fn sample(&mut self, min_rtt: Span) -> Option<RateSample> {
+        if self.app_limited.is_some_and(|until| self.total > until) {
+            self.app_limited = None;
+        }
+        let (stamp, sent_at) = self.newest.take()?;
+        self.first_at = sent_at;
+        // The slower of sending and arriving, so that compressed ACKs do not count as speed.
+        let interval = sent_at.since(stamp.first_at).max(self.at.since(stamp.delivered_at));
+        (interval >= min_rtt && interval > Span::ZERO).then_some(RateSample {
+            delivered: self.total - stamp.delivered,
+            interval,
+            prior: stamp.delivered,
+            app_limited: stamp.app_limited,
+        })
+    }
+}

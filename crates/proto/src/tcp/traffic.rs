@@ -1,0 +1,286 @@
+//! Applications that come and go: transfers that stop at a time, sources that are on and off, and sessions of short
+//! transfers as Web browsers make them.
+//!
+//! Each draws from a stream of its own, and how many draws it makes does not depend on the network: the n-th pause and
+//! the n-th size of a session are the same whatever TCP carries them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::machine::Out;
+use crate::rng::Stream;
+use crate::units::{Bytes, Span, Time};
+use crate::wake::WakeTree;
+use crate::wire::Addr;
+
+use super::host::Host;
+
+/// No single period of a source lasts longer.
+const LONGEST: Span = Span::secs(86_400);
+
+/// How long a source is on, or off.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Periods {
+    /// The mean.
+    pub mean: Span,
+    /// The shape of a Pareto distribution, above 1; without one periods are exponential.
+    pub shape: Option<f64>,
+}
+
+impl Periods {
+    /// Draws a period.
+    pub fn draw(&self, chance: &mut Stream) -> Span {
+        let mean = self.mean.0 as f64;
+        let nanos = match self.shape {
+            None => chance.exponential(mean),
+            // By its inverse: 1 - unit() lies in (0, 1].
+            Some(shape) => {
+                mean * (shape - 1.0) / shape / libm::pow(1.0 - chance.unit(), 1.0 / shape)
+            }
+        };
+        Span((nanos.min(LONGEST.0 as f64) as u64).max(1))
+    }
+}
+
+/// A source that sends as fast as TCP lets it while it is on, and nothing while it is off. Its connection stays open.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct OnOff {
+    /// How long it is on.
+    pub on: Periods,
+    /// How long it is off.
+    pub off: Periods,
+}
+
+/// Sizes of short transfers: a Pareto distribution that is cut off, so that its mean is what was asked for.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Sizes {
+    least: f64,
+    most: f64,
+    shape: f64,
+}
+
+impl Sizes {
+    /// Sizes with this `mean`, at most `most`; `shape` above 1 says how heavy the tail is: the less, the heavier. `None`
+    /// if there is no such distribution.
+    pub fn new(mean: Bytes, most: Bytes, shape: f64) -> Option<Sizes> {
+        let (mean, most) = (mean.0 as f64, most.0 as f64);
+        if !(shape > 1.0 && shape <= 100.0 && (1.0..most).contains(&mean)) {
+            return None;
+        }
+        // The mean grows with the least size: from below 1.
+        let (mut low, mut high) = (f64::MIN_POSITIVE, mean);
+        for _ in 0..200 {
+            let least = (low + high) / 2.0;
+            if (Sizes { least, most, shape }).mean() < mean { low = least } else { high = least }
+        }
+        Some(Sizes { least: high, most, shape })
+    }
+
+    /// The mean in bytes.
+    pub fn mean(&self) -> f64 {
+        let Sizes { least, most, shape } = *self;
+        let cut = 1.0 - libm::pow(least / most, shape);
+        let body = libm::pow(least, shape) / cut * shape / (shape - 1.0);
+        body * (libm::pow(least, 1.0 - shape) - libm::pow(most, 1.0 - shape))
+    }
+
+    /// Draws a size.
+    pub fn draw(&self, chance: &mut Stream) -> Bytes {
+        let cut = 1.0 - libm::pow(self.least / self.most, self.shape);
+        let size = self.least / libm::pow(1.0 - chance.unit() * cut, 1.0 / self.shape);
+        Bytes((size.min(self.most) as u64).max(1))
+    }
+}
+
+/// Users who fetch something, read it, and fetch again, each on a new connection.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Web {
+    /// How many users.
+    pub sessions: u32,
+    /// Mean of the exponential time from the end of a transfer to the beginning of the next.
+    pub think: Span,
+    /// How much is fetched.
+    pub size: Sizes,
+}
+
+/// An application.
+#[derive(Debug)]
+enum App {
+    /// Ends the transfer on a connection.
+    Stop { connection: usize },
+    /// Switches a connection on and off.
+    OnOff { connection: usize, periods: OnOff, chance: Box<Stream>, on: bool },
+    /// One user.
+    Session(Box<Session>),
+}
+
+#[derive(Debug)]
+struct Session {
+    to: Addr,
+    port: u16,
+    web: Web,
+    chance: Stream,
+    /// No transfer begins from then on.
+    stop: Option<Time>,
+    /// A transfer is under way.
+    fetching: bool,
+}
+
+/// The applications of a host.
+#[derive(Debug)]
+pub(super) struct Apps {
+    all: Vec<App>,
+    wakes: WakeTree,
+    /// Sessions by the connection of their transfer.
+    fetched_by: BTreeMap<usize, usize>,
+}
+
+impl Default for Apps {
+    fn default() -> Apps {
+        Apps { all: Vec::new(), wakes: WakeTree::new(1), fetched_by: BTreeMap::new() }
+    }
+}
+
+impl Apps {
+    fn add(&mut self, app: App, at: Time) {
+        let index = self.all.len();
+        self.all.push(app);
+        self.wakes.grow(index + 1);
+        self.wakes.set(index, Some(at));
+    }
+
+    /// When one of them acts next.
+    #[inline]
+    pub(super) fn next(&self) -> Option<Time> {
+        self.wakes.first().map(|(at, _)| at)
+    }
+
+    /// A connection has ended, or has sent everything.
+    pub(super) fn ended(&mut self, connection: usize) {
+        if let Some(app) = self.fetched_by.remove(&connection) {
+            // It goes on when the host is called next, which is at once.
+            self.wakes.set(app, Some(Time::ZERO));
+        }
+    }
+}
+
+impl Host {
+    /// The transfer on connection `index`, which this host opened, ends at `at`: what has been sent by then still arrives,
+    /// and nothing more is sent.
+    pub fn stop_at(&mut self, index: usize, at: Time) {
+        self.apps.add(App::Stop { connection: index }, at);
+    }
+
+    /// The endless transfer on connection `index`, which this host opened and which begins at `start`, is on and off.
+    pub fn switch(&mut self, index: usize, start: Time, periods: OnOff, chance: Stream) {
+        let (chance, on) = (Box::new(chance), false);
+        self.apps.add(App::OnOff { connection: index, periods, chance, on }, start);
+    }
+
+    /// A user begins at `start` to fetch from `to`, after the first time to think: this host sends to it, since transfers go
+    /// from those who open to those who accept. No transfer begins at `stop` or later. `chance` is this user's alone.
+    pub fn browse(
+        &mut self,
+        to: Addr,
+        port: u16,
+        start: Time,
+        stop: Option<Time>,
+        web: Web,
+        mut chance: Stream,
+    ) {
+        let first = start + think(&web, &mut chance);
+        let session = Session { to, port, web, chance, stop, fetching: false };
+        let at = stop.map_or(first, |stop| first.min(stop));
+        self.apps.add(App::Session(Box::new(session)), at);
+        self.unfinished += 1;
+    }
+
+    /// The first application that is due acts.
+    pub(super) fn step(&mut self, now: Time, out: &mut Out) {
+        let Some((_, index)) = self.apps.wakes.first() else { return };
+        let full = self.is_full();
+        let next = match &mut self.apps.all[index] {
+            App::Stop { connection } => {
+                let connection = *connection;
+                self.act(connection, |c| c.end_here(now, out));
+                None
+            }
+            App::OnOff { connection, periods, chance, on } => {
+                *on = !*on;
+                let lasts = if *on { periods.on } else { periods.off }.draw(chance);
+                let (connection, on) = (*connection, *on);
+                self.act(connection, |c| c.switch(now, on, out));
+                (!self.connections()[connection].is_over()).then_some(now + lasts)
+            }
+            App::Session(session) => {
+                let over = session.stop.is_some_and(|stop| now >= stop);
+                if core::mem::take(&mut session.fetching) {
+                    let next = now + think(&session.web, &mut session.chance);
+                    // When it ends is known now; it need not be waited for.
+                    let ends = session.stop.is_some_and(|stop| next >= stop);
+                    self.unfinished -= usize::from(ends);
+                    (!ends).then_some(next)
+                } else if over || full {
+                    self.unfinished -= 1;
+                    None
+                } else {
+                    session.fetching = true;
+                    let bytes = session.web.size.draw(&mut session.chance);
+                    let (to, port) = (session.to, session.port);
+                    let stream = 1 << 31 | self.connections().len() as u32;
+                    let connection = self.open(to, port, now, Some(bytes), stream);
+                    self.apps.fetched_by.insert(connection, index);
+                    None
+                }
+            }
+        };
+        self.apps.wakes.set(index, next);
+    }
+}
+
+fn think(web: &Web, chance: &mut Stream) -> Span {
+    Periods { mean: web.think, shape: None }.draw(chance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(n: u32, mut draw: impl FnMut() -> f64) -> f64 {
+        (0..n).map(|_| draw()).sum::<f64>() / f64::from(n)
+    }
+
+    #[test]
+    fn periods_have_their_mean() {
+        let mut chance = Stream::new(1, "periods");
+        for shape in [None, Some(3.0)] {
+            let periods = Periods { mean: Span::millis(500), shape };
+            let mean = mean(200_000, || periods.draw(&mut chance).as_secs_f64());
+            assert!((mean / 0.5 - 1.0).abs() < 0.02, "{shape:?}: {mean}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_their_mean_their_bounds_and_their_tail() {
+        let sizes = Sizes::new(Bytes(10_000), Bytes(1_000_000), 1.2).unwrap();
+        assert!((sizes.mean() / 10_000.0 - 1.0).abs() < 1e-9);
+        let mut chance = Stream::new(1, "sizes");
+        let draws: Vec<u64> = (0..400_000).map(|_| sizes.draw(&mut chance).0).collect();
+        let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+        assert!((mean / 10_000.0 - 1.0).abs() < 0.03, "{mean}");
+        assert!(draws.iter().all(|d| (1..=1_000_000).contains(d)));
+        // The share above x falls with x to the power of the shape.
+        let above = |x: u64| draws.iter().filter(|d| **d > x).count() as f64;
+        let ratio = above(10_000) / above(20_000);
+        assert!((ratio / libm::pow(2.0, 1.2) - 1.0).abs() < 0.05, "{ratio}");
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        assert_eq!(Sizes::new(Bytes(10_000), Bytes(10_000), 1.2), None);
+        assert_eq!(Sizes::new(Bytes(10_000), Bytes(100_000), 1.0), None);
+        assert_eq!(Sizes::new(Bytes(0), Bytes(100_000), 1.2), None);
+        assert_eq!(Sizes::new(Bytes(10), Bytes(100), f64::NAN), None);
+    }
+}

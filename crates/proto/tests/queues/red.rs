@@ -1,0 +1,166 @@
+//! Random early detection: who is chosen, how often, and what becomes of it.
+
+use lasthop_proto::event::Cause;
+use lasthop_proto::queue::{Discipline, Limit, RedConfig};
+use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_proto::wire::{ECT, Packet, Seq};
+use proptest::prelude::*;
+
+use super::script::{Bench, packet};
+
+const PLENTY: Limit = Limit::Packets(10_000);
+
+fn red(config: RedConfig) -> Bench {
+    Bench::new(Discipline::Red(config), PLENTY)
+}
+
+/// The average is the length at the last arrival.
+fn quick() -> RedConfig {
+    RedConfig { min: 5.0, max: 15.0, max_p: 0.1, weight: 1.0, ..RedConfig::FLOYD93 }
+}
+
+fn data(capable: bool) -> Packet {
+    Packet { tos: if capable { ECT } else { 0 }, ..packet("data 1+960", Seq(0)) }
+}
+
+/// Puts `n` packets in that nobody may choose.
+fn fill(bench: &mut Bench, n: usize) {
+    for _ in 0..n {
+        bench.enter(data(true));
+    }
+}
+
+/// The numbers of arrivals from one choice to the next, at a queue of constant length.
+fn distances(length: usize, config: RedConfig, choices: usize) -> Vec<u32> {
+    let mut bench = red(config);
+    // Below the threshold nothing is chosen; one more brings the average to it.
+    fill(&mut bench, length);
+    let (mut all, mut since) = (Vec::new(), 0);
+    bench.marked = 0;
+    while all.len() < choices {
+        since += 1;
+        bench.enter(data(true));
+        bench.leave();
+        if bench.marked > 0 {
+            (bench.marked, since) = (0, {
+                all.push(since);
+                0
+            });
+        }
+    }
+    all
+}
+
+//= floyd93#4: no packet is marked below the minimum threshold, every one from the maximum on
+#[test]
+fn nothing_is_chosen_below_the_thresholds_and_everything_above() {
+    let mut bench = red(quick());
+    // The fifth packet still finds a queue of four.
+    fill(&mut bench, 5);
+    assert_eq!(bench.marked, 0);
+    for _ in 0..500 {
+        bench.leave();
+        bench.enter(data(true));
+    }
+    assert_eq!(bench.marked, 0, "an average of four");
+    let mut bench = red(RedConfig { max_p: 1e-9, ..quick() });
+    fill(&mut bench, 15);
+    assert_eq!(bench.marked, 0, "chance alone would choose none");
+    fill(&mut bench, 10);
+    assert_eq!(bench.marked, 10, "at fifteen and above it chooses all");
+}
+
+//= floyd93#7: the number of arrivals between marks is uniform between 1 and 1/p_b
+#[test]
+fn the_distances_of_marks_are_uniform() {
+    // A queue of ten: p_b = 0.1 (10 - 5) / (15 - 5) = 1/20.
+    let distances = distances(10, quick(), 40_000);
+    let mut counts = [0u32; 21];
+    for distance in distances {
+        assert!((1..=20).contains(&distance), "never further apart than 1/p_b: {distance}");
+        counts[distance as usize] += 1;
+    }
+    // Chi-square with 19 degrees of freedom: 43.8 is passed once in a thousand; the draws are pinned.
+    let expected = 40_000.0 / 20.0;
+    let chi: f64 = counts[1..].iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
+    assert!(chi < 43.8, "{chi}: {counts:?}");
+}
+
+#[test]
+fn the_average_follows_with_its_weight_and_idle_time_counts_as_packets() {
+    let config = RedConfig { weight: 0.25, ..quick() }.on(Rate::from_bps(8_000_000), Bytes(1000));
+    assert_eq!(config.packet_time, Span::millis(1));
+    let mut bench = red(config);
+    let mut expected = 0.0;
+    for length in 0..6 {
+        bench.enter(data(true));
+        expected += 0.25 * (f64::from(length) - expected);
+        assert!((bench.average() - expected).abs() < 1e-12);
+    }
+    while bench.leave().is_some() {}
+    // Four packets could have been sent: (3/4)^4.
+    bench.wait(Span::millis(4));
+    bench.enter(data(true));
+    assert!((bench.average() - expected * 0.75f64.powi(4)).abs() < 1e-12);
+}
+
+#[test]
+fn what_cannot_be_marked_is_dropped_and_so_is_all_where_marking_is_off() {
+    for (mark, capable) in [(true, false), (false, true)] {
+        let mut bench = red(RedConfig { mark, ..quick() });
+        let mut dropped = Vec::new();
+        for _ in 0..10_000 {
+            dropped.extend(bench.enter(data(capable)));
+        }
+        assert_eq!(bench.marked, 0);
+        assert!(dropped.iter().all(|(_, cause)| *cause == Cause::EarlyDrop));
+        // What is dropped does not lengthen the queue: it stays where every packet is chosen.
+        assert_eq!(bench.kept, 15);
+    }
+}
+
+#[test]
+fn acks_go_first_behind_it() {
+    let mut bench = Bench::new(Discipline::RedAcksFirst(quick()), PLENTY);
+    fill(&mut bench, 3);
+    bench.enter(packet("ack 1000", Seq(0)));
+    assert_eq!(bench.leave(), Some(packet("ack 1000", Seq(0))));
+    assert!(bench.leave().unwrap().is_data());
+}
+
+proptest! {
+    /// Whatever arrives: each packet leaves, waits, or ended with a cause, the queue keeps its bound, and only what
+    /// may be marked is. (The bench itself checks that nothing is lost.)
+    #[test]
+    fn packets_are_conserved(
+        steps in prop::collection::vec((0u8..4, any::<bool>(), 0u64..50), 1..300),
+        seed in any::<u64>(),
+        weight in 0.01f64..1.0,
+        first in any::<bool>(),
+        limit in 1u32..30,
+    ) {
+        let config = RedConfig { min: 2.0, max: 8.0, max_p: 0.3, weight, packet_time: Span::millis(5), mark: true };
+        let discipline = if first { Discipline::RedAcksFirst(config) } else { Discipline::Red(config) };
+        let mut bench = Bench::seeded(discipline, Limit::Packets(limit), seed);
+        let (mut entered, mut ended, mut left) = (0, 0, 0);
+        for (what, capable, millis) in steps {
+            bench.wait(Span::millis(millis));
+            if what == 0 {
+                if let Some(packet) = bench.leave() {
+                    prop_assert!(packet.is_ecn_capable() || packet.tos == 0);
+                    left += 1;
+                }
+                continue;
+            }
+            entered += 1;
+            for (packet, cause) in bench.enter(data(capable)) {
+                ended += 1;
+                prop_assert!(!packet.is_ecn_capable() || cause == Cause::QueueFull);
+                prop_assert!(matches!(cause, Cause::QueueFull | Cause::EarlyDrop));
+            }
+            prop_assert!(bench.kept <= limit as usize);
+            prop_assert!((0.0..=f64::from(limit)).contains(&bench.average()));
+        }
+        prop_assert_eq!(entered, ended + left + bench.kept);
+    }
+}

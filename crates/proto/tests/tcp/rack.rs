@@ -1,0 +1,336 @@
+//! RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937) and reports of duplicates (RFC 2883), rule by rule.
+
+use lasthop_proto::tcp::{TcpConfig, Variant};
+
+use crate::script::check;
+use crate::{fine, sender};
+
+fn rack(segments: u32) -> TcpConfig {
+    TcpConfig { sack: true, ..sender(Variant::Rack, segments) }
+}
+
+#[test]
+fn a_hole_waits_for_a_quarter_of_the_round_trip_in_case_it_is_only_late() {
+    //= rfc8985#section-6.2: xmit_ts + RACK.rtt + reo_wnd: 100 + 101 + 25 ms
+    check(
+        &rack(5),
+        "
+        0ms    open
+        0ms    > S mss 1000 sackok
+        100ms  < S. ack 1 mss 1000 sackok
+        100ms  note Established
+        100ms  > . 1+1000 ack 1
+        100ms  > . 1001+1000 ack 1
+        100ms  > . 2001+1000 ack 1
+        100ms  > . 3001+1000 ack 1
+        100ms  > . 4001+1000 ack 1
+        200ms  < . ack 1001
+        200ms  > . 5001+1000 ack 1
+        200ms  > . 6001+1000 ack 1
+        201ms  < . ack 1001 sack 2001-3001
+        201ms  > . 7001+1000 ack 1      # what is reported has left the network
+        226ms  note FastRetransmit
+        226ms  > . 1001+1000 ack 1 => fast-retransmit
+        226ms  tcb ssthresh 3000
+        300ms  end
+        ",
+    );
+}
+
+#[test]
+fn what_arrives_within_the_reordering_window_is_not_sent_again() {
+    check(
+        &rack(5),
+        "
+        0ms    open
+        0ms    > S mss 1000 sackok
+        100ms  < S. ack 1 mss 1000 sackok
+        100ms  note Established
+        100ms  > . 1+1000 ack 1
+        100ms  > . 1001+1000 ack 1
+        100ms  > . 2001+1000 ack 1
+        100ms  > . 3001+1000 ack 1
+        100ms  > . 4001+1000 ack 1
+        200ms  < . ack 1001
+        200ms  > . 5001+1000 ack 1
+        200ms  > . 6001+1000 ack 1
+        201ms  < . ack 1001 sack 2001-3001
+        201ms  > . 7001+1000 ack 1
+        220ms  < . ack 3001              # it was late
+        220ms  > . 8001+1000 ack 1
+        220ms  > . 9001+1000 ack 1
+        250ms  end
+        ",
+    );
+}
+
+#[test]
+fn three_reports_are_enough_as_long_as_no_reordering_was_seen() {
+    //= rfc8985#section-6.2: step 4: the reordering window is zero once three segments are reported
+    check(
+        &rack(5),
+        "
+        0ms    open
+        0ms    > S mss 1000 sackok
+        100ms  < S. ack 1 mss 1000 sackok
+        100ms  note Established
+        100ms  > . 1+1000 ack 1
+        100ms  > . 1001+1000 ack 1
+        100ms  > . 2001+1000 ack 1
+        100ms  > . 3001+1000 ack 1
+        100ms  > . 4001+1000 ack 1
+        200ms  < . ack 1 sack 1001-2001
+        200ms  > . 5001+1000 ack 1
+        201ms  < . ack 1 sack 1001-3001
+        201ms  > . 6001+1000 ack 1
+        202ms  < . ack 1 sack 1001-4001
+        202ms  note FastRetransmit
+        202ms  > . 1+1000 ack 1 => fast-retransmit
+        202ms  tcb ssthresh 3000
+        240ms  end
+        ",
+    );
+}
+
+#[test]
+fn a_retransmission_that_is_lost_is_sent_again_without_a_time_out() {
+    check(
+        &rack(5),
+        "
+        0ms    open
+        0ms    > S mss 1000 sackok
+        100ms  < S. ack 1 mss 1000 sackok
+        100ms  note Established
+        100ms  > . 1+1000 ack 1
+        100ms  > . 1001+1000 ack 1
+        100ms  > . 2001+1000 ack 1
+        100ms  > . 3001+1000 ack 1
+        100ms  > . 4001+1000 ack 1
+        200ms  < . ack 1 sack 1001-4001      # ACKs were lost: three reports in one
+        200ms  note FastRetransmit
+        200ms  > . 1+1000 ack 1 => fast-retransmit
+        200ms  > . 5001+1000 ack 1           # the pipe is below ssthresh: slow start up to it
+        201ms  < . ack 1 sack 1001-5001
+        201ms  > . 6001+1000 ack 1
+        300ms  < . ack 1 sack 1001-6001      # sent with the retransmission, and later
+        300ms  > . 1+1000 ack 1 => fast-retransmit
+        300ms  tcb ssthresh 2000
+        400ms  < . ack 7001
+        400ms  note RecoveryEnded
+        400ms  tcb cwnd 2000
+        400ms  > . 7001+1000 ack 1
+        400ms  > . 8001+1000 ack 1
+        450ms  end
+        ",
+    );
+}
+
+#[test]
+fn a_lost_tail_is_probed_after_two_round_trips_and_mended_without_a_time_out() {
+    //= rfc8985#section-7: the last segment again; its report shows that the one before is lost
+    check(
+        &rack(4),
+        "
+        0ms    open 4000
+        0ms    > S mss 1000 sackok
+        100ms  < S. ack 1 mss 1000 sackok
+        100ms  note Established
+        100ms  > . 1+1000 ack 1
+        100ms  > . 1001+1000 ack 1
+        100ms  > . 2001+1000 ack 1
+        100ms  > FP. 3001+1000 ack 1
+        200ms  < . ack 2001                  # two round trips of 100 ms and 2 ms from here
+        402ms  note TailLossProbe
+        402ms  > FP. 3001+1000 ack 1 => tail-loss-probe
+        502ms  < . ack 2001 sack 3001-4002
+        527ms  note FastRetransmit
+        527ms  > . 2001+1000 ack 1 => fast-retransmit
+        627ms  < . ack 4002
+        627ms  note RecoveryEnded
+        627ms  note Complete
+        700ms  end
+        ",
+    );
+}
+
+#[test]
+fn a_probe_that_mends_the_loss_of_the_last_segment_closes_the_window_all_the_same() {
+    //= rfc8985#section-7.4.2: the ACK goes beyond the probe and nothing tells of a duplicate
+    let script = |answer: &str, ssthresh: u32| {
+        format!(
+            "
+        0ms    open
+        0ms    > S mss 1000 sackok
+        100ms  < S. ack 1 mss 1000 sackok win 4000
+        100ms  note Established
+        100ms  > . 1+1000 ack 1
+        100ms  > . 1001+1000 ack 1
+        100ms  > . 2001+1000 ack 1
+        100ms  > . 3001+1000 ack 1
+        200ms  < . ack 3001 win 1000         # no room for new data: the probe is the last segment again
+        602ms  note TailLossProbe
+        602ms  > . 3001+1000 ack 1 => tail-loss-probe
+        {answer}
+        800ms  < . ack 5001 win 4000
+        800ms  > . 5001+1000 ack 1
+        800ms  > . 6001+1000 ack 1
+        800ms  > . 7001+1000 ack 1
+        800ms  > . 8001+1000 ack 1
+        800ms  tcb ssthresh {ssthresh}
+        810ms  end
+        "
+        )
+    };
+    // The probe was needed: one ACK, of it.
+    let mended = "700ms  < . ack 4001 win 1000
+        700ms  > . 4001+1000 ack 1";
+    check(&rack(4), &script(mended, 2000));
+    // It was not: the second ACK is that of the duplicate, and says so.
+    let needless = "620ms  < . ack 4001 win 1000
+        620ms  > . 4001+1000 ack 1
+        700ms  < . ack 4001 win 1000 sack 3001-4001";
+    check(&rack(4), &script(needless, u32::MAX));
+}
+
+#[test]
+fn a_time_out_keeps_what_was_reported_and_sends_only_what_is_lost() {
+    //= rfc8985#section-6.3
+    check(
+        &rack(4),
+        "
+        0ms    open 4000
+        0ms    > S mss 1000 sackok
+        100ms  < S. ack 1 mss 1000 sackok
+        100ms  note Established
+        100ms  > . 1+1000 ack 1
+        100ms  > . 1001+1000 ack 1
+        100ms  > . 2001+1000 ack 1
+        100ms  > FP. 3001+1000 ack 1
+        200ms  < . ack 1 sack 2001-3001
+        225ms  note FastRetransmit
+        225ms  > . 1+1000 ack 1 => fast-retransmit
+        225ms  > . 1001+1000 ack 1 => fast-retransmit
+        1225ms note Timeout
+        1225ms > . 1+1000 ack 1 => timeout-retransmit
+        1325ms < . ack 1001 sack 2001-3001
+        1325ms > . 1001+1000 ack 1 => timeout-retransmit
+        1325ms > FP. 3001+1000 ack 1 => timeout-retransmit
+        1425ms < . ack 4002
+        1425ms note Complete
+        1500ms end
+        ",
+    );
+}
+
+#[test]
+fn a_receiver_that_reneged_gets_everything_again() {
+    //= rfc2018#section-8: the first segment was reported and is not acknowledged: reports are forgotten
+    check(
+        &rack(3),
+        "
+        0ms    open 3000
+        0ms    > S mss 1000 sackok
+        100ms  < S. ack 1 mss 1000 sackok
+        100ms  note Established
+        100ms  > . 1+1000 ack 1
+        100ms  > . 1001+1000 ack 1
+        100ms  > FP. 2001+1000 ack 1
+        200ms  < . ack 1 sack 1001-3002
+        225ms  note FastRetransmit
+        225ms  > . 1+1000 ack 1 => fast-retransmit
+        300ms  < . ack 1001                  # the rest has been discarded
+        1300ms note Timeout
+        1300ms > . 1001+1000 ack 1 => timeout-retransmit
+        1400ms < . ack 2001
+        1400ms > FP. 2001+1000 ack 1 => timeout-retransmit
+        1500ms < . ack 3002
+        1500ms note RecoveryEnded
+        1500ms note Complete
+        1600ms end
+        ",
+    );
+}
+
+#[test]
+fn a_reported_duplicate_widens_the_reordering_window() {
+    //= rfc8985#section-6.2: step 4: one more quarter of the shortest round trip for each round trip with a report
+    check(
+        &rack(4),
+        "
+        0ms    open
+        0ms    > S mss 1000 sackok
+        100ms  < S. ack 1 mss 1000 sackok
+        100ms  note Established
+        100ms  > . 1+1000 ack 1
+        100ms  > . 1001+1000 ack 1
+        100ms  > . 2001+1000 ack 1
+        100ms  > . 3001+1000 ack 1
+        200ms  < . ack 4001 sack 1-1001      # the first one came twice
+        200ms  > . 4001+1000 ack 1
+        200ms  > . 5001+1000 ack 1
+        200ms  > . 6001+1000 ack 1
+        200ms  > . 7001+1000 ack 1
+        200ms  > . 8001+1000 ack 1
+        300ms  < . ack 4001 sack 5001-6001
+        300ms  > . 9001+1000 ack 1
+        350ms  note FastRetransmit           # 100 + 2 * 25 ms after it was sent
+        350ms  > . 4001+1000 ack 1 => fast-retransmit
+        390ms  end
+        ",
+    );
+}
+
+#[test]
+fn a_receiver_reports_what_came_twice_once_and_first() {
+    //= rfc2883#section-4
+    let script = |told: &str, outside: &str| {
+        format!(
+            "
+        0ms    < S at 0 mss 1000 sackok
+        0ms    > S. ack 1 mss 1000 sackok
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1+100 ack 1
+        20ms   note Delivered {{ bytes: 100 }}
+        30ms   < . 1+100 ack 1
+        30ms   > . ack 101{told}
+        40ms   < . 301+100 ack 1
+        40ms   > . ack 101 sack 301-401
+        50ms   < . 301+100 ack 1
+        50ms   > . ack 101{outside} sack 301-401
+        60ms   < . 501+100 ack 1
+        60ms   > . ack 101 sack 501-601 sack 301-401
+        70ms   end
+        "
+        )
+    };
+    let config = TcpConfig { sack: true, dsack: true, ..fine() };
+    check(&config, &script(" sack 1-101", " sack 301-401"));
+    check(&TcpConfig { dsack: false, ..config }, &script("", ""));
+}
+
+#[test]
+fn a_closed_window_is_probed_and_what_was_lost_waits_for_it() {
+    check(
+        &rack(2),
+        "
+        0ms    open 2000
+        0ms    > S mss 1000 sackok
+        100ms  < S. ack 1 mss 1000 sackok
+        100ms  note Established
+        100ms  > . 1+1000 ack 1
+        100ms  > FP. 1001+1000 ack 1
+        200ms  < . ack 1001 win 0            # the window shrinks to nothing
+        602ms  note TailLossProbe
+        602ms  > FP. 1001+1000 ack 1 => tail-loss-probe
+        1602ms note Timeout
+        3602ms note WindowProbe
+        3602ms > . 1001+1 ack 1 => window-probe
+        3700ms < . ack 1001 win 5000
+        3700ms > FP. 1001+1000 ack 1 => timeout-retransmit
+        3800ms < . ack 2002
+        3800ms note Complete
+        3900ms end
+        ",
+    );
+}

@@ -1,0 +1,86 @@
+//! Transfers that stop, are on and off, or are short ones in a row: what is read, and what is refused.
+
+use lasthop_proto::units::{Bytes, Span};
+use lasthop_scenario::{Code, Traffic, parse};
+
+fn text(transfer: &str) -> String {
+    format!(
+        "{transfer}\n[host.fixed]\n[host.mobile]\n[[path]]\nlink = {{ rate = \"10mbit\", delay = \"1ms\" }}\n"
+    )
+}
+
+fn transfer(keys: &str) -> String {
+    text(&format!("transfer = {{ from = \"fixed\", to = \"mobile\", {keys} }}"))
+}
+
+#[track_caller]
+fn read(keys: &str) -> lasthop_scenario::model::Transfer {
+    let (plan, _) = parse(&transfer(keys), "test", &[]).unwrap_or_else(|error| panic!("{error}"));
+    plan.cells[0].scenario.transfers[0].clone()
+}
+
+#[track_caller]
+fn refused(keys: &str, code: Code, key: &str, said: &str) {
+    let error = parse(&transfer(keys), "test", &[]).map(|_| keys).expect_err("refused");
+    let all = format!("{} | {} | {}", error.message, error.label, error.help);
+    assert_eq!((error.code, error.key.as_str()), (code, key), "{all}");
+    assert!(all.contains(said), "`{said}` is not said in: {all}");
+}
+
+#[test]
+fn a_transfer_may_stop() {
+    let stopped = read("start = \"2s\", stop = \"10s\"");
+    assert_eq!((stopped.bytes, stopped.stop), (None, Some(Span::secs(10))));
+    assert!(stopped.ends());
+    assert_eq!(read("bytes = \"1kB\", stop = \"10s\"").bytes, Some(Bytes(1000)));
+    assert!(read("bytes = \"unlimited\", stop = \"10s\"").ends());
+    refused("start = \"2s\", stop = \"2s\"", Code::OutOfRange, "transfer.stop", "behind `start`");
+    refused("bytes = \"unlimited\"", Code::MissingKey, "horizon", "`stop = \"60s\"`");
+}
+
+#[test]
+fn a_source_may_be_on_and_off() {
+    let Traffic::OnOff(periods) =
+        read("on-off = { off = \"2s\", shape = 1.5 }, stop = \"9s\"").traffic
+    else {
+        panic!("not on and off");
+    };
+    assert_eq!((periods.on.mean, periods.off.mean), (Span::millis(500), Span::secs(2)));
+    assert_eq!(periods.on.shape, Some(1.5));
+    let key = "transfer.on-off.shape";
+    refused("on-off = { shape = 1 }, stop = \"9s\"", Code::OutOfRange, key, "1.05");
+    refused("on-off = {}", Code::MissingKey, "horizon", "never ends by itself");
+    let twice = "on-off = {}, bytes = \"1kB\", stop = \"9s\"";
+    refused(twice, Code::BadTransfer, "transfer.bytes", "exclude each other");
+}
+
+#[test]
+fn short_transfers_are_a_number_of_users() {
+    let web = "web = { sessions = 5, think = \"2s\", size = { mean = \"10kB\", shape = 1.2 } }";
+    let transfer = read(&format!("{web}, stop = \"60s\""));
+    let Traffic::Web(read) = transfer.traffic else { panic!("not short transfers") };
+    assert_eq!((read.sessions, read.think), (5, Span::secs(2)));
+    assert!((read.size.mean() - 10_000.0).abs() < 1e-3);
+    assert_eq!(transfer.connections(), 0, "they are opened one after the other");
+    let count = format!("{web}, stop = \"60s\", count = 2");
+    refused(&count, Code::BadTransfer, "transfer.count", "sessions");
+    let small = "web = { size = { mean = \"10kB\", max = \"10kB\" } }, stop = \"60s\"";
+    refused(small, Code::OutOfRange, "transfer.web.size", "max = \"1MB\"");
+    let many = "web = { sessions = 1000, think = \"1ms\" }, stop = \"60s\"";
+    refused(many, Code::OutOfRange, "transfer.web", "raise `think`");
+    refused("web = { sesions = 5 }", Code::UnknownKey, "transfer.web.sesions", "`sessions`");
+}
+
+#[test]
+fn a_kernel_does_not_browse() {
+    let web = "web = {}, stop = \"60s\"";
+    let in_testbed = |host: &str| {
+        let file = transfer(web).replace("[host.fixed]", &format!("[host.fixed]\n{host}"));
+        let file = file.replace("[host.mobile]", &format!("[host.mobile]\n{host}"));
+        parse(&format!("world = \"testbed\"\n{file}"), "test", &[]).map(|_| ())
+    };
+    let error = in_testbed("").expect_err("kernels");
+    assert_eq!(error.code, Code::BadTransfer);
+    assert!(error.help.contains("stack = \"lasthop\""), "{}", error.help);
+    assert!(in_testbed("stack = \"lasthop\"").is_ok());
+}
