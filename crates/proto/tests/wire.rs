@@ -7,8 +7,8 @@ use lasthop_proto::wire::emit::{EmitError, emit, emit_prefix};
 use lasthop_proto::wire::options::{self, walk};
 use lasthop_proto::wire::parse::{Mode, ParseError, parse, view};
 use lasthop_proto::wire::{
-    Ackp, Addr, Body, Damage, Eln, Flags, Options, Packet, PacketId, SackBlocks, Segment, Seq,
-    Smart, Timestamps, Transport,
+    Ackp, Addr, Body, Damage, Eln, Flags, Nack, Options, Packet, PacketId, SackBlocks, Segment,
+    Seq, Smart, Timestamps, Transport,
 };
 use proptest::prelude::*;
 
@@ -32,6 +32,15 @@ fn option_sets() -> impl Strategy<Value = Options> {
         Just(Eln::MarksPermitted),
         Just(Eln::Marked)
     ];
+    // Either SACK blocks or missing ranges: a header has no room for four of both.
+    let nack = prop_oneof![
+        Just(Nack::Permitted),
+        (seq(), seq()).prop_map(|(left, right)| {
+            let mut missing = SackBlocks::default();
+            missing.push(left, right);
+            Nack::Missing(missing)
+        })
+    ];
     let smart = prop_oneof![Just(Smart::Permitted), seq().prop_map(Smart::Caused)];
     (
         prop::option::of(any::<u16>()),
@@ -40,12 +49,22 @@ fn option_sets() -> impl Strategy<Value = Options> {
         prop::collection::vec((seq(), seq()), 0..=4),
         prop::option::of(ackp),
         prop::option::of(eln),
-        prop::option::of(smart),
+        (prop::option::of(smart), prop::option::of(nack)),
         prop::option::of(unknown),
         prop_oneof![Just(0), any::<u16>()],
     )
         .prop_map(
-            |(mss, window_scale, sack_permitted, blocks, ackp, eln, smart, unknown, urgent)| {
+            |(
+                mss,
+                window_scale,
+                sack_permitted,
+                blocks,
+                ackp,
+                eln,
+                (smart, nack),
+                unknown,
+                urgent,
+            )| {
                 let mut sack = SackBlocks::default();
                 blocks.into_iter().for_each(|(left, right)| {
                     sack.push(left, right);
@@ -59,6 +78,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                     ackp,
                     eln,
                     smart,
+                    nack,
                     unknown,
                     urgent,
                 }

@@ -39,6 +39,8 @@ examples![
     "ebsn",
     "contention",
     "tulip",
+    "daedalus-lan",
+    "daedalus-wan",
 ];
 
 /// The built-in scenario of this name.

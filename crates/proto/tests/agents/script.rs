@@ -248,9 +248,12 @@ fn describe(packet: &Packet, isn: Seq) -> String {
     match &s.options().nack {
         None => {}
         Some(Nack::Permitted) => words.push("nack".to_owned()),
-        Some(Nack::Missing(ranges)) => words.extend(ranges.as_slice().iter().map(|(l, r)| {
-            format!("missing {}-{}", *l - MOBILE_SEQ, *r - MOBILE_SEQ)
-        })),
+        Some(Nack::Missing(ranges)) => words.extend(
+            ranges
+                .as_slice()
+                .iter()
+                .map(|(l, r)| format!("missing {}-{}", *l - MOBILE_SEQ, *r - MOBILE_SEQ)),
+        ),
     }
     words.extend(s.options().eln.map(|o| match o {
         Eln::Permitted => "eln".to_owned(),

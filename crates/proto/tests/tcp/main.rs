@@ -9,6 +9,7 @@ mod eln;
 mod flow_control;
 mod handshake;
 mod hosts;
+mod nack;
 mod notices;
 mod recovery;
 mod script;
