@@ -134,7 +134,8 @@ fn a_report_of_what_was_never_sent_is_not_believed() {
         1ms    mobile  syn ack 1
         2ms    fixed   1+1000
         3ms    fixed   1001+1000
-        4ms    mobile  ack 1 sack 5001-6001 sack 6001-5001
+        4ms    mobile  ack 1 sack 5001-6001 sack 6001-5001   => suppressed-dup-ack
+        4ms    base    1+1000                                => local-dup-ack   # as snoop does
         12ms   mobile  ack 2001
         5000ms end
         ",
