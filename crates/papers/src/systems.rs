@@ -224,14 +224,18 @@ pub const SYSTEMS: &[System] = &[
         "path: agent = \"snoop\"",
         "caches data, retransmits locally on duplicate ACKs and short time-outs, and hides them from the sender",
     ),
-    planned(
+    row(
         "snoop-smart",
         (Kind::Agent, 1, BOTH),
+        Status::Implemented,
+        "path: agent = \"snoop-smart\"",
         "snoop that also knows which packets got through, from selective acknowledgements",
     ),
-    planned(
+    row(
         "snoop-nack",
         (Kind::Agent, 1, BOTH),
+        Status::Implemented,
+        "path: agent = \"snoop-nack\"; host: nack",
         "for data from the mobile host: the base station asks for what the air has lost",
     ),
     row(

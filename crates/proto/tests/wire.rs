@@ -32,14 +32,16 @@ fn option_sets() -> impl Strategy<Value = Options> {
         Just(Eln::MarksPermitted),
         Just(Eln::Marked)
     ];
+    // Either SACK blocks or missing ranges: a header has no room for four of both.
+    let nack = prop_oneof![
+        Just(Nack::Permitted),
+        (seq(), seq()).prop_map(|(left, right)| {
+            let mut missing = SackBlocks::default();
+            missing.push(left, right);
+            Nack::Missing(missing)
+        })
+    ];
     let smart = prop_oneof![Just(Smart::Permitted), seq().prop_map(Smart::Caused)];
-    let missing = prop::collection::vec((seq(), seq()), 1..=4).prop_map(|ranges| {
-        let mut blocks = SackBlocks::default();
-        for (left, right) in ranges {
-            blocks.push(left, right);
-        }
-        Nack::Missing(blocks)
-    });
     let acc = prop_oneof![
         Just(Acc::Permitted),
         (any::<u16>(), any::<u8>(), seq()).prop_map(|(segments, marks, acked)| Acc::Window {
@@ -48,7 +50,6 @@ fn option_sets() -> impl Strategy<Value = Options> {
             acked
         }),
     ];
-    let nack = prop_oneof![Just(Nack::Permitted), missing];
     (
         prop::option::of(any::<u16>()),
         prop::option::of(any::<u8>()),
@@ -56,9 +57,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
         prop::collection::vec((seq(), seq()), 0..=4),
         prop::option::of(ackp),
         prop::option::of(eln),
-        prop::option::of(smart),
-        prop::option::of(nack),
-        prop::option::of(acc),
+        (prop::option::of(smart), prop::option::of(nack), prop::option::of(acc)),
         prop::option::of(unknown),
         prop_oneof![Just(0), any::<u16>()],
     )
@@ -70,9 +69,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                 blocks,
                 ackp,
                 eln,
-                smart,
-                nack,
-                acc,
+                (smart, nack, acc),
                 unknown,
                 urgent,
             )| {

@@ -45,6 +45,8 @@ examples![
     "tulip",
     "web",
     "integrated",
+    "daedalus-lan",
+    "daedalus-wan",
 ];
 
 /// The built-in scenario of this name.

@@ -135,6 +135,16 @@ fn snoop() {
 }
 
 #[test]
+fn selective_snoop() {
+    survives("selective_snoop", &path("snoop-smart"));
+}
+
+#[test]
+fn snoop_with_negative_acknowledgements() {
+    survives("snoop_with_negative_acknowledgements", &path("snoop-nack"));
+}
+
+#[test]
 fn snoop_with_partial_acknowledgements() {
     survives("snoop_with_partial_acknowledgements", &path("snoop+ackp"));
 }

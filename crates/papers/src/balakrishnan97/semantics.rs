@@ -4,12 +4,13 @@ use lasthop_proto::event::{Event, TcpKind, Wants, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::FlowKey;
 use lasthop_report::model::Measured;
+use lasthop_scenario::AGENTS;
 use lasthop_trace::Sink;
 use lasthop_trace::stats::Summary;
 
 use crate::bench::{Bench, Interrupted, scenario};
 use crate::finding::Finding;
-use crate::west97::{Experiment, LAN, SINGLE};
+use crate::west97::{Experiment, LAN, SINGLE, with};
 
 /// The experiment for the claim `id`.
 pub fn experiment(id: &str) -> Option<Experiment> {
@@ -25,6 +26,17 @@ const HALF: u64 = 1_000_000;
 
 /// A frame that had left the base station's queue when it was killed may still arrive.
 const IN_THE_AIR: f64 = 1500.0;
+
+/// What one base station or another needs of the hosts; the rest ignore it.
+const NEEDS: &[&str] = &[
+    "host.fixed.sack=true",
+    "host.mobile.sack=true",
+    "host.fixed.ackp=rearm",
+    "host.fixed.eln=checksum",
+    "host.mobile.eln=checksum",
+    "host.fixed.ebsn=true",
+    "host.fixed.quench=true",
+];
 
 /// What the sender takes for delivered, beside what was.
 struct Promise {
@@ -67,9 +79,8 @@ impl Sink for Promise {
 
 /// How much was acknowledged and never arrives when the base station is killed in the middle of the transfer, and
 /// the most that it would have been at any other time.
-fn killed(agent: &str, seed: u64) -> (f64, f64) {
-    let agent = format!("agent={agent}");
-    let scenario = scenario(LAN, &[SINGLE, &agent]);
+fn killed(what: &str, seed: u64) -> (f64, f64) {
+    let scenario = scenario(LAN, &with(&[SINGLE, what], NEEDS));
     let layout = lasthop_lab::layout(&scenario);
     let mut promise = Promise {
         flow: layout.flows[0].key,
@@ -89,14 +100,16 @@ fn killed(agent: &str, seed: u64) -> (f64, f64) {
 /// 3.2: split connections acknowledge data that has not arrived; what is aware of TCP and keeps to it does not.
 fn acksplit(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(bench.seeds);
-    for agent in ["none", "snoop", "snoop+ackp", "seq-cache", "split", "split-sack"] {
+    let agents = AGENTS.iter().map(|(agent, _)| (*agent, format!("agent={agent}")));
+    let tulip = ("TULIP", "path.wavelan.link-layer=tulip".to_owned());
+    for (agent, what) in agents.chain([tulip]) {
         let mut lost = Vec::new();
         let mut ahead = Vec::new();
         for seed in 1..=u64::from(bench.seeds) {
             if bench.stopped() {
                 return Err(Interrupted);
             }
-            let (at_the_end, at_most) = killed(agent, seed);
+            let (at_the_end, at_most) = killed(&what, seed);
             lost.push(at_the_end);
             ahead.push(at_most);
         }

@@ -134,12 +134,14 @@ impl SnoopConfig {
 
     /// The snoop of balakrishnan97 2 and 3, and with duplicate ACKs let through its LL.
     ///
-    /// The same implementation as in [`SnoopConfig::west97`], which was ported from it, with the timers that its
-    /// authors describe: twice the smoothed round trip, but at least 200 ms, so that timers take little time.
+    /// The same implementation as in [`SnoopConfig::west97`], which was ported from it, with what its authors describe
+    /// in the publication that section 2 sums up: twice the smoothed round trip as time-out, and local retransmissions
+    /// go first. Time-outs are of 200 ms at least, so that timers take little time.
     pub const fn daedalus() -> SnoopConfig {
         SnoopConfig {
             timeout: TimeoutRule::TwiceSrtt,
             min_timeout: Span::millis(200),
+            priority: true,
             ..SnoopConfig::west97()
         }
     }

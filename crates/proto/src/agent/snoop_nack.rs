@@ -230,10 +230,10 @@ impl SnoopNack {
             flow.fin = Some(start + len);
         }
         let answered = flow.came(start, start + len);
-        if answered > 0 {
-            if let Some(rtt) = flow.rtt.acked(answered, now) {
-                self.note(key, AgentNote::LocalRtt { rtt }, out);
-            }
+        if answered > 0
+            && let Some(rtt) = flow.rtt.acked(answered, now)
+        {
+            self.note(key, AgentNote::LocalRtt { rtt }, out);
         }
         // New holes, and those that were asked for before what has just come.
         self.ask(now, i, |hole| hole.asked_as < answered || hole.asked == 0, out);

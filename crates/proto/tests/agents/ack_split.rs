@@ -44,6 +44,11 @@ fn only_split_connections_acknowledge_what_never_arrives() {
         ("none", AgentConfig::None),
         ("snoop", snoop(None)),
         ("snoop+ackp", snoop(Some(AckpMode::Full))),
+        (
+            "snoop-smart",
+            AgentConfig::Snoop { snoop: SnoopConfig::west97().selective(), ackp: None },
+        ),
+        ("snoop-nack", AgentConfig::SnoopNack { snoop: SnoopConfig::west97() }),
         ("seq-cache", AgentConfig::SeqCache { flows: 8 }),
     ];
     let selective = SplitConfig::new(TcpConfig::rfc()).selective();

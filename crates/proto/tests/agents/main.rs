@@ -12,5 +12,7 @@ mod properties;
 mod script;
 mod seq_cache;
 mod snoop;
+mod snoop_nack;
+mod snoop_smart;
 mod split;
 mod split_paths;

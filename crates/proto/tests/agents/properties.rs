@@ -1,12 +1,12 @@
 //! What holds for every agent, whatever passes.
 
-use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopConfig, SplitConfig};
+use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, DupAcks, SnoopConfig, SplitConfig};
 use lasthop_proto::event::{Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{
-    Ackp, Addr, Body, Damage, Eln, Flags, Packet, PacketId, Segment, Seq, Transport,
+    Ackp, Addr, Body, Damage, Eln, Flags, Nack, Packet, PacketId, Segment, Seq, Smart, Transport,
 };
 use proptest::prelude::*;
 
@@ -19,10 +19,14 @@ fn configs() -> impl Strategy<Value = AgentConfig> {
         prop_oneof![Just(None), Just(Some(AckpMode::Full)), Just(Some(AckpMode::EveryPacket))];
     // Times of zero are allowed: they must not stop the clock.
     let times = (0u64..3, 0u64..3, 0u64..3);
-    let snoop = (0u32..3, times, 0u32..5, any::<bool>(), ackp).prop_map(
-        |(dupacks, (initial, min, persist), max_retransmits, rtt_fault, ackp)| {
+    let kinds = (ackp, any::<bool>(), any::<bool>(), any::<bool>());
+    let snoop = (0u32..3, times, 0u32..5, any::<bool>(), kinds).prop_map(
+        |(dupacks, (initial, min, persist), max_retransmits, rtt_fault, kinds)| {
+            let (ackp, selective, pass, nack) = kinds;
             let snoop = SnoopConfig {
                 dupacks,
+                selective,
+                dup_acks: if pass { DupAcks::Pass } else { DupAcks::Suppress },
                 initial_timeout: Span::millis(initial * 20),
                 min_timeout: Span::millis(min * 10),
                 persist: Span::millis(persist * 50),
@@ -33,7 +37,10 @@ fn configs() -> impl Strategy<Value = AgentConfig> {
                 cache: Bytes(CACHE),
                 ..SnoopConfig::west97()
             };
-            AgentConfig::Snoop { snoop, ackp }
+            match nack {
+                true => AgentConfig::SnoopNack { snoop },
+                false => AgentConfig::Snoop { snoop, ackp },
+            }
         },
     );
     prop_oneof![
@@ -75,8 +82,10 @@ fn packets() -> impl Strategy<Value = (Side, Packet)> {
         1 => Just(Damage::Tcp),
     ];
     let sizes = prop_oneof![3 => Just(0u32), 5 => Just(100), 2 => 1u32..400];
-    (any::<bool>(), 0u16..5, numbers, sizes, flags, damage, 0u16..3, any::<bool>(), any::<bool>())
-        .prop_map(|(left, port, number, size, flags, damage, window, options, tcp)| {
+    let reports = prop_oneof![3 => Just(0u32), 1 => 1u32..20];
+    let options = (any::<bool>(), reports);
+    (any::<bool>(), 0u16..5, numbers, sizes, flags, damage, 0u16..3, options, any::<bool>())
+        .prop_map(|(left, port, number, size, flags, damage, window, (options, report), tcp)| {
             let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1));
             // Close to the wrap.
             let number = Seq(u32::MAX - 900) + number.wrapping_mul(100);
@@ -85,6 +94,12 @@ fn packets() -> impl Strategy<Value = (Side, Packet)> {
             if options {
                 segment.options_mut().ackp = Some(Ackp::Permitted);
                 segment.options_mut().eln = Some(Eln::Permitted);
+                segment.options_mut().nack = Some(Nack::Permitted);
+            }
+            if report > 0 {
+                let start = Seq(u32::MAX - 900) + report * 100;
+                segment.options_mut().sack.push(start, start + 150);
+                segment.options_mut().smart = Some(Smart::Caused(start));
             }
             let body = Body::Pattern { stream: 0, len: size, offset: 0 };
             let mut packet = Packet::tcp(src, dst, segment, body);
@@ -110,8 +125,9 @@ fn ends_of(id: u64, split: bool, out: &mut Out) -> Result<usize, TestCaseError> 
     for event in out.events.drain(..) {
         match event.what {
             What::Packet { op: Op::Originated(cause), side, packet } => {
-                let towards =
-                    if cause.is_local_retransmission() { Side::Right } else { Side::Left };
+                let to_mobile = cause.is_local_retransmission()
+                    || packet.segment().is_some_and(|s| s.options().nack.is_some());
+                let towards = if to_mobile { Side::Right } else { Side::Left };
                 prop_assert!(split || side == towards, "{:?}", cause);
                 originated.push(packet.id);
             }
@@ -166,10 +182,18 @@ proptest! {
             prop_assert!(agent.flows() <= FLOWS);
             prop_assert!(agent.state_bytes() <= agent.peak_state_bytes());
             // A split connection has two control blocks of a whole TCP.
-            let block = if split { 4096 } else { 1024 };
+            let block = match agent {
+                Agent::Split(_) => 4096,
+                // Snoop's and that of the other direction, with its holes.
+                Agent::SnoopNack(_) => 3072,
+                _ => 1024,
+            };
             prop_assert!(agent.state_bytes() <= FLOWS * block + CACHE as usize);
             if let Agent::Split(split) = &agent {
                 prop_assert!(split.held_bytes() <= CACHE);
+            }
+            if let Agent::SnoopNack(snoop) = &agent {
+                prop_assert!(snoop.cached_bytes() <= CACHE);
             }
             if let Agent::Snoop(snoop) = &agent {
                 prop_assert!(snoop.cached_bytes() <= CACHE);

@@ -14,7 +14,8 @@
 //! Lines of `fixed` and `mobile` up to `=>` are what the test puts in; all the rest is what must come out. Numbers
 //! count from the initial sequence number, which is 0. Further words: `syn`, `fin`, `rst`, `win N` (16384
 //! unless said), `at N` (the sequence number of a packet without
-//! data), `ackp` and `eln` (options permitted), `partial`, `lost N` (options on an ACK), `ip-damage`,
+//! data), `acks N` (what the fixed host acknowledges of the mobile host's data), `sack A-B` (a block), `caused A-`
+//! (SMART), `nack` (option permitted), `missing A-B` (a negative acknowledgement), `ackp` and `eln` (options permitted), `partial`, `lost N` (options on an ACK), `ip-damage`,
 //! `tcp-damage`, and `port N` for another flow. Lines after `#` are comments.
 
 use lasthop_proto::agent::{Agent, AgentConfig};
@@ -22,7 +23,7 @@ use lasthop_proto::event::{AgentNote, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{
-    Ackp, Addr, Body, Damage, Eln, Flags, Packet, PacketId, Segment, Seq, Transport,
+    Ackp, Addr, Body, Damage, Eln, Flags, Nack, Packet, PacketId, Segment, Seq, Smart, Transport,
 };
 
 const FIXED: Addr = Addr::v4(10, 0, 0, 1);
@@ -170,6 +171,19 @@ fn packet(from: Side, words: &[&str], isn: Seq) -> Packet {
             "port" => segment.src_port = number() as u16,
             "ackp" => segment.options_mut().ackp = Some(Ackp::Permitted),
             "partial" => segment.options_mut().ackp = Some(Ackp::Partial),
+            "acks" => segment.ack = MOBILE_SEQ + number(),
+            "sack" | "caused" => {
+                let word = *word;
+                let (from, to) = words.next().and_then(|w| w.split_once('-')).expect(word);
+                let place = |n: &str| isn + n.parse::<u32>().expect(word);
+                let options = segment.options_mut();
+                if word == "sack" {
+                    options.sack.push(place(from), place(to));
+                } else {
+                    options.smart = Some(Smart::Caused(place(from)));
+                }
+            }
+            "nack" => segment.options_mut().nack = Some(Nack::Permitted),
             "eln" => segment.options_mut().eln = Some(Eln::Permitted),
             "ip-damage" => damage = Damage::Ip,
             "tcp-damage" => damage = Damage::Tcp,
@@ -222,6 +236,25 @@ fn describe(packet: &Packet, isn: Seq) -> String {
         Ackp::Permitted => "ackp".to_owned(),
         Ackp::Partial => "partial".to_owned(),
     }));
+    if to_mobile && s.ack != MOBILE_SEQ {
+        words.push(format!("acks {}", s.ack - MOBILE_SEQ));
+    }
+    for (left, right) in s.options().sack.as_slice() {
+        words.push(format!("sack {}-{}", *left - isn, *right - isn));
+    }
+    if let Some(Smart::Caused(seq)) = s.options().smart {
+        words.push(format!("caused {}-", seq - isn));
+    }
+    match &s.options().nack {
+        None => {}
+        Some(Nack::Permitted) => words.push("nack".to_owned()),
+        Some(Nack::Missing(ranges)) => words.extend(
+            ranges
+                .as_slice()
+                .iter()
+                .map(|(l, r)| format!("missing {}-{}", *l - MOBILE_SEQ, *r - MOBILE_SEQ)),
+        ),
+    }
     words.extend(s.options().eln.map(|o| match o {
         Eln::Permitted => "eln".to_owned(),
         Eln::MarksPermitted => "marks".to_owned(),

@@ -11,6 +11,7 @@ mod eln;
 mod flow_control;
 mod handshake;
 mod hosts;
+mod nack;
 mod notices;
 mod rack;
 mod recovery;

@@ -32,8 +32,8 @@ use lasthop_proto::tcp::rtt::Beat;
 use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{
-    Acc, Ackp, Addr, Body, ECT, Eln, Flags, FlowKey, Notice, Segment, Seq, Smart, Timestamps,
-    Transport,
+    Acc, Ackp, Addr, Body, ECT, Eln, Flags, FlowKey, Nack, Notice, SackBlocks, Segment, Seq, Smart,
+    Timestamps, Transport,
 };
 
 /// Ticks of a BSD host come at these phases after each multiple of their period.
@@ -222,6 +222,17 @@ impl Player {
                     let edge = |s: &str| self.iss + s.parse::<u32>().expect("a number");
                     segment.options_mut().sack.push(edge(from), edge(to));
                 }
+                "nack" => segment.options_mut().nack = Some(Nack::Permitted),
+                "missing" => {
+                    let (from, to) = words.next().and_then(|w| w.split_once('-')).expect("A-B");
+                    let edge = |s: &str| self.iss + s.parse::<u32>().expect("a number");
+                    let mut missing = match segment.options().nack {
+                        Some(Nack::Missing(missing)) => missing,
+                        _ => SackBlocks::default(),
+                    };
+                    missing.push(edge(from), edge(to));
+                    segment.options_mut().nack = Some(Nack::Missing(missing));
+                }
                 "ackp" => segment.options_mut().ackp = Some(Ackp::Permitted),
                 "eln" => segment.options_mut().eln = Some(Eln::Permitted),
                 "partial" => segment.options_mut().ackp = Some(Ackp::Partial),
@@ -312,6 +323,9 @@ impl Player {
         );
         for (from, to) in options.sack.as_slice() {
             words.push(format!("sack {}-{}", *from - self.irs, *to - self.irs));
+        }
+        if options.nack == Some(Nack::Permitted) {
+            words.push("nack".to_owned());
         }
         words.extend(options.ackp.map(|o| match o {
             Ackp::Permitted => "ackp".to_owned(),

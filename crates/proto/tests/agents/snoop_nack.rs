@@ -1,0 +1,126 @@
+//! Negative acknowledgements to a mobile host, mechanism by mechanism.
+
+use lasthop_proto::agent::{AgentConfig, SnoopConfig};
+use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::units::{Bytes, Span, Time};
+
+use crate::path::{FIXED, Path, Wire};
+use crate::script::check;
+
+fn agent() -> AgentConfig {
+    let snoop = SnoopConfig {
+        initial_timeout: Span::millis(300),
+        persist: Span::secs(5),
+        max_retransmits: 3,
+        ..SnoopConfig::west97()
+    };
+    AgentConfig::SnoopNack { snoop }
+}
+
+#[test]
+fn a_hole_is_named_at_the_first_packet_behind_it() {
+    check(
+        &agent(),
+        "
+        0ms    mobile  syn ack 0 nack
+        1ms    fixed   syn acks 1
+        10ms   mobile  1+1000 ack 1
+        14ms   fixed   at 1 acks 1001
+        20ms   mobile  2001+1000 ack 1         # 1001 was lost
+        20ms   base    at 1 acks 1001 missing 1001-2001   => loss-notification
+        24ms   fixed   at 1 acks 1001          # the fixed host's duplicate ACK passes
+        28ms   mobile  3001+1000 ack 1
+        40ms   mobile  1001+1000 ack 1         # sent again
+        44ms   fixed   at 1 acks 4001
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_host_that_did_not_ask_is_told_nothing() {
+    check(
+        &agent(),
+        "
+        0ms    mobile  syn ack 0
+        1ms    fixed   syn acks 1
+        10ms   mobile  1+1000 ack 1
+        14ms   fixed   at 1 acks 1001
+        20ms   mobile  2001+1000 ack 1
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn a_hole_is_named_again_when_what_was_asked_for_later_has_come() {
+    check(
+        &agent(),
+        "
+        0ms    mobile  syn ack 0 nack
+        1ms    fixed   syn acks 1
+        10ms   mobile  1001+1000 ack 1
+        10ms   base    at 1 acks 1 missing 1-1001   => loss-notification
+        20ms   mobile  3001+1000 ack 1
+        20ms   base    at 1 acks 1 missing 2001-3001   => loss-notification
+        40ms   mobile  2001+1000 ack 1         # and 1 was lost again
+        40ms   base    at 1 acks 1 missing 1-1001   => loss-notification
+        60ms   mobile  1+1000 ack 1
+        64ms   fixed   at 1 acks 4001
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn silence_brings_a_bounded_number_of_repetitions() {
+    check(
+        &agent(),
+        "
+        0ms    mobile  syn ack 0 nack
+        1ms    fixed   syn acks 1
+        10ms   mobile  1001+1000 ack 1
+        10ms   base    at 1 acks 1 missing 1-1001   => loss-notification
+        310ms  base    at 1 acks 1 missing 1-1001   => loss-notification
+        610ms  base    at 1 acks 1 missing 1-1001   => loss-notification
+        910ms  base    at 1 acks 1 missing 1-1001   => loss-notification
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn what_is_acknowledged_is_no_concern_any_more() {
+    check(
+        &agent(),
+        "
+        0ms    mobile  syn ack 0 nack
+        1ms    fixed   syn acks 1
+        10ms   mobile  1001+1000 ack 1
+        10ms   base    at 1 acks 1 missing 1-1001   => loss-notification
+        20ms   fixed   at 1 acks 2001
+        5000ms end
+        ",
+    );
+}
+
+/// Bytes that the fixed host has of the mobile host after ten seconds, over a radio that loses 3 %.
+fn received(agent: &AgentConfig, nack: bool) -> u64 {
+    let tcp = TcpConfig { nack, ..TcpConfig::freebsd_2_1() };
+    let wired = Wire { byte: Span(800), delay: Span::micros(200), losses: 0 };
+    let radio = Wire { byte: Span::micros(4), delay: Span::millis(1), losses: 30 };
+    let mut path = Path::new([&TcpConfig::freebsd_2_1(), &tcp], agent, [wired, radio], 3);
+    path.hosts[1].open(FIXED, 9, Time::ZERO, Some(Bytes(50_000_000)), 1);
+    path.run_until(Time::ZERO + Span::secs(10));
+    assert!(!path.corrupted);
+    path.hosts[0].connections()[0].delivered()
+}
+
+#[test]
+fn a_mobile_sender_gets_twice_as_far() {
+    let with = received(&agent(), true);
+    // Neither the agent nor the option does anything alone.
+    for without in [received(&AgentConfig::None, true), received(&agent(), false)] {
+        assert!(with > 2 * without, "{with} {without}");
+    }
+}

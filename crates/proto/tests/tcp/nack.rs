@@ -1,0 +1,87 @@
+//! Negative acknowledgements of a base station, at the mobile sender (balakrishnan97 2.1).
+
+use lasthop_proto::tcp::{TcpConfig, Variant};
+
+use crate::script::check;
+use crate::sender;
+
+const OPENING: &str = "
+    0ms    open
+    0ms    > S mss 1000 nack
+    10ms   < S. ack 1 mss 1000
+    10ms   note Established
+    10ms   > . 1+1000 ack 1
+    10ms   > . 1001+1000 ack 1
+    10ms   > . 2001+1000 ack 1
+    10ms   > . 3001+1000 ack 1
+    10ms   > . 4001+1000 ack 1
+    10ms   > . 5001+1000 ack 1
+";
+
+fn after_opening(script: &str) {
+    let tcp = TcpConfig { nack: true, ..sender(Variant::Reno, 6) };
+    check(&tcp, &format!("{OPENING}{script}"));
+}
+
+#[test]
+fn every_named_range_is_sent_again_and_the_window_stays() {
+    after_opening(
+        "
+        20ms   < . ack 1 missing 1-1001 missing 2001-4001
+        20ms   note LossNotified
+        20ms   > . 1+1000 ack 1 => eln-retransmit
+        20ms   > . 2001+1000 ack 1 => eln-retransmit
+        20ms   > . 3001+1000 ack 1 => eln-retransmit
+        20ms   tcb cwnd 6000 ssthresh 4294967295
+        30ms   end
+        ",
+    );
+}
+
+#[test]
+fn duplicate_acks_for_what_was_named_start_no_recovery() {
+    after_opening(
+        "
+        20ms   < . ack 1 missing 1-1001
+        20ms   note LossNotified
+        20ms   > . 1+1000 ack 1 => eln-retransmit
+        21ms   < . ack 1
+        21ms   > . 6001+1000 ack 1
+        22ms   < . ack 1
+        22ms   > . 7001+1000 ack 1
+        23ms   < . ack 1
+        23ms   > . 8001+1000 ack 1
+        23ms   tcb cwnd 6000 ssthresh 4294967295
+        30ms   end
+        ",
+    );
+}
+
+#[test]
+fn what_is_not_outstanding_is_passed_over() {
+    after_opening(
+        "
+        20ms   < . ack 3001
+        20ms   > . 6001+1000 ack 1
+        20ms   > . 7001+1000 ack 1
+        20ms   > . 8001+1000 ack 1
+        20ms   > . 9001+1000 ack 1
+        21ms   < . ack 3001 missing 1-1001 missing 20001-21001 missing 5001-4001
+        30ms   end
+        ",
+    );
+}
+
+#[test]
+fn a_sender_that_did_not_offer_takes_no_notice() {
+    check(
+        &sender(Variant::Reno, 6),
+        &format!(
+            "{}
+            20ms   < . ack 1 missing 1-1001
+            30ms   end
+            ",
+            OPENING.replace(" nack", "")
+        ),
+    );
+}
