@@ -206,9 +206,10 @@ impl Integrated {
         let left = self.sent.iter_mut().find(|t| t.owner == owner && t.from == una);
         let mut nth = 0;
         let mut now = true;
-        if let Some(left) = left.filter(|_| counts) {
-            left.duplicate |= !left.again;
-            left.evidence += u32::from(!left.again);
+        // Those that come after it has been sent again speak of the same loss.
+        if let Some(left) = left.filter(|left| counts && !left.again) {
+            left.duplicate = true;
+            left.evidence += 1;
             // As in Reno, the duplicates make room only from the third one on.
             if left.number >= recover {
                 nth = left.dupacks as usize;
