@@ -142,6 +142,22 @@ fn a_time_out_empties_the_network_and_wakes_everybody() {
 }
 
 #[test]
+fn whoever_waits_still_does_after_a_time_out() {
+    let mut shared = in_turns(&[0, 1], 1);
+    shared.cwnd = 1000;
+    assert!(!shared.may_send(2, 1000));
+    shared.time_out(at(500), 0);
+    assert!(shared.may_send(0, 1000), "whose timer expired comes first");
+    shared.sent(at(500), 0, 1, 1 + MSS, true);
+    assert_eq!(shared.due(), None);
+    shared.leave(0);
+    assert_eq!(shared.due(), Some(2));
+    shared.begin(2);
+    shared.pass(2);
+    assert_eq!(shared.due(), Some(1), "it had lost something");
+}
+
+#[test]
 fn whoever_leaves_takes_what_it_had_in_flight() {
     let mut shared = in_turns(&[0, 1], 2);
     shared.cwnd = 2000;
