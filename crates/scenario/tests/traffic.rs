@@ -40,7 +40,8 @@ fn a_transfer_may_stop() {
 
 #[test]
 fn a_source_may_be_on_and_off() {
-    let Traffic::OnOff(periods) = read("on-off = { off = \"2s\", shape = 1.5 }, stop = \"9s\"").traffic
+    let Traffic::OnOff(periods) =
+        read("on-off = { off = \"2s\", shape = 1.5 }, stop = \"9s\"").traffic
     else {
         panic!("not on and off");
     };

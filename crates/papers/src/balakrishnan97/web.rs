@@ -84,11 +84,7 @@ impl Run {
     }
 }
 
-fn runs(
-    bench: &Bench<'_>,
-    changes: &[&str],
-    tcp: &[&str],
-) -> Result<Vec<Run>, Interrupted> {
+fn runs(bench: &Bench<'_>, changes: &[&str], tcp: &[&str]) -> Result<Vec<Run>, Interrupted> {
     let changes = [changes, tcp].concat();
     let mut all = Vec::new();
     for seed in 1..=u64::from(bench.seeds) {
@@ -174,7 +170,10 @@ fn f7(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     );
     finding.require(
         edge.1 <= sack.1 / 2.0,
-        format!("right edge has {:.2} times SACK's time-outs, wanted at most half", edge.1 / sack.1),
+        format!(
+            "right edge has {:.2} times SACK's time-outs, wanted at most half",
+            edge.1 / sack.1
+        ),
     );
     finding.note(format!(
         "Beside Reno without it, right-edge recovery is {:.2} times as fast with {:.2} times the time-outs; beside SACK \
@@ -239,7 +238,12 @@ fn f8_f9(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     finding.above("TCP-INT's Jain index", int.0, 0.9);
     finding.above("TCP-INT's Jain index, against SACK's,", int.0, sack.0);
     finding.below("TCP-INT's time-outs per run, against a quarter of SACK's,", int.1, sack.1 / 4.0);
-    finding.within("TCP-INT's bytes beside SACK's in %", 100.0 * (int.2 / sack.2 - 1.0), -15.0, 5.0);
+    finding.within(
+        "TCP-INT's bytes beside SACK's in %",
+        100.0 * (int.2 / sack.2 - 1.0),
+        -15.0,
+        5.0,
+    );
     finding.tables.push(table);
     Ok(finding)
 }

@@ -7,10 +7,10 @@ use lasthop_proto::link::{CrossTraffic, HopConfig, LineConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
+use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::tcp::{
     AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
 };
-use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
 use lasthop_scenario::{
