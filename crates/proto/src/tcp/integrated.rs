@@ -206,9 +206,10 @@ impl Integrated {
         let left = self.sent.iter_mut().find(|t| t.owner == owner && t.from == una);
         let mut nth = 0;
         let mut now = true;
-        if let Some(left) = left.filter(|_| counts) {
-            left.duplicate |= !left.again;
-            left.evidence += u32::from(!left.again);
+        // Those that come after it has been sent again speak of the same loss.
+        if let Some(left) = left.filter(|left| counts && !left.again) {
+            left.duplicate = true;
+            left.evidence += 1;
             // As in Reno, the duplicates make room only from the third one on.
             if left.number >= recover {
                 nth = left.dupacks as usize;
@@ -286,14 +287,20 @@ impl Integrated {
         Some(lost.from)
     }
 
-    /// The timer of `owner` expired: all that is in flight is lost, and whoever has lost something gets a turn.
+    /// The timer of `owner` expired: all that is in flight is lost. `owner` has the turn, then whoever waits, then whoever has
+    /// lost something as well.
     pub fn time_out(&mut self, now: Time, owner: u32) {
-        self.waiting.clear();
+        self.pass(owner);
+        self.turn = true;
         let mut others: Vec<(u32, u64)> =
             self.sent.iter().filter(|t| t.owner != owner).map(|t| (t.owner, t.len())).collect();
         others.sort_unstable();
         others.dedup_by_key(|other| other.0);
-        self.waiting.extend(others.into_iter().map(|(other, len)| (other, len as u32)));
+        for (other, len) in others {
+            if !self.waiting.iter().any(|(waits, _)| *waits == other) {
+                self.waiting.push_back((other, len as u32));
+            }
+        }
         self.sent.clear();
         self.flight = 0;
         self.recover = self.next;

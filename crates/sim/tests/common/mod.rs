@@ -382,12 +382,13 @@ pub fn coming_and_going(case: u64) -> Scenario {
         host.tcp.integrated = dice.one_in(2);
     }
     let periods = |dice: &mut Dice| Periods {
-        mean: Span::millis(dice.pick(&[1, 50, 500, 5_000])),
+        mean: Span::millis(dice.pick(&[1, 20, 500])),
         shape: dice.pick(&[None, Some(1.05), Some(3.0)]),
     };
     for transfer in &mut scenario.transfers {
         transfer.count = dice.pick(&[1, 2, 5]);
-        let lasts = Span::millis(dice.pick(&[1, 300, 3_000, 20_000]));
+        // Over the fastest path that is a million segments of a byte.
+        let lasts = Span::millis(dice.pick(&[1, 30, 300]));
         transfer.cross = dice.one_in(4);
         match dice.below(4) {
             0 => {}
@@ -397,16 +398,18 @@ pub fn coming_and_going(case: u64) -> Scenario {
                 transfer.traffic = Traffic::OnOff(OnOff { on, off });
             }
             _ => {
+                transfer.count = 1;
                 transfer.traffic = Traffic::Web(Web {
                     sessions: dice.pick(&[1, 3, 8]),
                     think: Span::millis(dice.pick(&[1, 100, 2_000])),
-                    size: Sizes::new(Bytes(dice.pick(&[2, 3_000])), Bytes(50_000), 1.2).unwrap(),
+                    size: Sizes::new(Bytes(dice.pick(&[2, 300])), Bytes(3_000), 1.2).unwrap(),
                 });
             }
         }
         if transfer.traffic != Traffic::Bulk {
             transfer.bytes = None;
-            transfer.stop = Some(transfer.start + lasts);
+            let longer = if matches!(transfer.traffic, Traffic::Web(_)) { 10 } else { 1 };
+            transfer.stop = Some(transfer.start + lasts * longer);
         }
     }
     scenario

@@ -69,6 +69,20 @@ fn a_duplicate_and_two_later_acks_are_enough() {
 }
 
 #[test]
+fn further_duplicates_make_room() {
+    let mut shared = in_turns(&[0], 10);
+    assert!((0..3).map(|_| shared.duplicate(0, 1, true)).any(|halve| halve));
+    assert_eq!(shared.take_lost(0), Some(1));
+    assert_eq!(shared.flight(), 6 * MSS, "ten, less the lost one and three that have arrived");
+    shared.sent(at(20), 0, 1, 1 + MSS, true);
+    for n in 1..=6 {
+        assert!(!shared.duplicate(0, 1, true));
+        assert_eq!(shared.flight(), (7 - n) * MSS);
+    }
+    assert_eq!(shared.due(), None, "what was sent again is not lost once more");
+}
+
+#[test]
 fn the_losses_of_one_window_halve_it_once() {
     let mut shared = in_turns(&[0, 1, 2], 4);
     for segments in 1..=4 {
@@ -125,6 +139,22 @@ fn a_time_out_empties_the_network_and_wakes_everybody() {
     shared.begin(0);
     shared.pass(0);
     assert_eq!(shared.due(), Some(2));
+}
+
+#[test]
+fn whoever_waits_still_does_after_a_time_out() {
+    let mut shared = in_turns(&[0, 1], 1);
+    shared.cwnd = 1000;
+    assert!(!shared.may_send(2, 1000));
+    shared.time_out(at(500), 0);
+    assert!(shared.may_send(0, 1000), "whose timer expired comes first");
+    shared.sent(at(500), 0, 1, 1 + MSS, true);
+    assert_eq!(shared.due(), None);
+    shared.leave(0);
+    assert_eq!(shared.due(), Some(2));
+    shared.begin(2);
+    shared.pass(2);
+    assert_eq!(shared.due(), Some(1), "it had lost something");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) struct Part {
     recover: u64,
     /// Below this, duplicate ACKs may come from what was sent twice.
     went_back: u64,
-    /// A loss was found that has not been told of.
+    /// A loss was found that begins a recovery and has not been told of.
     found: bool,
     /// The window after silence, in segments.
     initial: u32,
@@ -163,16 +163,16 @@ impl Sender {
             && let Some(from) = shared.take_lost(*id)
         {
             w.repair = Some((from, Cause::FastRetransmit));
+            *found |= w.una >= *recover;
             *recover = (*recover).max(w.max);
-            *found = true;
+            self.timed = None;
         }
     }
 
-    /// Whether a loss was found that has not been told of yet. It is sent again at once.
+    /// Whether a loss was found that begins a recovery and has not been told of yet. It is sent again at once.
     pub(super) fn tell_loss(&mut self, now: Time) -> bool {
         let found = self.integrated.as_mut().is_some_and(|part| core::mem::take(&mut part.found));
         if found {
-            self.timed = None;
             self.rexmt_at = Some(self.rtt.deadline(now, 1));
         }
         found
