@@ -39,6 +39,7 @@ examples![
     "ebsn",
     "contention",
     "tulip",
+    "today",
 ];
 
 /// The built-in scenario of this name.
