@@ -47,6 +47,7 @@ examples![
     "integrated",
     "daedalus-lan",
     "daedalus-wan",
+    "today",
 ];
 
 /// The built-in scenario of this name.

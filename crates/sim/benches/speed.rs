@@ -12,10 +12,12 @@ use std::time::Instant;
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::channel::{Channel, ErrorModel, Modulation};
-use lasthop_proto::link::{LineConfig, RadioConfig};
+use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
 use lasthop_proto::wire::Addr;
 use lasthop_scenario::{
@@ -175,7 +177,66 @@ fn channels() {
     }
 }
 
+/// Counts the ACKs that a sender takes in.
+#[derive(Default)]
+struct Acks(u64);
+
+impl Sink for Acks {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+    fn event(&mut self, event: &Event) {
+        if let What::Tcp(tcp) = &event.what {
+            self.0 += u64::from(matches!(tcp.kind, TcpKind::Acked | TcpKind::DupAck));
+        }
+    }
+}
+
+/// What a run costs for each ACK that its sender takes in, everything included, for senders of all ages: with a window
+/// of 150 segments, without loss and with one packet of a hundred lost.
+fn senders() {
+    for loss in [0.0, 0.01] {
+        let mut reno = f64::NAN;
+        for word in TCPS.iter().filter(|w| !matches!(w.key, "tahoe" | "newreno")) {
+            let mut tcp = TcpConfig::linux();
+            (word.apply)(&mut tcp);
+            let Some(loss) = Probability::new(loss) else { return };
+            let cross = CrossTraffic { loss, jitter: Span::ZERO };
+            let path = vec![
+                line("first", "1gbit", Span::millis(1), 1000),
+                Stage { name: "loss".into(), kind: StageKind::Cross(cross) },
+                line("second", "100mbit", Span::millis(5), 50),
+            ];
+            let mut scenario = scenario(tcp, path, Some(20_000_000), 1);
+            scenario.horizon = Span::secs(10_000);
+            let mut acks = Acks::default();
+            run(&scenario, 1, &mut acks);
+            let mut best = f64::INFINITY;
+            for _ in 0..7 {
+                let start = Instant::now();
+                run(&scenario, 1, &mut Nothing);
+                best = best.min(start.elapsed().as_secs_f64());
+            }
+            let nanos = best * 1e9 / acks.0 as f64;
+            if word.key == "reno" {
+                reno = nanos;
+            }
+            println!(
+                "sender {:<8} loss {:>2.0} %  {nanos:>6.0} ns an ACK  {:>5.2} of Reno's  ({} ACKs)",
+                word.key,
+                loss.get() * 100.0,
+                nanos / reno,
+                acks.0
+            );
+        }
+    }
+}
+
 fn main() {
+    // `speed senders`: what an ACK costs, by sender.
+    if std::env::args().any(|a| a == "senders") {
+        return senders();
+    }
     // `speed channels`: the channels alone.
     if std::env::args().any(|a| a == "channels") {
         return channels();
@@ -211,4 +272,5 @@ fn main() {
     let thousand = time("1000 flows, 100 Mb/s, 60 s, no trace", &flows(1000), 1, nothing);
     println!("cost of a hop with 1000 flows / with 10: {:.2}", thousand / ten);
     channels();
+    senders();
 }

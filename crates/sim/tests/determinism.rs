@@ -11,7 +11,7 @@ use lasthop_scenario::Scenario;
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::{Record, Sink};
 
-use common::{Dice, coming_and_going, disciplined, hopping};
+use common::{Dice, coming_and_going, disciplined, hopping, modern};
 
 /// FNV-1a over the text of every event: portable, and independent of how events lie in memory.
 struct Digest(u64);
@@ -67,6 +67,11 @@ fn short_lived(case: u64) -> Scenario {
     scenario
 }
 
+/// The same with senders of today.
+fn short_modern(case: u64) -> Scenario {
+    shortened(modern(case))
+}
+
 fn shortened(mut scenario: Scenario) -> Scenario {
     scenario.horizon = Span::secs(60);
     for transfer in &mut scenario.transfers {
@@ -77,7 +82,7 @@ fn shortened(mut scenario: Scenario) -> Scenario {
 
 #[test]
 fn the_same_run_twice_gives_the_same_events() {
-    let kinds = [short, queued, short_split, short_hops, short_lived];
+    let kinds = [short, queued, short_split, short_hops, short_lived, short_modern];
     let scenarios = (0..10).flat_map(|case| kinds.map(|kind| (case, kind(case))));
     for (case, scenario) in scenarios {
         let (mut first, mut second) = (Record::default(), Record::default());
@@ -132,6 +137,18 @@ fn the_events_of_some_split_connections_are_pinned() {
     assert_eq!(digests, PINNED_SPLIT);
 }
 
+#[test]
+fn the_events_of_some_senders_of_today_are_pinned() {
+    let digests: Vec<u64> = (0..4).map(|case| digest(&short_modern(case), 7).0).collect();
+    assert_eq!(digests, PINNED_MODERN);
+}
+
+const PINNED_MODERN: [u64; 4] = [
+    7_497_282_890_914_850_686,
+    981_212_280_007_647_843,
+    12_807_319_334_057_941_578,
+    11_263_252_992_499_460_764,
+];
 const PINNED_SPLIT: [u64; 3] =
     [14_735_430_508_441_002_326, 4_541_019_020_705_452_775, 5_491_790_964_267_645_922];
 const PINNED: [u64; 6] = [

@@ -133,7 +133,7 @@ fn bbr_does_not_mind_random_loss() {
 /// The same path and seeds with RFC 6675's SACK, NewReno without a tail loss probe, and RACK.
 #[test]
 fn rack_avoids_the_time_outs_of_lost_retransmissions_and_tails() {
-    let set = ["path.core.cross.loss=5%", "bytes=200KB"];
+    let set = ["path.core.cross.loss=5%", "transfer.bytes=200KB"];
     let timeouts = |tcp: &str| -> u64 {
         (1..=40).map(|seed| course(seed, &[&set[..], &[tcp]].concat()).0.timeouts).sum()
     };

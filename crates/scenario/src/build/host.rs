@@ -190,7 +190,10 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
 
 /// Whose TCP it is on real packets. A kernel is set up in the likeness of the preset, as far as kernels go.
 fn stack(reader: &Reader<'_>) -> Result<Stack, Error> {
-    let likeness = match reader.node("preset").and_then(Node::as_str) {
+    let word = |key: &str| reader.node(key).and_then(Node::as_str);
+    let likeness = match word("preset") {
+        Some("linux") if word("tcp") == Some("bbr") => "linux-bbr",
+        Some("linux") if word("tcp") == Some("rack") => "linux-reno",
         Some("freebsd-2.1" | "ns" | "bakshi96") => "linux-1997",
         Some("linux") => "linux-cubic",
         _ => "linux-reno",

@@ -120,7 +120,7 @@ impl Growth for Cubic {
         let cwnd = u64::from(w.cwnd.max(1));
         //= rfc9438#section-4.3: alpha is 3 (1 - beta) / (1 + beta) until the window before the loss, then 1
         let (up, down) = if epoch.reno >> 10 < self.prior.into() { (9, 17) } else { (1, 1) };
-        epoch.reno += (up * u64::from(ack.bytes) * u64::from(w.mss) << 10) / (down * cwnd);
+        epoch.reno += ((up * u64::from(ack.bytes) * u64::from(w.mss)) << 10) / (down * cwnd);
         self.epoch = Some(epoch);
         let friendly = epoch.reno >> 10;
         if epoch.window(t, w.mss) < friendly {
@@ -163,7 +163,7 @@ fn cube_root(x: u128) -> u64 {
     // Digit by digit, in base 2: exact, and the same everywhere.
     let mut root = 0u128;
     for bit in (0..42).rev() {
-        let next = root | 1 << bit;
+        let next = root | (1 << bit);
         if next * next * next <= x {
             root = next;
         }

@@ -113,3 +113,75 @@ impl RateMeter {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::flight::Flight;
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Sends `n` segments of 1000 bytes, one each `every` ms from `from` on.
+    fn send(flight: &mut Flight, first: u64, n: u64, from: u64, every: u64) {
+        for i in 0..n {
+            let at = 1 + (first + i) * 1000;
+            flight.sent(Time((from + i * every) * MS), at, at + 1000);
+        }
+    }
+
+    fn ack(flight: &mut Flight, now: u64, segments: u64) -> Option<RateSample> {
+        flight.acknowledge(Time(now * MS), 1 + segments * 1000, |_| {});
+        flight.meter.sample(Span::millis(10))
+    }
+
+    #[test]
+    fn a_steady_flow_has_the_rate_at_which_it_arrives() {
+        let mut f = Flight::default();
+        send(&mut f, 0, 10, 0, 1);
+        // One each 2 ms comes through.
+        for i in 0..10 {
+            ack(&mut f, 50 + 2 * i, i + 1);
+        }
+        send(&mut f, 10, 1, 68, 1);
+        let sample = ack(&mut f, 118, 11).unwrap();
+        assert_eq!((sample.delivered, sample.interval), (1000, Span::millis(50)));
+        // A whole flight: from its last predecessor on.
+        let mut f = Flight::default();
+        send(&mut f, 0, 10, 0, 2);
+        for i in 0..9 {
+            ack(&mut f, 50 + 2 * i, i + 1);
+        }
+        send(&mut f, 10, 10, 66, 2);
+        ack(&mut f, 68, 10);
+        let sample = (10..20).map(|i| ack(&mut f, 116 + 2 * (i - 10), i + 1)).next_back();
+        assert_eq!(sample.flatten().map(|s| s.rate().unwrap().bps()), Some(1_600_000));
+    }
+
+    /// Ten segments leave in 45 ms and all of their ACKs come at once: what counts is the time of sending.
+    #[test]
+    fn acks_that_were_compressed_are_no_speed() {
+        let mut f = Flight::default();
+        send(&mut f, 0, 10, 0, 5);
+        let sample = ack(&mut f, 60, 10).unwrap();
+        assert!(sample.interval >= Span::millis(45), "{sample:?}");
+    }
+
+    #[test]
+    fn what_the_application_bounds_says_so() {
+        let mut f = Flight::default();
+        send(&mut f, 0, 2, 0, 1);
+        f.meter.app_limited(f.pipe());
+        send(&mut f, 2, 1, 5, 1);
+        assert!(!ack(&mut f, 30, 2).unwrap().app_limited);
+        assert!(ack(&mut f, 35, 3).unwrap().app_limited);
+        send(&mut f, 3, 1, 40, 1);
+        assert!(!ack(&mut f, 70, 4).unwrap().app_limited);
+    }
+
+    #[test]
+    fn shorter_than_the_shortest_round_trip_it_is_worth_nothing() {
+        let mut f = Flight::default();
+        send(&mut f, 0, 1, 0, 1);
+        assert_eq!(ack(&mut f, 9, 1), None);
+    }
+}
