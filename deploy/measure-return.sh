@@ -1,6 +1,6 @@
 #!/bin/sh
 # What a slow return link does to today's TCP, and what its queue can do about it: a download of 10 Mb/s whose ACKs go back
-# over 28.8 kb/s, and an upload beside it, between two kernels with lasthop's station in the middle. Needs root, iperf3 and
+# over 28.8 kb/s, between two kernels with lasthop's station in the middle. Needs root, iperf3 and
 # iproute2.
 #
 #   deploy/measure-return.sh [LASTHOP] [SECONDS] [REPETITIONS]      prints tables in Markdown
@@ -10,7 +10,8 @@
 #   a (10.9.0.1, server) ---- the station: 10 Mb/s forward, 28.8 kb/s back, 5 ms each way ---- b (10.9.0.2, home)
 #
 # CONTROLS are the congestion controls tried (cubic bbr reno); cubic@10M is one whose sockets ask the kernel to pace them at
-# 10 Mb/s (SO_MAX_PACING_RATE). QUEUES are forward queues in packets (10 50), UPLOAD=yes adds a transfer the other way.
+# 10 Mb/s (SO_MAX_PACING_RATE). QUEUES are forward queues in packets (10 50). For an upload beside the download see
+# scenarios/slow-return.toml: iperf3's own connections would wait behind it for longer than the measurement takes.
 set -eu
 lasthop=$(realpath "${1:-target/release/lasthop}")
 seconds=${2:-20}
@@ -45,7 +46,7 @@ except Exception:
 PY
 }
 
-# One measurement: discipline, agent, congestion control, forward queue; prints download, upload, ACKs that the filter
+# One measurement: discipline, agent, congestion control, forward queue; prints Mb/s, ACKs that the filter
 # removed, packets that did not fit into the return queue, ACKs filled in, packets that did not fit into the forward one.
 measure() {
     cat > base.toml <<TOML
@@ -71,25 +72,14 @@ TOML
     done
     ip netns exec b iperf3 --server --port 5201 >server.log 2>&1 &
     server=$!
-    ip netns exec a iperf3 --server --port 5202 >server2.log 2>&1 &
-    server2=$!
     sleep 0.3
-    if [ "${UPLOAD:-}" = yes ]; then
-        timeout $((seconds + 40)) ip netns exec b iperf3 --client 10.9.0.1 --port 5202 --congestion "$control" \
-            --time "$((seconds + 2))" --connect-timeout 8000 --json >up.json 2>up.log &
-        up=$!
-        sleep 1
-    fi
     timeout $((seconds + 20)) ip netns exec a iperf3 --client 10.9.0.2 --congestion "$control" $pace --time "$seconds" \
         --connect-timeout 8000 --json >down.json 2>down.log || true
-    [ "${UPLOAD:-}" = yes ] && { wait $up || true; }
     "$lasthop" ctl --socket ctl.sock get --json >figures.json 2>ctl.log || true
-    kill $station $server $server2 2>/dev/null || true
-    wait $station $server $server2 2>/dev/null || true
+    kill $station $server 2>/dev/null || true
+    wait $station $server 2>/dev/null || true
     rm -f ctl.sock
-    down=$(rate down.json)
-    if [ "${UPLOAD:-}" = yes ]; then up=$(rate up.json); else up=0; fi
-    python3 - "$down" "$up" <<'PY'
+    python3 - "$(rate down.json)" <<'PY'
 import json, sys
 try:
     text = open('figures.json').read()
@@ -113,7 +103,7 @@ found = [
     count(stages.get('agent'), 'reconstructed-ack'),
     count(stages.get('forward'), 'queue-full'),
 ]
-print(sys.argv[1], sys.argv[2], *found)
+print(sys.argv[1], *found)
 PY
 }
 
@@ -134,10 +124,10 @@ rows = {}
 for line in open('/run/results'):
     forward, control, kind, *numbers = line.split()
     rows.setdefault((forward, control, kind), []).append([float(n) for n in numbers])
-print('| forward queue | congestion control | queue of the ACKs | agent | down, Mb/s | up, kb/s | ACKs removed | return queue full | ACKs filled in | forward queue full |')
-print('|---|---|---|---|---|---|---|---|---|---|')
+print('| forward queue | congestion control | queue of the ACKs | agent | Mb/s | ACKs removed | return queue full | ACKs filled in | forward queue full |')
+print('|---|---|---|---|---|---|---|---|---|')
 for (forward, control, kind), runs in rows.items():
     queue, agent = kind.split(':')
-    down, up, gone, full, forged, lost = (median(run[i] for run in runs) for i in range(6))
-    print(f'| {forward} | {control} | {queue} | {agent} | {down:.2f} | {1000 * up:.1f} | {gone:.0f} | {full:.0f} | {forged:.0f} | {lost:.0f} |')
+    down, gone, full, forged, lost = (median(run[i] for run in runs) for i in range(5))
+    print(f'| {forward} | {control} | {queue} | {agent} | {down:.2f} | {gone:.0f} | {full:.0f} | {forged:.0f} | {lost:.0f} |')
 PY

@@ -37,7 +37,9 @@ fn runs(world: &World, file: &str, set: &[&str]) -> Vec<(String, Value, Value)> 
             let flow = &run["metrics"]["flows"][0];
             assert_eq!(run["reason"], "finished", "{label:?}");
             assert_eq!(run["testbed"]["wrong"], json!([]), "{label:?}");
-            assert!(count(&flow["delivered"]) > 0 && flow["aborted"] == false, "{label:?}: {flow}");
+            // A FIN that is sent again because its ACK is late may find the other end gone, and be answered by a reset.
+            let whole = flow["complete"] == true || flow["aborted"] == false;
+            assert!(count(&flow["delivered"]) > 0 && whole, "{label:?}: {flow}");
             let mut flow = flow.clone();
             flow["kernel"] = run["testbed"]["kernel"]["fixed"].clone();
             (label.join(" "), run["metrics"].clone(), flow)
@@ -175,7 +177,7 @@ fn kernels_speak_over_packet_radio() {
         transfer = { from = "fixed", to = "mobile", bytes = "60KB" }
         host.fixed = {}
         host.mobile = {}
-        path = [{ radio = { rate = "2mbit" }, mac = "half-duplex-hops", half-duplex-hops = { hops = 3, turnaround = "1ms", backoff = "2ms" } }]
+        path = [{ radio = { rate = "10mbit" }, mac = "half-duplex-hops", half-duplex-hops = { hops = 3, turnaround = "200us", backoff = "400us" } }]
         [vary]
         radio.discipline-left = ["fifo", "ack-filter"]
     "#;

@@ -18,7 +18,6 @@ pub use model::{Delay, FlowMetrics, RunMetrics, Sampled, Scalar, StageMetrics};
 pub use short::ShortTransfers;
 
 use lasthop_proto::event::{AirEvent, Event, Op, TcpEvent, TcpKind, Wants, What};
-use lasthop_proto::link::frame::Station;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, Packet};
@@ -263,7 +262,8 @@ impl Metrics {
         if stage >= self.counters.len() {
             self.grow(stage);
         }
-        let side = if event.station == Station::BASE { Side::Right } else { Side::Left };
+        // Stations are numbered from the left.
+        let side = if event.to > event.station { Side::Right } else { Side::Left };
         self.counters[stage][side.index()].air.get_or_insert_default().add(event);
     }
 
