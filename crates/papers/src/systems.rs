@@ -177,9 +177,11 @@ pub const SYSTEMS: &[System] = &[
         "host: tcp = \"tcp-int\"",
         "connections to the same host share one congestion window and repair each other's losses",
     ),
-    planned(
+    row(
         "sender-adaptation",
         (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: sender-adaptation = true",
         "the window grows by bytes acknowledged and bursts are paced, for paths where ACKs are rare",
     ),
     planned("vegas", (Kind::Sender, 1, SIM), "congestion avoidance by delay, as SCPS-TP uses it"),
@@ -205,9 +207,11 @@ pub const SYSTEMS: &[System] = &[
         "host: delayed-ack = { every = 2, timeout = \"200ms\" }",
         "acknowledge every segment, every other one with a timer, or by the timer alone",
     ),
-    planned(
+    row(
         "acc",
         (Kind::Receiver, 1, SIM),
+        Status::Implemented,
+        "host: acc = true, at both ends",
         "congestion control for ACKs: the receiver sends fewer when the way back is full",
     ),
     row(
@@ -372,7 +376,13 @@ pub const SYSTEMS: &[System] = &[
         "path: queue = \"50p\" or \"64KiB\"",
         "what does not fit is dropped; measured in packets or bytes",
     ),
-    planned("red", (Kind::Queue, 1, SIM), "random early detection that drops or marks"),
+    row(
+        "red",
+        (Kind::Queue, 1, BOTH),
+        Status::Implemented,
+        "path: discipline = \"red\", or \"red+acks-first\"",
+        "random early detection that drops or marks",
+    ),
     row(
         "ack-filter",
         (Kind::Queue, 1, BOTH),

@@ -318,3 +318,46 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "The rate is the default of the published script, which starts the reverse transfer between 5 and 10 s.",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::scenario;
+
+    #[test]
+    fn every_case_is_a_scenario() {
+        for scheme in SCHEMES {
+            for (_, channel, _) in CHANNELS {
+                let scenario = scenario(&figure_5(), &[channel, scheme.1].concat());
+                assert_eq!(scenario.path.len(), 4);
+            }
+        }
+        for scheme in TWO_WAY {
+            assert_eq!(scenario(&figure_5(), &[scheme.1, &[BOTH]].concat()).transfers.len(), 2);
+        }
+    }
+
+    /// Each mechanism against its absence, same scenario and seeds.
+    #[test]
+    fn what_is_swapped_for_its_absence_changes_what_it_claims_to_change() {
+        let mut bench = Bench::new(2, &());
+        let mut cell = |scheme: Scheme, more: &[&str]| cell(&mut bench, 0, scheme, more).unwrap();
+        let marks = |m: &RunMetrics| m.sum(|f| f.marked_acks) as f64;
+        let acc = cell(SCHEMES[1], &[]);
+        assert!(acc.summary(marks).mean > 0.0);
+        assert!(acc.summary(per_ack).mean > 5.0, "{}", acc.summary(per_ack).mean);
+        // Without marks the receiver has no reason to hold ACKs back, and they are dropped.
+        let dropped = |runs: &Runs| runs.summary(lost_acks).mean;
+        let unmarked = cell(("plain queue", &[ADAPTED, SERVER_ACC, HOME_ACC]), &[]);
+        assert_eq!(unmarked.summary(marks).mean, 0.0);
+        assert!(dropped(&unmarked) > 10.0 * dropped(&acc), "{}", dropped(&unmarked));
+        // Without the receiver's part the marks are in vain: they are not even possible.
+        let deaf = cell(SCHEMES[1], &["host.home.acc=false"]);
+        assert_eq!(deaf.summary(marks).mean, 0.0);
+        // With sparse ACKs a sender that is not adapted opens its window slowly and sends bursts.
+        let window = |runs: &Runs| runs.summary(packets_mbps).mean;
+        let filtered = cell(SCHEMES[2], &[]);
+        let bursty = cell(SCHEMES[2], &["host.server.sender-adaptation=false"]);
+        assert!(window(&filtered) > 1.2 * window(&bursty), "{}", window(&bursty));
+    }
+}

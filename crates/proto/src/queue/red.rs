@@ -146,7 +146,8 @@ impl Red {
             let left = 1.0 - count as f64 * base;
             left <= 0.0 || self.chance.chance(base / left)
         };
-        self.count = Some(if chosen { 0 } else { count });
+        //= floyd93#7: uniform from 1 to 1/p_b; the pseudo-code of section 4 counts one arrival more
+        self.count = (!chosen).then_some(count);
         chosen
     }
 }

@@ -11,7 +11,6 @@ const BEGIN: &str = "
         0ms    > S mss 1000
         100ms  < S. ack 1 mss 1000
         100ms  note Established
-        100ms  > . ack 1
         100ms  > . 1+1000 ack 1
         100ms  > . 1001+1000 ack 1
         100ms  > . 2001+1000 ack 1
