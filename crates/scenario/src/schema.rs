@@ -63,7 +63,7 @@ pub(crate) const TUNNEL: [&str; 16] = [
 pub(crate) const TRANSFER: [&str; 5] = ["from", "to", "bytes", "start", "count"];
 
 /// Keys of a host.
-pub(crate) const HOST: [&str; 40] = [
+pub(crate) const HOST: [&str; 41] = [
     "preset",
     "tcp",
     "side",
@@ -101,6 +101,7 @@ pub(crate) const HOST: [&str; 40] = [
     "rtt-rounding",
     "rtt-from-syn",
     "limited-transmit",
+    "vegas",
     "time-wait",
     "ticks",
     "granularity",

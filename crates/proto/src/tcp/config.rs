@@ -102,6 +102,19 @@ pub enum Rounding {
 pub enum Congestion {
     /// Slow start and congestion avoidance; a loss halves the window (RFC 5681).
     Reno,
+    /// Round trips tell how much waits in queues on the way (Brakmo and Peterson 1995).
+    Vegas,
+}
+
+/// How many segments of a window [`Congestion::Vegas`] wants to wait in queues on the way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct VegasRule {
+    /// Below this the window grows.
+    pub alpha: u32,
+    /// Above this it shrinks.
+    pub beta: u32,
+    /// Above this slow start ends.
+    pub gamma: u32,
 }
 
 /// How the congestion window opens in congestion avoidance.
@@ -179,6 +192,8 @@ pub struct TcpConfig {
     pub congestion: Congestion,
     /// How it opens, with [`Congestion::Reno`].
     pub growth: GrowthRule,
+    /// What it aims at, with [`Congestion::Vegas`].
+    pub vegas: VegasRule,
     /// Segments leave at a rate, not in the bursts in which the windows open.
     pub pacing: bool,
     /// Segments that may leave back to back when they are paced.
@@ -272,6 +287,7 @@ impl TcpConfig {
             halving: Halving::Window,
             congestion: Congestion::Reno,
             growth: GrowthRule::Rfc5681,
+            vegas: VegasRule { alpha: 1, beta: 3, gamma: 1 },
             pacing: false,
             burst: 1,
             dupthresh: 3,

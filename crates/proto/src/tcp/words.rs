@@ -1,6 +1,6 @@
 //! The words for a TCP: what `tcp = "..."` of a host changes about its configuration.
 
-use super::config::{ElnMode, ElnReaction, TcpConfig, Variant};
+use super::config::{Congestion, ElnMode, ElnReaction, TcpConfig, Variant};
 
 /// A TCP by its name.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,20 @@ pub const TCPS: &[Word] = &[
     },
     Word { key: "eln", apply: |c| marks(c, ElnReaction::ThirdDuplicate) },
     Word { key: "eln-rxmt", apply: |c| marks(c, ElnReaction::FirstAck) },
+    Word {
+        key: "right-edge",
+        apply: |c| {
+            c.variant = Variant::Reno;
+            c.limited_transmit = true;
+        },
+    },
+    Word {
+        key: "vegas",
+        apply: |c| {
+            c.variant = Variant::Reno;
+            c.congestion = Congestion::Vegas;
+        },
+    },
 ];
 
 /// Reno that asks for marks and obeys them so.

@@ -14,6 +14,7 @@ mod recovery;
 mod script;
 mod smart;
 mod timeouts;
+mod vegas;
 mod wireless;
 
 /// RFC 5681 and 6298 as written, with segments of 1000 bytes and an initial window of one.

@@ -4,8 +4,9 @@
 use crate::tcp::config::{Congestion, TcpConfig};
 use crate::units::{Rate, Span, Time};
 
-use super::Window;
 use super::slow_start::SlowStartAvoidance;
+use super::vegas::Vegas;
+use super::{Chunk, Window};
 
 /// What an ACK that moved the left edge tells.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,24 @@ pub trait Growth {
         window.half()
     }
 
+    /// A piece goes out.
+    fn on_sent(&mut self, now: Time, window: &Window, chunk: &Chunk) {
+        let _ = (now, window, chunk);
+    }
+
+    /// A duplicate ACK has come, outside of recovery: whether the left edge has been waiting for so long that it
+    /// counts as lost whatever their number.
+    fn overdue(&self, now: Time, window: &Window) -> bool {
+        let _ = (now, window);
+        false
+    }
+
+    /// The left edge has moved: whether a repair shortly before makes it likely that the new one is lost as well.
+    fn after_repair(&mut self, now: Time, window: &Window) -> bool {
+        let _ = (now, window);
+        false
+    }
+
     /// The rate at which segments may leave, for a congestion control that knows one; otherwise a paced sender
     /// spreads its window over a round trip.
     fn pacing(&self) -> Option<Rate> {
@@ -51,6 +70,8 @@ pub trait Growth {
 pub enum AnyGrowth {
     /// See [`SlowStartAvoidance`].
     Reno(SlowStartAvoidance),
+    /// See [`Vegas`].
+    Vegas(Box<Vegas>),
 }
 
 impl AnyGrowth {
@@ -58,6 +79,7 @@ impl AnyGrowth {
     pub fn new(config: &TcpConfig) -> AnyGrowth {
         match config.congestion {
             Congestion::Reno => AnyGrowth::Reno(SlowStartAvoidance::new(config.growth)),
+            Congestion::Vegas => AnyGrowth::Vegas(Box::new(Vegas::new(config.vegas))),
         }
     }
 }
@@ -66,6 +88,7 @@ macro_rules! each {
     ($self:ident, $g:ident => $call:expr) => {
         match $self {
             AnyGrowth::Reno($g) => $call,
+            AnyGrowth::Vegas($g) => $call,
         }
     };
 }
@@ -77,6 +100,17 @@ impl Growth for AnyGrowth {
     }
     fn after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {
         each!(self, g => g.after_loss(now, window, loss))
+    }
+    #[inline]
+    fn on_sent(&mut self, now: Time, window: &Window, chunk: &Chunk) {
+        each!(self, g => g.on_sent(now, window, chunk));
+    }
+    fn overdue(&self, now: Time, window: &Window) -> bool {
+        each!(self, g => g.overdue(now, window))
+    }
+    #[inline]
+    fn after_repair(&mut self, now: Time, window: &Window) -> bool {
+        each!(self, g => g.after_repair(now, window))
     }
     fn pacing(&self) -> Option<Rate> {
         each!(self, g => g.pacing())

@@ -5,6 +5,7 @@
 pub mod detect;
 mod eln;
 pub mod growth;
+pub mod in_flight;
 pub mod newreno;
 mod notices;
 pub mod pacing;
@@ -16,6 +17,7 @@ pub mod slow_start;
 pub mod smart;
 pub mod tahoe;
 pub mod variant;
+pub mod vegas;
 pub mod window;
 
 use crate::event::{Cause, Tcb, TcpKind};
@@ -240,7 +242,8 @@ impl Sender {
             return Some(TcpKind::LossNotified);
         }
         let w = &mut self.window;
-        let lost = self.detector.lost(self.dupacks, self.recovery.sacked_above(w));
+        let lost = self.detector.lost(self.dupacks, self.recovery.sacked_above(w))
+            || self.growth.overdue(now, w);
         if lost && self.recovery.may_enter(w) {
             return Some(self.enter_recovery(now));
         }
@@ -308,6 +311,10 @@ impl Sender {
         }
         if verdict == TcpKind::RecoveryEnded && self.recovery.unfinished() {
             verdict = self.enter_recovery(now);
+        }
+        let w = &mut self.window;
+        if self.growth.after_repair(now, w) && !self.recovery.active() && w.una < w.max {
+            w.repair = Some((w.una, Cause::FastRetransmit));
         }
         Some(verdict)
     }
@@ -396,6 +403,7 @@ impl Sender {
             pacer.sent(now, chunk.len, self.window.cwnd, self.growth.pacing());
         }
         self.recovery.on_sent(&self.window, &chunk);
+        self.growth.on_sent(now, &self.window, &chunk);
         let end = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
         let w = &mut self.window;
         if chunk.from == w.nxt && chunk.cause != Cause::WindowProbe {
