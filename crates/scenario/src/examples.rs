@@ -39,6 +39,7 @@ examples![
     "ebsn",
     "contention",
     "tulip",
+    "loss-notices",
 ];
 
 /// The built-in scenario of this name.

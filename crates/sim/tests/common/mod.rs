@@ -7,6 +7,7 @@ use lasthop_proto::link::{CrossTraffic, HopConfig, LineConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
+use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::tcp::{
     AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
 };
@@ -336,6 +337,22 @@ pub fn hopping(case: u64) -> Scenario {
             mobiles: if i == last { mobiles.clone() } else { Vec::new() },
             ..HopConfig::default()
         }));
+    }
+    scenario
+}
+
+/// The scenario of `case`, but each host has a TCP by a word, and speaks or does not speak what the words need.
+pub fn worded(case: u64) -> Scenario {
+    let mut scenario = Dice::new(case).scenario();
+    let mut dice = Dice(Stream::new(case, "words"));
+    for host in &mut scenario.hosts {
+        let tcp = &mut host.tcp;
+        (dice.pick(TCPS).apply)(tcp);
+        tcp.smart |= dice.one_in(2);
+        tcp.smart_repeat = dice.one_in(2);
+        if tcp.eln == ElnMode::Off && dice.one_in(2) {
+            tcp.eln = ElnMode::Ideal;
+        }
     }
     scenario
 }
