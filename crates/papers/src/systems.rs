@@ -184,7 +184,13 @@ pub const SYSTEMS: &[System] = &[
         "host: sender-adaptation = true",
         "the window grows by bytes acknowledged and bursts are paced, for paths where ACKs are rare",
     ),
-    planned("vegas", (Kind::Sender, 1, SIM), "congestion avoidance by delay, as SCPS-TP uses it"),
+    row(
+        "vegas",
+        (Kind::Sender, 1, SIM),
+        Status::Implemented,
+        "host: tcp = \"vegas\"",
+        "congestion avoidance by round-trip times, losses noticed by the clock, as SCPS-TP uses it",
+    ),
     planned(
         "scps-tp",
         (Kind::Sender, 2, SIM),

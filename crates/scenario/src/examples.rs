@@ -48,6 +48,7 @@ examples![
     "daedalus-lan",
     "daedalus-wan",
     "today",
+    "loss-notices",
 ];
 
 /// The built-in scenario of this name.

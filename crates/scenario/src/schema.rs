@@ -118,6 +118,7 @@ pub(crate) const HOST: &[&str] = &[
     "rtt-rounding",
     "rtt-from-syn",
     "limited-transmit",
+    "vegas",
     "time-wait",
     "ticks",
     "granularity",

@@ -11,7 +11,7 @@ use lasthop_scenario::Scenario;
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::{Record, Sink};
 
-use common::{Dice, coming_and_going, disciplined, hopping, modern};
+use common::{Dice, coming_and_going, disciplined, hopping, modern, worded};
 
 /// FNV-1a over the text of every event: portable, and independent of how events lie in memory.
 struct Digest(u64);
@@ -72,6 +72,11 @@ fn short_modern(case: u64) -> Scenario {
     shortened(modern(case))
 }
 
+/// The same with every TCP that has a word.
+fn short_worded(case: u64) -> Scenario {
+    shortened(worded(case))
+}
+
 fn shortened(mut scenario: Scenario) -> Scenario {
     scenario.horizon = Span::secs(60);
     for transfer in &mut scenario.transfers {
@@ -82,7 +87,7 @@ fn shortened(mut scenario: Scenario) -> Scenario {
 
 #[test]
 fn the_same_run_twice_gives_the_same_events() {
-    let kinds = [short, queued, short_split, short_hops, short_lived, short_modern];
+    let kinds = [short, queued, short_split, short_hops, short_lived, short_modern, short_worded];
     let scenarios = (0..10).flat_map(|case| kinds.map(|kind| (case, kind(case))));
     for (case, scenario) in scenarios {
         let (mut first, mut second) = (Record::default(), Record::default());

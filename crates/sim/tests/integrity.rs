@@ -14,7 +14,7 @@ use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd, run};
 use lasthop_trace::Sink;
 
-use common::{Dice, coming_and_going, disciplined, hopping, modern};
+use common::{Dice, coming_and_going, disciplined, hopping, modern, worded};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
 
@@ -149,6 +149,11 @@ fn examine_many(scenario: fn(u64) -> Scenario) {
 #[test]
 fn what_is_delivered_is_what_was_sent() {
     examine_many(plain);
+}
+
+#[test]
+fn it_still_is_whatever_tcp_hosts_have() {
+    examine_many(worded);
 }
 
 #[test]

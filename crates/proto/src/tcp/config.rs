@@ -106,10 +106,23 @@ pub enum Rounding {
 pub enum Congestion {
     /// Slow start and congestion avoidance; a loss halves the window (RFC 5681).
     Reno,
+    /// Round trips tell how much waits in queues on the way (Brakmo and Peterson 1995).
+    Vegas,
     /// A cubic function of the time since the last loss (RFC 9438).
     Cubic,
     /// A model of the path from samples of the delivery rate (BBR, version 1). Needs [`Variant::Rack`].
     Bbr,
+}
+
+/// How many segments of a window [`Congestion::Vegas`] wants to wait in queues on the way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct VegasRule {
+    /// Below this the window grows.
+    pub alpha: u32,
+    /// Above this it shrinks.
+    pub beta: u32,
+    /// Above this slow start ends.
+    pub gamma: u32,
 }
 
 /// How the congestion window opens in congestion avoidance.
@@ -205,6 +218,8 @@ pub struct TcpConfig {
     /// The window opens by the bytes that an ACK acknowledges, of at most so many segments (the limit L of RFC 3465);
     /// 0 counts ACKs instead.
     pub byte_counting: u32,
+    /// What it aims at, with [`Congestion::Vegas`].
+    pub vegas: VegasRule,
     /// Segments leave at a rate, not in the bursts in which the windows open.
     pub pacing: bool,
     /// Segments that may leave back to back when they are paced.
@@ -322,6 +337,7 @@ impl TcpConfig {
             congestion: Congestion::Reno,
             growth: GrowthRule::Rfc5681,
             byte_counting: 0,
+            vegas: VegasRule { alpha: 1, beta: 3, gamma: 1 },
             pacing: false,
             burst: 1,
             dupthresh: 3,

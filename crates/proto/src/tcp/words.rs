@@ -60,6 +60,20 @@ pub const TCPS: &[Word] = &[
             c.burst = 2;
         },
     },
+    Word {
+        key: "right-edge",
+        apply: |c| {
+            c.variant = Variant::Reno;
+            c.limited_transmit = true;
+        },
+    },
+    Word {
+        key: "vegas",
+        apply: |c| {
+            c.variant = Variant::Reno;
+            c.congestion = Congestion::Vegas;
+        },
+    },
 ];
 
 /// Reno that asks for marks and obeys them so.

@@ -19,6 +19,7 @@ mod script;
 mod smart;
 mod sparse_acks;
 mod timeouts;
+mod vegas;
 mod wireless;
 
 /// RFC 5681 and 6298 as written, with segments of 1000 bytes and an initial window of one.

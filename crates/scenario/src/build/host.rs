@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use lasthop_proto::tcp::config::{
     AccConfig, Clock, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving, PRESETS, Rounding,
-    RtoRule, TcpConfig, Variant,
+    RtoRule, TcpConfig, Variant, VegasRule,
 };
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span};
@@ -183,6 +183,7 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     tcp.rtt_from_syn = reader.or("rtt-from-syn", tcp.rtt_from_syn)?;
     tcp.rtt_rounding = reader.choice("rtt-rounding", &roundings)?.unwrap_or(tcp.rtt_rounding);
     tcp.limited_transmit = reader.or("limited-transmit", tcp.limited_transmit)?;
+    vegas(reader, &mut tcp)?;
     clock(reader, &mut tcp)?;
     delayed_ack(reader, &mut tcp)?;
     Ok(tcp)
@@ -211,6 +212,24 @@ fn preset(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
         let names = schema::words(&PRESETS);
         not_a_choice(node, &reader.key("preset"), &names)
     })
+}
+
+/// What Vegas aims at.
+fn vegas(reader: &Reader<'_>, tcp: &mut TcpConfig) -> Result<(), Error> {
+    let Some(node) = reader.node("vegas") else { return Ok(()) };
+    let table = Reader::open(node, &reader.key("vegas"), &["alpha", "beta", "gamma"])?;
+    let VegasRule { alpha, beta, gamma } = tcp.vegas;
+    let segments = |key: &str, default: u32| small(&table, key, default, 0..=10_000);
+    tcp.vegas = VegasRule {
+        alpha: segments("alpha", alpha)?,
+        beta: segments("beta", beta)?,
+        gamma: segments("gamma", gamma)?,
+    };
+    if tcp.vegas.alpha > tcp.vegas.beta {
+        let help = "alpha must not exceed beta, for example `vegas = { alpha = 1, beta = 3 }`";
+        return Err(table.out_of_range(if table.has("alpha") { "alpha" } else { "beta" }, help));
+    }
+    Ok(())
 }
 
 /// Ticks or a granularity; choosing one leaves the other.

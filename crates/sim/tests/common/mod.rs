@@ -415,6 +415,22 @@ pub fn coming_and_going(case: u64) -> Scenario {
     scenario
 }
 
+/// The scenario of `case`, but each host has a TCP by a word, and speaks or does not speak what the words need.
+pub fn worded(case: u64) -> Scenario {
+    let mut scenario = Dice::new(case).scenario();
+    let mut dice = Dice(Stream::new(case, "words"));
+    for host in &mut scenario.hosts {
+        let tcp = &mut host.tcp;
+        (dice.pick(TCPS).apply)(tcp);
+        tcp.smart |= dice.one_in(2);
+        tcp.smart_repeat = dice.one_in(2);
+        if tcp.eln == ElnMode::Off && dice.one_in(2) {
+            tcp.eln = ElnMode::Ideal;
+        }
+    }
+    scenario
+}
+
 /// No coding, pure overhead, and a code that corrects.
 fn codings() -> [Coding; 3] {
     [Coding::NONE, Coding::Overhead(1.5), Coding::Block(Code::reed_solomon(255, 223).unwrap())]

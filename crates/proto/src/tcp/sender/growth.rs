@@ -4,11 +4,12 @@
 use crate::tcp::config::{Congestion, TcpConfig};
 use crate::units::{Rate, Span, Time};
 
-use super::Window;
 use super::bbr::Bbr;
 use super::cubic::Cubic;
 use super::rate::RateSample;
 use super::slow_start::SlowStartAvoidance;
+use super::vegas::Vegas;
+use super::{Chunk, Window};
 
 /// What an ACK that moved the left edge tells.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +89,24 @@ pub trait Growth {
         let _ = (now, idle);
     }
 
+    /// A piece goes out.
+    fn on_sent(&mut self, now: Time, window: &Window, chunk: &Chunk) {
+        let _ = (now, window, chunk);
+    }
+
+    /// A duplicate ACK has come, outside of recovery: whether the left edge has been waiting for so long that it
+    /// counts as lost whatever their number.
+    fn overdue(&self, now: Time, window: &Window) -> bool {
+        let _ = (now, window);
+        false
+    }
+
+    /// The left edge has moved: whether a repair shortly before makes it likely that the new one is lost as well.
+    fn after_repair(&mut self, now: Time, window: &Window) -> bool {
+        let _ = (now, window);
+        false
+    }
+
     /// The rate at which segments may leave, for a congestion control that knows one; otherwise a paced sender
     /// spreads its window over a round trip.
     fn pacing(&self) -> Option<Rate> {
@@ -105,6 +124,8 @@ pub enum AnyGrowth {
     Cubic(Box<Cubic>),
     /// See [`Bbr`].
     Bbr(Box<Bbr>),
+    /// See [`Vegas`].
+    Vegas(Box<Vegas>),
 }
 
 impl AnyGrowth {
@@ -112,6 +133,7 @@ impl AnyGrowth {
     pub fn new(config: &TcpConfig) -> AnyGrowth {
         match config.congestion {
             Congestion::Reno => AnyGrowth::Reno(SlowStartAvoidance::new(config)),
+            Congestion::Vegas => AnyGrowth::Vegas(Box::new(Vegas::new(config.vegas))),
             Congestion::Cubic => AnyGrowth::Cubic(Box::new(Cubic::new(config))),
             Congestion::Bbr => AnyGrowth::Bbr(Box::new(Bbr::new(config))),
         }
@@ -124,6 +146,7 @@ macro_rules! each {
             AnyGrowth::Reno($g) => $call,
             AnyGrowth::Cubic($g) => $call,
             AnyGrowth::Bbr($g) => $call,
+            AnyGrowth::Vegas($g) => $call,
         }
     };
 }
@@ -144,6 +167,17 @@ impl Growth for AnyGrowth {
     }
     fn restart(&mut self, now: Time, idle: bool) {
         each!(self, g => g.restart(now, idle));
+    }
+    #[inline]
+    fn on_sent(&mut self, now: Time, window: &Window, chunk: &Chunk) {
+        each!(self, g => g.on_sent(now, window, chunk));
+    }
+    fn overdue(&self, now: Time, window: &Window) -> bool {
+        each!(self, g => g.overdue(now, window))
+    }
+    #[inline]
+    fn after_repair(&mut self, now: Time, window: &Window) -> bool {
+        each!(self, g => g.after_repair(now, window))
     }
     fn pacing(&self) -> Option<Rate> {
         each!(self, g => g.pacing())

@@ -10,6 +10,7 @@ mod eln;
 pub mod flight;
 pub mod growth;
 pub mod hystart;
+pub mod in_flight;
 mod integrated;
 pub mod maxima;
 mod nack;
@@ -29,6 +30,7 @@ pub mod smart;
 pub mod tahoe;
 pub mod tlp;
 pub mod variant;
+pub mod vegas;
 pub mod window;
 
 use crate::event::{Cause, Tcb, TcpKind};
@@ -282,7 +284,8 @@ impl Sender {
             return Some(TcpKind::LossNotified);
         }
         let w = &mut self.window;
-        let lost = self.detector.lost(self.dupacks, self.recovery.sacked_above(w));
+        let lost = self.detector.lost(self.dupacks, self.recovery.sacked_above(w))
+            || self.growth.overdue(now, w);
         if lost && self.recovery.may_enter(w) {
             return Some(self.enter_recovery(now));
         }
@@ -357,6 +360,10 @@ impl Sender {
         }
         if verdict == TcpKind::RecoveryEnded && self.recovery.unfinished() {
             verdict = self.enter_recovery(now);
+        }
+        let w = &mut self.window;
+        if self.growth.after_repair(now, w) && !self.recovery.active() && w.una < w.max {
+            w.repair = Some((w.una, Cause::FastRetransmit));
         }
         Some(verdict)
     }
@@ -461,6 +468,7 @@ impl Sender {
             pacer.sent(now, chunk.len, window, self.growth.pacing());
         }
         self.recovery.on_sent(&self.window, &chunk);
+        self.growth.on_sent(now, &self.window, &chunk);
         let end = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
         if chunk.cause != Cause::WindowProbe {
             self.integrated_sent(now, chunk.from, end, end <= self.window.max);

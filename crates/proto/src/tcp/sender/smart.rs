@@ -14,21 +14,15 @@
 //!
 //! [`TcpConfig::smart_repeat`]: crate::tcp::TcpConfig::smart_repeat
 
-use std::collections::VecDeque;
-
 use crate::event::Cause;
 
+use super::in_flight::{InFlight, Piece};
 use super::recovery::{Progress, Recovery};
 use super::{Chunk, Window};
 
-/// Segments in flight that are remembered. What is sent beyond is left to duplicate ACKs and the timer.
-const SEGMENTS_MAX: usize = 1 << 14;
-
-/// A segment in flight.
+/// What is known of a segment in flight.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
-    from: u64,
-    to: u64,
+struct Known {
     /// Which transmission of this connection the latest one of it was.
     order: u64,
     arrived: bool,
@@ -39,8 +33,7 @@ struct Segment {
 /// SMART's recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Smart {
-    /// What is in flight, by position.
-    segments: VecDeque<Segment>,
+    segments: InFlight<Known>,
     /// Transmissions so far.
     sent: u64,
     /// The latest transmission that is known to have arrived.
@@ -57,33 +50,19 @@ impl Smart {
         Smart { repeat, ..Smart::default() }
     }
 
-    fn is_lost(&self, segment: &Segment) -> bool {
-        !segment.arrived && segment.order < self.latest
+    fn is_lost(&self, known: &Known) -> bool {
+        !known.arrived && known.order < self.latest
     }
 
     /// What is lost and has not been sent again.
-    fn hole(&self) -> Option<&Segment> {
-        self.segments.iter().find(|segment| self.is_lost(segment) && !segment.resent)
+    fn hole(&self) -> Option<&Piece<Known>> {
+        self.segments.iter().find(|piece| self.is_lost(&piece.about) && !piece.about.resent)
     }
 
     /// Bytes believed to be in the network.
     fn pipe(&self) -> u64 {
-        let inside = |s: &&Segment| !s.arrived && (s.order >= self.latest || s.resent);
-        self.segments.iter().filter(inside).map(|s| s.to - s.from).sum()
-    }
-
-    fn find(&mut self, from: u64) -> Option<&mut Segment> {
-        let at = self.segments.partition_point(|s| s.from < from);
-        self.segments.get_mut(at).filter(|s| s.from == from)
-    }
-
-    fn acknowledge(&mut self, una: u64) {
-        while self.segments.front().is_some_and(|s| s.to <= una) {
-            self.segments.pop_front();
-        }
-        if let Some(first) = self.segments.front_mut() {
-            first.from = first.from.max(una);
-        }
+        let inside = |known: &Known| !known.arrived && (known.order >= self.latest || known.resent);
+        self.segments.iter().filter(|piece| inside(&piece.about)).map(|p| p.to - p.from).sum()
     }
 }
 
@@ -107,7 +86,7 @@ impl Recovery for Smart {
     fn on_dup_ack(&mut self, _: &mut Window) {}
 
     fn on_ack(&mut self, w: &mut Window, _: u32) -> Progress {
-        self.acknowledge(w.una);
+        self.segments.acknowledge(w.una);
         if w.una < self.recover {
             return Progress::Partial { rearm: true };
         }
@@ -122,37 +101,29 @@ impl Recovery for Smart {
     }
 
     fn on_sent(&mut self, w: &Window, chunk: &Chunk) {
-        self.acknowledge(w.una);
-        let to = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
         self.sent += 1;
         let order = self.sent;
-        if self.segments.back().is_none_or(|last| chunk.from >= last.to) {
-            if self.segments.len() < SEGMENTS_MAX {
-                let from = chunk.from;
-                self.segments.push_back(Segment { from, to, order, arrived: false, resent: false });
-            }
-        } else if let Some(segment) = self.find(chunk.from) {
-            // A segment that grew since, or that a probe cut, is known by what went out last.
-            segment.to = segment.to.max(to);
-            segment.order = order;
-            segment.resent = true;
-        }
+        let first = Known { order, arrived: false, resent: false };
+        self.segments.sent(w, chunk, first, |known| {
+            known.order = order;
+            known.resent = true;
+        });
     }
 
     /// Because the path keeps the order, a report about a segment that was sent twice is one of the second time: the
     /// first would have come before whatever showed its loss.
     fn on_cause(&mut self, w: &Window, from: u64) -> bool {
-        self.acknowledge(w.una);
-        let Some(segment) = self.find(from).filter(|segment| !segment.arrived) else {
+        self.segments.acknowledge(w.una);
+        let Some(piece) = self.segments.find(from).filter(|piece| !piece.about.arrived) else {
             return false;
         };
-        segment.arrived = true;
-        let order = segment.order;
+        piece.about.arrived = true;
+        let order = piece.about.order;
         self.latest = self.latest.max(order);
         if self.repeat {
             let latest = self.latest;
-            let again = self.segments.iter_mut().filter(|s| s.resent && s.order < latest);
-            again.for_each(|segment| segment.resent = false);
+            let again = self.segments.iter_mut().map(|piece| &mut piece.about);
+            again.filter(|known| known.order < latest).for_each(|known| known.resent = false);
         }
         true
     }
@@ -163,9 +134,8 @@ impl Recovery for Smart {
 
     /// What is lost or was sent again belongs to the window after the one that was repaired.
     fn unfinished(&self) -> bool {
-        self.segments
-            .iter()
-            .any(|segment| self.is_lost(segment) || segment.resent && !segment.arrived)
+        let again = |known: &Known| known.resent && !known.arrived;
+        self.segments.iter().any(|piece| self.is_lost(&piece.about) || again(&piece.about))
     }
 
     /// Losses first, then new data, as far as the pipe has room.

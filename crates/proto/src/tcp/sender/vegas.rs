@@ -1,0 +1,163 @@
+//! Vegas (Brakmo and Peterson, *TCP Vegas: End to End Congestion Avoidance on a Global Internet*, IEEE JSAC 13(8),
+//! 1995): round trips tell how much of the window waits in queues on the way, and losses are noticed by the clock.
+//!
+//! - Once a round trip, the backlog is what was in flight less what would have been without queues:
+//!   `flight * (RTT - BaseRTT) / RTT`, which is the paper's (Expected - Actual) * BaseRTT. Below alpha segments the
+//!   window grows by one, above beta it shrinks by one.
+//! - In slow start the window doubles every other round trip only and stands still in between; it ends when the
+//!   backlog exceeds gamma.
+//! - Each segment's time is kept. The first or second duplicate ACK repairs the left edge at once if it has been
+//!   waiting for longer than a time-out of fine granularity, and so do the first two ACKs after a repair.
+//! - A loss shrinks the window only if the segment was sent after the window last shrank.
+//!
+//! Open in the paper, and taken here: the window halves, as in Reno; the fine time-out is `srtt + 4 rttvar`; where the
+//! application or the peer leaves the window unused, it does not grow.
+
+use crate::tcp::config::VegasRule;
+use crate::units::{Span, Time};
+
+use super::growth::{Acked, Growth, Loss};
+use super::in_flight::InFlight;
+use super::{Chunk, Window};
+
+/// When a segment was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    again: bool,
+}
+
+/// Congestion avoidance by round trips.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    rule: VegasRule,
+    segments: InFlight<Sent>,
+    /// The shortest round trip ever measured.
+    base: Option<Span>,
+    srtt: Option<Span>,
+    rttvar: Span,
+    /// This round trip is over when the left edge reaches this position.
+    round_until: u64,
+    /// Whether the window doubles in this round trip of slow start.
+    doubling: bool,
+    /// When the window last shrank because of a loss.
+    shrunk: Option<Time>,
+    /// ACKs since a repair that are still to be looked at.
+    suspicious: u32,
+}
+
+impl Vegas {
+    /// A Vegas that has measured nothing.
+    pub fn new(rule: VegasRule) -> Vegas {
+        Vegas {
+            rule,
+            segments: InFlight::default(),
+            base: None,
+            srtt: None,
+            rttvar: Span::ZERO,
+            round_until: 0,
+            doubling: true,
+            shrunk: None,
+            suspicious: 0,
+        }
+    }
+
+    /// Round trips in exact units, with the gains of RFC 6298.
+    fn sample(&mut self, rtt: Span) {
+        self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+        match &mut self.srtt {
+            None => (self.srtt, self.rttvar) = (Some(rtt), rtt / 2),
+            Some(srtt) => {
+                self.rttvar = Span((3 * self.rttvar.0 + srtt.0.abs_diff(rtt.0)) / 4);
+                *srtt = Span((7 * srtt.0 + rtt.0) / 8);
+            }
+        }
+    }
+
+    /// When a segment was sent that has not been acknowledged.
+    fn sent_at(&self, position: u64) -> Option<Time> {
+        self.segments.iter().find(|piece| piece.from == position).map(|piece| piece.about.at)
+    }
+
+    fn waits_too_long(&self, now: Time, w: &Window) -> bool {
+        let (Some(sent), Some(srtt)) = (self.sent_at(w.una), self.srtt) else { return false };
+        now.since(sent) > srtt + self.rttvar * 4
+    }
+
+    /// A round trip of `rtt` is over, during which `flight` bytes were under way.
+    fn round(&mut self, w: &mut Window, flight: u64, rtt: Span) {
+        let waited = rtt.0 - self.base.map_or(rtt.0, |base| base.0.min(rtt.0));
+        let backlog = u128::from(flight) * u128::from(waited) / u128::from(rtt.0.max(1));
+        let segments = |count: u32| u128::from(count) * u128::from(w.mss);
+        let in_use = flight + 2 * u64::from(w.mss) > u64::from(w.cwnd);
+        if w.cwnd < w.ssthresh {
+            if backlog > segments(self.rule.gamma) {
+                w.ssthresh = w.cwnd.max(2 * w.mss);
+            }
+            self.doubling = !self.doubling && in_use;
+        } else if backlog < segments(self.rule.alpha) && in_use {
+            w.open(w.mss);
+        } else if backlog > segments(self.rule.beta) {
+            w.cwnd = w.cwnd.saturating_sub(w.mss).max(2 * w.mss);
+            w.ssthresh = w.ssthresh.min(w.cwnd);
+        }
+    }
+}
+
+impl Growth for Vegas {
+    fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
+        let flight = u64::from(w.flight()) + u64::from(ack.bytes);
+        let last = self.segments.acknowledge(w.una).map(|piece| piece.about);
+        let rtt = last.filter(|sent| !sent.again).map(|sent| ack.now.since(sent.at));
+        if let Some(rtt) = rtt {
+            self.sample(rtt);
+        }
+        if w.cwnd < w.ssthresh && self.doubling {
+            w.open(ack.bytes.min(w.mss));
+        }
+        if w.una > self.round_until {
+            if let Some(rtt) = rtt {
+                self.round(w, flight, rtt);
+            }
+            self.round_until = w.max;
+        }
+    }
+
+    //= brakmo95#3.1: the window shrinks only for losses of what was sent after it last shrank
+    fn after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
+        self.suspicious = 2;
+        if loss == Loss::Timeout {
+            self.segments.clear();
+            self.doubling = true;
+            self.round_until = w.una;
+        } else if self.sent_at(w.una).is_some_and(|sent| self.shrunk.is_some_and(|at| sent < at)) {
+            return w.cwnd.max(2 * w.mss);
+        }
+        self.shrunk = Some(now);
+        w.half()
+    }
+
+    fn on_sent(&mut self, now: Time, w: &Window, chunk: &Chunk) {
+        self.segments.sent(w, chunk, Sent { at: now, again: chunk.from < w.max }, |sent| {
+            *sent = Sent { at: now, again: true };
+        });
+    }
+
+    //= brakmo95#3.1: a duplicate ACK: has the relevant segment been waiting for longer than the time-out?
+    fn overdue(&self, now: Time, w: &Window) -> bool {
+        self.waits_too_long(now, w)
+    }
+
+    //= brakmo95#3.1: the first or second ACK after a retransmission: the same question
+    fn after_repair(&mut self, now: Time, w: &Window) -> bool {
+        if self.suspicious == 0 {
+            return false;
+        }
+        self.suspicious -= 1;
+        let overdue = self.waits_too_long(now, w);
+        if overdue {
+            self.suspicious = 2;
+        }
+        overdue
+    }
+}

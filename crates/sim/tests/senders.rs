@@ -1,0 +1,173 @@
+//! Senders side by side on one path: each does what it claims, and its absence shows.
+
+use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_scenario::{Argument, parse};
+use lasthop_sim::run;
+use lasthop_trace::Sink;
+
+/// What one run showed of its sender.
+#[derive(Default, Debug)]
+struct Seen {
+    timeouts: u64,
+    fast: u64,
+    /// Retransmissions upon loss notifications.
+    told: u64,
+    /// Nanoseconds until all was acknowledged; 0 if that never came.
+    took: u64,
+    /// Packets with payload that were dropped by a full queue.
+    overflows: u64,
+}
+
+impl Sink for Seen {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+    fn event(&mut self, event: &Event) {
+        match event.what {
+            What::Tcp(ref tcp) => match tcp.kind {
+                TcpKind::Timeout => self.timeouts += 1,
+                TcpKind::FastRetransmit => self.fast += 1,
+                TcpKind::Complete => self.took = event.at.0,
+                _ => {}
+            },
+            What::Packet { op: Op::Dropped(Cause::QueueFull), .. } => self.overflows += 1,
+            What::Packet { op: Op::Originated(Cause::ElnRetransmit), .. } => self.told += 1,
+            _ => {}
+        }
+    }
+}
+
+/// A wireless LAN as in balakrishnan97 3.1: 2 MB over a radio that damages a packet in forty.
+const LAN: &str = r#"
+name = "lan"
+transfer = { from = "fixed", to = "mobile", bytes = "2MB" }
+[host.fixed]
+preset = "freebsd-2.1"
+mss = 1400
+[host.mobile]
+preset = "freebsd-2.1"
+mss = 1400
+smart = true
+sack = true
+eln = "checksum"
+[[path]]
+link = { rate = "10mbit", delay = "1ms" }
+[[path]]
+radio = { rate = "2mbit", delay = "1ms", duplex = "half" }
+errors = { model = "exponential", mean = "64KiB" }
+"#;
+
+/// The sum of what five runs showed.
+fn runs(text: &str, set: &[&str]) -> Seen {
+    let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
+    let (plan, warnings) = parse(text, "test", &arguments).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let mut sum = Seen::default();
+    for seed in 1..=5 {
+        let mut seen = Seen::default();
+        run(&plan.cells[0].scenario, seed, &mut seen);
+        assert!(seen.took > 0, "{set:?}, seed {seed}: not complete");
+        sum.timeouts += seen.timeouts;
+        sum.fast += seen.fast;
+        sum.told += seen.told;
+        sum.took += seen.took;
+        sum.overflows += seen.overflows;
+    }
+    sum
+}
+
+fn lan(tcp: &str) -> Seen {
+    runs(LAN, &[&format!("host.fixed.tcp={tcp}")])
+}
+
+//= balakrishnan97#3.1.2: SMART is the best of the end-to-end protocols on a LAN
+#[test]
+fn smart_avoids_time_outs() {
+    let (reno, smart) = (lan("reno"), lan("smart"));
+    assert!(smart.timeouts * 3 < reno.timeouts, "{smart:?} against {reno:?}");
+    assert!(smart.took * 3 < reno.took * 2, "{smart:?} against {reno:?}");
+}
+
+#[test]
+fn smart_that_repeats_needs_the_timer_less() {
+    let often = ["errors.mean=8KiB", "host.fixed.tcp=smart"];
+    let once = runs(LAN, &often);
+    let repeats = runs(LAN, &[often[0], often[1], "host.fixed.smart-repeat=true"]);
+    assert!(repeats.timeouts * 4 < once.timeouts * 3, "{repeats:?} against {once:?}");
+}
+
+#[test]
+fn marks_spare_the_window() {
+    let (reno, eln) = (lan("reno"), lan("eln"));
+    assert!(eln.told > 0 && reno.told == 0);
+    assert!(eln.took < reno.took, "{eln:?} against {reno:?}");
+    // Without a receiver that marks, nothing is left of it.
+    let deaf = "host.mobile.eln=off";
+    let text = LAN.to_owned();
+    let arguments = ["host.fixed.tcp=eln", deaf].map(|s| Argument::Set(s.to_owned()));
+    let (_, warnings) = parse(&text, "test", &arguments).unwrap();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+}
+
+//= balakrishnan97#3.1.2: the benefits of E2E-ELN-RXMT are more pronounced when the socket buffer is smaller
+#[test]
+fn the_first_mark_helps_small_windows_most() {
+    let gain = |buffer: &str| {
+        let buffers = ["host.fixed.send-buffer", "host.mobile.recv-buffer"]
+            .map(|key| format!("{key}={buffer}"));
+        let took = |tcp: &str| {
+            runs(LAN, &[&buffers[0], &buffers[1], &format!("host.fixed.tcp={tcp}")]).took as f64
+        };
+        took("eln") / took("eln-rxmt")
+    };
+    let (small, large) = (gain("8KiB"), gain("32KiB"));
+    assert!(small > 1.1 && small > large, "{small} with 8 KiB, {large} with 32 KiB");
+}
+
+/// A router that loses so much that windows are too small for three duplicate ACKs.
+const NARROW: &str = r#"
+name = "narrow"
+transfer = { from = "server", to = "client", bytes = "500kB" }
+[host.server]
+mss = 1000
+[host.client]
+mss = 1000
+delayed-ack = "off"
+[[path]]
+link = { rate = "1mbit", delay = "20ms" }
+[[path]]
+cross = { loss = "10%" }
+"#;
+
+//= balakrishnan97#5.1: right-edge recovery replaces time-outs where duplicate ACKs are too few
+#[test]
+fn the_right_edge_brings_the_duplicate_acks_that_are_missing() {
+    let (reno, edge) =
+        ["reno", "right-edge"].map(|tcp| runs(NARROW, &[&format!("host.server.tcp={tcp}")])).into();
+    assert!(edge.timeouts * 5 < reno.timeouts * 4, "{edge:?} against {reno:?}");
+    assert!(edge.fast > reno.fast && edge.took < reno.took, "{edge:?} against {reno:?}");
+}
+
+/// A bottleneck with a queue that Reno fills.
+const BOTTLENECK: &str = r#"
+name = "bottleneck"
+transfer = { from = "server", to = "client", bytes = "2MB" }
+[host.server]
+mss = 1000
+send-buffer = "64kB"
+[host.client]
+mss = 1000
+[[path]]
+link = { rate = "10mbit", delay = "1ms" }
+[[path]]
+link = { rate = "1mbit", delay = "50ms", queue = "20p" }
+"#;
+
+#[test]
+fn vegas_keeps_the_queue_short_and_the_link_busy() {
+    let (reno, vegas) =
+        ["reno", "vegas"].map(|tcp| runs(BOTTLENECK, &[&format!("host.server.tcp={tcp}")])).into();
+    assert!(reno.overflows > 0, "{reno:?}");
+    assert!(vegas.overflows * 4 < reno.overflows, "{vegas:?} against {reno:?}");
+    assert!(vegas.took < reno.took, "{vegas:?} against {reno:?}");
+}
