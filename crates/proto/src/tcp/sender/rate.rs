@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_flow_has_the_rate_at_which_it_arrives() {
+    fn a_flight_is_measured_from_the_ack_before_it_to_its_own() {
         let mut f = Flight::default();
         send(&mut f, 0, 10, 0, 1);
         // One each 2 ms comes through.
@@ -145,7 +145,7 @@ mod tests {
         send(&mut f, 10, 1, 68, 1);
         let sample = ack(&mut f, 118, 11).unwrap();
         assert_eq!((sample.delivered, sample.interval), (1000, Span::millis(50)));
-        // A whole flight: from its last predecessor on.
+        // A whole flight: 11 segments in the 68 ms from the ninth ACK on.
         let mut f = Flight::default();
         send(&mut f, 0, 10, 0, 2);
         for i in 0..9 {
@@ -154,7 +154,9 @@ mod tests {
         send(&mut f, 10, 10, 66, 2);
         ack(&mut f, 68, 10);
         let sample = (10..20).map(|i| ack(&mut f, 116 + 2 * (i - 10), i + 1)).next_back();
-        assert_eq!(sample.flatten().map(|s| s.rate().unwrap().bps()), Some(1_600_000));
+        let sample = sample.flatten().unwrap();
+        assert_eq!((sample.delivered, sample.interval), (11_000, Span::millis(68)));
+        assert_eq!(sample.rate().unwrap().bps(), 1_294_117);
     }
 
     /// Ten segments leave in 45 ms and all of their ACKs come at once: what counts is the time of sending.
