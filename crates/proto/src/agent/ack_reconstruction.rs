@@ -151,7 +151,7 @@ impl AckReconstruction {
         self.peak = self.peak.max(self.state_bytes());
     }
 
-    fn from_left(&mut self, packet: Packet, out: &mut Out) {
+    fn on_data_side(&mut self, packet: Packet, out: &mut Out) {
         if let Some(key) = packet.flow().filter(|_| packet.damage == Damage::None) {
             let ends = packet.segment().is_some_and(|s| s.flags.any(Flags::SYN | Flags::RST));
             match self.flows.find(key.reversed()).filter(|_| ends) {
@@ -165,7 +165,7 @@ impl AckReconstruction {
         out.send(Side::Right, packet);
     }
 
-    fn from_right(&mut self, now: Time, packet: Packet, out: &mut Out) {
+    fn on_ack_side(&mut self, now: Time, packet: Packet, out: &mut Out) {
         let known = packet.flow().and_then(|key| self.flows.find(key));
         let (Some(i), Some(segment)) = (known, packet.segment()) else {
             return out.send(Side::Left, packet);
@@ -212,7 +212,7 @@ impl AckReconstruction {
             _ => 0,
         };
         //= rfc3449#section-5.3.2: it intersperses ACKs where delta_a exceeds ack_thresh
-        let fills = if step == 0 { 0 } else { more.saturating_sub(1) / step };
+        let fills = more.saturating_sub(1).checked_div(step).unwrap_or(0);
         let spread = match self.config.interval {
             Some(interval) => Some(Span(interval.0.saturating_mul(fills.into()))),
             None => flow.interval,
@@ -280,8 +280,8 @@ impl Machine for AckReconstruction {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         match from {
-            Side::Left => self.from_left(packet, out),
-            Side::Right => self.from_right(now, packet, out),
+            Side::Left => self.on_data_side(packet, out),
+            Side::Right => self.on_ack_side(now, packet, out),
         }
     }
 
