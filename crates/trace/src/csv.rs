@@ -417,7 +417,7 @@ mod tests {
     fn layout() -> Layout {
         let stages = ["fixed", "wire, \"thin\""]
             .map(|name| StageInfo { name: name.to_owned(), role: Role::Link });
-        Layout { stages: stages.into(), flows: Vec::new(), short: Vec::new() }
+        Layout { stages: stages.into(), ..Layout::default() }
     }
 
     #[test]

@@ -211,7 +211,9 @@ impl Host {
                 let lasts = if *on { periods.on } else { periods.off }.draw(chance);
                 let (connection, on) = (*connection, *on);
                 self.act(connection, |c| c.switch(now, on, out));
-                (!self.connections()[connection].is_over()).then_some(now + lasts)
+                // One that was stopped only waits for its last acknowledgement.
+                let after = &self.connections()[connection];
+                (!after.is_over() && after.wanted().is_none()).then_some(now + lasts)
             }
             App::Session(session) => {
                 let over = session.stop.is_some_and(|stop| now >= stop);
