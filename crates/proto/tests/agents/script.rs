@@ -257,6 +257,8 @@ fn describe(packet: &Packet, isn: Seq) -> String {
     }
     words.extend(s.options().eln.map(|o| match o {
         Eln::Permitted => "eln".to_owned(),
+        Eln::MarksPermitted => "marks".to_owned(),
+        Eln::Marked => "marked".to_owned(),
         Eln::Lost(seq) => format!("lost {}", seq - isn),
     }));
     match packet.damage {
