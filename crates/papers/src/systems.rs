@@ -191,10 +191,12 @@ pub const SYSTEMS: &[System] = &[
         "host: tcp = \"vegas\"",
         "congestion avoidance by round-trip times, losses noticed by the clock, as SCPS-TP uses it",
     ),
-    planned(
+    row(
         "scps-tp",
         (Kind::Sender, 2, SIM),
-        "the space transport: negative acknowledgements and a default guess about why packets are lost",
+        Status::Implemented,
+        "host: tcp = \"scps-tp\", loss-cause = \"congestion\" | \"corruption\"; peer: snack = true",
+        "SNACK option and the configurable default assumption about the cause of losses (CCSDS 714.0-B)",
     ),
     planned(
         "fast-rtx-handoff",

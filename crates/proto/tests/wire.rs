@@ -7,8 +7,8 @@ use lasthop_proto::wire::emit::{EmitError, emit, emit_prefix};
 use lasthop_proto::wire::options::{self, walk};
 use lasthop_proto::wire::parse::{Mode, ParseError, parse, view};
 use lasthop_proto::wire::{
-    Acc, Ackp, Addr, Body, Damage, Eln, Flags, Nack, Options, Packet, PacketId, SackBlocks,
-    Segment, Seq, Smart, Timestamps, Transport,
+    Acc, Ackp, Addr, Body, Damage, Eln, Flags, Nack, Options, Packet, PacketId, SackBlocks, Scps,
+    Segment, Seq, Smart, Snack, Timestamps, Transport,
 };
 use proptest::prelude::*;
 
@@ -23,7 +23,8 @@ fn addresses() -> impl Strategy<Value = (Addr, Addr)> {
 
 fn option_sets() -> impl Strategy<Value = Options> {
     let seq = || any::<u32>().prop_map(Seq);
-    let unknown = (9u8..250, prop::collection::vec(any::<u8>(), 0..12))
+    // Neither of 20 and 21, which SCPS-TP has.
+    let unknown = (prop_oneof![9u8..20, 22u8..250], prop::collection::vec(any::<u8>(), 0..12))
         .prop_map(|(kind, value)| [&[kind, value.len() as u8 + 2][..], &value].concat());
     let ackp = prop::sample::select(vec![Ackp::Permitted, Ackp::Partial]);
     let eln = prop_oneof![
@@ -42,6 +43,9 @@ fn option_sets() -> impl Strategy<Value = Options> {
         })
     ];
     let smart = prop_oneof![Just(Smart::Permitted), seq().prop_map(Smart::Caused)];
+    let scps = any::<(u8, u8)>().prop_map(|(flags, connection)| Scps { flags, connection });
+    let snack = (any::<u16>(), any::<u16>(), prop::collection::vec(any::<u8>(), 0..=34))
+        .prop_map(|(offset, size, vector)| Snack::new(offset, size, &vector));
     let acc = prop_oneof![
         Just(Acc::Permitted),
         (any::<u16>(), any::<u8>(), seq()).prop_map(|(segments, marks, acked)| Acc::Window {
@@ -58,6 +62,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
         prop::option::of(ackp),
         prop::option::of(eln),
         (prop::option::of(smart), prop::option::of(nack), prop::option::of(acc)),
+        (prop::option::of(scps), prop::option::of(snack)),
         prop::option::of(unknown),
         prop_oneof![Just(0), any::<u16>()],
     )
@@ -70,6 +75,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                 ackp,
                 eln,
                 (smart, nack, acc),
+                (scps, snack),
                 unknown,
                 urgent,
             )| {
@@ -88,6 +94,8 @@ fn option_sets() -> impl Strategy<Value = Options> {
                     smart,
                     nack,
                     acc,
+                    scps,
+                    snack,
                     unknown,
                     urgent,
                 }

@@ -107,6 +107,8 @@ pub(crate) const HOST: &[&str] = &[
     "sack",
     "smart",
     "smart-repeat",
+    "snack",
+    "loss-cause",
     "dsack",
     "ackp",
     "ackp-karn",

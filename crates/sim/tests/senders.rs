@@ -49,6 +49,7 @@ preset = "freebsd-2.1"
 mss = 1400
 smart = true
 sack = true
+snack = true
 eln = "checksum"
 [[path]]
 link = { rate = "10mbit", delay = "1ms" }
@@ -59,9 +60,14 @@ errors = { model = "exponential", mean = "64KiB" }
 
 /// The sum of what five runs showed.
 fn runs(text: &str, set: &[&str]) -> Seen {
+    runs_with(text, set, 0)
+}
+
+/// The same of a scenario that is warned about.
+fn runs_with(text: &str, set: &[&str], warned: usize) -> Seen {
     let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
     let (plan, warnings) = parse(text, "test", &arguments).unwrap();
-    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(warnings.len(), warned, "{warnings:?}");
     let mut sum = Seen::default();
     for seed in 1..=5 {
         let mut seen = Seen::default();
@@ -170,4 +176,17 @@ fn vegas_keeps_the_queue_short_and_the_link_busy() {
     assert!(reno.overflows > 0, "{reno:?}");
     assert!(vegas.overflows * 4 < reno.overflows, "{vegas:?} against {reno:?}");
     assert!(vegas.took < reno.took, "{vegas:?} against {reno:?}");
+}
+
+#[test]
+fn snacks_repair_what_the_timer_would_and_corruption_spares_the_window() {
+    let often = "errors.mean=16KiB";
+    let word = "host.fixed.tcp=scps-tp";
+    let without = runs_with(LAN, &[often, word, "host.mobile.snack=false"], 1);
+    let congestion = runs(LAN, &[often, word]);
+    let corruption = runs(LAN, &[often, word, "host.fixed.loss-cause=corruption"]);
+    eprintln!("{without:?}\n{congestion:?}\n{corruption:?}");
+    assert!(congestion.timeouts * 3 < without.timeouts, "{congestion:?} against {without:?}");
+    assert!(congestion.took * 3 < without.took * 2, "{congestion:?} against {without:?}");
+    assert!(corruption.took * 10 < congestion.took * 9, "{corruption:?} against {congestion:?}");
 }

@@ -18,6 +18,8 @@ pub enum Variant {
     Sack,
     /// ACKs name what caused them; holes are inferred at once (balakrishnan97 3.1.2).
     Smart,
+    /// The receiver names the holes, which are sent again at once (SCPS-TP, CCSDS 714.0-B).
+    Snack,
     /// Loss detection by time, tail loss probes, proportional rate reduction (RFC 8985, RFC 6937).
     Rack,
 }
@@ -136,6 +138,16 @@ pub enum GrowthRule {
     Bsd,
 }
 
+/// What a loss is taken for where nothing tells: the default assumption of SCPS-TP, which leaves it to the configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossCause {
+    /// A full queue: the window shrinks.
+    Congestion,
+    /// Noise on a link: the window stays.
+    Corruption,
+}
+
 /// Explicit loss notification (west97 2.3.3): which damaged segments a receiver tells the sender of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -242,6 +254,10 @@ pub struct TcpConfig {
     pub smart: bool,
     /// Send a segment again as often as SMART shows its loss, not only once.
     pub smart_repeat: bool,
+    /// Name what is missing when the peer understands it. The `snack` variant needs it on both sides.
+    pub snack: bool,
+    /// What the `snack` variant takes the losses for that its peer names.
+    pub loss_cause: LossCause,
     /// Report segments that arrive twice (RFC 2883), where SACK blocks are sent.
     pub dsack: bool,
     /// Offer and obey partial acknowledgements.
@@ -349,6 +365,8 @@ impl TcpConfig {
             sack: false,
             smart: false,
             smart_repeat: false,
+            snack: false,
+            loss_cause: LossCause::Congestion,
             dsack: false,
             ackp: AckpReaction::Off,
             ackp_karn: false,

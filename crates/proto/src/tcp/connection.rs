@@ -90,6 +90,7 @@ struct Agreed {
     /// Whether the peer wants ACKs marked rather than losses named.
     marks: bool,
     smart: bool,
+    snack: bool,
     ecn: bool,
     acc: bool,
 }

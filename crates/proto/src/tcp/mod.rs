@@ -24,7 +24,7 @@ pub mod words;
 
 pub use config::{
     AccConfig, AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule,
-    Halving, TcpConfig, Variant,
+    Halving, LossCause, TcpConfig, Variant,
 };
 pub use connection::Connection;
 pub use host::{Host, HostConfig};

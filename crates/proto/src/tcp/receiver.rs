@@ -1,7 +1,7 @@
 //! The receiving half of a connection: reassembly, delivery, and when to acknowledge.
 
 use crate::units::{Span, Time};
-use crate::wire::{Body, SackBlocks, Seq};
+use crate::wire::{Body, SackBlocks, Seq, Snack};
 
 use super::acc::{AckControl, Report};
 use super::config::{AccConfig, Clock, TcpConfig};
@@ -300,6 +300,30 @@ impl Receiver {
             blocks.push(irs + block.0 as u32, irs + block.1 as u32);
         }
         blocks
+    }
+
+    /// What is missing below what is held, in units of the segment size, with at most `most` bytes of bit vector. Where
+    /// a segment was short, the unit that holds its end counts as missing.
+    pub fn snack(&self, most: usize) -> Option<Snack> {
+        let first = self.pieces.first()?;
+        let unit = u64::from(self.mss.max(1));
+        let size = u16::try_from((first.from - self.nxt).div_ceil(unit)).unwrap_or(u16::MAX);
+        let start = self.nxt + u64::from(size) * unit;
+        let most = most.min(Snack::BYTES_MAX);
+        let mut vector = [0u8; Snack::BYTES_MAX];
+        let mut used = 0;
+        // A unit has arrived when neighbouring pieces hold all of it.
+        let mut run = (0, 0);
+        for piece in &self.pieces {
+            run = if piece.from == run.1 { (run.0, piece.to) } else { (piece.from, piece.to) };
+            let units =
+                run.0.saturating_sub(start).div_ceil(unit)..run.1.saturating_sub(start) / unit;
+            for at in units.take_while(|at| *at < 8 * most as u64) {
+                vector[at as usize / 8] |= 0x80 >> (at % 8);
+                used = at as usize / 8 + 1;
+            }
+        }
+        Some(Snack::new(0, size, &vector[..used]))
     }
 
     /// An ACK should go out now, whatever data there is to send.

@@ -74,6 +74,14 @@ pub const TCPS: &[Word] = &[
             c.congestion = Congestion::Vegas;
         },
     },
+    Word {
+        key: "scps-tp",
+        apply: |c| {
+            c.variant = Variant::Snack;
+            c.snack = true;
+            c.congestion = Congestion::Vegas;
+        },
+    },
 ];
 
 /// Reno that asks for marks and obeys them so.

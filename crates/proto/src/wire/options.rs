@@ -6,9 +6,9 @@
 
 use super::segment::{
     ACC_PERMITTED_LEN, ACC_WINDOW_LEN, ACKP_LEN, ELN_LOST_LEN, ELN_MARK_LEN, ELN_PERMITTED_LEN,
-    NACK_LEN, SMART_CAUSED_LEN, SMART_PERMITTED_LEN,
+    NACK_LEN, SCPS_LEN, SMART_CAUSED_LEN, SMART_PERMITTED_LEN,
 };
-use super::{Acc, Ackp, Eln, Nack, Options, SackBlocks, Seq, Smart, Timestamps};
+use super::{Acc, Ackp, Eln, Nack, Options, SackBlocks, Scps, Seq, Smart, Snack, Timestamps};
 
 /// End of the option list (RFC 9293 section 3.2).
 pub const KIND_END: u8 = 0;
@@ -24,6 +24,10 @@ pub const KIND_SACK_PERMITTED: u8 = 4;
 pub const KIND_SACK: u8 = 5;
 /// Timestamps (RFC 7323 section 3.2).
 pub const KIND_TIMESTAMPS: u8 = 8;
+/// Capabilities of SCPS-TP (CCSDS 714.0-B).
+pub const KIND_SCPS: u8 = 20;
+/// Selective negative acknowledgement (CCSDS 714.0-B).
+pub const KIND_SNACK: u8 = 21;
 /// Second kind for experiments (RFC 4727), shared by experiments through identifiers (RFC 6994).
 pub const KIND_EXPERIMENT: u8 = 254;
 
@@ -190,6 +194,13 @@ impl ReadOptions {
                 !core::mem::replace(&mut self.others().sack_permitted, true)
             }
             (KIND_SACK, value) => self.sack(value),
+            (KIND_SCPS, &[flags, connection]) => {
+                self.others().scps.replace_none(Scps { flags, connection })
+            }
+            (KIND_SNACK, &[a, b, c, d, ref vector @ ..]) => {
+                let (offset, size) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+                self.others().snack.replace_none(Snack::new(offset, size, vector))
+            }
             (KIND_EXPERIMENT, value) => self.experiment(value),
             _ => false,
         }
@@ -411,15 +422,25 @@ fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
             out.put(&acked.0.to_be_bytes());
         }
     }
+    if let Some(Scps { flags, connection }) = options.scps {
+        out.put(&[KIND_SCPS, SCPS_LEN as u8, flags, connection]);
+    }
+    if let Some(snack) = &options.snack {
+        out.put(&[KIND_SNACK, snack.wire_len() as u8]);
+        out.put(&snack.offset.to_be_bytes());
+        out.put(&snack.size.to_be_bytes());
+        out.put(snack.vector());
+    }
     out.put(&options.unknown);
 }
 
 /// Whether SACK blocks are the last thing written, so that two bytes of padding may precede them.
 fn only_sack(options: &Options) -> bool {
-    let Options { ackp, eln, smart, nack, acc, unknown, .. } = options;
+    let Options { ackp, eln, smart, nack, acc, scps, snack, unknown, .. } = options;
     let experiments =
         [ackp.is_some(), eln.is_some(), smart.is_some(), nack.is_some(), acc.is_some()];
-    !experiments.contains(&true) && unknown.is_empty()
+    let scps = scps.is_some() || snack.is_some();
+    !experiments.contains(&true) && !scps && unknown.is_empty()
 }
 
 #[cfg(test)]

@@ -143,6 +143,80 @@ pub enum Acc {
     },
 }
 
+/// The capabilities option of SCPS-TP (CCSDS 714.0-B section 3.2.3), on a SYN.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Scps {
+    /// What this end is capable of: a bit for each capability.
+    pub flags: u8,
+    /// Identifier of the connection, for its header compression.
+    pub connection: u8,
+}
+
+impl Scps {
+    /// A long SNACK, with a bit vector, and a short one: the capabilities that this code has.
+    pub const SNACK: Scps = Scps { flags: 0x60, connection: 0 };
+
+    /// Whether SNACKs are understood, of either length.
+    pub fn has_snack(self) -> bool {
+        self.flags & Scps::SNACK.flags != 0
+    }
+}
+
+/// A selective negative acknowledgement of SCPS-TP (CCSDS 714.0-B section 3.5.3): which segments a receiver misses, in
+/// units of the agreed segment size from the acknowledgement number on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Snack {
+    /// Units between the acknowledgement number and the first hole.
+    pub offset: u16,
+    /// Units that the first hole has.
+    pub size: u16,
+    count: u8,
+    bits: [u8; Snack::BYTES_MAX],
+}
+
+impl Snack {
+    /// The longest bit vector that a header has room for.
+    pub const BYTES_MAX: usize = 34;
+
+    /// One with a first hole, and the bit vector of what follows it, as far as there is room for one.
+    pub fn new(offset: u16, size: u16, vector: &[u8]) -> Snack {
+        let mut bits = [0; Snack::BYTES_MAX];
+        let count = vector.len().min(bits.len());
+        bits.iter_mut().zip(vector).for_each(|(bit, from)| *bit = *from);
+        Snack { offset, size, count: count as u8, bits }
+    }
+
+    /// A bit for each unit behind the first hole, the highest bit of a byte first: 1 if it has arrived, 0 if it is
+    /// missing. Zeros behind the last 1 are padding.
+    pub fn vector(&self) -> &[u8] {
+        &self.bits[..usize::from(self.count)]
+    }
+
+    /// Units behind the first hole that the bit vector tells of.
+    pub fn told(&self) -> u64 {
+        let last = self.vector().iter().rposition(|byte| *byte != 0);
+        last.map_or(0, |at| 8 * at as u64 + 8 - u64::from(self.bits[at].trailing_zeros()))
+    }
+
+    /// Whether the bit vector says that this unit behind the first hole has arrived.
+    pub fn has(&self, unit: u64) -> bool {
+        let byte = usize::try_from(unit / 8).ok().and_then(|at| self.vector().get(at));
+        byte.is_some_and(|byte| byte << (unit % 8) & 0x80 != 0)
+    }
+
+    /// Length of the option on the wire: kind, length, two 16-bit numbers, bit vector.
+    pub fn wire_len(&self) -> u32 {
+        SNACK_LEN + u32::from(self.count)
+    }
+}
+
+impl fmt::Debug for Snack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}", self.offset, self.size)?;
+        self.vector().iter().try_for_each(|byte| write!(f, " {byte:08b}"))
+    }
+}
+
 /// Up to four SACK blocks (RFC 2018 section 3), each from its first byte to one past its last.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SackBlocks {
@@ -197,6 +271,10 @@ pub struct Options {
     pub smart: Option<Smart>,
     /// Congestion control of acknowledgements.
     pub acc: Option<Acc>,
+    /// Capabilities of SCPS-TP; SYN only.
+    pub scps: Option<Scps>,
+    /// Selective negative acknowledgement.
+    pub snack: Option<Snack>,
     /// Options this code does not know, as they stood in the header (kind, length, value ...).
     pub unknown: Vec<u8>,
     /// Urgent pointer; meaningful when URG is set.
@@ -213,6 +291,8 @@ static NO_OPTIONS: Options = Options {
     nack: None,
     smart: None,
     acc: None,
+    scps: None,
+    snack: None,
     unknown: Vec::new(),
     urgent: 0,
 };
@@ -227,6 +307,10 @@ pub const NACK_LEN: u32 = 4;
 pub const ELN_LOST_LEN: u32 = 8;
 /// Length of what permits marks, and of a mark: kind, length, 16-bit ExID, one byte.
 pub const ELN_MARK_LEN: u32 = 5;
+/// Length of the capabilities of SCPS-TP: kind, length, capabilities, connection.
+pub const SCPS_LEN: u32 = 4;
+/// Length of a SNACK without its bit vector: kind, length, offset and size of the first hole.
+pub const SNACK_LEN: u32 = 6;
 /// Length of the SMART option on a SYN: kind, length, 16-bit ExID.
 pub const SMART_PERMITTED_LEN: u32 = 4;
 /// Length of the SMART option on an ACK: kind, length, 16-bit ExID, sequence number.
@@ -249,6 +333,12 @@ impl fmt::Debug for Options {
         }
         if self.acc.is_some() {
             form.field("acc", &self.acc);
+        }
+        if self.scps.is_some() {
+            form.field("scps", &self.scps);
+        }
+        if self.snack.is_some() {
+            form.field("snack", &self.snack);
         }
         form.finish()
     }
@@ -289,6 +379,8 @@ impl Options {
                 Some(Acc::Permitted) => ACC_PERMITTED_LEN,
                 Some(Acc::Window { .. }) => ACC_WINDOW_LEN,
             }
+            + self.scps.map_or(0, |_| SCPS_LEN)
+            + self.snack.as_ref().map_or(0, Snack::wire_len)
             + self.unknown.len() as u32
     }
 }

@@ -15,6 +15,7 @@ mod nack;
 mod notices;
 mod rack;
 mod recovery;
+mod scps_tp;
 mod script;
 mod smart;
 mod sparse_acks;

@@ -17,7 +17,8 @@
 //! number of the side they belong to; `at N` is the sequence number of a segment without data when it is not 1
 //! (0 for a SYN). `win N` is the header's window when it is not the usual one: the whole receive buffer on
 //! what goes out, 32000 on what comes in. Options: `mss N`, `wscale N`, `sackok`, `ts VALUE ECHO` (VALUE from
-//! the sender's own zero), `sack A-B`, `ackp`, `eln`, `marks` and `smart` (permitted),
+//! the sender's own zero), `sack A-B`, `ackp`, `eln`, `marks`, `smart` and `scps` (permitted),
+//! `snack OFFSET+SIZE/BITS` (a hole and, if the slash is there, the bit vector behind it),
 //! `partial`, `lost N`, `marked`, `caused N`. A `<` line with
 //! `damaged` fails the TCP checksum. A `!` line is a message of a base station about the segment at a position,
 //! `bad-state N` or `quench N`; flags `E` and `W` are ECE and CWR. `ce` is a segment that a router marked, `ect` one
@@ -32,8 +33,8 @@ use lasthop_proto::tcp::rtt::Beat;
 use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{
-    Acc, Ackp, Addr, Body, ECT, Eln, Flags, FlowKey, Nack, Notice, SackBlocks, Segment, Seq, Smart,
-    Timestamps, Transport,
+    Acc, Ackp, Addr, Body, ECT, Eln, Flags, FlowKey, Nack, Notice, SackBlocks, Scps, Segment, Seq,
+    Smart, Snack, Timestamps, Transport,
 };
 
 /// Ticks of a BSD host come at these phases after each multiple of their period.
@@ -239,6 +240,8 @@ impl Player {
                 "marks" => segment.options_mut().eln = Some(Eln::MarksPermitted),
                 "marked" => segment.options_mut().eln = Some(Eln::Marked),
                 "smart" => segment.options_mut().smart = Some(Smart::Permitted),
+                "scps" => segment.options_mut().scps = Some(Scps::SNACK),
+                "snack" => segment.options_mut().snack = words.next().and_then(|w| snack(w)),
                 "caused" => {
                     segment.options_mut().smart = Some(Smart::Caused(self.iss + number()));
                 }
@@ -347,6 +350,24 @@ impl Player {
             Smart::Permitted => "smart".to_owned(),
             Smart::Caused(seq) => format!("caused {}", seq - self.irs),
         }));
+        words.extend(options.scps.map(|_| "scps".to_owned()));
+        words.extend(options.snack.map(|o| {
+            let bits: String = o.vector().iter().map(|byte| format!("{byte:08b}")).collect();
+            let bits = bits.trim_end_matches('0');
+            let slash = if bits.is_empty() { "" } else { "/" };
+            format!("snack {}+{}{slash}{bits}", o.offset, o.size)
+        }));
         words.join(" ")
     }
+}
+
+/// `OFFSET+SIZE` or `OFFSET+SIZE/BITS`.
+fn snack(word: &str) -> Option<Snack> {
+    let (hole, bits) = word.split_once('/').unwrap_or((word, ""));
+    let (offset, size) = hole.split_once('+')?;
+    let bytes = bits.as_bytes().chunks(8);
+    let byte =
+        |byte: &[u8]| (0..8).fold(0, |sum, at| sum << 1 | u8::from(byte.get(at) == Some(&b'1')));
+    let vector: Vec<u8> = bytes.map(byte).collect();
+    Some(Snack::new(offset.parse().ok()?, size.parse().ok()?, &vector))
 }

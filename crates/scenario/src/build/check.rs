@@ -323,6 +323,11 @@ impl View<'_> {
                     "what causes its ACKs",
                     "smart = true",
                 ),
+                (
+                    from.tcp.variant == Variant::Snack && !peer.snack,
+                    "which segments it misses",
+                    "snack = true",
+                ),
                 (marks && peer.eln == ElnMode::Off, "of damaged segments", "eln = \"checksum\""),
             ];
             for (_, what, key_of_peer) in wants.into_iter().filter(|(missing, ..)| *missing) {

@@ -4,8 +4,8 @@ use core::ops::RangeInclusive;
 use std::net::IpAddr;
 
 use lasthop_proto::tcp::config::{
-    AccConfig, Clock, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving, PRESETS, Rounding,
-    RtoRule, TcpConfig, Variant, VegasRule,
+    AccConfig, Clock, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving, LossCause, PRESETS,
+    Rounding, RtoRule, TcpConfig, Variant, VegasRule,
 };
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span};
@@ -123,6 +123,8 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
             .into());
     }
 
+    snack(reader, &mut tcp)?;
+
     const TIMERS: RangeInclusive<Span> = Span(1)..=DAY;
     let rules =
         [("rfc6298", RtoRule::Rfc6298), ("jacobson", RtoRule::Jacobson), ("linux", RtoRule::Linux)];
@@ -187,6 +189,20 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     clock(reader, &mut tcp)?;
     delayed_ack(reader, &mut tcp)?;
     Ok(tcp)
+}
+
+fn snack(reader: &Reader<'_>, tcp: &mut TcpConfig) -> Result<(), Error> {
+    tcp.snack = reader.or("snack", tcp.snack)?;
+    let causes = [("congestion", LossCause::Congestion), ("corruption", LossCause::Corruption)];
+    tcp.loss_cause = reader.choice("loss-cause", &causes)?.unwrap_or(tcp.loss_cause);
+    if tcp.variant == Variant::Snack && !tcp.snack {
+        return Err(Diagnostic::new(Code::BadValue, reader.key("snack"), &reader.place("snack"))
+            .message("`tcp = \"scps-tp\"` and `snack = false` contradict each other")
+            .label("contradicts `tcp`")
+            .help("leave out `snack = false`, or choose `tcp = \"vegas\"`, which needs no SNACKs")
+            .into());
+    }
+    Ok(())
 }
 
 /// Whose TCP it is on real packets. A kernel is set up in the likeness of the preset, as far as kernels go.

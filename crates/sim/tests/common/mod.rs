@@ -10,7 +10,7 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::tcp::{
-    AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, TcpConfig, Variant,
+    AckpReaction, DelayedAck, ElnMode, GrowthRule, Halving, LossCause, TcpConfig, Variant,
 };
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
@@ -424,6 +424,10 @@ pub fn worded(case: u64) -> Scenario {
         (dice.pick(TCPS).apply)(tcp);
         tcp.smart |= dice.one_in(2);
         tcp.smart_repeat = dice.one_in(2);
+        tcp.snack |= dice.one_in(2);
+        if dice.one_in(2) {
+            tcp.loss_cause = LossCause::Corruption;
+        }
         if tcp.eln == ElnMode::Off && dice.one_in(2) {
             tcp.eln = ElnMode::Ideal;
         }

@@ -208,7 +208,7 @@ impl Connection {
         }
         let mut sacked = [(0u64, 0u64); 4];
         let mut count = 0;
-        let (mut lost, mut marked, mut caused) = (None, false, None);
+        let (mut lost, mut marked, mut caused, mut snack) = (None, false, None, None);
         if segment.has_options() {
             for &(left, right) in segment.options().sack.as_slice() {
                 let near = self.tx.window.una;
@@ -231,6 +231,7 @@ impl Connection {
             if let (true, Some(Smart::Caused(seq))) = (self.agreed.smart, segment.options().smart) {
                 caused = seq.unwrap_near(self.iss, near);
             }
+            snack = segment.options().snack.as_ref().filter(|_| self.agreed.snack);
         }
         let info = AckInfo {
             ack,
@@ -241,6 +242,7 @@ impl Connection {
             lost,
             marked,
             caused,
+            snack,
         };
         if let Some(kind) = self.tx.on_ack(now, &info) {
             self.report(kind, out);

@@ -6,7 +6,11 @@ use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, Variant};
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
 use crate::units::Time;
-use crate::wire::{Acc, Ackp, Body, Eln, Flags, Nack, Packet, Segment, Seq, Smart, Timestamps};
+use crate::wire::{
+    Acc, Ackp, Body, Eln, Flags, Nack, Packet, Scps, Segment, Seq, Smart, Timestamps, options,
+};
+
+use crate::wire::segment::SNACK_LEN;
 
 use super::{Connection, payload_mss, scale_for};
 
@@ -23,6 +27,7 @@ impl Connection {
             self.add_sack(&mut ack);
             self.add_cause(&mut ack);
             self.add_mark(&mut ack);
+            self.add_snack(&mut ack);
             self.originate(ack, Body::EMPTY, Cause::Ack, out);
             self.rx.acked();
         }
@@ -81,7 +86,9 @@ impl Connection {
             return;
         }
         // Timestamps leave room for three blocks (RFC 2018 section 3).
-        let blocks = self.rx.sack(self.irs, if self.agreed.timestamps { 3 } else { 4 });
+        let most = if self.agreed.timestamps { 3 } else { 4 };
+        // A SNACK takes the room of one.
+        let blocks = self.rx.sack(self.irs, most - usize::from(self.agreed.snack));
         if !blocks.is_empty() {
             segment.options_mut().sack = blocks;
         }
@@ -92,6 +99,19 @@ impl Connection {
     pub(super) fn add_cause(&mut self, ack: &mut Segment) {
         if let (true, Some(seq)) = (self.agreed.smart, self.caused.take()) {
             ack.options_mut().smart = Some(Smart::Caused(seq));
+        }
+    }
+
+    /// What is missing, if anything came out of order: as much as the header has room for.
+    //= ccsds714#3.5.3: the SNACK option names the first hole, and by a bit vector those behind it
+    pub(super) fn add_snack(&self, ack: &mut Segment) {
+        if !self.agreed.snack {
+            return;
+        }
+        let header = ack.timestamps.map_or(0, |_| 12) + ack.options().wire_len() + SNACK_LEN;
+        let room = options::MAX_LEN.checked_sub(header as usize);
+        if let Some(snack) = room.and_then(|room| self.rx.snack(room)) {
+            ack.options_mut().snack = Some(snack);
         }
     }
 
@@ -177,6 +197,9 @@ impl Connection {
         if offers(config.smart, self.agreed.smart) {
             options.smart = Some(Smart::Permitted);
         }
+        if offers(config.snack, self.agreed.snack) {
+            options.scps = Some(Scps::SNACK);
+        }
         if offers(config.acc.is_some(), self.agreed.acc) {
             options.acc = Some(Acc::Permitted);
         }
@@ -197,6 +220,7 @@ impl Connection {
         agreed.marks = told(Eln::MarksPermitted);
         agreed.eln = agreed.marks || told(Eln::Permitted);
         agreed.smart = config.smart && options.smart == Some(Smart::Permitted);
+        agreed.snack = config.snack && options.scps.is_some_and(Scps::has_snack);
         if let (true, Some(shift)) = (config.window_scale, options.window_scale) {
             agreed.send_scale = shift.min(14);
             agreed.recv_scale = scale_for(config.recv_buffer);
@@ -215,9 +239,10 @@ impl Connection {
     fn agreed_variant(&self) -> Variant {
         match self.config.variant {
             Variant::Smart if self.agreed.smart => Variant::Smart,
-            Variant::Smart | Variant::Sack if self.agreed.sack => Variant::Sack,
+            Variant::Snack if self.agreed.snack => Variant::Snack,
+            Variant::Smart | Variant::Snack | Variant::Sack if self.agreed.sack => Variant::Sack,
             Variant::Rack if self.agreed.sack => Variant::Rack,
-            Variant::Smart | Variant::Sack | Variant::Rack => Variant::NewReno,
+            Variant::Smart | Variant::Snack | Variant::Sack | Variant::Rack => Variant::NewReno,
             other => other,
         }
     }

@@ -62,7 +62,7 @@ impl Detector {
         match variant {
             Variant::Sack => Detector::SackedBytes(SackedBytes { threshold, mss: config.mss }),
             // Where nothing is reordered, the first report above a hole shows it.
-            Variant::Smart => Detector::DupAcks(DupAcks { threshold: 1 }),
+            Variant::Smart | Variant::Snack => Detector::DupAcks(DupAcks { threshold: 1 }),
             _ => Detector::DupAcks(DupAcks { threshold }),
         }
     }

@@ -43,11 +43,7 @@ impl Sender {
                 self.missing.remove(0);
                 continue;
             }
-            let mut chunk = self.window.chunk_at(*from, Cause::ElnRetransmit);
-            if u64::from(chunk.len) > *to - *from {
-                chunk.len = (*to - *from) as u32;
-                chunk.fin = false;
-            }
+            let chunk = self.window.chunk_between(*from, *to, Cause::ElnRetransmit);
             let end = *from + u64::from(chunk.len) + u64::from(chunk.fin);
             if end == *from {
                 self.missing.remove(0);

@@ -1,6 +1,7 @@
 //! Loss recovery: what a sender does from the detection of a loss until it is repaired.
 
 use crate::units::{Span, Time};
+use crate::wire::Snack;
 
 use super::{Chunk, Window};
 
@@ -67,6 +68,17 @@ pub trait Recovery {
     /// An ACK says that the segment which begins at `from` has caused it; whether that was new.
     fn on_cause(&mut self, window: &Window, from: u64) -> bool {
         let _ = (window, from);
+        false
+    }
+
+    /// An ACK of `ack` names what is missing above it; whether that was new.
+    fn on_snack(&mut self, window: &Window, ack: u64, snack: &Snack) -> bool {
+        let _ = (window, ack, snack);
+        false
+    }
+
+    /// Whether a loss is no sign of congestion: the window stays, and opens on while losses are repaired.
+    fn keeps_window(&self) -> bool {
         false
     }
 

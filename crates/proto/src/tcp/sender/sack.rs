@@ -49,11 +49,7 @@ impl Sack {
     }
 
     fn resend(&mut self, w: &Window, from: u64, to: u64) -> Chunk {
-        let mut chunk = w.chunk_at(from, Cause::FastRetransmit);
-        if u64::from(chunk.len) > to - from {
-            chunk.len = (to - from) as u32;
-            chunk.fin = false;
-        }
+        let chunk = w.chunk_between(from, to, Cause::FastRetransmit);
         self.retransmitted = from + u64::from(chunk.len) + u64::from(chunk.fin);
         chunk
     }

@@ -147,11 +147,6 @@ impl Recovery for Smart {
             return Some(None);
         }
         let Some(hole) = self.hole() else { return Some(w.new_chunk()) };
-        let mut chunk = w.chunk_at(hole.from, Cause::FastRetransmit);
-        if u64::from(chunk.len) > hole.to - hole.from {
-            chunk.len = (hole.to - hole.from) as u32;
-            chunk.fin = false;
-        }
-        Some(Some(chunk))
+        Some(Some(w.chunk_between(hole.from, hole.to, Cause::FastRetransmit)))
     }
 }

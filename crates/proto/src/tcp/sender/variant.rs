@@ -9,8 +9,10 @@ use super::recovery::{Progress, Recovery};
 use super::reno::Reno;
 use super::sack::Sack;
 use super::smart::Smart;
+use super::snack::Holes;
 use super::tahoe::Tahoe;
 use super::{Chunk, Window};
+use crate::wire::Snack;
 
 /// The recovery of a configured variant.
 #[derive(Clone, Debug)]
@@ -25,6 +27,8 @@ pub enum AnyRecovery {
     Sack(Box<Sack>),
     /// See [`Smart`].
     Smart(Box<Smart>),
+    /// See [`Holes`].
+    Snack(Box<Holes>),
     /// See [`Rack`].
     Rack(Box<Rack>),
 }
@@ -38,6 +42,7 @@ impl AnyRecovery {
             Variant::NewReno => AnyRecovery::NewReno(NewReno::default()),
             Variant::Sack => AnyRecovery::Sack(Box::default()),
             Variant::Smart => AnyRecovery::Smart(Box::new(Smart::new(config.smart_repeat))),
+            Variant::Snack => AnyRecovery::Snack(Box::new(Holes::new(config.loss_cause))),
             Variant::Rack => AnyRecovery::Rack(Box::new(Rack::new(config))),
         }
     }
@@ -51,6 +56,7 @@ macro_rules! each {
             AnyRecovery::NewReno($r) => $call,
             AnyRecovery::Sack($r) => $call,
             AnyRecovery::Smart($r) => $call,
+            AnyRecovery::Snack($r) => $call,
             AnyRecovery::Rack($r) => $call,
         }
     };
@@ -92,6 +98,12 @@ impl Recovery for AnyRecovery {
     }
     fn on_cause(&mut self, window: &Window, from: u64) -> bool {
         each!(self, r => r.on_cause(window, from))
+    }
+    fn on_snack(&mut self, window: &Window, ack: u64, snack: &Snack) -> bool {
+        each!(self, r => r.on_snack(window, ack, snack))
+    }
+    fn keeps_window(&self) -> bool {
+        each!(self, r => r.keeps_window())
     }
     #[inline]
     fn on_sent(&mut self, window: &Window, chunk: &Chunk) {
