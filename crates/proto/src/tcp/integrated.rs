@@ -316,15 +316,27 @@ impl Integrated {
 
     /// Lent to `owner`, which is about to act.
     pub fn begin(&mut self, owner: u32) {
-        self.turn = self.waiting.front().is_some_and(|(first, _)| *first == owner);
-        if self.turn {
-            self.waiting.pop_front();
+        self.turn = self.is_first(owner);
+    }
+
+    fn is_first(&self, owner: u32) -> bool {
+        self.waiting.front().is_some_and(|(first, _)| *first == owner)
+    }
+
+    /// `owner` gives back what was lent. A turn that it has not used stays its own, unless it is `at_rest`: then whoever comes
+    /// next has it.
+    pub fn end(&mut self, owner: u32, at_rest: bool) {
+        if self.turn && at_rest {
+            self.pass(owner);
         }
     }
 
     /// Whether `owner` may send `bytes` of new data now. If not, it will be woken when it may.
     pub fn may_send(&mut self, owner: u32, bytes: u32) -> bool {
         let turn = core::mem::take(&mut self.turn);
+        if turn && self.is_first(owner) {
+            self.waiting.pop_front();
+        }
         if (turn || self.waiting.is_empty()) && self.room(bytes) {
             return true;
         }

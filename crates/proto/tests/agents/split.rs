@@ -11,19 +11,27 @@
 //!
 //! Flags are tcpdump's. Numbers count from the initial sequence number of the end they belong to: `SEQ` or
 //! `SEQ+LEN`, then `ack N`. `win N` is the window, 16384 on what the ends send unless said and shown on what the
-//! base station sends when it is not its whole buffer. `mss N`, `sackok` and `port N` are as elsewhere.
+//! base station sends when it is not its whole buffer. `mss N`, `sackok` and `port N` are as elsewhere; a packet with `ce`
+//! was marked by a router.
 
 use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
 use lasthop_proto::event::{AgentNote, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::{DelayedAck, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
-use lasthop_proto::wire::{Body, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
+use lasthop_proto::wire::{Body, CE, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
 
 use crate::path::{FIXED, MOBILE};
 
-const FLAGS: [(char, Flags); 5] =
-    [('S', Flags::SYN), ('F', Flags::FIN), ('R', Flags::RST), ('P', Flags::PSH), ('.', Flags::ACK)];
+const FLAGS: [(char, Flags); 7] = [
+    ('S', Flags::SYN),
+    ('F', Flags::FIN),
+    ('R', Flags::RST),
+    ('P', Flags::PSH),
+    ('.', Flags::ACK),
+    ('E', Flags::ECE),
+    ('W', Flags::CWR),
+];
 const BUFFER: u64 = 4_000;
 const PORT: u16 = 5001;
 
@@ -130,7 +138,7 @@ fn packet(from: Side, words: &[&str], isn: [Seq; 2]) -> Packet {
     };
     let mut segment = Segment::new(PORT, 9, own, Seq(0), flags);
     segment.window = 16_384;
-    let (mut len, mut offset, mut damage) = (0, 0, Damage::None);
+    let (mut len, mut offset, mut damage, mut tos) = (0, 0, Damage::None, 0);
     let mut words = words[1..].iter();
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|w| w.parse::<u32>().ok()).expect(word);
@@ -142,6 +150,7 @@ fn packet(from: Side, words: &[&str], isn: [Seq; 2]) -> Packet {
             "port" => segment.src_port = number() as u16,
             "ip-damage" => damage = Damage::Ip,
             "tcp-damage" => damage = Damage::Tcp,
+            "ce" => tos = CE,
             span => {
                 let (start, count) = span.split_once('+').unwrap_or((span, "0"));
                 let start: u32 = start.parse().unwrap_or_else(|_| panic!("what is {span}?"));
@@ -157,7 +166,7 @@ fn packet(from: Side, words: &[&str], isn: [Seq; 2]) -> Packet {
     }
     let stream = 1 + from.index() as u32;
     let mut packet = Packet::tcp(src, dst, segment, Body::Pattern { stream, len, offset });
-    packet.damage = damage;
+    (packet.damage, packet.tos) = (damage, tos);
     packet
 }
 
@@ -266,6 +275,40 @@ fn a_connection_may_be_opened_from_the_air() {
         60s end
         ",
     );
+}
+
+//= rfc3168#section-6.1.3: ECE goes with every ACK until CWR comes
+#[test]
+fn a_mark_is_echoed_by_the_half_that_it_came_to() {
+    let mut config = config();
+    config.wired.ecn = true;
+    let script = |mark: &str, echo: &str| {
+        format!(
+            "
+        0ms fixed SEW 0 mss 1000 => split-taken
+        0ms right S 0 => split-control              # over the air nothing is offered
+        10ms mobile S. 0 ack 1 mss 1000 => split-taken
+        10ms right . 1 ack 1 => split-ack
+        10ms left S.E 0 ack 1 => split-control
+        12ms fixed . 1 ack 1 => split-taken
+        20ms fixed P. 1+100 ack 1 {mark} => split-taken
+        20ms left .{echo} 1 ack 101 win 3900 => split-ack
+        20ms right P. 1+100 ack 1 => split-data
+        22ms mobile . 1 ack 101 => split-taken
+        30ms fixed P. 101+100 ack 1 => split-taken
+        30ms left .{echo} 1 ack 201 win 3800 => split-ack
+        30ms right P. 101+100 ack 1 => split-data
+        32ms mobile . 1 ack 201 => split-taken
+        40ms fixed P.W 201+100 ack 1 => split-taken
+        40ms left . 1 ack 301 win 3700 => split-ack
+        40ms right P. 201+100 ack 1 => split-data
+        42ms mobile . 1 ack 301 => split-taken
+        60s end
+        "
+        )
+    };
+    check(&config, &script("ce", "E"));
+    check(&config, &script("", ""));
 }
 
 #[test]

@@ -103,9 +103,10 @@ impl Pair {
         out: &mut Out,
     ) -> Fate {
         self.heard = now;
+        let marked = packet.is_marked();
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         if let Some(segment) = packet.segment() {
-            self.halves[from.index()].on_segment(now, segment, body, out);
+            self.halves[from.index()].on_arrival(now, segment, body, marked, out);
         }
         self.settle(now, scratch, out)
     }

@@ -240,3 +240,24 @@ mod properties {
         }
     }
 }
+
+#[test]
+fn a_turn_that_was_not_used_is_not_lost() {
+    let mut shared = in_turns(&[0], 20);
+    assert!(!shared.may_send(1, MSS as u32), "the window is full");
+    assert!(!shared.may_send(2, MSS as u32));
+    // Called for something else, as a damaged ACK: nothing is sent.
+    shared.begin(1);
+    shared.end(1, false);
+    ack(&mut shared, 0, 1);
+    assert_eq!(shared.due(), Some(1));
+    shared.begin(1);
+    assert!(shared.may_send(1, MSS as u32));
+    shared.end(1, false);
+    assert_eq!(shared.due(), Some(2), "a turn is one segment");
+    // Woken, and there is nothing that it may send: the next one has the turn.
+    assert!(!shared.may_send(3, MSS as u32));
+    shared.begin(2);
+    shared.end(2, true);
+    assert_eq!(shared.due(), Some(3));
+}

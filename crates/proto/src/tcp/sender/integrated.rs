@@ -24,6 +24,8 @@ pub(super) struct Part {
     recover: u64,
     /// Below this, duplicate ACKs may come from what was sent twice.
     went_back: u64,
+    /// The call is for a timer, or because of its turn: whatever may be sent is sent in it.
+    woken: bool,
     /// A loss was found that begins a recovery and has not been told of.
     found: bool,
     /// The window after silence, in segments.
@@ -40,6 +42,7 @@ impl Part {
                 timeouts: 0,
                 recover: 0,
                 went_back: 0,
+                woken: false,
                 found: false,
                 initial: config.initial_window,
             })
@@ -52,6 +55,7 @@ impl Sender {
     pub fn lend(&mut self, id: u32, mut shared: Box<Integrated>) {
         let Some(part) = &mut self.integrated else { return };
         part.id = id;
+        part.woken = false;
         if part.joined {
             shared.begin(id);
             self.window.cwnd = shared.cwnd;
@@ -75,9 +79,12 @@ impl Sender {
 
     /// Gives the shared state back.
     pub fn give_back(&mut self) -> Option<Box<Integrated>> {
+        // Not every call sends: a damaged ACK, a partial one, or an application that has stopped.
+        let at_rest = self.integrated.as_ref()?.woken || !self.has_work();
         let part = self.integrated.as_mut()?;
         let mut shared = part.lent.take()?;
         if part.joined {
+            shared.end(part.id, at_rest);
             shared.cwnd = self.window.cwnd;
             shared.ssthresh = self.window.ssthresh;
         }
@@ -89,6 +96,14 @@ impl Sender {
         if let Some(part) = self.integrated.as_mut().filter(|part| part.joined) {
             shared.leave(part.id);
             part.joined = false;
+        }
+    }
+
+    /// A timer may have expired, or it is this connection's turn; the caller sends afterwards.
+    #[inline]
+    pub(super) fn note_wake(&mut self) {
+        if let Some(part) = &mut self.integrated {
+            part.woken = true;
         }
     }
 

@@ -396,6 +396,7 @@ impl Sender {
 
     /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
     pub fn on_wake(&mut self, now: Time) -> Verdict {
+        self.note_wake();
         // What waited for the pacer may have been acknowledged meanwhile: then nobody polls.
         self.pace_at = self.pace_at.filter(|at| *at > now);
         if self.persist_at.is_some_and(|at| at <= now) {
