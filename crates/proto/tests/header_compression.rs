@@ -7,7 +7,8 @@ use lasthop_proto::link::header_compression::{
 use lasthop_proto::rng::Stream;
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::{
-    Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq, Timestamps, Transport,
+    Acc, Addr, Body, Damage, Eln, Flags, Packet, PacketId, Segment, Seq, Smart, Timestamps,
+    Transport,
 };
 use proptest::prelude::*;
 
@@ -416,6 +417,14 @@ proptest! {
                     3 => s.options_mut().unknown = vec![30, 4, 1, 2],
                     // More than fits.
                     4 => s.options_mut().unknown = [30, 2].repeat(30),
+                    // What changes from segment to segment.
+                    9..=14 => {
+                        let acked = Seq(ack);
+                        let options = s.options_mut();
+                        options.acc = Some(Acc::Window { segments: window, marks: flags, acked });
+                    }
+                    15..=18 => s.options_mut().smart = Some(Smart::Caused(Seq(ack))),
+                    19..=22 => s.options_mut().eln = Some(Eln::Lost(Seq(ack))),
                     _ => {}
                 }
             });

@@ -31,7 +31,8 @@ fn config(recovery: Option<Recovery>, loss: f64) -> SerialConfig {
 }
 
 fn serial(config: SerialConfig, seed: u64) -> Serial {
-    Serial::new(config, |part| Stream::new(seed, part))
+    let name = |part: &str| part.rsplit('.').next().unwrap_or_default().to_owned();
+    Serial::new(config, |part| Stream::new(seed, &name(part)))
 }
 
 /// ACK number `i`, of 40 bytes.

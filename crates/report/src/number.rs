@@ -22,7 +22,8 @@ pub fn short(value: f64) -> String {
 /// `mean ± half-width` with as many decimals as the interval deserves; the mean alone when there is no
 /// interval.
 pub fn with_interval(mean: f64, ci95: f64) -> String {
-    if !mean.is_finite() || !ci95.is_finite() || ci95 <= 0.0 {
+    // An interval of a billionth is what adding up leaves where all runs were alike.
+    if !mean.is_finite() || !ci95.is_finite() || ci95 <= mean.abs() * 1e-9 {
         return short(mean);
     }
     // Two significant digits of the interval; the mean to the same place.

@@ -290,9 +290,9 @@ impl Machine for SnoopNack {
                 Side::Right => self.see_data(now, &packet, out),
                 Side::Left => self.see_ack(&packet, out),
             }
-            self.peak = self.peak.max(self.state_bytes());
         }
         self.snoop.on_packet(now, from, packet, out);
+        self.peak = self.peak.max(self.state_bytes());
     }
 
     fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {

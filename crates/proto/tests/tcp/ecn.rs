@@ -86,9 +86,10 @@ fn a_peer_that_knows_nothing_of_it_is_left_alone() {
                 0ms    > SEW mss 1000
                 10ms   < {answer} ack 1 mss 1000
                 10ms   note Established
-                10ms   > FP. 1+1000 ack 1
+                10ms   > P. 1+1000 ack 1
                 20ms   < .E ack 1001
                 20ms   note Complete
+                20ms   > F. at 1001 ack 1
                 30ms   end
                 "
             ),
@@ -108,7 +109,7 @@ fn a_syn_that_nobody_answers_is_sent_again_without() {
         1000ms > S mss 1000
         1010ms < S. ack 1 mss 1000
         1010ms note Established
-        1010ms > FP. 1+1000 ack 1
+        1010ms > P. 1+1000 ack 1
         1020ms end
         ",
     );
