@@ -154,3 +154,40 @@ fn a_scheme_that_does_not_apply_is_left_out_with_a_reason() {
     let again = measure(&up.plan.cells[0].scenario, 1);
     assert!(again.metrics.complete());
 }
+
+/// What belongs on the way of the ACKs is put there, on the right side of the slow stage, and does its work.
+#[test]
+fn the_slow_way_back_gets_its_own_help() {
+    use lasthop_proto::event::Cause;
+    let comparison = of("slow-return", &Wanted::All, &["horizon=10s"]);
+    let results = run(&comparison);
+    let of_scheme = |name: &str| {
+        let i = comparison.schemes.iter().position(|scheme| scheme.name == name);
+        &results[i.unwrap_or_else(|| panic!("{name}: {:?}", comparison.left_out))][0].metrics
+    };
+    let forged = |name: &str| of_scheme(name).flows[0].originated_acks.get(Cause::ReconstructedAck);
+    assert_eq!(forged("ack-filter"), 0);
+    assert!(forged("ack-filter+reconstruction") > 100, "{}", forged("ack-filter+reconstruction"));
+    let marked = |name: &str| of_scheme(name).flows[0].marked_acks;
+    assert_eq!((marked("as-is"), marked("red+acks-first")), (0, 0));
+    assert!(marked("acc") > 10, "{}", marked("acc"));
+    let dropped = |name: &str| of_scheme(name).flows[0].dropped_acks.get(Cause::EarlyDrop);
+    assert!(dropped("red+acks-first") > 10, "{}", dropped("red+acks-first"));
+    // One connection has no other to share with.
+    let left = comparison.left_out.iter().find(|left| left.name == "tcp-int").unwrap();
+    assert!(left.reason.contains("several connections"), "{}", left.reason);
+    let four = of("rivals", &Wanted::Named(vec!["tcp-int".to_owned()]), &["transfer.count=4"]);
+    assert_eq!(four.schemes.len(), 2, "{:?}", four.left_out);
+}
+
+/// A base station that does something cannot be a gateway as well.
+#[test]
+fn a_gateway_takes_the_place_of_an_idle_base_station_only() {
+    let named = Wanted::Named(vec!["ack-filter+reconstruction".to_owned()]);
+    let idle = of("rivals", &named, &[]);
+    assert_eq!(idle.schemes.len(), 2, "{:?}", idle.left_out);
+    let text = example("west97-lan").unwrap().text;
+    let set = [Argument::Set("agent=snoop".to_owned())];
+    let busy = compare(text, "west97-lan", &set, &named, &[], None).unwrap();
+    assert!(busy.left_out[0].reason.contains("two agents"), "{:?}", busy.left_out);
+}

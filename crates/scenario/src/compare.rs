@@ -3,18 +3,20 @@
 //! The streams of random draws are named by seed and stage, and no scheme renames a stage. So all schemes meet the same
 //! draws: common random numbers, which let their runs be compared pair by pair.
 
-use lasthop_proto::units::Rate;
+mod builder;
+mod losses;
+
 use serde::Serialize;
 
-use crate::address::{Dotted, set};
 use crate::build;
 use crate::document::{self, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Place, Warning};
-use crate::model::{HostSide, Scenario, StageKind};
+use crate::model::Scenario;
 use crate::plan::{Axis, Cell, Plan};
-use crate::schema;
-use crate::schemes::{self, DATA_FROM_RADIO, DATA_TO_RADIO, Scheme};
+use crate::schemes::{self, Scheme};
 use crate::vary::{self, Argument, AxisSpec, Point};
+use builder::Builder;
+use losses::{Losses, given};
 
 /// The name of the scenario as it is.
 pub const AS_IS: &str = "as-is";
@@ -143,6 +145,7 @@ pub fn compare(
                 if own_axis {
                     first.get_or_insert_with(|| cells[0].scenario.clone());
                 }
+                let scheme = if point.is_none() { builder.trimmed(scheme, &cells) } else { scheme };
                 comparison.add(scheme, cells);
             }
             Err(reason) => comparison.left_out.push(LeftOut { name: scheme.name, reason }),
@@ -224,95 +227,6 @@ impl Comparison {
     }
 }
 
-/// The losses under which the schemes are compared.
-enum Losses<'a> {
-    Axis(&'a AxisSpec),
-    Given(Vec<(String, Vec<(Vec<crate::address::Step>, Node)>)>),
-}
-
-impl Losses<'_> {
-    fn count(&self) -> usize {
-        match self {
-            Losses::Axis(axis) => axis.points.len(),
-            Losses::Given(points) => points.len().max(1),
-        }
-    }
-
-    fn axis(&self) -> Option<Axis> {
-        match self {
-            Losses::Axis(axis) => Some(Axis {
-                name: axis.name.clone(),
-                labels: axis.points.iter().map(|point| point.label.clone()).collect(),
-            }),
-            Losses::Given(points) if points.is_empty() => None,
-            Losses::Given(points) => Some(Axis {
-                name: "loss".to_owned(),
-                labels: points.iter().map(|(label, _)| label.clone()).collect(),
-            }),
-        }
-    }
-
-    fn label(&self, i: usize) -> Option<String> {
-        self.axis().and_then(|axis| axis.labels.get(i).cloned())
-    }
-
-    fn apply(&self, i: usize, mut document: Table) -> Result<Table, Error> {
-        match self {
-            Losses::Axis(axis) => axis.points[i].apply(&mut document)?,
-            Losses::Given(points) => {
-                for (route, node) in points.get(i).map_or(&[][..], |(_, changes)| changes) {
-                    set(&mut document, route, node, "errors")?;
-                }
-            }
-        }
-        Ok(document)
-    }
-}
-
-/// `errors` as changes of the last radio, or of the only router that others use too.
-fn given(
-    document: &Table,
-    errors: &[String],
-) -> Result<Vec<(String, Vec<(Vec<crate::address::Step>, Node)>)>, Error> {
-    let place = |kind: &str| stages(document).iter().rposition(|stage| stage.has(kind));
-    let mut points = Vec::with_capacity(errors.len());
-    for word in errors {
-        let node = |text: &str| {
-            let mut node = document::parse_value(text, 0, 0);
-            node.forget_places();
-            node
-        };
-        let zero = word.trim_end_matches('%').parse() == Ok(0.0_f64);
-        let changes: Vec<(String, Node)> = match (place("radio"), place("cross")) {
-            (Some(at), _) => {
-                let model =
-                    format!("{{ model = \"packet-loss\", p = \"{word}\", on = [\"data\"] }}");
-                let model = if zero { "none".to_owned() } else { model };
-                // What the file says of single directions would be added to it.
-                let stage = stages(document)[at];
-                let sides = schema::ERRORS.iter().filter(|key| **key != "errors" && stage.has(key));
-                let sides = sides.map(|key| (format!("path.{}.{key}", at + 1), node("none")));
-                sides.chain([(format!("path.{}.errors", at + 1), node(&model))]).collect()
-            }
-            (None, Some(at)) => {
-                vec![(format!("path.{}.cross.loss", at + 1), node(&format!("\"{word}\"")))]
-            }
-            (None, None) => {
-                return Err(trouble("the path has neither a radio nor a router that could lose packets".to_owned())
-                    .help("add a `[[path]]` stage with `radio = { ... }` to the file, or leave the losses out")
-                    .into());
-            }
-        };
-        let mut routed = Vec::new();
-        for (key, node) in changes {
-            let key = Dotted::split(&key, &Place::file(0..0), 0);
-            routed.extend(key.routes(document)?.into_iter().map(|route| (route, node.clone())));
-        }
-        points.push((word.clone(), routed));
-    }
-    Ok(points)
-}
-
 fn stages(document: &Table) -> Vec<&Table> {
     let items = document.get("path").and_then(Node::as_array).unwrap_or_default();
     // A stage that is no table is somebody else's error; here it is a stage of no kind.
@@ -335,200 +249,24 @@ fn insert_agent(document: &mut Table) -> Option<usize> {
     if agent.is_some() {
         return None;
     }
-    let at = Place::file(0..0);
-    let mut stage = Table::default();
-    let none = Node { at: at.clone(), value: Value::String("none".to_owned()) };
-    stage.put("agent", &at, none);
-    if let Some(Value::Array(items)) = document.get_mut("path").map(|node| &mut node.value) {
-        items.insert(radio, Node { at, value: Value::Table(stage) });
-    }
+    put_agent(document, radio, "none");
     Some(radio)
 }
 
-/// Builds the cells of schemes.
-struct Builder<'a> {
-    name: &'a str,
-    /// The scenario as it is.
-    base: &'a Table,
-    /// The same without the first point of its labelled axis.
-    bare: &'a Table,
-    losses: &'a Losses<'a>,
-    /// The scenario as it is at the first loss.
-    scenario: &'a Scenario,
-}
-
-impl Builder<'_> {
-    fn cells(&self, label: &str, document: &Table) -> Result<Vec<Cell>, Error> {
-        (0..self.losses.count())
-            .map(|i| {
-                let document = self.losses.apply(i, document.clone())?;
-                let (scenario, _) = build::scenario(&document, self.name)?;
-                let labels =
-                    std::iter::once(label.to_owned()).chain(self.losses.label(i)).collect();
-                Ok(Cell { labels, scenario })
-            })
-            .collect()
-    }
-
-    /// The cells of a scheme, or why it does not apply.
-    fn cells_of(&self, scheme: &Scheme, point: Option<&Point>) -> Result<Vec<Cell>, String> {
-        let document = match point {
-            Some(point) => {
-                let mut document = self.bare.clone();
-                point.apply(&mut document).map_err(|error| error.message.clone())?;
-                document
-            }
-            None => self.changed(scheme)?,
-        };
-        self.cells(&scheme.name, &document).map_err(|error| error.message.clone())
-    }
-
-    fn changed(&self, scheme: &Scheme) -> Result<Table, String> {
-        let from_left = |host: usize| self.scenario.hosts[host].side == HostSide::Left;
-        let transfers = &self.scenario.transfers;
-        let needs = |need: &str| scheme.needs.iter().any(|word| word == need);
-        if needs(DATA_TO_RADIO) && !transfers.iter().any(|transfer| from_left(transfer.from)) {
-            return Err(
-                "it helps data that travels towards the radio, and there is none".to_owned()
-            );
-        }
-        if needs(DATA_FROM_RADIO) && transfers.iter().all(|transfer| from_left(transfer.from)) {
-            return Err("it helps data that comes from the radio, and there is none".to_owned());
-        }
-        let mut document = self.base.clone();
-        for (key, node) in &scheme.set {
-            for (key, node) in self.resolved(key, node)? {
-                let dotted = Dotted::split(&key, &Place::file(0..0), 0);
-                let routes = dotted.routes(&document).map_err(|error| error.message.clone())?;
-                for route in routes {
-                    set(&mut document, &route, &node, &key)
-                        .map_err(|error| error.message.clone())?;
-                }
-            }
-        }
-        Ok(document)
-    }
-
-    /// The keys of this scenario that a scheme's key means.
-    fn resolved(&self, key: &str, node: &Node) -> Result<Vec<(String, Node)>, String> {
-        let (first, rest) = key.split_once('.').unwrap_or((key, ""));
-        let hosts = |of: fn(&crate::model::Transfer) -> usize| {
-            let mut hosts: Vec<usize> = self.scenario.transfers.iter().map(of).collect();
-            hosts.sort_unstable();
-            hosts.dedup();
-            let name = |i: &usize| &self.scenario.hosts[*i].name;
-            Ok(hosts.iter().map(|i| (format!("host.{}.{rest}", name(i)), node.clone())).collect())
-        };
-        let no_radio = || "the path has no radio".to_owned();
-        match first {
-            "sender" => hosts(|transfer| transfer.from),
-            "receiver" => hosts(|transfer| transfer.to),
-            "agent" => {
-                self.at(last_hop(self.base).and_then(|(_, agent)| agent), key, node, no_radio)
-            }
-            _ if schema::AGENT_OPTIONS.contains(&first) => {
-                self.at(last_hop(self.base).and_then(|(_, agent)| agent), key, node, no_radio)
-            }
-            _ if schema::HOP.contains(&first) || schema::ERRORS.contains(&first) => {
-                let at = last_hop(self.base).map(|(radio, _)| radio);
-                match (at, self.computed(at, first, node)) {
-                    (Some(_), None) => Ok(Vec::new()),
-                    (_, node) => {
-                        self.at(at, key, node.as_ref().unwrap_or(&Node::nothing()), no_radio)
-                    }
-                }
-            }
-            "return" => self.on_the_way_back(rest, node),
-            _ => Ok(vec![(key.to_owned(), node.clone())]),
-        }
-    }
-
-    fn at(
-        &self,
-        stage: Option<usize>,
-        key: &str,
-        node: &Node,
-        missing: impl Fn() -> String,
-    ) -> Result<Vec<(String, Node)>, String> {
-        let stage = stage.ok_or_else(missing)?;
-        Ok(vec![(format!("path.{}.{key}", stage + 1), node.clone())])
-    }
-
-    /// A value of `$window>N` or `$pacing` for this radio; `None` where the default or the file's own value is right.
-    fn computed(&self, radio: Option<usize>, key: &str, node: &Node) -> Option<Node> {
-        let Some(word) = node.as_str().and_then(|word| word.strip_prefix('$')) else {
-            return Some(node.clone());
-        };
-        let StageKind::Radio(radio_stage) = &self.scenario.path.get(radio?)?.kind else {
-            return None;
-        };
-        if stages(self.base)[radio?].has(key) {
-            return None;
-        }
-        let value = match word.split_once('>') {
-            Some((_, floor)) => {
-                // Two round trips of packets of a usual size, so that one loss does not empty the hop.
-                let bytes = 2.0
-                    * 2.0
-                    * radio_stage.radio.delay.as_secs_f64()
-                    * radio_stage.radio.rate.bps() as f64
-                    / 8.0;
-                let packets = (bytes / 1500.0).ceil() as i64 + 8;
-                let packets = packets.min(1024);
-                let needed = floor.parse().is_ok_and(|floor: i64| packets > floor);
-                needed.then(|| Value::Integer(Some(packets), packets.to_string()))?
-            }
-            None if radio_stage.radio.half_duplex => return None,
-            None => Value::String("full-duplex".to_owned()),
-        };
-        Some(Node { at: Place::file(0..0), value })
-    }
-
-    /// A key of the slowest stage that ACKs wait at.
-    fn on_the_way_back(&self, key: &str, node: &Node) -> Result<Vec<(String, Node)>, String> {
-        let data_right = self
-            .scenario
-            .transfers
-            .first()
-            .is_none_or(|transfer| self.scenario.hosts[transfer.from].side == HostSide::Left);
-        let of_line = |line: &lasthop_proto::link::LineConfig| {
-            if data_right { line.rate_left } else { line.rate_right }
-        };
-        let rates = self.scenario.path.iter().enumerate().filter_map(|(i, stage)| {
-            let rate: Option<Rate> = match &stage.kind {
-                StageKind::Link(line) => of_line(line),
-                StageKind::Serial(serial) => of_line(&serial.line),
-                StageKind::Radio(radio) => Some(radio.radio.rate),
-                _ => None,
-            };
-            Some((rate?, i))
-        });
-        let Some((_, at)) = rates.min() else {
-            return Err("no stage on the way of the ACKs has a rate".to_owned());
-        };
-        let stage = stages(self.base)[at];
-        let kind = if stage.has("radio") { "radio" } else { "link" };
-        if key == "header-compression" && kind == "radio" {
-            return Err(
-                "the slowest stage on the way of the ACKs is a radio, which compresses no headers"
-                    .to_owned(),
-            );
-        }
-        let both = |key: &str| {
-            stage.get(kind).and_then(Node::as_table).is_some_and(|table| table.has(key))
-        };
-        let key = match key {
-            "discipline" if !both("discipline") => {
-                format!("discipline-{}", if data_right { "left" } else { "right" })
-            }
-            key => key.to_owned(),
-        };
-        Ok(vec![(format!("path.{}.{kind}.{key}", at + 1), node.clone())])
+/// Puts a stage with an agent before the stage `before`.
+fn put_agent(document: &mut Table, before: usize, agent: &str) {
+    let at = Place::file(0..0);
+    let mut stage = Table::default();
+    let agent = Node { at: at.clone(), value: Value::String(agent.to_owned()) };
+    stage.put("agent", &at, agent);
+    if let Some(items) = path_of(document) {
+        items.insert(before, Node { at, value: Value::Table(stage) });
     }
 }
 
-impl Node {
-    fn nothing() -> Node {
-        Node { at: Place::file(0..0), value: Value::Bool(false) }
+fn path_of(document: &mut Table) -> Option<&mut Vec<Node>> {
+    match document.get_mut("path").map(|node| &mut node.value) {
+        Some(Value::Array(items)) => Some(items),
+        _ => None,
     }
 }

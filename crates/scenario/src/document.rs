@@ -154,6 +154,23 @@ impl Node {
             }
         }
     }
+
+    /// The value as a file would have it, in a line.
+    pub fn written(&self) -> String {
+        match &self.value {
+            Value::String(text) => format!("{text:?}"),
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(Node::written).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Value::Table(table) => {
+                let entry = |entry: &Entry| format!("{} = {}", entry.key, entry.node.written());
+                let entries: Vec<String> = table.entries.iter().map(entry).collect();
+                format!("{{ {} }}", entries.join(", "))
+            }
+            _ => self.brief(),
+        }
+    }
 }
 
 /// Parses a whole file.

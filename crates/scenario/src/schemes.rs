@@ -38,12 +38,15 @@ const FAMILIES: [(&str, Family); 6] = [
 ];
 
 /// What a scheme may ask to be changed.
-const CHANGES: [&str; 6] = ["nothing", "sender", "receiver", "base station", "link", "router"];
+const CHANGES: [&str; 7] =
+    ["nothing", "sender", "receiver", "base station", "link", "router", "gateway"];
 
 /// What a scheme may need of a scenario beyond the stages that its keys are of.
 pub(crate) const DATA_TO_RADIO: &str = "data-to-radio";
 /// The other way.
 pub(crate) const DATA_FROM_RADIO: &str = "data-from-radio";
+/// More than one connection between the same hosts.
+pub(crate) const SEVERAL: &str = "several-connections";
 
 const KEYS: [&str; 6] = ["family", "change", "needs", "what", "run", "set"];
 
@@ -55,7 +58,7 @@ pub struct Scheme {
     /// Where it works.
     pub family: Family,
     /// What must be replaced or installed to have it: `sender`, `receiver`, `base station`, `link` (both of its ends),
-    /// `router`.
+    /// `router` (where ACKs queue), `gateway` (on the sender's side of that).
     pub change: Vec<String>,
     /// What it does, in a few words.
     pub what: String,
@@ -87,6 +90,11 @@ impl Scheme {
     /// The keys that it sets and their values, as they would be written.
     pub fn settings(&self) -> impl Iterator<Item = (&str, String)> {
         self.set.iter().map(|(key, node)| (key.as_str(), node.brief()))
+    }
+
+    /// The value of `key` as a scenario file would have it, if the scheme sets it.
+    pub fn written(&self, key: &str) -> Option<String> {
+        self.set.iter().find(|(name, _)| name == key).map(|(_, node)| node.written())
     }
 }
 
@@ -148,7 +156,7 @@ fn read(name: &str, node: &Node) -> Result<Scheme, Error> {
         change: words(&reader, "change", &CHANGES)?,
         what: reader.or("what", String::new())?,
         run: reader.optional("run")?,
-        needs: words(&reader, "needs", &[DATA_TO_RADIO, DATA_FROM_RADIO])?,
+        needs: words(&reader, "needs", &[DATA_TO_RADIO, DATA_FROM_RADIO, SEVERAL])?,
         set,
     })
 }

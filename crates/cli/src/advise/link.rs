@@ -5,6 +5,7 @@ use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Probability, Rate, Span};
 use serde::Serialize;
 
+use super::OF_TODAY;
 use crate::failure::Failure;
 
 /// Bytes of a full packet.
@@ -18,6 +19,12 @@ const MOST: f64 = 8e6;
 const WINDOWS: f64 = 20.0;
 /// Not even for a fast and long link.
 const MOST_AT_ALL: f64 = 64e6;
+/// Runs, unless they are too short to meet so many bursts of losses together ...
+const LEAST_RUNS: f64 = 10.0;
+const BURSTS: f64 = 200.0;
+/// ... and no more than this, nor so many that all carry more packets than this.
+const MOST_RUNS: f64 = 40.0;
+const PACKETS: f64 = 60e3;
 
 /// Where a value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -78,17 +85,15 @@ pub struct Link {
     pub direction: Direction,
 }
 
-/// The TCP of a sender that is only known to be a Linux of today.
-fn of_linux() -> &'static str {
-    if TCPS.iter().any(|word| word.key == "cubic") { "tcp = \"cubic\"\n" } else { "" }
-}
-
 impl Link {
     /// The lines of `[host.NAME]` of the sender.
     fn sender_lines(&self) -> Result<String, Failure> {
         let word = self.sender.as_str();
         if word == "linux" {
-            return Ok(format!("preset = \"linux\"\n{}", of_linux()));
+            return Ok("preset = \"linux\"\ntcp = \"cubic\"\n".to_owned());
+        }
+        if OF_TODAY.contains(&word) {
+            return Ok(format!("preset = \"linux\"\ntcp = \"{word}\"\n"));
         }
         if PRESETS.iter().any(|(name, _)| *name == word) {
             return Ok(format!("preset = \"{word}\"\n"));
@@ -113,6 +118,15 @@ impl Link {
         let rtt = 2.0 * (self.delay.as_secs_f64() + self.wired_delay.as_secs_f64());
         let most = MOST.max(WINDOWS * rate * rtt).min(MOST_AT_ALL);
         ((rate * SECONDS).clamp(LEAST, most) / 1000.0) as u64 * 1000
+    }
+
+    /// How many runs tell: so many that they meet enough losses together, if they are short.
+    pub fn runs(&self) -> u32 {
+        let packets = self.bytes() as f64 / PACKET;
+        let each = self.loss.get() * packets / self.burst;
+        let wanted = if each > 0.0 { BURSTS / each } else { 0.0 };
+        let most = (PACKETS / packets).min(MOST_RUNS);
+        wanted.min(most).max(LEAST_RUNS).ceil() as u32
     }
 
     fn errors(&self) -> String {
@@ -242,8 +256,17 @@ mod tests {
     }
 
     #[test]
+    fn short_runs_with_few_losses_are_more() {
+        assert_eq!(link().runs(), 10);
+        let slow = Link { rate: "100kbit".parse().unwrap(), burst: 4.0, ..link() };
+        assert_eq!(slow.runs(), 40);
+        let clean = Link { loss: Probability::ZERO, ..slow };
+        assert_eq!(clean.runs(), 10);
+    }
+
+    #[test]
     fn a_sender_is_a_preset_or_a_tcp() {
-        for sender in ["linux", "reno", "sack", "freebsd-2.1"] {
+        for sender in ["linux", "reno", "sack", "bbr", "freebsd-2.1"] {
             let link = Link { sender: sender.to_owned(), ..link() };
             assert!(parse(&link.scenario(1).unwrap(), "x", &[]).is_ok(), "{sender}");
         }

@@ -8,7 +8,7 @@ pub mod show;
 use std::num::NonZeroUsize;
 
 use lasthop_lab::ranking::Judgement;
-use lasthop_scenario::{AS_IS, Wanted};
+use lasthop_scenario::{AS_IS, Wanted, schemes};
 use serde::Serialize;
 
 use crate::compare::{self, Document, Measured, Place, Row};
@@ -21,6 +21,11 @@ use link::{Fact, Link};
 const LOOKED_AT_AGAIN: usize = 6;
 /// Runs of each of them, at most.
 const RUNS_AGAIN: u32 = 6;
+
+/// TCPs that a sender of today has outgrown: nobody would go back to one of them.
+const OUTGROWN: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "right-edge"];
+/// Senders of today.
+const OF_TODAY: [&str; 4] = ["linux", "rack", "cubic", "bbr"];
 
 /// What advice is given about, and how.
 #[derive(Debug)]
@@ -81,7 +86,8 @@ pub fn ask(
     facts: Vec<Fact>,
     notes: Vec<String>,
 ) -> Result<Option<Advice>, Failure> {
-    let Some(comparison) = compared(question, question.link, question.runs, &Wanted::All)? else {
+    let wanted = Wanted::Named(candidates(&question.link.sender));
+    let Some(comparison) = compared(question, question.link, question.runs, &wanted)? else {
         return Ok(None);
     };
     let Some(place) = comparison.points.first() else { return Ok(None) };
@@ -131,6 +137,13 @@ pub fn ask(
         sensitivity,
         comparison,
     }))
+}
+
+/// The schemes that are looked at for a sender.
+fn candidates(sender: &str) -> Vec<String> {
+    let of_today = OF_TODAY.contains(&sender);
+    let outgrown = |name: &str| of_today && OUTGROWN.contains(&name);
+    schemes().into_iter().map(|scheme| scheme.name).filter(|name| !outgrown(name)).collect()
 }
 
 fn compared(

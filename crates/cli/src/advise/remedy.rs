@@ -22,9 +22,17 @@ pub fn of(row: &Row, link: &Link) -> Option<Remedy> {
     let (how, file) = match run {
         "station" => {
             let file = format!("station-{name}.toml");
-            let how = format!(
-                "on the router before the radio: `sudo lasthop station {file}` (docs/station.md)"
-            );
+            let place = match row.scheme.written("return.discipline") {
+                Some(_) => "where the ACKs queue",
+                None => "before the radio",
+            };
+            let mut how =
+                format!("on the router {place}: `sudo lasthop station {file}` (docs/station.md)");
+            if let Some(agent) = row.scheme.written("return.agent") {
+                how += &format!(
+                    "; and on a gateway at the sender's side of the link a station with `agent = {agent}`"
+                );
+            }
             (how, Some((file, station(row, link))))
         }
         "link" => {
@@ -46,23 +54,24 @@ fn station(row: &Row, link: &Link) -> String {
          right = \"wlan0\"                 # to the lossy link\n\n[[path]]\n",
         row.scheme.name
     );
-    let settings: Vec<(&str, String)> = row.scheme.settings().collect();
-    let discipline = settings.iter().find(|(key, _)| *key == "return.discipline");
-    if let Some((_, word)) = discipline {
+    if let Some(discipline) = row.scheme.written("return.discipline") {
         // The queue must form here, not in the slow link behind.
         let back = match link.direction {
             Direction::Download => "left",
             Direction::Upload => "right",
         };
         let rate = link.rate_back.bps() / 100 * 95;
+        let red =
+            row.scheme.written("return.red").map_or(String::new(), |red| format!(", red = {red}"));
         text += &format!(
             "# just slower than the way of the ACKs, so that they queue here\n\
-             link = {{ rate-{back} = \"{rate}bit\", queue = \"{}\", discipline-{back} = \"{word}\" }}\n",
+             link = {{ rate-{back} = \"{rate}bit\", queue = \"{}\", discipline-{back} = {discipline}{red} }}\n",
             link.queue
         );
         return text;
     }
-    for (key, value) in settings.iter().filter(|(key, _)| !key.contains('.')) {
+    let settings = row.scheme.settings();
+    for (key, value) in settings.filter(|(key, _)| !key.contains('.')) {
         text += &format!("{key} = \"{value}\"\n");
     }
     text

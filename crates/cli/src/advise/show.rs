@@ -11,6 +11,8 @@ use crate::style;
 
 /// What helps is told one by one up to here.
 const TOLD: usize = 8;
+/// A sender that gets such a share of what the link could carry copes.
+const COPES: f64 = 0.8;
 
 /// Everything, for a person.
 pub fn text(advice: &Advice, link: &Link, remedies: &[Remedy], saved: Option<&str>) -> String {
@@ -71,22 +73,7 @@ fn present(advice: &Advice, place: &Place) -> String {
 fn answer(advice: &Advice, place: &Place) -> String {
     let percent = short(advice.threshold * 100.0);
     if !advice.anything_helps {
-        let mut text = format!(
-            "\n{} No scheme gains more than {percent} % with confidence.\n",
-            style::heading("Nothing: your sender already copes.")
-        );
-        let best = place
-            .schemes
-            .iter()
-            .find(|row| row.scheme.name != lasthop_scenario::AS_IS && row.standing.ratio.is_some());
-        if let Some(best) = best {
-            text += &format!(
-                "The best of the others, {}, would have {} times the throughput.\n",
-                best.scheme.name,
-                show::times(best)
-            );
-        }
-        return text;
+        return nothing(advice, place, &percent);
     }
     let mut text = format!("\n{}\n", style::heading("What would help, the best first"));
     let all: Vec<&Row> = helping(place, advice.threshold).collect();
@@ -114,6 +101,35 @@ fn answer(advice: &Advice, place: &Place) -> String {
         if !names.is_empty() {
             text += &format!("{what}: {}\n", names.join(", "));
         }
+    }
+    text
+}
+
+/// Why nothing is advised: since nothing is missing, since the runs do not tell, or since no scheme is made for this.
+fn nothing(advice: &Advice, place: &Place, percent: &str) -> String {
+    let mut others = place.schemes.iter().filter(|row| row.scheme.name != lasthop_scenario::AS_IS);
+    let best = others.find(|row| row.standing.ratio.is_some());
+    let may_help = best
+        .and_then(|row| row.standing.ratio)
+        .is_some_and(|ratio| ratio.mean > 1.0 + advice.threshold);
+    let heading = match advice.share_of_capacity {
+        _ if may_help => "Nothing for certain.",
+        Some(share) if share < COPES => {
+            "Nothing: no scheme is made for what slows this sender down."
+        }
+        _ => "Nothing: your sender already copes.",
+    };
+    let mut text = format!(
+        "\n{} No scheme gains more than {percent} % with confidence.\n",
+        style::heading(heading)
+    );
+    if let Some(best) = best {
+        let more = if may_help { " More runs may tell: `--seeds 100`." } else { "" };
+        text += &format!(
+            "The best of the others, {}, would have {} times the throughput.{more}\n",
+            best.scheme.name,
+            show::times(best)
+        );
     }
     text
 }

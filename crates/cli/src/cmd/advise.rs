@@ -66,9 +66,9 @@ pub struct Args {
     /// The least gain worth a change, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = gain)]
     pub gain: f64,
-    /// Number of seeds, each one run of each scheme
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    pub seeds: u32,
+    /// Number of seeds, each one run of each scheme [default: 10, and up to 40 where runs are short and losses rare]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub seeds: Option<u32>,
     /// Do not ask again for other losses and delays
     #[arg(long)]
     pub quick: bool,
@@ -136,7 +136,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         _ => Estimate::default(),
     };
     let (link, facts) = known(args, &estimate)?;
-    let text = link.scenario(args.seeds)?;
+    let runs = args.seeds.unwrap_or_else(|| link.runs());
+    let text = link.scenario(runs)?;
     if let Some(file) = &args.scenario {
         output::write(file, text.as_bytes())?;
     }
@@ -146,7 +147,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let question = Question {
         link: &link,
-        runs: args.seeds,
+        runs,
         gain: args.gain / 100.0,
         vary: !args.quick,
         jobs: args.jobs,

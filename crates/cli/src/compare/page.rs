@@ -29,7 +29,8 @@ pub fn page(document: &Document) -> String {
             figures: vec![Figure {
                 svg: curves(document).inline(),
                 title: "throughput against losses".to_owned(),
-                caption: "Means over runs; whiskers are 95 % confidence intervals. Broken lines are theory."
+                caption: "Means over runs; whiskers are 95 % confidence intervals, drawn a little beside each other. \
+                          Broken lines are theory."
                     .to_owned(),
             }],
             ..Section::default()

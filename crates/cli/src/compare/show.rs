@@ -153,6 +153,7 @@ pub fn kb(value: Option<f64>) -> String {
     match value.map(|v| v / KB) {
         None => "–".to_owned(),
         Some(v) if v >= 1000.0 => number::short(v.round()),
+        Some(v) if v < 10.0 => format!("{v:.2}"),
         Some(v) => format!("{v:.1}"),
     }
 }

@@ -46,6 +46,8 @@ pub(super) enum Anchor {
 /// What a mark looks like. Shape tells as much as colour does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
+    /// A broken line, by the number of its pattern.
+    Broken(usize),
     Cross,
     Triangle,
     Diamond,
@@ -142,7 +144,7 @@ impl Canvas {
         let (width, filled) = match mark {
             Mark::Cross => (2.0, false),
             Mark::Ring => (1.6, false),
-            Mark::Dash => (1.8, false),
+            Mark::Dash | Mark::Broken(_) => (1.8, false),
             _ => (0.0, true),
         };
         if mark == Mark::Band {
@@ -176,6 +178,9 @@ impl Mark {
             Mark::Square => format!("M{} {}h7v7h-7z", n(x - 3.5), n(y - 3.5)),
             Mark::Ring => circle(3.4),
             Mark::Dot => circle(3.2),
+            Mark::Broken(0) => format!("M{} {}h6m3 0h6", n(x - 6.0), n(y)),
+            Mark::Broken(1) => format!("M{} {}h2m3 0h2m3 0h2", n(x - 6.0), n(y)),
+            Mark::Broken(_) => format!("M{} {}h8m3 0h2", n(x - 6.0), n(y)),
             Mark::Dash => format!("M{} {}h12", n(x - 6.0), n(y)),
             Mark::Band => format!("M{} {}h12v10h-12z", n(x - 6.0), n(y - 5.0)),
         };

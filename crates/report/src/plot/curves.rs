@@ -57,6 +57,8 @@ pub struct Curves {
     pub curves: Vec<Curve>,
 }
 
+/// What was reckoned is told apart by how its line is broken, in one colour.
+const BROKEN: [&str; 3] = ["7 4", "2 3", "9 3 2 3"];
 const MARKS: [Mark; 4] = [Mark::Dot, Mark::Square, Mark::Triangle, Mark::Diamond];
 
 fn look(curve: usize) -> (Mark, &'static str) {
@@ -98,17 +100,32 @@ impl Curves {
     }
 
     fn entry(&self, i: usize) -> (Mark, &'static str, String) {
-        let (mark, colour) = look(i);
-        let is_line = matches!(self.curves[i].pen, Pen::Line | Pen::Dashes | Pen::Steps);
+        let (mark, colour) = self.look(i);
+        let is_line = matches!(self.curves[i].pen, Pen::Line | Pen::Steps);
         (if is_line { Mark::Dash } else { mark }, colour, self.curves[i].name.clone())
     }
 
+    fn look(&self, i: usize) -> (Mark, &'static str) {
+        match self.curves[i].pen {
+            Pen::Dashes => (Mark::Broken(self.before(i, Pen::Dashes) % BROKEN.len()), "muted"),
+            _ => look(i),
+        }
+    }
+
+    /// How many curves before the one at `i` are drawn with `pen`.
+    fn before(&self, i: usize, pen: Pen) -> usize {
+        self.curves[..i].iter().filter(|curve| curve.pen == pen).count()
+    }
+
     fn draw(&self, canvas: &mut Canvas, i: usize, points: &[(f64, f64, f64)], x: &Axis, y: &Axis) {
-        let (mark, colour) = look(i);
+        let (mark, colour) = self.look(i);
         let pen = self.curves[i].pen;
         // Whiskers of several curves at one place would cover each other.
         let aside = match pen {
-            Pen::Whiskers => APART * (i as f64 - (self.curves.len() - 1) as f64 / 2.0),
+            Pen::Whiskers => {
+                let all = self.before(self.curves.len(), pen) as f64;
+                APART * (self.before(i, pen) as f64 - (all - 1.0) / 2.0)
+            }
             _ => 0.0,
         };
         let mut places: Vec<(f64, f64)> = Vec::new();
@@ -146,7 +163,10 @@ impl Curves {
                     _ => write!(path, "L{} {}", n(*px), n(*py)),
                 };
             }
-            let dashes = if pen == Pen::Dashes { " stroke-dasharray=\"7 4\"" } else { "" };
+            let dashes = match mark {
+                Mark::Broken(i) => format!(" stroke-dasharray=\"{}\"", BROKEN[i]),
+                _ => String::new(),
+            };
             canvas.path(&stroke, &path, 1.6, &format!(" stroke-linejoin=\"round\"{dashes}"));
         }
         if matches!(pen, Pen::Points | Pen::Whiskers) {
