@@ -53,7 +53,7 @@ impl Bench {
 
     /// Lets time pass.
     pub fn wait(&mut self, span: Span) {
-        self.now = self.now + span;
+        self.now += span;
     }
 
     /// The average that random early detection goes by.

@@ -4,6 +4,7 @@
 
 pub mod bbr;
 mod congestion;
+pub mod control;
 pub mod cubic;
 pub mod detect;
 mod eln;
@@ -41,8 +42,9 @@ use crate::wire::Snack;
 
 use super::config::{AckpReaction, ElnReaction, Halving, TcpConfig, Variant};
 use super::rtt::{Beat, RttEstimator};
+use control::AnyGrowth;
 use detect::{Detect, Detector};
-use growth::{Acked, AnyGrowth, Growth, Loss};
+use growth::{Acked, Growth, Loss};
 use integrated::Part;
 use pacing::Pacer;
 use recovery::{Progress, Recovery};
