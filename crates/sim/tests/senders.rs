@@ -185,7 +185,6 @@ fn snacks_repair_what_the_timer_would_and_corruption_spares_the_window() {
     let without = runs_with(LAN, &[often, word, "host.mobile.snack=false"], 1);
     let congestion = runs(LAN, &[often, word]);
     let corruption = runs(LAN, &[often, word, "host.fixed.loss-cause=corruption"]);
-    eprintln!("{without:?}\n{congestion:?}\n{corruption:?}");
     assert!(congestion.timeouts * 3 < without.timeouts, "{congestion:?} against {without:?}");
     assert!(congestion.took * 3 < without.took * 2, "{congestion:?} against {without:?}");
     assert!(corruption.took * 10 < congestion.took * 9, "{corruption:?} against {congestion:?}");
