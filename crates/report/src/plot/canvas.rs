@@ -178,9 +178,9 @@ impl Mark {
             Mark::Square => format!("M{} {}h7v7h-7z", n(x - 3.5), n(y - 3.5)),
             Mark::Ring => circle(3.4),
             Mark::Dot => circle(3.2),
-            Mark::Broken(0) => format!("M{} {}h6m3 0h6", n(x - 6.0), n(y)),
+            Mark::Broken(0) => format!("M{} {}h4.5m3 0h4.5", n(x - 6.0), n(y)),
             Mark::Broken(1) => format!("M{} {}h2m3 0h2m3 0h2", n(x - 6.0), n(y)),
-            Mark::Broken(_) => format!("M{} {}h8m3 0h2", n(x - 6.0), n(y)),
+            Mark::Broken(_) => format!("M{} {}h6.5m3 0h2.5", n(x - 6.0), n(y)),
             Mark::Dash => format!("M{} {}h12", n(x - 6.0), n(y)),
             Mark::Band => format!("M{} {}h12v10h-12z", n(x - 6.0), n(y - 5.0)),
         };
