@@ -355,10 +355,11 @@ mod tests {
         // Without the receiver's part the marks are in vain: they are not even possible.
         let deaf = cell(SCHEMES[1], &["host.home.acc=false"]);
         assert_eq!(deaf.summary(marks).mean, 0.0);
-        // With sparse ACKs a sender that is not adapted opens its window slowly and sends bursts.
+        // With sparse ACKs a sender that is not adapted opens its window slowly: that shows in the first seconds. Its
+        // bursts do no harm here, since its own line is no faster than the next.
         let window = |runs: &Runs| runs.summary(packets_mbps).mean;
-        let filtered = cell(SCHEMES[2], &[]);
-        let bursty = cell(SCHEMES[2], &["host.server.sender-adaptation=false"]);
+        let filtered = cell(SCHEMES[2], &["horizon=5s"]);
+        let bursty = cell(SCHEMES[2], &["horizon=5s", "host.server.sender-adaptation=false"]);
         assert!(window(&filtered) > 1.2 * window(&bursty), "{}", window(&bursty));
     }
 }

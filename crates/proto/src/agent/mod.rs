@@ -58,7 +58,7 @@ pub enum DupAcks {
 pub struct SnoopConfig {
     /// Duplicate ACKs that cause a local retransmission: 1 (west97) or 2 (parsa98).
     pub dupacks: u32,
-    /// Whether selective acknowledgements tell which packets are missing; see [`snoop_smart`].
+    /// Whether selective acknowledgements tell which packets are missing; see `snoop_smart.rs`.
     pub selective: bool,
     /// Whether the sender sees duplicate ACKs of wireless losses.
     pub dup_acks: DupAcks,

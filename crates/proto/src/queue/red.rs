@@ -3,7 +3,7 @@
 //! At each arrival the average length of the queue is brought up to date. Below `min` nothing happens; between `min`
 //! and `max` the arriving packet is chosen with a probability that grows with the average; from `max` on every packet
 //! is chosen. What is chosen is marked with "congestion experienced" if its ends understand that (RFC 3168), and
-//! dropped otherwise ([`Cause::EarlyDrop`]). What then finds no room is dropped as by any queue.
+//! dropped otherwise ([`Cause::EarlyDrop`](crate::event::Cause::EarlyDrop)). What then finds no room is dropped as by any queue.
 //!
 //! **The average** follows the length with the weight `w_q` at each arrival. A queue that was empty for a while is
 //! taken to have seen as many empty arrivals as packets could have been sent in that time, each taking
