@@ -247,8 +247,10 @@ fn the_trace_has_the_rows_of_the_simulator() {
         .collect();
     assert!(blocks.len() > 4, "{blocks:?}");
     assert_eq!((blocks[0].0, blocks[1].0), (TcpKind::Opening, TcpKind::Established));
-    let closing: Vec<_> = blocks[blocks.len() - 2..].iter().map(|block| block.0).collect();
-    assert_eq!(closing, [TcpKind::Complete, TcpKind::Closed]);
+    // Between the two a look may find that the FIN has been acknowledged.
+    let looked = [TcpKind::Acked, TcpKind::Sampled];
+    let told: Vec<_> = blocks.iter().map(|block| block.0).filter(|k| !looked.contains(k)).collect();
+    assert!(told.ends_with(&[TcpKind::Complete, TcpKind::Closed]), "{told:?}");
     assert!(traced.events.windows(2).all(|pair| pair[0].at <= pair[1].at));
     let (first, last) = (blocks[1].1, blocks[blocks.len() - 1].1);
     // Position 1 is the first byte: before it the SYN is acknowledged, after all of them also the FIN.
