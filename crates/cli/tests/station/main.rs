@@ -106,8 +106,8 @@ fn nothing_is_lost_with_a_link_that_is_replaced() {
             world.ctl(&["set", &format!("link.rate={rate}")]);
         }
         assert_eq!(transfer.join().expect("the transfer is whole"), 2_500_000);
-        assert!(world.wait(|status| status["stages"][1]["packets"]["held"] == 0));
-        let packets = &world.status()["stages"][1]["packets"];
+        let status = world.at_rest();
+        let packets = &status["stages"][1]["packets"];
         assert_eq!(packets["arrived"], packets["departed"]);
         assert_eq!(packets["ended"], 0);
         assert_eq!(station.end("INT"), Some(0));
@@ -146,11 +146,7 @@ fn a_radio_gets_a_link_layer_while_a_transfer_runs() {
             }
         }
         assert_eq!(transfer.join().expect("the transfer is whole"), 4_000_000);
-        assert!(world.wait(|status| {
-            let mut stages = status["stages"].as_array().unwrap().iter();
-            stages.all(|stage| stage["packets"]["held"] == 0)
-        }));
-        let status = world.status();
+        let status = world.at_rest();
         assert_eq!(status["stages"][3]["notes"]["delivered-bytes"], 4_000_000, "{status:#}");
         for stage in &status["stages"].as_array().unwrap()[1..3] {
             let of = |key: &str| stage["packets"][key].as_u64().unwrap();

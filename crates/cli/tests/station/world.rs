@@ -179,6 +179,16 @@ impl World {
         (0..8000).any(|_| so(&self.status()))
     }
 
+    /// A status in which no stage holds a packet. It is one look: by the next one another packet may have come.
+    pub fn at_rest(&self) -> Value {
+        let empty = |status: &Value| {
+            let mut stages = status["stages"].as_array().unwrap().iter();
+            stages.all(|stage| stage["packets"]["held"] == 0)
+        };
+        let mut looks = (0..8000).map(|_| self.status());
+        looks.find(empty).expect("the packets leave the station")
+    }
+
     /// Sends bytes from `a` to `b` over one connection; the answer is how many arrived as they were sent.
     pub fn transfer(&self, bytes: usize) -> JoinHandle<usize> {
         let (ready, listening) = channel();
