@@ -218,7 +218,7 @@ impl Sink for Tap {
                 FrameFate::Collided => (15, 1),
             },
             What::Link { .. } => (16, 1),
-            What::Channel { .. } => return,
+            What::Channel { .. } | What::Work(_) | What::Doze { .. } => return,
         };
         stage.notes[note].add(n);
     }

@@ -110,5 +110,5 @@ pub fn layout(scenario: &Scenario) -> Layout {
             cross: transfer.cross,
         })
     });
-    Layout { stages, flows, short: short.collect() }
+    Layout { stages, flows, short: short.collect(), powered: Vec::new() }
 }

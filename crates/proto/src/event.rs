@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::energy::Work;
 use crate::link::frame::{FrameKind, Station};
 use crate::place::{Side, StageId};
 use crate::units::{Span, Time};
@@ -16,10 +17,12 @@ impl Wants {
     pub const NOTHING: Wants = Wants(0);
     /// What metrics are computed from: transmissions, drops, originations, episodes of senders, deliveries.
     pub const METRICS: Wants = Wants(1);
-    /// Everything: also each arrival, and the control block at each ACK.
+    /// Everything that a trace shows: also each arrival, and the control block at each ACK.
     pub const EVERYTHING: Wants = Wants(3);
     /// The events that only a full trace has.
     pub const DETAIL: Wants = Wants(2);
+    /// What the work of the hosts' stacks is charged by: for energy alone, and in no trace.
+    pub const WORK: Wants = Wants(4);
 
     /// Whether all of `kind` is wanted.
     pub fn has(self, kind: Wants) -> bool {
@@ -76,6 +79,15 @@ pub enum What {
     },
     /// A transmitter of a radio hop has been on the air.
     Air(AirEvent),
+    /// A host's stack has done its work for one segment; told with [`Wants::WORK`].
+    Work(Work),
+    /// A station's radio goes to sleep, or wakes up.
+    Doze {
+        /// The station.
+        station: Station,
+        /// Whether it sleeps from now on.
+        asleep: bool,
+    },
     /// A link layer took notice of something.
     Link {
         /// The station whose end it is.
@@ -87,7 +99,7 @@ pub enum What {
     },
 }
 
-/// A transmission in a radio hop, told when it begins: a frame of any kind, those of medium access among them.
+/// A transmission in a radio hop, told when its end has been heard everywhere: a frame of any kind, those of medium access among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AirEvent {
     /// Who sent.

@@ -3,6 +3,7 @@
 //! Words follow `tc`: `2mbit`, `20ms`, `64KiB`. A rate of `mbps` is refused, because `tc` reads it
 //! as megabytes while most people mean megabits.
 
+mod electric;
 mod physical;
 
 use core::fmt;
@@ -11,6 +12,7 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use electric::{Energy, Power};
 pub use physical::{Decibels, Frequency, Speed};
 
 /// A point in time: nanoseconds since the run began.

@@ -2,6 +2,7 @@
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::channel::{ErrorModel, Kinds};
+use lasthop_proto::energy::Hardware;
 pub use lasthop_proto::link::CrossTraffic;
 use lasthop_proto::link::{HopConfig, LineConfig, RadioConfig, SerialConfig};
 use lasthop_proto::mac::HalfDuplexHops;
@@ -77,6 +78,9 @@ pub struct Host {
     pub addr: Addr,
     /// Its TCP, where that is ours.
     pub tcp: TcpConfig,
+    /// What it is made of, if it runs on a battery.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub battery: Option<Hardware>,
     /// Whose TCP it has in the testbed.
     #[serde(skip)]
     pub stack: Stack,

@@ -52,6 +52,7 @@ fn scenario(tcp: TcpConfig, path: Vec<Stage>, bytes: Option<u64>, count: u32) ->
         side,
         addr,
         tcp: tcp.clone(),
+        battery: None,
         stack: Stack::Lasthop,
     };
     Scenario {

@@ -33,7 +33,7 @@ fn layout(flows: u16) -> Layout {
         wireless_mss: None,
         cross: false,
     };
-    Layout { stages: stages.into(), flows: (0..flows).map(info).collect(), short: Vec::new() }
+    Layout { stages: stages.into(), flows: (0..flows).map(info).collect(), ..Layout::default() }
 }
 
 /// A data packet over both links, its delivery, and its ACK over both links: five events a round.

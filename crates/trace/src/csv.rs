@@ -248,6 +248,9 @@ impl<W: Write> Sink for EventCsv<W> {
     }
 
     fn event(&mut self, event: &Event) {
+        if matches!(event.what, What::Work(_)) {
+            return;
+        }
         self.begin(event.at, event.stage);
         match &event.what {
             What::Packet { op, side, packet } => self.packet(*op, *side, packet),
@@ -312,6 +315,11 @@ impl<W: Write> Sink for EventCsv<W> {
                 };
                 self.link(name, "", *station, *peer, None);
             }
+            What::Doze { station, asleep } => {
+                let name = if *asleep { "radio-asleep" } else { "radio-awake" };
+                self.link(name, "", *station, *station, None);
+            }
+            What::Work(_) => {}
         }
     }
 }

@@ -3,6 +3,8 @@
 //! The world that runs a scenario builds this once. Flows that it does not name are still measured; they are
 //! found by their first packet.
 
+use lasthop_proto::energy::Hardware;
+use lasthop_proto::link::frame::Station;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::wire::{Addr, FlowKey};
 use serde::{Deserialize, Serialize};
@@ -67,8 +69,19 @@ pub struct ShortInfo {
     pub cross: bool,
 }
 
+/// A host that runs on a battery.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PoweredInfo {
+    /// Its stage.
+    pub host: StageId,
+    /// The radio hop that it hangs on, and its station there; `None` if its link is a wire.
+    pub radio: Option<(StageId, Station)>,
+    /// What it is made of.
+    pub hardware: Hardware,
+}
+
 /// The path and its flows.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Layout {
     /// Stages by [`StageId`], left to right, hosts included.
     pub stages: Vec<StageInfo>,
@@ -76,6 +89,8 @@ pub struct Layout {
     pub flows: Vec<FlowInfo>,
     /// Between whom short transfers are made.
     pub short: Vec<ShortInfo>,
+    /// The hosts that run on batteries, in the order of the scenario.
+    pub powered: Vec<PoweredInfo>,
 }
 
 impl Layout {

@@ -33,7 +33,7 @@ pub(crate) fn layout() -> Layout {
             wireless_mss: None,
             cross: false,
         }],
-        short: Vec::new(),
+        ..Layout::default()
     }
 }
 

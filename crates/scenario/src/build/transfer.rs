@@ -245,6 +245,7 @@ fn addresses(specs: &[HostSpec]) -> Result<Vec<Host>, Error> {
             side,
             addr,
             tcp: spec.tcp.clone(),
+            battery: None,
             stack: spec.stack,
         });
     }

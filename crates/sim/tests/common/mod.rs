@@ -249,6 +249,7 @@ impl Dice {
                 side: if left { HostSide::Left } else { HostSide::Right },
                 addr: self.addr(v6, u8::from(left), i as u8),
                 tcp: self.tcp(),
+                battery: None,
                 stack: Stack::Lasthop,
             });
         }

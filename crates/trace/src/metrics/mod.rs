@@ -9,11 +9,13 @@
 //! that the same run has the same metrics however it is watched.
 
 mod air;
+mod energy;
 mod flow;
 mod model;
 mod short;
 
 pub use air::{AirMetrics, FrameCounts};
+pub use energy::{NodeEnergy, Spent};
 pub use model::{Delay, FlowMetrics, RunMetrics, Sampled, Scalar, StageMetrics};
 pub use short::ShortTransfers;
 
@@ -120,6 +122,7 @@ impl Metrics {
             jain_index: jain_index(&throughputs),
             corrupted: self.corrupted,
             short: self.short(end),
+            energy: Vec::new(),
             flows: measured,
         }
     }
@@ -358,6 +361,7 @@ impl Sink for Metrics {
             What::Split(tcp) => self.relay(event.at, tcp),
             What::Air(air) => self.air(event.stage, air),
             What::Agent { .. } | What::Channel { .. } | What::Link { .. } => self.events += 1,
+            What::Work(_) | What::Doze { .. } => {}
         }
     }
 }

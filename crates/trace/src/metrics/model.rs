@@ -5,6 +5,7 @@ use lasthop_proto::machine::Side;
 use serde::{Deserialize, Serialize};
 
 use super::air::{AirMetrics, FrameCounts};
+use super::energy::NodeEnergy;
 use super::short::ShortTransfers;
 use crate::counts::CauseCounts;
 use crate::layout::Role;
@@ -34,6 +35,9 @@ pub struct RunMetrics {
     /// Short transfers, one entry for each pair of hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub short: Vec<ShortTransfers>,
+    /// One entry for each host that runs on a battery, in the order of the scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub energy: Vec<NodeEnergy>,
 }
 
 /// One flow in the direction of its data.

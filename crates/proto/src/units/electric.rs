@@ -1,0 +1,143 @@
+//! Quantities of a battery: what it holds and what draws from it.
+
+use core::fmt;
+use core::ops::{Add, Mul};
+use core::str::FromStr;
+
+use serde::Serialize;
+
+use super::{Span, UnitError, split};
+
+/// An amount of energy in joules; never negative, always finite.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default, Serialize)]
+pub struct Energy(f64);
+
+/// A power in watts; never negative, always finite.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default, Serialize)]
+pub struct Power(f64);
+
+impl Energy {
+    /// `joules` joules, if that is an amount.
+    pub const fn joules(joules: f64) -> Option<Energy> {
+        if joules >= 0.0 && joules.is_finite() { Some(Energy(joules)) } else { None }
+    }
+
+    /// The bare number of joules.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// The bare number of watt-hours.
+    pub fn watt_hours(self) -> f64 {
+        self.0 / 3600.0
+    }
+}
+
+impl Power {
+    /// `watts` watts, if that is a power.
+    pub const fn watts(watts: f64) -> Option<Power> {
+        if watts >= 0.0 && watts.is_finite() { Some(Power(watts)) } else { None }
+    }
+
+    /// The bare number of watts.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Mul<Span> for Power {
+    type Output = Energy;
+    fn mul(self, time: Span) -> Energy {
+        Energy(self.0 * time.as_secs_f64())
+    }
+}
+
+impl Add for Energy {
+    type Output = Energy;
+    fn add(self, other: Energy) -> Energy {
+        Energy(self.0 + other.0)
+    }
+}
+
+impl Add for Power {
+    type Output = Power;
+    fn add(self, other: Power) -> Power {
+        Power(self.0 + other.0)
+    }
+}
+
+impl fmt::Display for Energy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}J", self.0)
+    }
+}
+
+impl fmt::Display for Power {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}W", self.0)
+    }
+}
+
+const ENERGY_EXPECTED: &str = "an energy such as `30Wh` or `56kJ`";
+const POWER_EXPECTED: &str = "a power such as `0.9W` or `50mW`";
+
+const ENERGY: &[(&str, f64)] = &[
+    ("nj", 1e-9),
+    ("uj", 1e-6),
+    ("mj", 1e-3),
+    ("j", 1.0),
+    ("kj", 1e3),
+    ("mwh", 3.6),
+    ("wh", 3600.0),
+];
+
+const POWER: &[(&str, f64)] = &[("uw", 1e-6), ("mw", 1e-3), ("w", 1.0)];
+
+impl FromStr for Energy {
+    type Err = UnitError;
+    fn from_str(word: &str) -> Result<Energy, UnitError> {
+        let joules = amount(word, ENERGY_EXPECTED, ENERGY)?;
+        Energy::joules(joules)
+            .ok_or_else(|| UnitError::OutOfRange(word.to_owned(), ENERGY_EXPECTED))
+    }
+}
+
+impl FromStr for Power {
+    type Err = UnitError;
+    fn from_str(word: &str) -> Result<Power, UnitError> {
+        let watts = amount(word, POWER_EXPECTED, POWER)?;
+        Power::watts(watts).ok_or_else(|| UnitError::OutOfRange(word.to_owned(), POWER_EXPECTED))
+    }
+}
+
+/// The number in `word` in the unit that has the factor 1. Zero needs no unit.
+fn amount(word: &str, what: &'static str, units: &[(&str, f64)]) -> Result<f64, UnitError> {
+    let (number, unit) = split(word, what)?;
+    match units.iter().find(|(name, _)| *name == unit) {
+        Some((_, factor)) => Ok(number * factor),
+        None if unit.is_empty() && number == 0.0 => Ok(0.0),
+        None => Err(UnitError::UnknownUnit(word.to_owned(), what)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read() {
+        assert_eq!("1.5Wh".parse::<Energy>().unwrap().get(), 5400.0);
+        assert_eq!("900mW".parse::<Power>().unwrap().get(), 0.9);
+        assert_eq!("0".parse::<Power>().unwrap().get(), 0.0);
+        for wrong in ["-1J", "3", "2mAh", "inf J", "J", "1e5J"] {
+            assert!(wrong.parse::<Energy>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn power_over_time_is_energy() {
+        let energy = Power::watts(2.0).unwrap() * Span::millis(1500);
+        assert_eq!(energy.get(), 3.0);
+        assert_eq!(energy.to_string(), "3J");
+    }
+}
