@@ -14,6 +14,7 @@ pub mod config;
 pub mod connection;
 pub mod host;
 pub mod integrated;
+pub mod lookup;
 pub mod receiver;
 pub mod rope;
 pub mod rtt;
@@ -21,6 +22,7 @@ pub mod sender;
 pub mod state;
 pub mod traffic;
 pub mod words;
+pub mod work;
 
 pub use config::{
     AccConfig, AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule,

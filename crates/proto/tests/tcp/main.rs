@@ -22,6 +22,7 @@ mod sparse_acks;
 mod timeouts;
 mod vegas;
 mod wireless;
+mod work;
 
 /// RFC 5681 and 6298 as written, with segments of 1000 bytes and an initial window of one.
 fn fine() -> TcpConfig {

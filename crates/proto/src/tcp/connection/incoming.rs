@@ -5,6 +5,7 @@ use crate::machine::Out;
 use crate::tcp::config::ElnReaction;
 use crate::tcp::sender::AckInfo;
 use crate::tcp::state::{Input, State};
+use crate::tcp::work::Steps;
 use crate::units::Time;
 use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment, Smart};
 
@@ -28,6 +29,7 @@ impl Connection {
         marked: bool,
         out: &mut Out,
     ) {
+        self.steps = Steps::default();
         match self.state {
             State::Closed => self.on_segment_closed(now, segment, out),
             State::SynSent => self.on_segment_syn_sent(now, segment, out),
@@ -137,8 +139,9 @@ impl Connection {
             self.challenge(now, out);
             return;
         }
-        if let Some(ts) = segment.timestamps {
-            if self.agreed.timestamps && from <= self.last_ack_sent {
+        if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
+            self.steps.stamped = true;
+            if from <= self.last_ack_sent {
                 self.ts_recent = ts.value;
             }
         }
@@ -155,9 +158,10 @@ impl Connection {
 
     /// PAWS: a segment whose timestamp is older than the last one is a ghost of another window.
     //= rfc7323#section-5.2
-    pub(super) fn fails_paws(&self, segment: &Segment) -> bool {
+    pub(super) fn fails_paws(&mut self, segment: &Segment) -> bool {
         match segment.timestamps {
             Some(ts) if self.agreed.timestamps && !segment.flags.has(Flags::RST) => {
+                self.steps.paws = true;
                 (ts.value.wrapping_sub(self.ts_recent) as i32) < 0
             }
             _ => false,
@@ -219,6 +223,7 @@ impl Connection {
                     count += 1;
                 }
             }
+            self.steps.blocks = count as u8;
             let near = self.tx.window.una;
             match (self.config.eln_reaction, segment.options().eln) {
                 _ if !self.agreed.eln => {}
@@ -244,6 +249,7 @@ impl Connection {
             caused,
             snack,
         };
+        self.steps.scaled = self.agreed.scaled;
         if let Some(kind) = self.tx.on_ack(now, &info) {
             self.report(kind, out);
         }
@@ -315,6 +321,7 @@ impl Connection {
         if body.is_empty() && !fin {
             return;
         }
+        self.steps.kept = !body.is_empty();
         let taken = self.rx.take(now, from, body, fin);
         if taken.corrupted {
             self.report(TcpKind::Corrupted, out);
