@@ -5,6 +5,7 @@ mod congestion;
 mod incoming;
 mod notices;
 mod outgoing;
+mod prediction;
 
 use std::sync::Arc;
 
@@ -87,7 +88,7 @@ struct Outbox {
 struct Agreed {
     send_scale: u8,
     recv_scale: u8,
-    /// Whether windows are scaled, be it by nothing.
+    /// Whether windows are scaled.
     scaled: bool,
     timestamps: bool,
     sack: bool,

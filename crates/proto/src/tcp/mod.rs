@@ -15,6 +15,7 @@ pub mod connection;
 pub mod host;
 pub mod integrated;
 pub mod lookup;
+pub mod prediction;
 pub mod receiver;
 pub mod rope;
 pub mod rtt;
@@ -26,7 +27,7 @@ pub mod work;
 
 pub use config::{
     AccConfig, AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule,
-    Halving, LossCause, TcpConfig, Variant,
+    Halving, LossCause, Prediction, TcpConfig, Variant,
 };
 pub use connection::Connection;
 pub use host::{Host, HostConfig};

@@ -13,6 +13,7 @@ mod handshake;
 mod hosts;
 mod nack;
 mod notices;
+mod prediction;
 mod rack;
 mod recovery;
 mod scps_tp;

@@ -159,11 +159,12 @@ fn timestamps_are_counted_where_both_ends_have_them() {
 
 #[test]
 fn windows_are_scaled_where_that_is_agreed_on() {
-    let with = TcpConfig { window_scale: true, ..fine() };
+    let with = TcpConfig { window_scale: true, recv_buffer: 100_000, ..fine() };
     let shifts = |x: &Exchange, host| x.count(host, Operation::WindowScale);
     let x = both(&with);
-    // All but the SYN and what it opens: even where a window fits without.
+    // All but the SYN and what answers it.
     assert!([0, 1].iter().all(|host| shifts(&x, *host) >= x.sent[0] + x.sent[1] - 3));
+    assert_eq!(shifts(&both(&TcpConfig { recv_buffer: 65_535, ..with.clone() }), SENDER), 0);
     assert_eq!(shifts(&exchange([&with, &fine()], (1, SIZE), Wants::WORK, unharmed), SENDER), 0);
     assert_eq!(shifts(&both(&fine()), RECEIVER), 0);
 }

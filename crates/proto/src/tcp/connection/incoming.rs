@@ -2,7 +2,7 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::machine::Out;
-use crate::tcp::config::ElnReaction;
+use crate::tcp::config::{ElnReaction, Prediction};
 use crate::tcp::sender::AckInfo;
 use crate::tcp::state::{Input, State};
 use crate::tcp::work::Steps;
@@ -92,9 +92,23 @@ impl Connection {
             // The peer asks again; it is answered when the time has come.
             return;
         }
+        let mut body = body;
+        //= agarwal00#4.4: steps H1 and H2 in either order
+        if self.predicts(Prediction::BeforePaws) {
+            match self.take_predicted(now, segment, body, out) {
+                Ok(()) => return,
+                Err(unexpected) => body = unexpected,
+            }
+        }
         if self.fails_paws(segment) {
             self.challenge(now, out);
             return;
+        }
+        if self.predicts(Prediction::AfterPaws) {
+            match self.take_predicted(now, segment, body, out) {
+                Ok(()) => return,
+                Err(unexpected) => body = unexpected,
+            }
         }
         // A number below the peer's initial one has no position and is as unacceptable as an old one.
         let position = segment.seq.unwrap_near(self.irs, self.rx.nxt);
@@ -250,18 +264,23 @@ impl Connection {
             snack,
         };
         self.steps.scaled = self.agreed.scaled;
-        if let Some(kind) = self.tx.on_ack(now, &info) {
-            self.report(kind, out);
-        }
+        self.hear(now, &info, out);
         self.take_echo(now, segment, out);
-        if let Some(outbox) = &mut self.outbox {
-            outbox.rope.release(self.tx.window.una.saturating_sub(1));
-        }
-        self.check_complete(out);
         if self.tx.window.fin && self.tx.is_done() {
             self.fin_acked(now, out);
         }
         true
+    }
+
+    /// What an acknowledgement does to the sending half, and to what an application has written.
+    pub(super) fn hear(&mut self, now: Time, info: &AckInfo<'_>, out: &mut Out) {
+        if let Some(kind) = self.tx.on_ack(now, info) {
+            self.report(kind, out);
+        }
+        if let Some(outbox) = &mut self.outbox {
+            outbox.rope.release(self.tx.window.una.saturating_sub(1));
+        }
+        self.check_complete(out);
     }
 
     #[inline]
@@ -321,6 +340,11 @@ impl Connection {
         if body.is_empty() && !fin {
             return;
         }
+        self.absorb(now, from, body, fin, out);
+    }
+
+    /// Takes in what is acceptable and cut to the window.
+    pub(super) fn absorb(&mut self, now: Time, from: u64, body: Body, fin: bool, out: &mut Out) {
         self.steps.kept = !body.is_empty();
         let taken = self.rx.take(now, from, body, fin);
         if taken.corrupted {

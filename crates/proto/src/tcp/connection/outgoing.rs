@@ -231,9 +231,10 @@ impl Connection {
         agreed.smart = config.smart && options.smart == Some(Smart::Permitted);
         agreed.snack = config.snack && options.scps.is_some_and(Scps::has_snack);
         if let (true, Some(shift)) = (config.window_scale, options.window_scale) {
-            agreed.scaled = true;
             agreed.send_scale = shift.min(14);
             agreed.recv_scale = scale_for(config.recv_buffer);
+            // Where neither end needs it, the answer to a SYN does not take it up.
+            agreed.scaled = agreed.recv_scale > 0 || agreed.send_scale > 0;
         }
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.value;
