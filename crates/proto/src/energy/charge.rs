@@ -9,6 +9,8 @@ pub struct Costs(pub [f64; Operation::ALL.len()]);
 
 /// Payload of the segment that prices are stated for: an Ethernet's, less the timestamps option.
 const PAYLOAD: u32 = 1448;
+/// The headers of IP and TCP, and the option: they are summed by themselves.
+const HEADERS: u32 = 20 + 20 + 12;
 
 impl Costs {
     /// Instructions of `work`.
@@ -24,8 +26,8 @@ impl Costs {
         work.add(Operation::Send, 1);
         work.add(Operation::Timestamps, 1);
         work.add(Operation::CopiedSummedByte, PAYLOAD);
-        // With the headers of IP and TCP, and the option.
-        work.add(Operation::CardByte, PAYLOAD + 20 + 20 + 12);
+        work.add(Operation::SummedByte, HEADERS);
+        work.add(Operation::CardByte, PAYLOAD + HEADERS);
         work
     }
 
