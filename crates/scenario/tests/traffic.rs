@@ -53,12 +53,7 @@ fn a_transfer_may_come_again() {
     assert_eq!(starts, [10, 310, 610]);
     assert!(transfers.iter().all(|t| t.cross && t.bytes == Some(Bytes(5_000_000))));
     let key = "transfer.every";
-    refused(
-        "bytes = \"1kB\", every = \"9s\"",
-        Code::MissingKey,
-        "transfer.every",
-        "`stop = \"600s\"`",
-    );
+    refused("bytes = \"1kB\", every = \"9s\"", Code::MissingKey, "horizon", "`stop = \"600s\"`");
     refused(
         "bytes = \"unlimited\", every = \"9s\", stop = \"90s\"",
         Code::OutOfRange,
