@@ -5,6 +5,7 @@
 
 mod battery;
 mod charge;
+pub mod costs;
 mod hardware;
 mod meter;
 mod operation;
