@@ -62,7 +62,7 @@ pub(crate) const TUNNEL: &[&str] = &[
 
 /// Keys of a transfer.
 pub(crate) const TRANSFER: &[&str] =
-    &["from", "to", "bytes", "start", "count", "stop", "on-off", "web", "cross"];
+    &["from", "to", "bytes", "start", "every", "count", "stop", "on-off", "web", "cross"];
 
 /// Keys of `on-off`.
 pub(crate) const ON_OFF: &[&str] = &["on", "off", "shape"];
@@ -180,7 +180,7 @@ pub(crate) const FAMA: &[&str] = &["acceleration", "short-answer", "backoff"];
 
 /// Keys of `dcf`, the options of medium access by 802.11's DCF.
 pub(crate) const DCF: &[&str] =
-    &["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries"];
+    &["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries", "control-rate"];
 
 /// Keys of `half-duplex-hops`, the options of packet radio over several hops.
 pub(crate) const HALF_DUPLEX_HOPS: &[&str] = &["hops", "turnaround", "backoff", "poll"];

@@ -18,22 +18,16 @@ transfer = { from = "sender", to = "receiver", bytes = "unlimited" }
 horizon = "300s"
 [host.receiver]
 side = "left"
-preset = "rfc"
-mss = 1460
-timestamps = true
-sack = true
-window-scale = true
+preset = "linux-2.2"
 [host.sender]
 side = "right"
-preset = "rfc"
-mss = 1460
-tcp = "sack"
-timestamps = true
-window-scale = true
+preset = "linux-2.2"
 battery = "sens-800"
 [[path]]
-radio = { rate = "11mbit", delay = "1us", queue = "100p" }
+radio = { rate = "11mbit", delay = "1ns", queue = "100p" }
 mac = "dcf"
+dcf = { control-rate = "2mbit" }
+errors = { model = "bit-errors", ber = 1e-8 }
 "#;
 
 const IDLE_S: f64 = 223.0 * 60.0;
