@@ -1,6 +1,6 @@
 //! A comparison as text.
 
-use lasthop_lab::ranking::Judgement;
+use lasthop_lab::ranking::{Judgement, Standing};
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number;
 use lasthop_report::table::render;
@@ -103,8 +103,8 @@ pub fn ranking(place: &Place) -> Table {
             format!("{}{}", row.standing.rank, tied(row)),
             row.scheme.name.clone(),
             number::summary(&kilobytes(&row.standing.value)),
-            times(row),
-            judged(row).to_owned(),
+            times(&row.standing),
+            judged(&row.standing).to_owned(),
             number::short(round(row.timeouts.mean)),
         ];
         let share = |s: Summary| format!("{:.3}", s.mean);
@@ -124,23 +124,22 @@ fn kilobytes(s: &Summary) -> Summary {
 }
 
 /// The ratio with its interval.
-pub fn times(row: &Row) -> String {
-    match &row.standing.ratio {
-        _ if row.standing.judgement == Judgement::Baseline => "1".to_owned(),
+pub fn times(standing: &Standing) -> String {
+    match &standing.ratio {
+        _ if standing.judgement == Judgement::Baseline => "1".to_owned(),
         None => "–".to_owned(),
         Some(r) if r.low == r.high => format!("{:.2}", r.mean),
         Some(r) => format!("{:.2} ({:.2} to {:.2})", r.mean, r.low, r.high),
     }
 }
 
-fn judged(row: &Row) -> &'static str {
-    match row.standing.judgement {
+/// The judgement in words.
+pub fn judged(standing: &Standing) -> &'static str {
+    match standing.judgement {
         Judgement::Baseline => "the baseline",
         Judgement::Better => "better",
         Judgement::Worse => "worse",
-        Judgement::Tie
-            if row.standing.difference.sd == 0.0 && row.standing.difference.mean == 0.0 =>
-        {
+        Judgement::Tie if standing.difference.sd == 0.0 && standing.difference.mean == 0.0 => {
             "the same"
         }
         Judgement::Tie => "no difference",
