@@ -165,6 +165,18 @@ impl View<'_> {
                             format!("write `nack = true` in `[host.{}]`", from.name),
                         )
                     }
+                    StageKind::Agent(AgentConfig::SnoopNack { .. })
+                        if leftwards && from.tcp.variant == Variant::Rack =>
+                    {
+                        (
+                            format!(
+                                "`{}` finds losses by time (RACK) and does not act on negative acknowledgements",
+                                from.name
+                            ),
+                            "the same as `snoop` for this sender",
+                            format!("choose `tcp = \"sack\"` in `[host.{}]`, for example", from.name),
+                        )
+                    }
                     _ => continue,
                 };
                 note(
