@@ -410,7 +410,10 @@ impl View<'_> {
         for (i, stage) in self.scenario.path.iter().enumerate() {
             match &stage.kind {
                 StageKind::Agent(
-                    AgentConfig::None | AgentConfig::Split(_) | AgentConfig::GoodPacketSize(_),
+                    AgentConfig::None
+                    | AgentConfig::Split(_)
+                    | AgentConfig::GoodPacketSize(_)
+                    | AgentConfig::SnoopNack { .. },
                 ) => {}
                 StageKind::Agent(_) => note(
                     notes,
