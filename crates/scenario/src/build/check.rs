@@ -174,7 +174,10 @@ impl View<'_> {
                                 from.name
                             ),
                             "the same as `snoop` for this sender",
-                            format!("choose `tcp = \"sack\"` in `[host.{}]`, for example", from.name),
+                            format!(
+                                "choose `tcp = \"sack\"` in `[host.{}]`, for example",
+                                from.name
+                            ),
                         )
                     }
                     _ => continue,
