@@ -3,6 +3,7 @@
 //! Nothing here takes part in a run. A host tells what its stack does for each segment ([`Work`]), a radio hop what is on
 //! the air ([`crate::event::AirEvent`]); from the two an observer works out what a [`Hardware`] draws.
 
+pub mod costs;
 mod hardware;
 mod operation;
 
