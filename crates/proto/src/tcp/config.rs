@@ -499,6 +499,7 @@ impl TcpConfig {
             initial_window: 2,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
             limited_transmit: false,
+            prediction: Prediction::AfterPaws,
             ..TcpConfig::linux()
         }
     }
