@@ -38,8 +38,8 @@ pub(super) const STAMPS_OFF: Changes =
 pub(super) const PREDICTED: Changes =
     &["host.sender.prediction=before-paws", "host.receiver.prediction=before-paws"];
 /// 5.6.
-pub(super) const BY_TIME: Changes =
-    &[r#"host.receiver.delayed-ack={ every = "window", timeout = "500ms" }"#];
+pub(super) const BY_TIME: Changes = &[ACK_BY_TIME];
+const ACK_BY_TIME: &str = "by time";
 /// 5.7: for packets of more than 1000 bytes.
 pub(super) const RTS: Changes = &["dcf.rts-threshold=1000B"];
 
@@ -58,8 +58,15 @@ pub(super) struct Case {
 impl Case {
     pub(super) fn new(mtu: u32, parts: &[Changes]) -> Case {
         // "MSS" and "MTU" are one thing in the paper; a segment has 40 bytes of headers less.
-        let mss = ["sender", "receiver", "node"].map(|host| format!("host.{host}.mss={}", mtu - 40));
-        let parts = parts.iter().flat_map(|part| part.iter()).map(|c| (*c).to_owned());
+        let mss =
+            ["sender", "receiver", "node"].map(|host| format!("host.{host}.mss={}", mtu - 40));
+        let parts = parts.iter().flat_map(|part| part.iter()).map(|c| match *c {
+            ACK_BY_TIME => format!(
+                "host.receiver.delayed-ack={{ every = {}, timeout = \"500ms\" }}",
+                16384 / (mtu - 52) + 1
+            ),
+            c => c.to_owned(),
+        });
         Case { mtu, changes: mss.into_iter().chain(parts).collect() }
     }
 

@@ -4,11 +4,17 @@ use super::operation::{Operation, Work};
 use crate::units::Energy;
 
 /// Instructions of each operation, in the order of [`Operation::ALL`].
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Costs(pub [f64; Operation::ALL.len()]);
 
 /// Payload of the segment that prices are stated for: an Ethernet's, less the timestamps option.
 const PAYLOAD: u32 = 1448;
+
+impl Default for Costs {
+    fn default() -> Costs {
+        Costs(Operation::ALL.map(super::costs::instructions))
+    }
+}
 
 impl Costs {
     /// Instructions of `work`.
