@@ -1,8 +1,8 @@
 //! The meter of a host: states of its radio, what is drawn in them, and when the battery is empty.
 
 use lasthop_proto::energy::{
-    Antenna, Costs, Hardware, Meter, Operation, PRESETS, RadioPower, RadioState, RadioStates, Told,
-    Work,
+    Antenna, Hardware, Meter, Operation, PRESETS, RadioPower, RadioState, RadioStates, Told, Work,
+    costs,
 };
 use lasthop_proto::event::{AirEvent, FrameFate};
 use lasthop_proto::link::frame::{FrameKind, Station};
@@ -36,7 +36,7 @@ fn hardware(capacity: f64) -> Hardware {
             receive: watts(1.0),
             transmit: watts(2.0),
         },
-        segment: joules(0.5),
+        segment: joules(costs::BASE),
     }
 }
 
@@ -49,14 +49,6 @@ fn frame(station: u8, airtime: u64) -> AirEvent {
         airtime: Span(airtime),
         fate: FrameFate::Received,
     }
-}
-
-/// Instructions of a segment sent, with made-up costs: the base path has 100.
-fn costs() -> Costs {
-    let mut costs = Costs::default();
-    costs.0[Operation::Send.index()] = 60.0;
-    costs.0[Operation::Timestamps.index()] = 40.0;
-    costs
 }
 
 fn work(sends: u32) -> Work {
@@ -111,7 +103,7 @@ fn a_collision_that_began_earlier_and_is_told_later_counts_once() {
 #[test]
 fn what_a_sending_station_hears_is_no_reception() {
     let meter = {
-        let mut meter = Meter::new(hardware(1e9), Some(antenna(1000)), costs());
+        let mut meter = Meter::new(hardware(1e9), Some(antenna(1000)));
         for (at, event) in told(&[(1, 100, 500), (0, 300, 600)]) {
             meter.air(at, &event);
         }
@@ -126,8 +118,8 @@ fn what_a_sending_station_hears_is_no_reception() {
 #[test]
 fn a_medium_that_tells_beginnings_gives_the_same_times() {
     let at_start = Antenna { told: Told::AtStart, ..antenna(0) };
-    let mut early = Meter::new(hardware(1e9), Some(at_start), costs());
-    let mut late = Meter::new(hardware(1e9), Some(antenna(90)), costs());
+    let mut early = Meter::new(hardware(1e9), Some(at_start));
+    let mut late = Meter::new(hardware(1e9), Some(antenna(90)));
     let shots = [(0, 10, 50), (1, 70, 90), (2, 170, 20)];
     shots.iter().for_each(|(who, start, airtime)| early.air(Time(*start), &frame(*who, *airtime)));
     told(&shots).iter().for_each(|(at, event)| late.air(*at, event));
@@ -139,32 +131,23 @@ fn a_medium_that_tells_beginnings_gives_the_same_times() {
 
 #[test]
 fn without_a_radio_there_is_base_and_processing_alone() {
-    let mut meter = Meter::new(hardware(1e9), None, costs());
+    let mut meter = Meter::new(hardware(1e9), None);
     meter.air(Time(500), &frame(1, 100));
     meter.work(Time(1_000_000_000), &work(10));
     let (battery, totals) = meter.finish(Time(2_000_000_000));
     assert_eq!(RadioState::ALL.map(|state| battery.time(state)), [Span::ZERO; 4]);
-    assert_eq!(totals.instructions, 600.0);
-    // Ten sends of 60 instructions where 100 cost half a joule.
-    assert_eq!((battery.base(), battery.processing()), (14.0, 3.0));
-    assert_eq!(battery.spent(), 17.0);
-}
-
-#[test]
-fn the_base_path_costs_what_is_stated_for_a_segment() {
-    let mut meter = Meter::new(hardware(1e9), None, costs());
-    meter.work(Time(5), &Costs::base_path());
-    assert_eq!(meter.finish(Time(5)).0.processing(), 0.5);
-    // Without costs there is no processing, and no division by nothing.
-    let mut meter = Meter::new(hardware(1e9), None, Costs::default());
-    meter.work(Time(5), &Costs::base_path());
-    assert_eq!(meter.finish(Time(5)).0.processing(), 0.0);
+    // An instruction costs a joule.
+    let instructions = 10.0 * costs::instructions(Operation::Send);
+    assert_eq!(totals.instructions, instructions);
+    assert!((battery.processing() - instructions).abs() < 1e-6, "{battery:?}");
+    assert_eq!(battery.base(), 14.0);
+    assert_eq!(battery.spent(), 14.0 + battery.processing());
 }
 
 #[test]
 fn a_battery_is_empty_at_the_exact_time_and_nothing_counts_afterwards() {
     // Idle draws 7.5 W: 15 J last two seconds.
-    let mut meter = Meter::new(hardware(15.0), Some(antenna(1_000_000)), costs());
+    let mut meter = Meter::new(hardware(15.0), Some(antenna(1_000_000)));
     let second = 1_000_000_000;
     meter.sent(Time(second), 1000);
     meter.received(Time(second), 10);
@@ -176,9 +159,9 @@ fn a_battery_is_empty_at_the_exact_time_and_nothing_counts_afterwards() {
     assert_eq!((totals.sent, totals.received, totals.instructions), (1000, 10, 0.0));
     assert_eq!(battery.elapsed(), Span::secs(2));
     assert_eq!(battery.spent(), 15.0);
-    // Work that takes the rest ends it as well: 0.3 J each.
-    let mut meter = Meter::new(hardware(15.0), None, costs());
-    meter.work(Time(second), &work(40));
+    // Work that takes the rest ends it as well.
+    let mut meter = Meter::new(hardware(15.0), None);
+    meter.work(Time(second), &work(1));
     let (battery, _) = meter.finish(Time(9 * second));
     assert_eq!(battery.empty(), Some(Time(second)));
     assert_eq!((battery.spent(), battery.processing()), (15.0, 8.0));
@@ -186,7 +169,7 @@ fn a_battery_is_empty_at_the_exact_time_and_nothing_counts_afterwards() {
 
 #[test]
 fn a_radio_that_sleeps_hears_nothing_and_wakes_up_to_send() {
-    let mut meter = Meter::new(hardware(1e9), Some(antenna(200)), costs());
+    let mut meter = Meter::new(hardware(1e9), Some(antenna(200)));
     meter.doze(Time(100), true);
     meter.air(Time(303), &frame(0, 100));
     meter.air(Time(453), &frame(1, 50));
@@ -202,7 +185,7 @@ fn a_radio_that_sleeps_hears_nothing_and_wakes_up_to_send() {
 #[test]
 fn every_preset_is_drained() {
     for preset in PRESETS {
-        let (battery, _) = Meter::new(preset.hardware(), Some(antenna(0)), costs())
+        let (battery, _) = Meter::new(preset.hardware(), Some(antenna(0)))
             .finish(Time(10_000_000 * 1_000_000_000));
         assert!(battery.empty().is_some(), "{}", preset.name);
     }
@@ -252,11 +235,11 @@ proptest! {
         shots in shots(),
         works in proptest::collection::vec((0_u64..2500, 1_u32..50), 0..20),
         capacity in prop_oneof![Just(1e12), 1e-6..3e-5_f64],
-        segment in prop_oneof![Just(0.0), 1e-9..1e-6_f64],
+        segment in prop_oneof![Just(0.0), 1e-9..1e-5_f64],
     ) {
         let mut hardware = hardware(capacity);
         hardware.segment = joules(segment);
-        let mut meter = Meter::new(hardware, Some(antenna(300)), costs());
+        let mut meter = Meter::new(hardware, Some(antenna(300)));
         let mut calls: Vec<(Time, Option<AirEvent>, u32)> =
             told(&shots).into_iter().map(|(at, event)| (at, Some(event), 0)).collect();
         calls.extend(works.iter().map(|(at, sends)| (Time(*at), None, *sends)));
@@ -281,7 +264,7 @@ proptest! {
             prop_assert!(battery.left() <= 9.0 * 1e-9, "{}", battery.left());
         } else {
             let all: u32 = works.iter().map(|(_, sends)| sends).sum();
-            prop_assert_eq!(totals.instructions, f64::from(all) * 60.0);
+            prop_assert_eq!(totals.instructions, f64::from(all) * costs::instructions(Operation::Send));
         }
     }
 }

@@ -104,6 +104,7 @@ pub(crate) const HOST: &[&str] = &[
     "delayed-ack",
     "timestamps",
     "window-scale",
+    "prediction",
     "sack",
     "smart",
     "smart-repeat",

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::battery::Battery;
-use super::charge::Costs;
+use super::costs;
 use super::hardware::Hardware;
 use super::operation::Work;
 use super::radio::{Antenna, RadioStates};
@@ -13,7 +13,6 @@ use crate::units::Time;
 /// Measures one host. Events come in the order of their time.
 #[derive(Clone, Debug)]
 pub struct Meter {
-    costs: Costs,
     /// Joules for an instruction.
     price: f64,
     radio: Option<RadioStates>,
@@ -44,10 +43,9 @@ pub struct Totals {
 
 impl Meter {
     /// A host with a full battery; without `antenna` it hangs on a wire.
-    pub fn new(hardware: Hardware, antenna: Option<Antenna>, costs: Costs) -> Meter {
+    pub fn new(hardware: Hardware, antenna: Option<Antenna>) -> Meter {
         Meter {
-            price: costs.price(hardware.segment),
-            costs,
+            price: hardware.segment.get() / costs::BASE,
             radio: antenna.map(RadioStates::new),
             battery: Battery::new(hardware),
             marks: VecDeque::new(),
@@ -77,7 +75,7 @@ impl Meter {
 
     /// The host's stack has worked.
     pub fn work(&mut self, at: Time, work: &Work) {
-        self.mark(at, Mark::Instructions(self.costs.instructions(work)));
+        self.mark(at, Mark::Instructions(work.instructions()));
     }
 
     /// The other end has delivered `bytes` that this host sent.

@@ -4,7 +4,6 @@
 //! the air ([`crate::event::AirEvent`]); from the two an observer works out what a [`Hardware`] draws.
 
 mod battery;
-mod charge;
 pub mod costs;
 mod hardware;
 mod meter;
@@ -13,7 +12,6 @@ mod presets;
 mod radio;
 
 pub use battery::Battery;
-pub use charge::Costs;
 pub use hardware::{Hardware, RadioPower};
 pub use meter::{Meter, Totals};
 pub use operation::{Operation, Work};

@@ -61,11 +61,18 @@ pub enum RtoRule {
 /// When a receiver acknowledges data that arrives in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct DelayedAck {
-    /// Acknowledge at the latest every so many full segments; 1 acknowledges each segment at once.
+    /// Acknowledge at the latest every so many full segments; 1 acknowledges each segment at once, and
+    /// [`DelayedAck::BY_TIME`] is no number of them.
     pub every: u32,
     /// Acknowledge at the latest so long after an unacknowledged segment. With [`Clock::Ticks`] this is the
     /// fast tick and the delay is until its next beat.
     pub timeout: Span,
+}
+
+impl DelayedAck {
+    /// [`DelayedAck::every`] where time alone counts (agarwal00 4.5), and the window: an ACK goes as well when the one
+    /// that it offers is twice what the peer still has.
+    pub const BY_TIME: u32 = u32::MAX;
 }
 
 /// What a sender does with a partial acknowledgement of a base station (west97 3.4).

@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(energy.to_string(), "3J");
         let (supply, current) =
             ("5V".parse::<Voltage>().unwrap(), "180mA".parse::<Current>().unwrap());
-        assert_eq!((supply * current).get(), 0.9);
+        assert!(((supply * current).get() - 0.9).abs() < 1e-12);
         assert_eq!((supply * "2Ah".parse::<Charge>().unwrap()).watt_hours(), 10.0);
     }
 }

@@ -1,6 +1,6 @@
 //! What a host on a battery has spent.
 
-use lasthop_proto::energy::{Antenna, Costs, Meter, RadioState, Work};
+use lasthop_proto::energy::{Antenna, Meter, RadioState, Work};
 use lasthop_proto::event::AirEvent;
 use lasthop_proto::link::frame::Station;
 use lasthop_proto::machine::StageId;
@@ -80,9 +80,9 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new(info: &PoweredInfo, costs: Costs) -> Node {
+    pub(super) fn new(info: &PoweredInfo) -> Node {
         let antenna = info.radio.map(|(_, antenna)| antenna);
-        let meter = Meter::new(info.hardware.clone(), antenna, costs);
+        let meter = Meter::new(info.hardware.clone(), antenna);
         Node { info: info.clone(), meter }
     }
 

@@ -19,7 +19,6 @@ pub use energy::{NodeEnergy, Spent};
 pub use model::{Delay, FlowMetrics, RunMetrics, Sampled, Scalar, StageMetrics};
 pub use short::ShortTransfers;
 
-use lasthop_proto::energy::Costs;
 use lasthop_proto::event::{AirEvent, Event, Op, TcpEvent, TcpKind, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
@@ -83,11 +82,6 @@ pub struct Metrics {
 impl Metrics {
     /// Ready for the first event of a run over `layout`.
     pub fn new(layout: Layout) -> Metrics {
-        Metrics::with_costs(layout, Costs::default())
-    }
-
-    /// The same with other costs of a stack's work.
-    pub fn with_costs(layout: Layout, costs: Costs) -> Metrics {
         let mut counters = vec![<[Counter; 2]>::default(); layout.stages.len()];
         let mut mark = |stage: Option<StageId>, side: Side, mark: Marks| {
             if let Some(stage) = stage {
@@ -105,7 +99,7 @@ impl Metrics {
         }
         let mut flows = Flows::default();
         layout.flows.iter().for_each(|info| flows.declare(info));
-        let powered = layout.powered.iter().map(|info| energy::Node::new(info, costs)).collect();
+        let powered = layout.powered.iter().map(energy::Node::new).collect();
         Metrics { layout, counters, flows, powered, events: 0, corrupted: 0 }
     }
 
