@@ -53,9 +53,14 @@ fn base_and_capacity_follow_from_the_two_lifetimes() {
     let idle = hardware.radio.idle.get();
     let base = ((radio + processing) * SENDING_S - idle * IDLE_S) / (IDLE_S - SENDING_S);
     let capacity = (base + idle) * IDLE_S;
-    println!("radio {radio:.3} W, processing {processing:.3} W: base {base:.3} W, capacity {capacity:.0} J");
+    println!(
+        "radio {radio:.3} W, processing {processing:.3} W: base {base:.3} W, capacity {capacity:.0} J"
+    );
     assert!((hardware.base.get() / base - 1.0).abs() < 0.005, "base should be {base:.3} W");
-    assert!((hardware.capacity.get() / capacity - 1.0).abs() < 0.005, "capacity should be {capacity:.0} J");
+    assert!(
+        (hardware.capacity.get() / capacity - 1.0).abs() < 0.005,
+        "capacity should be {capacity:.0} J"
+    );
     // What the preset makes of the two.
     assert!((node.lifetime_s / SENDING_S - 1.0).abs() < 0.005, "{}", node.lifetime_s);
     let silent = sender(&["transfer.start=299s"]);

@@ -2,9 +2,13 @@
 //!
 //! One set of values serves every experiment: see `testbed.toml` beside this file.
 
+mod best;
 mod budget;
 mod calibration;
 mod cases;
+mod errors;
+mod interference;
+mod options;
 mod sizes;
 
 use lasthop_report::model::Assumption;
@@ -15,12 +19,17 @@ use crate::west97::Experiment;
 /// Two laptops and a node that interferes (5, Figure 5.1; 5.11).
 pub const TESTBED: &str = include_str!("testbed.toml");
 
-/// Length of a run in seconds: steady state. The node that interferes now and then does so once in it (5.11).
-const RUN_S: f64 = 300.0;
+/// Length of a run in seconds: steady state. Where a node interferes now and then, five minutes, once in which it does.
+const RUN_S: f64 = 100.0;
 
 /// The experiment for the claim `id`.
 pub fn experiment(id: &str) -> Option<Experiment> {
-    calibration::experiment(id).or_else(|| sizes::experiment(id))
+    calibration::experiment(id)
+        .or_else(|| sizes::experiment(id))
+        .or_else(|| options::experiment(id))
+        .or_else(|| best::experiment(id))
+        .or_else(|| errors::experiment(id))
+        .or_else(|| interference::experiment(id))
 }
 
 /// What the paper leaves open, the same for all of its experiments.

@@ -5,8 +5,8 @@ use lasthop_report::model::Measured;
 use super::budget::{Draw, sensitivity};
 use super::calibration::budgets;
 use super::cases::{
-    BYTES, LIFETIME, Line, MTUS, SACK_OFF, STOCK, USUAL, chart, gain, line, megabytes, minutes,
-    percent, retransmissions, seeds, table,
+    BYTES, LIFETIME, Line, MTUS, SACK_OFF, STOCK, chart, gain, line, megabytes, minutes, percent,
+    retransmissions, seeds, table,
 };
 use crate::bench::{Bench, Interrupted};
 use crate::finding::{Finding, short};
@@ -157,6 +157,5 @@ fn sack(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         "Figure 5.2d: lifetime by MTU, SACK on and off",
     ));
     finding.tables.push(table("5.2: SACK on and off", &lines, "sender"));
-    let _ = USUAL;
     Ok(finding)
 }
