@@ -182,6 +182,7 @@ mod tests {
                     receiver: Spent { caller_ns: 4 * ns, kernel_ns: 0 },
                     wall_ns: ns,
                     busy_ns: ns,
+                    softirqs: 0,
                     payload: 488,
                     segments: 6,
                     acks: 3,

@@ -242,6 +242,7 @@ mod tests {
                         receiver: spent,
                         wall_ns: ns,
                         busy_ns: 2 * ns,
+                        softirqs: 0,
                         payload: 488,
                         segments: 20,
                         acks: 10,

@@ -119,6 +119,12 @@ fn facts(measured: &Measurement) -> Vec<String> {
             if share < 0.9 { "; the rest was somebody else's, so other programs were at work" } else { "" },
         ));
     }
+    let rate = |apart| measured.softirqs_per_packet(apart).map_or("–".to_owned(), number::short);
+    facts.push(format!(
+        "softirqs that took in packets, for each packet: {} on the cables that tell the ends apart, {} on the others",
+        rate(true),
+        rate(false),
+    ));
     let again: u64 = measured.samples.iter().map(|s| s.retransmitted).sum();
     facts.push(format!("{again} segments were sent again"));
     facts

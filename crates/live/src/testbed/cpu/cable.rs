@@ -118,7 +118,11 @@ impl End {
         let mut lines = vec![format!("link set dev {interface} up")];
         if sends {
             lines.extend([1, 3].map(|last| format!("addr add {}", to(last))));
-            lines.push(format!("route replace {} cwnd lock {FLIGHT}", to(2)));
+            // What is locked is not learned from one transfer for the next.
+            lines.push(format!(
+                "route replace {} cwnd lock {FLIGHT} rtt lock 0 rttvar lock 0 reordering lock 3",
+                to(2)
+            ));
         } else {
             lines.push(format!("addr add {}", to(2)));
             lines.push(format!("route replace {}", to(1)));

@@ -22,7 +22,8 @@
 //! - with offloads GSO and GRO are on, and TSO is off, as with most wireless cards.
 //!
 //! A congestion window of at most [`FLIGHT`] segments keeps what is on its way below what a `veth` has room for, 256
-//! packets: nothing is lost.
+//! packets: nothing is lost. The kernel keeps such a bound with what it remembers of the path, so it may remember; the
+//! routes hold the rest of it constant.
 
 mod cable;
 mod threads;
@@ -31,11 +32,11 @@ mod transfer;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lasthop_trace::cpu::{About, Case, Sample};
+use lasthop_trace::cpu::{About, Case, Change, Sample, Wire};
 
 use self::cable::Cable;
 use super::error::{Error, Tried as _};
-use super::{HostSpec, Net, NetSpec, Preset, Side};
+use super::{HostSpec, Net, NetSpec, Preset, Side, preset};
 use crate::endpoint;
 
 /// The host that sends.
@@ -68,6 +69,8 @@ pub struct Laboratory {
     about: About,
     /// Counts of the hosts after the last transfer, which are those before the next one.
     counted: Option<transfer::Counted>,
+    /// Whether each cable has carried something.
+    tried: bool,
 }
 
 impl Laboratory {
@@ -87,6 +90,7 @@ impl Laboratory {
             host.v6 = None;
         }
         let net = Net::enter(&NetSpec { station: "verdi".to_owned(), offloads: false, hosts })?;
+        net.in_host(SENDER, || preset::write_sysctl("ipv4/tcp_no_metrics_save", "0"))??;
         let cables = cable::lay(&net)?;
         let address = (Ipv4Addr::UNSPECIFIED, PORT).into();
         let listener = net
@@ -94,19 +98,21 @@ impl Laboratory {
             .map_err(|error| Error::new(error.to_string(), error.help()))?;
         listener.set_nonblocking(false).tried(|| "set up a socket")?;
         let about = threads::place(&cables)?;
-        let mut laboratory = Laboratory { net, cables, listener, about, counted: None };
+        let mut laboratory = Laboratory { net, cables, listener, about, counted: None, tried: false };
         laboratory.try_cables()?;
         Ok(laboratory)
     }
 
-    /// One small transfer on each cable, so that what does not work is known before anything is measured.
+    /// One small transfer on each cable from each address, so that what does not work is known before anything is
+    /// measured. With its end the kernel keeps the bound of the congestion window for those that follow.
     fn try_cables(&mut self) -> Result<(), Error> {
-        use lasthop_trace::cpu::{Change, Wire};
         let unwanted = AtomicBool::new(false);
         for wire in Wire::ALL {
-            let case = Case { mss: 1460, wire, change: Change::Base };
-            self.measure(case, TRIAL, &unwanted)?;
+            for change in [Change::Base, Change::QuickAcks] {
+                self.measure(Case { mss: 1460, wire, change }, TRIAL, &unwanted)?;
+            }
         }
+        self.tried = true;
         Ok(())
     }
 
@@ -116,7 +122,7 @@ impl Laboratory {
     }
 
     /// The interfaces of a cable: the sender's and the receiver's.
-    pub fn interfaces(&self, wire: lasthop_trace::cpu::Wire) -> Option<(&str, &str)> {
+    pub fn interfaces(&self, wire: Wire) -> Option<(&str, &str)> {
         let cable = self.cables.iter().find(|cable| cable.wire == wire)?;
         Some((&cable.ends[0].interface, &cable.ends[1].interface))
     }

@@ -66,6 +66,17 @@ fn ticks(stat: &str) -> Option<u64> {
     Some(at(0)? + at(1)? + at(2)? + at(5).unwrap_or(0) + at(6).unwrap_or(0))
 }
 
+/// Softirqs of all processors that took packets in.
+pub(super) fn softirqs() -> Result<u64, Error> {
+    let text = fs::read_to_string("/proc/softirqs").tried(|| "read /proc/softirqs")?;
+    Ok(taken_in(&text).unwrap_or(0))
+}
+
+fn taken_in(softirqs: &str) -> Option<u64> {
+    let counts = softirqs.lines().find_map(|line| line.trim_start().strip_prefix("NET_RX:"))?;
+    Some(counts.split_whitespace().map_while(|word| word.parse::<u64>().ok()).sum())
+}
+
 /// Keeps the calling thread on one processor.
 pub(super) fn stay_on(processor: usize) -> Result<(), Error> {
     pin(Pid::from_raw(0), processor).tried(|| format!("stay on processor {processor}"))
@@ -121,6 +132,12 @@ mod tests {
             let _ = ticks(&stat[..end]);
         }
         assert_eq!(ticks("intr 1 2"), None);
+    }
+
+    #[test]
+    fn softirqs_of_all_processors_are_added() {
+        let table = "       CPU0       CPU1\n  NET_TX:  5 6\n  NET_RX:         20         22\n";
+        assert_eq!((taken_in(table), taken_in("NET_RX")), (Some(42), None));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::super::counters::Counters;
 use super::super::error::{Error, Tried as _};
 use super::super::preset;
 use super::cable::Cable;
-use super::{Laboratory, PORT, RECEIVER, SENDER, threads};
+use super::{FLIGHT, Laboratory, PORT, RECEIVER, SENDER, threads};
 use crate::clock::Clock;
 use crate::endpoint::{self, SendOptions, Session, TcpInfo};
 
@@ -65,7 +65,7 @@ impl Laboratory {
             None => count()?,
         };
         let threads_before = kernel_times(cable)?;
-        let busy = threads::busy()?;
+        let (busy, softirqs) = (threads::busy()?, threads::softirqs()?);
         let clock = Clock::start();
 
         let listener = self.listener.try_clone().tried(|| "share a socket")?;
@@ -85,6 +85,7 @@ impl Laboratory {
         let wall = clock.now().since(Time::ZERO).0;
         let threads_after = settled(cable)?;
         let busy = threads::busy()?.saturating_sub(busy);
+        let softirqs = threads::softirqs()?.saturating_sub(softirqs);
 
         let after = count()?;
         self.counted = Some(after);
@@ -99,19 +100,25 @@ impl Laboratory {
             receiver: Spent { caller_ns: receiver_spent, kernel_ns: by_kernel(1) },
             wall_ns: wall,
             busy_ns: busy,
+            softirqs,
             payload: sent.info.snd_mss,
             segments: sender.out_segments,
             acks: receiver.out_segments,
             retransmitted: u64::from(sent.info.total_retrans),
             window: sent.info.snd_wnd.unwrap_or(0),
         };
-        check(case, bytes, &sample, &sent.info)?;
+        check(case, (bytes, self.tried), &sample, &sent.info)?;
         Ok(sample)
     }
 }
 
 /// Whether what was measured is what was asked for.
-fn check(case: Case, bytes: u64, sample: &Sample, info: &TcpInfo) -> Result<(), Error> {
+fn check(
+    case: Case,
+    (bytes, measured): (u64, bool),
+    sample: &Sample,
+    info: &TcpInfo,
+) -> Result<(), Error> {
     let wrong = |what: String| {
         Err(Error::new(
             format!("MSS {}, {}, {}: {what}", case.mss, case.wire.name(), case.change.name()),
@@ -127,6 +134,10 @@ fn check(case: Case, bytes: u64, sample: &Sample, info: &TcpInfo) -> Result<(), 
         return wrong(format!(
             "the ends agreed on timestamps, SACK, window scaling: {found:?}; asked for {asked:?}"
         ));
+    }
+    // The first transfer from an address leaves what the bound of the next ones is kept in.
+    if measured && info.cwnd > FLIGHT {
+        return wrong(format!("the congestion window is {} segments, wanted {FLIGHT} at most", info.cwnd));
     }
     let payload = u32::from(case.mss) - if asked[0] { TIMESTAMPS } else { 0 };
     if sample.payload != payload {
