@@ -171,6 +171,8 @@ pub struct Sample {
     pub wall_ns: u64,
     /// CPU time of all processors that was not idle meanwhile, by everybody; the kernel counts it in ticks.
     pub busy_ns: u64,
+    /// Times that packets were taken in by a softirq meanwhile, whosever they were: hardly ever where a thread does it.
+    pub softirqs: u64,
     /// Largest payload of a segment in bytes, after options.
     pub payload: u32,
     /// Segments that the sender sent.
@@ -276,6 +278,17 @@ impl Measurement {
         let counted = sum(|s| s.sender.total_ns() + s.receiver.total_ns());
         (busy > 0.0).then(|| counted / busy)
     }
+
+    /// Softirqs for each segment and ACK, on the cables that tell the ends apart or on the others. Near 0 on the former:
+    /// there all of the work was done by threads that are counted. `None` before anything was measured.
+    pub fn softirqs_per_packet(&self, apart: bool) -> Option<f64> {
+        let of = |sample: &&Sample| self.cases.get(sample.case).map(|c| c.wire.apart()) == Some(apart);
+        let sum = |of_sample: fn(&Sample) -> u64| {
+            self.samples.iter().filter(of).map(of_sample).sum::<u64>() as f64
+        };
+        let packets = sum(|s| s.segments + s.acks);
+        (packets > 0.0).then(|| sum(|s| s.softirqs) / packets)
+    }
 }
 
 #[cfg(test)]
@@ -300,6 +313,7 @@ mod tests {
                     receiver,
                     wall_ns: ns,
                     busy_ns: 4 * slow,
+                    softirqs: if case.wire.apart() { 0 } else { 2 },
                     payload: 488,
                     segments: 3,
                     acks: 2,
@@ -338,6 +352,8 @@ mod tests {
         assert_eq!(measured.ratio_to_base(Case { mss: 7, ..case }, Ends::Both), None);
         let share = measured.share_of_busy().unwrap();
         assert!((0.49..0.5).contains(&share), "{share}");
+        assert_eq!(measured.softirqs_per_packet(true), Some(0.0));
+        assert_eq!(measured.softirqs_per_packet(false), Some(0.4));
     }
 
     #[test]

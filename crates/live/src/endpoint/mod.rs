@@ -29,6 +29,7 @@ pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, disc
 pub use error::EndpointError;
 pub use sample::Sampler;
 pub(crate) use send::flow;
+pub(crate) use socket::connected;
 pub use send::{Progress, SendObserver, SendOptions, SendReport, send};
 pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
 pub use source::{Pattern, Source};

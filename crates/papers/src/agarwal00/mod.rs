@@ -8,6 +8,7 @@ mod calibration;
 mod cases;
 mod errors;
 mod interference;
+mod live;
 mod options;
 mod sizes;
 
@@ -30,11 +31,12 @@ pub fn experiment(id: &str) -> Option<Experiment> {
         .or_else(|| best::experiment(id))
         .or_else(|| errors::experiment(id))
         .or_else(|| interference::experiment(id))
+        .or_else(|| live::experiment(id))
 }
 
 /// What the paper leaves open, the same for all of its experiments.
 pub fn assumptions() -> Vec<Assumption> {
-    let sections: [&[(&str, &str)]; 0] = [];
+    let sections: [&[(&str, &str)]; 1] = [&live::ASSUMED];
     sections.into_iter().flat_map(assumed).collect()
 }
 
