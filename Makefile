@@ -6,7 +6,7 @@ CARGO ?= cargo
 DENY = -D warnings
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup fmt fmt-check lint code-tests purity licences doc fuzz-check bench advisories clean
+.PHONY: help test setup fmt fmt-check lint code-tests purity licences doc fuzz-check bench instructions advisories clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,11 @@ fuzz-check: ## Do the fuzz targets compile?
 
 bench: ## Measure speed (minutes; not part of `make test`)
 	$(CARGO) bench --locked --workspace
+
+instructions: ## Count the instructions of the stack, for the table of energy::costs (needs valgrind)
+	@command -v valgrind >/dev/null || { \
+		echo 'instructions are counted by valgrind, which is missing: apt-get install valgrind' >&2; exit 1; }
+	$(CARGO) bench --locked --package lasthop-proto --bench instructions
 
 advisories: ## Known faults of dependencies (needs cargo-deny and network; not part of `make test`)
 	$(CARGO) deny --all-features check

@@ -124,7 +124,12 @@ pub(crate) const HOST: &[&str] = &[
     "time-wait",
     "ticks",
     "granularity",
+    "battery",
 ];
+
+/// Keys of `battery`, where it is a table.
+pub(crate) const BATTERY: &[&str] =
+    &["preset", "capacity", "supply", "base", "doze", "idle", "receive", "transmit", "segment"];
 
 /// What a stage of the path can be: exactly one of these keys.
 pub(crate) const STAGES: &[&str] = &["link", "agent", "radio", "cross"];
@@ -379,7 +384,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 22] = [
+        let tables: [&[&str]; 23] = [
             TOP,
             TRANSFER,
             ON_OFF,
@@ -402,6 +407,7 @@ mod tests {
             CROSS,
             RED,
             ACC,
+            BATTERY,
         ];
         let errors = ERROR_MODELS
             .iter()

@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use crate::units::Span;
 
+pub use super::prediction::Prediction;
+
 /// How a sender detects and repairs losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -248,6 +250,9 @@ pub struct TcpConfig {
     pub timestamps: bool,
     /// Offer window scaling (RFC 7323).
     pub window_scale: bool,
+    /// Predict headers. What is sent and delivered does not depend on it, only what that costs.
+    #[serde(skip_serializing_if = "Prediction::is_off")]
+    pub prediction: Prediction,
     /// Send SACK blocks when the peer permits them. The `sack` variant needs it on both sides.
     pub sack: bool,
     /// Name what caused an ACK when the peer understands it. The `smart` variant needs it on both sides.
@@ -362,6 +367,7 @@ impl TcpConfig {
             acc: None,
             timestamps: false,
             window_scale: false,
+            prediction: Prediction::Off,
             sack: false,
             smart: false,
             smart_repeat: false,

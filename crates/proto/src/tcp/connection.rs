@@ -5,6 +5,7 @@ mod congestion;
 mod incoming;
 mod notices;
 mod outgoing;
+mod prediction;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use super::rope::Rope;
 use super::rtt::Beat;
 use super::sender::Sender;
 use super::state::{Input, State};
+use super::work::Steps;
 
 /// The host-wide clocks that BSD timers beat to.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +72,8 @@ pub struct Connection {
     held: bool,
     /// Whether this is a base station's end of a split connection.
     relay: bool,
+    /// What was done with the segment that came last.
+    steps: Steps,
 }
 
 /// What an application has written.
@@ -84,6 +88,8 @@ struct Outbox {
 struct Agreed {
     send_scale: u8,
     recv_scale: u8,
+    /// Whether windows are scaled.
+    scaled: bool,
     timestamps: bool,
     sack: bool,
     eln: bool,
@@ -129,6 +135,7 @@ impl Connection {
             outbox: None,
             held: false,
             relay: false,
+            steps: Steps::default(),
             config,
         }
     }
@@ -199,6 +206,11 @@ impl Connection {
     /// Bytes of ours that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.tx.window.una.min(self.tx.window.end).saturating_sub(1)
+    }
+
+    /// What was done with the segment that came last.
+    pub fn steps(&self) -> Steps {
+        self.steps
     }
 
     /// A snapshot of the control block.

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Cause, Op};
-use crate::flows::FlowMap;
+use crate::event::{Cause, Op, Wants};
 use crate::machine::{Machine, Out, Side};
 use crate::rng::Stream;
 use crate::units::{Bytes, Span, Time};
@@ -13,9 +12,11 @@ use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet, Segment, Seq, Tran
 use super::config::{Clock, ElnMode, TcpConfig};
 use super::connection::{Beats, Connection};
 use super::integrated::Pairs;
+use super::lookup::Lookup;
 use super::rtt::Beat;
 use super::state::State;
 use super::traffic::Apps;
+use super::work::{self, Arrival, Steps};
 
 /// What a host is.
 #[derive(Clone, Debug)]
@@ -38,9 +39,7 @@ pub struct Host {
     beats: Beats,
     chance: Stream,
     connections: Vec<Connection>,
-    by_flow: FlowMap<u32>,
-    /// The connection of the last packet: in bulk transfers nearly always that of the next one.
-    last: Option<(FlowKey, u32)>,
+    lookup: Lookup,
     wakes: WakeTree,
     opened: Vec<u32>,
     /// Connections that come in get an application that may write so many bytes ahead.
@@ -86,8 +85,7 @@ impl Host {
             beats,
             chance,
             connections: Vec::new(),
-            by_flow: FlowMap::default(),
-            last: None,
+            lookup: Lookup::default(),
             wakes: WakeTree::new(1),
             opened: Vec::new(),
             serving: None,
@@ -161,7 +159,12 @@ impl Host {
 
     /// The connection of `flow`, seen from this host.
     pub fn connection(&self, flow: FlowKey) -> Option<&Connection> {
-        self.by_flow.get(&flow).map(|i| &self.connections[*i as usize])
+        self.lookup.peek(flow).map(|i| &self.connections[i as usize])
+    }
+
+    /// How connections were looked up so far.
+    pub fn lookup(&self) -> &Lookup {
+        &self.lookup
     }
 
     /// All connections, in the order in which they came to be.
@@ -211,31 +214,24 @@ impl Host {
         self.connections.push(connection);
         self.wakes.grow(index + 1);
         // A tuple that is used again replaces a connection that is over.
-        self.by_flow.insert(flow, index as u32);
-        self.last = None;
+        self.lookup.insert(flow, index as u32);
         index
     }
 
     fn find(&mut self, flow: FlowKey) -> Option<usize> {
-        if let Some((last, index)) = self.last {
-            if last == flow {
-                return Some(index as usize);
-            }
-        }
-        let index = *self.by_flow.get(&flow)?;
-        self.last = Some((flow, index));
-        Some(index as usize)
+        self.lookup.find(flow).map(|index| index as usize)
     }
 
-    fn on_tcp(&mut self, now: Time, mut packet: Packet, out: &mut Out) {
+    /// Takes a segment in; what its connection did with it.
+    fn on_tcp(&mut self, now: Time, mut packet: Packet, out: &mut Out) -> Option<Steps> {
         let toward = self.config.side.other();
         let Some(flow) = packet.flow().map(FlowKey::reversed) else {
             out.discard(toward, packet, Cause::NoSuchConnection);
-            return;
+            return None;
         };
         let marked = packet.is_marked();
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
-        let Some(segment) = packet.segment() else { return };
+        let segment = packet.segment()?;
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
         let found = self.find(flow).filter(|i| {
             // TIME-WAIT still answers, unless a new connection begins.
@@ -258,12 +254,13 @@ impl Host {
                 self.refuse(segment, &body, &packet, out);
                 packet.body = body;
                 out.discard(toward, packet, Cause::NoSuchConnection);
-                return;
+                return Some(Steps::default());
             }
         };
         self.act(index, |connection| {
             connection.on_arrival(now, segment, body, marked, out);
         });
+        Some(self.connections[index].steps())
     }
 
     /// Answers a segment for no connection.
@@ -280,6 +277,9 @@ impl Host {
         };
         let reset = Segment::new(segment.dst_port, segment.src_port, seq, ack, flags);
         let reset = Packet::tcp(packet.dst, packet.src, reset, Body::EMPTY);
+        if out.wants(Wants::WORK) {
+            work::tell_sent(&reset, Cause::Control, false, out);
+        }
         out.originate(self.config.side, reset, Cause::Control);
     }
 
@@ -317,19 +317,27 @@ impl Host {
 
 impl Machine for Host {
     fn on_packet(&mut self, now: Time, _from: Side, packet: Packet, out: &mut Out) {
+        let arrival = out.wants(Wants::WORK).then(|| {
+            self.lookup.take_how();
+            Arrival::of(&packet)
+        });
+        let mut steps = None;
         match packet.damage {
             Damage::None if matches!(packet.transport, Transport::Icmp(_)) => {
                 self.on_notice(now, packet, out);
             }
             Damage::None => {
                 out.packet_event(Op::Received, self.config.side.other(), &packet);
-                self.on_tcp(now, packet, out);
+                steps = self.on_tcp(now, packet, out);
             }
             Damage::Ip if self.config.tcp.eln != ElnMode::Ideal => {
                 out.discard(self.config.side.other(), packet, Cause::IpChecksum);
             }
             Damage::Ip => self.on_damaged(now, packet, Cause::IpChecksum, out),
             Damage::Tcp => self.on_damaged(now, packet, Cause::TcpChecksum, out),
+        }
+        if let Some(arrival) = arrival {
+            arrival.tell(self.lookup.take_how(), steps, out);
         }
     }
 

@@ -14,6 +14,8 @@ pub mod config;
 pub mod connection;
 pub mod host;
 pub mod integrated;
+pub mod lookup;
+pub mod prediction;
 pub mod receiver;
 pub mod rope;
 pub mod rtt;
@@ -21,10 +23,11 @@ pub mod sender;
 pub mod state;
 pub mod traffic;
 pub mod words;
+pub mod work;
 
 pub use config::{
     AccConfig, AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule,
-    Halving, LossCause, TcpConfig, Variant,
+    Halving, LossCause, Prediction, TcpConfig, Variant,
 };
 pub use connection::Connection;
 pub use host::{Host, HostConfig};

@@ -133,6 +133,11 @@ impl Receiver {
         self.edge.saturating_sub(self.nxt)
     }
 
+    /// Whether nothing waits for something missing before it.
+    pub fn has_no_gap(&self) -> bool {
+        self.pieces.is_empty() && self.fin_at.is_none()
+    }
+
     /// Whether the peer's FIN was reached: nothing more will be delivered.
     pub fn is_finished(&self) -> bool {
         self.fin_at.is_some_and(|at| at < self.nxt)

@@ -13,6 +13,7 @@ mod handshake;
 mod hosts;
 mod nack;
 mod notices;
+mod prediction;
 mod rack;
 mod recovery;
 mod scps_tp;
@@ -22,6 +23,7 @@ mod sparse_acks;
 mod timeouts;
 mod vegas;
 mod wireless;
+mod work;
 
 /// RFC 5681 and 6298 as written, with segments of 1000 bytes and an initial window of one.
 fn fine() -> TcpConfig {

@@ -245,7 +245,7 @@ fn addresses(specs: &[HostSpec]) -> Result<Vec<Host>, Error> {
             side,
             addr,
             tcp: spec.tcp.clone(),
-            battery: None,
+            battery: spec.battery.as_ref().map(|(hardware, _)| hardware.clone()),
             stack: spec.stack,
         });
     }

@@ -173,7 +173,7 @@ impl Connection {
                 let ack = self.irs + 1;
                 let reset = Segment::new(flow.src_port, flow.dst_port, Seq(0), ack, flags);
                 let reset = Packet::tcp(flow.src, flow.dst, reset, Body::EMPTY);
-                out.originate(self.side, reset, self.cause(Cause::Control));
+                self.launch(reset, Cause::Control, out);
             }
             _ => self.send_control(now, Flags::RST | Flags::ACK, out),
         }

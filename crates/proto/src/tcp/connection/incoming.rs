@@ -2,9 +2,10 @@
 
 use crate::event::{Cause, TcpKind};
 use crate::machine::Out;
-use crate::tcp::config::ElnReaction;
+use crate::tcp::config::{ElnReaction, Prediction};
 use crate::tcp::sender::AckInfo;
 use crate::tcp::state::{Input, State};
+use crate::tcp::work::Steps;
 use crate::units::Time;
 use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment, Smart};
 
@@ -28,6 +29,7 @@ impl Connection {
         marked: bool,
         out: &mut Out,
     ) {
+        self.steps = Steps::default();
         match self.state {
             State::Closed => self.on_segment_closed(now, segment, out),
             State::SynSent => self.on_segment_syn_sent(now, segment, out),
@@ -90,9 +92,23 @@ impl Connection {
             // The peer asks again; it is answered when the time has come.
             return;
         }
+        let mut body = body;
+        //= agarwal00#4.4: steps H1 and H2 in either order
+        if self.predicts(Prediction::BeforePaws) {
+            match self.take_predicted(now, segment, body, out) {
+                Ok(()) => return,
+                Err(unexpected) => body = unexpected,
+            }
+        }
         if self.fails_paws(segment) {
             self.challenge(now, out);
             return;
+        }
+        if self.predicts(Prediction::AfterPaws) {
+            match self.take_predicted(now, segment, body, out) {
+                Ok(()) => return,
+                Err(unexpected) => body = unexpected,
+            }
         }
         // A number below the peer's initial one has no position and is as unacceptable as an old one.
         let position = segment.seq.unwrap_near(self.irs, self.rx.nxt);
@@ -137,8 +153,9 @@ impl Connection {
             self.challenge(now, out);
             return;
         }
-        if let Some(ts) = segment.timestamps {
-            if self.agreed.timestamps && from <= self.last_ack_sent {
+        if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
+            self.steps.stamped = true;
+            if from <= self.last_ack_sent {
                 self.ts_recent = ts.value;
             }
         }
@@ -155,9 +172,10 @@ impl Connection {
 
     /// PAWS: a segment whose timestamp is older than the last one is a ghost of another window.
     //= rfc7323#section-5.2
-    pub(super) fn fails_paws(&self, segment: &Segment) -> bool {
+    pub(super) fn fails_paws(&mut self, segment: &Segment) -> bool {
         match segment.timestamps {
             Some(ts) if self.agreed.timestamps && !segment.flags.has(Flags::RST) => {
+                self.steps.paws = true;
                 (ts.value.wrapping_sub(self.ts_recent) as i32) < 0
             }
             _ => false,
@@ -219,6 +237,7 @@ impl Connection {
                     count += 1;
                 }
             }
+            self.steps.blocks = count as u8;
             let near = self.tx.window.una;
             match (self.config.eln_reaction, segment.options().eln) {
                 _ if !self.agreed.eln => {}
@@ -244,18 +263,24 @@ impl Connection {
             caused,
             snack,
         };
-        if let Some(kind) = self.tx.on_ack(now, &info) {
-            self.report(kind, out);
-        }
+        self.steps.scaled = self.agreed.scaled;
+        self.hear(now, &info, out);
         self.take_echo(now, segment, out);
-        if let Some(outbox) = &mut self.outbox {
-            outbox.rope.release(self.tx.window.una.saturating_sub(1));
-        }
-        self.check_complete(out);
         if self.tx.window.fin && self.tx.is_done() {
             self.fin_acked(now, out);
         }
         true
+    }
+
+    /// What an acknowledgement does to the sending half, and to what an application has written.
+    pub(super) fn hear(&mut self, now: Time, info: &AckInfo<'_>, out: &mut Out) {
+        if let Some(kind) = self.tx.on_ack(now, info) {
+            self.report(kind, out);
+        }
+        if let Some(outbox) = &mut self.outbox {
+            outbox.rope.release(self.tx.window.una.saturating_sub(1));
+        }
+        self.check_complete(out);
     }
 
     #[inline]
@@ -315,6 +340,12 @@ impl Connection {
         if body.is_empty() && !fin {
             return;
         }
+        self.absorb(now, from, body, fin, out);
+    }
+
+    /// Takes in what is acceptable and cut to the window.
+    pub(super) fn absorb(&mut self, now: Time, from: u64, body: Body, fin: bool, out: &mut Out) {
+        self.steps.kept = !body.is_empty();
         let taken = self.rx.take(now, from, body, fin);
         if taken.corrupted {
             self.report(TcpKind::Corrupted, out);

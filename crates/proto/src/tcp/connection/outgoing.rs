@@ -1,10 +1,11 @@
 //! What a connection sends: data, acknowledgements, and what a SYN offers and takes in.
 
-use crate::event::{Cause, TcpKind};
+use crate::event::{Cause, TcpKind, Wants};
 use crate::machine::Out;
 use crate::tcp::config::{AckpReaction, ElnMode, ElnReaction, Variant};
 use crate::tcp::sender::Chunk;
 use crate::tcp::state::{Input, State};
+use crate::tcp::work;
 use crate::units::Time;
 use crate::wire::{
     Acc, Ackp, Body, Eln, Flags, Nack, Packet, Scps, Segment, Seq, Smart, Timestamps, options,
@@ -131,6 +132,15 @@ impl Connection {
     pub(super) fn originate(&mut self, segment: Segment, body: Body, cause: Cause, out: &mut Out) {
         self.last_ack_sent = self.rx.nxt;
         let packet = self.packet(segment, body, cause);
+        self.launch(packet, cause, out);
+    }
+
+    /// Hands a packet of this connection to the network.
+    pub(super) fn launch(&self, packet: Packet, cause: Cause, out: &mut Out) {
+        // A base station has no stack whose work anybody asks for.
+        if out.wants(Wants::WORK) && !self.relay {
+            work::tell_sent(&packet, cause, self.agreed.scaled, out);
+        }
         out.originate(self.side, packet, self.cause(cause));
     }
 
@@ -148,7 +158,7 @@ impl Connection {
         let flow = self.flow;
         let reset = Segment::new(flow.src_port, flow.dst_port, segment.ack, Seq(0), Flags::RST);
         let reset = Packet::tcp(flow.src, flow.dst, reset, Body::EMPTY);
-        out.originate(self.side, reset, self.cause(Cause::Control));
+        self.launch(reset, Cause::Control, out);
     }
 
     pub(super) fn send_control(&mut self, now: Time, flags: Flags, out: &mut Out) {
@@ -174,10 +184,9 @@ impl Connection {
             segment.timestamps =
                 Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
         }
-        let scaled = self.agreed.recv_scale > 0 || self.agreed.send_scale > 0;
         let options = segment.options_mut();
         options.mss = Some(config.mss.min(0xffff) as u16);
-        if offers(config.window_scale, scaled) {
+        if offers(config.window_scale, self.agreed.scaled) {
             options.window_scale = Some(scale_for(config.recv_buffer));
         }
         options.sack_permitted = offers(config.sack, self.agreed.sack);
@@ -224,6 +233,8 @@ impl Connection {
         if let (true, Some(shift)) = (config.window_scale, options.window_scale) {
             agreed.send_scale = shift.min(14);
             agreed.recv_scale = scale_for(config.recv_buffer);
+            // Where neither end needs it, the answer to a SYN does not take it up.
+            agreed.scaled = agreed.recv_scale > 0 || agreed.send_scale > 0;
         }
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.value;

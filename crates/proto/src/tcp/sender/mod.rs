@@ -2,6 +2,7 @@
 //!
 //! Positions are 64-bit stream offsets: 0 is the SYN, 1 the first byte, one past the last byte the FIN.
 
+mod ack_info;
 pub mod bbr;
 mod congestion;
 pub mod control;
@@ -38,10 +39,10 @@ pub mod window;
 
 use crate::event::{Cause, Tcb, TcpKind};
 use crate::units::Time;
-use crate::wire::Snack;
 
 use super::config::{AckpReaction, ElnReaction, Halving, TcpConfig, Variant};
 use super::rtt::{Beat, RttEstimator};
+pub use ack_info::AckInfo;
 use control::AnyGrowth;
 use detect::{Detect, Detector};
 use growth::{Acked, Growth, Loss};
@@ -63,29 +64,6 @@ pub struct Chunk {
     pub fin: bool,
     /// Why it is sent.
     pub cause: Cause,
-}
-
-/// What a sender is told by an incoming segment.
-#[derive(Clone, Debug)]
-pub struct AckInfo<'a> {
-    /// Acknowledged position.
-    pub ack: u64,
-    /// The peer's window in bytes.
-    pub window: u32,
-    /// Whether the segment carried data, SYN or FIN: then it is no duplicate ACK.
-    pub carries: bool,
-    /// SACK blocks as positions.
-    pub sacked: &'a [(u64, u64)],
-    /// When the segment that this one echoes was sent, if timestamps tell.
-    pub echoed: Option<Time>,
-    /// The position that was lost on the wireless link, if the segment tells.
-    pub lost: Option<u64>,
-    /// Whether it says that what it asks for was lost on the wireless link.
-    pub marked: bool,
-    /// Where the segment began that caused it, if it tells.
-    pub caused: Option<u64>,
-    /// What it says is missing.
-    pub snack: Option<&'a Snack>,
 }
 
 /// What became of an ACK: the event to report, if any.
@@ -226,6 +204,17 @@ impl Sender {
     /// Everything that was ever sent has been acknowledged, and there is nothing more to send.
     pub fn is_done(&self) -> bool {
         self.window.una >= self.window.last()
+    }
+
+    /// Nothing is in flight, and no window is probed: an ACK with nothing new leaves this sender as it is.
+    pub fn is_idle(&self) -> bool {
+        let w = &self.window;
+        w.una == w.max && self.persist_at.is_none() && self.persist_backoff == 0
+    }
+
+    /// Whether segments are recorded one by one, so that each segment of the peer is looked at.
+    pub fn keeps_records(&self) -> bool {
+        matches!(self.recovery, AnyRecovery::Rack(_))
     }
 
     /// An acknowledgement that is not beyond what was sent. The caller sends afterwards.

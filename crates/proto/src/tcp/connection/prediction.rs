@@ -1,0 +1,84 @@
+//! Header prediction: is this segment the one that was expected next? (Jacobson 1990; agarwal00 3.4, 4.4)
+//!
+//! In a transfer one way nearly every segment is either the data that follows or an ACK of data in flight, with
+//! nothing else to say. Five comparisons tell, and such a segment skips all questions that only other segments need:
+//! whether it lies in the window, which of its flags and options ask for something, what of its payload is new. What it
+//! does is exactly what the whole procedure would have made of it.
+//!
+//! A connection that has agreed on more than timestamps, window scaling and SACK with its peer is not predicted.
+
+use crate::machine::Out;
+use crate::tcp::config::Prediction;
+use crate::tcp::sender::AckInfo;
+use crate::tcp::state::State;
+use crate::units::Time;
+use crate::wire::{Body, Flags, Segment};
+
+use super::Connection;
+
+impl Connection {
+    /// Takes `segment` in if it is the one expected next; else gives its payload back, for the whole procedure.
+    pub(super) fn take_predicted(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        body: Body,
+        out: &mut Out,
+    ) -> Result<(), Body> {
+        let window = &self.tx.window;
+        let peer = u32::from(segment.window) << self.agreed.send_scale;
+        let expected = self.irs + self.rx.nxt as u32;
+        // The five comparisons: an established connection; no flag but ACK and PSH, no option but timestamps; the
+        // segment next in sequence; the same window; nothing that is being sent again.
+        if self.state != State::Established
+            || Flags(segment.flags.0 & !Flags::PSH.0) != Flags::ACK
+            || segment.seq != expected
+            || peer != window.peer
+            || window.nxt != window.max
+            || segment.has_options()
+        {
+            return Err(body);
+        }
+        let acked = segment.ack - (self.iss + window.una as u32);
+        let one_way = if body.is_empty() {
+            //= agarwal00#3.4: an ACK of data, with nothing of its own
+            acked > 0 && u64::from(acked.unsigned_abs()) <= window.max - window.una
+        } else {
+            //= agarwal00#3.4: or new data while nothing of ours is under way, where it fits
+            let len = u64::from(body.len());
+            acked == 0
+                && self.tx.is_idle()
+                && self.rx.has_no_gap()
+                && self.rx.nxt + len <= self.rx.edge()
+        };
+        if !one_way || self.agreed.ecn || self.agreed.acc {
+            return Err(body);
+        }
+        self.steps.predicted = true;
+        if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
+            self.steps.stamped = true;
+            if self.rx.nxt <= self.last_ack_sent {
+                self.ts_recent = ts.value;
+            }
+        }
+        self.steps.scaled = self.agreed.scaled;
+        if body.is_empty() || self.tx.keeps_records() {
+            let ack = self.tx.window.una + u64::from(acked.unsigned_abs());
+            let echoed = self.echoed(now, segment);
+            let carries = !body.is_empty();
+            self.hear(now, &AckInfo { echoed, ..AckInfo::plain(ack, peer, carries) }, out);
+        }
+        if !body.is_empty() {
+            self.caused = Some(segment.seq);
+            self.absorb(now, self.rx.nxt, body, false, out);
+        }
+        self.flush(now, out);
+        Ok(())
+    }
+
+    /// Whether header prediction is tried, before the timestamp is looked at or after.
+    #[inline]
+    pub(super) fn predicts(&self, when: Prediction) -> bool {
+        self.config.prediction == when
+    }
+}

@@ -1,0 +1,89 @@
+//! Which connection a segment belongs to: a hash over addresses and ports, behind a cache of one entry.
+//!
+//! Packets of a bulk transfer, and trains of packets, nearly always belong to the connection of the packet before them
+//! (agarwal00 3.2): then four comparisons find it, whatever number of connections there are.
+
+use crate::energy::Operation;
+use crate::flows::FlowMap;
+use crate::wire::FlowKey;
+
+/// Finds connections by their flow.
+///
+/// ```
+/// use lasthop_proto::tcp::lookup::Lookup;
+/// use lasthop_proto::wire::{Addr, FlowKey};
+/// let flow = |port| FlowKey { src: Addr::v4(10, 0, 0, 1), dst: Addr::v4(10, 0, 0, 2), src_port: port, dst_port: 9 };
+/// let mut lookup = Lookup::default();
+/// (0..3).for_each(|i| lookup.insert(flow(i as u16), i));
+/// assert_eq!([lookup.find(flow(2)), lookup.find(flow(2)), lookup.find(flow(7))], [Some(2), Some(2), None]);
+/// assert_eq!((lookup.cached(), lookup.hashed()), (1, 2));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    by_flow: FlowMap<u32>,
+    /// What was found last.
+    last: Option<(FlowKey, u32)>,
+    /// Whether `last` is looked at.
+    caching: bool,
+    cached: u64,
+    hashed: u64,
+    how: Option<Operation>,
+}
+
+impl Default for Lookup {
+    fn default() -> Lookup {
+        Lookup::new(true)
+    }
+}
+
+impl Lookup {
+    /// Knows no connection yet. Without `caching` every look-up goes through the hash, to measure what that costs.
+    pub fn new(caching: bool) -> Lookup {
+        let by_flow = FlowMap::default();
+        Lookup { by_flow, last: None, caching, cached: 0, hashed: 0, how: None }
+    }
+
+    /// From now on `flow` is that of connection `index`.
+    pub fn insert(&mut self, flow: FlowKey, index: u32) {
+        self.by_flow.insert(flow, index);
+        self.last = None;
+    }
+
+    /// The connection of `flow`.
+    #[inline]
+    pub fn find(&mut self, flow: FlowKey) -> Option<u32> {
+        if let Some((last, index)) = self.last
+            && last == flow
+            && self.caching
+        {
+            self.cached += 1;
+            self.how = Some(Operation::LookupCached);
+            return Some(index);
+        }
+        self.hashed += 1;
+        self.how = Some(Operation::LookupHashed);
+        let index = *self.by_flow.get(&flow)?;
+        self.last = Some((flow, index));
+        Some(index)
+    }
+
+    /// The same for an observer: nothing is counted or kept.
+    pub fn peek(&self, flow: FlowKey) -> Option<u32> {
+        self.by_flow.get(&flow).copied()
+    }
+
+    /// Look-ups that the cache answered.
+    pub fn cached(&self) -> u64 {
+        self.cached
+    }
+
+    /// Look-ups that went through the hash.
+    pub fn hashed(&self) -> u64 {
+        self.hashed
+    }
+
+    /// How the last look-up went, if there was one since this was last asked.
+    pub(super) fn take_how(&mut self) -> Option<Operation> {
+        self.how.take()
+    }
+}

@@ -1,0 +1,216 @@
+//! What the stacks of two hosts do for a transfer, counted: each choice changes its own count.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lasthop_proto::energy::{Operation, Work};
+use lasthop_proto::event::{Wants, What};
+use lasthop_proto::machine::{Machine, Out, Side, StageId};
+use lasthop_proto::tcp::{Host, HostConfig, TcpConfig, Variant};
+use lasthop_proto::units::{Bytes, Span, Time};
+use lasthop_proto::wire::{Addr, Damage, Packet};
+
+use crate::fine;
+
+pub const RECEIVER: usize = 0;
+pub const SENDER: usize = 1;
+
+/// What two hosts did, and what they told.
+pub struct Exchange {
+    pub hosts: [Host; 2],
+    /// Every event of the work of each host.
+    pub work: [Vec<Work>; 2],
+    /// Segments that each host put on the wire.
+    pub sent: [u64; 2],
+    /// Bytes of their packets.
+    pub bytes: [u64; 2],
+    /// All other events, as text.
+    pub events: Vec<String>,
+}
+
+impl Exchange {
+    pub fn count(&self, host: usize, operation: Operation) -> u64 {
+        self.work[host].iter().map(|work| u64::from(work.count(operation))).sum()
+    }
+}
+
+/// `streams` transfers of `bytes` between two hosts `delay` apart; `fate` may damage or drop (`None`) what the sender
+/// sends.
+pub fn exchange(
+    tcp: [&TcpConfig; 2],
+    (streams, bytes): (u32, u64),
+    wants: Wants,
+    mut fate: impl FnMut(u64) -> Option<Damage>,
+) -> Exchange {
+    let addr = [Addr::v4(10, 1, 0, 1), Addr::v4(10, 0, 0, 1)];
+    let hosts = [Side::Right, Side::Left].map(|side| {
+        let i = usize::from(side == Side::Left);
+        let tcp = Arc::new(tcp[i].clone());
+        Host::new(HostConfig { name: i.to_string(), addr: addr[i], side, tcp }, 1)
+    });
+    let mut x = Exchange {
+        hosts,
+        work: Default::default(),
+        sent: [0; 2],
+        bytes: [0; 2],
+        events: Vec::new(),
+    };
+    for stream in 0..streams {
+        x.hosts[SENDER].open(addr[RECEIVER], 9, Time::ZERO, Some(Bytes(bytes)), stream + 1);
+    }
+    let delay = Span::millis(10);
+    let mut wire: VecDeque<(Time, usize, Packet)> = VecDeque::new();
+    let mut out = Out::new(wants);
+    let mut now = Time::ZERO;
+    while x.hosts[SENDER].unfinished() > 0 || !wire.is_empty() {
+        let wakes = [x.hosts[0].next_wake(), x.hosts[1].next_wake(), wire.front().map(|w| w.0)];
+        let (next, what) = (0..3).filter_map(|i| wakes[i].map(|at| (at, i))).min().expect("a wake");
+        now = now.max(next);
+        assert!(now < Time::ZERO + Span::secs(10_000), "it never ends");
+        let host = match what {
+            2 => {
+                let (_, to, packet) = wire.pop_front().unwrap();
+                out.begin(StageId(to as u16), now);
+                let from = if to == RECEIVER { Side::Right } else { Side::Left };
+                x.hosts[to].on_packet(now, from, packet, &mut out);
+                to
+            }
+            host => {
+                out.begin(StageId(host as u16), now);
+                x.hosts[host].on_wake(now, &mut out);
+                host
+            }
+        };
+        for event in out.events.drain(..) {
+            match event.what {
+                What::Work(work) => x.work[usize::from(event.stage.0)].push(work),
+                _ => x.events.push(format!("{event:?}")),
+            }
+        }
+        for (_, mut packet) in out.sends.drain(..) {
+            x.sent[host] += 1;
+            x.bytes[host] += u64::from(packet.wire_len());
+            let damage = if host == SENDER { fate(x.sent[host]) } else { Some(Damage::None) };
+            if let Some(damage) = damage {
+                packet.damage = damage;
+                wire.push_back((now + delay, 1 - host, packet));
+            }
+        }
+    }
+    x
+}
+
+pub fn unharmed(_: u64) -> Option<Damage> {
+    Some(Damage::None)
+}
+
+const SIZE: u64 = 100_000;
+
+fn both(tcp: &TcpConfig) -> Exchange {
+    exchange([tcp, tcp], (1, SIZE), Wants::WORK, unharmed)
+}
+
+#[test]
+fn every_segment_is_told_once_where_it_is_sent_and_once_where_it_is_taken_in() {
+    let x = both(&fine());
+    for host in [RECEIVER, SENDER] {
+        let taken = x.count(host, Operation::Processed) + x.count(host, Operation::Predicted);
+        assert_eq!(x.count(host, Operation::Send), x.sent[host]);
+        assert_eq!(taken, x.sent[1 - host]);
+        assert_eq!(x.work[host].len() as u64, x.sent[0] + x.sent[1]);
+        assert_eq!(x.count(host, Operation::CardByte), x.bytes[0] + x.bytes[1]);
+        // Each byte of the transfer is copied and summed once at each end, and headers without options have 40.
+        assert_eq!(x.count(host, Operation::CopiedSummedByte), SIZE);
+        let syns = 2 * 4;
+        assert_eq!(x.count(host, Operation::SummedByte), 40 * (x.sent[0] + x.sent[1]) + syns);
+        let looked =
+            x.count(host, Operation::LookupCached) + x.count(host, Operation::LookupHashed);
+        assert_eq!(looked, taken);
+    }
+}
+
+#[test]
+fn nothing_is_told_unasked() {
+    let x = exchange([&fine(), &fine()], (1, SIZE), Wants::EVERYTHING, unharmed);
+    assert!(x.work.iter().all(Vec::is_empty));
+    let asked =
+        exchange([&fine(), &fine()], (1, SIZE), Wants::EVERYTHING.union(Wants::WORK), unharmed);
+    assert!(asked.work.iter().all(|work| !work.is_empty()));
+    assert_eq!(x.events, asked.events);
+}
+
+#[test]
+fn timestamps_are_counted_where_both_ends_have_them() {
+    let with = TcpConfig { timestamps: true, ..fine() };
+    let x = both(&with);
+    for host in [RECEIVER, SENDER] {
+        let (all, syns) = (x.sent[0] + x.sent[1], 1);
+        assert_eq!(x.count(host, Operation::Timestamps), all - syns);
+        // The check against old segments begins when there is something to compare with.
+        assert_eq!(x.count(host, Operation::Paws), x.sent[1 - host] - syns);
+    }
+    let one = exchange([&fine(), &with], (1, SIZE), Wants::WORK, unharmed);
+    assert_eq!(one.count(SENDER, Operation::Timestamps), 1, "the offer");
+    for x in [one, both(&fine())] {
+        assert_eq!(x.count(RECEIVER, Operation::Timestamps), 0);
+        assert_eq!(x.count(SENDER, Operation::Paws) + x.count(RECEIVER, Operation::Paws), 0);
+    }
+}
+
+#[test]
+fn windows_are_scaled_where_that_is_agreed_on() {
+    let with = TcpConfig { window_scale: true, recv_buffer: 100_000, ..fine() };
+    let shifts = |x: &Exchange, host| x.count(host, Operation::WindowScale);
+    let x = both(&with);
+    // All but the SYN and what answers it.
+    assert!([0, 1].iter().all(|host| shifts(&x, *host) >= x.sent[0] + x.sent[1] - 3));
+    assert_eq!(shifts(&both(&TcpConfig { recv_buffer: 65_535, ..with.clone() }), SENDER), 0);
+    assert_eq!(shifts(&exchange([&with, &fine()], (1, SIZE), Wants::WORK, unharmed), SENDER), 0);
+    assert_eq!(shifts(&both(&fine()), RECEIVER), 0);
+}
+
+#[test]
+fn blocks_are_counted_when_something_was_lost() {
+    let lossy = |n: u64| (n % 17 != 0).then_some(Damage::None);
+    let sack = TcpConfig { variant: Variant::Sack, sack: true, initial_window: 8, ..fine() };
+    let reno = TcpConfig { variant: Variant::Reno, sack: false, ..sack.clone() };
+    let blocks = |x: &Exchange, host| x.count(host, Operation::SackBlock);
+    let x = exchange([&sack, &sack], (1, SIZE), Wants::WORK, lossy);
+    assert!(blocks(&x, RECEIVER) > 5, "{}", blocks(&x, RECEIVER));
+    assert_eq!(blocks(&x, RECEIVER), blocks(&x, SENDER), "all that were written were read");
+    let x = exchange([&reno, &reno], (1, SIZE), Wants::WORK, lossy);
+    assert_eq!(blocks(&x, RECEIVER) + blocks(&x, SENDER), 0);
+    assert_eq!(blocks(&both(&sack), RECEIVER), 0);
+    // What is sent again is there already, with its sum.
+    assert_eq!(x.count(SENDER, Operation::CopiedSummedByte), SIZE);
+}
+
+#[test]
+fn what_came_damaged_is_summed_and_no_more() {
+    let x = exchange([&fine(), &fine()], (1, SIZE), Wants::WORK, |n| {
+        Some(if n % 17 == 0 { Damage::Tcp } else { Damage::None })
+    });
+    let again = x.sent[SENDER] / 17;
+    assert!(again > 3);
+    let taken = x.count(RECEIVER, Operation::Processed) + x.count(RECEIVER, Operation::Predicted);
+    assert_eq!(taken, x.sent[SENDER] - again);
+    assert_eq!(x.count(RECEIVER, Operation::CopiedSummedByte), SIZE);
+    let headers = 40 * (x.sent[0] + x.sent[1]) + 8;
+    assert!(x.count(RECEIVER, Operation::SummedByte) > headers, "the damaged bytes");
+    let ip = exchange([&fine(), &fine()], (1, SIZE), Wants::WORK, |n| {
+        Some(if n % 17 == 0 { Damage::Ip } else { Damage::None })
+    });
+    assert!(ip.count(RECEIVER, Operation::SummedByte) < headers, "their own headers alone");
+}
+
+#[test]
+fn connections_in_turn_miss_the_cache() {
+    let look = |streams| {
+        let x = exchange([&fine(), &fine()], (streams, 20_000), Wants::WORK, unharmed);
+        let hits = x.count(RECEIVER, Operation::LookupCached);
+        assert_eq!(hits, x.hosts[RECEIVER].lookup().cached());
+        hits as f64 / (hits + x.count(RECEIVER, Operation::LookupHashed)) as f64
+    };
+    assert!(look(1) > 0.8, "{}", look(1));
+    assert!(look(5) < look(1), "{}", look(5));
+}
