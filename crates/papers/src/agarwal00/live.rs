@@ -277,7 +277,8 @@ mod tests {
     #[test]
     fn what_an_option_costs_stands_beside_the_thesis() {
         let quick = find(&Machine { dear: Some(Change::QuickAcks), ..PLAIN }).unwrap();
-        let row = |name: &str| quick.tables[0].rows.iter().find(|row| row[0] == name).unwrap()[2].clone();
+        let row =
+            |name: &str| quick.tables[0].rows.iter().find(|row| row[0] == name).unwrap()[2].clone();
         assert_eq!(row("an ACK for each segment"), "+100.0 % (+100.0 to +100.0)");
         assert_eq!(row("timestamps off"), "+0.0 % (+0.0 to +0.0)");
     }

@@ -98,7 +98,8 @@ impl Laboratory {
             .map_err(|error| Error::new(error.to_string(), error.help()))?;
         listener.set_nonblocking(false).tried(|| "set up a socket")?;
         let about = threads::place(&cables)?;
-        let mut laboratory = Laboratory { net, cables, listener, about, counted: None, tried: false };
+        let mut laboratory =
+            Laboratory { net, cables, listener, about, counted: None, tried: false };
         laboratory.try_cables()?;
         Ok(laboratory)
     }

@@ -43,12 +43,7 @@ impl Laboratory {
     /// # Errors
     ///
     /// If it fails, or if the kernel did not do what the case says.
-    pub fn measure(
-        &mut self,
-        case: Case,
-        bytes: u64,
-        stop: &AtomicBool,
-    ) -> Result<Sample, Error> {
+    pub fn measure(&mut self, case: Case, bytes: u64, stop: &AtomicBool) -> Result<Sample, Error> {
         let cable = self
             .cables
             .iter()
@@ -78,9 +73,9 @@ impl Laboratory {
         })?;
         // Without a connection the reader gives up after a while, which nobody has to see.
         let sent = sent?;
-        let received = reader
-            .join()
-            .map_err(|_| Error::new("the thread that reads has panicked", "this is a fault of the program"))?;
+        let received = reader.join().map_err(|_| {
+            Error::new("the thread that reads has panicked", "this is a fault of the program")
+        })?;
         let (read, receiver_spent) = received?;
         let wall = clock.now().since(Time::ZERO).0;
         let threads_after = settled(cable)?;
@@ -89,8 +84,7 @@ impl Laboratory {
 
         let after = count()?;
         self.counted = Some(after);
-        let [sender, receiver] =
-            [after[0].since(&counted[0]), after[1].since(&counted[1])];
+        let [sender, receiver] = [after[0].since(&counted[0]), after[1].since(&counted[1])];
         let by_kernel = |i: usize| threads_after[i].saturating_sub(threads_before[i]);
         let sample = Sample {
             case: 0,
@@ -137,7 +131,10 @@ fn check(
     }
     // The first transfer from an address leaves what the bound of the next ones is kept in.
     if measured && info.cwnd > FLIGHT {
-        return wrong(format!("the congestion window is {} segments, wanted {FLIGHT} at most", info.cwnd));
+        return wrong(format!(
+            "the congestion window is {} segments, wanted {FLIGHT} at most",
+            info.cwnd
+        ));
     }
     let payload = u32::from(case.mss) - if asked[0] { TIMESTAMPS } else { 0 };
     if sample.payload != payload {
@@ -184,7 +181,10 @@ fn kernel_times(cable: &Cable) -> Result<[u64; 2], Error> {
 }
 
 /// The same when they have nothing more to do: the last ACK may still be on its way.
-#[expect(clippy::disallowed_methods, reason = "the kernel is waited for, outside of what is measured")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the kernel is waited for, outside of what is measured"
+)]
 fn settled(cable: &Cable) -> Result<[u64; 2], Error> {
     let mut last = kernel_times(cable)?;
     for _ in 0..100 {
