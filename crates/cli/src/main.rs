@@ -5,8 +5,10 @@
 mod advise;
 mod braille;
 mod capture;
+mod child;
 mod cmd;
 mod compare;
+mod cpu;
 mod demo;
 mod energy;
 mod failure;
