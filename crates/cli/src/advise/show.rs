@@ -128,7 +128,7 @@ fn nothing(advice: &Advice, place: &Place, percent: &str) -> String {
         text += &format!(
             "The best of the others, {}, would have {} times the throughput.{more}\n",
             best.scheme.name,
-            show::times(&best.standing)
+            show::times(best)
         );
     }
     text
@@ -149,7 +149,7 @@ fn told(i: usize, row: &Row, all: &[&Row]) -> String {
             + 1,
         if tied { "=" } else { " " },
         row.scheme.name,
-        show::times(&row.standing),
+        show::times(row),
         show::kb(Some(row.standing.value.mean)),
         row.deployed(),
         "",

@@ -103,7 +103,7 @@ pub fn ranking(place: &Place) -> Table {
             format!("{}{}", row.standing.rank, tied(row)),
             row.scheme.name.clone(),
             number::summary(&kilobytes(&row.standing.value)),
-            times(&row.standing),
+            times(row),
             judged(&row.standing).to_owned(),
             number::short(round(row.timeouts.mean)),
         ];
@@ -124,9 +124,9 @@ fn kilobytes(s: &Summary) -> Summary {
 }
 
 /// The ratio with its interval.
-pub fn times(standing: &Standing) -> String {
-    match &standing.ratio {
-        _ if standing.judgement == Judgement::Baseline => "1".to_owned(),
+pub fn times(row: &Row) -> String {
+    match &row.standing.ratio {
+        _ if row.standing.judgement == Judgement::Baseline => "1".to_owned(),
         None => "–".to_owned(),
         Some(r) if r.low == r.high => format!("{:.2}", r.mean),
         Some(r) => format!("{:.2} ({:.2} to {:.2})", r.mean, r.low, r.high),

@@ -1,13 +1,13 @@
 //! What is said about energy, as text.
 
-use lasthop_lab::ranking::Judgement;
+use lasthop_lab::ranking::{Judgement, Ratio};
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number;
 use lasthop_report::table::render;
 use lasthop_trace::stats::Summary;
 
 use super::{AS_IS, Document, HostEnergy, Row};
-use crate::compare::show::{judged, times};
+use crate::compare::show::judged;
 use crate::style;
 
 /// How the table of changes is to be read.
@@ -80,7 +80,7 @@ pub fn verdict(document: &Document) -> String {
         Some(best) => format!(
             "`{}` saves most: {} times the bytes for a joule ({})",
             best.change.name,
-            times(&best.standing),
+            times(best, best.standing.ratio.as_ref()),
             best.change.what
         ),
         None => {
@@ -104,6 +104,16 @@ fn lasting(s: &Summary) -> String {
 
 fn kilobytes(s: &Summary) -> Summary {
     Summary { mean: s.mean / 1e3, sd: s.sd / 1e3, ci95: s.ci95 / 1e3, ..*s }
+}
+
+/// A ratio with its interval. The differences of options are small, so it has a digit more than other tables.
+fn times(row: &Row, ratio: Option<&Ratio>) -> String {
+    match ratio {
+        _ if row.change.name == AS_IS => "1".to_owned(),
+        None => "–".to_owned(),
+        Some(r) if r.low == r.high => format!("{:.3}", r.mean),
+        Some(r) => format!("{:.3} ({:.3} to {:.3})", r.mean, r.low, r.high),
+    }
 }
 
 /// The hosts, as the scenario is.
@@ -177,16 +187,11 @@ pub fn changes(document: &Document) -> Table {
             format!("{}{}", row.standing.rank, tied(row)),
             row.change.name.clone(),
             number::summary(&kilobytes(&row.standing.value)),
-            times(&row.standing),
+            times(row, row.standing.ratio.as_ref()),
             judged(&row.standing).to_owned(),
             lasting(&row.lifetime_s),
         ];
-        cells.extend(row.others.iter().map(|(_, ratio)| match ratio {
-            _ if row.change.name == AS_IS => "1".to_owned(),
-            None => "–".to_owned(),
-            Some(r) if r.low == r.high => format!("{:.2}", r.mean),
-            Some(r) => format!("{:.2} ({:.2} to {:.2})", r.mean, r.low, r.high),
-        }));
+        cells.extend(row.others.iter().map(|(_, ratio)| times(row, ratio.as_ref())));
         cells
     });
     Table { title: String::new(), columns, rows: rows.collect() }
