@@ -33,7 +33,7 @@ fn sending() -> Case {
 
 /// A run long enough for the whole battery.
 pub(super) fn whole() -> Case {
-    sending().with(&["horizon=8000s"])
+    sending().with(&["horizon=6720s"])
 }
 
 /// The runs that others build on: idle, sending, and one sender until its battery is empty.
