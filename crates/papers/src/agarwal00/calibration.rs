@@ -4,7 +4,7 @@ use lasthop_report::model::{Column, Measured, Table};
 use lasthop_trace::stats::Summary;
 
 use super::budget::{Budget, Draw, FACTORS};
-use super::cases::{Case, STOCK, USUAL, kbps, minutes, node, seeds};
+use super::cases::{Case, FROM_TWO, STOCK, USUAL, kbps, minutes, node, seeds};
 use super::{RUN_S, TESTBED};
 use crate::bench::{Bench, Interrupted, Runs};
 use crate::finding::{Finding, short};
@@ -33,7 +33,7 @@ fn sending() -> Case {
 
 /// A run long enough for the whole battery.
 pub(super) fn whole() -> Case {
-    sending().with(&["horizon=8000s"])
+    sending().with(FROM_TWO).with(&["horizon=6720s"])
 }
 
 /// The runs that others build on: idle, sending, and one sender until its battery is empty.

@@ -16,6 +16,12 @@ pub(super) const MTUS: [u32; 4] = [500, 1000, 1500, 2296];
 /// What the driver and every Ethernet have.
 pub(super) const USUAL: u32 = 1500;
 
+/// The receiver's window in Linux 2.2.
+const WINDOW: u32 = 32_767;
+
+/// The window with which Linux 2.2 begins.
+pub(super) const FROM_TWO: Changes = &["host.*.initial-window=2"];
+
 /// What is set about the stacks or the medium.
 pub(super) type Changes = &'static [&'static str];
 
@@ -58,10 +64,11 @@ pub(super) struct Case {
 impl Case {
     pub(super) fn new(mtu: u32, parts: &[Changes]) -> Case {
         // "MSS" and "MTU" are one thing in the paper; a segment has 40 bytes of headers less.
-        let mss =
-            ["sender", "receiver", "node"].map(|host| format!("host.{host}.mss={}", mtu - 40));
+        let mss = format!("host.*.mss={}", mtu - 40);
+        // A connection that is open: see the assumptions.
+        let open = format!("host.*.initial-window={}", WINDOW.div_ceil(mtu - 52));
         let parts = parts.iter().flat_map(|part| part.iter()).map(|c| (*c).to_owned());
-        Case { mtu, changes: mss.into_iter().chain(parts).collect() }
+        Case { mtu, changes: [mss, open].into_iter().chain(parts).collect() }
     }
 
     /// The same, with more set.

@@ -2,6 +2,7 @@
 //!
 //! One set of values serves every experiment: see `testbed.toml` beside this file.
 
+mod assumed;
 mod best;
 mod budget;
 mod calibration;
@@ -14,7 +15,6 @@ mod sizes;
 
 use lasthop_report::model::Assumption;
 
-use crate::assumed;
 use crate::west97::Experiment;
 
 /// Two laptops and a node that interferes (5, Figure 5.1; 5.11).
@@ -36,8 +36,8 @@ pub fn experiment(id: &str) -> Option<Experiment> {
 
 /// What the paper leaves open, the same for all of its experiments.
 pub fn assumptions() -> Vec<Assumption> {
-    let sections: [&[(&str, &str)]; 1] = [&live::ASSUMED];
-    sections.into_iter().flat_map(assumed).collect()
+    let sections: [&[(&str, &str)]; 2] = [assumed::ASSUMED, &live::ASSUMED];
+    sections.into_iter().flat_map(crate::assumed).collect()
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@ use lasthop_report::model::Measured;
 use super::budget::{Draw, sensitivity};
 use super::calibration::budgets;
 use super::cases::{
-    BY_TIME, BYTES, Changes, LIFETIME, MTUS, PREDICTED, SCALE_OFF, STAMPS_OFF, STOCK, USUAL, chart,
-    gain, kbps, line, megabytes, minutes, per_joule, percent, seeds, table,
+    BY_TIME, BYTES, Case, Changes, FROM_TWO, LIFETIME, MTUS, PREDICTED, SCALE_OFF, STAMPS_OFF,
+    STOCK, USUAL, chart, gain, kbps, line, megabytes, minutes, per_joule, percent, run, seeds,
+    table,
 };
 use crate::bench::{Bench, Interrupted, Runs};
-use crate::finding::Finding;
+use crate::finding::{Finding, short};
 use crate::west97::Experiment;
 
 /// The experiment for the claim `id`.
@@ -140,6 +141,7 @@ fn by_time(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         acks(&changed),
         acks(&stock)
     ));
+    opening(bench, &mut finding)?;
     let draws = [Draw::of(&stock, "sender"), Draw::of(&changed, "sender")];
     let budgets = budgets(bench)?;
     sensitivity(&mut finding, &budgets, &["bytes per joule, %", "lifetime, %"], |budget| {
@@ -150,4 +152,29 @@ fn by_time(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         ]
     });
     Ok(finding)
+}
+
+/// What it takes to open the window from two segments, which runs of a steady state leave out.
+fn opening(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    const SIZES: [u32; 2] = [MTUS[0], USUAL];
+    let long = SIZES.map(|mtu| Case::new(mtu, &[BY_TIME]).with(FROM_TWO).with(&["horizon=600s"]));
+    let open = SIZES.map(|mtu| Case::new(mtu, &[BY_TIME]));
+    let (long, open) = (run(bench, &long)?, run(bench, &open)?);
+    let words = SIZES.iter().zip(long.iter().zip(&open)).map(|(mtu, (long, open))| {
+        let steady = open.summary(kbps).mean;
+        let missing = long.summary(|m| m.end_s * (1.0 - kbps(m) / steady));
+        let timeouts = long.summary(|m| m.sum(|f| f.timeouts) as f64).mean;
+        format!(
+            "at {mtu} after {} time-outs, and what is not sent meanwhile would take {} s",
+            short(timeouts),
+            short(missing.mean)
+        )
+    });
+    let words: Vec<String> = words.collect();
+    finding.note(format!(
+        "A connection that begins with two segments has its window opened by one ACK in 500 ms, {}: the first time-out, \
+         of 200 ms, does not wait for that ACK and leaves a threshold of two segments",
+        words.join("; ")
+    ));
+    Ok(())
 }
