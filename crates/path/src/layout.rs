@@ -3,12 +3,18 @@
 use core::ops::Range;
 
 use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::energy::{Antenna, Told};
+use lasthop_proto::link::frame::Station;
+use lasthop_proto::link::{HopConfig, RadioConfig};
+use lasthop_proto::mac::MacConfig;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::connection::agreed_mss;
 use lasthop_proto::tcp::host::flow_of;
+use lasthop_proto::units::Span;
+use lasthop_scenario::model::RadioStage;
 use lasthop_scenario::{HostSide, Scenario, StageKind, Traffic, model};
-use lasthop_trace::layout::{FlowInfo, Layout, Role, ShortInfo, StageInfo};
+use lasthop_trace::layout::{FlowInfo, Layout, PoweredInfo, Role, ShortInfo, StageInfo};
 
 use crate::DISCARD;
 
@@ -110,5 +116,48 @@ pub fn layout(scenario: &Scenario) -> Layout {
             cross: transfer.cross,
         })
     });
-    Layout { stages, flows, short: short.collect(), powered: Vec::new() }
+    let powered = scenario.hosts.iter().enumerate().filter_map(|(i, host)| {
+        Some(PoweredInfo {
+            host: host_stage(scenario, i),
+            addr: host.addr,
+            radio: antenna(scenario, host),
+            hardware: host.battery.clone()?,
+        })
+    });
+    Layout { stages, flows, short: short.collect(), powered: powered.collect() }
+}
+
+/// The radio hop that `host` hangs on, as the first link on its side, and its station there.
+fn antenna(scenario: &Scenario, host: &model::Host) -> Option<(StageId, Antenna)> {
+    let is_link = |stage: &model::Stage| {
+        matches!(stage.kind, StageKind::Link(_) | StageKind::Serial(_) | StageKind::Radio(_))
+    };
+    let i = match host.side {
+        HostSide::Left => scenario.path.iter().position(is_link)?,
+        HostSide::Right => scenario.path.iter().rposition(is_link)?,
+    };
+    let StageKind::Radio(RadioStage { radio, hop: Some(hop), .. }) = &scenario.path[i].kind else {
+        return None;
+    };
+    let station = match host.side {
+        HostSide::Left => Station::BASE,
+        HostSide::Right => {
+            Station(1 + hop.mobiles.iter().position(|m| *m == host.addr).unwrap_or(0) as u8)
+        }
+    };
+    let told = match hop.mac {
+        MacConfig::Ideal => Told::AtStart,
+        MacConfig::FamaNcs(_) | MacConfig::Dcf(_) => Told::AtEnd { longest: longest(radio, hop) },
+    };
+    let left = scenario.hosts.iter().filter(|h| h.side == HostSide::Left).count();
+    Some((StageId((left + i) as u16), Antenna { station, delay: radio.delay, told }))
+}
+
+/// A bound of the time that a frame is on the air.
+fn longest(radio: &RadioConfig, hop: &HopConfig) -> Span {
+    /// The longest packet, and what link layers and medium access may add to it.
+    const BYTES: u32 = 66_000;
+    /// Preambles, and frames of medium access at their own rate.
+    const FIXED: Span = Span::millis(10);
+    FIXED + radio.overhead + radio.rate.transmit(hop.coding.on_air(BYTES).into())
 }

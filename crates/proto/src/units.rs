@@ -12,7 +12,7 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use electric::{Energy, Power};
+pub use electric::{Charge, Current, Energy, Power, Voltage};
 pub use physical::{Decibels, Frequency, Speed};
 
 /// A point in time: nanoseconds since the run began.

@@ -365,6 +365,13 @@ fn set_within(
             }
         }
         (Some(_), Value::Table(table)) => set(table, route, node, key)?,
+        // A battery that is a preset's word: the same preset, and what is set about it.
+        (Some(Step::Key(..)), Value::String(_)) if owner.0 == "battery" => {
+            let mut table = Table { inline: true, ..Table::default() };
+            table.put("preset", owner.1, inner.clone());
+            set(&mut table, route, node, key)?;
+            inner.value = Value::Table(table);
+        }
         (Some(_), _) => {
             let (word, at) = owner;
             return Err(Diagnostic::new(Code::BadAxis, key, at)

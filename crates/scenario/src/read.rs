@@ -3,7 +3,10 @@
 use core::ops::RangeInclusive;
 
 use lasthop_proto::queue::Limit;
-use lasthop_proto::units::{Bytes, Decibels, Frequency, Probability, Rate, Span, Speed, UnitError};
+use lasthop_proto::units::{
+    Bytes, Charge, Current, Decibels, Energy, Frequency, Power, Probability, Rate, Span, Speed,
+    UnitError, Voltage,
+};
 
 use crate::document::{Entry, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Place, meant};
@@ -346,6 +349,47 @@ impl Word for Decibels {
     const EXPECTED: &'static str = "a ratio in decibels";
     const EXAMPLE: &'static str = "\"10dB\"";
     fn read(node: &Node) -> Result<Decibels, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Energy {
+    const EXPECTED: &'static str = "an energy with its unit (J, kJ, mJ or Wh)";
+    const EXAMPLE: &'static str = "\"30Wh\"";
+    fn read(node: &Node) -> Result<Energy, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Power {
+    const EXPECTED: &'static str =
+        "a power with its unit (W or mW), or a current (mA) where there is a `supply`";
+    const EXAMPLE: &'static str = "\"0.9W\"";
+    fn read(node: &Node) -> Result<Power, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Voltage {
+    const EXPECTED: &'static str = "a voltage with its unit (V or mV)";
+    const EXAMPLE: &'static str = "\"5V\"";
+    fn read(node: &Node) -> Result<Voltage, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Current {
+    const EXPECTED: &'static str = "a current with its unit (mA or A)";
+    const EXAMPLE: &'static str = "\"180mA\"";
+    fn read(node: &Node) -> Result<Current, Trouble> {
+        quantity(node)
+    }
+}
+
+impl Word for Charge {
+    const EXPECTED: &'static str = "a charge with its unit (Ah or mAh)";
+    const EXAMPLE: &'static str = "\"2.8Ah\"";
+    fn read(node: &Node) -> Result<Charge, Trouble> {
         quantity(node)
     }
 }

@@ -62,7 +62,7 @@ pub(crate) const TUNNEL: &[&str] = &[
 
 /// Keys of a transfer.
 pub(crate) const TRANSFER: &[&str] =
-    &["from", "to", "bytes", "start", "count", "stop", "on-off", "web", "cross"];
+    &["from", "to", "bytes", "start", "every", "count", "stop", "on-off", "web", "cross"];
 
 /// Keys of `on-off`.
 pub(crate) const ON_OFF: &[&str] = &["on", "off", "shape"];
@@ -125,7 +125,12 @@ pub(crate) const HOST: &[&str] = &[
     "time-wait",
     "ticks",
     "granularity",
+    "battery",
 ];
+
+/// Keys of `battery`, where it is a table.
+pub(crate) const BATTERY: &[&str] =
+    &["preset", "capacity", "supply", "base", "doze", "idle", "receive", "transmit", "segment"];
 
 /// What a stage of the path can be: exactly one of these keys.
 pub(crate) const STAGES: &[&str] = &["link", "agent", "radio", "cross"];
@@ -175,7 +180,7 @@ pub(crate) const FAMA: &[&str] = &["acceleration", "short-answer", "backoff"];
 
 /// Keys of `dcf`, the options of medium access by 802.11's DCF.
 pub(crate) const DCF: &[&str] =
-    &["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries"];
+    &["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries", "control-rate"];
 
 /// Keys of `half-duplex-hops`, the options of packet radio over several hops.
 pub(crate) const HALF_DUPLEX_HOPS: &[&str] = &["hops", "turnaround", "backoff", "poll"];
@@ -377,7 +382,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 21] = [
+        let tables: [&[&str]; 22] = [
             TOP,
             TRANSFER,
             ON_OFF,
@@ -399,6 +404,7 @@ mod tests {
             CROSS,
             RED,
             ACC,
+            BATTERY,
         ];
         let errors = ERROR_MODELS
             .iter()

@@ -318,3 +318,98 @@ fn packet_radio_has_neither_link_layer_nor_a_second_channel() {
     let none = "[[path]]\nagent = \"ack-reconstruction\"\nack-thresh = 0\n[[path]]\nlink = {}\n";
     path_refused(none, Code::OutOfRange, "path.1.ack-thresh", "0", &["1"]);
 }
+
+/// Asserts how `battery = ...` of a host is refused.
+#[track_caller]
+fn battery_refused(value: &str, code: Code, key: &str, pointed: &str, said: &[&str]) {
+    let text = format!("{HEAD}[host.fixed]\n[host.mobile]\nbattery = {value}\n{PATH}");
+    refused(&text, code, &format!("host.mobile.battery{key}"), pointed, said);
+}
+
+#[test]
+fn a_battery_that_is_none_is_refused() {
+    let said = ["none of the choices", "did you mean `sens-800`"];
+    battery_refused("\"sens-80\"", Code::BadValue, "", "\"sens-80\"", &said);
+    let said = ["this is an integer", "a preset or a table", "lasthop list hardware"];
+    battery_refused("30", Code::BadValue, "", "30", &said);
+    let value = "{ preset = \"sens\", base = \"3W\" }";
+    battery_refused(value, Code::BadValue, ".preset", "\"sens\"", &["there are `sens-800`"]);
+    let value = "{ preset = \"sens-800\", dose = \"1W\" }";
+    battery_refused(value, Code::UnknownKey, ".dose", "dose", &["did you mean `doze`"]);
+}
+
+#[test]
+fn amounts_of_a_battery_are_amounts() {
+    let with = |more: &str| format!("{{ preset = \"sens-800\", {more} }}");
+    let said = ["is negative", "capacity = \"30Wh\""];
+    let value = with("capacity = \"-30Wh\"");
+    battery_refused(&value, Code::OutOfRange, ".capacity", "\"-30Wh\"", &said);
+    let said = ["out of range", "capacity = \"30Wh\""];
+    battery_refused(&with("capacity = 0"), Code::OutOfRange, ".capacity", "0", &said);
+    let value = with("capacity = \"0Ah\", supply = \"5V\"");
+    battery_refused(&value, Code::OutOfRange, ".capacity", "\"0Ah\"", &said);
+    let said = ["does not begin with a number", "base = \"0.9W\""];
+    battery_refused(&with("base = nan"), Code::BadValue, ".base", "nan", &said);
+    battery_refused(&with("base = \"nanW\""), Code::BadValue, ".base", "\"nanW\"", &said);
+    battery_refused(&with("segment = \"infJ\""), Code::BadValue, ".segment", "\"infJ\"", &[]);
+    let said = ["has no unit", "idle = \"0.9W\""];
+    battery_refused(&with("idle = 3"), Code::BadValue, ".idle", "3", &said);
+    let said = ["no known unit", "a power with its unit"];
+    battery_refused(&with("idle = \"3Wh\""), Code::BadValue, ".idle", "\"3Wh\"", &said);
+    let value = with("capacity = \"1e300Wh\"");
+    battery_refused(&value, Code::BadValue, ".capacity", "\"1e300Wh\"", &["no known unit"]);
+    let huge = format!("\"{}Wh\"", "9".repeat(300));
+    let value = with(&format!("capacity = {huge}"));
+    battery_refused(&value, Code::OutOfRange, ".capacity", &huge, &["out of range"]);
+    let value = with(&format!("capacity = \"{}Ah\", supply = \"5V\"", "9".repeat(308)));
+    let said = ["out of range"];
+    battery_refused(
+        &value,
+        Code::OutOfRange,
+        ".capacity",
+        &format!("\"{}Ah\"", "9".repeat(308)),
+        &said,
+    );
+}
+
+#[test]
+fn a_current_needs_a_voltage() {
+    let value = "{ preset = \"sens-800\", transmit = \"280mA\" }";
+    let said = ["is a current", "supply = \"5V\"", "transmit = \"0.9W\""];
+    battery_refused(value, Code::MissingKey, ".transmit", "\"280mA\"", &said);
+    let value = "{ preset = \"sens-800\", capacity = \"2.8Ah\" }";
+    let said = ["is a charge", "supply = \"5V\"", "capacity = \"30Wh\""];
+    battery_refused(value, Code::MissingKey, ".capacity", "\"2.8Ah\"", &said);
+    let value = "{ preset = \"sens-800\", supply = \"0V\" }";
+    battery_refused(value, Code::OutOfRange, ".supply", "\"0V\"", &["supply = \"5V\""]);
+}
+
+#[test]
+fn a_battery_without_a_preset_names_everything() {
+    let value = "{ capacity = \"30Wh\" }";
+    let said = ["needs `base`", "preset = \"sens-800\"", "segment"];
+    battery_refused(value, Code::MissingKey, ".base", value, &said);
+}
+
+#[test]
+fn a_battery_on_a_hop_that_does_not_tell_is_refused() {
+    let text = format!(
+        "{HEAD}[host.fixed]\n[host.mobile]\nbattery = \"esp32\"\n[[path]]\nradio = {{ rate = \"1mbit\" }}\n\
+         mac = \"half-duplex-hops\"\n"
+    );
+    let said = ["does not tell when", "mac = \"dcf\""];
+    refused(&text, Code::BadValue, "host.mobile.battery", "\"esp32\"", &said);
+}
+
+#[test]
+fn a_threshold_below_the_frame_of_an_ack_is_refused() {
+    let path = |bytes| {
+        format!(
+            "[[path]]\nradio = {{ rate = \"2mbit\" }}\nmac = \"dcf\"\ndcf = {{ rts-threshold = {bytes} }}\n"
+        )
+    };
+    let said = ["an ACK has 76B", "rts-threshold = \"76B\""];
+    path_refused(&path("75"), Code::OutOfRange, "path.1.dcf.rts-threshold", "75", &said);
+    path_refused(&path("0"), Code::OutOfRange, "path.1.dcf.rts-threshold", "0", &said);
+    assert!(parse(&format!("{HEAD}{HOSTS}{}", path("76")), "test", &[]).is_ok());
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use lasthop_proto::agent::{AckpMode, AgentConfig};
 use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::energy::Preset;
 use lasthop_proto::link::LinkConfig;
 use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::link::{LineConfig, RadioConfig};
@@ -437,4 +438,39 @@ fn what_is_set_no_labelled_point_sets_again() {
         cell.scenario.path.iter().any(reconstructs)
     });
     assert_eq!(agents.count(), 0);
+}
+
+#[test]
+fn a_battery_is_a_preset_and_what_the_file_changes() {
+    let text = "horizon = \"1s\"\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"unlimited\" }\n\
+                [host.fixed]\nbattery = { capacity = \"2Ah\", supply = \"5V\", base = \"6W\", doze = \"0W\", \
+                idle = \"180mA\", receive = \"180mA\", transmit = \"1.4W\", segment = \"12mJ\" }\n\
+                [host.mobile]\nbattery = \"sens-800\"\n[[path]]\nradio = { rate = \"1mbit\" }\n";
+    let scenario = |arguments: &[Argument]| {
+        let (plan, warnings) = parse(text, "test", arguments).unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}");
+        plan.cells.into_iter().map(|cell| cell.scenario).collect::<Vec<_>>()
+    };
+    let of = |scenario: &lasthop_scenario::Scenario, host: usize| {
+        scenario.hosts[host].battery.clone().expect("a battery")
+    };
+    let plain = &scenario(&[])[0];
+    let own = of(plain, 0);
+    assert_eq!((own.name.as_str(), own.capacity.watt_hours()), ("custom", 10.0));
+    assert!((own.radio.receive.get() - 0.9).abs() < 1e-12, "{own:?}");
+    assert_eq!(own.radio.transmit.get(), 1.4);
+    let preset = Preset::find("sens-800").expect("a preset").hardware();
+    assert_eq!(of(plain, 1), preset);
+    // A plain radio tells nothing of the air.
+    let StageKind::Radio(radio) = &plain.path[0].kind else { panic!("a radio") };
+    assert!(radio.hop.is_some());
+
+    let set_one = scenario(&[set("host.mobile.battery.capacity=30Wh")]);
+    assert_eq!(of(&set_one[0], 1).capacity.watt_hours(), 30.0);
+    assert_eq!(of(&set_one[0], 1).radio, preset.radio);
+    let varied = scenario(&[vary("host.mobile.battery.base=3W,9W")]);
+    let bases: Vec<f64> = varied.iter().map(|s| of(s, 1).base.get()).collect();
+    assert_eq!(bases, [3.0, 9.0]);
+    let swapped = scenario(&[vary("host.mobile.battery=esp32,sens-800")]);
+    assert_eq!(of(&swapped[0], 1).name, "esp32");
 }

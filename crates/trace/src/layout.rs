@@ -3,8 +3,7 @@
 //! The world that runs a scenario builds this once. Flows that it does not name are still measured; they are
 //! found by their first packet.
 
-use lasthop_proto::energy::Hardware;
-use lasthop_proto::link::frame::Station;
+use lasthop_proto::energy::{Antenna, Hardware};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::wire::{Addr, FlowKey};
 use serde::{Deserialize, Serialize};
@@ -74,8 +73,10 @@ pub struct ShortInfo {
 pub struct PoweredInfo {
     /// Its stage.
     pub host: StageId,
-    /// The radio hop that it hangs on, and its station there; `None` if its link is a wire.
-    pub radio: Option<(StageId, Station)>,
+    /// Its address: what it sends is known by it where it is delivered.
+    pub addr: Addr,
+    /// The radio hop that it hangs on, and its radio there; `None` if its link is a wire.
+    pub radio: Option<(StageId, Antenna)>,
     /// What it is made of.
     pub hardware: Hardware,
 }

@@ -3,9 +3,17 @@
 //! Nothing here takes part in a run. A host tells what its stack does for each segment ([`Work`]), a radio hop what is on
 //! the air ([`crate::event::AirEvent`]); from the two an observer works out what a [`Hardware`] draws.
 
+mod battery;
 pub mod costs;
 mod hardware;
+mod meter;
 mod operation;
+mod presets;
+mod radio;
 
+pub use battery::Battery;
 pub use hardware::{Hardware, RadioPower};
+pub use meter::{Meter, Totals};
 pub use operation::{Operation, Work};
+pub use presets::{PRESETS, Preset};
+pub use radio::{Antenna, RadioState, RadioStates, Told};

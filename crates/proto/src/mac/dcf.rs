@@ -17,7 +17,7 @@ use super::{Access, Air, Mac, Outcome};
 use crate::event::Cause;
 use crate::link::frame::{Frame, FrameKind, Station, Timing};
 use crate::rng::Stream;
-use crate::units::{Span, Time};
+use crate::units::{Rate, Span, Time};
 
 /// What can be set.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -37,6 +37,9 @@ pub struct DcfConfig {
     /// How long after its own frame a station waits for the CTS or ACK; `None` is a SIFS, that frame, a slot and a
     /// round trip.
     pub timeout: Option<Span>,
+    /// Rate of RTS, CTS and ACK, if it is not that of [`Phy`]; never above the data rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_rate: Option<Rate>,
 }
 
 impl Default for DcfConfig {
@@ -50,6 +53,7 @@ impl Default for DcfConfig {
             long_retries: Some(4),
             eifs: true,
             timeout: None,
+            control_rate: None,
         }
     }
 }
@@ -111,7 +115,10 @@ enum Phase {
 
 impl Dcf {
     /// A silent channel for `stations` stations that draws from `chance`.
-    pub fn new(config: DcfConfig, phy: Phy, stations: u8, chance: Stream) -> Dcf {
+    pub fn new(config: DcfConfig, mut phy: Phy, stations: u8, chance: Stream) -> Dcf {
+        if let Some(rate) = config.control_rate {
+            phy.control_rate = rate.min(phy.data_rate);
+        }
         let node = || Node {
             phase: Phase::Contend,
             timer: None,

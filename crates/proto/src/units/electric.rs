@@ -45,6 +45,39 @@ impl Power {
     }
 }
 
+/// A voltage in volts; never negative, always finite.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct Voltage(f64);
+
+/// A current in amperes; never negative, always finite.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct Current(f64);
+
+/// A charge in ampere-hours; never negative, always finite.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct Charge(f64);
+
+impl Voltage {
+    /// The bare number of volts.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Mul<Current> for Voltage {
+    type Output = Power;
+    fn mul(self, current: Current) -> Power {
+        Power((self.0 * current.0).min(f64::MAX))
+    }
+}
+
+impl Mul<Charge> for Voltage {
+    type Output = Energy;
+    fn mul(self, charge: Charge) -> Energy {
+        Energy((self.0 * charge.0 * 3600.0).min(f64::MAX))
+    }
+}
+
 impl Mul<Span> for Power {
     type Output = Energy;
     fn mul(self, time: Span) -> Energy {
@@ -93,6 +126,33 @@ const ENERGY: &[(&str, f64)] = &[
 
 const POWER: &[(&str, f64)] = &[("uw", 1e-6), ("mw", 1e-3), ("w", 1.0)];
 
+const VOLTAGE: &[(&str, f64)] = &[("mv", 1e-3), ("v", 1.0)];
+
+const CURRENT: &[(&str, f64)] = &[("ua", 1e-6), ("ma", 1e-3), ("a", 1.0)];
+
+const CHARGE: &[(&str, f64)] = &[("mah", 1e-3), ("ah", 1.0)];
+
+impl FromStr for Voltage {
+    type Err = UnitError;
+    fn from_str(word: &str) -> Result<Voltage, UnitError> {
+        Ok(Voltage(amount(word, "a voltage such as `5V`", VOLTAGE)?))
+    }
+}
+
+impl FromStr for Current {
+    type Err = UnitError;
+    fn from_str(word: &str) -> Result<Current, UnitError> {
+        Ok(Current(amount(word, "a current such as `180mA`", CURRENT)?))
+    }
+}
+
+impl FromStr for Charge {
+    type Err = UnitError;
+    fn from_str(word: &str) -> Result<Charge, UnitError> {
+        Ok(Charge(amount(word, "a charge such as `2.8Ah`", CHARGE)?))
+    }
+}
+
 impl FromStr for Energy {
     type Err = UnitError;
     fn from_str(word: &str) -> Result<Energy, UnitError> {
@@ -114,7 +174,8 @@ impl FromStr for Power {
 fn amount(word: &str, what: &'static str, units: &[(&str, f64)]) -> Result<f64, UnitError> {
     let (number, unit) = split(word, what)?;
     match units.iter().find(|(name, _)| *name == unit) {
-        Some((_, factor)) => Ok(number * factor),
+        Some((_, factor)) if (number * factor).is_finite() => Ok(number * factor),
+        Some(_) => Err(UnitError::OutOfRange(word.to_owned(), what)),
         None if unit.is_empty() && number == 0.0 => Ok(0.0),
         None => Err(UnitError::UnknownUnit(word.to_owned(), what)),
     }
@@ -139,5 +200,9 @@ mod tests {
         let energy = Power::watts(2.0).unwrap() * Span::millis(1500);
         assert_eq!(energy.get(), 3.0);
         assert_eq!(energy.to_string(), "3J");
+        let (supply, current) =
+            ("5V".parse::<Voltage>().unwrap(), "180mA".parse::<Current>().unwrap());
+        assert!(((supply * current).get() - 0.9).abs() < 1e-12);
+        assert_eq!((supply * "2Ah".parse::<Charge>().unwrap()).watt_hours(), 10.0);
     }
 }

@@ -25,6 +25,7 @@ fn model(w: u32, m: u32, rts: bool) -> DcfConfig {
         long_retries: None,
         eifs: false,
         timeout: Some(Span::micros(300)),
+        control_rate: None,
     }
 }
 

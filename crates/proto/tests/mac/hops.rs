@@ -50,6 +50,7 @@ fn macs() -> impl Strategy<Value = MacConfig> {
                 long_retries: Some(tries),
                 eifs,
                 timeout: None,
+                control_rate: None,
             })
         });
     prop_oneof![Just(MacConfig::Ideal), fama, dcf]

@@ -3,6 +3,7 @@
 use core::ops::RangeInclusive;
 use std::net::IpAddr;
 
+use lasthop_proto::energy::Hardware;
 use lasthop_proto::tcp::config::{
     AccConfig, Clock, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving, LossCause, PRESETS,
     Prediction, Rounding, RtoRule, TcpConfig, Variant, VegasRule,
@@ -11,7 +12,7 @@ use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 
-use super::named;
+use super::{battery, named};
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, Place};
 use crate::model::{HostSide, Stack};
@@ -32,6 +33,7 @@ pub(super) struct HostSpec {
     pub side: Option<HostSide>,
     pub addr: Option<(Addr, Place)>,
     pub tcp: TcpConfig,
+    pub battery: Option<(Hardware, Place)>,
     pub stack: Stack,
 }
 
@@ -89,7 +91,8 @@ fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Err
         },
     };
     let (tcp, stack) = (tcp(&reader)?, stack(&reader)?);
-    Ok(HostSpec { name: name.to_owned(), at: at.clone(), side, addr, tcp, stack })
+    let battery = battery::read(&reader)?;
+    Ok(HostSpec { name: name.to_owned(), at: at.clone(), side, addr, tcp, battery, stack })
 }
 
 fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {

@@ -68,6 +68,9 @@ fn fama(stage: &Reader<'_>) -> Result<FamaConfig, Error> {
     })
 }
 
+/// The shortest frame that carries a packet: 36 bytes of 802.11, LLC and SNAP, and the headers of IP and TCP.
+const ACK_FRAME: Bytes = Bytes(76);
+
 /// The options of DCF.
 fn dcf(stage: &Reader<'_>) -> Result<DcfConfig, Error> {
     let base = DcfConfig::default();
@@ -78,13 +81,21 @@ fn dcf(stage: &Reader<'_>) -> Result<DcfConfig, Error> {
     };
     let threshold = Bytes(base.rts_threshold.into());
     let cw_min = number("cw-min", base.cw_min, 1..=32_767)?;
+    let rts_threshold = table.within("rts-threshold", threshold, Bytes(0)..=Bytes(100_000))?;
+    if rts_threshold < ACK_FRAME {
+        let help = format!(
+            "even the frame of an ACK has {ACK_FRAME}, headers included, so RTS and CTS would stand before \
+             every frame; write at least `rts-threshold = \"{ACK_FRAME}\"`, for example \"1000\" for frames with data alone"
+        );
+        return Err(table.out_of_range("rts-threshold", &help));
+    }
     Ok(DcfConfig {
         cw_min,
         cw_max: number("cw-max", base.cw_max.max(cw_min), u64::from(cw_min)..=32_767)?,
-        rts_threshold: table.within("rts-threshold", threshold, Bytes(0)..=Bytes(100_000))?.0
-            as u32,
+        rts_threshold: rts_threshold.0 as u32,
         short_retries: Some(number("short-retries", base.short_retries.unwrap_or(7), 1..=255)?),
         long_retries: Some(number("long-retries", base.long_retries.unwrap_or(4), 1..=255)?),
+        control_rate: table.optional("control-rate")?,
         ..base
     })
 }

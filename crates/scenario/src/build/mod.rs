@@ -1,6 +1,7 @@
 //! A document becomes a scenario, or the first thing that is wrong with it.
 
 mod agent;
+mod battery;
 mod check;
 mod errors;
 mod hop;
@@ -62,6 +63,9 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let mut notes = Vec::new();
     let mut path = path::read(&file, transfer::directions(&hosts, &transfers), &mut notes)?;
     path::give_stations(&mut path, &hosts);
+    let batteries: Vec<Option<Place>> =
+        specs.iter().map(|spec| spec.battery.as_ref().map(|(_, at)| at.clone())).collect();
+    battery::give_hops(&mut path, &hosts, &batteries)?;
 
     if world == World::Testbed {
         traffic::in_testbed(&hosts, &transfers)?;

@@ -74,6 +74,7 @@ pub struct Metrics {
     /// By stage, then by direction.
     counters: Vec<[Counter; 2]>,
     flows: Flows,
+    powered: Vec<energy::Node>,
     events: u64,
     corrupted: u64,
 }
@@ -98,7 +99,8 @@ impl Metrics {
         }
         let mut flows = Flows::default();
         layout.flows.iter().for_each(|info| flows.declare(info));
-        Metrics { layout, counters, flows, events: 0, corrupted: 0 }
+        let powered = layout.powered.iter().map(energy::Node::new).collect();
+        Metrics { layout, counters, flows, powered, events: 0, corrupted: 0 }
     }
 
     /// The numbers so far, for a run that ended at `end`.
@@ -122,9 +124,15 @@ impl Metrics {
             jain_index: jain_index(&throughputs),
             corrupted: self.corrupted,
             short: self.short(end),
-            energy: Vec::new(),
+            energy: self.energy(end),
             flows: measured,
         }
+    }
+
+    /// What the hosts on batteries have spent.
+    fn energy(&self, end: Time) -> Vec<NodeEnergy> {
+        let nodes = self.powered.iter().zip(&self.layout.powered);
+        nodes.map(|(node, info)| node.metrics(self.layout.name(info.host), end)).collect()
     }
 
     /// Short transfers, by who makes them.
@@ -259,8 +267,9 @@ impl Metrics {
     }
 
     /// A transmitter of a radio hop was on the air.
-    fn air(&mut self, stage: StageId, event: &AirEvent) {
+    fn air(&mut self, at: Time, stage: StageId, event: &AirEvent) {
         self.events += 1;
+        self.powered.iter_mut().for_each(|node| node.air(at, stage, event));
         let stage = usize::from(stage.0);
         if stage >= self.counters.len() {
             self.grow(stage);
@@ -323,7 +332,13 @@ impl Metrics {
         };
         let id = self.flows.id(event.flow, towards);
         match event.kind {
-            TcpKind::Delivered { bytes } => self.flows.all[id ^ 1].deliver(at, bytes),
+            TcpKind::Delivered { bytes } => {
+                self.flows.all[id ^ 1].deliver(at, bytes);
+                let from = event.flow.dst;
+                self.powered
+                    .iter_mut()
+                    .for_each(|node| node.delivered(at, stage, from, bytes.into()));
+            }
             kind => {
                 self.corrupted += u64::from(kind == TcpKind::Corrupted);
                 self.flows.all[id].sender_event(at, kind, &event.tcb);
@@ -348,7 +363,10 @@ impl Metrics {
 
 impl Sink for Metrics {
     fn wants(&self) -> Wants {
-        Wants::METRICS
+        match self.powered.is_empty() {
+            true => Wants::METRICS,
+            false => Wants::METRICS.union(Wants::WORK),
+        }
     }
 
     #[inline]
@@ -359,9 +377,16 @@ impl Sink for Metrics {
             }
             What::Tcp(tcp) => self.tcp(event.at, event.stage, tcp),
             What::Split(tcp) => self.relay(event.at, tcp),
-            What::Air(air) => self.air(event.stage, air),
+            What::Air(air) => self.air(event.at, event.stage, air),
             What::Agent { .. } | What::Channel { .. } | What::Link { .. } => self.events += 1,
-            What::Work(_) | What::Doze { .. } => {}
+            What::Work(work) => {
+                let nodes = self.powered.iter_mut();
+                nodes.for_each(|node| node.work(event.at, event.stage, work));
+            }
+            What::Doze { station, asleep } => {
+                let nodes = self.powered.iter_mut();
+                nodes.for_each(|node| node.doze(event.at, event.stage, *station, *asleep));
+            }
         }
     }
 }

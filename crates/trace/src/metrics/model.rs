@@ -365,7 +365,19 @@ impl RunMetrics {
             Scalar { name: "corrupted", unit: "1", value: self.corrupted as f64 },
         ]);
         self.others(&mut all);
+        self.powered(&mut all);
         all
+    }
+
+    /// The numbers of the first host that runs on a battery, where there is one.
+    fn powered(&self, all: &mut Vec<Scalar>) {
+        let Some(node) = self.energy.first() else { return };
+        all.extend([
+            Scalar { name: "lifetime", unit: "s", value: node.lifetime_s },
+            Scalar { name: "bytes_per_joule", unit: "B/J", value: node.bytes_per_joule },
+            Scalar { name: "bytes_per_battery", unit: "B", value: node.bytes_per_battery },
+            Scalar { name: "mean_power", unit: "W", value: node.mean_power_w() },
+        ]);
     }
 
     /// The numbers of short transfers and of other people's traffic, where there are such.

@@ -1,0 +1,144 @@
+//! The meter of one host: what it has drawn and what it has moved, from the events of a run.
+
+use std::collections::VecDeque;
+
+use super::battery::Battery;
+use super::costs;
+use super::hardware::Hardware;
+use super::operation::Work;
+use super::radio::{Antenna, RadioStates};
+use crate::event::AirEvent;
+use crate::units::Time;
+
+/// Measures one host. Events come in the order of their time.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    /// Joules for an instruction.
+    price: f64,
+    radio: Option<RadioStates>,
+    battery: Battery,
+    /// What is not settled yet because the state of the radio at that time is not known yet.
+    marks: VecDeque<(Time, Mark)>,
+    settled: Time,
+    totals: Totals,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    Instructions(f64),
+    Sent(u64),
+    Received(u64),
+}
+
+/// What was counted while the battery was not empty.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Totals {
+    /// Instructions of the stack.
+    pub instructions: f64,
+    /// Payload of this host that the other end delivered, in bytes.
+    pub sent: u64,
+    /// Payload delivered at this host, in bytes.
+    pub received: u64,
+}
+
+impl Meter {
+    /// A host with a full battery; without `antenna` it hangs on a wire.
+    pub fn new(hardware: Hardware, antenna: Option<Antenna>) -> Meter {
+        Meter {
+            price: hardware.segment.get() / costs::BASE,
+            radio: antenna.map(RadioStates::new),
+            battery: Battery::new(hardware),
+            marks: VecDeque::new(),
+            settled: Time::ZERO,
+            totals: Totals::default(),
+        }
+    }
+
+    /// A transmission in the host's radio hop.
+    pub fn air(&mut self, at: Time, event: &AirEvent) {
+        if self.battery.empty().is_some() {
+            return;
+        }
+        if let Some(radio) = &mut self.radio {
+            radio.air(at, event);
+        }
+        self.settle_known(at);
+    }
+
+    /// The host's radio goes to sleep, or wakes up.
+    pub fn doze(&mut self, at: Time, asleep: bool) {
+        if let Some(radio) = &mut self.radio {
+            radio.doze(at, asleep);
+        }
+        self.settle_known(at);
+    }
+
+    /// The host's stack has worked.
+    pub fn work(&mut self, at: Time, work: &Work) {
+        self.mark(at, Mark::Instructions(work.instructions()));
+    }
+
+    /// The other end has delivered `bytes` that this host sent.
+    pub fn sent(&mut self, at: Time, bytes: u64) {
+        self.mark(at, Mark::Sent(bytes));
+    }
+
+    /// `bytes` have been delivered at this host.
+    pub fn received(&mut self, at: Time, bytes: u64) {
+        self.mark(at, Mark::Received(bytes));
+    }
+
+    fn mark(&mut self, at: Time, mark: Mark) {
+        if self.battery.empty().is_none() {
+            self.marks.push_back((at, mark));
+            self.settle_known(at);
+        }
+    }
+
+    fn settle_known(&mut self, now: Time) {
+        let known = self.radio.as_ref().map_or(now, |radio| radio.known(now));
+        self.settle(known);
+    }
+
+    /// Charges everything up to `until`.
+    fn settle(&mut self, until: Time) {
+        while let Some(&(at, mark)) = self.marks.front().filter(|(at, _)| *at <= until) {
+            self.marks.pop_front();
+            self.pass(at);
+            if self.battery.empty().is_some() {
+                break;
+            }
+            match mark {
+                Mark::Instructions(count) => {
+                    self.totals.instructions += count;
+                    self.battery.work(at, count * self.price);
+                }
+                Mark::Sent(bytes) => self.totals.sent += bytes,
+                Mark::Received(bytes) => self.totals.received += bytes,
+            }
+        }
+        self.pass(until);
+        if self.battery.empty().is_some() {
+            self.marks.clear();
+        }
+    }
+
+    /// Lets time pass until `until`.
+    fn pass(&mut self, until: Time) {
+        let battery = &mut self.battery;
+        match &mut self.radio {
+            Some(radio) => {
+                radio.settle(until, |state, from, to| battery.pass(Some(state), from, to))
+            }
+            None => battery.pass(None, self.settled, until),
+        }
+        self.settled = self.settled.max(until);
+    }
+
+    /// The battery and the counts of a run that ended at `end`. A frame that was on the air then is not counted.
+    pub fn finish(&self, end: Time) -> (Battery, Totals) {
+        let mut meter = self.clone();
+        meter.settle(end);
+        (meter.battery, meter.totals)
+    }
+}

@@ -1,0 +1,175 @@
+//! In which state a station's radio has been, from what was on the air.
+//!
+//! Transmissions are told in the order of their ends (or, by media in which nothing collides, of their beginnings).
+//! Where they collide, one that began earlier may be told later, so what has happened is settled only up to the time
+//! from which on nothing can be told any more.
+
+use std::collections::VecDeque;
+
+use crate::event::AirEvent;
+use crate::link::frame::Station;
+use crate::units::{Span, Time};
+
+/// What a radio does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RadioState {
+    /// It sleeps.
+    Doze,
+    /// It listens, and nothing is on the air.
+    Idle,
+    /// It hears at least one frame, and does not send.
+    Receive,
+    /// It sends.
+    Transmit,
+}
+
+impl RadioState {
+    /// Every state, in a fixed order.
+    pub const ALL: [RadioState; 4] =
+        [RadioState::Doze, RadioState::Idle, RadioState::Receive, RadioState::Transmit];
+
+    /// Its place in [`RadioState::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A station's radio, and how its hop tells of the air.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Antenna {
+    /// Which station it is.
+    pub station: Station,
+    /// Propagation delay between two stations.
+    pub delay: Span,
+    /// When the hop tells of a transmission.
+    pub told: Told,
+}
+
+/// When a hop tells of a transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Told {
+    /// When it begins, in media in which nothing collides.
+    AtStart,
+    /// When its end has been heard; none is longer than `longest`.
+    AtEnd {
+        /// An upper bound of the time on the air.
+        longest: Span,
+    },
+}
+
+/// The states of one station's radio over time.
+#[derive(Clone, Debug)]
+pub struct RadioStates {
+    antenna: Antenna,
+    own: Stretches,
+    heard: Stretches,
+    /// When it falls asleep or wakes up, in order.
+    dozes: VecDeque<(Time, bool)>,
+    asleep: bool,
+    settled: Time,
+}
+
+impl RadioStates {
+    /// A radio that listens from the beginning.
+    pub fn new(antenna: Antenna) -> RadioStates {
+        RadioStates {
+            antenna,
+            own: Stretches::default(),
+            heard: Stretches::default(),
+            dozes: VecDeque::new(),
+            asleep: false,
+            settled: Time::ZERO,
+        }
+    }
+
+    /// Somebody has sent, or begins to.
+    pub fn air(&mut self, at: Time, event: &AirEvent) {
+        let Antenna { station, delay, told } = self.antenna;
+        let before = |span: Span| Time(at.0.saturating_sub(span.0));
+        let start = match told {
+            Told::AtStart => at,
+            Told::AtEnd { .. } => before(event.airtime + delay),
+        };
+        let (stretches, from) = match event.station == station {
+            true => (&mut self.own, start),
+            false => (&mut self.heard, start + delay),
+        };
+        stretches.add(from.max(self.settled), from + event.airtime);
+    }
+
+    /// The radio goes to sleep, or wakes up. Times never go back.
+    pub fn doze(&mut self, at: Time, asleep: bool) {
+        self.dozes.push_back((at.max(self.settled), asleep));
+    }
+
+    /// Up to when everything is known, once all that happened until `now` has been told.
+    pub fn known(&self, now: Time) -> Time {
+        match self.antenna.told {
+            Told::AtStart => now,
+            Told::AtEnd { longest } => {
+                Time(now.0.saturating_sub((longest + self.antenna.delay).0)).max(self.settled)
+            }
+        }
+    }
+
+    /// Settles everything up to `until` and tells each state with its beginning and its end, in order and without
+    /// gaps.
+    pub fn settle(&mut self, until: Time, mut tell: impl FnMut(RadioState, Time, Time)) {
+        while self.settled < until {
+            let from = self.settled;
+            while let Some((_, asleep)) = self.dozes.front().filter(|(at, _)| *at <= from) {
+                self.asleep = *asleep;
+                self.dozes.pop_front();
+            }
+            let turn = self.dozes.front().map_or(Time::NEVER, |(at, _)| *at);
+            let (sends, own_turn) = self.own.look(from);
+            let (hears, heard_turn) = self.heard.look(from);
+            let state = match (sends, self.asleep, hears) {
+                (true, ..) => RadioState::Transmit,
+                (false, true, _) => RadioState::Doze,
+                (false, false, true) => RadioState::Receive,
+                (false, false, false) => RadioState::Idle,
+            };
+            let to = until.min(turn).min(own_turn).min(heard_turn);
+            tell(state, from, to);
+            self.settled = to;
+        }
+    }
+}
+
+/// Stretches of time that neither overlap nor touch, in order.
+#[derive(Clone, Debug, Default)]
+struct Stretches(VecDeque<(Time, Time)>);
+
+impl Stretches {
+    /// Adds one, joined with all that it touches.
+    fn add(&mut self, mut from: Time, mut until: Time) {
+        if until <= from {
+            return;
+        }
+        let first = self.0.partition_point(|(_, end)| *end < from);
+        let mut behind = first;
+        while let Some((start, end)) = self.0.get(behind).filter(|(start, _)| *start <= until) {
+            (from, until) = (from.min(*start), until.max(*end));
+            behind += 1;
+        }
+        if behind == first {
+            self.0.insert(first, (from, until));
+        } else {
+            self.0[first] = (from, until);
+            self.0.drain(first + 1..behind);
+        }
+    }
+
+    /// Whether `at` lies in one, and when that changes. What is over by then is forgotten.
+    fn look(&mut self, at: Time) -> (bool, Time) {
+        while self.0.front().is_some_and(|(_, end)| *end <= at) {
+            self.0.pop_front();
+        }
+        match self.0.front() {
+            None => (false, Time::NEVER),
+            Some((start, end)) if *start <= at => (true, *end),
+            Some((start, _)) => (false, *start),
+        }
+    }
+}
