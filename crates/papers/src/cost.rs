@@ -58,6 +58,8 @@ const COSTS: &[(&str, u64)] = &[
     ("D-F11-F12", 6),
     ("D-MOBILE-SENDER", 8),
     ("A-LIVE", 400),
+    ("A-CHECKSUM", 10),
+    ("A-LOOKUP", 10),
 ];
 
 /// What `claim` costs; a claim that is not in the table counts as a cheap one.

@@ -7,9 +7,12 @@ mod best;
 mod budget;
 mod calibration;
 mod cases;
+mod checksum;
+mod clock;
 mod errors;
 mod interference;
 mod live;
+mod lookup;
 mod options;
 mod sizes;
 
@@ -32,6 +35,8 @@ pub fn experiment(id: &str) -> Option<Experiment> {
         .or_else(|| errors::experiment(id))
         .or_else(|| interference::experiment(id))
         .or_else(|| live::experiment(id))
+        .or_else(|| checksum::experiment(id))
+        .or_else(|| lookup::experiment(id))
 }
 
 /// What the paper leaves open, the same for all of its experiments.
