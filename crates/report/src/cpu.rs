@@ -8,13 +8,8 @@ use crate::number;
 use crate::plot::{LineChart, LineSeries, Point};
 
 /// The options that are compared with the defaults, in the order of tables and legends.
-const CHANGES: [Change; 5] = [
-    Change::NoTimestamps,
-    Change::NoSack,
-    Change::NoScaling,
-    Change::QuickAcks,
-    Change::Again,
-];
+const CHANGES: [Change; 5] =
+    [Change::NoTimestamps, Change::NoSack, Change::NoScaling, Change::QuickAcks, Change::Again];
 
 /// The cables that tell the ends apart.
 const APART: [Wire; 2] = [Wire::Plain, Wire::Offloads];
@@ -46,7 +41,8 @@ fn by_size(measured: &Measurement) -> Table {
         }
     }
     Table {
-        title: "CPU seconds for a gigabyte, the kernel's defaults: median (95 % interval)".to_owned(),
+        title: "CPU seconds for a gigabyte, the kernel's defaults: median (95 % interval)"
+            .to_owned(),
         columns: vec![
             Column::text("cable"),
             Column::number("MSS, bytes"),
@@ -95,7 +91,10 @@ fn options(measured: &Measurement, wire: Wire) -> Table {
         }
     }
     Table {
-        title: format!("CPU time over that of the defaults, {}: median of the rounds (95 % interval)", wire.name()),
+        title: format!(
+            "CPU time over that of the defaults, {}: median of the rounds (95 % interval)",
+            wire.name()
+        ),
         columns: vec![
             Column::text("changed"),
             Column::number("MSS, bytes"),
@@ -199,7 +198,10 @@ mod tests {
         let measured = measured();
         let tables = tables(&measured);
         assert_eq!(tables.iter().map(|t| t.rows.len()).collect::<Vec<_>>(), [4, 2, 10, 10]);
-        assert_eq!(tables[0].rows[0], ["offloads off", "500", "4 (4 to 4)", "4 (4 to 4)", "8 (8 to 8)", "2"]);
+        assert_eq!(
+            tables[0].rows[0],
+            ["offloads off", "500", "4 (4 to 4)", "4 (4 to 4)", "8 (8 to 8)", "2"]
+        );
         let quick = tables[2].rows.iter().find(|row| row[0] == "quick ACKs").unwrap();
         assert_eq!(quick[1..], ["500", "2 (2 to 2)", "2 (2 to 2)", "2 (2 to 2)"]);
         assert_eq!(figures(&measured).len(), 3);
@@ -210,7 +212,9 @@ mod tests {
     fn what_was_not_measured_is_a_dash() {
         let mut measured = measured();
         measured.samples.clear();
-        assert!(tables(&measured).iter().flat_map(|t| &t.rows).all(|row| row.last().unwrap() == "–"));
+        assert!(
+            tables(&measured).iter().flat_map(|t| &t.rows).all(|row| row.last().unwrap() == "–")
+        );
         assert_eq!(tables(&Measurement::default()), []);
     }
 }

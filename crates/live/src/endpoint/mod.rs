@@ -29,8 +29,8 @@ pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, disc
 pub use error::EndpointError;
 pub use sample::Sampler;
 pub(crate) use send::flow;
-pub(crate) use socket::connected;
 pub use send::{Progress, SendObserver, SendOptions, SendReport, send};
+pub(crate) use socket::connected;
 pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
 pub use source::{Pattern, Source};
 pub use tcp_info::{CaState, TcpInfo};

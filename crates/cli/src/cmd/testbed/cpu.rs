@@ -107,7 +107,11 @@ fn facts(measured: &Measurement) -> Vec<String> {
         about.processors,
         about.pinned.0,
         about.pinned.1,
-        if about.kernel_threads_pinned { "" } else { "; the kernel's threads where it likes (root could pin them)" },
+        if about.kernel_threads_pinned {
+            ""
+        } else {
+            "; the kernel's threads where it likes (root could pin them)"
+        },
     )];
     if measured.rounds() < ENOUGH {
         facts.push(style::dim(&format!("intervals need {ENOUGH} complete rounds")));
@@ -116,7 +120,11 @@ fn facts(measured: &Measurement) -> Vec<String> {
         facts.push(format!(
             "{} % of the time in which processors worked meanwhile is counted here{}",
             number::short((share * 1000.0).round() / 10.0),
-            if share < 0.9 { "; the rest was somebody else's, so other programs were at work" } else { "" },
+            if share < 0.9 {
+                "; the rest was somebody else's, so other programs were at work"
+            } else {
+                ""
+            },
         ));
     }
     let rate = |apart| measured.softirqs_per_packet(apart).map_or("–".to_owned(), number::short);

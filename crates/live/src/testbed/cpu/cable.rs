@@ -61,11 +61,8 @@ fn one(net: &Net, wire: Wire, number: u8) -> Result<Cable, Error> {
         names[0], names[1]
     )])?;
     let hosts = [SENDER, RECEIVER];
-    let mut cable = Cable {
-        wire,
-        number,
-        ends: names.map(|interface| End { interface, thread: None }),
-    };
+    let mut cable =
+        Cable { wire, number, ends: names.map(|interface| End { interface, thread: None }) };
     for (host, end) in hosts.into_iter().zip(&cable.ends) {
         net.in_host(host, || end.set(wire, &cable, host == SENDER))??;
     }
@@ -98,12 +95,12 @@ impl End {
                 &[Offload::RxChecksum, Offload::TxChecksum, Offload::Gso, Offload::Gro]
             }
             Wire::PlainTogether => &[],
-            Wire::Whole => {
-                &[Offload::RxChecksum, Offload::TxChecksum, Offload::Gso, Offload::Tso]
-            }
+            Wire::Whole => &[Offload::RxChecksum, Offload::TxChecksum, Offload::Gso, Offload::Tso],
         };
         ethtool::set_offloads(interface, false)
-            .and_then(|()| on.iter().try_for_each(|one| ethtool::set_offload(interface, *one, true)))
+            .and_then(|()| {
+                on.iter().try_for_each(|one| ethtool::set_offload(interface, *one, true))
+            })
             .tried(|| format!("set the offloads of {interface}"))?;
         if matches!(wire, Wire::Plain | Wire::PlainTogether) {
             ip::batch(&[format!("link set dev {interface} gso_max_segs 1 gro_max_size 1")])

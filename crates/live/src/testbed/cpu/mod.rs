@@ -98,7 +98,8 @@ impl Laboratory {
             .map_err(|error| Error::new(error.to_string(), error.help()))?;
         listener.set_nonblocking(false).tried(|| "set up a socket")?;
         let about = threads::place(&cables)?;
-        let mut laboratory = Laboratory { net, cables, listener, about, counted: None, tried: false };
+        let mut laboratory =
+            Laboratory { net, cables, listener, about, counted: None, tried: false };
         laboratory.try_cables()?;
         Ok(laboratory)
     }
@@ -148,6 +149,9 @@ impl Laboratory {
     ) -> Result<(), Error> {
         for round in 0..rounds {
             for place in 0..cases.len() {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
                 let place = if round % 2 == 0 { place } else { cases.len() - 1 - place };
                 let sample = match self.measure(cases[place], bytes, stop) {
                     _ if stop.load(Ordering::Relaxed) => return Ok(()),
