@@ -5,7 +5,7 @@
 
 use lasthop_report::cpu as report;
 use lasthop_report::model::{Column, Measured, Table};
-use lasthop_trace::cpu::{Case, Change, ENOUGH, Ends, Measurement, Wire};
+use lasthop_trace::cpu::{Case, Change, Ends, Measurement, Wire};
 use lasthop_trace::stats::Middle;
 
 use crate::bench::{Bench, Interrupted};
@@ -15,6 +15,9 @@ use crate::west97::Experiment;
 
 /// Bytes of each transfer.
 const BYTES: u64 = 8_000_000;
+
+/// Repetitions: as few as leave out the highest and the lowest of the ratios at an interval's ends.
+const ROUNDS: u32 = 9;
 
 /// What is assumed of the measurement.
 pub const ASSUMED: [(&str, &str); 1] = [(
@@ -30,7 +33,7 @@ pub fn experiment(id: &str) -> Option<Experiment> {
 
 fn live(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let measured = match bench.live {
-        Some(live) => live.cpu(&SIZES, BYTES, ENOUGH),
+        Some(live) => live.cpu(&SIZES, BYTES, ROUNDS),
         None => Err(Unmeasured::Impossible("this program has no testbed".to_owned())),
     };
     match measured {
@@ -211,7 +214,7 @@ fn notes(measured: &Measurement, finding: &mut Finding) {
 #[cfg(test)]
 mod tests {
     use lasthop_report::model::Verdict;
-    use lasthop_trace::cpu::{Sample, Spent, cases};
+    use lasthop_trace::cpu::{ENOUGH, Sample, Spent, cases};
 
     use super::*;
     use crate::live::Live;
@@ -266,7 +269,7 @@ mod tests {
     #[test]
     fn it_holds_if_everything_has_an_interval() {
         let finding = find(&PLAIN).unwrap();
-        assert_eq!((finding.verdict(), finding.runs), (Verdict::Holds, ENOUGH));
+        assert_eq!((finding.verdict(), finding.runs), (Verdict::Holds, ROUNDS));
         assert_eq!((finding.measured.len(), finding.figures.len()), (20, 3));
         assert!(finding.reason().contains("10 of 10 intervals hold 1"), "{}", finding.reason());
         let few = find(&Machine { rounds: Some(ENOUGH - 1), ..PLAIN }).unwrap();

@@ -149,6 +149,9 @@ impl Laboratory {
     ) -> Result<(), Error> {
         for round in 0..rounds {
             for place in 0..cases.len() {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
                 let place = if round % 2 == 0 { place } else { cases.len() - 1 - place };
                 let sample = match self.measure(cases[place], bytes, stop) {
                     _ if stop.load(Ordering::Relaxed) => return Ok(()),

@@ -1,0 +1,262 @@
+//! CPU time of the kernel's TCP: every case is measured, and is what it is called. Durations are not judged.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lasthop_live::sys::ethtool::{Offload, offload};
+use lasthop_live::testbed::cpu::{FLIGHT, Laboratory, RECEIVER, SENDER};
+use lasthop_proto::wire::parse::{Mode, View, view};
+use lasthop_proto::wire::{Damage, Flags, Transport};
+use lasthop_trace::cpu::{Case, Change, Sample, Wire, cases};
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::RcvBuf;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket,
+};
+
+fn main() -> ExitCode {
+    macro_rules! tests {
+        ($($name:ident),* $(,)?) => { support::main(&[$((stringify!($name), $name as fn())),*]) };
+    }
+    tests![
+        every_case_is_measured,
+        each_end_is_charged_for_its_own_work,
+        options_stand_in_the_handshake,
+        cables_do_what_they_are_called,
+        a_raised_flag_ends_it,
+    ]
+}
+
+fn enter() -> Laboratory {
+    Laboratory::enter()
+        .expect("a testbed with threads of the kernel; `lasthop doctor` says why not")
+}
+
+fn measure(laboratory: &mut Laboratory, case: Case, bytes: u64) -> Sample {
+    laboratory.measure(case, bytes, &AtomicBool::new(false)).expect("measured")
+}
+
+fn base(wire: Wire) -> Case {
+    Case { mss: 1460, wire, change: Change::Base }
+}
+
+fn every_case_is_measured() {
+    const BYTES: u64 = 300_000;
+    let mut laboratory = enter();
+    let cases = cases(&[500, 8960]);
+    let mut samples = Vec::new();
+    let never = AtomicBool::new(false);
+    laboratory
+        .run(&cases, BYTES, 2, &never, |sample| {
+            samples.push(sample);
+            true
+        })
+        .expect("measured");
+    // The second round goes backwards.
+    let there: Vec<(u32, usize)> = (0..cases.len()).map(|place| (0, place)).collect();
+    let back = there.iter().rev().map(|(_, place)| (1, *place));
+    let order: Vec<_> = there.iter().copied().chain(back).collect();
+    let found: Vec<_> = samples.iter().map(|sample| (sample.round, sample.case)).collect();
+    assert_eq!(found, order);
+    for sample in &samples {
+        let case = cases[sample.case];
+        let context = format!("{case:?}: {sample:?}");
+        assert_eq!(sample.bytes, BYTES, "{context}");
+        let options = if case.change == Change::NoTimestamps { 0 } else { 12 };
+        assert_eq!(sample.payload, u32::from(case.mss) - options, "{context}");
+        assert!(sample.segments >= BYTES.div_ceil(sample.payload.into()), "{context}");
+        assert!(sample.sender.caller_ns > 0 && sample.receiver.caller_ns > 0, "{context}");
+        for spent in [sample.sender, sample.receiver] {
+            assert_eq!(spent.kernel_ns > 0, case.wire.apart(), "{context}");
+        }
+        assert!(sample.wall_ns > 0 && sample.acks > 0, "{context}");
+        if case.change == Change::NoScaling {
+            assert!(sample.window <= 65_535, "{context}");
+        }
+    }
+    // An ACK for each segment where nothing joins them; otherwise fewer.
+    let acks = |mss, change| {
+        let case = Case { mss, wire: Wire::Plain, change };
+        let of = samples.iter().filter(|sample| cases[sample.case] == case);
+        of.map(|sample| sample.acks as f64 / sample.segments as f64).fold(0.0, f64::max)
+    };
+    assert!(acks(500, Change::QuickAcks) > 0.9, "{}", acks(500, Change::QuickAcks));
+    assert!(acks(500, Change::Base) < 0.8, "{}", acks(500, Change::Base));
+}
+
+fn each_end_is_charged_for_its_own_work() {
+    const BYTES: u64 = 4_000_000;
+    let mut laboratory = enter();
+    let mut softirqs = |wire| {
+        let sample = measure(&mut laboratory, base(wire), BYTES);
+        (sample.softirqs as f64 / sample.segments as f64, sample)
+    };
+    // Where a thread takes packets in, interrupts do not, so that nothing is charged to whoever runs. Others on this
+    // machine may have packets too.
+    for wire in [Wire::Plain, Wire::Offloads] {
+        let (rate, sample) = softirqs(wire);
+        assert!(rate < 0.02, "{wire:?}: {sample:?}");
+        // Two thousand segments are more work than a thousand ACKs at most.
+        assert!(sample.receiver.kernel_ns > 0 && sample.sender.kernel_ns > 0);
+    }
+    let (rate, sample) = softirqs(Wire::PlainTogether);
+    assert!(rate > 0.1, "{sample:?}");
+    // More ACKs are more work for the thread that takes them in.
+    let quick = Case { change: Change::QuickAcks, ..base(Wire::Plain) };
+    let (few, many): (Vec<_>, Vec<_>) = (0..5)
+        .map(|_| {
+            let few = measure(&mut laboratory, base(Wire::Plain), BYTES);
+            (few, measure(&mut laboratory, quick, BYTES))
+        })
+        .unzip();
+    let acks = |samples: &[Sample]| samples.iter().map(|sample| sample.acks).sum::<u64>();
+    assert!(acks(&many) > 2 * acks(&few), "{} {}", acks(&many), acks(&few));
+}
+
+/// Listens to all interfaces of the receiver.
+fn tap(laboratory: &Laboratory) -> OwnedFd {
+    laboratory
+        .net()
+        .in_host(RECEIVER, || {
+            let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+            let tap = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)
+                .expect("a packet socket");
+            setsockopt(&tap, RcvBuf, &(4 << 20)).expect("a larger buffer");
+            tap
+        })
+        .expect("the host can be entered")
+}
+
+/// What was heard: each packet of TCP, and its length.
+fn heard(tap: &OwnedFd) -> Vec<(View, usize)> {
+    let mut room = vec![0; 1 << 17];
+    let mut packets = Vec::new();
+    loop {
+        match recv(tap.as_raw_fd(), &mut room, MsgFlags::empty()) {
+            Ok(length) => {
+                let mode = Mode { verify: true, wire_len: None };
+                let Ok(packet) = view(&room[14..length], mode) else { continue };
+                if matches!(packet.transport, Transport::Tcp(_)) {
+                    packets.push((packet, length - 14));
+                }
+            }
+            Err(Errno::EAGAIN) => return packets,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn options_stand_in_the_handshake() {
+    let mut laboratory = enter();
+    let tap = tap(&laboratory);
+    for change in Change::ALL {
+        heard(&tap);
+        measure(&mut laboratory, Case { mss: 1000, wire: Wire::Plain, change }, 20_000);
+        let packets = heard(&tap);
+        let mut handshake = packets.iter().filter_map(|(packet, _)| match &packet.transport {
+            Transport::Tcp(segment) if segment.flags.any(Flags::SYN) => Some(segment),
+            _ => None,
+        });
+        for what in ["SYN", "SYN ACK"] {
+            let segment = handshake.next().unwrap_or_else(|| panic!("{change:?}: no {what}"));
+            let options = segment.options();
+            let found = (
+                segment.timestamps.is_some(),
+                options.sack_permitted,
+                options.window_scale.is_some(),
+            );
+            let wanted = (
+                change != Change::NoTimestamps,
+                change != Change::NoSack,
+                change != Change::NoScaling,
+            );
+            assert_eq!(found, wanted, "{change:?}: {what}");
+            if what == "SYN" {
+                assert_eq!(options.mss, Some(1000));
+            }
+        }
+        assert!(handshake.next().is_none(), "{change:?}");
+        // Timestamps are in every segment or in none.
+        let stamped = packets.iter().filter(|(packet, _)| match &packet.transport {
+            Transport::Tcp(segment) => segment.timestamps.is_some(),
+            _ => false,
+        });
+        let wanted = if change == Change::NoTimestamps { 0 } else { packets.len() };
+        assert_eq!(stamped.count(), wanted, "{change:?}");
+    }
+}
+
+fn cables_do_what_they_are_called() {
+    let mut laboratory = enter();
+    let on = |wire: Wire| -> Vec<bool> {
+        let (sender, receiver) = laboratory.interfaces(wire).expect("a cable");
+        let of = |host, interface: &str| {
+            let all = || Offload::ALL.map(|one| offload(interface, one).expect("it says"));
+            laboratory.net().in_host(host, all).expect("the host can be entered").to_vec()
+        };
+        let found = of(SENDER, sender);
+        assert_eq!(found, of(RECEIVER, receiver), "{wire:?}");
+        found
+    };
+    // Received checksums, sent checksums, GSO, TSO, GRO; the last only as a door to NAPI on the first cable.
+    assert_eq!(on(Wire::Plain), [false, false, false, false, true]);
+    assert_eq!(on(Wire::Offloads), [true, true, true, false, true]);
+    assert_eq!(on(Wire::PlainTogether), [false; 5]);
+    assert_eq!(on(Wire::Whole), [true, true, true, true, false]);
+
+    let tap = tap(&laboratory);
+    for wire in Wire::ALL {
+        heard(&tap);
+        let sample = measure(&mut laboratory, base(wire), 200_000);
+        let packets = heard(&tap);
+        let data: Vec<_> = packets.iter().filter(|(packet, _)| packet.body_len > 0).collect();
+        let bytes: u64 = data.iter().map(|(packet, _)| u64::from(packet.body_len)).sum();
+        let longest = data.iter().map(|(_, length)| *length).max().unwrap_or(0);
+        let complete = packets.iter().all(|(packet, _)| packet.damage == Damage::None);
+        match wire {
+            // One packet for each segment, with a checksum that is right.
+            Wire::Plain | Wire::PlainTogether => {
+                assert_eq!(longest, 1500, "{wire:?}");
+                assert!(complete, "{wire:?}");
+                if sample.retransmitted == 0 {
+                    assert_eq!(bytes, 200_000, "{wire:?}");
+                    // Each of four system calls may end in a short one.
+                    let full = 200_000_usize.div_ceil(1448);
+                    assert!((full..full + 4).contains(&data.len()), "{wire:?}: {}", data.len());
+                }
+            }
+            // Segments are joined before they reach TCP, and nobody has computed a checksum.
+            Wire::Offloads | Wire::Whole => {
+                assert!(longest > 9000, "{wire:?}: {longest}");
+                assert!(data.len() < 100, "{wire:?}: {}", data.len());
+                assert!(!complete, "{wire:?}");
+            }
+        }
+    }
+    assert!(FLIGHT < 256, "a veth has no room for more packets");
+}
+
+fn a_raised_flag_ends_it() {
+    let mut laboratory = enter();
+    let stop = AtomicBool::new(false);
+    let mut told = 0;
+    let cases = cases(&[1460]);
+    laboratory
+        .run(&cases, 20_000, 100, &stop, |_| {
+            told += 1;
+            stop.store(told == 3, Ordering::Relaxed);
+            true
+        })
+        .expect("it ends well");
+    assert_eq!(told, 3);
+    stop.store(false, Ordering::Relaxed);
+    laboratory.run(&cases, 20_000, 100, &stop, |_| false).expect("nobody wants more");
+    // The hosts are still there, and nobody is connected.
+    let refused = laboratory.net().in_host(SENDER, || TcpStream::connect("10.9.0.2:1"));
+    assert!(refused.expect("the host can be entered").is_err());
+}
