@@ -80,12 +80,6 @@ impl Laboratory {
             Error::new("the thread that reads has panicked", "this is a fault of the program")
         })?;
         let sent = sent?;
-<<<<<<< HEAD
-        let received = reader.join().map_err(|_| {
-            Error::new("the thread that reads has panicked", "this is a fault of the program")
-        })?;
-=======
->>>>>>> cpu
         let (read, receiver_spent) = received?;
         let wall = clock.now().since(Time::ZERO).0;
         let threads_after = settled(cable)?;
