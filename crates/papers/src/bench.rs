@@ -78,19 +78,51 @@ impl<'a> Bench<'a> {
     ///
     /// [`Interrupted`] when the observer said stop.
     pub fn runs(&mut self, text: &str, changes: &[&str]) -> Result<Runs, Interrupted> {
-        let scenario = scenario(text, changes);
-        // The key of the first seed names the scenario.
-        let key = lasthop_scenario::plan::RunKey::of(&scenario, scenario.first_seed).to_string();
-        if let Some(runs) = self.done.get(&key) {
-            return Ok(runs.clone());
+        let mut all = self.batch(text, &[(changes, self.seeds)])?;
+        Ok(all.swap_remove(0))
+    }
+
+    /// The runs of several cases of the testbed `text`, each with its changes and its number of seeds, side by side: runs
+    /// that take long do not leave threads idle.
+    ///
+    /// # Errors
+    ///
+    /// [`Interrupted`] when the observer said stop.
+    pub fn batch(
+        &mut self,
+        text: &str,
+        cases: &[(&[&str], u32)],
+    ) -> Result<Vec<Runs>, Interrupted> {
+        let scenarios: Vec<(String, Scenario, u32)> = cases
+            .iter()
+            .map(|(changes, seeds)| {
+                let scenario = scenario(text, changes);
+                // The key of the first seed names the scenario.
+                let key = lasthop_scenario::plan::RunKey::of(&scenario, scenario.first_seed);
+                (format!("{key} {seeds}"), scenario, *seeds)
+            })
+            .collect();
+        let mut new: Vec<&(String, Scenario, u32)> = Vec::new();
+        for case in &scenarios {
+            if !self.done.contains_key(&case.0) && new.iter().all(|n| n.0 != case.0) {
+                new.push(case);
+            }
         }
-        let seeds = u64::from(self.seeds);
-        let jobs: Vec<_> = (0..seeds).map(|i| (&scenario, scenario.first_seed + i)).collect();
+        let seeds = |(_, scenario, n): &(String, Scenario, u32)| {
+            (0..u64::from(*n)).map(|i| scenario.first_seed + i).collect::<Vec<_>>()
+        };
+        let jobs: Vec<(&Scenario, u64)> = new
+            .iter()
+            .flat_map(|case| seeds(case).into_iter().map(|seed| (&case.1, seed)))
+            .collect();
         let results: Option<Vec<RunResult>> =
             measure_all(&jobs, self.observer).into_iter().collect();
-        let runs = Runs(Arc::new(results.ok_or(Interrupted)?));
-        self.done.insert(key, runs.clone());
-        Ok(runs)
+        let mut results = results.ok_or(Interrupted)?.into_iter();
+        for (key, _, seeds) in new {
+            let runs = results.by_ref().take(*seeds as usize).collect();
+            self.done.insert(key.clone(), Runs(Arc::new(runs)));
+        }
+        Ok(scenarios.iter().filter_map(|(key, ..)| self.done.get(key).cloned()).collect())
     }
 
     /// Whether somebody asked to stop: for experiments that make their runs themselves.

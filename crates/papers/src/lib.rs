@@ -4,6 +4,7 @@
 //! runs them. A claim is never loosened: its conditions stand in code beside the experiment, and a condition
 //! that fails makes the verdict.
 
+pub mod agarwal00;
 pub mod bakshi96;
 pub mod balakrishnan97;
 pub mod bench;
@@ -40,6 +41,7 @@ fn experiment(id: &str) -> Option<west97::Experiment> {
         .or_else(|| bakshi96::experiment(id))
         .or_else(|| parsa98::experiment(id))
         .or_else(|| balakrishnan97::experiment(id))
+        .or_else(|| agarwal00::experiment(id))
 }
 
 /// What the experiments of `paper` assume where the paper is silent.
@@ -49,6 +51,7 @@ pub fn assumptions(paper: &str) -> Vec<Assumption> {
         "bakshi96" => bakshi96::assumptions(),
         "parsa98" => parsa98::assumptions(),
         "balakrishnan97" => balakrishnan97::assumptions(),
+        "agarwal00" => agarwal00::assumptions(),
         _ => Vec::new(),
     }
 }

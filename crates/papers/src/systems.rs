@@ -225,9 +225,9 @@ pub const SYSTEMS: &[System] = &[
     row(
         "tcp-options",
         (Kind::Receiver, 1, SIM),
-        Status::Partial,
-        "host: mss, window-scale, timestamps, sack",
-        "MSS, window scaling, timestamps with PAWS and SACK, each on or off; orders of header prediction are planned",
+        Status::Implemented,
+        "host: mss, window-scale, timestamps, sack, prediction",
+        "MSS, window scaling, timestamps with PAWS and SACK, each on or off; header prediction before or after PAWS",
     ),
     row(
         "snoop",

@@ -62,7 +62,7 @@ pub(crate) const TUNNEL: &[&str] = &[
 
 /// Keys of a transfer.
 pub(crate) const TRANSFER: &[&str] =
-    &["from", "to", "bytes", "start", "count", "stop", "on-off", "web", "cross"];
+    &["from", "to", "bytes", "start", "every", "count", "stop", "on-off", "web", "cross"];
 
 /// Keys of `on-off`.
 pub(crate) const ON_OFF: &[&str] = &["on", "off", "shape"];
@@ -104,6 +104,7 @@ pub(crate) const HOST: &[&str] = &[
     "delayed-ack",
     "timestamps",
     "window-scale",
+    "prediction",
     "sack",
     "smart",
     "smart-repeat",
@@ -178,8 +179,15 @@ pub(crate) const TULIP: &[&str] = &[
 pub(crate) const FAMA: &[&str] = &["acceleration", "short-answer", "backoff"];
 
 /// Keys of `dcf`, the options of medium access by 802.11's DCF.
-pub(crate) const DCF: &[&str] =
-    &["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries", "power-save"];
+pub(crate) const DCF: &[&str] = &[
+    "rts-threshold",
+    "cw-min",
+    "cw-max",
+    "short-retries",
+    "long-retries",
+    "control-rate",
+    "power-save",
+];
 
 /// Keys of `power-save` in `dcf`.
 pub(crate) const POWER_SAVE: &[&str] = &["beacon", "listen", "buffer", "timeout"];

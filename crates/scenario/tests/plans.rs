@@ -10,7 +10,7 @@ use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit, RedConfig};
-use lasthop_proto::tcp::config::{AckpReaction, Clock, TcpConfig, Variant};
+use lasthop_proto::tcp::config::{AckpReaction, Clock, DelayedAck, Prediction, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_scenario::{Argument, HostSide, Plan, RadioStage, StageKind, example, parse};
 
@@ -203,6 +203,10 @@ fn ticks_and_delayed_acks_agree() {
     let acks = tcp(&[set("delayed-ack={timeout=\"500ms\"}")]);
     assert_eq!(acks.clock, Clock::Ticks { slow: Span::millis(500), fast: Span::millis(500) });
     assert_eq!(tcp(&[set("delayed-ack=off")]).delayed_ack.every, 1);
+    let by_time = tcp(&[set("delayed-ack={every=\"none\",timeout=\"500ms\"}")]);
+    assert_eq!(by_time.delayed_ack.every, DelayedAck::BY_TIME);
+    assert_eq!(tcp(&[set("prediction=before-paws")]).prediction, Prediction::BeforePaws);
+    assert_eq!(tcp(&[]).prediction, Prediction::Off);
     let fine = tcp(&[set("granularity=10ms")]);
     assert_eq!(fine.clock, Clock::Fine { granularity: Span::millis(10) });
 }

@@ -39,6 +39,36 @@ fn a_transfer_may_stop() {
 }
 
 #[test]
+fn a_transfer_may_come_again() {
+    let (plan, _) = parse(
+        &transfer(
+            "bytes = \"5MB\", start = \"10s\", every = \"300s\", stop = \"700s\", cross = true",
+        ),
+        "test",
+        &[],
+    )
+    .unwrap_or_else(|error| panic!("{error}"));
+    let transfers = &plan.cells[0].scenario.transfers;
+    let starts: Vec<u64> = transfers.iter().map(|t| t.start.0 / 1_000_000_000).collect();
+    assert_eq!(starts, [10, 310, 610]);
+    assert!(transfers.iter().all(|t| t.cross && t.bytes == Some(Bytes(5_000_000))));
+    let key = "transfer.every";
+    refused("bytes = \"1kB\", every = \"9s\"", Code::MissingKey, "horizon", "`stop = \"600s\"`");
+    refused(
+        "bytes = \"unlimited\", every = \"9s\", stop = \"90s\"",
+        Code::OutOfRange,
+        key,
+        "`bytes = \"5MB\"`",
+    );
+    refused(
+        "bytes = \"1kB\", every = \"1ms\", stop = \"1000s\"",
+        Code::OutOfRange,
+        key,
+        "1000000 transfers",
+    );
+}
+
+#[test]
 fn a_source_may_be_on_and_off() {
     let Traffic::OnOff(periods) =
         read("on-off = { off = \"2s\", shape = 1.5 }, stop = \"9s\"").traffic

@@ -2,7 +2,7 @@
 
 use lasthop_lab::RunResult;
 use lasthop_lab::bounds::{TcpPath, capacity, mathis, pftk};
-use lasthop_proto::tcp::config::Clock;
+use lasthop_proto::tcp::config::{Clock, DelayedAck};
 use lasthop_proto::units::Rate;
 use lasthop_scenario::{HostSide, Scenario, StageKind};
 use lasthop_trace::layout::Role;
@@ -104,7 +104,11 @@ impl Bounds {
             mss,
             rtt,
             t0: from.tcp.rto_min.as_secs_f64().max(rtt + tick),
-            b: f64::from(to.tcp.delayed_ack.every.max(1)),
+            b: match to.tcp.delayed_ack.every {
+                // Where time alone counts, an ACK goes at the latest for half of the window.
+                DelayedAck::BY_TIME => (window / mss / 2.0).floor().max(1.0),
+                every => f64::from(every.max(1)),
+            },
             w_max: (window / mss).floor().max(1.0),
         };
         let flows: u32 = scenario.transfers.iter().map(|transfer| transfer.count).sum();

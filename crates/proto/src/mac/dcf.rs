@@ -26,7 +26,7 @@ use super::{Access, Air, Mac, Outcome};
 use crate::event::Cause;
 use crate::link::frame::{Frame, FrameKind, Station, Timing};
 use crate::rng::Stream;
-use crate::units::{Span, Time};
+use crate::units::{Rate, Span, Time};
 
 /// What can be set.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -49,6 +49,9 @@ pub struct DcfConfig {
     /// How mobile stations sleep; `None` keeps them awake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_save: Option<PowerSaveConfig>,
+    /// Rate of RTS, CTS and ACK, if it is not that of [`Phy`]; never above the data rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_rate: Option<Rate>,
 }
 
 impl Default for DcfConfig {
@@ -63,6 +66,7 @@ impl Default for DcfConfig {
             eifs: true,
             timeout: None,
             power_save: None,
+            control_rate: None,
         }
     }
 }
@@ -162,7 +166,10 @@ impl Job {
 
 impl Dcf {
     /// A silent channel for `stations` stations that draws from `chance`.
-    pub fn new(config: DcfConfig, phy: Phy, stations: u8, mut chance: Stream) -> Dcf {
+    pub fn new(config: DcfConfig, mut phy: Phy, stations: u8, mut chance: Stream) -> Dcf {
+        if let Some(rate) = config.control_rate {
+            phy.control_rate = rate.min(phy.data_rate);
+        }
         let node = || Node {
             phase: Phase::Contend,
             timer: None,

@@ -4,7 +4,7 @@ use crate::units::{Span, Time};
 use crate::wire::{Body, SackBlocks, Seq, Snack};
 
 use super::acc::{AckControl, Report};
-use super::config::{AccConfig, Clock, TcpConfig};
+use super::config::{AccConfig, Clock, DelayedAck, TcpConfig};
 use super::rope::Rope;
 use super::rtt::Beat;
 
@@ -210,7 +210,7 @@ impl Receiver {
     fn count_in_order(&mut self, now: Time) {
         self.unacked += 1;
         let every = self.control.as_ref().map_or(self.every, |control| control.every());
-        if self.unacked >= every {
+        if self.unacked >= every || every == DelayedAck::BY_TIME && self.opens_twofold() {
             self.ack_now = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(match self.fast {
@@ -218,6 +218,13 @@ impl Receiver {
                 None => now + self.timeout,
             });
         }
+    }
+
+    /// Whether the window that an ACK could offer is twice what the peer still has: it must not run out of it.
+    //= agarwal00#4.5: an ACK every 500 ms; Linux 2.2, which it changes, sends one as well when it can raise the window so
+    fn opens_twofold(&self) -> bool {
+        let free = u64::from(self.buffer).saturating_sub(self.unread);
+        free > 0 && free >= 2 * self.edge.saturating_sub(self.nxt)
     }
 
     fn keep(&mut self, from: u64, to: u64, body: Body) {

@@ -1,11 +1,12 @@
 //! DCF: what is on the air, when, and what the link layer is told.
 
 use lasthop_proto::event::{Cause, FrameFate};
+use lasthop_proto::link::RadioConfig;
 use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::frame::{FrameKind, Station};
 use lasthop_proto::mac::{Access, Dcf, DcfConfig, Mac, Outcome, Phy};
 use lasthop_proto::rng::Stream;
-use lasthop_proto::units::{Span, Time};
+use lasthop_proto::units::{Rate, Span, Time};
 
 use super::driver::{Recorder, frame, radio, run};
 
@@ -30,6 +31,34 @@ fn on_an_idle_channel_a_frame_goes_after_a_difs_and_is_acknowledged() {
     assert!(matches!(air.told[0], (Time(50_000), Outcome::Trans { .. })));
     assert!(matches!(air.told[1].1, Outcome::Arrived { intact: true, .. }));
     assert!(matches!(&air.told[2], (at, Outcome::Done { acked: Some(true), .. }) if *at == acked));
+}
+
+/// 802.11 9.6: an answer has the highest basic rate that is not above that of the frame.
+#[test]
+fn control_frames_go_at_their_own_rate() {
+    let config = DcfConfig {
+        rts_threshold: 0,
+        control_rate: Rate::from_bps(2_000_000),
+        ..DcfConfig::default()
+    };
+    let radio = RadioConfig { rate: Rate::from_bps(11_000_000).unwrap(), ..radio(DELAY) };
+    let stream = || Stream::new(1, "mac");
+    let mut mac = Dcf::new(config.clone(), Phy::dsss(&radio, Coding::NONE), 2, stream());
+    let mut air = Recorder::perfect();
+    mac.request(Time::ZERO, frame(0, 1, 500), Access::Contend, &mut air);
+    run(&mut mac, &mut air, END, |_, _, _, _| {});
+    let times: Vec<Span> = air.air.iter().map(|(_, e)| e.airtime).collect();
+    let long = Span::micros(192);
+    assert_eq!(times[0], long + Span::micros(80), "RTS");
+    assert_eq!(times[1], long + Span::micros(56), "CTS");
+    assert_eq!(times[3], long + Span::micros(56), "ACK");
+    // Never faster than data.
+    let slow = RadioConfig { rate: Rate::from_bps(1_000_000).unwrap(), ..radio };
+    let mut mac = Dcf::new(config, Phy::dsss(&slow, Coding::NONE), 2, stream());
+    let mut air = Recorder::perfect();
+    mac.request(Time::ZERO, frame(0, 1, 500), Access::Contend, &mut air);
+    run(&mut mac, &mut air, END, |_, _, _, _| {});
+    assert_eq!(air.air[0].1.airtime, long + Span::micros(160));
 }
 
 #[test]

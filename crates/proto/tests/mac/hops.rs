@@ -58,6 +58,7 @@ fn macs() -> impl Strategy<Value = MacConfig> {
                 eifs,
                 timeout: None,
                 power_save,
+                control_rate: None,
             })
         },
     );

@@ -190,3 +190,94 @@ fn a_ghost_of_another_window_is_known_by_its_timestamp() {
         ",
     );
 }
+
+/// Acknowledges by time alone, as agarwal00 4.5 proposes, with a window of eight segments.
+fn by_time() -> TcpConfig {
+    let delayed_ack = DelayedAck { every: DelayedAck::BY_TIME, timeout: Span::millis(500) };
+    TcpConfig { delayed_ack, recv_buffer: 8000, ..fine() }
+}
+
+#[test]
+fn by_time_alone_segments_wait_together() {
+    //= agarwal00#4.5: delayed ACKs, say every 500 ms, instead of one for every two full segments
+    check(
+        &by_time(),
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1+1000 ack 1
+        20ms   note Delivered { bytes: 1000 }
+        21ms   < . 1001+1000 ack 1
+        21ms   note Delivered { bytes: 1000 }
+        30ms   < . 2001+1000 ack 1
+        30ms   note Delivered { bytes: 1000 }
+        520ms  > . ack 3001
+        530ms  < . 3001+1000 ack 1      # what comes next waits anew
+        530ms  note Delivered { bytes: 1000 }
+        1030ms > . ack 4001
+        2s     end
+        ",
+    );
+}
+
+#[test]
+fn by_time_alone_a_window_that_is_half_used_up_is_opened_at_once() {
+    check(
+        &by_time(),
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1+1000 ack 1
+        20ms   note Delivered { bytes: 1000 }
+        21ms   < . 1001+1000 ack 1
+        21ms   note Delivered { bytes: 1000 }
+        22ms   < . 2001+1000 ack 1
+        22ms   note Delivered { bytes: 1000 }
+        23ms   < . 3001+1000 ack 1
+        23ms   note Delivered { bytes: 1000 }
+        23ms   > . ack 4001
+        2s     end
+        ",
+    );
+    // An application that reads nothing: there is no more window to offer, and time counts.
+    check(
+        &by_time(),
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        0ms    stop-reading
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1+4000 ack 1
+        20ms   note Delivered { bytes: 4000 }
+        520ms  > . ack 4001 win 4000
+        2s     end
+        ",
+    );
+}
+
+#[test]
+fn by_time_alone_disorder_and_the_last_segment_do_not_wait() {
+    check(
+        &by_time(),
+        "
+        0ms    < S mss 1000
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1001+1000 ack 1
+        20ms   > . ack 1
+        30ms   < . 1+1000 ack 1
+        30ms   note Delivered { bytes: 2000 }
+        30ms   > . ack 2001
+        40ms   < F. 2001+500 ack 1      # a short transfer need not wait for its ACK (agarwal00 4.5)
+        40ms   note Delivered { bytes: 500 }
+        40ms   > F. ack 2502 win 7499
+        41ms   end
+        ",
+    );
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lasthop_proto::energy::{Operation, Work};
 use lasthop_proto::event::{Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
-use lasthop_proto::tcp::{Host, HostConfig, TcpConfig, Variant};
+use lasthop_proto::tcp::{DelayedAck, Host, HostConfig, TcpConfig, Variant};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{Addr, Damage, Packet};
 
@@ -26,6 +26,8 @@ pub struct Exchange {
     pub bytes: [u64; 2],
     /// All other events, as text.
     pub events: Vec<String>,
+    /// When it was over.
+    pub over: Time,
 }
 
 impl Exchange {
@@ -54,6 +56,7 @@ pub fn exchange(
         sent: [0; 2],
         bytes: [0; 2],
         events: Vec::new(),
+        over: Time::ZERO,
     };
     for stream in 0..streams {
         x.hosts[SENDER].open(addr[RECEIVER], 9, Time::ZERO, Some(Bytes(bytes)), stream + 1);
@@ -97,6 +100,7 @@ pub fn exchange(
             }
         }
     }
+    x.over = now;
     x
 }
 
@@ -213,4 +217,28 @@ fn connections_in_turn_miss_the_cache() {
     };
     assert!(look(1) > 0.8, "{}", look(1));
     assert!(look(5) < look(1), "{}", look(5));
+}
+
+#[test]
+fn acks_by_time_alone_are_few_and_starve_no_sender() {
+    let run = |every, timeout| {
+        let delayed_ack = DelayedAck { every, timeout };
+        let tcp = TcpConfig { delayed_ack, ..fine() };
+        let x = exchange([&tcp, &tcp], (1, 2_000_000), Wants::METRICS, unharmed);
+        let timeouts = x.events.iter().filter(|event| event.contains("Timeout")).count();
+        (x.sent[RECEIVER], timeouts, x.over)
+    };
+    let (usual, timeouts, quick) = run(2, Span::millis(200));
+    assert_eq!(timeouts, 0);
+    let (few, timeouts, over) = run(DelayedAck::BY_TIME, Span::millis(500));
+    assert_eq!(timeouts, 0, "slow start waits for the timer, not for a time-out");
+    // An ACK for half a window of 32 segments.
+    assert!(usual > 1000 && few < usual / 6, "{few} of {usual}");
+    // A window of one segment more for each 500 ms until half a window is in flight; from then on at full speed.
+    assert!(over.0 < quick.0 + Span::secs(10).0, "{over} after {quick}");
+    let (lazy, _, slow) = run(1_000_000, Span::millis(500));
+    assert!(
+        lazy > 50 && slow.0 > over.0 + Span::secs(15).0,
+        "without a look at the window: {slow}"
+    );
 }

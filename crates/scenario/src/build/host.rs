@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use lasthop_proto::energy::Hardware;
 use lasthop_proto::tcp::config::{
     AccConfig, Clock, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving, LossCause, PRESETS,
-    Rounding, RtoRule, TcpConfig, Variant, VegasRule,
+    Prediction, Rounding, RtoRule, TcpConfig, Variant, VegasRule,
 };
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Span};
@@ -171,6 +171,12 @@ fn tcp(reader: &Reader<'_>) -> Result<TcpConfig, Error> {
     tcp.ecn = reader.or("ecn", tcp.ecn)?;
     tcp.timestamps = reader.or("timestamps", tcp.timestamps)?;
     tcp.window_scale = reader.or("window-scale", tcp.window_scale)?;
+    let predictions = [
+        ("off", Prediction::Off),
+        ("after-paws", Prediction::AfterPaws),
+        ("before-paws", Prediction::BeforePaws),
+    ];
+    tcp.prediction = reader.choice("prediction", &predictions)?.unwrap_or(tcp.prediction);
     tcp.ackp = reader.choice("ackp", &schema::ACKP)?.unwrap_or(tcp.ackp);
     tcp.ackp_karn = reader.or("ackp-karn", tcp.ackp_karn)?;
     let elns = [("off", ElnMode::Off), ("checksum", ElnMode::Checksum), ("ideal", ElnMode::Ideal)];
@@ -310,7 +316,15 @@ fn delayed_ack(reader: &Reader<'_>, tcp: &mut TcpConfig) -> Result<(), Error> {
     let table = Reader::open(node, &reader.key("delayed-ack"), &["every", "timeout"])?;
     let before = tcp.delayed_ack;
     tcp.delayed_ack = DelayedAck {
-        every: small(&table, "every", before.every, 1..=1_000_000)?,
+        every: match table.node("every").and_then(Node::as_str) {
+            Some("none") => DelayedAck::BY_TIME,
+            Some(_) => {
+                let help = "a number of segments, or \"none\": `{ every = \"none\", timeout = \"500ms\" }`";
+                return Err(table.out_of_range("every", help));
+            }
+            None if !table.has("every") => before.every,
+            None => small(&table, "every", before.every, 1..=1_000_000)?,
+        },
         timeout: table.within("timeout", before.timeout, Span::ZERO..=Span::secs(60))?,
     };
     if let Clock::Ticks { fast, .. } = &mut tcp.clock

@@ -15,6 +15,7 @@ use crate::schema;
 pub(super) const MAX_CONNECTIONS: u64 = 100_000;
 
 /// A transfer and where it was written.
+#[derive(Clone)]
 pub(super) struct TransferSpec {
     pub transfer: Transfer,
     pub at: Place,
@@ -49,9 +50,10 @@ pub(super) fn read(file: &Reader<'_>, hosts: &[HostSpec]) -> Result<Vec<Transfer
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .map(|(i, item)| transfer(file, item, format!("transfer.{}", i + 1), hosts))
-            .collect::<Result<Vec<_>, _>>()?,
-        _ => vec![transfer(file, node, "transfer".to_owned(), hosts)?],
+            .map(|(i, item)| transfers(file, item, format!("transfer.{}", i + 1), hosts))
+            .collect::<Result<Vec<_>, _>>()?
+            .concat(),
+        _ => transfers(file, node, "transfer".to_owned(), hosts)?,
     };
     let mut connections = 0;
     for spec in &specs {
@@ -65,6 +67,46 @@ pub(super) fn read(file: &Reader<'_>, hosts: &[HostSpec]) -> Result<Vec<Transfer
         }
     }
     Ok(specs)
+}
+
+/// A table of transfers: one, or with `every` as many as begin before the end.
+fn transfers(
+    file: &Reader<'_>,
+    node: &Node,
+    key: String,
+    hosts: &[HostSpec],
+) -> Result<Vec<TransferSpec>, Error> {
+    let spec = transfer(file, node, key, hosts)?;
+    let reader = Reader::open(node, &spec.key, schema::TRANSFER)?;
+    if !reader.has("every") {
+        return Ok(vec![spec]);
+    }
+    let every = reader.within("every", Span::ZERO, Span::millis(1)..=Span::secs(30 * 86_400))?;
+    if spec.transfer.bytes.is_none() {
+        let help = "what begins again needs an end: write a size, for example `bytes = \"5MB\"`";
+        return Err(reader.out_of_range("every", help));
+    }
+    let horizon = file.optional::<Span>("horizon")?;
+    let Some(end) = spec.transfer.stop.into_iter().chain(horizon).min() else {
+        return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.place("every"))
+            .message("`every` needs a `horizon` or a `stop`")
+            .label("never ends by itself")
+            .help("say at the top of the file when a run is cut off, for example `horizon = \"600s\"`, or here when it ends: `stop = \"600s\"`")
+            .into());
+    };
+    let times = end.0.saturating_sub(spec.transfer.start.0).div_ceil(every.0).max(1);
+    if times.saturating_mul(spec.transfer.count.into()) > MAX_CONNECTIONS {
+        let help = format!(
+            "that would be {times} transfers until {end}, and {MAX_CONNECTIONS} connections are the most"
+        );
+        return Err(reader.out_of_range("every", &help));
+    }
+    let begins = (0..times).map(|i| {
+        let mut again = spec.clone();
+        again.transfer.start = Span(spec.transfer.start.0 + i * every.0);
+        again
+    });
+    Ok(begins.collect())
 }
 
 fn transfer(
