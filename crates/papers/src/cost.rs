@@ -57,6 +57,8 @@ const COSTS: &[(&str, u64)] = &[
     ("D-F8-F9", 2),
     ("D-F11-F12", 6),
     ("D-MOBILE-SENDER", 8),
+    ("A-CHECKSUM", 10),
+    ("A-LOOKUP", 10),
 ];
 
 /// What `claim` costs; a claim that is not in the table counts as a cheap one.

@@ -7,8 +7,11 @@ mod best;
 mod budget;
 mod calibration;
 mod cases;
+mod checksum;
+mod clock;
 mod errors;
 mod interference;
+mod lookup;
 mod options;
 mod sizes;
 
@@ -30,6 +33,8 @@ pub fn experiment(id: &str) -> Option<Experiment> {
         .or_else(|| best::experiment(id))
         .or_else(|| errors::experiment(id))
         .or_else(|| interference::experiment(id))
+        .or_else(|| checksum::experiment(id))
+        .or_else(|| lookup::experiment(id))
 }
 
 /// What the paper leaves open, the same for all of its experiments.

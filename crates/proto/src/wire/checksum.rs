@@ -138,6 +138,7 @@ fn add_wide(lanes: &mut [u64; LANES], chunk: &[u8]) {
 }
 
 /// The folded sum of the lanes and of what was too short for them.
+#[inline(always)]
 fn finish(lanes: [u64; LANES], rest: &[u8]) -> u16 {
     let mut total: u64 = lanes.iter().sum();
     let mut fours = rest.chunks_exact(4);
@@ -169,8 +170,11 @@ fn copy_be(from: &[u8], to: &mut [u8]) -> u16 {
     let mut lanes = [0u64; LANES];
     let (mut wide, mut copies) = (from.chunks_exact(4 * LANES), to.chunks_exact_mut(4 * LANES));
     for (chunk, copy) in (&mut wide).zip(&mut copies) {
-        copy.copy_from_slice(chunk);
-        add_wide(&mut lanes, chunk);
+        // Read once, into registers.
+        let mut bytes = [0; 4 * LANES];
+        bytes.copy_from_slice(chunk);
+        add_wide(&mut lanes, &bytes);
+        copy.copy_from_slice(&bytes);
     }
     let rest = wide.remainder();
     copies.into_remainder().copy_from_slice(rest);

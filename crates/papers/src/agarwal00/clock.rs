@@ -1,0 +1,38 @@
+//! How long something takes on the machine at hand. Only ratios of one run say anything about another machine.
+
+use std::time::Instant;
+
+use lasthop_trace::stats::Summary;
+
+/// What is timed, with how many times it does its work in a call.
+pub(super) type Task<'a> = (u32, Box<dyn FnMut() + 'a>);
+
+/// How long one time of each task takes.
+#[derive(Clone, Debug)]
+pub(super) struct Times(Vec<f64>);
+
+impl Times {
+    /// The shortest, in nanoseconds: what else the machine does makes it longer only.
+    pub(super) fn least(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// All rounds, in nanoseconds.
+    pub(super) fn summary(&self) -> Summary {
+        Summary::of(&self.0)
+    }
+}
+
+/// Times each task `rounds` times, by turns, so that all of them meet the same disturbances.
+#[expect(clippy::disallowed_methods, reason = "the claim is about time on this machine")]
+pub(super) fn by_turns(rounds: usize, tasks: &mut [Task<'_>]) -> Vec<Times> {
+    let mut times = vec![Times(Vec::with_capacity(rounds)); tasks.len()];
+    for _ in 0..rounds {
+        for (task, times) in tasks.iter_mut().zip(&mut times) {
+            let begin = Instant::now();
+            (task.1)();
+            times.0.push(begin.elapsed().as_nanos() as f64 / f64::from(task.0.max(1)));
+        }
+    }
+    times
+}
