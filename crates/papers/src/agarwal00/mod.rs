@@ -43,12 +43,4 @@ pub fn assumptions() -> Vec<Assumption> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bench::scenario;
-
-    #[test]
-    fn the_testbed_is_a_scenario() {
-        assert_eq!(scenario(TESTBED, &[]).path.len(), 1);
-    }
-}
+mod tests;
