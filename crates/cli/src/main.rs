@@ -5,9 +5,12 @@
 mod advise;
 mod braille;
 mod capture;
+mod child;
 mod cmd;
 mod compare;
+mod cpu;
 mod demo;
+mod energy;
 mod failure;
 mod output;
 mod progress;
@@ -52,6 +55,7 @@ enum Command {
     Run(cmd::run::Args),
     Compare(cmd::compare::Args),
     Advise(cmd::advise::Args),
+    Energy(cmd::energy::Args),
     Reproduce(cmd::reproduce::Args),
     Analyze(cmd::analyze::Args),
     Report(cmd::report::Args),
@@ -95,6 +99,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => cmd::run::run(&args, json),
         Command::Advise(args) => cmd::advise::run(&args, json),
+        Command::Energy(args) => cmd::energy::run(&args, json),
         Command::Compare(args) => cmd::compare::run(&args, json),
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
         Command::Analyze(args) => cmd::analyze::run(&args, json),

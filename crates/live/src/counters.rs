@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 const CAUSES: usize = Cause::ALL.len();
 
 /// What hosts and agents notice, by name.
-const NOTES: [&str; 23] = [
+const NOTES: [&str; 24] = [
     "connections-opened",
     "connections-complete",
     "connections-aborted",
@@ -39,6 +39,7 @@ const NOTES: [&str; 23] = [
     "quenches",
     "congestion-marks",
     "congestion-echoes",
+    "frames-missed",
 ];
 
 #[derive(Debug, Default)]
@@ -216,6 +217,7 @@ impl Sink for Tap {
                 FrameFate::Received => (13, 1),
                 FrameFate::Damaged => (14, 1),
                 FrameFate::Collided => (15, 1),
+                FrameFate::Missed => (23, 1),
             },
             What::Link { .. } => (16, 1),
             What::Channel { .. } | What::Work(_) | What::Doze { .. } => return,

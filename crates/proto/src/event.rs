@@ -126,6 +126,8 @@ pub enum FrameFate {
     Damaged,
     /// Another transmission was on the air at its receiver.
     Collided,
+    /// Its receiver's radio slept.
+    Missed,
 }
 
 /// What a link layer noticed.
@@ -258,13 +260,15 @@ pub enum Cause {
     RetryLimit,
     /// A piece of it was lost, so that it cannot be put together.
     PieceLost,
+    /// The access point has no room to keep it for a station whose radio sleeps.
+    PowerSaveFull,
     /// Its compressed header could not be restored, because of a frame that was lost before it.
     Desynchronised,
 }
 
 impl Cause {
     /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 40] = [
+    pub const ALL: [Cause; 41] = [
         Cause::Data,
         Cause::Ack,
         Cause::Control,
@@ -304,6 +308,7 @@ impl Cause {
         Cause::LinkGaveUp,
         Cause::RetryLimit,
         Cause::PieceLost,
+        Cause::PowerSaveFull,
         Cause::Desynchronised,
     ];
 
@@ -349,6 +354,7 @@ impl Cause {
             Cause::LinkGaveUp => "link-gave-up",
             Cause::RetryLimit => "retry-limit",
             Cause::PieceLost => "piece-lost",
+            Cause::PowerSaveFull => "power-save-full",
             Cause::Desynchronised => "desynchronised",
         }
     }

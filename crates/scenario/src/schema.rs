@@ -179,8 +179,18 @@ pub(crate) const TULIP: &[&str] = &[
 pub(crate) const FAMA: &[&str] = &["acceleration", "short-answer", "backoff"];
 
 /// Keys of `dcf`, the options of medium access by 802.11's DCF.
-pub(crate) const DCF: &[&str] =
-    &["rts-threshold", "cw-min", "cw-max", "short-retries", "long-retries", "control-rate"];
+pub(crate) const DCF: &[&str] = &[
+    "rts-threshold",
+    "cw-min",
+    "cw-max",
+    "short-retries",
+    "long-retries",
+    "control-rate",
+    "power-save",
+];
+
+/// Keys of `power-save` in `dcf`.
+pub(crate) const POWER_SAVE: &[&str] = &["beacon", "listen", "buffer", "timeout"];
 
 /// Keys of `half-duplex-hops`, the options of packet radio over several hops.
 pub(crate) const HALF_DUPLEX_HOPS: &[&str] = &["hops", "turnaround", "backoff", "poll"];
@@ -382,7 +392,7 @@ mod tests {
     #[test]
     fn the_manual_explains_every_key() {
         let manual = include_str!("../../../docs/scenario-files.md");
-        let tables: [&[&str]; 22] = [
+        let tables: [&[&str]; 23] = [
             TOP,
             TRANSFER,
             ON_OFF,
@@ -397,6 +407,7 @@ mod tests {
             CODING,
             FAMA,
             DCF,
+            POWER_SAVE,
             HALF_DUPLEX_HOPS,
             AGENT_OPTIONS,
             LINK,

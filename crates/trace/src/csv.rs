@@ -295,6 +295,7 @@ impl<W: Write> Sink for EventCsv<W> {
                     FrameFate::Received => "received",
                     FrameFate::Damaged => "damaged",
                     FrameFate::Collided => "collided",
+                    FrameFate::Missed => "missed",
                 };
                 let name = match air.kind {
                     FrameKind::Data => "air-data",
@@ -303,6 +304,9 @@ impl<W: Write> Sink for EventCsv<W> {
                     FrameKind::Rts => "air-rts",
                     FrameKind::Cts => "air-cts",
                     FrameKind::MacAck => "air-mac-ack",
+                    FrameKind::Beacon => "air-beacon",
+                    FrameKind::PsPoll => "air-ps-poll",
+                    FrameKind::Null => "air-null",
                 };
                 self.link(name, fate, air.station, air.to, Some(air.airtime.0));
             }

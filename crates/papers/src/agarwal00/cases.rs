@@ -184,6 +184,17 @@ pub(super) fn chart(
     y_label: &str,
     title: &str,
 ) -> Figure {
+    chart_beside(lines, what, y_label, title, &[])
+}
+
+/// The same with published values: an MTU and a value for each line.
+pub(super) fn chart_beside(
+    lines: &[Line<'_>],
+    what: impl Fn(&RunMetrics) -> f64,
+    y_label: &str,
+    title: &str,
+    published: &[(u32, f64)],
+) -> Figure {
     let series = lines.iter().map(|line| LineSeries {
         name: line.name.to_owned(),
         published: false,
@@ -196,6 +207,12 @@ pub(super) fn chart(
             })
             .collect(),
     });
+    let published = lines.iter().zip(published).map(|(line, (mtu, y))| LineSeries {
+        name: format!("{}, published", line.name),
+        published: true,
+        points: vec![Point { x: f64::from(*mtu), y: *y, ci: 0.0 }],
+    });
+    let series = series.chain(published);
     let plot = LineChart {
         title: title.to_owned(),
         x_label: "MTU, bytes".to_owned(),

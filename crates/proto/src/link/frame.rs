@@ -13,6 +13,8 @@ pub struct Station(pub u8);
 impl Station {
     /// The base station.
     pub const BASE: Station = Station(0);
+    /// Whom a broadcast is for: no station, but all of them.
+    pub const ALL: Station = Station(u8::MAX);
 
     /// The station as an index.
     pub fn index(self) -> usize {
@@ -66,6 +68,12 @@ pub enum FrameKind {
     Cts,
     /// Acknowledgement of medium access.
     MacAck,
+    /// What an access point says to all, in regular intervals.
+    Beacon,
+    /// A station that sleeps mostly asks for a frame that is kept for it.
+    PsPoll,
+    /// No data: a station says whether it will sleep.
+    Null,
 }
 
 impl FrameKind {
@@ -76,6 +84,7 @@ impl FrameKind {
             FrameKind::Ack => Traffic::Ack,
             FrameKind::LinkAck => Traffic::LinkAck,
             FrameKind::Rts | FrameKind::Cts | FrameKind::MacAck => Traffic::Control,
+            FrameKind::Beacon | FrameKind::PsPoll | FrameKind::Null => Traffic::Control,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use crate::channel::{Channel, Turns};
-use crate::event::{Cause, Op, What};
+use crate::event::{Cause, Op, Wants, What};
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::queue::Queue;
@@ -213,6 +213,12 @@ impl Hop {
             Outcome::Done { station, to, acked } => (station, MacSignal::Done { to, acked }),
             Outcome::Arrived { frame, intact, may_reply } => {
                 return self.arrived(now, frame, intact, may_reply, out);
+            }
+            Outcome::Doze { station, asleep } => {
+                if out.wants(Wants::METRICS) {
+                    out.event(What::Doze { station, asleep });
+                }
+                return;
             }
             Outcome::Failed { frame, cause, delivered } => {
                 if !delivered && !frame.kept {

@@ -6,11 +6,20 @@
 //! preceded by RTS and CTS, which set the network allocation vector (NAV) of those who hear them. After a frame a
 //! station backs off, whether or not it has another one (post back-off).
 //!
-//! Not modelled: power saving, PCF, fragments of the MAC, and a station's permission to reset its NAV when nothing
+//! With power saving ([`power_save`]) stations sleep, and the base station is an access point that sends beacons.
+//!
+//! Not modelled: PCF, fragments of the MAC, and a station's permission to reset its NAV when nothing
 //! follows on an RTS. All stations hear each other, and no frame survives a collision (no capture).
+
+mod power_save;
+
+use std::collections::VecDeque;
 
 use serde::Serialize;
 
+pub use power_save::PowerSaveConfig;
+
+use self::power_save::PowerSave;
 use super::ether::{Ether, Flight, Heard};
 use super::phy::Phy;
 use super::{Access, Air, Mac, Outcome};
@@ -40,6 +49,9 @@ pub struct DcfConfig {
     /// Rate of RTS, CTS and ACK, if it is not that of [`Phy`]; never above the data rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_rate: Option<Rate>,
+    /// How mobile stations sleep; `None` keeps them awake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_save: Option<PowerSaveConfig>,
 }
 
 impl Default for DcfConfig {
@@ -54,6 +66,7 @@ impl Default for DcfConfig {
             eifs: true,
             timeout: None,
             control_rate: None,
+            power_save: None,
         }
     }
 }
@@ -66,6 +79,7 @@ pub struct Dcf {
     ether: Ether,
     stations: Vec<Node>,
     chance: Stream,
+    power: Option<Box<PowerSave>>,
 }
 
 /// A station.
@@ -74,6 +88,8 @@ struct Node {
     phase: Phase,
     timer: Option<Time>,
     job: Option<Job>,
+    /// What is sent next, before the link layer is asked for more.
+    next: VecDeque<Job>,
     /// Contention window.
     cw: u32,
     /// Back-off slots left; `None` if a frame may go as soon as the channel has been idle for long enough.
@@ -86,10 +102,25 @@ struct Node {
     unreadable: bool,
 }
 
+/// What a station wants to send.
+#[derive(Debug)]
+enum Sending {
+    /// A frame of the link layer.
+    Frame(Frame),
+    /// A beacon of the access point.
+    Beacon,
+    /// A station asks for a frame that is kept for it.
+    PsPoll,
+    /// A station says whether it will sleep.
+    Null { sleeps: bool },
+}
+
 /// A frame to be sent.
 #[derive(Debug)]
 struct Job {
-    frame: Frame,
+    what: Sending,
+    /// Whether the access point keeps more for its receiver, as said in the frame (More Data).
+    more: bool,
     /// Whether it has been handed to its receiver: one that comes again is a duplicate.
     delivered: bool,
     short_tries: u32,
@@ -109,13 +140,33 @@ enum Phase {
     Answer(FrameKind, Station, Span),
     /// It sends a CTS or an ACK.
     Answering,
+    /// It sends a frame that nobody acknowledges.
+    Broadcasting,
     /// It has its CTS and will send its data frame after a SIFS.
     Cleared,
 }
 
+impl Phase {
+    /// Whether what the station wants to send is under way.
+    fn is_sent(self) -> bool {
+        use Phase::*;
+        matches!(self, AwaitCts | AwaitAck | Broadcasting | Cleared)
+    }
+}
+
+impl Job {
+    fn new(what: Sending) -> Job {
+        Job { what, more: false, delivered: false, short_tries: 0, long_tries: 0 }
+    }
+
+    fn frame(&self) -> Option<&Frame> {
+        if let Sending::Frame(frame) = &self.what { Some(frame) } else { None }
+    }
+}
+
 impl Dcf {
     /// A silent channel for `stations` stations that draws from `chance`.
-    pub fn new(config: DcfConfig, mut phy: Phy, stations: u8, chance: Stream) -> Dcf {
+    pub fn new(config: DcfConfig, mut phy: Phy, stations: u8, mut chance: Stream) -> Dcf {
         if let Some(rate) = config.control_rate {
             phy.control_rate = rate.min(phy.data_rate);
         }
@@ -123,6 +174,7 @@ impl Dcf {
             phase: Phase::Contend,
             timer: None,
             job: None,
+            next: VecDeque::new(),
             cw: config.cw_min,
             slots: None,
             drawn: Time::ZERO,
@@ -130,8 +182,10 @@ impl Dcf {
             unreadable: false,
         };
         let ether = Ether::new(stations, phy.propagation);
+        let power =
+            config.power_save.as_ref().map(|save| PowerSave::new(save, stations, &mut chance));
         let stations = (0..stations).map(|_| node()).collect();
-        Dcf { config, phy, ether, stations, chance }
+        Dcf { power: power.map(Box::new), config, phy, ether, stations, chance }
     }
 
     fn draw(&mut self, now: Time, s: usize) {
@@ -154,7 +208,7 @@ impl Dcf {
 
     /// Sets the timer of station `s` for its access, if it may contend.
     fn contend(&mut self, now: Time, s: usize) {
-        if self.stations[s].phase != Phase::Contend {
+        if self.stations[s].phase != Phase::Contend || self.ether.is_asleep(s) {
             return;
         }
         let at = self.counts_from(s);
@@ -186,10 +240,10 @@ impl Dcf {
     fn access(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         self.stations[s].slots = None;
         let Some(job) = &self.stations[s].job else { return };
-        let to = job.frame.to;
-        if self.behind_rts(&job.frame) {
+        if let Some(frame) = job.frame().filter(|frame| self.behind_rts(frame)) {
+            let to = frame.to;
             let answers = self.phy.control_time(self.phy.cts) + self.phy.control_time(self.phy.ack);
-            let data = self.phy.data_time(job.frame.bytes);
+            let data = self.phy.data_time(frame.bytes);
             let spaces = (self.phy.sifs + self.phy.propagation) * 3;
             let airtime = self.phy.control_time(self.phy.rts);
             self.send(
@@ -205,7 +259,7 @@ impl Dcf {
             self.stations[s].phase = Phase::AwaitCts;
             self.stations[s].timer = Some(now + airtime + self.timeout(self.phy.cts));
         } else {
-            self.send_data(now, s, air);
+            self.send_job(now, s, air);
         }
     }
 
@@ -219,9 +273,11 @@ impl Dcf {
             .unwrap_or_else(|| self.phy.answer() + self.phy.control_time(answer) + self.phy.slot)
     }
 
-    fn send_data(&mut self, now: Time, s: usize, air: &mut dyn Air) {
-        let Some(job) = &self.stations[s].job else { return };
-        let (to, kind, bytes) = (job.frame.to, job.frame.kind(), job.frame.bytes);
+    fn send_job(&mut self, now: Time, s: usize, air: &mut dyn Air) {
+        let Some(job) = &mut self.stations[s].job else { return };
+        let Sending::Frame(frame) = &job.what else { return self.send_management(now, s, air) };
+        let (to, kind, bytes) = (frame.to, frame.kind(), frame.bytes);
+        job.more = self.power.as_ref().is_some_and(|power| power.keeps(to));
         let airtime = self.phy.data_time(bytes);
         air.tell(Outcome::Trans { station: Station(s as u8), to, airtime });
         let claim = self.phy.sifs + self.phy.propagation + self.phy.control_time(self.phy.ack);
@@ -252,7 +308,7 @@ impl Dcf {
         let awaited_cts = self.stations[s].phase == Phase::AwaitCts;
         self.stations[s].phase = Phase::Contend;
         let Some(job) = &mut self.stations[s].job else { return };
-        let bytes = job.frame.bytes.saturating_add(self.phy.header);
+        let bytes = job.frame().map_or(0, |frame| frame.bytes.saturating_add(self.phy.header));
         let long = !awaited_cts && bytes > self.config.rts_threshold;
         let (tries, limit) = match long {
             true => (&mut job.long_tries, self.config.long_retries),
@@ -266,7 +322,7 @@ impl Dcf {
             node.cw = (2 * node.cw + 1).min(self.config.cw_max);
             self.draw(now, s);
         }
-        self.contend(now, s);
+        self.advance(now, s);
     }
 
     /// The frame of station `s` is done with.
@@ -274,7 +330,9 @@ impl Dcf {
         let station = Station(s as u8);
         self.stations[s].cw = self.config.cw_min;
         self.draw(now, s);
-        let Some(Job { frame, delivered, .. }) = self.stations[s].job.take() else { return };
+        let Some(Job { what, delivered, .. }) = self.stations[s].job.take() else { return };
+        self.job_ended(now, s, &what, acked);
+        let Sending::Frame(frame) = what else { return };
         let to = frame.to;
         if !acked {
             air.tell(Outcome::Failed { frame, cause: Cause::RetryLimit, delivered });
@@ -292,7 +350,9 @@ impl Dcf {
             if !self.ether.is_deaf(heard, Station(s as u8)) {
                 self.stations[s].unreadable = !readable;
             }
-            if readable && mine {
+            if readable && heard.flight.to == Station::ALL {
+                self.beacon_read(now, s, heard, air);
+            } else if readable && mine {
                 self.mine(now, s, heard, air);
             } else if readable {
                 let until = now + heard.flight.claim;
@@ -323,15 +383,22 @@ impl Dcf {
             (FrameKind::MacAck, Phase::AwaitAck) => {
                 self.stations[s].phase = Phase::Contend;
                 self.end(now, s, true, air);
+                self.choose(s);
+            }
+            (FrameKind::PsPoll | FrameKind::Null, Phase::Contend) => {
+                self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
+                self.stations[s].timer = Some(now + sifs);
+                self.management_read(now, from);
             }
             (FrameKind::Data | FrameKind::Ack | FrameKind::LinkAck, Phase::Contend) => {
                 self.stations[s].phase = Phase::Answer(FrameKind::MacAck, from, Span::ZERO);
                 self.stations[s].timer = Some(now + sifs);
+                self.frame_read(now, s, from);
                 // The receiver knows the sender's last sequence number: a repetition is acknowledged and dropped.
                 if let Some(job) = &mut self.stations[from.index()].job
                     && !core::mem::replace(&mut job.delivered, true)
+                    && let Some(frame) = job.frame().cloned()
                 {
-                    let frame = job.frame.clone();
                     air.tell(Outcome::Arrived { frame, intact: true, may_reply: false });
                 }
             }
@@ -344,7 +411,7 @@ impl Dcf {
         match self.stations[s].phase {
             Phase::Contend => self.access(now, s, air),
             Phase::AwaitCts | Phase::AwaitAck => self.failed(now, s, air),
-            Phase::Cleared => self.send_data(now, s, air),
+            Phase::Cleared => self.send_job(now, s, air),
             Phase::Answer(kind, to, claim) => {
                 let bytes = if kind == FrameKind::Cts { self.phy.cts } else { self.phy.ack };
                 let airtime = self.phy.control_time(bytes);
@@ -354,23 +421,36 @@ impl Dcf {
             }
             Phase::Answering => {
                 self.stations[s].phase = Phase::Contend;
-                self.contend(now, s);
+                self.advance(now, s);
+            }
+            Phase::Broadcasting => {
+                self.stations[s].phase = Phase::Contend;
+                self.end(now, s, true, air);
+                self.advance(now, s);
             }
         }
+    }
+
+    /// Station `s` begins to contend for what it has to send next.
+    fn advance(&mut self, now: Time, s: usize) {
+        if self.choose(s) {
+            let claimed = self.stations[s].nav > now || self.ether.carriers(s) > 0;
+            let engaged = self.stations[s].phase != Phase::Contend;
+            if (claimed || engaged) && self.stations[s].slots.is_none() {
+                self.draw(now, s);
+            }
+        }
+        self.contend(now, s);
     }
 }
 
 impl Mac for Dcf {
-    fn request(&mut self, now: Time, frame: Frame, _: Access, _: &mut dyn Air) {
+    fn request(&mut self, now: Time, frame: Frame, _: Access, air: &mut dyn Air) {
         let s = frame.from.index();
-        let job = Job { frame, delivered: false, short_tries: 0, long_tries: 0 };
-        self.stations[s].job = Some(job);
-        let claimed = self.stations[s].nav > now || self.ether.carriers(s) > 0;
-        let engaged = self.stations[s].phase != Phase::Contend;
-        if (claimed || engaged) && self.stations[s].slots.is_none() {
-            self.draw(now, s);
+        if let Some(frame) = self.keep(now, frame, air) {
+            self.stations[s].next.push_back(Job::new(Sending::Frame(frame)));
+            self.advance(now, s);
         }
-        self.contend(now, s);
     }
 
     fn on_wake(&mut self, now: Time, air: &mut dyn Air) {
@@ -388,7 +468,7 @@ impl Mac for Dcf {
                 for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
                     self.busy(now, s);
                 }
-            } else {
+            } else if !self.power_wake(now, air) {
                 return;
             }
         }
@@ -396,11 +476,13 @@ impl Mac for Dcf {
 
     fn next_wake(&self) -> Option<Time> {
         let timers = self.stations.iter().filter_map(|node| node.timer);
-        timers.chain(self.ether.next()).min()
+        let power = self.power.as_ref().and_then(|power| power.next_wake());
+        timers.chain(self.ether.next()).chain(power).min()
     }
 
     fn is_idle(&self, station: Station) -> bool {
-        self.stations[station.index()].job.is_none()
+        let node = &self.stations[station.index()];
+        node.job.is_none() && node.next.is_empty()
     }
 
     fn timing(&self) -> Timing {

@@ -65,12 +65,19 @@ struct Ear {
     quiet_since: Time,
     /// When the station's own last transmission ends.
     own_until: Time,
+    /// Since when its radio is awake; never, while it sleeps.
+    awake_since: Time,
 }
 
 impl Ether {
     /// Silence among `stations` stations, `delay` apart.
     pub fn new(stations: u8, delay: Span) -> Ether {
-        let ear = Ear { carriers: 0, quiet_since: Time::ZERO, own_until: Time::ZERO };
+        let ear = Ear {
+            carriers: 0,
+            quiet_since: Time::ZERO,
+            own_until: Time::ZERO,
+            awake_since: Time::ZERO,
+        };
         Ether { delay, waves: Vec::new(), ears: vec![ear; usize::from(stations)] }
     }
 
@@ -84,7 +91,8 @@ impl Ether {
                 wave.meet(other.flight.from);
             }
         }
-        wave.damaged = air.damages(from, to, kind, bytes, start, airtime);
+        // Of a broadcast, each station asks for itself.
+        wave.damaged = to != Station::ALL && air.damages(from, to, kind, bytes, start, airtime);
         self.ears[from.index()].own_until = start + airtime;
         self.waves.push(wave);
     }
@@ -106,9 +114,12 @@ impl Ether {
                 ear.quiet_since = now;
             }
         }
-        let fate = match self.is_clear(&heard, to) {
-            true => FrameFate::of(damaged),
-            false => FrameFate::Collided,
+        let fate = match heard.met {
+            None if to == Station::ALL => FrameFate::Received,
+            Some(_) if to == Station::ALL => FrameFate::Collided,
+            _ if self.is_asleep_during(&heard, to) => FrameFate::Missed,
+            _ if self.is_clear(&heard, to) => FrameFate::of(damaged),
+            _ => FrameFate::Collided,
         };
         air.report(AirEvent { station: from, to, kind, bytes, airtime, fate });
         Some(heard)
@@ -120,9 +131,29 @@ impl Ether {
         !collided && !self.is_deaf(heard, station)
     }
 
-    /// Whether `station` was sending itself while this came.
+    /// Whether `station` was sending itself while this came, or its radio slept.
     pub fn is_deaf(&self, heard: &Heard, station: Station) -> bool {
-        self.ears[station.index()].own_until > heard.flight.start + self.delay
+        let sent = self.ears[station.index()].own_until > heard.flight.start + self.delay;
+        sent || self.is_asleep_during(heard, station)
+    }
+
+    fn is_asleep_during(&self, heard: &Heard, station: Station) -> bool {
+        self.ears[station.index()].awake_since > heard.flight.start + self.delay
+    }
+
+    /// The radio of `station` goes to sleep.
+    pub fn sleep(&mut self, station: usize) {
+        self.ears[station].awake_since = Time::NEVER;
+    }
+
+    /// The radio of `station` wakes up.
+    pub fn wake(&mut self, now: Time, station: usize) {
+        self.ears[station].awake_since = now;
+    }
+
+    /// Whether the radio of `station` sleeps.
+    pub fn is_asleep(&self, station: usize) -> bool {
+        self.ears[station].awake_since == Time::NEVER
     }
 
     /// A transmission begins to be heard: its sender.

@@ -20,7 +20,7 @@ use crate::link::frame::{Frame, FrameKind, Station, Timing};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
 
-pub use dcf::{Dcf, DcfConfig};
+pub use dcf::{Dcf, DcfConfig, PowerSaveConfig};
 pub use fama_ncs::{FamaConfig, FamaNcs};
 pub use half_duplex_hops::{HalfDuplexHops, Hops};
 pub use ideal::Ideal;
@@ -85,6 +85,13 @@ pub enum Outcome {
         cause: Cause,
         /// Whether an [`Outcome::Arrived`] with `intact` was told for it.
         delivered: bool,
+    },
+    /// The radio of `station` goes to sleep, or wakes up.
+    Doze {
+        /// The station.
+        station: Station,
+        /// Whether it sleeps from now on.
+        asleep: bool,
     },
 }
 

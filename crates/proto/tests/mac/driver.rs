@@ -92,6 +92,7 @@ fn copy(outcome: &Outcome) -> Outcome {
         Outcome::Done { station, to, acked } => {
             Outcome::Done { station: *station, to: *to, acked: *acked }
         }
+        Outcome::Doze { station, asleep } => Outcome::Doze { station: *station, asleep: *asleep },
         Outcome::Failed { frame, cause, delivered } => {
             Outcome::Failed { frame: frame.clone(), cause: *cause, delivered: *delivered }
         }

@@ -4,7 +4,7 @@
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::{Hop, HopConfig, Radio, RadioConfig};
-use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
+use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig, PowerSaveConfig};
 use lasthop_proto::machine::Side;
 use lasthop_proto::queue::Limit;
 use lasthop_proto::rng::Stream;
@@ -40,8 +40,15 @@ fn macs() -> impl Strategy<Value = MacConfig> {
         (any::<bool>(), 0_u32..200, 2_u32..20).prop_map(|(acceleration, short_answer, backoff)| {
             MacConfig::FamaNcs(FamaConfig { acceleration, short_answer, backoff })
         });
-    let dcf =
-        (1_u32..64, 0_u32..2000, 1_u32..8, any::<bool>()).prop_map(|(cw, rts, tries, eifs)| {
+    let timeout = prop_oneof![Just(None), (1_u64..300).prop_map(|ms| Some(Span::millis(ms)))];
+    let save = (150_u64..400, 1_u16..4, 1_u32..70, timeout).prop_map(
+        |(beacon, listen, buffer, timeout)| {
+            Some(PowerSaveConfig { beacon: Span::millis(beacon), listen, buffer, timeout })
+        },
+    );
+    let save = prop_oneof![Just(None), save];
+    let dcf = (1_u32..64, 0_u32..2000, 1_u32..8, any::<bool>(), save).prop_map(
+        |(cw, rts, tries, eifs, power_save)| {
             MacConfig::Dcf(DcfConfig {
                 cw_min: cw,
                 cw_max: cw * 8,
@@ -51,9 +58,15 @@ fn macs() -> impl Strategy<Value = MacConfig> {
                 eifs,
                 timeout: None,
                 control_rate: None,
+                power_save,
             })
-        });
+        },
+    );
     prop_oneof![Just(MacConfig::Ideal), fama, dcf]
+}
+
+fn sleeps(mac: &MacConfig) -> bool {
+    matches!(mac, MacConfig::Dcf(dcf) if dcf.power_save.is_some())
 }
 
 #[derive(Clone, Debug)]
@@ -77,7 +90,11 @@ fn cases() -> impl Strategy<Value = Case> {
     let rest = (1_u64..6, any::<u64>(), 1.0..2.0);
     (macs(), limits, delay, fragment, ber, rest).prop_map(
         |(mac, queue, delay, fragment, ber, (mobiles, seed, coding))| Case {
-            radio: RadioConfig { queue, ..radio(delay) },
+            // Polls are asked for with each beacon, without end: farther apart than a window all of them collide.
+            radio: RadioConfig {
+                queue,
+                ..radio(if sleeps(&mac) { Span::micros(1) } else { delay })
+            },
             hop: HopConfig {
                 mac,
                 fragment,

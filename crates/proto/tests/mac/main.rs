@@ -6,5 +6,6 @@ mod driver;
 mod fama_ncs;
 mod half_duplex_hops;
 mod hops;
+mod power_save;
 #[path = "../support/mod.rs"]
 mod support;

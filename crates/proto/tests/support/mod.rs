@@ -2,7 +2,7 @@
 
 use lasthop_proto::event::{Cause, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
-use lasthop_proto::units::Time;
+use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq};
 
 /// A packet of `bytes` bytes, 40 of them headers. Each acknowledges more than the one before.
@@ -13,6 +13,9 @@ pub fn packet(id: u64, bytes: u32) -> Packet {
     packet.id = PacketId(id);
     packet
 }
+
+/// How long an empty machine is woken on: some, that send beacons, would be so without end.
+const PATIENCE: Span = Span::secs(2);
 
 /// What became of packets: when and where they came out, and which were dropped.
 #[derive(Default, Debug, PartialEq)]
@@ -49,10 +52,13 @@ pub fn play_packets(
     let mut out = Out::new(Wants::EVERYTHING);
     let mut arrivals = arrivals.iter().enumerate().peekable();
     let mut arrived = 0;
+    let mut idle_since = None;
     loop {
         let wake = machine.next_wake().map_or(Time::NEVER, &late);
+        let idle = idle_since.is_some_and(|at: Time| wake.since(at) > PATIENCE);
         let now = match arrivals.peek() {
             Some((_, (at, ..))) if *at <= wake => *at,
+            None if idle => break,
             _ if wake == Time::NEVER => break,
             _ => wake,
         };
@@ -77,6 +83,7 @@ pub fn play_packets(
         }
         let ended = outcome.out.len() + outcome.dropped.len();
         assert_eq!(arrived, ended + machine.holds(), "conservation at {now}");
+        idle_since = (machine.holds() == 0).then_some(idle_since.unwrap_or(now));
     }
     assert_eq!(machine.holds(), 0);
     outcome

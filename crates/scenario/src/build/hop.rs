@@ -3,6 +3,7 @@
 use lasthop_proto::link::fec::{self, Coding};
 use lasthop_proto::link::ll::LlConfig;
 use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
+use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Bytes;
 
 use super::{Noted, ll, local_recovery, mac, tulip};
@@ -37,6 +38,17 @@ pub(super) fn read(
         if stage.has(key) && options(word) != key {
             notes.push(unused(stage, key, &format!("link-layer = \"{key}\"")));
         }
+    }
+    if matches!(&mac, MacConfig::Dcf(dcf) if dcf.power_save.is_some()) && link != LinkConfig::None {
+        return Err(Diagnostic::new(
+            Code::BadValue,
+            stage.key("link-layer"),
+            &stage.place("link-layer"),
+        )
+        .message(format!("`{word}` stands beside `power-save`, where frames wait for a beacon"))
+        .label("its timers do not know of that")
+        .help("leave out `link-layer`, or write `dcf = { power-save = \"off\" }`")
+        .into());
     }
     let hop = HopConfig { mac, link, fragment, coding: coding(stage)?, mobiles: Vec::new() };
     Ok((hop != HopConfig::default()).then(|| Box::new(hop)))

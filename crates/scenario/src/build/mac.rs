@@ -2,7 +2,7 @@
 
 use lasthop_proto::link::HopConfig;
 use lasthop_proto::link::RadioConfig;
-use lasthop_proto::mac::{DcfConfig, FamaConfig, HalfDuplexHops, MacConfig};
+use lasthop_proto::mac::{DcfConfig, FamaConfig, HalfDuplexHops, MacConfig, PowerSaveConfig};
 use lasthop_proto::units::{Bytes, Span};
 
 use super::Noted;
@@ -96,8 +96,38 @@ fn dcf(stage: &Reader<'_>) -> Result<DcfConfig, Error> {
         short_retries: Some(number("short-retries", base.short_retries.unwrap_or(7), 1..=255)?),
         long_retries: Some(number("long-retries", base.long_retries.unwrap_or(4), 1..=255)?),
         control_rate: table.optional("control-rate")?,
+        power_save: power_save(&table)?,
         ..base
     })
+}
+
+/// The words for power saving.
+const POWER_SAVE: [&str; 3] = ["off", "ps-poll", "dynamic"];
+/// How long a station of today stays awake after its last frame: the default of Linux's mac80211.
+const DYNAMIC: Span = Span::millis(100);
+
+/// How mobile stations sleep: a word, or a table of options.
+fn power_save(dcf: &Reader<'_>) -> Result<Option<PowerSaveConfig>, Error> {
+    let base = PowerSaveConfig::default();
+    let Some(node) = dcf.node("power-save") else { return Ok(None) };
+    if node.as_table().is_some() {
+        let table = Reader::open(node, &dcf.key("power-save"), schema::POWER_SAVE)?;
+        let second = Span::millis(1)..=Span::secs(10);
+        let timeout =
+            table.has("timeout").then(|| table.within("timeout", DYNAMIC, second.clone()));
+        return Ok(Some(PowerSaveConfig {
+            beacon: table.within("beacon", base.beacon, Span::millis(10)..=Span::secs(10))?,
+            listen: table.within("listen", u64::from(base.listen), 1..=1000)? as u16,
+            buffer: table.within("buffer", u64::from(base.buffer), 1..=100_000)? as u32,
+            timeout: timeout.transpose()?,
+        }));
+    }
+    match node.as_str() {
+        Some("off") => Ok(None),
+        Some("ps-poll") => Ok(Some(base)),
+        Some("dynamic") => Ok(Some(PowerSaveConfig { timeout: Some(DYNAMIC), ..base })),
+        _ => Err(not_a_choice(node, &dcf.key("power-save"), &POWER_SAVE)),
+    }
 }
 
 /// Most hops in a row.

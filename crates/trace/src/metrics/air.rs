@@ -20,6 +20,15 @@ pub struct AirMetrics {
     pub cts: FrameCounts,
     /// Acknowledgements of medium access.
     pub mac_acks: FrameCounts,
+    /// Beacons of an access point, with power saving.
+    #[serde(default, skip_serializing_if = "FrameCounts::is_none")]
+    pub beacons: FrameCounts,
+    /// Polls of stations for frames that are kept for them.
+    #[serde(default, skip_serializing_if = "FrameCounts::is_none")]
+    pub ps_polls: FrameCounts,
+    /// Frames without data by which stations say that they sleep or wake.
+    #[serde(default, skip_serializing_if = "FrameCounts::is_none")]
+    pub nulls: FrameCounts,
 }
 
 /// Frames of one kind.
@@ -31,15 +40,28 @@ pub struct FrameCounts {
     pub damaged: u64,
     /// How many of them met another transmission.
     pub collided: u64,
+    /// How many of them came while their receiver slept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missed: u64,
     /// For how long they were on the air, in seconds.
     pub airtime_s: f64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl FrameCounts {
+    fn is_none(&self) -> bool {
+        self.frames == 0
+    }
 }
 
 /// Counts while a run goes on.
 #[derive(Clone, Default)]
 pub(super) struct AirCounter {
     counts: AirMetrics,
-    airtime: [Span; 6],
+    airtime: [Span; 9],
 }
 
 impl AirCounter {
@@ -51,10 +73,14 @@ impl AirCounter {
             FrameKind::Rts => (3, &mut self.counts.rts),
             FrameKind::Cts => (4, &mut self.counts.cts),
             FrameKind::MacAck => (5, &mut self.counts.mac_acks),
+            FrameKind::Beacon => (6, &mut self.counts.beacons),
+            FrameKind::PsPoll => (7, &mut self.counts.ps_polls),
+            FrameKind::Null => (8, &mut self.counts.nulls),
         };
         counts.frames += 1;
         counts.damaged += u64::from(event.fate == FrameFate::Damaged);
         counts.collided += u64::from(event.fate == FrameFate::Collided);
+        counts.missed += u64::from(event.fate == FrameFate::Missed);
         self.airtime[i] = self.airtime[i] + event.airtime;
     }
 
@@ -70,16 +96,14 @@ impl AirCounter {
 }
 
 impl AirMetrics {
-    fn kinds_mut(&mut self) -> [&mut FrameCounts; 6] {
-        let AirMetrics { data, acks, link_acks, rts, cts, mac_acks } = self;
-        [data, acks, link_acks, rts, cts, mac_acks]
+    fn kinds_mut(&mut self) -> [&mut FrameCounts; 9] {
+        let AirMetrics { data, acks, link_acks, rts, cts, mac_acks, beacons, ps_polls, nulls } =
+            self;
+        [data, acks, link_acks, rts, cts, mac_acks, beacons, ps_polls, nulls]
     }
 
     /// Sum over the kinds.
     pub fn sum(&self, of: impl Fn(&FrameCounts) -> f64) -> f64 {
-        [self.data, self.acks, self.link_acks, self.rts, self.cts, self.mac_acks]
-            .iter()
-            .map(of)
-            .sum()
+        self.clone().kinds_mut().into_iter().map(|counts| of(counts)).sum()
     }
 }

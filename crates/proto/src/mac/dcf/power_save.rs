@@ -1,0 +1,418 @@
+//! Power saving of IEEE 802.11-1999 (clause 11.2.1): mobile stations sleep, and the access point keeps their frames.
+//!
+//! Station 0 is the access point. It sends a beacon in regular intervals, which names the stations that it keeps
+//! frames for (TIM). The others sleep, and wake for every n-th beacon. A station that is named there asks for one
+//! frame after the other (PS-Poll) until one says that no more are kept (More Data). The access point acknowledges a
+//! poll and sends the frame as it sends any other. A station that has something to send wakes for it at once, and
+//! sleeps again when that is acknowledged: what answers it waits for a beacon.
+//!
+//! With a time-out it is done as today's cards do it: a station that is named in a beacon, or has something to send,
+//! stays awake until nothing was sent or received for so long. It says so by a bit in its frames (Power Management),
+//! or by a frame without data, and what is for it goes out at once meanwhile.
+//!
+//! Not modelled: broadcast traffic and its DTIM, the age at which an access point drops what it keeps, the wait of a
+//! woken station for a frame that sets its NAV (ProbeDelay; it waits for a DIFS), the power save of ad-hoc networks
+//! (clause 11.2.2). Clocks agree, and a radio wakes in no time.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::{Dcf, Job, Phase, Sending};
+use crate::event::Cause;
+use crate::link::frame::{Frame, FrameKind, Station};
+use crate::mac::ether::{Flight, Heard};
+use crate::mac::{Air, Outcome};
+use crate::rng::Stream;
+use crate::units::{Span, Time};
+
+/// A beacon without the bitmap of its TIM: header and check sequence (28 bytes), time stamp, interval and capabilities
+/// (12), a name of eight letters (10), four rates (6), the channel (3), the rest of the TIM (5).
+const BEACON: u32 = 64;
+/// A PS-Poll.
+const PS_POLL: u32 = 20;
+/// A frame without data: header and check sequence.
+const NULL: u32 = 28;
+
+/// How mobile stations sleep.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PowerSaveConfig {
+    /// From one beacon to the next.
+    pub beacon: Span,
+    /// A station wakes for every so-manieth beacon.
+    pub listen: u16,
+    /// How many frames the access point keeps for each station.
+    pub buffer: u32,
+    /// How long a station stays awake after its last frame; `None` polls instead.
+    pub timeout: Option<Span>,
+}
+
+impl Default for PowerSaveConfig {
+    /// IEEE 802.11-1999: a beacon every 100 TU of 1024 us, heard by all, and polls. An access point keeps 64 frames.
+    fn default() -> PowerSaveConfig {
+        PowerSaveConfig { beacon: Span::micros(102_400), listen: 1, buffer: 64, timeout: None }
+    }
+}
+
+/// What power saving adds to a medium.
+#[derive(Debug)]
+pub(super) struct PowerSave {
+    config: PowerSaveConfig,
+    /// When the next beacon is due, and its number.
+    tbtt: Time,
+    number: u64,
+    /// Whether a beacon is due that is not with medium access yet.
+    due: bool,
+    /// Whom the last beacon named.
+    tim: Vec<bool>,
+    dozers: Vec<Dozer>,
+    /// When to see who may sleep: after the link layer had its say.
+    rest_at: Option<Time>,
+}
+
+/// A station, as it sees itself and as the access point sees it. The access point's own is not used.
+#[derive(Debug, Default)]
+struct Dozer {
+    /// It is awake to hear a beacon.
+    listens: bool,
+    /// It is awake because frames are kept for it.
+    fetches: bool,
+    /// It is awake until then if no more frames are sent or received.
+    active_until: Option<Time>,
+    /// The access point takes it for being awake until it says otherwise.
+    open: bool,
+    /// What the access point keeps for it.
+    kept: VecDeque<Job>,
+    /// The access point sends what it was polled for.
+    answering: bool,
+}
+
+impl PowerSave {
+    pub(super) fn new(config: &PowerSaveConfig, stations: u8, chance: &mut Stream) -> PowerSave {
+        let count = usize::from(stations);
+        PowerSave {
+            config: config.clone(),
+            // A run does not begin with a beacon.
+            tbtt: Time::ZERO + Span(chance.below(config.beacon.0.max(1))),
+            number: 0,
+            due: false,
+            tim: vec![false; count],
+            dozers: (0..count).map(|_| Dozer::default()).collect(),
+            rest_at: Some(Time::ZERO),
+        }
+    }
+
+    /// Whether anything is kept for `to`.
+    pub(super) fn keeps(&self, to: Station) -> bool {
+        self.dozers.get(to.index()).is_some_and(|dozer| !dozer.kept.is_empty())
+    }
+
+    pub(super) fn next_wake(&self) -> Option<Time> {
+        let active = self.dozers.iter().filter_map(|dozer| dozer.active_until);
+        active.chain(self.rest_at).chain([self.tbtt]).min()
+    }
+}
+
+impl Dcf {
+    /// Does one thing that is due at `now`, if any is.
+    pub(super) fn power_wake(&mut self, now: Time, air: &mut dyn Air) -> bool {
+        let Some(power) = &mut self.power else { return false };
+        if power.tbtt <= now {
+            self.beacon_due(now, air);
+            return true;
+        }
+        let expired = |dozer: &Dozer| dozer.active_until.is_some_and(|until| until <= now);
+        if let Some(s) = power.dozers.iter().position(expired) {
+            power.dozers[s].active_until = None;
+            self.say(now, s, Sending::Null { sleeps: true });
+            return true;
+        }
+        // The link layer may hand over its next frame first, at the same time.
+        match power.rest_at.take() {
+            None if (1..self.stations.len()).any(|s| self.may_rest(s)) => {
+                if let Some(power) = &mut self.power {
+                    power.rest_at = Some(now);
+                }
+            }
+            None => {}
+            Some(_) => {
+                for s in 1..self.stations.len() {
+                    if self.may_rest(s) {
+                        self.doze(now, s, air);
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// The time of a beacon has come.
+    fn beacon_due(&mut self, now: Time, air: &mut dyn Air) {
+        let Some(power) = &mut self.power else { return };
+        let listen = power.number.is_multiple_of(power.config.listen.max(1).into());
+        power.number += 1;
+        power.tbtt += power.config.beacon;
+        power.due = true;
+        for s in (1..self.stations.len()).filter(|_| listen) {
+            if let Some(power) = &mut self.power {
+                power.dozers[s].listens = true;
+            }
+            self.rouse(now, s, air);
+        }
+        self.advance(now, Station::BASE.index());
+    }
+
+    /// Chooses what station `s` sends next; whether there is something new. A beacon goes before everything else.
+    pub(super) fn choose(&mut self, s: usize) -> bool {
+        let node = &mut self.stations[s];
+        if let Some(power) = self.power.as_mut().filter(|power| power.due)
+            && s == Station::BASE.index()
+            && node.phase == Phase::Contend
+        {
+            power.due = false;
+            match node.job.replace(Job::new(Sending::Beacon)) {
+                // The one before has not been sent yet.
+                Some(Job { what: Sending::Beacon, .. }) | None => {}
+                Some(job) => node.next.push_front(job),
+            }
+            return true;
+        }
+        if node.job.is_none() {
+            node.job = node.next.pop_front();
+            return node.job.is_some();
+        }
+        false
+    }
+
+    /// The link layer hands over `frame`: whether it goes to medium access now, or is kept.
+    pub(super) fn keep(&mut self, now: Time, frame: Frame, air: &mut dyn Air) -> Option<Frame> {
+        let s = frame.from.index();
+        let Some(power) = &mut self.power else { return Some(frame) };
+        if frame.from != Station::BASE {
+            self.rouse(now, s, air);
+            self.stay_awake(now, s);
+            return Some(frame);
+        }
+        let dozer = &mut power.dozers[frame.to.index()];
+        if dozer.open {
+            return Some(frame);
+        }
+        if dozer.kept.len() < power.config.buffer as usize {
+            dozer.kept.push_back(Job::new(Sending::Frame(frame)));
+        } else {
+            let (station, to, acked) = (frame.from, frame.to, Some(false));
+            air.tell(Outcome::Failed { frame, cause: Cause::PowerSaveFull, delivered: false });
+            air.tell(Outcome::Done { station, to, acked });
+        }
+        None
+    }
+
+    /// Puts up `what`, which station `s` has to say for its power saving, unless it is about to say that.
+    fn say(&mut self, now: Time, s: usize, what: Sending) {
+        let node = &mut self.stations[s];
+        let says = |job: &Job| core::mem::discriminant(&job.what) == core::mem::discriminant(&what);
+        if let Some(job) = node.job.iter_mut().chain(&mut node.next).find(|job| says(job)) {
+            if !node.phase.is_sent() {
+                job.what = what;
+            }
+        } else {
+            node.next.push_back(Job::new(what));
+            self.advance(now, s);
+        }
+    }
+
+    /// Station `s` no longer wants to poll.
+    fn hush(&mut self, now: Time, s: usize) {
+        let node = &mut self.stations[s];
+        node.next.retain(|job| !matches!(job.what, Sending::PsPoll));
+        if !node.phase.is_sent() && matches!(&node.job, Some(Job { what: Sending::PsPoll, .. })) {
+            node.job = None;
+            self.advance(now, s);
+        }
+    }
+
+    /// The radio of station `s` wakes up, if it sleeps.
+    fn rouse(&mut self, now: Time, s: usize, air: &mut dyn Air) {
+        if !self.ether.is_asleep(s) {
+            return;
+        }
+        self.ether.wake(now, s);
+        let node = &mut self.stations[s];
+        node.unreadable = false;
+        // What was on the air before, it does not know.
+        node.drawn = node.drawn.max(now + self.phy.difs);
+        air.tell(Outcome::Doze { station: Station(s as u8), asleep: false });
+    }
+
+    /// The radio of station `s` goes to sleep. A back-off that is not over goes on when it wakes.
+    fn doze(&mut self, now: Time, s: usize, air: &mut dyn Air) {
+        self.busy(now, s);
+        self.ether.sleep(s);
+        air.tell(Outcome::Doze { station: Station(s as u8), asleep: true });
+    }
+
+    /// Whether nothing keeps station `s` awake.
+    fn may_rest(&self, s: usize) -> bool {
+        let Some(power) = &self.power else { return false };
+        let (dozer, node) = (&power.dozers[s], &self.stations[s]);
+        let engaged = node.phase != Phase::Contend || node.job.is_some() || !node.next.is_empty();
+        let awake = dozer.listens || dozer.fetches || dozer.active_until.is_some();
+        !engaged && !awake && !self.ether.is_asleep(s)
+    }
+
+    /// A frame of station `s`, or for it: with a time-out it stays awake for so long.
+    fn stay_awake(&mut self, now: Time, s: usize) {
+        if let Some(power) = &mut self.power
+            && let Some(timeout) = power.config.timeout
+        {
+            power.dozers[s].active_until = Some(now + timeout);
+        }
+    }
+
+    /// Sends what is no frame of the link layer.
+    pub(super) fn send_management(&mut self, now: Time, s: usize, air: &mut dyn Air) {
+        let Some(job) = &self.stations[s].job else { return };
+        let count = self.stations.len() as u32;
+        let (to, kind, bytes) = match job.what {
+            Sending::Frame(_) => return,
+            Sending::Beacon => (Station::ALL, FrameKind::Beacon, BEACON + count / 8 + 1),
+            Sending::PsPoll => (Station::BASE, FrameKind::PsPoll, PS_POLL),
+            Sending::Null { .. } => (Station::BASE, FrameKind::Null, NULL),
+        };
+        let airtime = self.phy.control_time(bytes);
+        let claim = self.phy.sifs + self.phy.propagation + self.phy.control_time(self.phy.ack);
+        if to != Station::ALL {
+            self.send(now, s, to, kind, bytes, airtime, claim, air);
+            self.stations[s].phase = Phase::AwaitAck;
+            self.stations[s].timer = Some(now + airtime + self.timeout(self.phy.ack));
+            return;
+        }
+        if let Some(power) = &mut self.power {
+            let dozers = power.dozers.iter();
+            power.tim = dozers.map(|d| d.answering || !d.open && !d.kept.is_empty()).collect();
+        }
+        self.send(now, s, to, kind, bytes, airtime, Span::ZERO, air);
+        self.stations[s].phase = Phase::Broadcasting;
+        self.stations[s].timer = Some(now + airtime);
+    }
+
+    /// Station `s` has heard a beacon to its end.
+    pub(super) fn beacon_read(&mut self, now: Time, s: usize, heard: &Heard, air: &mut dyn Air) {
+        let Flight { from, kind, bytes, start, airtime, .. } = heard.flight;
+        if air.damages(from, Station(s as u8), kind, bytes, start, airtime) {
+            return;
+        }
+        let Some(power) = &mut self.power else { return };
+        let polls = power.config.timeout.is_none();
+        let (named, several) = (power.tim[s], power.tim.iter().filter(|named| **named).count() > 1);
+        power.dozers[s].listens = false;
+        power.dozers[s].fetches = named;
+        if !named {
+            return self.hush(now, s);
+        }
+        // Those who are named together do not ask at the same time.
+        if several && self.stations[s].slots.is_none() {
+            self.draw(now, s);
+        }
+        if polls {
+            self.say(now, s, Sending::PsPoll);
+        } else {
+            self.stay_awake(now, s);
+            self.say(now, s, Sending::Null { sleeps: false });
+        }
+    }
+
+    /// The access point has read a poll or a frame without data of station `from`.
+    pub(super) fn management_read(&mut self, now: Time, from: Station) {
+        let s = from.index();
+        let Some(Job { what, .. }) = &self.stations[s].job else { return };
+        match what {
+            Sending::PsPoll => self.answer_poll(now, s),
+            Sending::Null { sleeps: false } => self.open(now, s),
+            Sending::Null { sleeps: true } => self.close(s),
+            Sending::Frame(_) | Sending::Beacon => {}
+        }
+    }
+
+    /// A poll of station `s`: one frame goes out, unless one does already.
+    fn answer_poll(&mut self, now: Time, s: usize) {
+        let Some(power) = &mut self.power else { return };
+        let dozer = &mut power.dozers[s];
+        if dozer.answering {
+            return;
+        }
+        let Some(job) = dozer.kept.pop_front() else { return };
+        dozer.answering = true;
+        self.stations[0].next.push_back(job);
+        self.advance(now, 0);
+    }
+
+    /// Station `s` is awake, and has said so.
+    fn open(&mut self, now: Time, s: usize) {
+        let Some(power) = &mut self.power else { return };
+        let dozer = &mut power.dozers[s];
+        dozer.open = true;
+        self.stations[0].next.extend(dozer.kept.drain(..));
+        self.advance(now, 0);
+    }
+
+    /// Station `s` will sleep: what is about to go out to it is kept again.
+    fn close(&mut self, s: usize) {
+        let Some(power) = &mut self.power else { return };
+        let dozer = &mut power.dozers[s];
+        dozer.open = false;
+        let node = &mut self.stations[0];
+        let mine = |job: &Job| job.frame().is_some_and(|frame| frame.to.index() == s);
+        let waiting = node.job.take_if(|job| mine(job)).into_iter().chain(node.next.drain(..));
+        let (mut kept, rest): (VecDeque<Job>, VecDeque<Job>) = waiting.partition(mine);
+        node.next = rest;
+        // It may say so twice: what has come since is behind.
+        kept.append(&mut dozer.kept);
+        dozer.kept = kept;
+    }
+
+    /// Station `s` has read a frame of the link layer from `from`.
+    pub(super) fn frame_read(&mut self, now: Time, s: usize, from: Station) {
+        let Some(power) = &mut self.power else { return };
+        let polls = power.config.timeout.is_none();
+        if s == Station::BASE.index() {
+            // Its sender is awake, if it says so in its frames.
+            if !polls {
+                self.open(now, from.index());
+            }
+            return;
+        }
+        let more = self.stations[from.index()].job.as_ref().is_some_and(|job| job.more);
+        power.dozers[s].fetches = polls && more;
+        self.stay_awake(now, s);
+        if polls && more {
+            self.say(now, s, Sending::PsPoll);
+        } else if polls {
+            self.hush(now, s);
+        }
+    }
+
+    /// What station `s` wanted to send is done with.
+    pub(super) fn job_ended(&mut self, now: Time, s: usize, what: &Sending, acked: bool) {
+        let Some(power) = &mut self.power else { return };
+        match what {
+            Sending::Frame(frame) if s == Station::BASE.index() => {
+                power.dozers[frame.to.index()].answering = false;
+            }
+            Sending::Frame(_) => self.stay_awake(now, s),
+            // It has been heard, or it will be said again.
+            Sending::Null { sleeps } => {
+                let dozer = &mut power.dozers[s];
+                dozer.fetches = false;
+                if *sleeps && acked {
+                    dozer.active_until = None;
+                } else {
+                    self.stay_awake(now, s);
+                }
+            }
+            // A frame is on its way, or the next beacon tells that none was kept.
+            Sending::PsPoll => power.dozers[s].fetches |= acked,
+            Sending::Beacon => {}
+        }
+    }
+}
