@@ -57,7 +57,6 @@ const COSTS: &[(&str, u64)] = &[
     ("D-F8-F9", 2),
     ("D-F11-F12", 6),
     ("D-MOBILE-SENDER", 8),
-<<<<<<< HEAD
     ("A-CAL", 90),
     ("A-MSS", 50),
     ("A-SACK", 85),
@@ -69,9 +68,7 @@ const COSTS: &[(&str, u64)] = &[
     ("A-T5.1", 150),
     ("A-CHECKSUM", 10),
     ("A-LOOKUP", 10),
-=======
     ("A-LIVE", 400),
->>>>>>> energy
 ];
 
 /// What `claim` costs; a claim that is not in the table counts as a cheap one.

@@ -11,11 +11,8 @@ mod checksum;
 mod clock;
 mod errors;
 mod interference;
-<<<<<<< HEAD
-mod lookup;
-=======
 mod live;
->>>>>>> energy
+mod lookup;
 mod options;
 mod sizes;
 
@@ -37,22 +34,15 @@ pub fn experiment(id: &str) -> Option<Experiment> {
         .or_else(|| best::experiment(id))
         .or_else(|| errors::experiment(id))
         .or_else(|| interference::experiment(id))
-<<<<<<< HEAD
         .or_else(|| checksum::experiment(id))
         .or_else(|| lookup::experiment(id))
-=======
         .or_else(|| live::experiment(id))
->>>>>>> energy
 }
 
 /// What the paper leaves open, the same for all of its experiments.
 pub fn assumptions() -> Vec<Assumption> {
-<<<<<<< HEAD
-    crate::assumed(assumed::ASSUMED)
-=======
-    let sections: [&[(&str, &str)]; 1] = [&live::ASSUMED];
-    sections.into_iter().flat_map(assumed).collect()
->>>>>>> energy
+    let sections: [&[(&str, &str)]; 2] = [assumed::ASSUMED, &live::ASSUMED];
+    sections.into_iter().flat_map(crate::assumed).collect()
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use super::budget::{Draw, sensitivity};
 use super::calibration::budgets;
 use super::cases::{
     BY_TIME, BYTES, Case, Changes, FROM_TWO, LIFETIME, MTUS, PREDICTED, SCALE_OFF, STAMPS_OFF,
-    STOCK, USUAL, chart, chart_beside, gain, kbps, line, megabytes, minutes, per_joule, percent, run, seeds,
-    table,
+    STOCK, USUAL, chart, chart_beside, gain, kbps, line, megabytes, minutes, per_joule, percent,
+    run, seeds, table,
 };
 use crate::bench::{Bench, Interrupted, Runs};
 use crate::finding::{Finding, short};
