@@ -44,7 +44,7 @@ snapshot! {
     list_schemes: "list", "schemes";
     help_energy: "energy", "--help";
     list_hardware: "list", "hardware";
-    energy_without_radio: "energy", "slow-return", "--seeds", "2";
+    energy_of_a_sweep: "energy", "slow-return", "--seeds", "2";
     energy_unknown_hardware: "energy", "quickstart", "--hardware", "sens";
     help_reproduce: "reproduce", "--help";
     help_analyze: "analyze", "--help";

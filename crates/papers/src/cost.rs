@@ -57,9 +57,18 @@ const COSTS: &[(&str, u64)] = &[
     ("D-F8-F9", 2),
     ("D-F11-F12", 6),
     ("D-MOBILE-SENDER", 8),
-    ("A-LIVE", 400),
+    ("A-CAL", 90),
+    ("A-MSS", 50),
+    ("A-SACK", 85),
+    ("A-OPTIONS", 80),
+    ("A-DELACK", 70),
+    ("A-BEST", 60),
+    ("A-RECEIVER", 1),
+    ("A-ERRORS", 85),
+    ("A-T5.1", 150),
     ("A-CHECKSUM", 10),
     ("A-LOOKUP", 10),
+    ("A-LIVE", 400),
 ];
 
 /// What `claim` costs; a claim that is not in the table counts as a cheap one.

@@ -48,6 +48,8 @@ examples![
     "daedalus-lan",
     "daedalus-wan",
     "today",
+    "agarwal00",
+    "interference",
     "loss-notices",
 ];
 

@@ -37,17 +37,11 @@ fn best(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     for (words, rts, figure, published) in settings {
         let [a, b, c] = CHANGED;
         let lines = [line(bench, "stock", &[rts])?, line(bench, "all changes", &[a, b, c, rts])?];
-        for (what, label, y) in [
-            ("bytes", figure.to_owned(), BYTES),
-            ("lifetime", format!("{figure}, lifetime"), LIFETIME),
-        ] {
-            let title = format!("Figure {label}: {what} by MTU, {words}");
-            let plot = match what {
-                "bytes" => chart(&lines, megabytes("sender"), y, &title),
-                _ => chart(&lines, minutes("sender"), y, &title),
-            };
-            finding.figures.push(plot);
-        }
+        let title = format!("Figure {figure}: bytes by MTU, {words}");
+        finding.figures.push(chart(&lines, megabytes("sender"), BYTES, &title));
+        let title = format!("Lifetime by MTU, {words}");
+        let beside = [(USUAL, published.0), (LARGEST, published.1)];
+        finding.figures.push(chart_beside(&lines, minutes("sender"), LIFETIME, &title, &beside));
         finding.tables.push(table(
             &format!("{figure}: stock and all changes, {words}"),
             &lines,
@@ -145,12 +139,9 @@ fn receiver(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         BYTES,
         "Figure 5.9: bytes received by MTU, RTS on",
     ));
-    finding.figures.push(chart(
-        &only,
-        minutes("receiver"),
-        LIFETIME,
-        "Figure 5.9: lifetime of the receiver by MTU, RTS on",
-    ));
+    let title = "Lifetime of the receiver by MTU, RTS on";
+    let beside = [(LARGEST, 121.0), (LARGEST, 120.0)];
+    finding.figures.push(chart_beside(&only, minutes("receiver"), LIFETIME, title, &beside));
     finding.tables.push(table("5.9: the receiver on its battery, RTS on", &only, "receiver"));
     let draws = [Draw::of(stock, "receiver"), Draw::of(changed, "receiver")];
     let budgets = budgets(bench)?;

@@ -54,12 +54,9 @@ pub(super) fn seeds(bench: &Bench<'_>) -> u32 {
     bench.seeds.div_ceil(4).max(2).min(bench.seeds)
 }
 
-/// A case: the MTU, and what is changed.
+/// A case: what is changed about the testbed.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
-    pub(super) mtu: u32,
-    changes: Vec<String>,
-}
+pub(super) struct Case(Vec<String>);
 
 impl Case {
     pub(super) fn new(mtu: u32, parts: &[Changes]) -> Case {
@@ -68,17 +65,17 @@ impl Case {
         // A connection that is open: see the assumptions.
         let open = format!("host.*.initial-window={}", WINDOW.div_ceil(mtu - 52));
         let parts = parts.iter().flat_map(|part| part.iter()).map(|c| (*c).to_owned());
-        Case { mtu, changes: [mss, open].into_iter().chain(parts).collect() }
+        Case([mss, open].into_iter().chain(parts).collect())
     }
 
     /// The same, with more set.
     pub(super) fn with(mut self, changes: &[&str]) -> Case {
-        self.changes.extend(changes.iter().map(|c| (*c).to_owned()));
+        self.0.extend(changes.iter().map(|c| (*c).to_owned()));
         self
     }
 
     pub(super) fn changes(&self) -> Vec<&str> {
-        self.changes.iter().map(String::as_str).collect()
+        self.0.iter().map(String::as_str).collect()
     }
 }
 
@@ -187,6 +184,17 @@ pub(super) fn chart(
     y_label: &str,
     title: &str,
 ) -> Figure {
+    chart_beside(lines, what, y_label, title, &[])
+}
+
+/// The same with published values: an MTU and a value for each line.
+pub(super) fn chart_beside(
+    lines: &[Line<'_>],
+    what: impl Fn(&RunMetrics) -> f64,
+    y_label: &str,
+    title: &str,
+    published: &[(u32, f64)],
+) -> Figure {
     let series = lines.iter().map(|line| LineSeries {
         name: line.name.to_owned(),
         published: false,
@@ -199,6 +207,12 @@ pub(super) fn chart(
             })
             .collect(),
     });
+    let published = lines.iter().zip(published).map(|(line, (mtu, y))| LineSeries {
+        name: format!("{}, published", line.name),
+        published: true,
+        points: vec![Point { x: f64::from(*mtu), y: *y, ci: 0.0 }],
+    });
+    let series = series.chain(published);
     let plot = LineChart {
         title: title.to_owned(),
         x_label: "MTU, bytes".to_owned(),

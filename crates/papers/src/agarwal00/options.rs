@@ -6,8 +6,8 @@ use super::budget::{Draw, sensitivity};
 use super::calibration::budgets;
 use super::cases::{
     BY_TIME, BYTES, Case, Changes, FROM_TWO, LIFETIME, MTUS, PREDICTED, SCALE_OFF, STAMPS_OFF,
-    STOCK, USUAL, chart, gain, kbps, line, megabytes, minutes, per_joule, percent, run, seeds,
-    table,
+    STOCK, USUAL, chart, chart_beside, gain, kbps, line, megabytes, minutes, per_joule, percent,
+    run, seeds, table,
 };
 use crate::bench::{Bench, Interrupted, Runs};
 use crate::finding::{Finding, short};
@@ -28,14 +28,16 @@ fn beside(
     finding: &mut Finding,
     (name, parts): (&str, Changes),
     figure: &str,
-    lifetimes: bool,
+    lifetimes: Option<(f64, f64)>,
 ) -> Result<Option<(Runs, Runs)>, Interrupted> {
     let lines = [line(bench, "stock", &[STOCK])?, line(bench, name, &[parts])?];
     let title = format!("Figure {figure}: bytes by MTU, {name}");
     finding.figures.push(chart(&lines, megabytes("sender"), BYTES, &title));
-    if lifetimes {
+    if let Some((changed, stock)) = lifetimes {
         let title = format!("Lifetime by MTU, {name}");
-        finding.figures.push(chart(&lines, minutes("sender"), LIFETIME, &title));
+        let published = [(USUAL, stock), (USUAL, changed)];
+        let plot = chart_beside(&lines, minutes("sender"), LIFETIME, &title, &published);
+        finding.figures.push(plot);
     }
     finding.tables.push(table(&format!("{figure}: {name}"), &lines, "sender"));
     let each: Vec<String> = MTUS
@@ -59,7 +61,7 @@ fn options(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     ];
     let mut draws = Vec::new();
     for (name, parts, figure, published) in cases {
-        let pair = beside(bench, &mut finding, (name, parts), figure, published.is_some())?;
+        let pair = beside(bench, &mut finding, (name, parts), figure, published)?;
         let Some((stock, changed)) = pair else { continue };
         let bytes = gain(&changed, &stock, megabytes("sender"));
         let life = gain(&changed, &stock, minutes("sender"));
@@ -110,7 +112,7 @@ fn options(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
 /// 5.6.
 fn by_time(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(seeds(bench));
-    let pair = beside(bench, &mut finding, ("ACKs by time", BY_TIME), "5.6", true)?;
+    let pair = beside(bench, &mut finding, ("ACKs by time", BY_TIME), "5.6", Some((106.0, 106.0)))?;
     let Some((stock, changed)) = pair else { return Ok(finding) };
     let efficiency = gain(&changed, &stock, per_joule("sender"));
     let life = gain(&changed, &stock, minutes("sender"));

@@ -78,8 +78,16 @@ fn mss(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     finding.require(rising(&bytes), format!("bytes rise with the MTU: {} MB", list(&bytes)));
     let falling: Vec<f64> = life.iter().map(|v| -v).collect();
     finding.require(rising(&falling), format!("lifetime falls with the MTU: {} min", list(&life)));
+    let lines = [stock];
+    finding.figures.push(chart(&lines, megabytes("sender"), BYTES, "Figure 5.1a: bytes by MTU"));
+    finding.figures.push(chart(
+        &lines,
+        minutes("sender"),
+        LIFETIME,
+        "Figure 5.1b: lifetime by MTU",
+    ));
     let apart = line(bench, "10 m apart", &[TEN_METRES])?;
-    let apart = [Line { name: "13 inches apart", runs: stock.runs.clone() }, apart];
+    let apart = [Line { name: "13 inches apart", runs: lines[0].runs.clone() }, apart];
     let title = "Figure 5.8: bytes by MTU and distance";
     finding.figures.push(chart(&apart, megabytes("sender"), BYTES, title));
     if let (Some(near), Some(far)) = (apart[0].at(USUAL), apart[1].at(USUAL)) {
@@ -90,14 +98,6 @@ fn mss(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
             percent(&gain(far, near, megabytes("sender")))
         ));
     }
-    let lines = [stock];
-    finding.figures.push(chart(&lines, megabytes("sender"), BYTES, "Figure 5.1a: bytes by MTU"));
-    finding.figures.push(chart(
-        &lines,
-        minutes("sender"),
-        LIFETIME,
-        "Figure 5.1b: lifetime by MTU",
-    ));
     finding.tables.push(table("5.1: what a battery is worth by MTU", &lines, "sender"));
     let budgets = budgets(bench)?;
     let draws: Vec<Draw> = lines[0].runs.iter().map(|(_, runs)| Draw::of(runs, "sender")).collect();

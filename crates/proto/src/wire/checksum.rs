@@ -123,61 +123,65 @@ fn fold(mut total: u64) -> u16 {
 
 /// Words that are added side by side, so that none waits for the other.
 const LANES: usize = 8;
+/// Bytes that the lanes take at a time.
+const WIDE: usize = 4 * LANES;
 
 /// A word in the order of this machine: sums are swapped once, at the end.
 #[inline(always)]
-fn word(four: &[u8]) -> u64 {
-    u64::from(u32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
+fn word(bytes: [u8; 4]) -> u64 {
+    u64::from(u32::from_ne_bytes(bytes))
 }
 
+// Arrays of known length and no iterators over them: compilers then see vectors in any profile.
 #[inline(always)]
-fn add_wide(lanes: &mut [u64; LANES], chunk: &[u8]) {
-    for (lane, four) in lanes.iter_mut().zip(chunk.chunks_exact(4)) {
-        *lane += word(four);
+fn add_wide(lanes: &mut [u64; LANES], bytes: &[u8; WIDE]) {
+    for i in 0..LANES {
+        lanes[i] += word([bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]]);
     }
 }
 
 /// The folded sum of the lanes and of what was too short for them.
 #[inline(always)]
-fn finish(lanes: [u64; LANES], rest: &[u8]) -> u16 {
-    let mut total: u64 = lanes.iter().sum();
-    let mut fours = rest.chunks_exact(4);
-    for four in &mut fours {
-        total += word(four);
+fn finish(lanes: [u64; LANES], mut rest: &[u8]) -> u16 {
+    let mut total = 0;
+    for lane in lanes {
+        total += lane;
     }
-    let rest = fours.remainder();
+    while let Some((four, more)) = rest.split_first_chunk() {
+        total += word(*four);
+        rest = more;
+    }
     if !rest.is_empty() {
         let mut padded = [0u8; 4];
         padded[..rest.len()].copy_from_slice(rest);
-        total += word(&padded);
+        total += word(padded);
     }
     u16::from_be(fold(total))
 }
 
 /// The folded sum of `bytes` as big-endian words.
-fn sum_be(bytes: &[u8]) -> u16 {
+fn sum_be(mut bytes: &[u8]) -> u16 {
     let mut lanes = [0u64; LANES];
-    let mut wide = bytes.chunks_exact(4 * LANES);
-    for chunk in &mut wide {
-        add_wide(&mut lanes, chunk);
+    while let Some((wide, more)) = bytes.split_first_chunk() {
+        add_wide(&mut lanes, wide);
+        bytes = more;
     }
-    finish(lanes, wide.remainder())
+    finish(lanes, bytes)
 }
 
 /// The same, copied to `to` on the way.
 fn copy_be(from: &[u8], to: &mut [u8]) -> u16 {
     assert_eq!(from.len(), to.len(), "a copy has the length of its original");
     let mut lanes = [0u64; LANES];
-    let (mut wide, mut copies) = (from.chunks_exact(4 * LANES), to.chunks_exact_mut(4 * LANES));
-    for (chunk, copy) in (&mut wide).zip(&mut copies) {
-        // Read once, into registers.
-        let mut bytes = [0; 4 * LANES];
-        bytes.copy_from_slice(chunk);
-        add_wide(&mut lanes, &bytes);
-        copy.copy_from_slice(&bytes);
+    let whole = from.len() - from.len() % WIDE;
+    let ((mut from, rest), (mut to, room)) = (from.split_at(whole), to.split_at_mut(whole));
+    room.copy_from_slice(rest);
+    while let Some((wide, more)) = from.split_first_chunk() {
+        let Some((copy, room)) = to.split_first_chunk_mut::<WIDE>() else { break };
+        *copy = *wide;
+        add_wide(&mut lanes, wide);
+        (from, to) = (more, room);
     }
-    let rest = wide.remainder();
-    copies.into_remainder().copy_from_slice(rest);
     finish(lanes, rest)
 }
 
