@@ -56,6 +56,7 @@ snapshot! {
     help_testbed: "testbed", "--help";
     help_testbed_up: "testbed", "up", "--help";
     help_testbed_exec: "testbed", "exec", "--help";
+    help_testbed_cpu: "testbed", "cpu", "--help";
     help_station: "station", "--help";
     help_ctl: "ctl", "--help";
     station_without_file: "station", "no-such-file.toml";

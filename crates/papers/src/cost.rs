@@ -68,7 +68,7 @@ const COSTS: &[(&str, u64)] = &[
     ("A-T5.1", 150),
     ("A-CHECKSUM", 10),
     ("A-LOOKUP", 10),
-    ("A-LIVE", 400),
+    ("A-LIVE", 250),
 ];
 
 /// What `claim` costs; a claim that is not in the table counts as a cheap one.

@@ -1,0 +1,174 @@
+//! `lasthop testbed cpu` as a user meets it: as root and without. Times are not judged.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use support::{NOBODY, User, World, each, said};
+
+/// Numbers of the processes of this world that measure.
+fn measuring(world: &World) -> Vec<i32> {
+    let own = world.program().display().to_string();
+    let is_ours = |number: &i32| {
+        let read = |file| fs::read(format!("/proc/{number}/{file}")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&read("cmdline")).into_owned();
+        line.contains("measure-cpu") && line.contains(&own)
+    };
+    numbers().filter(is_ours).collect()
+}
+
+fn numbers() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").expect("read").filter_map(Result::ok);
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The kernel's threads that take packets in for a measurement, with their CPU time in nanoseconds.
+fn threads(of: i32) -> Vec<(String, u64)> {
+    let name = format!("napi/w{of}");
+    let read = |number, file| fs::read_to_string(format!("/proc/{number}/{file}"));
+    let thread = |number: i32| {
+        let comm = read(number, "comm").ok()?;
+        let text = read(number, "schedstat").ok()?;
+        comm.starts_with(&name).then_some(())?;
+        Some((comm.trim().to_owned(), text.split(' ').next()?.parse().ok()?))
+    };
+    numbers().filter_map(thread).collect()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test waits for what another process does")]
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..6000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("{what}");
+}
+
+fn array<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
+    value[key].as_array().unwrap_or_else(|| panic!("{key} in {value}"))
+}
+
+#[test]
+fn every_case_has_its_medians() {
+    each("cpu", |world| {
+        let told =
+            world.json(&["testbed", "cpu", "--mss", "500,1460,500", "-n", "6", "--bytes", "100KB"]);
+        assert_eq!((told["bytes"].as_u64(), told["rounds"].as_u64()), (Some(100_000), Some(6)));
+        assert_eq!(told["kernel_threads_pinned"], world.user == User::Root && support::is_root());
+        let (results, samples) = (array(&told, "results"), array(&told, "samples"));
+        assert_eq!((results.len(), samples.len()), (2 * 14, 6 * 2 * 14));
+        assert!(samples.iter().all(|sample| sample["bytes"] == 100_000));
+        for row in results {
+            let apart = matches!(row["wire"].as_str(), Some("plain" | "offloads"));
+            for key in ["sender", "receiver", "sender_ratio", "receiver_ratio"] {
+                assert_eq!(row[key].is_null(), !apart, "{key} in {row}");
+            }
+            for key in ["both", "both_ratio"] {
+                let median = row[key]["median"].as_f64().expect("a number");
+                let interval = array(&row[key], "interval");
+                let ends = [&interval[0], &interval[1]].map(|end| end.as_f64().expect("a number"));
+                assert!(0.0 < ends[0] && ends[0] <= median && median <= ends[1], "{row}");
+            }
+            if row["change"] == "base" {
+                assert_eq!(row["both_ratio"]["median"], 1.0, "{row}");
+            }
+        }
+        let text = world.good(&["testbed", "cpu", "--mss", "1460", "-n", "1", "--bytes", "50KB"]);
+        for words in
+            ["offloads on", "quick ACKs", "intervals need 6 complete rounds", "14 transfers"]
+        {
+            assert!(text.contains(words), "{words} in {text}");
+        }
+        assert_eq!(measuring(world), [0; 0]);
+    });
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_finished_and_leaves_nothing() {
+    each("cpu-stop", |world| {
+        let arguments =
+            ["testbed", "cpu", "--mss", "1460", "-n", "10000", "--bytes", "4MB", "--json"];
+        let child = world
+            .command(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
+        let mut inner = Vec::new();
+        wait_for("nothing measures", || {
+            inner = measuring(world);
+            !inner.is_empty()
+        });
+        // The trials take a tenth of that: some transfers are done then.
+        wait_for("the kernel's threads do nothing", || {
+            threads(inner[0]).iter().map(|(_, ns)| ns).sum::<u64>() > 150_000_000
+        });
+        let names = threads(inner[0]);
+        assert_eq!(names.len(), 4, "{names:?}");
+        kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("a signal");
+        let output = child.wait_with_output().expect("ended");
+        let (out, err) = said(&output);
+        assert_eq!(output.status.code(), Some(130), "{out}{err}");
+        let told: Value = serde_json::from_str(&out).expect("JSON");
+        let count = array(&told, "samples").len();
+        assert!((1..140_000).contains(&count), "{count}");
+        assert_eq!(measuring(world), [0; 0]);
+        // The kernel takes namespaces down by and by.
+        wait_for("the kernel's threads are left", || threads(inner[0]).is_empty());
+    });
+}
+
+#[test]
+fn where_there_is_no_testbed_it_says_why() {
+    let world = World::new("cpu-forbidden", User::Nobody);
+    let run = |arguments: &str| {
+        let script = format!(
+            "echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_net_namespaces \
+             && exec {} {arguments}",
+            world.program().display()
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--user", "sh", "-c", &script]).current_dir("/");
+        command.env("NO_COLOR", "1");
+        if world.drops() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command.output().expect("started")
+    };
+    let output = run("testbed cpu");
+    let (out, err) = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{out}{err}");
+    assert!(err.contains("sysctl user.max_user_namespaces is 0"), "{err}");
+
+    // A claim that cannot be tried is not one that fails.
+    let output = run("reproduce A-LIVE --json");
+    let (out, err) = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    let told: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(told[0]["verdict"], "not-run");
+    let reason = told[0]["reason"].as_str().expect("text");
+    assert!(reason.starts_with("not measured here: "), "{reason}");
+    assert!(reason.contains("sysctl user.max_user_namespaces is 0"), "{reason}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let world = World::new("cpu-refused", User::Nobody);
+    for (arguments, words) in [
+        (["--bytes", "0"], "a transfer of no bytes"),
+        (["--mss", "40"], "40 is not in 88..=8960"),
+        (["--mss", "500,9000"], "9000 is not in 88..=8960"),
+        (["--repetitions", "0"], "0 is not in 1..=10000"),
+    ] {
+        let said = world.refused(&[&["testbed", "cpu"][..], &arguments].concat());
+        assert!(said.contains(words), "{said}");
+    }
+}
