@@ -7,6 +7,7 @@ mod braille;
 mod capture;
 mod cmd;
 mod compare;
+mod compress;
 mod demo;
 mod failure;
 mod output;
@@ -51,6 +52,7 @@ struct Cli {
 enum Command {
     Run(cmd::run::Args),
     Compare(cmd::compare::Args),
+    Compress(cmd::compress::Args),
     Advise(cmd::advise::Args),
     Reproduce(cmd::reproduce::Args),
     Analyze(cmd::analyze::Args),
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::run(&args, json),
         Command::Advise(args) => cmd::advise::run(&args, json),
         Command::Compare(args) => cmd::compare::run(&args, json),
+        Command::Compress(args) => cmd::compress::run(&args, json),
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
         Command::Analyze(args) => cmd::analyze::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),

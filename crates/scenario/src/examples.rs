@@ -49,6 +49,9 @@ examples![
     "daedalus-wan",
     "today",
     "loss-notices",
+    "power-save",
+    "energy-hops",
+    "energy-today",
 ];
 
 /// The built-in scenario of this name.
