@@ -5,10 +5,13 @@
 mod advise;
 mod braille;
 mod capture;
+mod child;
 mod cmd;
 mod compare;
 mod compress;
+mod cpu;
 mod demo;
+mod energy;
 mod failure;
 mod output;
 mod progress;
@@ -54,6 +57,7 @@ enum Command {
     Compare(cmd::compare::Args),
     Compress(cmd::compress::Args),
     Advise(cmd::advise::Args),
+    Energy(cmd::energy::Args),
     Reproduce(cmd::reproduce::Args),
     Analyze(cmd::analyze::Args),
     Report(cmd::report::Args),
@@ -97,6 +101,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => cmd::run::run(&args, json),
         Command::Advise(args) => cmd::advise::run(&args, json),
+        Command::Energy(args) => cmd::energy::run(&args, json),
         Command::Compare(args) => cmd::compare::run(&args, json),
         Command::Compress(args) => cmd::compress::run(&args, json),
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),

@@ -42,6 +42,10 @@ snapshot! {
     compare_nothing: "compare", "slow-return", "--schemes", "snoop";
     advise_without_rate: "advise", "--loss", "2%";
     list_schemes: "list", "schemes";
+    help_energy: "energy", "--help";
+    list_hardware: "list", "hardware";
+    energy_without_radio: "energy", "slow-return", "--seeds", "2";
+    energy_unknown_hardware: "energy", "quickstart", "--hardware", "sens";
     help_reproduce: "reproduce", "--help";
     help_analyze: "analyze", "--help";
     help_report: "report", "--help";
@@ -98,6 +102,7 @@ fn json_is_json() {
         &["list", "scenarios", "--json"],
         &["list", "presets", "--json"],
         &["list", "schemes", "--json"],
+        &["list", "hardware", "--json"],
         &["doctor", "--json"],
         &["run", "satellite", "--dry-run", "--json"],
     ] {

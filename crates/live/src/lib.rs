@@ -4,6 +4,7 @@
 //! in a testbed of network namespaces with the real Linux TCP at the ends, and on a router.
 #![cfg(target_os = "linux")]
 
+mod alarm;
 pub mod clock;
 pub mod control;
 pub mod counters;

@@ -17,22 +17,16 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Packet, PacketId};
 use lasthop_trace::Sink;
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
+use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::frame::{self, Incoming, Outgoing};
 use crate::neighbours::{Neighbour, Neighbours};
 use crate::sys::packet_socket::{BATCH, Inbox};
 
 pub use crate::port::{Port, PortCounts};
-
-/// A wake that is nearer than this is waited for without sleeping: the system's timers are later than that.
-const SPIN: Span = Span::micros(60);
-
-/// The longest sleep, so that whoever asked to stop is heard.
-const DOZE_MS: u16 = 50;
 
 /// Batches that are taken from one interface before others have their turn.
 const BATCHES: usize = 4;
@@ -229,45 +223,27 @@ impl Station {
         attend: &mut dyn FnMut(&mut Station, &mut dyn Sink, Time) -> bool,
     ) -> io::Result<()> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let timer = TimerFd::new(
-            ClockId::CLOCK_MONOTONIC,
-            TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
-        )?;
+        let mut alarm = Alarm::new()?;
         let bell = self.handle.bell.clone();
         let watch = |fd, tag| epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, tag));
         for (i, port) in self.ports.iter().enumerate() {
             watch(port.socket.as_fd(), i as u64)?;
         }
-        watch(timer.as_fd(), TIMER)?;
+        watch(alarm.as_fd(), TIMER)?;
         watch(bell.as_fd(), BELL)?;
         let mut ready = [EpollEvent::empty(); 64];
-        let mut set_for = None;
         self.stopping = false;
         loop {
-            let now = self.clock.now();
-            let doze = match self.path.next_wake() {
-                Some(at) if at <= now + SPIN => EpollTimeout::ZERO,
-                next => {
-                    if let (Some(at), true) = (next, next != set_for) {
-                        let at = Expiration::OneShot(self.clock.absolute(at));
-                        timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
-                        set_for = next;
-                    }
-                    EpollTimeout::from(DOZE_MS)
-                }
-            };
+            let doze = alarm.set(self.clock, self.path.next_wake())?;
             let count = match epoll.wait(&mut ready, doze) {
                 Ok(count) => count,
                 Err(nix::errno::Errno::EINTR) => 0,
                 Err(error) => return Err(error.into()),
             };
             for event in &ready[..count] {
-                // What is not read stays ready, and nobody would ever sleep again.
                 match event.data() {
-                    TIMER => {
-                        set_for = None;
-                        let _ = timer.wait();
-                    }
+                    TIMER => alarm.rang(),
+                    // What is not read stays ready, and nobody would ever sleep again.
                     BELL => {
                         let _ = bell.read();
                     }

@@ -9,6 +9,8 @@ use lasthop_trace::Nothing;
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
+use crate::live::Live;
+
 /// KB in west97 means 1024 bytes: 2,000,000 B in 9.770 s is printed there as 199.92 KB/s.
 pub const KB: f64 = 1024.0;
 
@@ -62,6 +64,8 @@ pub fn throughput(m: &RunMetrics) -> f64 {
 pub struct Bench<'a> {
     /// Seeds per case.
     pub seeds: u32,
+    /// What measures on this machine's own kernel; `None` where that cannot be.
+    pub live: Option<&'a dyn Live>,
     observer: &'a dyn Observer,
     done: BTreeMap<String, Runs>,
 }
@@ -69,7 +73,7 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// A bench that runs each case with `seeds` seeds.
     pub fn new(seeds: u32, observer: &'a dyn Observer) -> Bench<'a> {
-        Bench { seeds, observer, done: BTreeMap::new() }
+        Bench { seeds, live: None, observer, done: BTreeMap::new() }
     }
 
     /// The runs of the testbed `text` with `changes` (as of `--set`).

@@ -57,6 +57,7 @@ const COSTS: &[(&str, u64)] = &[
     ("D-F8-F9", 2),
     ("D-F11-F12", 6),
     ("D-MOBILE-SENDER", 8),
+    ("A-LIVE", 400),
 ];
 
 /// What `claim` costs; a claim that is not in the table counts as a cheap one.

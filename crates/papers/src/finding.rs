@@ -72,6 +72,7 @@ impl Finding {
         let failed: Vec<&str> =
             self.conditions.iter().filter(|(holds, _)| !holds).map(|(_, t)| t.as_str()).collect();
         let head = match (failed.len(), self.conditions.len()) {
+            (0, 0) => return self.notes.join(". "),
             (0, 1) => "the condition holds".to_owned(),
             (0, n) => format!("all {n} conditions hold"),
             (_, n) => format!("{} of {n} conditions fail: {}", failed.len(), failed.join("; ")),
@@ -95,6 +96,8 @@ mod tests {
     fn one_failing_condition_decides() {
         let mut finding = Finding::new(20);
         assert_eq!(finding.verdict(), Verdict::NotRun);
+        finding.note("not measured here");
+        assert_eq!(finding.reason(), "not measured here");
         finding.within("ideal", 200.0, 190.0, 210.0);
         assert_eq!(finding.verdict(), Verdict::Holds);
         finding.below("time-outs", 3.0, 2.0);

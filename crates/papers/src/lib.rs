@@ -11,6 +11,7 @@ pub mod bench;
 pub mod claims;
 mod cost;
 pub mod finding;
+pub mod live;
 pub mod parsa98;
 pub mod systems;
 pub mod west97;

@@ -473,9 +473,11 @@ pub const SYSTEMS: &[System] = &[
         "lasthop ctl get, set, watch",
         "reads and changes errors and enhancements of a running base station",
     ),
-    planned(
+    row(
         "energy-model",
         (Kind::Tool, 1, SIM),
+        Status::Implemented,
+        "[host.NAME] battery = \"sens-800\", lasthop energy FILE",
         "battery, radio states and the cost of each packet",
     ),
     row(

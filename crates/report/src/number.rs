@@ -1,6 +1,6 @@
 //! Numbers as people write them.
 
-use lasthop_trace::stats::Summary;
+use lasthop_trace::stats::{Middle, Summary};
 
 /// `value` with about three significant digits after rounding: enough to compare, not more than was
 /// measured. Whole numbers stay whole.
@@ -38,6 +38,14 @@ pub fn with_interval(mean: f64, ci95: f64) -> String {
 /// A summary as `mean ± half-width`.
 pub fn summary(s: &Summary) -> String {
     if s.n == 0 { "–".to_owned() } else { with_interval(s.mean, s.ci95) }
+}
+
+/// A median as `median (low to high)`; the median alone when there is no interval.
+pub fn middle(m: &Middle) -> String {
+    match m.interval {
+        Some((low, high)) => format!("{} ({} to {})", short(m.median), short(low), short(high)),
+        None => short(m.median),
+    }
 }
 
 /// Puts a thin space between groups of three digits from ten thousand on, and a true minus sign.

@@ -256,6 +256,14 @@ fn what_has_no_effect_is_warned_about() {
     assert!(warnings(&back).iter().any(|(key, _)| key == "path.2.agent"));
     let back = [set("transfer.from=laptop"), set("transfer.to=server"), set("agent=split")];
     assert!(warnings(&back).is_empty());
+    let nacked = |tcp: &str| {
+        let nacks = [set("agent=snoop-nack"), set("host.laptop.nack=true")];
+        let back = [set("transfer.from=laptop"), set("transfer.to=server")];
+        let tcp = [set("sack=true"), set(&format!("host.laptop.tcp={tcp}"))];
+        warnings(&[&nacks[..], &back, &tcp].concat())
+    };
+    assert!(nacked("sack").is_empty(), "{:?}", nacked("sack"));
+    assert!(nacked("cubic")[0].1.contains("tcp = \"sack\""));
 }
 
 #[test]

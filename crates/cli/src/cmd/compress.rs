@@ -236,7 +236,10 @@ fn tables(shown: &Shown, axes: Vec<String>) -> String {
                 format!("{:.3} ± {:.3}", row.joules_per_mb.mean, row.joules_per_mb.ci95),
                 format!("{:.1} ± {:.1} %", row.spares_percent.mean, row.spares_percent.ci95),
                 format!("{:.0}", row.node_ns_per_byte),
-                format!("{:.0}", row.break_even_ns),
+                match row.break_even_ns {
+                    0.0 => "-".to_owned(),
+                    limit => format!("{limit:.0}"),
+                },
             ]);
             cells
         })

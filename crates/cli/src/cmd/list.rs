@@ -17,7 +17,7 @@ Examples:
   lasthop list schemes                            what `lasthop compare` can compare
   lasthop list systems --json | jq '.[].key'      every system, for programs";
 
-/// List systems, claims, scenarios, schemes or presets
+/// List systems, claims, scenarios, schemes, presets or hardware
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -40,6 +40,8 @@ enum What {
     Schemes,
     /// TCP presets: lasthop's own, and those of the kernel's TCP in a testbed
     Presets,
+    /// What runs on batteries, for `battery` in a scenario and `lasthop energy`
+    Hardware,
 }
 
 /// Runs the command.
@@ -60,6 +62,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         What::Schemes if json => output::print_json(&lasthop_scenario::schemes())?,
         What::Schemes => output::print(&schemes())?,
         What::Presets => super::presets::list(json)?,
+        What::Hardware => super::hardware::list(json)?,
         What::Claims => {
             super::reproduce::list(&lasthop_papers::claims().collect::<Vec<_>>(), json)?
         }

@@ -10,6 +10,8 @@ pub mod ctl;
 #[cfg(target_os = "linux")]
 pub mod discard;
 pub mod doctor;
+pub mod energy;
+mod hardware;
 #[cfg(target_os = "linux")]
 pub mod link;
 pub mod list;

@@ -12,6 +12,7 @@ use lasthop_report::html;
 use lasthop_report::model::{Again, Page, Section, Verdict};
 use lasthop_report::table::{self, Look};
 
+use crate::cpu::ForClaims;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
@@ -131,7 +132,15 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         runs: AtomicU64::new(0),
         at: Mutex::default(),
     };
+    let live = ForClaims {
+        stop: &|| watch.stop.requested(),
+        show: &|done, of| {
+            let at = watch.at.lock().unwrap_or_else(PoisonError::into_inner);
+            watch.progress.show(format!("{at}, transfer {done} of {of}"));
+        },
+    };
     let mut bench = Bench::new(args.seeds, &watch);
+    bench.live = Some(&live);
     let mut evaluated = Vec::new();
     let mut interrupted = false;
     for (i, claim) in chosen.iter().enumerate() {

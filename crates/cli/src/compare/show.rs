@@ -1,6 +1,6 @@
 //! A comparison as text.
 
-use lasthop_lab::ranking::Judgement;
+use lasthop_lab::ranking::{Judgement, Standing};
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number;
 use lasthop_report::table::render;
@@ -104,7 +104,7 @@ pub fn ranking(place: &Place) -> Table {
             row.scheme.name.clone(),
             number::summary(&kilobytes(&row.standing.value)),
             times(row),
-            judged(row).to_owned(),
+            judged(&row.standing).to_owned(),
             number::short(round(row.timeouts.mean)),
         ];
         let share = |s: Summary| format!("{:.3}", s.mean);
@@ -133,14 +133,13 @@ pub fn times(row: &Row) -> String {
     }
 }
 
-fn judged(row: &Row) -> &'static str {
-    match row.standing.judgement {
+/// The judgement in words.
+pub fn judged(standing: &Standing) -> &'static str {
+    match standing.judgement {
         Judgement::Baseline => "the baseline",
         Judgement::Better => "better",
         Judgement::Worse => "worse",
-        Judgement::Tie
-            if row.standing.difference.sd == 0.0 && row.standing.difference.mean == 0.0 =>
-        {
+        Judgement::Tie if standing.difference.sd == 0.0 && standing.difference.mean == 0.0 => {
             "the same"
         }
         Judgement::Tie => "no difference",

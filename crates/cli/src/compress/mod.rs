@@ -19,8 +19,9 @@ pub enum Level {
 
 impl Level {
     /// What is tried.
-    pub const ALL: [Level; 6] = [
+    pub const ALL: [Level; 7] = [
         Level::None,
+        Level::Gzip(1),
         Level::Gzip(6),
         Level::Zstd(1),
         Level::Zstd(3),
@@ -149,6 +150,6 @@ mod tests {
         }
         let left: Vec<usize> =
             Level::ALL.iter().map(|level| level.compress(REFERENCE).unwrap()).collect();
-        assert!(left[0] > left[2] && left[2] > left[5], "{left:?}");
+        assert!(left[0] > left[3] && left[3] > left[6], "{left:?}");
     }
 }

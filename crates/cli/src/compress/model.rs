@@ -15,7 +15,7 @@ pub struct Processor {
 /// Processors by preset of the hardware. They are assumptions, in round numbers: clock times instructions for each
 /// cycle, and what data sheets say of busy and waiting. docs/energy-questions.md has the reasons.
 const PROCESSORS: [(&str, Processor); 5] = [
-    ("sens-800", Processor { instructions_per_s: 90e6, watts: 4.0 }),
+    ("sens-800", Processor { instructions_per_s: 90e6, watts: 10.0 }),
     ("laptop-wifi-n", Processor { instructions_per_s: 4e9, watts: 10.0 }),
     ("phone-wifi", Processor { instructions_per_s: 3e9, watts: 1.5 }),
     ("lte-m-modem", Processor { instructions_per_s: 60e6, watts: 0.01 }),

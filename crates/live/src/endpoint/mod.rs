@@ -30,6 +30,7 @@ pub use error::EndpointError;
 pub use sample::Sampler;
 pub(crate) use send::flow;
 pub use send::{Progress, SendObserver, SendOptions, SendReport, send};
+pub(crate) use socket::connected;
 pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
 pub use source::{Pattern, Source};
 pub use tcp_info::{CaState, TcpInfo};

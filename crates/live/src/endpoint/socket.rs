@@ -98,7 +98,7 @@ pub fn listen_everywhere(port: u16) -> Result<TcpListener, EndpointError> {
 }
 
 /// A connection with the options set before the SYN, so that they hold for the handshake too.
-pub(super) fn connected(
+pub(crate) fn connected(
     options: &SendOptions,
     session: &Session<'_>,
     mut opened: impl FnMut(&TcpStream),

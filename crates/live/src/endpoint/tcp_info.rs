@@ -48,6 +48,8 @@ pub struct TcpInfo {
     pub sack: bool,
     /// Whether both ends agreed on timestamps.
     pub timestamps: bool,
+    /// Whether both ends agreed on window scaling.
+    pub window_scaling: bool,
     /// Retransmission time-out in force, back-off included.
     pub rto: Span,
     /// Largest payload that is sent in one segment, in bytes.
@@ -120,6 +122,7 @@ impl TcpInfo {
             backoff: fields.u8(4)?,
             timestamps: fields.u8(5)? & 1 != 0,
             sack: fields.u8(5)? & 2 != 0,
+            window_scaling: fields.u8(5)? & 4 != 0,
             rto: micros(8)?,
             snd_mss: fields.u32(16)?,
             unacked: fields.u32(24)?,
@@ -238,7 +241,7 @@ mod tests {
     /// A structure of `length` bytes with some fields set.
     fn raw(length: usize) -> Vec<u8> {
         let mut bytes = vec![0; 256];
-        bytes[..6].copy_from_slice(&[1, 3, 2, 1, 2, 1]);
+        bytes[..6].copy_from_slice(&[1, 3, 2, 1, 2, 1 | 4]);
         for (at, value) in [
             (8, 800_000_u32),
             (16, 1448),
@@ -266,6 +269,7 @@ mod tests {
         assert_eq!(info.state, Some(State::Established));
         assert_eq!((info.ca_state, info.backoff, info.total_retrans), (CaState::Recovery, 2, 7));
         assert_eq!((info.total_rto, info.snd_wnd), (Some(5), Some(65_535)));
+        assert_eq!((info.timestamps, info.sack, info.window_scaling), (true, false, true));
         let tcb = info.tcb();
         assert_eq!((tcb.snd_una, tcb.snd_nxt, tcb.snd_max), (14_481, 28_961, 28_961));
         assert_eq!((tcb.cwnd, tcb.ssthresh), (28_960, u32::MAX));

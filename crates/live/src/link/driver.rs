@@ -11,12 +11,12 @@ use lasthop_proto::link::tunnel::Tunnel;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::LinkFile;
 use nix::errno::Errno;
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
 use super::seal::Ciphers;
 use super::status::{LinkStatus, Shown};
 use super::{News, framing, inner};
+use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::notify::Manager;
 use crate::sys::path_mtu;
@@ -24,12 +24,6 @@ use crate::testbed::ip;
 
 /// Packets or datagrams taken in a row; then others have their turn.
 const BATCH: usize = 64;
-
-/// The longest sleep, so that whoever asked to stop is heard.
-const DOZE_MS: u16 = 50;
-
-/// A wake that is nearer than this is waited for without sleeping: the system's timers are later than that.
-const SPIN: Span = Span::micros(60);
 
 /// How often the picture for others is renewed.
 const RENEW: Span = Span::millis(100);
@@ -112,27 +106,14 @@ impl Driver {
         tell: &dyn Fn(News),
     ) -> io::Result<()> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
+        let mut alarm = Alarm::new()?;
         let watch = |tag| EpollEvent::new(EpollFlags::EPOLLIN, tag);
         epoll.add(self.tun.as_fd(), watch(TUN))?;
         epoll.add(self.udp.as_fd(), watch(UDP))?;
-        epoll.add(timer.as_fd(), watch(TIMER))?;
+        epoll.add(alarm.as_fd(), watch(TIMER))?;
         let mut ready = [EpollEvent::empty(); 4];
-        let mut set_for = None;
         loop {
-            let now = self.clock.now();
-            let doze = match self.tunnel.next_wake() {
-                Some(at) if at <= now + SPIN => EpollTimeout::ZERO,
-                next => {
-                    if let (Some(at), true) = (next, next != set_for) {
-                        let at = Expiration::OneShot(self.clock.absolute(at));
-                        timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
-                        set_for = next;
-                    }
-                    EpollTimeout::from(DOZE_MS)
-                }
-            };
+            let doze = alarm.set(self.clock, self.tunnel.next_wake())?;
             let count = match epoll.wait(&mut ready, doze) {
                 Ok(count) => count,
                 Err(Errno::EINTR) => 0,
@@ -142,10 +123,7 @@ impl Driver {
                 match event.data() {
                     TUN => self.take_from_tun()?,
                     UDP => self.take_from_peer()?,
-                    _ => {
-                        set_for = None;
-                        let _ = timer.wait();
-                    }
+                    _ => alarm.rang(),
                 }
             }
             let now = self.clock.now();

@@ -44,10 +44,16 @@ impl Offload {
 ///
 /// If there is no such interface, if it cannot do so, or without the right to.
 pub fn set_offloads(interface: &str, on: bool) -> io::Result<()> {
-    for offload in Offload::ALL {
-        call(interface, offload.commands().1, u32::from(on))?;
-    }
-    Ok(())
+    Offload::ALL.into_iter().try_for_each(|offload| set_offload(interface, offload, on))
+}
+
+/// Switches one offload of an interface, in the namespace of the calling thread.
+///
+/// # Errors
+///
+/// As [`set_offloads`].
+pub fn set_offload(interface: &str, offload: Offload, on: bool) -> io::Result<()> {
+    call(interface, offload.commands().1, u32::from(on)).map(drop)
 }
 
 /// Whether an offload of an interface is on.

@@ -16,6 +16,7 @@
 //! kernel lets users make namespaces, and says what forbids it where not.
 
 pub mod counters;
+pub mod cpu;
 mod enter;
 mod error;
 mod host;

@@ -376,7 +376,7 @@ fn bind_namespace(name: &str) -> Result<(), Error> {
     clippy::disallowed_methods,
     reason = "the kernel is waited for, outside of any experiment"
 )]
-fn wait_until_running(interface: &str) -> Result<(), Error> {
+pub(super) fn wait_until_running(interface: &str) -> Result<(), Error> {
     for _ in 0..1000 {
         // Asked this way, the kernel does not put it off.
         ethtool::link_is_up(interface).tried(|| format!("ask for the link of {interface}"))?;

@@ -73,16 +73,27 @@ fn run(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     finding.measured.extend([
         measured("lifetime, nothing to do", &rest, "min", Some(IDLE_MIN)),
         measured("lifetime, sending without a pause", &work, "min", Some(SENDING_MIN)),
-        measured("the same in one run until the battery is empty", &entire, "min", Some(SENDING_MIN)),
+        measured(
+            "the same in one run until the battery is empty",
+            &entire,
+            "min",
+            Some(SENDING_MIN),
+        ),
         measured("throughput while sending", &sending.summary(kbps), "kB/s", None),
     ]);
     // The paper gives whole minutes.
-    finding.within("lifetime in minutes, nothing to do,", rest.mean, IDLE_MIN - 0.5, IDLE_MIN + 0.5);
+    finding.within(
+        "lifetime in minutes, nothing to do,",
+        rest.mean,
+        IDLE_MIN - 0.5,
+        IDLE_MIN + 0.5,
+    );
     for (what, lifetime) in [("extrapolated", work.mean), ("until it is empty", entire.mean)] {
         let (low, high) = (SENDING_MIN - 0.5, SENDING_MIN + 0.5);
         finding.within(&format!("lifetime in minutes, sending, {what},"), lifetime, low, high);
     }
-    let emptied = whole.all().iter().all(|run| node(&run.metrics, "sender").is_some_and(|n| n.emptied));
+    let emptied =
+        whole.all().iter().all(|run| node(&run.metrics, "sender").is_some_and(|n| n.emptied));
     finding.require(emptied, "the whole run empties the battery");
 
     let [idle, sending] = [&idle, &sending].map(|runs| Draw::of(runs, "sender"));

@@ -2,6 +2,16 @@
 //!
 //! One set of values serves every experiment: see `testbed.toml` beside this file.
 
+mod best;
+mod budget;
+mod calibration;
+mod cases;
+mod errors;
+mod interference;
+mod live;
+mod options;
+mod sizes;
+
 use lasthop_report::model::Assumption;
 
 use crate::assumed;
@@ -10,14 +20,23 @@ use crate::west97::Experiment;
 /// Two laptops and a node that interferes (5, Figure 5.1; 5.11).
 pub const TESTBED: &str = include_str!("testbed.toml");
 
-/// The experiment for the claim `id`. Each file of this module knows its own: `one(id).or_else(|| other(id))`.
-pub fn experiment(_id: &str) -> Option<Experiment> {
-    None
+/// Length of a run in seconds: steady state. Where a node interferes now and then, five minutes, once in which it does.
+const RUN_S: f64 = 100.0;
+
+/// The experiment for the claim `id`.
+pub fn experiment(id: &str) -> Option<Experiment> {
+    calibration::experiment(id)
+        .or_else(|| sizes::experiment(id))
+        .or_else(|| options::experiment(id))
+        .or_else(|| best::experiment(id))
+        .or_else(|| errors::experiment(id))
+        .or_else(|| interference::experiment(id))
+        .or_else(|| live::experiment(id))
 }
 
 /// What the paper leaves open, the same for all of its experiments.
 pub fn assumptions() -> Vec<Assumption> {
-    let sections: [&[(&str, &str)]; 0] = [];
+    let sections: [&[(&str, &str)]; 1] = [&live::ASSUMED];
     sections.into_iter().flat_map(assumed).collect()
 }
 

@@ -108,20 +108,22 @@ pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "lte-m-modem",
         about: "sensor with an LTE-M modem at 23 dBm, two AA cells of lithium",
-        source: "Nordic Semiconductor, nRF9160 Product Specification: electrical specification",
+        source: "Nordic Semiconductor, nRF9160 Product Specification (modem current consumption) and white paper nWP-034",
         capacity: joules(9.0 * 3600.0),
-        base: watts(3.7 * 0.003),
-        radio: currents(3.7, [0.003, 17.0, 45.0, 250.0]),
+        // The application's processor at work.
+        base: watts(3.7 * 0.0022),
+        // While it is connected it listens; only power saving mode, here as doze, is less.
+        radio: currents(3.7, [0.0027, 45.0, 45.0, 300.0]),
         segment: joules(100e-6),
     },
     Preset {
         name: "esp32",
         about: "microcontroller with Wi-Fi (ESP32), one 18650 cell",
-        source: "Espressif, ESP32 Series Datasheet: current consumption depending on RF modes",
+        source: "Espressif, ESP32 Series Datasheet: current consumption depending on RF modes and on power modes",
         capacity: joules(9.6 * 3600.0),
-        // Behind the radio's: the processor with the modem asleep at 80 MHz.
+        // The processor at 80 MHz with the modem asleep, 20 mA; the radio's figures are those of the whole chip less that.
         base: watts(3.3 * 0.020),
-        radio: currents(3.3, [0.0, 80.0, 80.0, 220.0]),
+        radio: currents(3.3, [0.0, 77.5, 77.5, 220.0]),
         segment: joules(150e-6),
     },
 ];

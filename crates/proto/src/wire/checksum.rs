@@ -4,6 +4,8 @@
 //! is associative and byte-order independent (RFC 1071 section 2), so 32-bit words are added into 64-bit
 //! lanes, which compilers turn into vector code, and the carries are folded once at the end.
 
+pub mod reference;
+
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::Addr;
@@ -33,6 +35,18 @@ impl Sum {
         let sum = if self.odd { sum.swap_bytes() } else { sum };
         self.total += u64::from(sum);
         self.odd ^= bytes.len() % 2 == 1;
+    }
+
+    /// Copies `from` to `to`, which is as long, and adds it on the way: each byte is read once.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    //= agarwal00#3.3: a combined checksum and copy
+    pub fn copy(&mut self, from: &[u8], to: &mut [u8]) {
+        let sum = copy_be(from, to);
+        let sum = if self.odd { sum.swap_bytes() } else { sum };
+        self.total += u64::from(sum);
+        self.odd ^= from.len() % 2 == 1;
     }
 
     /// Adds one 16-bit field; only between whole words.
@@ -107,20 +121,26 @@ fn fold(mut total: u64) -> u16 {
     total as u16
 }
 
-/// The folded sum of `bytes` as big-endian words.
-fn sum_be(bytes: &[u8]) -> u16 {
-    const LANES: usize = 8;
-    // Words are added in the order of this machine and swapped once, at the end.
-    let word = |four: &[u8]| u64::from(u32::from_ne_bytes([four[0], four[1], four[2], four[3]]));
-    let mut lanes = [0u64; LANES];
-    let mut wide = bytes.chunks_exact(4 * LANES);
-    for chunk in &mut wide {
-        for (lane, four) in lanes.iter_mut().zip(chunk.chunks_exact(4)) {
-            *lane += word(four);
-        }
+/// Words that are added side by side, so that none waits for the other.
+const LANES: usize = 8;
+
+/// A word in the order of this machine: sums are swapped once, at the end.
+#[inline(always)]
+fn word(four: &[u8]) -> u64 {
+    u64::from(u32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
+}
+
+#[inline(always)]
+fn add_wide(lanes: &mut [u64; LANES], chunk: &[u8]) {
+    for (lane, four) in lanes.iter_mut().zip(chunk.chunks_exact(4)) {
+        *lane += word(four);
     }
+}
+
+/// The folded sum of the lanes and of what was too short for them.
+fn finish(lanes: [u64; LANES], rest: &[u8]) -> u16 {
     let mut total: u64 = lanes.iter().sum();
-    let mut fours = wide.remainder().chunks_exact(4);
+    let mut fours = rest.chunks_exact(4);
     for four in &mut fours {
         total += word(four);
     }
@@ -131,6 +151,30 @@ fn sum_be(bytes: &[u8]) -> u16 {
         total += word(&padded);
     }
     u16::from_be(fold(total))
+}
+
+/// The folded sum of `bytes` as big-endian words.
+fn sum_be(bytes: &[u8]) -> u16 {
+    let mut lanes = [0u64; LANES];
+    let mut wide = bytes.chunks_exact(4 * LANES);
+    for chunk in &mut wide {
+        add_wide(&mut lanes, chunk);
+    }
+    finish(lanes, wide.remainder())
+}
+
+/// The same, copied to `to` on the way.
+fn copy_be(from: &[u8], to: &mut [u8]) -> u16 {
+    assert_eq!(from.len(), to.len(), "a copy has the length of its original");
+    let mut lanes = [0u64; LANES];
+    let (mut wide, mut copies) = (from.chunks_exact(4 * LANES), to.chunks_exact_mut(4 * LANES));
+    for (chunk, copy) in (&mut wide).zip(&mut copies) {
+        copy.copy_from_slice(chunk);
+        add_wide(&mut lanes, chunk);
+    }
+    let rest = wide.remainder();
+    copies.into_remainder().copy_from_slice(rest);
+    finish(lanes, rest)
 }
 
 impl Addr {
@@ -156,14 +200,34 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 1071 section 4.1, word for word: the definition that the fast code must meet.
+    use super::reference::{Order, in_words};
+
     fn by_definition(bytes: &[u8]) -> u16 {
-        let mut sum = 0u32;
-        for pair in bytes.chunks(2) {
-            sum += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        !(sum as u16)
+        !reference::by_definition(bytes)
+    }
+
+    /// The sums of `bytes` by words of every size and order.
+    fn in_all_words(bytes: &[u8]) -> [u16; 6] {
+        let all = |order| {
+            [in_words::<2>(bytes, order), in_words::<4>(bytes, order), in_words::<8>(bytes, order)]
+        };
+        let ([a, b, c], [d, e, f]) = (all(Order::Big), all(Order::Little));
+        [a, b, c, d, e, f]
+    }
+
+    #[test]
+    fn the_example_of_the_thesis_adds_up_and_its_twin_is_its_swap() {
+        //= agarwal00#3.3: 0x5051 + 0x5253 + 0x5455, which is 0xF6F9 and not the 0x575A that is printed
+        let bytes = [0x50, 0x51, 0x52, 0x53, 0x54, 0x55];
+        let twin = [0x51, 0x50, 0x53, 0x52, 0x55, 0x54];
+        assert_eq!(0x5051 + 0x5253 + 0x5455, 0xf6f9);
+        assert_eq!(checksum(&bytes), !0xf6f9);
+        assert_eq!(checksum(&twin), !0xf6f9u16.swap_bytes());
+        assert_eq!(in_all_words(&bytes), [0xf6f9; 6]);
+        // And one whose carries go round.
+        let bytes = [0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5];
+        let twin = [0xf1, 0xf0, 0xf3, 0xf2, 0xf5, 0xf4];
+        assert_eq!(checksum(&twin), checksum(&bytes).swap_bytes());
     }
 
     #[test]
@@ -198,6 +262,30 @@ mod tests {
         fn wide_words_agree_with_the_definition(bytes in prop::collection::vec(any::<u8>(), 0..300), skip in 0usize..9) {
             let bytes = &bytes[skip.min(bytes.len())..];
             prop_assert_eq!(checksum(bytes), by_definition(bytes));
+        }
+
+        #[test]
+        fn words_of_every_size_and_order_add_up_to_the_same(bytes in prop::collection::vec(any::<u8>(), 0..300), skip in 0usize..9) {
+            let bytes = &bytes[skip.min(bytes.len())..];
+            prop_assert_eq!(in_all_words(bytes), [reference::by_definition(bytes); 6]);
+        }
+
+        #[test]
+        fn a_copy_is_the_same_and_so_is_its_sum(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            skip in 0usize..9,
+            shift in 0usize..9,
+            cut in 0usize..300,
+        ) {
+            let bytes = &bytes[skip.min(bytes.len())..];
+            let cut = cut.min(bytes.len());
+            let mut copy = vec![0; bytes.len() + shift];
+            let mut sum = Sum::default();
+            let (head, tail) = copy[shift..].split_at_mut(cut);
+            sum.copy(&bytes[..cut], head);
+            sum.copy(&bytes[cut..], tail);
+            prop_assert_eq!(&copy[shift..], bytes);
+            prop_assert_eq!(sum.checksum(), by_definition(bytes));
         }
 
         #[test]

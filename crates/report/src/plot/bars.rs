@@ -54,13 +54,13 @@ pub struct BarChart {
 impl BarChart {
     /// Draws it.
     pub fn plot(&self) -> Plot {
-        let group = BAR * self.series.len() as f64;
+        let group = BAR * self.used().count() as f64;
         let needed = self.groups.len() as f64 * (group + BETWEEN) + BETWEEN;
         let width = (LEFT + needed + 18.0).clamp(460.0, 1400.0);
         let right = width - 18.0;
         // A group is centred in its share of the panel.
         let share = (right - LEFT) / self.groups.len().max(1) as f64;
-        let bar = BAR.min(share * 0.86 / self.series.len().max(1) as f64);
+        let bar = BAR.min(share * 0.86 / self.used().count().max(1) as f64);
         let all = || self.groups.iter().flat_map(|g| g.bars.iter().flatten());
         let high = axis::round_end(all().map(|b| b.value + b.ci).fold(0.0, f64::max));
         let bottom = TOP + PANEL;
@@ -73,12 +73,11 @@ impl BarChart {
         self.legend(&mut canvas);
         for (i, group) in self.groups.iter().enumerate() {
             let middle = LEFT + share * (i as f64 + 0.5);
-            let left = middle - bar * group.bars.len() as f64 / 2.0;
-            for (j, place) in group.bars.iter().enumerate() {
-                if let Some(value) = place {
-                    let x = left + bar * j as f64 + 3.0;
-                    draw_bar(&mut canvas, value, &self.colour(j), (x, bar - 6.0), &y);
-                }
+            let bars = || group.bars.iter().enumerate().filter_map(|(j, b)| Some((j, b.as_ref()?)));
+            let left = middle - bar * bars().count() as f64 / 2.0;
+            for (k, (j, value)) in bars().enumerate() {
+                let x = left + bar * k as f64 + 3.0;
+                draw_bar(&mut canvas, value, &self.colour(j), (x, bar - 6.0), &y);
             }
             for (line, words) in two_lines(&group.label, share).iter().enumerate() {
                 canvas.text("l", middle, bottom + 20.0 + 16.0 * line as f64, Anchor::Middle, words);
@@ -86,6 +85,12 @@ impl BarChart {
         }
         canvas.line("s-axis", (LEFT, bottom), (right, bottom), 1.2);
         Plot { width, height: bottom + 52.0, title: self.title.clone(), body: canvas.body }
+    }
+
+    /// The series that have a bar anywhere: the others take no room, and no place in the legend.
+    fn used(&self) -> impl Iterator<Item = usize> {
+        (0..self.series.len())
+            .filter(|j| self.groups.iter().any(|g| matches!(g.bars.get(*j), Some(Some(_)))))
     }
 
     fn colour(&self, series: usize) -> String {
@@ -98,7 +103,8 @@ impl BarChart {
 
     fn legend(&self, canvas: &mut Canvas) {
         let mut x = LEFT;
-        for (i, series) in self.series.iter().enumerate() {
+        for i in self.used() {
+            let series = &self.series[i];
             let class = format!("f-{}", self.colour(i));
             canvas.rect(&class, (x, 38.0), (12.0, 12.0), " rx=\"2\"");
             canvas.text("l", x + 18.0, 48.5, Anchor::Start, &series.name);

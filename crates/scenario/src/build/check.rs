@@ -165,6 +165,21 @@ impl View<'_> {
                             format!("write `nack = true` in `[host.{}]`", from.name),
                         )
                     }
+                    StageKind::Agent(AgentConfig::SnoopNack { .. })
+                        if leftwards && from.tcp.variant == Variant::Rack =>
+                    {
+                        (
+                            format!(
+                                "`{}` finds losses by time (RACK) and does not act on negative acknowledgements",
+                                from.name
+                            ),
+                            "the same as `snoop` for this sender",
+                            format!(
+                                "choose `tcp = \"sack\"` in `[host.{}]`, for example",
+                                from.name
+                            ),
+                        )
+                    }
                     _ => continue,
                 };
                 note(
@@ -398,7 +413,10 @@ impl View<'_> {
         for (i, stage) in self.scenario.path.iter().enumerate() {
             match &stage.kind {
                 StageKind::Agent(
-                    AgentConfig::None | AgentConfig::Split(_) | AgentConfig::GoodPacketSize(_),
+                    AgentConfig::None
+                    | AgentConfig::Split(_)
+                    | AgentConfig::GoodPacketSize(_)
+                    | AgentConfig::SnoopNack { .. },
                 ) => {}
                 StageKind::Agent(_) => note(
                     notes,

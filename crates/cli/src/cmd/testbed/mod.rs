@@ -1,5 +1,6 @@
 //! `lasthop testbed`: real hosts on this machine, behind a base station.
 
+mod cpu;
 mod enter;
 mod spec;
 
@@ -29,6 +30,7 @@ Examples:
   lasthop ctl set agent=snoop errors.mean=16KiB    another base station, another channel, at once
   lasthop testbed shell ravel                      a shell there
   lasthop testbed down                             the end of it, and of what runs inside
+  lasthop testbed cpu                              CPU time of the kernel's TCP, sender and receiver apart
 
 Works without root. docs/testbed.md is a quick start.";
 
@@ -81,12 +83,18 @@ enum Verb {
     },
     /// Remove what killed testbeds have left
     Clean,
+    /// Measure what the kernel's TCP costs the processor, by segment size and option
+    #[command(after_help = cpu::EXAMPLES)]
+    Cpu(cpu::Args),
     /// The background process of a testbed
     #[command(hide = true)]
     Hold,
     /// Try what a testbed needs, for `lasthop doctor`
     #[command(hide = true)]
     Probe,
+    /// What `cpu` starts
+    #[command(hide = true)]
+    MeasureCpu,
 }
 
 /// Runs the command.
@@ -113,6 +121,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             }
             Ok(if left { Outcome::No } else { Outcome::Done })
         }
+        Verb::Cpu(args) => args.run(json),
+        Verb::MeasureCpu => cpu::serve(),
         Verb::Hold => {
             // What went wrong stands in the log, and `up` has been told.
             keep::hold(serve)?;

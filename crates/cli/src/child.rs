@@ -1,0 +1,115 @@
+//! Work in a process of its own, which can become what this one cannot: a network namespace's.
+//!
+//! It is this program with a hidden command. It reads what to do as one line of JSON from stdin, answers with lines of
+//! JSON on stdout, and stops when stdin is closed: so it ends with the program that started it, however that ends.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::failure::Failure;
+
+/// Between two looks at whether somebody asked to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Whether there is more to come after a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Heard {
+    /// More is wanted.
+    More,
+    /// This was all that was asked for; the process may end.
+    All,
+}
+
+/// The process is ended and waited for when it is no longer needed, however that comes about.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // It ends when its stdin does.
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// Fails where there are no testbeds; `instead` says what there is.
+pub fn needs_linux(instead: &str) -> Result<(), Failure> {
+    if cfg!(target_os = "linux") {
+        return Ok(());
+    }
+    Err(Failure::input(
+        "the testbed is made of Linux's network namespaces",
+        format!("run it on Linux, or in a virtual machine{instead}"),
+    ))
+}
+
+/// Starts the hidden command `arguments`, tells it `order`, and hands each line of its answer to `heard`. Stops early
+/// when asked to, without an error.
+pub fn converse<Line: DeserializeOwned>(
+    arguments: &[&str],
+    order: &impl Serialize,
+    stop: &dyn Fn() -> bool,
+    mut heard: impl FnMut(Line) -> Result<Heard, Failure>,
+) -> Result<(), Failure> {
+    let broken = |what: &str, error: &dyn std::fmt::Display| {
+        Failure::input(
+            format!("the testbed: {what}: {error}"),
+            "`lasthop doctor` looks for the cause",
+        )
+    };
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lasthop"));
+    let mut command = Command::new(program);
+    // Ctrl-C is for us; we tell it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map(Ended)
+        .map_err(|error| broken("cannot start a process", &error))?;
+    let mut text = serde_json::to_vec(order).map_err(|error| broken("order", &error))?;
+    text.push(b'\n');
+    if let Some(stdin) = &mut child.0.stdin {
+        stdin.write_all(&text).map_err(|error| broken("cannot tell it what to do", &error))?;
+    }
+    let Some(stdout) = child.0.stdout.take() else { return Ok(()) };
+    let (tell, lines) = channel();
+    let reader = std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines() {
+            if tell.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let mut all = false;
+    let result = loop {
+        match lines.recv_timeout(LOOK) {
+            Ok(Ok(line)) => match serde_json::from_str(&line) {
+                Ok(line) => match heard(line) {
+                    Ok(what) => all |= what == Heard::All,
+                    Err(failure) => break Err(failure),
+                },
+                Err(error) => break Err(broken("its answer makes no sense", &error)),
+            },
+            Ok(Err(error)) => break Err(broken("cannot read its answer", &error)),
+            Err(RecvTimeoutError::Timeout) if stop() => break Ok(()),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) if all => break Ok(()),
+            Err(RecvTimeoutError::Disconnected) => {
+                let how =
+                    child.0.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
+                break Err(broken("its process ended early", &how));
+            }
+        }
+    };
+    drop(child);
+    let _ = reader.join();
+    result
+}

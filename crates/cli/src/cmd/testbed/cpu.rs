@@ -1,0 +1,238 @@
+//! `lasthop testbed cpu`: what the kernel's TCP costs the processor.
+
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lasthop_live::testbed::cpu::{LEAST_MSS, Laboratory, MOST_MSS};
+use lasthop_proto::units::Bytes;
+use lasthop_report::cpu as report;
+use lasthop_report::number;
+use lasthop_report::table;
+use lasthop_trace::cpu::{Case, ENOUGH, Ends, Measurement, Sample, cases};
+use lasthop_trace::stats::Middle;
+use serde::Serialize;
+
+use crate::cpu::{Line, Order, measure};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::stop::Stop;
+use crate::{Outcome, output, style};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  lasthop testbed cpu                                   five segment sizes, about a minute
+  lasthop testbed cpu --mss 1460 --repetitions 20       one, more exactly
+  lasthop testbed cpu --mss 500,8960 --bytes 64MB --json > cpu.json
+
+Sender and receiver are told apart by the threads that do their work; docs/testbed.md says how. Works without root; as
+root, the kernel's threads are kept on the processors of their ends. Exit code 130 after Ctrl-C: what is finished is
+shown.";
+
+/// What to measure.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Segment sizes in bytes, 88 to 8960 [default: 500,1000,1460,2296,8960]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = lasthop_papers::live::SIZES,
+          hide_default_value = true, value_parser = clap::value_parser!(u16).range(i64::from(LEAST_MSS)..=i64::from(MOST_MSS)))]
+    mss: Vec<u16>,
+    /// Bytes of each transfer [default: 16MB]
+    #[arg(long, value_name = "SIZE", default_value = "16MB", hide_default_value = true)]
+    bytes: Bytes,
+    /// How often each case is measured; intervals need six
+    #[arg(long, short = 'n', value_name = "N", default_value_t = ENOUGH,
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repetitions: u32,
+}
+
+impl Args {
+    fn order(&self) -> Result<Order, Failure> {
+        if self.bytes.0 == 0 {
+            return Err(Failure::input(
+                "a transfer of no bytes costs nothing for each of them",
+                "give a size, for example --bytes 16MB",
+            ));
+        }
+        let mut sizes = Vec::new();
+        for mss in &self.mss {
+            if !sizes.contains(mss) {
+                sizes.push(*mss);
+            }
+        }
+        Ok(Order { sizes, bytes: self.bytes.0, rounds: self.repetitions })
+    }
+
+    /// Runs the command.
+    pub fn run(&self, json: bool) -> Result<Outcome, Failure> {
+        let order = self.order()?;
+        let stop = Stop::listen()?;
+        let wanted = cases(&order.sizes).len() as u64 * u64::from(order.rounds);
+        let progress = Progress::new(wanted, json);
+        let measured = measure(&order, &|| stop.requested(), |sample, _| {
+            progress.step(&format!("round {} of {}", sample.round + 1, order.rounds));
+        });
+        progress.finish();
+        let measured = measured?;
+        if json {
+            output::print_json(&Shown::of(&measured))?;
+        } else {
+            show(&measured)?;
+        }
+        let all = measured.samples.len() as u64 == wanted;
+        Ok(if all { Outcome::Done } else { Outcome::Interrupted })
+    }
+}
+
+fn show(measured: &Measurement) -> Result<(), Failure> {
+    let mut text = String::new();
+    let look = style::look();
+    for one in report::tables(measured) {
+        text += &format!("{}\n", table::render(&one, look));
+    }
+    for line in facts(measured) {
+        text += &format!("{line}\n");
+    }
+    output::print(&text)
+}
+
+/// What a reader of the tables should know.
+fn facts(measured: &Measurement) -> Vec<String> {
+    let about = &measured.about;
+    let mut facts = vec![format!(
+        "{} transfers of {} bytes, {} complete rounds; Linux {}, {} processors, the sender on {}, the receiver on {}{}",
+        measured.samples.len(),
+        measured.bytes,
+        measured.rounds(),
+        about.kernel,
+        about.processors,
+        about.pinned.0,
+        about.pinned.1,
+        if about.kernel_threads_pinned {
+            ""
+        } else {
+            "; the kernel's threads where it likes (root could pin them)"
+        },
+    )];
+    if measured.rounds() < ENOUGH {
+        facts.push(style::dim(&format!("intervals need {ENOUGH} complete rounds")));
+    }
+    if let Some(share) = measured.share_of_busy() {
+        facts.push(format!(
+            "{} % of the time in which processors worked meanwhile is counted here{}",
+            number::short((share * 1000.0).round() / 10.0),
+            if share < 0.9 {
+                "; the rest was somebody else's, so other programs were at work"
+            } else {
+                ""
+            },
+        ));
+    }
+    let rate = |apart| measured.softirqs_per_packet(apart).map_or("–".to_owned(), number::short);
+    facts.push(format!(
+        "softirqs that took in packets, for each packet: {} on the cables that tell the ends apart, {} on the others",
+        rate(true),
+        rate(false),
+    ));
+    let again: u64 = measured.samples.iter().map(|s| s.retransmitted).sum();
+    facts.push(format!("{again} segments were sent again"));
+    facts
+}
+
+/// The measurement for a program: medians, and every sample.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    about: &'a lasthop_trace::cpu::About,
+    bytes: u64,
+    rounds: u32,
+    /// Share of the time in which processors worked that was counted.
+    share_of_busy: Option<f64>,
+    results: Vec<Row>,
+    samples: &'a [Sample],
+}
+
+/// Medians of a case.
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    case: Case,
+    /// CPU seconds for 10^9 bytes; `null` where the ends are not told apart.
+    sender: Option<Middle>,
+    receiver: Option<Middle>,
+    both: Option<Middle>,
+    /// CPU time over that of the defaults.
+    sender_ratio: Option<Middle>,
+    receiver_ratio: Option<Middle>,
+    both_ratio: Option<Middle>,
+    /// Segments that the sender sent, and those that the receiver sent.
+    segments: Option<Middle>,
+    acks: Option<Middle>,
+}
+
+impl Shown<'_> {
+    fn of(measured: &Measurement) -> Shown<'_> {
+        let row = |case: &Case| {
+            let case = *case;
+            let apart = |ends| ends == Ends::Both || case.wire.apart();
+            let seconds = |ends| measured.seconds_per_gb(case, ends).filter(|_| apart(ends));
+            let ratio = |ends| measured.ratio_to_base(case, ends).filter(|_| apart(ends));
+            Row {
+                case,
+                sender: seconds(Ends::Sender),
+                receiver: seconds(Ends::Receiver),
+                both: seconds(Ends::Both),
+                sender_ratio: ratio(Ends::Sender),
+                receiver_ratio: ratio(Ends::Receiver),
+                both_ratio: ratio(Ends::Both),
+                segments: measured.middle(case, |s| s.segments as f64),
+                acks: measured.middle(case, |s| s.acks as f64),
+            }
+        };
+        Shown {
+            about: &measured.about,
+            bytes: measured.bytes,
+            rounds: measured.rounds(),
+            share_of_busy: measured.share_of_busy(),
+            results: measured.cases.iter().map(row).collect(),
+            samples: &measured.samples,
+        }
+    }
+}
+
+/// Whether anybody is there to be told.
+fn tell(line: &Line) -> bool {
+    let text = serde_json::to_string(line).unwrap_or_default();
+    writeln!(std::io::stdout().lock(), "{text}").is_ok()
+}
+
+/// The process that measures. It ends when its stdin is closed.
+pub fn serve() -> Result<Outcome, Failure> {
+    let mut line = String::new();
+    let mut stdin = std::io::stdin().lock();
+    let read = stdin.read_line(&mut line);
+    drop(stdin);
+    let order: Order = read
+        .map_err(|error| error.to_string())
+        .and_then(|_| serde_json::from_str(&line).map_err(|error| error.to_string()))
+        .map_err(|error| Failure::input(error, "this command is for `lasthop testbed cpu`"))?;
+    // First of all: this process may have no other thread yet.
+    let result = Laboratory::enter().and_then(|mut laboratory| {
+        tell(&Line::About(laboratory.about().clone()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let raised = stop.clone();
+        std::thread::spawn(move || {
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            raised.store(true, Ordering::Relaxed);
+        });
+        let cases = cases(&order.sizes);
+        let told = |sample| tell(&Line::Sample(sample));
+        laboratory.run(&cases, order.bytes, order.rounds, &stop, told)
+    });
+    match result {
+        Ok(()) => Ok(Outcome::Done),
+        Err(error) => {
+            tell(&Line::Error { message: error.message, help: error.help });
+            Ok(Outcome::No)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! CPU time of the kernel's TCP, measured by a process of its own.
+
+use lasthop_papers::live::{Live, Unmeasured};
+use lasthop_trace::cpu::{About, Measurement, Sample, cases};
+use serde::{Deserialize, Serialize};
+
+use crate::child::{self, Heard};
+use crate::failure::Failure;
+
+/// What to measure.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// Segment sizes in bytes.
+    pub sizes: Vec<u16>,
+    /// Bytes of each transfer.
+    pub bytes: u64,
+    /// How often.
+    pub rounds: u32,
+}
+
+/// A line of the answer.
+#[derive(Serialize, Deserialize, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum Line {
+    /// The machine.
+    About(About),
+    /// A transfer is done.
+    Sample(Sample),
+    /// It cannot go on.
+    Error {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        help: String,
+    },
+}
+
+/// Measures; `told` hears of each transfer with how many there are to be. Stops early when asked to, without an error:
+/// what is finished is kept.
+pub fn measure(
+    order: &Order,
+    stop: &dyn Fn() -> bool,
+    mut told: impl FnMut(&Sample, u64),
+) -> Result<Measurement, Failure> {
+    child::needs_linux("")?;
+    let cases = cases(&order.sizes);
+    let of = cases.len() as u64 * u64::from(order.rounds);
+    let mut measured = Measurement { bytes: order.bytes, cases, ..Measurement::default() };
+    child::converse(&["testbed", "measure-cpu"], order, stop, |line| match line {
+        Line::About(about) => {
+            measured.about = about;
+            Ok(Heard::More)
+        }
+        Line::Sample(sample) => {
+            told(&sample, of);
+            measured.samples.push(sample);
+            Ok(if measured.samples.len() as u64 == of { Heard::All } else { Heard::More })
+        }
+        Line::Error { message, help } => Err(Failure::input(message, help)),
+    })?;
+    Ok(measured)
+}
+
+/// The measurement for claims.
+pub struct ForClaims<'a> {
+    /// Whether to stop.
+    pub stop: &'a dyn Fn() -> bool,
+    /// Is told how many transfers of how many are done.
+    pub show: &'a dyn Fn(u64, u64),
+}
+
+impl Live for ForClaims<'_> {
+    fn cpu(&self, sizes: &[u16], bytes: u64, rounds: u32) -> Result<Measurement, Unmeasured> {
+        let order = Order { sizes: sizes.to_vec(), bytes, rounds };
+        let mut done = 0;
+        let measured = measure(&order, self.stop, |_, of| {
+            done += 1;
+            (self.show)(done, of);
+        });
+        match measured {
+            Err(failure) => Err(Unmeasured::Impossible(failure.to_string())),
+            Ok(measured) if measured.rounds() < rounds => Err(Unmeasured::Interrupted),
+            Ok(measured) => Ok(measured),
+        }
+    }
+}

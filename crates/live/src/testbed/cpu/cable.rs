@@ -1,0 +1,159 @@
+//! The cables between the two hosts: one for each kind of wire, made once and not changed any more.
+
+use std::fs;
+use std::path::Path;
+
+use lasthop_trace::cpu::Wire;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::unistd::Pid;
+
+use super::super::error::{Error, Tried as _};
+use super::super::net::wait_until_running;
+use super::super::{Net, ip, preset};
+use super::{FLIGHT, RECEIVER, SENDER, threads};
+use crate::sys::ethtool::{self, Offload};
+
+/// Largest IP packet of a cable, bytes.
+const MTU: u32 = 9000;
+
+/// Where the interfaces of a host's namespace are shown for a moment.
+const SYS: &str = "/run/lasthop-sys";
+
+/// A cable.
+#[derive(Debug)]
+pub(super) struct Cable {
+    /// What it does for its ends.
+    pub wire: Wire,
+    /// Its place among the cables, which is in its addresses.
+    pub number: u8,
+    /// The sender's end and the receiver's.
+    pub ends: [End; 2],
+}
+
+/// One end of a cable.
+#[derive(Debug)]
+pub(super) struct End {
+    /// Name of the interface.
+    pub interface: String,
+    /// The kernel's thread that takes in what arrives here, if there is one.
+    pub thread: Option<Pid>,
+}
+
+impl Cable {
+    /// An address: 1 and 3 are the sender's, 2 is the receiver's, which acknowledges to 3 at once.
+    pub fn address(&self, last: u8) -> [u8; 4] {
+        [10, 9, self.number, last]
+    }
+}
+
+/// Makes all cables.
+pub(super) fn lay(net: &Net) -> Result<Vec<Cable>, Error> {
+    Wire::ALL.into_iter().zip(0..).map(|(wire, number)| one(net, wire, number)).collect()
+}
+
+fn one(net: &Net, wire: Wire, number: u8) -> Result<Cable, Error> {
+    // The kernel names its threads after interfaces, and other networks on this machine have some too: no process but
+    // this one has its number. Ten letters at most, so that the thread's name holds it all.
+    let name = |end| format!("w{}{end}{number}", std::process::id());
+    let names = [name('s'), name('r')];
+    ip::batch(&[format!(
+        "link add name {} mtu {MTU} netns {SENDER} type veth peer name {} mtu {MTU} netns {RECEIVER}",
+        names[0], names[1]
+    )])?;
+    let hosts = [SENDER, RECEIVER];
+    let mut cable =
+        Cable { wire, number, ends: names.map(|interface| End { interface, thread: None }) };
+    for (host, end) in hosts.into_iter().zip(&cable.ends) {
+        net.in_host(host, || end.set(wire, &cable, host == SENDER))??;
+    }
+    for (host, end) in hosts.into_iter().zip(&cable.ends) {
+        net.in_host(host, || {
+            wait_until_running(&end.interface)?;
+            if wire.apart() { end.detach() } else { Ok(()) }
+        })??;
+    }
+    if wire.apart() {
+        for end in &mut cable.ends {
+            end.thread = Some(threads::of_interface(&end.interface)?);
+        }
+    }
+    Ok(cable)
+}
+
+impl End {
+    /// Sets the interface, in the namespace of the calling thread.
+    fn set(&self, wire: Wire, cable: &Cable, sends: bool) -> Result<(), Error> {
+        let End { interface, .. } = self;
+        if Path::new("/proc/sys/net/ipv6").exists() {
+            // Nothing but the transfers is to be on the cable.
+            preset::write_sysctl(&format!("ipv6/conf/{interface}/disable_ipv6"), "1")?;
+        }
+        let on: &[Offload] = match wire {
+            // GRO makes the kernel take packets in by NAPI; it may not join any.
+            Wire::Plain => &[Offload::Gro],
+            Wire::Offloads => {
+                &[Offload::RxChecksum, Offload::TxChecksum, Offload::Gso, Offload::Gro]
+            }
+            Wire::PlainTogether => &[],
+            Wire::Whole => &[Offload::RxChecksum, Offload::TxChecksum, Offload::Gso, Offload::Tso],
+        };
+        ethtool::set_offloads(interface, false)
+            .and_then(|()| {
+                on.iter().try_for_each(|one| ethtool::set_offload(interface, *one, true))
+            })
+            .tried(|| format!("set the offloads of {interface}"))?;
+        if matches!(wire, Wire::Plain | Wire::PlainTogether) {
+            ip::batch(&[format!("link set dev {interface} gso_max_segs 1 gro_max_size 1")])
+                .map_err(|error| {
+                    Error::new(error.message, "this takes Linux 5.17 and iproute2 5.18 or later")
+                })?;
+        }
+        let to = |last: u8| {
+            let [a, b, c, d] = cable.address(last);
+            format!("{a}.{b}.{c}.{d}/32 dev {interface}")
+        };
+        let mut lines = vec![format!("link set dev {interface} up")];
+        if sends {
+            lines.extend([1, 3].map(|last| format!("addr add {}", to(last))));
+            // What is locked is not learned from one transfer for the next.
+            lines.push(format!(
+                "route replace {} cwnd lock {FLIGHT} rtt lock 0 rttvar lock 0 reordering lock 3",
+                to(2)
+            ));
+        } else {
+            lines.push(format!("addr add {}", to(2)));
+            lines.push(format!("route replace {}", to(1)));
+            lines.push(format!("route replace {} quickack 1", to(3)));
+        }
+        ip::batch(&lines)
+    }
+
+    /// Has what arrives here taken in by a thread of its own, in the namespace of the calling thread.
+    fn detach(&self) -> Result<(), Error> {
+        fs::create_dir_all(SYS).tried(|| format!("create {SYS}"))?;
+        let none = None::<&str>;
+        // It shows the interfaces of the namespace in which it is mounted.
+        mount(Some("lasthop"), SYS, Some("sysfs"), MsFlags::empty(), none).map_err(|error| {
+            Error::new(
+                format!("cannot see the interfaces of a namespace: mounting /sys: {error}"),
+                "the sender's work and the receiver's are told apart by a setting below /sys, which containers \
+                 often hide: run lasthop outside, or as root",
+            )
+        })?;
+        let path = format!("{SYS}/class/net/{}/threaded", self.interface);
+        let written = fs::write(&path, "1").and_then(|()| fs::read_to_string(&path));
+        let gone = umount2(SYS, MntFlags::MNT_DETACH);
+        match written {
+            Ok(text) if text.trim() == "1" => gone.tried(|| format!("unmount {SYS}")),
+            Ok(text) => Err(refused(&format!("it reads back as {}", text.trim()))),
+            Err(error) => Err(refused(&error)),
+        }
+    }
+}
+
+fn refused(why: &dyn std::fmt::Display) -> Error {
+    Error::new(
+        format!("cannot have packets taken in by a thread (threaded NAPI): {why}"),
+        "this takes Linux 5.17 or later",
+    )
+}

@@ -1,0 +1,156 @@
+//! Threads, those of the kernel among them: where they run, and how much CPU time they have had.
+
+use std::fs;
+
+use lasthop_trace::cpu::About;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::utsname::uname;
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{Pid, SysconfVar, sysconf};
+
+use super::super::error::{Error, Tried as _};
+use super::cable::Cable;
+
+/// The kernel's thread that takes in what arrives at an interface: `napi/NAME-NUMBER`, cut by older kernels.
+pub(super) fn of_interface(interface: &str) -> Result<Pid, Error> {
+    let name = format!("napi/{interface}");
+    let processes = fs::read_dir("/proc").tried(|| "list the processes")?;
+    let numbers = processes
+        .filter_map(Result::ok)
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    for number in numbers {
+        // One that has ended meanwhile has no name.
+        let Ok(found) = fs::read_to_string(format!("/proc/{number}/comm")) else { continue };
+        if is_thread(found.trim_end(), &name) {
+            return Ok(Pid::from_raw(number));
+        }
+    }
+    Err(Error::new(
+        format!("the kernel's thread `{name}` cannot be found"),
+        "a container hides the kernel's threads: run lasthop outside of it, or share its process namespace (`--pid host`)",
+    ))
+}
+
+fn is_thread(found: &str, name: &str) -> bool {
+    found.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// CPU time of a process, or of a thread of the kernel, in nanoseconds.
+pub(super) fn spent_by(pid: Pid) -> Result<u64, Error> {
+    let clock = ClockId::pid_cpu_clock_id(pid).tried(|| format!("find the clock of process {pid}"));
+    read(clock?)
+}
+
+/// CPU time of the calling thread in nanoseconds, system calls included.
+pub(super) fn own() -> Result<u64, Error> {
+    read(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn read(clock: ClockId) -> Result<u64, Error> {
+    let time = clock_gettime(clock).tried(|| "read a CPU clock")?;
+    Ok(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+}
+
+/// CPU time of all processors that was not idle, in nanoseconds: counted in ticks.
+pub(super) fn busy() -> Result<u64, Error> {
+    let text = fs::read_to_string("/proc/stat").tried(|| "read /proc/stat")?;
+    let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64;
+    Ok(ticks(&text).unwrap_or(0) * (1_000_000_000 / per_second))
+}
+
+/// Ticks of user, nice, system, interrupts and softirqs. Guests are in user; what was stolen was nobody's here.
+fn ticks(stat: &str) -> Option<u64> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let fields: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let at = |i: usize| fields.get(i).copied();
+    Some(at(0)? + at(1)? + at(2)? + at(5).unwrap_or(0) + at(6).unwrap_or(0))
+}
+
+/// Softirqs of all processors that took packets in.
+pub(super) fn softirqs() -> Result<u64, Error> {
+    let text = fs::read_to_string("/proc/softirqs").tried(|| "read /proc/softirqs")?;
+    Ok(taken_in(&text).unwrap_or(0))
+}
+
+fn taken_in(softirqs: &str) -> Option<u64> {
+    let counts = softirqs.lines().find_map(|line| line.trim_start().strip_prefix("NET_RX:"))?;
+    Some(counts.split_whitespace().map_while(|word| word.parse::<u64>().ok()).sum())
+}
+
+/// Keeps the calling thread on one processor.
+pub(super) fn stay_on(processor: usize) -> Result<(), Error> {
+    pin(Pid::from_raw(0), processor).tried(|| format!("stay on processor {processor}"))
+}
+
+fn pin(pid: Pid, processor: usize) -> nix::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(processor)?;
+    sched_setaffinity(pid, &set)
+}
+
+/// Gives each end a processor, as far as there are two, and keeps the kernel's threads there as well where that is
+/// allowed: a user may not move them.
+pub(super) fn place(cables: &[Cable]) -> Result<About, Error> {
+    let set = sched_getaffinity(Pid::from_raw(0)).tried(|| "ask for the processors")?;
+    let allowed: Vec<usize> =
+        (0..CpuSet::count()).filter(|i| set.is_set(*i).unwrap_or(false)).collect();
+    let first = allowed.first().copied().unwrap_or(0);
+    let pinned = (first, allowed.last().copied().unwrap_or(first));
+    let threads = cables.iter().flat_map(|cable| cable.ends.iter().zip([pinned.0, pinned.1]));
+    let kept = threads
+        .filter_map(|(end, processor)| Some((end.thread?, processor)))
+        .all(|(thread, processor)| pin(thread, processor).is_ok());
+    let kernel = uname().map(|name| name.release().to_string_lossy().into_owned());
+    Ok(About {
+        kernel: kernel.unwrap_or_default(),
+        processors: allowed.len(),
+        pinned,
+        kernel_threads_pinned: kept,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_known_by_the_whole_name_of_its_interface() {
+        for good in ["napi/w17s0-8193", "napi/w17s0", "napi/w17s0-"] {
+            assert!(is_thread(good, "napi/w17s0"), "{good}");
+        }
+        for bad in ["napi/w17s01", "napi/w17r0-8193", "napi/w1", "ksoftirqd/0", ""] {
+            assert!(!is_thread(bad, "napi/w17s0"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn busy_is_what_is_neither_idle_nor_stolen() {
+        let stat = "cpu  10 20 30 4000 5000 6 7 8000 9 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
+        assert_eq!(ticks(stat), Some(10 + 20 + 30 + 6 + 7));
+        assert_eq!(ticks("cpu  1 2 3 4\n"), Some(6));
+        for end in 0..stat.len() {
+            let _ = ticks(&stat[..end]);
+        }
+        assert_eq!(ticks("intr 1 2"), None);
+    }
+
+    #[test]
+    fn softirqs_of_all_processors_are_added() {
+        let table = "       CPU0       CPU1\n  NET_TX:  5 6\n  NET_RX:         20         22\n";
+        assert_eq!((taken_in(table), taken_in("NET_RX")), (Some(42), None));
+    }
+
+    #[test]
+    fn work_is_counted_and_waiting_is_not() {
+        let before = own().unwrap();
+        let (_tell, wait) = std::sync::mpsc::channel::<()>();
+        let _ = wait.recv_timeout(std::time::Duration::from_millis(50));
+        let waited = own().unwrap() - before;
+        let mut sum = 0_u64;
+        while own().unwrap() - before < 60_000_000 {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        assert!(waited < 40_000_000, "{waited} ns of CPU time for waiting 50 ms");
+        assert!(spent_by(Pid::this()).unwrap() >= 60_000_000);
+    }
+}

@@ -1,0 +1,269 @@
+//! One transfer, and what it took.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lasthop_proto::units::Time;
+use lasthop_trace::cpu::{Case, Change, Sample, Spent};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::ReceiveTimeout;
+use nix::sys::time::{TimeVal, TimeValLike as _};
+
+use super::super::counters::Counters;
+use super::super::error::{Error, Tried as _};
+use super::super::preset;
+use super::cable::Cable;
+use super::{FLIGHT, Laboratory, PORT, RECEIVER, SENDER, threads};
+use crate::clock::Clock;
+use crate::endpoint::{self, SendOptions, Session, TcpInfo};
+
+/// Bytes of a system call.
+const CHUNK: usize = 1 << 16;
+
+/// Longest time without a byte: then something is wrong with the cable.
+const PATIENCE: i64 = 30;
+
+/// Bytes that timestamps take of each segment (RFC 7323).
+const TIMESTAMPS: u32 = 12;
+
+/// What the hosts have counted: the sender, the receiver.
+pub(super) type Counted = [Counters; 2];
+
+/// What the thread that writes found.
+struct Sent {
+    spent: u64,
+    info: TcpInfo,
+}
+
+impl Laboratory {
+    /// One transfer of a case. Place and round of the sample are zero.
+    ///
+    /// # Errors
+    ///
+    /// If it fails, or if the kernel did not do what the case says.
+    pub fn measure(&mut self, case: Case, bytes: u64, stop: &AtomicBool) -> Result<Sample, Error> {
+        let cable = self
+            .cables
+            .iter()
+            .find(|cable| cable.wire == case.wire)
+            .ok_or_else(|| Error::new(format!("there is no cable {}", case.wire.name()), ""))?;
+        for host in [SENDER, RECEIVER] {
+            self.net.in_host(host, || set_options(case.change))??;
+        }
+        let count = || -> Result<Counted, Error> {
+            Ok([self.net.counters(SENDER)?, self.net.counters(RECEIVER)?])
+        };
+        let counted = match self.counted.take() {
+            Some(counted) => counted,
+            None => count()?,
+        };
+        let threads_before = kernel_times(cable)?;
+        let (busy, softirqs) = (threads::busy()?, threads::softirqs()?);
+        let clock = Clock::start();
+
+        let listener = self.listener.try_clone().tried(|| "share a socket")?;
+        let (on_sender, on_receiver) = self.about.pinned;
+        let reader = self.net.spawn_in(RECEIVER, move || receive(&listener, on_receiver))?;
+        let options = options(cable, case);
+        let sent = self.net.in_host(SENDER, || {
+            let session = Session { clock, stop };
+            send(&options, &session, bytes, on_sender)
+        })?;
+        // Without a connection the reader gives up after a while, which nobody has to see.
+        let sent = sent?;
+        let received = reader.join().map_err(|_| {
+            Error::new("the thread that reads has panicked", "this is a fault of the program")
+        })?;
+        let (read, receiver_spent) = received?;
+        let wall = clock.now().since(Time::ZERO).0;
+        let threads_after = settled(cable)?;
+        let busy = threads::busy()?.saturating_sub(busy);
+        let softirqs = threads::softirqs()?.saturating_sub(softirqs);
+
+        let after = count()?;
+        self.counted = Some(after);
+        let [sender, receiver] = [after[0].since(&counted[0]), after[1].since(&counted[1])];
+        let by_kernel = |i: usize| threads_after[i].saturating_sub(threads_before[i]);
+        let sample = Sample {
+            case: 0,
+            round: 0,
+            bytes: read,
+            sender: Spent { caller_ns: sent.spent, kernel_ns: by_kernel(0) },
+            receiver: Spent { caller_ns: receiver_spent, kernel_ns: by_kernel(1) },
+            wall_ns: wall,
+            busy_ns: busy,
+            softirqs,
+            payload: sent.info.snd_mss,
+            segments: sender.out_segments,
+            acks: receiver.out_segments,
+            retransmitted: u64::from(sent.info.total_retrans),
+            window: sent.info.snd_wnd.unwrap_or(0),
+        };
+        check(case, (bytes, self.tried), &sample, &sent.info)?;
+        Ok(sample)
+    }
+}
+
+/// Whether what was measured is what was asked for.
+fn check(
+    case: Case,
+    (bytes, measured): (u64, bool),
+    sample: &Sample,
+    info: &TcpInfo,
+) -> Result<(), Error> {
+    let wrong = |what: String| {
+        Err(Error::new(
+            format!("MSS {}, {}, {}: {what}", case.mss, case.wire.name(), case.change.name()),
+            "is something else setting net.ipv4.tcp_* in namespaces of this process? `lasthop doctor` looks for the cause",
+        ))
+    };
+    if sample.bytes != bytes {
+        return wrong(format!("{} bytes of {bytes} arrived", sample.bytes));
+    }
+    let found = [info.timestamps, info.sack, info.window_scaling];
+    let asked = asked(case.change);
+    if found != asked {
+        return wrong(format!(
+            "the ends agreed on timestamps, SACK, window scaling: {found:?}; asked for {asked:?}"
+        ));
+    }
+    // The first transfer from an address leaves what the bound of the next ones is kept in.
+    if measured && info.cwnd > FLIGHT {
+        return wrong(format!(
+            "the congestion window is {} segments, wanted {FLIGHT} at most",
+            info.cwnd
+        ));
+    }
+    let payload = u32::from(case.mss) - if asked[0] { TIMESTAMPS } else { 0 };
+    if sample.payload != payload {
+        return wrong(format!("segments carry {} bytes instead of {payload}", sample.payload));
+    }
+    if case.wire.apart() && (sample.sender.kernel_ns == 0 || sample.receiver.kernel_ns == 0) {
+        return wrong("packets were not taken in by the threads that are there for it".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether there are to be timestamps, SACK and window scaling.
+fn asked(change: Change) -> [bool; 3] {
+    [Change::NoTimestamps, Change::NoSack, Change::NoScaling].map(|off| change != off)
+}
+
+/// Sets the options of connections to come, in the namespace of the calling thread.
+fn set_options(change: Change) -> Result<(), Error> {
+    let keys = ["tcp_timestamps", "tcp_sack", "tcp_window_scaling"];
+    keys.into_iter().zip(asked(change)).try_for_each(|(key, on)| {
+        preset::write_sysctl(&format!("ipv4/{key}"), if on { "1" } else { "0" })
+    })
+}
+
+fn options(cable: &Cable, case: Case) -> SendOptions {
+    let from = if case.change == Change::QuickAcks { 3 } else { 1 };
+    SendOptions {
+        from: Some(SocketAddr::from((cable.address(from), 0))),
+        congestion: Some("cubic".to_owned()),
+        mss: Some(case.mss),
+        ..SendOptions::new(SocketAddr::from((cable.address(2), PORT)))
+    }
+}
+
+/// CPU time of the threads of both ends.
+fn kernel_times(cable: &Cable) -> Result<[u64; 2], Error> {
+    let mut times = [0; 2];
+    for (time, end) in times.iter_mut().zip(&cable.ends) {
+        if let Some(thread) = end.thread {
+            *time = threads::spent_by(thread)?;
+        }
+    }
+    Ok(times)
+}
+
+/// The same when they have nothing more to do: the last ACK may still be on its way.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the kernel is waited for, outside of what is measured"
+)]
+fn settled(cable: &Cable) -> Result<[u64; 2], Error> {
+    let mut last = kernel_times(cable)?;
+    for _ in 0..100 {
+        std::thread::sleep(Duration::from_millis(1));
+        let now = kernel_times(cable)?;
+        if now == last {
+            break;
+        }
+        last = now;
+    }
+    Ok(last)
+}
+
+fn failed(what: &str, error: &io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::new(
+            format!("{what}: nothing has moved for {PATIENCE} s"),
+            "is this machine very busy? then try again",
+        ),
+        _ => Error::new(format!("{what}: {error}"), "`lasthop doctor` looks for the cause"),
+    }
+}
+
+fn be_patient(stream: &TcpStream) -> io::Result<()> {
+    let patience = Some(Duration::from_secs(PATIENCE as u64));
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(patience)?;
+    stream.set_write_timeout(patience)
+}
+
+/// Writes `bytes` bytes and waits until the other end has closed.
+fn send(
+    options: &SendOptions,
+    session: &Session<'_>,
+    bytes: u64,
+    processor: usize,
+) -> Result<Sent, Error> {
+    threads::stay_on(processor)?;
+    let chunk = vec![0x5a; CHUNK];
+    let began = threads::own()?;
+    let mut stream = endpoint::connected(options, session, |_| ())
+        .map_err(|error| Error::new(error.to_string(), error.help()))?;
+    let mut move_all = || -> io::Result<()> {
+        be_patient(&stream)?;
+        let mut left = bytes;
+        while left > 0 {
+            let size = left.min(CHUNK as u64);
+            stream.write_all(&chunk[..size as usize])?;
+            left -= size;
+        }
+        stream.shutdown(Shutdown::Write)?;
+        match stream.read(&mut [0])? {
+            0 => Ok(()),
+            _ => Err(io::Error::other("the receiver has sent something")),
+        }
+    };
+    move_all().map_err(|error| failed("the sender", &error))?;
+    let spent = threads::own()? - began;
+    let info = TcpInfo::of(&stream).tried(|| "read TCP_INFO")?;
+    Ok(Sent { spent, info })
+}
+
+/// Reads until the other end closes: how many bytes came, and the CPU time.
+fn receive(listener: &TcpListener, processor: usize) -> Result<(u64, u64), Error> {
+    threads::stay_on(processor)?;
+    let mut room = vec![0; CHUNK];
+    let began = threads::own()?;
+    let mut move_all = || -> io::Result<u64> {
+        setsockopt(listener, ReceiveTimeout, &TimeVal::seconds(PATIENCE))?;
+        let (mut stream, _) = listener.accept()?;
+        be_patient(&stream)?;
+        let mut bytes = 0;
+        loop {
+            match stream.read(&mut room)? {
+                0 => return Ok(bytes),
+                count => bytes += count as u64,
+            }
+        }
+    };
+    let bytes = move_all().map_err(|error| failed("the receiver", &error))?;
+    Ok((bytes, threads::own()? - began))
+}

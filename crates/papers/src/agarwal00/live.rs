@@ -1,0 +1,297 @@
+//! What the options cost a processor on the TCP of this machine's kernel (5 as a whole).
+//!
+//! The thesis measured batteries, of which radio and display take most. Here it is the CPU time alone, for each byte,
+//! of sender and receiver.
+
+use lasthop_report::cpu as report;
+use lasthop_report::model::{Column, Measured, Table};
+use lasthop_trace::cpu::{Case, Change, ENOUGH, Ends, Measurement, Wire};
+use lasthop_trace::stats::Middle;
+
+use crate::bench::{Bench, Interrupted};
+use crate::finding::{Finding, short};
+use crate::live::{SIZES, Unmeasured};
+use crate::west97::Experiment;
+
+/// Bytes of each transfer.
+const BYTES: u64 = 8_000_000;
+
+/// What is assumed of the measurement.
+pub const ASSUMED: [(&str, &str); 1] = [(
+    "On today's kernel (A-LIVE) CPU time stands for the energy of protocol processing.",
+    "The thesis has one figure for the whole laptop. Of a stack in a namespace nothing else can be measured, and CPU \
+     time is what the options, the segment size and the ACKs act on.",
+)];
+
+/// The experiment for the claim `id`.
+pub fn experiment(id: &str) -> Option<Experiment> {
+    (id == "A-LIVE").then_some(live as Experiment)
+}
+
+fn live(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
+    let measured = match bench.live {
+        Some(live) => live.cpu(&SIZES, BYTES, ENOUGH),
+        None => Err(Unmeasured::Impossible("this program has no testbed".to_owned())),
+    };
+    match measured {
+        Ok(measured) => Ok(judge(&measured)),
+        Err(Unmeasured::Interrupted) => Err(Interrupted),
+        Err(Unmeasured::Impossible(why)) => {
+            let mut finding = Finding::default();
+            finding.note(format!("not measured here: {why}"));
+            Ok(finding)
+        }
+    }
+}
+
+/// What the thesis found, and what it is compared with.
+const FOUND: [(&str, Change, &str); 4] = [
+    (
+        "timestamps off",
+        Change::NoTimestamps,
+        "5.4: \"quite significant\": 115 instead of 111 min, and more bytes",
+    ),
+    ("SACK off", Change::NoSack, "5.2: more bytes at an MSS of 2296 only, fewer below"),
+    ("window scaling off", Change::NoScaling, "5.3: no saving"),
+    (
+        "an ACK for each segment",
+        Change::QuickAcks,
+        "5.6: fewer ACKs, one in 500 ms instead of one for two segments, carry more bytes in the same 106 min",
+    ),
+];
+
+fn judge(measured: &Measurement) -> Finding {
+    let mut finding = Finding::new(measured.rounds());
+    let count = |holds: fn(&Middle) -> bool| {
+        let of = |case: &&Case| {
+            let seconds = measured.seconds_per_gb(**case, Ends::Both).is_some_and(|m| holds(&m));
+            let ratio = measured.ratio_to_base(**case, Ends::Both).is_some_and(|m| holds(&m));
+            seconds && ratio
+        };
+        measured.cases.iter().filter(of).count()
+    };
+    let expected = lasthop_trace::cpu::cases(&SIZES);
+    let (all, wanted) = (count(|m| m.interval.is_some()), expected.len());
+    finding.require(
+        all == wanted && measured.cases == expected,
+        format!("{all} of {wanted} cases have a median with its 95 % interval"),
+    );
+    for wire in [Wire::Plain, Wire::Offloads] {
+        for mss in SIZES {
+            for ends in [Ends::Sender, Ends::Receiver] {
+                let case = Case { mss, wire, change: Change::Base };
+                let label = format!("{}, MSS {mss}, {}", ends.name(), wire.name());
+                if let Some(middle) = measured.seconds_per_gb(case, ends) {
+                    finding.measured.push(figure(label, &middle, "CPU s/GB"));
+                }
+            }
+        }
+    }
+    finding.tables.push(beside(measured));
+    finding.tables.extend(report::tables(measured));
+    finding.figures.extend(report::figures(measured));
+    notes(measured, &mut finding);
+    finding
+}
+
+fn figure(label: String, middle: &Middle, unit: &str) -> Measured {
+    // Half of an interval that covers the one by ranks, which lies unevenly around the median.
+    let (mean, ci) = (middle.median, middle.half());
+    Measured { label, mean, ci, unit: unit.to_owned(), published: None }
+}
+
+fn percent(middle: Option<Middle>) -> String {
+    let as_change = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0)).replace('-', "\u{2212}");
+    match middle {
+        None => "–".to_owned(),
+        Some(Middle { median, interval: None, .. }) => format!("{} %", as_change(median)),
+        Some(Middle { median, interval: Some((low, high)), .. }) => {
+            format!("{} % ({} to {})", as_change(median), as_change(low), as_change(high))
+        }
+    }
+}
+
+/// The thesis beside today.
+fn beside(measured: &Measurement) -> Table {
+    let cells = |change, mss| {
+        let of = |wire| percent(measured.ratio_to_base(Case { mss, wire, change }, Ends::Both));
+        [of(Wire::Plain), of(Wire::Offloads)]
+    };
+    let larger = |wire| {
+        let of = |mss| Case { mss, wire, change: Change::Base };
+        percent(measured.ratio(of(2296), of(500), Ends::Both))
+    };
+    let mut rows = vec![vec![
+        "MSS 2296 instead of 500".to_owned(),
+        "5.1: more bytes, \"maximum power saving\"".to_owned(),
+        larger(Wire::Plain),
+        larger(Wire::Offloads),
+    ]];
+    for (name, change, published) in FOUND {
+        let [plain, offloads] = cells(change, 2296);
+        rows.push(vec![name.to_owned(), published.to_owned(), plain, offloads]);
+    }
+    rows.push(vec![
+        "header prediction before PAWS".to_owned(),
+        "5.5: 114 instead of 111 min".to_owned(),
+        "cannot be switched in Linux".to_owned(),
+        "cannot be switched in Linux".to_owned(),
+    ]);
+    let [plain, offloads] = cells(Change::Again, 2296);
+    rows.push(vec!["nothing (the same again)".to_owned(), "–".to_owned(), plain, offloads]);
+    Table {
+        title: "What the thesis found of batteries, and CPU time for a byte of both ends on this kernel, MSS 2296"
+            .to_owned(),
+        columns: vec![
+            Column::text("changed"),
+            Column::text("2000"),
+            Column::number("CPU time, offloads off"),
+            Column::number("CPU time, offloads on"),
+        ],
+        rows,
+    }
+}
+
+fn notes(measured: &Measurement, finding: &mut Finding) {
+    let both = |mss, wire| {
+        let case = Case { mss, wire, change: Change::Base };
+        measured.seconds_per_gb(case, Ends::Both).map_or(f64::NAN, |m| m.median)
+    };
+    let per_ack = |wire| {
+        let case = Case { mss: 1460, wire, change: Change::Base };
+        measured
+            .middle(case, |s| s.segments as f64 / s.acks.max(1) as f64)
+            .map_or(f64::NAN, |m| m.median)
+    };
+    let window = |change| {
+        let case = Case { mss: 1460, wire: Wire::Plain, change };
+        measured.middle(case, |s| f64::from(s.window)).map_or(f64::NAN, |m| m.median)
+    };
+    let about = &measured.about;
+    finding.note(format!(
+        "Linux {}: a byte in segments of 500 costs {} times as much as in segments of 8960 without offloads, {} times with \
+         them, {} times with TSO: what the thesis saved by larger segments is saved today by handling many segments at \
+         once",
+        about.kernel,
+        short(both(500, Wire::Plain) / both(8960, Wire::Plain)),
+        short(both(500, Wire::Offloads) / both(8960, Wire::Offloads)),
+        short(both(500, Wire::Whole) / both(8960, Wire::Whole)),
+    ));
+    finding.note(format!(
+        "What has changed since: the kernel makes segments late and joins them early, so that one pass of the stack \
+         serves many (GSO, GRO); joined segments are acknowledged together, one ACK for {} segments with offloads and \
+         one for {} without, which is where the thesis wanted to go with its ACK every 500 ms (Linux has no such \
+         setting: at most 200 ms, and the second full segment ends the wait); checksums are the hardware's with \
+         offloads, and nobody's on a veth; the window grows by itself, to {} bytes at an MSS of 1460 and to {} without \
+         scaling. Header prediction is not a switch in Linux: it is part of the fast path, and PAWS is checked inside",
+        short(per_ack(Wire::Offloads)),
+        short(per_ack(Wire::Plain)),
+        short(window(Change::Base)),
+        short(window(Change::NoScaling)),
+    ));
+    let chance: Vec<bool> = measured
+        .cases
+        .iter()
+        .filter(|case| case.change == Change::Again)
+        .filter_map(|case| Some(measured.ratio_to_base(*case, Ends::Both)?.holds(1.0)))
+        .collect();
+    finding.note(format!(
+        "A case beside itself: {} of {} intervals hold 1 (chance leaves out one in 32)",
+        chance.iter().filter(|holds| **holds).count(),
+        chance.len()
+    ));
+    if let Some(share) = measured.share_of_busy() {
+        finding.note(format!(
+            "{} % of what the processors did meanwhile is counted here; the rest belonged to other programs",
+            short((1000.0 * share).round() / 10.0)
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_report::model::Verdict;
+    use lasthop_trace::cpu::{Sample, Spent, cases};
+
+    use super::*;
+    use crate::live::Live;
+
+    /// A machine on which everything but what is named costs the same.
+    struct Machine {
+        dear: Option<Change>,
+        rounds: Option<u32>,
+        forbidden: Option<Unmeasured>,
+    }
+
+    impl Live for Machine {
+        fn cpu(&self, sizes: &[u16], bytes: u64, rounds: u32) -> Result<Measurement, Unmeasured> {
+            if let Some(why) = &self.forbidden {
+                return Err(why.clone());
+            }
+            let cases = cases(sizes);
+            let mut samples = Vec::new();
+            for round in 0..self.rounds.unwrap_or(rounds) {
+                for (i, case) in cases.iter().enumerate() {
+                    let ns = if self.dear == Some(case.change) { 2 * bytes } else { bytes };
+                    let spent = Spent { caller_ns: ns, kernel_ns: 0 };
+                    samples.push(Sample {
+                        case: i,
+                        round,
+                        bytes,
+                        sender: spent,
+                        receiver: spent,
+                        wall_ns: ns,
+                        busy_ns: 2 * ns,
+                        softirqs: 0,
+                        payload: 488,
+                        segments: 20,
+                        acks: 10,
+                        retransmitted: 0,
+                        window: 65_535,
+                    });
+                }
+            }
+            Ok(Measurement { bytes, cases, samples, ..Measurement::default() })
+        }
+    }
+
+    const PLAIN: Machine = Machine { dear: None, rounds: None, forbidden: None };
+
+    fn find(machine: &Machine) -> Result<Finding, Interrupted> {
+        let mut bench = Bench::new(1, &());
+        bench.live = Some(machine);
+        experiment("A-LIVE").expect("it is there")(&mut bench)
+    }
+
+    #[test]
+    fn it_holds_if_everything_has_an_interval() {
+        let finding = find(&PLAIN).unwrap();
+        assert_eq!((finding.verdict(), finding.runs), (Verdict::Holds, ENOUGH));
+        assert_eq!((finding.measured.len(), finding.figures.len()), (20, 3));
+        assert!(finding.reason().contains("10 of 10 intervals hold 1"), "{}", finding.reason());
+        let few = find(&Machine { rounds: Some(ENOUGH - 1), ..PLAIN }).unwrap();
+        assert_eq!(few.verdict(), Verdict::Fails);
+        assert!(few.reason().contains("0 of 70 cases have a median"), "{}", few.reason());
+    }
+
+    #[test]
+    fn what_an_option_costs_stands_beside_the_thesis() {
+        let quick = find(&Machine { dear: Some(Change::QuickAcks), ..PLAIN }).unwrap();
+        let row =
+            |name: &str| quick.tables[0].rows.iter().find(|row| row[0] == name).unwrap()[2].clone();
+        assert_eq!(row("an ACK for each segment"), "+100.0 % (+100.0 to +100.0)");
+        assert_eq!(row("timestamps off"), "+0.0 % (+0.0 to +0.0)");
+    }
+
+    #[test]
+    fn without_a_testbed_nothing_is_claimed() {
+        let why = Unmeasured::Impossible("sysctl user.max_user_namespaces is 0".to_owned());
+        let finding = find(&Machine { forbidden: Some(why), ..PLAIN }).unwrap();
+        assert_eq!(finding.verdict(), Verdict::NotRun);
+        assert_eq!(finding.reason(), "not measured here: sysctl user.max_user_namespaces is 0");
+        let stopped = find(&Machine { forbidden: Some(Unmeasured::Interrupted), ..PLAIN });
+        assert_eq!(stopped.unwrap_err(), Interrupted);
+        let bare = experiment("A-LIVE").unwrap()(&mut Bench::new(1, &())).unwrap();
+        assert_eq!(bare.verdict(), Verdict::NotRun);
+    }
+}
