@@ -8,6 +8,7 @@ mod capture;
 mod child;
 mod cmd;
 mod compare;
+mod compress;
 mod cpu;
 mod demo;
 mod energy;
@@ -54,6 +55,7 @@ struct Cli {
 enum Command {
     Run(cmd::run::Args),
     Compare(cmd::compare::Args),
+    Compress(cmd::compress::Args),
     Advise(cmd::advise::Args),
     Energy(cmd::energy::Args),
     Reproduce(cmd::reproduce::Args),
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
         Command::Advise(args) => cmd::advise::run(&args, json),
         Command::Energy(args) => cmd::energy::run(&args, json),
         Command::Compare(args) => cmd::compare::run(&args, json),
+        Command::Compress(args) => cmd::compress::run(&args, json),
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
         Command::Analyze(args) => cmd::analyze::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),

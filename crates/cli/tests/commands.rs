@@ -43,6 +43,8 @@ snapshot! {
     advise_without_rate: "advise", "--loss", "2%";
     list_schemes: "list", "schemes";
     help_energy: "energy", "--help";
+    help_compress: "compress", "--help";
+    compress_without_battery: "compress", "Cargo.toml", "--scenario", "slow-return";
     list_hardware: "list", "hardware";
     energy_of_a_sweep: "energy", "slow-return", "--seeds", "2";
     energy_unknown_hardware: "energy", "quickstart", "--hardware", "sens";

@@ -51,6 +51,9 @@ examples![
     "agarwal00",
     "interference",
     "loss-notices",
+    "power-save",
+    "energy-hops",
+    "energy-today",
 ];
 
 /// The built-in scenario of this name.

@@ -413,3 +413,19 @@ fn a_threshold_below_the_frame_of_an_ack_is_refused() {
     path_refused(&path("0"), Code::OutOfRange, "path.1.dcf.rts-threshold", "0", &said);
     assert!(parse(&format!("{HEAD}{HOSTS}{}", path("76")), "test", &[]).is_ok());
 }
+
+#[test]
+fn faults_of_power_saving_point_at_their_place() {
+    let path =
+        |rest: &str| format!("[[path]]\nradio = {{ rate = \"2mbit\" }}\nmac = \"dcf\"\n{rest}\n");
+    let key = "path.1.dcf.power-save";
+    let word = path("dcf = { power-save = \"on\" }");
+    path_refused(&word, Code::BadValue, key, "\"on\"", &["ps-poll", "dynamic", "off"]);
+    let long = path("dcf = { power-save = { beacon = \"1ms\" } }");
+    let key = "path.1.dcf.power-save.beacon";
+    path_refused(&long, Code::OutOfRange, key, "\"1ms\"", &["10ms", "102.4ms"]);
+    let unknown = path("dcf = { power-save = { dtim = 3 } }");
+    path_refused(&unknown, Code::UnknownKey, "path.1.dcf.power-save.dtim", "dtim", &["listen"]);
+    let beside = path("dcf = { power-save = \"ps-poll\" }\nlink-layer = \"ll\"");
+    path_refused(&beside, Code::BadValue, "path.1.link-layer", "\"ll\"", &["beacon", "leave out"]);
+}

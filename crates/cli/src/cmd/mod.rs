@@ -4,6 +4,7 @@ pub mod advise;
 pub mod analyze;
 pub mod compare;
 pub mod completions;
+pub mod compress;
 #[cfg(target_os = "linux")]
 pub mod ctl;
 #[cfg(target_os = "linux")]

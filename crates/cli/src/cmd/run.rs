@@ -91,7 +91,7 @@ impl Changes {
 
     /// As the scenario crate takes them. Values are set before axes are laid out, so their order among
     /// each other does not matter.
-    fn arguments(&self) -> Vec<Argument> {
+    pub fn arguments(&self) -> Vec<Argument> {
         let set = self.set.iter().cloned().map(Argument::Set);
         set.chain(self.vary.iter().cloned().map(Argument::Vary)).collect()
     }

@@ -46,12 +46,12 @@ pub struct DcfConfig {
     /// How long after its own frame a station waits for the CTS or ACK; `None` is a SIFS, that frame, a slot and a
     /// round trip.
     pub timeout: Option<Span>,
-    /// How mobile stations sleep; `None` keeps them awake.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub power_save: Option<PowerSaveConfig>,
     /// Rate of RTS, CTS and ACK, if it is not that of [`Phy`]; never above the data rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_rate: Option<Rate>,
+    /// How mobile stations sleep; `None` keeps them awake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_save: Option<PowerSaveConfig>,
 }
 
 impl Default for DcfConfig {
@@ -65,8 +65,8 @@ impl Default for DcfConfig {
             long_retries: Some(4),
             eifs: true,
             timeout: None,
-            power_save: None,
             control_rate: None,
+            power_save: None,
         }
     }
 }

@@ -25,8 +25,8 @@ fn model(w: u32, m: u32, rts: bool) -> DcfConfig {
         long_retries: None,
         eifs: false,
         timeout: Some(Span::micros(300)),
-        power_save: None,
         control_rate: None,
+        power_save: None,
     }
 }
 

@@ -57,8 +57,8 @@ fn macs() -> impl Strategy<Value = MacConfig> {
                 long_retries: Some(tries),
                 eifs,
                 timeout: None,
-                power_save,
                 control_rate: None,
+                power_save,
             })
         },
     );

@@ -95,8 +95,8 @@ fn dcf(stage: &Reader<'_>) -> Result<DcfConfig, Error> {
         rts_threshold: rts_threshold.0 as u32,
         short_retries: Some(number("short-retries", base.short_retries.unwrap_or(7), 1..=255)?),
         long_retries: Some(number("long-retries", base.long_retries.unwrap_or(4), 1..=255)?),
-        power_save: power_save(&table)?,
         control_rate: table.optional("control-rate")?,
+        power_save: power_save(&table)?,
         ..base
     })
 }
