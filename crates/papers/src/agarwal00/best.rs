@@ -6,7 +6,7 @@ use super::budget::{Draw, sensitivity};
 use super::calibration::budgets;
 use super::cases::{
     BY_TIME, BYTES, Case, Changes, LIFETIME, Line, MTUS, RTS, SACK_OFF, STAMPS_OFF, STOCK, USUAL,
-    chart, gain, line, megabytes, minutes, per_joule, run, seeds, table,
+    chart, chart_beside, gain, line, megabytes, minutes, per_joule, run, seeds, table,
 };
 use crate::bench::{Bench, Interrupted, Runs};
 use crate::finding::{Finding, short};
