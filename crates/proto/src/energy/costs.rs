@@ -13,14 +13,14 @@ use super::{Operation, Work};
 /// Every operation with its instructions, in the order of [`Operation::ALL`]. Of what is done in two ways it is the mean:
 /// data and ACKs that are taken in, options that are written and read.
 const TABLE: [(Operation, f64); Operation::ALL.len()] = [
-    (Operation::Send, 824.0),
-    (Operation::Predicted, 770.0),
-    (Operation::Processed, 919.5),
-    (Operation::LookupCached, 44.0),
-    (Operation::LookupHashed, 106.0),
-    (Operation::Paws, 15.0),
-    (Operation::Timestamps, 126.5),
-    (Operation::SackBlock, 999.0),
+    (Operation::Send, 745.0),
+    (Operation::Predicted, 732.5),
+    (Operation::Processed, 867.5),
+    (Operation::LookupCached, 42.0),
+    (Operation::LookupHashed, 103.0),
+    (Operation::Paws, 14.0),
+    (Operation::Timestamps, 106.0),
+    (Operation::SackBlock, 926.0),
     (Operation::WindowScale, 3.0),
     (Operation::CopiedByte, 0.61),
     (Operation::SummedByte, 0.86),
