@@ -111,6 +111,8 @@ fn a_page_with_pictures_is_written() {
     for words in ["Where the joules go", "What would save most", "larger-mss", "<svg"] {
         assert!(page.contains(words), "{words}");
     }
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.contains("`--set horizon=600s` is nearer"), "{shown}");
     for picture in ["where.svg", "changes.svg"] {
         assert!(std::fs::read_to_string(out.join(picture)).expect(picture).contains("</svg>"));
     }

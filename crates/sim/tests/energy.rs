@@ -168,11 +168,11 @@ fn the_base_path_is_what_a_host_does_for_a_full_segment_with_timestamps() {
     let (plan, _) = parse(TEXT, "energy", &[Argument::Set("horizon=1s".to_owned())]).unwrap();
     let mut sends = Sends::default();
     run(&plan.cells[0].scenario, 1, &mut sends);
-    let full = sends.0.iter().filter(|work| work.count(Operation::CopiedSummedByte) == 1448);
+    let mut full = sends.0.iter().filter(|work| work.count(Operation::CopiedSummedByte) == 1448);
     assert!(full.clone().count() > 300);
     assert!(
         full.clone().all(|w| (w.instructions() - costs::BASE).abs() < 1e-6),
         "{:?}",
-        full.last()
+        full.next_back()
     );
 }

@@ -56,7 +56,7 @@ fn rounded(value: f64) -> String {
 
 fn watts(watts: f64) -> String {
     match watts {
-        w if w == 0.0 => "0 W".to_owned(),
+        0.0 => "0 W".to_owned(),
         w if w < 0.001 => format!("{} uW", rounded(w * 1e6)),
         w if w < 0.1 => format!("{} mW", rounded(w * 1e3)),
         w => format!("{} W", rounded(w)),

@@ -77,6 +77,10 @@ pub struct Document {
     pub transfers: Vec<String>,
     /// Seeds of the runs of each change.
     pub seeds: Vec<u64>,
+    /// The longest that a run may take, in seconds.
+    pub horizon_s: f64,
+    /// Whether a transfer has no end, so that a longer run would be nearer to a whole battery.
+    pub endless: bool,
     /// The hosts on batteries, as the scenario is.
     pub hosts: Vec<HostEnergy>,
     /// Whose bytes for a joule the changes are ranked by.
@@ -344,6 +348,8 @@ fn document(question: &Question<'_>, measured: &Measured, left_out: Vec<LeftOut>
         path: crate::cmd::plan::path(&plan, &question.scenario),
         transfers: crate::cmd::plan::transfers(&question.scenario),
         seeds: (0..u64::from(question.scenario.runs)).map(|i| first.wrapping_add(i)).collect(),
+        horizon_s: question.scenario.horizon.as_secs_f64(),
+        endless: question.scenario.transfers.iter().any(|transfer| !transfer.ends()),
         hosts: host_energy(question, &measured.cells[0]),
         ranked_by: question.host.clone(),
         anything_helps: rows.iter().any(|row| row.standing.judgement == Judgement::Better),

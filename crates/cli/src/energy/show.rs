@@ -16,6 +16,9 @@ Means over runs ± 95 % confidence interval, kB = 1000 bytes of payload that the
 the bytes for a joule without the change, by runs of the same seed, with the 95 % interval. Changes of one rank are not
 told apart from its first. better, worse: with confidence, all comparisons together (Holm, 5 %).";
 
+/// Runs shorter than this, in seconds, say much about how a transfer begins.
+const SHORT: f64 = 300.0;
+
 /// Characters of the longest bar.
 const BAR: f64 = 40.0;
 
@@ -62,6 +65,15 @@ fn remarks(document: &Document) -> String {
         text += &format!(
             "{} one run tells nothing about chance; `--seeds 10` does\n",
             style::bad("note:")
+        );
+    }
+    let lasts = document.hosts.iter().map(|host| host.lifetime_s.mean).fold(0.0, f64::max);
+    if document.endless && document.horizon_s < SHORT && document.horizon_s < lasts {
+        text += &format!(
+            "{} runs of {} s stand for whole batteries, and how a transfer begins weighs more in them than in those \
+             (ACKs by time begin slowly); `--set horizon=600s` is nearer\n",
+            style::bad("note:"),
+            number::short(document.horizon_s)
         );
     }
     if !document.unfinished.is_empty() {
