@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(tables.iter().map(|t| t.rows.len()).collect::<Vec<_>>(), [4, 2, 10, 10]);
         assert_eq!(
             tables[0].rows[0],
-            ["offloads off", "500", "4 (4 to 4)", "4 (4 to 4)", "8 (8 to 8)", "2"]
+            ["offloads off", "500", "4 (4 to 4)", "8 (8 to 8)", "12 (12 to 12)", "2"]
         );
         let quick = tables[2].rows.iter().find(|row| row[0] == "quick ACKs").unwrap();
         assert_eq!(quick[1..], ["500", "2 (2 to 2)", "2 (2 to 2)", "2 (2 to 2)"]);
