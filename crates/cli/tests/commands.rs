@@ -44,7 +44,7 @@ snapshot! {
     list_schemes: "list", "schemes";
     help_energy: "energy", "--help";
     help_compress: "compress", "--help";
-    compress_without_battery: "compress", "Cargo.toml", "--scenario", "slow-return";
+    compress_without_battery: "compress", "warning.toml", "--scenario", "slow-return";
     list_hardware: "list", "hardware";
     energy_of_a_sweep: "energy", "slow-return", "--seeds", "2";
     energy_unknown_hardware: "energy", "quickstart", "--hardware", "sens";
