@@ -264,8 +264,8 @@ pub(super) fn table(title: &str, lines: &[Line<'_>], host: &'static str) -> Tabl
                 shown(&runs.summary(minutes(host))),
                 shown(&runs.summary(per_joule(host))),
                 shown(&runs.summary(kbps)),
-                shown(&runs.summary(&work)),
-                shown(&runs.summary(&radio)),
+                shown(&runs.summary(work)),
+                shown(&runs.summary(radio)),
                 shown(&runs.summary(retransmissions)),
             ]);
         }
