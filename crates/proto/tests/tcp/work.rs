@@ -175,7 +175,7 @@ fn windows_are_scaled_where_that_is_agreed_on() {
 
 #[test]
 fn blocks_are_counted_when_something_was_lost() {
-    let lossy = |n: u64| (n % 17 != 0).then_some(Damage::None);
+    let lossy = |n: u64| (!n.is_multiple_of(17)).then_some(Damage::None);
     let sack = TcpConfig { variant: Variant::Sack, sack: true, initial_window: 8, ..fine() };
     let reno = TcpConfig { variant: Variant::Reno, sack: false, ..sack.clone() };
     let blocks = |x: &Exchange, host| x.count(host, Operation::SackBlock);
