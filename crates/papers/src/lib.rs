@@ -37,6 +37,11 @@ pub fn has_experiment(claim: &Claim) -> bool {
     experiment(claim.id).is_some()
 }
 
+/// Whether what `claim` measures is this machine and not a run of the simulator: then figures differ from run to run.
+pub fn is_of_this_machine(claim: &Claim) -> bool {
+    agarwal00::OF_THIS_MACHINE.contains(&claim.id)
+}
+
 fn experiment(id: &str) -> Option<west97::Experiment> {
     west97::experiment(id)
         .or_else(|| bakshi96::experiment(id))

@@ -103,6 +103,13 @@ impl Node {
         }
     }
 
+    pub fn as_table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     pub fn as_array(&self) -> Option<&[Node]> {
         match &self.value {
             Value::Array(items) => Some(items),

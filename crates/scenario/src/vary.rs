@@ -1,8 +1,8 @@
 //! Changes from the command line, and the axes of a sweep.
 
 use crate::address::{Dotted, Route, Step, find, set};
-use crate::document::{self, Node, Table, Value};
-use crate::error::{Code, Diagnostic, Error, Place, Source};
+use crate::document::{self, Entry, Node, Table, Value};
+use crate::error::{Code, Diagnostic, Error, Place, Source, meant};
 use crate::schema;
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,11 @@ const MAX_CELLS: usize = 10_000;
 /// An argument of the command line that changes a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Argument {
-    /// `--set KEY=VALUE`: one value; an axis of the file with this key is dropped.
+    /// `--set KEY=VALUE`: one value; an axis of the file with this key is dropped. Of a labelled axis it is the label of
+    /// the point that stays.
     Set(String),
-    /// `--vary KEY=A,B,C`: an axis; it replaces an axis of the file with this key.
+    /// `--vary KEY=A,B,C`: an axis; it replaces an axis of the file with this key. Of a labelled axis these are the labels
+    /// of the points that stay.
     Vary(String),
 }
 
@@ -113,14 +115,24 @@ impl Change {
 
 /// Takes `[vary]` out of the document, applies the arguments and returns the axes that are left.
 pub(crate) fn apply(document: &mut Table, arguments: &[Argument]) -> Result<Vec<AxisSpec>, Error> {
-    let vary = document.remove("vary");
+    let mut vary = document.remove("vary");
     let mut fixed: Vec<Vec<Route>> = Vec::new();
     for (i, argument) in arguments.iter().enumerate() {
         if let Argument::Set(text) = argument {
             let (key, value, from) = halves(text, i, "--set host.fixed.tcp=sack")?;
+            if choose(document, vary.as_mut(), &key, &[value])? {
+                continue;
+            }
             let change = Change::new(document, &key, &document::parse_value(value, i, from))?;
             change.apply(document)?;
             fixed.push(change.routes);
+        }
+    }
+    let mut chosen = vec![false; arguments.len()];
+    for (i, argument) in arguments.iter().enumerate() {
+        if let Argument::Vary(text) = argument {
+            let (key, values, _) = halves(text, i, VARY_EXAMPLE)?;
+            chosen[i] = choose(document, vary.as_mut(), &key, &commas(values))?;
         }
     }
     let mut axes = match &vary {
@@ -130,7 +142,7 @@ pub(crate) fn apply(document: &mut Table, arguments: &[Argument]) -> Result<Vec<
     axes.retain(|axis| !fixed.iter().any(|routes| same(routes, &axis.routes)));
     overrule(&mut axes, &fixed.concat());
     for (i, argument) in arguments.iter().enumerate() {
-        if let Argument::Vary(text) = argument {
+        if let (Argument::Vary(text), false) = (argument, chosen[i]) {
             let axis = from_argument(document, text, i)?;
             axes.retain(|other| other.name != axis.name && !same(&other.routes, &axis.routes));
             overrule(&mut axes, &axis.routes);
@@ -259,8 +271,47 @@ fn halves<'t>(
     }
 }
 
+const VARY_EXAMPLE: &str = "--vary agent=none,snoop";
+
+/// Leaves of the labelled axis `key` of the file only the points with these labels. False if the file has no such axis,
+/// or if what the axis is called is a key of its own.
+fn choose(
+    document: &Table,
+    vary: Option<&mut Entry>,
+    key: &Dotted,
+    labels: &[&str],
+) -> Result<bool, Error> {
+    if key.routes(document).is_ok() {
+        return Ok(false);
+    }
+    let name = key.text();
+    let table = vary.and_then(|entry| entry.node.as_table_mut());
+    let Some(Value::Array(points)) =
+        table.and_then(|table| table.get_mut(&name)).map(|node| &mut node.value)
+    else {
+        return Ok(false);
+    };
+    let label = |point: &Node| Some(point.as_table()?.get("label")?.as_str()?.to_owned());
+    let known: Vec<String> = points.iter().filter_map(label).collect();
+    if known.len() < points.len() {
+        return Ok(false);
+    }
+    let bare = |word: &str| word.trim().trim_matches(['"', '\'']).to_owned();
+    let wanted: Vec<String> = labels.iter().map(|word| bare(word)).collect();
+    if let Some(other) = wanted.iter().find(|word| !known.contains(word)) {
+        let names: Vec<&str> = known.iter().map(String::as_str).collect();
+        return Err(Diagnostic::new(Code::BadAxis, &name, &key.place())
+            .message(format!("the axis `{name}` has no point `{other}`"))
+            .label("a labelled axis of the file")
+            .help(meant(other, &names))
+            .into());
+    }
+    points.retain(|point| label(point).is_some_and(|label| wanted.contains(&label)));
+    Ok(true)
+}
+
 fn from_argument(document: &Table, text: &str, index: usize) -> Result<AxisSpec, Error> {
-    let (key, values, from) = halves(text, index, "--vary agent=none,snoop")?;
+    let (key, values, from) = halves(text, index, VARY_EXAMPLE)?;
     let mut nodes = Vec::new();
     let mut begin = 0;
     for part in commas(values) {

@@ -449,6 +449,20 @@ fn what_is_set_no_labelled_point_sets_again() {
 }
 
 #[test]
+fn points_of_a_labelled_axis_are_chosen_by_their_labels() {
+    let hops = |arguments: &[Argument]| {
+        let plan = example_plan("energy-hops", arguments);
+        plan.cells.into_iter().map(|cell| cell.labels.concat()).collect::<Vec<_>>()
+    };
+    assert_eq!(hops(&[]), ["1", "2", "3"]);
+    assert_eq!(hops(&[set("hops=2")]), ["2"]);
+    assert_eq!(hops(&[vary("hops=3,1")]), ["1", "3"]);
+    let text = example("energy-hops").map(|e| e.text).unwrap_or_default();
+    let error = parse(text, "energy-hops", &[set("hops=4")]).unwrap_err();
+    assert!(error.message.contains("no point `4`"), "{error}");
+}
+
+#[test]
 fn a_battery_is_a_preset_and_what_the_file_changes() {
     let text = "horizon = \"1s\"\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"unlimited\" }\n\
                 [host.fixed]\nbattery = { capacity = \"2Ah\", supply = \"5V\", base = \"6W\", doze = \"0W\", \

@@ -26,9 +26,10 @@ Examples:
   lasthop compress log.txt --set host.sender.battery=esp32 on one sort of hardware
   lasthop compress photo.jpg --scenario my.toml            over a path of your own
 
-Data is compressed on this machine at several levels; the time of its processor is turned into that of the node's by a
-work whose instructions are known. What sending costs comes from the scenario, whose sender has a `battery`. The node
-compresses while it sends. The break-even is how long the node's processor may take for each byte, and no longer.";
+Data is compressed on this machine at several levels; the time of its processor is turned into
+that of the node's by a work whose instructions are known. What sending costs comes from the
+scenario, whose sender has a `battery`. The node compresses while it sends. The break-even is how
+long the node's processor may take for each byte, and no longer.";
 
 /// Does compressing before sending spare a battery? Real compressors, on your data
 #[derive(clap::Args, Debug)]

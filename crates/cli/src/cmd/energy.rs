@@ -14,15 +14,17 @@ use crate::{Outcome, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop energy my.toml                                     batteries of the file, or a usual laptop at both ends
-  lasthop energy my.toml --hardware esp32                    both ends are made of this
-  lasthop energy my.toml --host receiver                     by the bytes for a joule of the receiver
-  lasthop energy my.toml --set host.sender.battery.base=3W   a battery of your own
-  lasthop energy my.toml --seeds 10 -o out                   with a page, pictures and all numbers
-  lasthop list hardware                                      presets, and where their figures come from
+  lasthop energy my.toml                    batteries of the file, or a usual laptop at both ends
+  lasthop energy my.toml --hardware esp32   both ends are made of this
+  lasthop energy my.toml --host receiver    by the bytes for a joule of the receiver
+  lasthop energy my.toml --set host.sender.battery.base=3W
+                                            a battery of your own
+  lasthop energy my.toml -n 10 -o out       with a page, pictures and all numbers
+  lasthop list hardware                     presets, and where their figures come from
 
-It runs the scenario as it is and with one change at a time, all with the same random draws, and in the end with
-all changes together that help. Exit code 1: nothing would help. docs/energy.md says what the model rests on.";
+It runs the scenario as it is and with one change at a time, all with the same random draws,
+and in the end with all changes together that help. Exit code 1: nothing would help.
+docs/energy.md says what the model rests on.";
 
 /// Say how long batteries last, where their joules go, and which change of TCP would save most
 #[derive(clap::Args, Debug)]

@@ -7,7 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use lasthop_lab::{Observer, RunResult};
-use lasthop_papers::{Bench, Claim, Evaluated, PAPERS, claims, cost, evaluate, has_experiment};
+use lasthop_papers::{
+    Bench, Claim, Evaluated, PAPERS, claims, cost, evaluate, has_experiment, is_of_this_machine,
+};
 use lasthop_report::html;
 use lasthop_report::model::{Again, Page, Section, Verdict};
 use lasthop_report::table::{self, Look};
@@ -306,6 +308,18 @@ fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where the claims were measured.
+fn world(chosen: &[&Claim]) -> String {
+    let timed: Vec<&str> =
+        chosen.iter().filter(|claim| is_of_this_machine(claim)).map(|claim| claim.id).collect();
+    let simulated = "sim: deterministic simulator";
+    match timed.len() {
+        0 => simulated.to_owned(),
+        n if n == chosen.len() => "this machine".to_owned(),
+        _ => format!("{simulated}; this machine for {}", timed.join(", ")),
+    }
+}
+
 fn page(args: &Args, chosen: &[&Claim], evaluated: &[Evaluated]) -> Page {
     let papers: Vec<_> =
         PAPERS.iter().filter(|p| chosen.iter().any(|c| c.paper == p.key)).collect();
@@ -333,7 +347,7 @@ fn page(args: &Args, chosen: &[&Claim], evaluated: &[Evaluated]) -> Page {
         subtitle: papers.iter().map(|p| p.title).collect::<Vec<_>>().join("; "),
         facts: vec![
             ("runs per case".to_owned(), args.seeds.to_string()),
-            ("world".to_owned(), "sim: deterministic simulator".to_owned()),
+            ("world".to_owned(), world(chosen)),
         ],
         sections,
         assumptions: papers.iter().flat_map(|p| lasthop_papers::assumptions(p.key)).collect(),

@@ -26,6 +26,9 @@ pub const TESTBED: &str = include_str!("testbed.toml");
 /// Length of a run in seconds: steady state. Where a node interferes now and then, five minutes, once in which it does.
 const RUN_S: f64 = 100.0;
 
+/// Claims that time this machine's code and kernel.
+pub const OF_THIS_MACHINE: [&str; 3] = ["A-CHECKSUM", "A-LOOKUP", "A-LIVE"];
+
 /// The experiment for the claim `id`.
 pub fn experiment(id: &str) -> Option<Experiment> {
     calibration::experiment(id)

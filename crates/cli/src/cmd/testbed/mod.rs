@@ -30,7 +30,7 @@ Examples:
   lasthop ctl set agent=snoop errors.mean=16KiB    another base station, another channel, at once
   lasthop testbed shell ravel                      a shell there
   lasthop testbed down                             the end of it, and of what runs inside
-  lasthop testbed cpu                              CPU time of the kernel's TCP, sender and receiver apart
+  lasthop testbed cpu                              CPU time of the kernel's TCP at both ends
 
 Works without root. docs/testbed.md is a quick start.";
 
