@@ -93,7 +93,13 @@ pub fn converse<Line: DeserializeOwned>(
         match lines.recv_timeout(LOOK) {
             Ok(Ok(line)) => match serde_json::from_str(&line) {
                 Ok(line) => match heard(line) {
-                    Ok(what) => all |= what == Heard::All,
+                    Ok(what) => {
+                        all |= what == Heard::All;
+                        // Lines may come so fast that there is never a pause between them.
+                        if !all && stop() {
+                            break Ok(());
+                        }
+                    }
                     Err(failure) => break Err(failure),
                 },
                 Err(error) => break Err(broken("its answer makes no sense", &error)),
