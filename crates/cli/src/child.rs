@@ -48,6 +48,15 @@ pub fn needs_linux(instead: &str) -> Result<(), Failure> {
     ))
 }
 
+/// What the process that was started so is told to do; `command` is what it is there for.
+pub fn order<T: DeserializeOwned>(command: &str) -> Result<T, Failure> {
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    read.map_err(|error| error.to_string())
+        .and_then(|_| serde_json::from_str(&line).map_err(|error| error.to_string()))
+        .map_err(|error| Failure::input(error, format!("this command is for `{command}`")))
+}
+
 /// Starts the hidden command `arguments`, tells it `order`, and hands each line of its answer to `heard`. Stops early
 /// when asked to, without an error.
 pub fn converse<Line: DeserializeOwned>(

@@ -14,6 +14,7 @@ mod demo;
 mod energy;
 mod failure;
 mod output;
+mod pages;
 mod progress;
 mod scenario;
 mod stop;

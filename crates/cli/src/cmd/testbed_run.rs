@@ -4,11 +4,12 @@
 //! line of JSON from stdin, answers with a line for each run, and stops when stdin is closed: so it ends with the
 //! program that started it, however that ends.
 
-use std::io::{BufRead as _, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Outcome;
+use crate::child;
 use crate::failure::Failure;
 use crate::sweep::files;
 use crate::sweep::testbed::{Line, Order, Progress, Trace};
@@ -25,16 +26,7 @@ use lasthop_trace::metrics::Metrics;
 
 /// Runs the command.
 pub fn run() -> Result<Outcome, Failure> {
-    let mut line = String::new();
-    let mut stdin = std::io::stdin().lock();
-    let read = stdin.read_line(&mut line);
-    drop(stdin);
-    let order: Order = read
-        .map_err(|error| error.to_string())
-        .and_then(|_| serde_json::from_str(&line).map_err(|error| error.to_string()))
-        .map_err(|error| {
-            Failure::input(error, "this command is for `lasthop run --world testbed`")
-        })?;
+    let order: Order = child::order("lasthop run --world testbed")?;
     if let Err(error) = runs(&order) {
         tell(&Line::Error { message: error.message, help: error.help });
         return Ok(Outcome::No);

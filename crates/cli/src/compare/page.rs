@@ -6,6 +6,7 @@ use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, Curve, Curves, Pe
 
 use super::show::{self, BOUNDS};
 use super::{Document, Place, Row};
+use crate::pages;
 use crate::sweep::table::KB;
 
 /// More bars than this do not fit.
@@ -37,24 +38,10 @@ pub fn page(document: &Document) -> String {
         });
     }
     sections.extend(document.points.iter().map(|place| section(document, place)));
-    if !document.left_out.is_empty() {
-        let rows = document.left_out.iter().map(|l| vec![l.name.clone(), l.reason.clone()]);
-        let columns = vec![Column::text("scheme"), Column::text("why")];
-        let table = Table { title: String::new(), columns, rows: rows.collect() };
-        sections.push(Section {
-            title: "Left out".to_owned(),
-            tables: vec![table],
-            ..Section::default()
-        });
-    }
+    sections.extend(pages::left_out("scheme", &document.left_out));
     let mut facts = vec![("Path".to_owned(), document.path.clone())];
     facts.extend(document.transfers.iter().map(|line| ("Transfer".to_owned(), line.clone())));
     facts.push(("Baseline".to_owned(), document.baseline.clone()));
-    let seeds = match (document.seeds.first(), document.seeds.last()) {
-        (Some(first), Some(last)) if first < last => format!("{first}..{last}"),
-        (Some(only), _) => only.to_string(),
-        _ => String::new(),
-    };
     html::render(&Page {
         title: format!("{}: schemes compared", document.name),
         subtitle: format!(
@@ -66,7 +53,7 @@ pub fn page(document: &Document) -> String {
         assumptions: Vec::new(),
         again: Again {
             commands: vec![document.command.clone()],
-            seeds,
+            seeds: pages::seeds(&document.seeds),
             version: document.lasthop.clone(),
         },
     })

@@ -5,6 +5,7 @@ use lasthop_report::model::{Again, Column, Figure, Page, Section, Table};
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, Plot};
 
 use super::{Document, show};
+use crate::pages;
 
 /// The page.
 pub fn page(document: &Document) -> String {
@@ -38,23 +39,9 @@ pub fn page(document: &Document) -> String {
             ..Section::default()
         });
     }
-    if !document.left_out.is_empty() {
-        let rows = document.left_out.iter().map(|l| vec![l.name.clone(), l.reason.clone()]);
-        let columns = vec![Column::text("change"), Column::text("why")];
-        let table = Table { title: String::new(), columns, rows: rows.collect() };
-        sections.push(Section {
-            title: "Left out".to_owned(),
-            tables: vec![table],
-            ..Section::default()
-        });
-    }
+    sections.extend(pages::left_out("change", &document.left_out));
     let mut facts = vec![("Path".to_owned(), document.path.clone())];
     facts.extend(document.transfers.iter().map(|line| ("Transfer".to_owned(), line.clone())));
-    let seeds = match (document.seeds.first(), document.seeds.last()) {
-        (Some(first), Some(last)) if first < last => format!("{first}..{last}"),
-        (Some(only), _) => only.to_string(),
-        _ => String::new(),
-    };
     html::render(&Page {
         title: format!("{}: energy", document.name),
         subtitle: format!(
@@ -66,7 +53,7 @@ pub fn page(document: &Document) -> String {
         assumptions: Vec::new(),
         again: Again {
             commands: vec![document.command.clone()],
-            seeds,
+            seeds: pages::seeds(&document.seeds),
             version: document.lasthop.clone(),
         },
     })

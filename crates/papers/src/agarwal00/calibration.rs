@@ -3,17 +3,12 @@
 use lasthop_report::model::{Column, Measured, Table};
 use lasthop_trace::stats::Summary;
 
-use super::budget::{Budget, Draw, FACTORS};
+use super::budget::{Budget, Draw, FACTORS, IDLE_MIN, SENDING_MIN};
 use super::cases::{Case, FROM_TWO, STOCK, USUAL, kbps, minutes, node, seeds};
 use super::{RUN_S, TESTBED};
 use crate::bench::{Bench, Interrupted, Runs};
 use crate::finding::{Finding, short};
 use crate::west97::Experiment;
-
-/// How long the battery lasted with nothing to do, in minutes.
-pub(super) const IDLE_MIN: f64 = 223.0;
-/// How long it lasted while the laptop sent without a pause.
-pub(super) const SENDING_MIN: f64 = 110.0;
 
 /// The experiment for the claim `id`.
 pub(super) fn experiment(id: &str) -> Option<Experiment> {

@@ -1,6 +1,6 @@
 //! `lasthop testbed cpu`: what the kernel's TCP costs the processor.
 
-use std::io::{BufRead as _, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +13,7 @@ use lasthop_trace::cpu::{Case, ENOUGH, Ends, Measurement, Sample, cases};
 use lasthop_trace::stats::Middle;
 use serde::Serialize;
 
+use crate::child;
 use crate::cpu::{Line, Order, measure};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -207,14 +208,7 @@ fn tell(line: &Line) -> bool {
 
 /// The process that measures. It ends when its stdin is closed.
 pub fn serve() -> Result<Outcome, Failure> {
-    let mut line = String::new();
-    let mut stdin = std::io::stdin().lock();
-    let read = stdin.read_line(&mut line);
-    drop(stdin);
-    let order: Order = read
-        .map_err(|error| error.to_string())
-        .and_then(|_| serde_json::from_str(&line).map_err(|error| error.to_string()))
-        .map_err(|error| Failure::input(error, "this command is for `lasthop testbed cpu`"))?;
+    let order: Order = child::order("lasthop testbed cpu")?;
     // First of all: this process may have no other thread yet.
     let result = Laboratory::enter().and_then(|mut laboratory| {
         tell(&Line::About(laboratory.about().clone()));

@@ -26,6 +26,7 @@
 //! routes hold the rest of it constant.
 
 mod cable;
+mod place;
 mod threads;
 mod transfer;
 
@@ -97,7 +98,7 @@ impl Laboratory {
             .in_host(RECEIVER, || endpoint::listen(address))?
             .map_err(|error| Error::new(error.to_string(), error.help()))?;
         listener.set_nonblocking(false).tried(|| "set up a socket")?;
-        let about = threads::place(&cables)?;
+        let about = place::place(&cables)?;
         let mut laboratory =
             Laboratory { net, cables, listener, about, counted: None, tried: false };
         laboratory.try_cables()?;

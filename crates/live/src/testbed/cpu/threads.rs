@@ -2,14 +2,11 @@
 
 use std::fs;
 
-use lasthop_trace::cpu::About;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::utsname::uname;
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 
 use super::super::error::{Error, Tried as _};
-use super::cable::Cable;
 
 /// The kernel's thread that takes in what arrives at an interface: `napi/NAME-NUMBER`, cut by older kernels.
 pub(super) fn of_interface(interface: &str) -> Result<Pid, Error> {
@@ -82,31 +79,10 @@ pub(super) fn stay_on(processor: usize) -> Result<(), Error> {
     pin(Pid::from_raw(0), processor).tried(|| format!("stay on processor {processor}"))
 }
 
-fn pin(pid: Pid, processor: usize) -> nix::Result<()> {
+pub(super) fn pin(pid: Pid, processor: usize) -> nix::Result<()> {
     let mut set = CpuSet::new();
     set.set(processor)?;
     sched_setaffinity(pid, &set)
-}
-
-/// Gives each end a processor, as far as there are two, and keeps the kernel's threads there as well where that is
-/// allowed: a user may not move them.
-pub(super) fn place(cables: &[Cable]) -> Result<About, Error> {
-    let set = sched_getaffinity(Pid::from_raw(0)).tried(|| "ask for the processors")?;
-    let allowed: Vec<usize> =
-        (0..CpuSet::count()).filter(|i| set.is_set(*i).unwrap_or(false)).collect();
-    let first = allowed.first().copied().unwrap_or(0);
-    let pinned = (first, allowed.last().copied().unwrap_or(first));
-    let threads = cables.iter().flat_map(|cable| cable.ends.iter().zip([pinned.0, pinned.1]));
-    let kept = threads
-        .filter_map(|(end, processor)| Some((end.thread?, processor)))
-        .all(|(thread, processor)| pin(thread, processor).is_ok());
-    let kernel = uname().map(|name| name.release().to_string_lossy().into_owned());
-    Ok(About {
-        kernel: kernel.unwrap_or_default(),
-        processors: allowed.len(),
-        pinned,
-        kernel_threads_pinned: kept,
-    })
 }
 
 #[cfg(test)]
