@@ -6,7 +6,7 @@
 //! preceded by RTS and CTS, which set the network allocation vector (NAV) of those who hear them. After a frame a
 //! station backs off, whether or not it has another one (post back-off).
 //!
-//! With power saving ([`power_save`]) stations sleep, and the base station is an access point that sends beacons.
+//! With power saving (`dcf::power_save`) stations sleep, and the base station is an access point that sends beacons.
 //!
 //! Not modelled: PCF, fragments of the MAC, and a station's permission to reset its NAV when nothing
 //! follows on an RTS. All stations hear each other, and no frame survives a collision (no capture).
