@@ -4,12 +4,27 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use crate::Outcome;
 use crate::failure::Failure;
 
 /// Prints to stdout; a closed pipe is reported as such and ends the program quietly.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
+}
+
+/// Says what became of the runs of a command that somebody interrupted; `dir` is where they are kept, if they are.
+pub fn interrupted(dir: Option<&Path>) -> Outcome {
+    match dir {
+        Some(dir) => eprintln!(
+            "interrupted; what is finished is kept in {}: the same command goes on from there",
+            dir.display()
+        ),
+        None => eprintln!(
+            "interrupted; with `-o DIR` it would be kept, and the same command would go on"
+        ),
+    }
+    Outcome::Interrupted
 }
 
 /// A word as a shell takes it.

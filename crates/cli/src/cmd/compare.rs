@@ -101,16 +101,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if complete {
         return Ok(Outcome::Done);
     }
-    match &args.output {
-        Some(dir) => eprintln!(
-            "interrupted; what is finished is kept in {}: the same command goes on from there",
-            dir.display()
-        ),
-        None => eprintln!(
-            "interrupted; with `-o DIR` it would be kept, and the same command would go on"
-        ),
-    }
-    Ok(Outcome::Interrupted)
+    Ok(output::interrupted(args.output.as_deref()))
 }
 
 fn lay_out(text: &Text, arguments: &[Argument], args: &Args) -> Result<Comparison, Failure> {
