@@ -95,7 +95,7 @@ fn radio() -> Vec<Stage> {
         discipline_left: Discipline::Fifo,
     };
     // One in 300 bytes or so: headers are hit as well.
-    let errors = ErrorModel::BitErrors { ber: Probability::new(2e-5).unwrap() };
+    let errors = ErrorModel::BitErrors(BitErrors { ber: Probability::new(2e-5).unwrap() });
     let channel = Channel::new(&errors, Stream::new(1, "errors"));
     vec![Stage::Radio(Box::new(Radio::new(config, None, Some(channel))))]
 }

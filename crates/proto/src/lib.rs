@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod channel;
+pub mod describe;
 pub mod energy;
 pub mod event;
 pub mod flows;

@@ -1,5 +1,7 @@
 //! Link layers over a lossy hop: every packet arrives once, whatever the channel does.
 
+use lasthop_proto::channel::PacketLoss;
+use lasthop_proto::channel::BitErrors;
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_proto::link::fec::{Code, Coding};
@@ -50,7 +52,7 @@ fn run(link: LinkConfig, half_duplex: bool, loss: f64, seed: u64, count: u64, ga
         discipline_right: Discipline::Fifo,
         discipline_left: Discipline::Fifo,
     };
-    let model = ErrorModel::PacketLoss { p: Probability::new(loss).unwrap() };
+    let model = ErrorModel::PacketLoss(PacketLoss { p: Probability::new(loss).unwrap() });
     let channel = |part: &str| Some(Channel::new(&model, Stream::new(seed, part)));
     let config = HopConfig { link, ..HopConfig::default() };
     let mut hop = Hop::new(&radio, &config, vec![[channel("left"), channel("right")]], |part| {
@@ -156,7 +158,7 @@ fn coded(coding: Coding, ber: f64) -> (usize, Span) {
         discipline_right: Discipline::Fifo,
         discipline_left: Discipline::Fifo,
     };
-    let model = ErrorModel::BitErrors { ber: Probability::new(ber).unwrap() };
+    let model = ErrorModel::BitErrors(BitErrors { ber: Probability::new(ber).unwrap() });
     let channel = Some(Channel::new(&model, Stream::new(1, "errors")));
     let config = HopConfig { coding, ..HopConfig::default() };
     let mut hop = Hop::new(&radio, &config, vec![[None, channel]], |part| Stream::new(1, part));

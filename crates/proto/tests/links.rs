@@ -1,5 +1,6 @@
 //! Lines, radios and their queues: nothing vanishes, order is kept, rates are met to the nanosecond.
 
+use lasthop_proto::channel::TwoState;
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::event::Cause;
 use lasthop_proto::link::{Cross, CrossTraffic, Line, LineConfig, Radio, RadioConfig};
@@ -279,13 +280,13 @@ proptest! {
             ..radio(half_duplex, limit)
         };
         // A channel that goes by the clock: it must see each frame at its own time.
-        let model = ErrorModel::TwoState {
+        let model = ErrorModel::TwoState(TwoState {
             good: Span::millis(5),
             bad: Span::millis(3),
             ber_good: Probability::ZERO,
             ber_bad: Probability::new(1e-3).unwrap(),
             deterministic: false,
-        };
+        });
         let channel = |part| Some(Channel::new(&model, Stream::new(seed, part)));
         let machine = || Radio::new(config.clone(), channel("left"), channel("right"));
         let exact = play(&mut machine(), &arrivals);

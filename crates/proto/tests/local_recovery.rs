@@ -1,5 +1,6 @@
 //! Local recovery on an ideal medium: what is sent when, what becomes of it, and what the neighbours are told.
 
+use lasthop_proto::channel::PacketLoss;
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::event::{Cause, LinkNote, Op, Wants, What};
 use lasthop_proto::link::frame::FrameKind;
@@ -108,7 +109,7 @@ fn radio(half_duplex: bool) -> RadioConfig {
 }
 
 fn losing(p: f64, seed: u64, name: &str) -> Option<Channel> {
-    let model = ErrorModel::PacketLoss { p: Probability::new(p).unwrap() };
+    let model = ErrorModel::PacketLoss(PacketLoss { p: Probability::new(p).unwrap() });
     Some(Channel::new(&model, Stream::new(seed, name)))
 }
 

@@ -1,5 +1,7 @@
 //! A radio that tells the turns of its channels, and channels that concern only some frames.
 
+use lasthop_proto::channel::TwoState;
+use lasthop_proto::channel::PacketBursts;
 use lasthop_proto::channel::{Channel, ErrorModel, Kinds, Traffic};
 use lasthop_proto::event::{Wants, What};
 use lasthop_proto::link::{Radio, RadioConfig};
@@ -29,13 +31,13 @@ fn config() -> RadioConfig {
 
 /// bakshi96 3.2: ten seconds good, four bad.
 fn ten_and_four() -> ErrorModel {
-    ErrorModel::TwoState {
+    ErrorModel::TwoState(TwoState {
         good: Span::secs(10),
         bad: Span::secs(4),
         ber_good: Probability::ZERO,
         ber_bad: Probability::new(1e-2).unwrap(),
         deterministic: true,
-    }
+    })
 }
 
 fn channel(model: &ErrorModel, name: &str) -> Channel {
@@ -106,13 +108,13 @@ fn nothing_is_told_unless_asked() {
 
 #[test]
 fn a_station_that_comes_late_does_not_tell_the_past() {
-    let model = ErrorModel::TwoState {
+    let model = ErrorModel::TwoState(TwoState {
         good: Span::millis(10),
         bad: Span::millis(10),
         ber_good: Probability::ZERO,
         ber_bad: Probability::ZERO,
         deterministic: false,
-    };
+    });
     let mut radio = Radio::new(config(), None, Some(channel(&model, "right").telling()));
     let mut out = Out::new(Wants::EVERYTHING);
     let days = Time::ZERO + Span::secs(20 * 86_400);
@@ -126,7 +128,8 @@ fn a_station_that_comes_late_does_not_tell_the_past() {
 #[test]
 fn bursts_of_data_count_data_alone() {
     for packets in [2, 4, 6] {
-        let model = ErrorModel::PacketBursts { packets, mean: Bytes(65_536), uniform: true };
+        let model =
+            ErrorModel::PacketBursts(PacketBursts { packets, mean: Bytes(65_536), uniform: true });
         let run = |acks_between: usize, only: Kinds| {
             let channel = Channel::new(&model, Stream::new(1, "radio")).only(only);
             let mut radio = Radio::new(config(), None, Some(channel));

@@ -25,7 +25,9 @@ fn a_walker_has_the_periods_of_the_formulas() {
     assert_eq!(right, left);
     let spec = right.unwrap();
     assert!(spec.reciprocal && !spec.tell_turns && spec.only.is_all());
-    let ErrorModel::TwoState { good, bad, ber_bad, deterministic: false, .. } = spec.model else {
+    let ErrorModel::TwoState(TwoState { good, bad, ber_bad, deterministic: false, .. }) =
+        spec.model
+    else {
         panic!("{spec:?}");
     };
     // fd = 4.4475 Hz, rho = 10^-0.5: see the formulas in the channel's own test.
@@ -37,7 +39,7 @@ fn a_walker_has_the_periods_of_the_formulas() {
 fn the_same_by_bits_takes_the_rate_of_the_radio() {
     let spec = errors(&format!("{WALK}, clock = \"bits\"")).map(Option::unwrap)[0].clone();
     assert!(!spec.reciprocal);
-    let ErrorModel::TwoStateBits { good_bits, bad_bits, .. } = spec.model else {
+    let ErrorModel::TwoStateBits(TwoStateBits { good_bits, bad_bits, .. }) = spec.model else {
         panic!("{spec:?}");
     };
     assert_eq!((good_bits / 100, bad_bits / 100), (2836, 298));
@@ -49,7 +51,10 @@ fn rayleigh_has_its_defaults() {
         errors("model = \"rayleigh\", speed = \"1m/s\", carrier = \"900MHz\", snr = \"20dB\"");
     let spec = right.unwrap();
     assert!(spec.reciprocal);
-    assert!(matches!(spec.model, ErrorModel::Rayleigh { modulation: Modulation::Dbpsk, .. }));
+    assert!(matches!(
+        spec.model,
+        ErrorModel::Rayleigh(Rayleigh { modulation: Modulation::Dbpsk, .. })
+    ));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
     );
     assert!(matches!(
         verdi.kind,
-        StageKind::Agent(AgentConfig::Snoop { ackp: Some(AckpMode::Full), .. })
+        StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp: Some(AckpMode::Full), .. }))
     ));
     assert!(matches!(
         brake.kind,
@@ -84,7 +84,7 @@ fn the_testbed_of_west97_is_what_the_paper_says() {
             })
             .as_ref()
     );
-    let model = ErrorModel::Exponential { mean: Bytes(65_536) };
+    let model = ErrorModel::Exponential(Exponential { mean: Bytes(65_536) });
     assert!(
         [errors_right, errors_left].iter().all(|e| e.as_ref().is_some_and(|e| e.model == model))
     );

@@ -89,7 +89,7 @@ fn west97() -> Scenario {
         discipline_right: Discipline::Fifo,
         discipline_left: Discipline::Fifo,
     };
-    let model = ErrorModel::Exponential { mean: Bytes(65_536) };
+    let model = ErrorModel::Exponential(Exponential { mean: Bytes(65_536) });
     let errors = Some(ErrorSpec::from(model));
     let radio = RadioStage {
         radio,
@@ -150,18 +150,33 @@ fn channels() {
         return;
     };
     let models = [
-        ("exponential", ErrorModel::Exponential { mean: Bytes(65_536) }),
-        ("bit-errors", ErrorModel::BitErrors { ber: ber_good }),
+        ("exponential", ErrorModel::Exponential(Exponential { mean: Bytes(65_536) })),
+        ("bit-errors", ErrorModel::BitErrors(BitErrors { ber: ber_good })),
         (
             "packet-bursts",
-            ErrorModel::PacketBursts { packets: 4, mean: Bytes(65_536), uniform: true },
+            ErrorModel::PacketBursts(PacketBursts {
+                packets: 4,
+                mean: Bytes(65_536),
+                uniform: true,
+            }),
         ),
-        ("two-state", ErrorModel::TwoState { good, bad, ber_good, ber_bad, deterministic: false }),
+        (
+            "two-state",
+            ErrorModel::TwoState(TwoState { good, bad, ber_good, ber_bad, deterministic: false }),
+        ),
         (
             "two-state by bits",
-            ErrorModel::TwoStateBits { good_bits: 284_000, bad_bits: 30_000, ber_good, ber_bad },
+            ErrorModel::TwoStateBits(TwoStateBits {
+                good_bits: 284_000,
+                bad_bits: 30_000,
+                ber_good,
+                ber_bad,
+            }),
         ),
-        ("rayleigh", ErrorModel::Rayleigh { speed, carrier, snr, modulation: Modulation::Dbpsk }),
+        (
+            "rayleigh",
+            ErrorModel::Rayleigh(Rayleigh { speed, carrier, snr, modulation: Modulation::Dbpsk }),
+        ),
     ];
     let packets = 200_000_u64;
     for (name, model) in models {

@@ -197,7 +197,7 @@ fn random_paths_are_told_alike() {
         // Our TCP knows a partial ACK without having offered to; a witness takes it for what any other TCP would.
         let foreign = |stage: &Stage| {
             let every = Some(AckpMode::EveryPacket);
-            matches!(&stage.kind, StageKind::Agent(AgentConfig::Snoop { ackp, .. }) if *ackp == every)
+            matches!(&stage.kind, StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp, .. })) if *ackp == every)
         };
         if scenario.path.iter().any(foreign) {
             continue;

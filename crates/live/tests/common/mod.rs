@@ -152,7 +152,7 @@ pub fn none() -> Stage {
 }
 
 pub fn snoop() -> Stage {
-    let config = AgentConfig::Snoop { snoop: SnoopConfig::west97(), ackp: None };
+    let config = AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::west97(), ackp: None });
     Stage::Agent(Box::new(Agent::new(&config)))
 }
 

@@ -21,6 +21,8 @@ use serde::Serialize;
 
 use super::flows::Flows;
 use super::none::admit;
+use super::{AgentConfig, BaseStation, Config, Read, flows};
+use crate::describe::{Descriptor, Kind, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side};
 use crate::queue::ack_filter::{clears, is_plain};
@@ -48,6 +50,34 @@ pub struct Reconstruction {
 impl Default for Reconstruction {
     fn default() -> Reconstruction {
         Reconstruction { thresh: 2, interval: None, flows: 1024 }
+    }
+}
+
+impl Config for Reconstruction {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "ack-reconstruction",
+        system: System::new(
+            Kind::Agent,
+            "ack-reconstruction",
+            "path: agent = \"ack-reconstruction\", on the sender's side of a slow return link",
+            "ACKs that are missing behind a slow return link are filled in again",
+            "RFC 3449 5.3.2",
+        )
+        .tier(0),
+        read: |k| {
+            let mut c = Reconstruction::default();
+            let what = "segments that one ACK to the sender acknowledges at most";
+            k.count("ack-thresh", &mut c.thresh, 1..=1000, what);
+            let what = "the time between the ACKs that are filled in; measured without it";
+            k.maybe("ack-interval", &mut c.interval, Span::ZERO..=Span::secs(1), what);
+            flows::watched(k, &mut c.flows);
+            AgentConfig::AckReconstruction(c)
+        },
+    }];
+    type Agent = AckReconstruction;
+
+    fn agent(&self) -> AckReconstruction {
+        AckReconstruction::new(self)
     }
 }
 
@@ -89,21 +119,6 @@ impl AckReconstruction {
             holds: 0,
             peak: 0,
         }
-    }
-
-    /// Connections watched now.
-    pub fn flows(&self) -> usize {
-        self.flows.len()
-    }
-
-    /// Bytes of state: a record for each connection, and the headers of what is held.
-    pub fn state_bytes(&self) -> usize {
-        self.flows.len() * size_of::<Flow>() + self.holds * size_of::<Segment>()
-    }
-
-    /// The most that [`AckReconstruction::state_bytes`] ever was.
-    pub fn peak_state_bytes(&self) -> usize {
-        self.peak
     }
 
     /// What is held goes at once.
@@ -274,6 +289,23 @@ fn forge(held: &Packet, real: &Segment, ack: Seq) -> Packet {
     let mut packet = Packet::tcp(held.src, held.dst, segment, Body::EMPTY);
     packet.tos = held.tos;
     packet
+}
+
+impl BaseStation for AckReconstruction {
+    /// Connections watched now.
+    fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes of state: a record for each connection, and the headers of what is held.
+    fn state_bytes(&self) -> usize {
+        self.flows.len() * size_of::<Flow>() + self.holds * size_of::<Segment>()
+    }
+
+    /// The most that [`AckReconstruction::state_bytes`] ever was.
+    fn peak_state_bytes(&self) -> usize {
+        self.peak
+    }
 }
 
 impl Machine for AckReconstruction {

@@ -3,8 +3,46 @@
 //! A partial ACK tells the sender that its data has reached the base station, which is having trouble with
 //! the wireless link, so that it does not time out. It works on top of the cache of [`super::snoop`].
 
+use serde::Serialize;
+
+use super::snoop::{SnoopAgent, SnoopConfig};
+use super::{AgentConfig, Read};
+use crate::describe::{Descriptor, Kind, System};
 use crate::wire::{
     Ackp, Body, Eln, Flags, FlowKey, Nack, Options, Packet, SackBlocks, Segment, Seq, Timestamps,
+};
+
+/// When a base station forges partial acknowledgements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckpMode {
+    /// The algorithm of west97 3.3: delayed-ACK timer, `lastackp`, only to senders that offered the option.
+    Full,
+    /// The first implementation of west97 4.2: one for every data packet.
+    EveryPacket,
+}
+
+pub(super) const WORD: Descriptor<Read> = Descriptor {
+    word: "snoop+ackp",
+    system: System::new(
+        Kind::Agent,
+        "ackp",
+        "path: agent = \"snoop+ackp\"; host: ackp = \"rearm\"",
+        "tells the sender which data reached the base station, so that its timer waits for the local repair",
+        "west97 3",
+    ),
+    read: |k| {
+        let snoop = SnoopConfig::keys(k);
+        let mut mode = AckpMode::Full;
+        let modes = [("full", AckpMode::Full), ("every-packet", AckpMode::EveryPacket)];
+        k.word(
+            "ackp-mode",
+            &mut mode,
+            &modes,
+            "when partial acknowledgements are sent: by the rules, or for each packet",
+        );
+        AgentConfig::Snoop(SnoopAgent { snoop, ackp: Some(mode) })
+    },
 };
 
 /// What a base station must know of a receiver to write an ACK in its name.

@@ -5,11 +5,48 @@
 //! Needs a link layer on the right that tells of its attempts ([`Signal::AttemptFailed`]); without one it is a
 //! router.
 
+use serde::Serialize;
+
 use super::none::admit;
+use super::{AgentConfig, BaseStation, Config, Read};
+use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::{Span, Time};
 use crate::wire::{Notice, Packet, Quote};
+
+/// The source is told of each failed attempt of the link layer (bakshi96 4.2.3).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Ebsn {
+    /// No message follows another one sooner; zero sends each.
+    pub spacing: Span,
+}
+
+impl Config for Ebsn {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "ebsn",
+        system: System::new(
+            Kind::Agent,
+            "ebsn",
+            "path: agent = \"ebsn\"; host: ebsn = true",
+            "tells the sender about each failed local attempt, by ICMP, and keeps nothing about connections",
+            "bakshi96 4.2.3",
+        ),
+        read: |k| AgentConfig::Ebsn(Ebsn { spacing: spacing(k) }),
+    }];
+    type Agent = Notifier;
+
+    fn agent(&self) -> Notifier {
+        Notifier::new(Notice::BadState, self.spacing)
+    }
+}
+
+pub(super) fn spacing(k: &mut Keys<'_>) -> Span {
+    let mut spacing = Span::ZERO;
+    let what = "the least time between two messages; 0 sends one for each failed attempt";
+    k.within("spacing", &mut spacing, Span::ZERO..=Span::secs(3600), what);
+    spacing
+}
 
 /// The agent that sends messages to sources.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +83,8 @@ impl Notifier {
         out.originate(Side::Left, Packet::notice(self.notice, quote), self.cause());
     }
 }
+
+impl BaseStation for Notifier {}
 
 impl Machine for Notifier {
     fn on_packet(&mut self, _now: Time, from: Side, packet: Packet, out: &mut Out) {

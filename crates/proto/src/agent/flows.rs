@@ -1,6 +1,23 @@
 //! The flows that an agent watches: a bounded table that forgets the least recently used.
 
+use crate::describe::Keys;
+use crate::units::Bytes;
 use core::ops::{Index, IndexMut};
+
+/// Flows that an agent watches at once, where the file does not say.
+pub(super) const WATCHED: usize = 1024;
+
+/// The key of how many flows an agent watches.
+pub(super) fn watched(k: &mut Keys<'_>, slot: &mut usize) {
+    let what = "flows watched at once; the least recently used is forgotten first";
+    k.count("flows", slot, 1..=1_000_000, what);
+}
+
+/// The key of how much an agent keeps.
+pub(super) fn cached(k: &mut Keys<'_>, slot: &mut Bytes) {
+    let what = "bytes kept over all flows";
+    k.within("cache", slot, Bytes(1500)..=Bytes(1 << 40), what);
+}
 
 use crate::flows::FlowMap;
 use crate::wire::FlowKey;

@@ -8,9 +8,11 @@
 use serde::Serialize;
 
 use super::none::admit;
+use super::{AgentConfig, BaseStation, Config, Read};
+use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{AgentNote, Wants, What};
 use crate::machine::{Machine, Out, Side};
-use crate::units::{Span, Time};
+use crate::units::{Bytes, Span, Time};
 use crate::wire::{Damage, Flags, Packet, Transport};
 
 /// What the base station knows of the channel, and which packets are good for it.
@@ -46,6 +48,78 @@ impl PacketSizes {
         let headers = if v4 { 40 } else { 60 };
         self.now().saturating_sub(headers).clamp(1, u16::MAX.into()) as u16
     }
+}
+
+impl Config for PacketSizes {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "good-packet-size",
+        system: System::new(
+            Kind::Agent,
+            "good-packet-size",
+            "path: agent = \"good-packet-size\"",
+            "keeps packets to the size that is good for the state of the channel, by a table; clamps the MSS of SYNs",
+            "bakshi96 4.1",
+        ),
+        read,
+    }];
+    type Agent = PacketSize;
+
+    fn agent(&self) -> PacketSize {
+        PacketSize::new(self)
+    }
+
+    fn plan(&self) -> String {
+        format!("packets up to {} bytes", self.now())
+    }
+}
+
+/// Rows of a table of packet sizes.
+const MAX_ROWS: usize = 100;
+
+/// One size, or a table and the state.
+fn read(k: &mut Keys<'_>) -> AgentConfig {
+    // The smallest packet that a host must take (RFC 791), with room for payload; and the largest.
+    const SIZES: core::ops::RangeInclusive<Bytes> = Bytes(68)..=Bytes(65_535);
+    const ROWS: &str = "a row for each state of the channel, by ascending mean bad period, for example \
+        `packet-sizes = [{ bad = \"1s\", size = \"512B\" }, { bad = \"3s\", size = \"384B\" }]`";
+    let mut sizes = PacketSizes::bakshi96();
+    let mut fixed = None;
+    k.maybe("packet-size", &mut fixed, SIZES, "the size of an IP packet that is good now");
+    let what = "the mean length of the bad periods that the channel has now";
+    k.within("bad-period", &mut sizes.bad_period, Span::ZERO..=Span::secs(86_400), what);
+    let mut table: Vec<(Span, u32)> = Vec::new();
+    k.tables("packet-sizes", "the good size from each mean bad period on", |row| {
+        let bad = (Span::secs(1), "\"1s\"");
+        let bad = row.needed("bad", bad, Span::ZERO..=Span(u64::MAX), "the mean bad period");
+        let size = row.needed("size", (Bytes(512), "\"512B\""), SIZES, "the size of an IP packet");
+        if table.last().is_some_and(|(before, _)| *before >= bad) {
+            let message =
+                format!("`{}` is not longer than that of the row before", row.path("bad"));
+            row.refuse("bad", message, "expected bad periods and packet sizes", ROWS);
+        }
+        table.push((bad, size.0 as u32));
+    });
+    if k.has("packet-sizes") {
+        if table.is_empty() || table.len() > MAX_ROWS {
+            let message =
+                format!("`{}` is not a list of 1 to {MAX_ROWS} rows", k.path("packet-sizes"));
+            k.refuse("packet-sizes", message, "expected bad periods and packet sizes", ROWS);
+        } else {
+            sizes.table = table;
+        }
+    }
+    if let Some(size) = fixed {
+        if let Some(other) = k.first(&["bad-period", "packet-sizes"]) {
+            k.refuse(
+                "packet-size",
+                format!("`packet-size` is set beside `{other}`"),
+                "which of them?",
+                "write the size that is good now, `packet-size = \"512B\"`, or a table and the state",
+            );
+        }
+        sizes = PacketSizes { table: vec![(Span::ZERO, size.0 as u32)], bad_period: Span::ZERO };
+    }
+    AgentConfig::GoodPacketSize(sizes)
 }
 
 /// What a host assumes of a peer that announces no MSS.
@@ -90,6 +164,8 @@ impl PacketSize {
         }
     }
 }
+
+impl BaseStation for PacketSize {}
 
 impl Machine for PacketSize {
     fn on_packet(&mut self, _now: Time, from: Side, packet: Packet, out: &mut Out) {

@@ -1,9 +1,24 @@
 //! A base station that is only a router.
 
+use super::{AgentConfig, BaseStation, Read};
+use crate::describe::{Descriptor, Kind, System};
 use crate::event::Cause;
 use crate::machine::{Machine, Out, Side};
 use crate::units::Time;
 use crate::wire::{Damage, Packet};
+
+pub(super) const WORD: Descriptor<Read> = Descriptor {
+    word: "none",
+    system: System::new(
+        Kind::Agent,
+        "none",
+        "path: agent = \"none\"",
+        "packets are only forwarded",
+        "RFC 1812",
+    )
+    .tier(0),
+    read: |_| AgentConfig::None,
+};
 
 /// Forwards every packet in both directions, except those whose IP header is damaged.
 #[derive(Clone, Copy, Default, Debug)]
@@ -19,6 +34,8 @@ pub(super) fn admit(from: Side, packet: Packet, out: &mut Out) -> Option<Packet>
     }
     Some(packet)
 }
+
+impl BaseStation for Router {}
 
 impl Machine for Router {
     fn on_packet(&mut self, _now: Time, from: Side, packet: Packet, out: &mut Out) {

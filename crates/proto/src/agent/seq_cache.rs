@@ -16,16 +16,50 @@
 
 use core::mem::size_of;
 
+use serde::Serialize;
+
 use super::SnoopConfig;
 use super::ackp::{Receiver, is_partial};
 use super::flows::Flows;
 use super::none::admit;
 use super::snoop::rtt::Rtt;
+use super::{AgentConfig, BaseStation, Config, Read, flows};
+use crate::describe::{Descriptor, Kind, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side};
 use crate::units::Time;
 use crate::wake::WakeTree;
 use crate::wire::{Damage, Eln, Flags, FlowKey, Packet, Seq};
+
+/// Sequence numbers only; the sender retransmits on a loss notification (west97 7.0).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SeqCacheAgent {
+    /// Flows watched at once.
+    pub flows: usize,
+}
+
+impl Config for SeqCacheAgent {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "seq-cache",
+        system: System::new(
+            Kind::Agent,
+            "seq-cache",
+            "path: agent = \"seq-cache\"; host: eln = \"checksum\", at both ends",
+            "keeps sequence numbers only; tells the sender that a loss was the radio's, and the sender retransmits",
+            "west97 7.0",
+        ),
+        read: |k| {
+            let mut flows = flows::WATCHED;
+            flows::watched(k, &mut flows);
+            AgentConfig::SeqCache(SeqCacheAgent { flows })
+        },
+    }];
+    type Agent = SeqCache;
+
+    fn agent(&self) -> SeqCache {
+        SeqCache::new(self.flows)
+    }
+}
 
 /// Position of the SYN: leaves room below, as in snoop.
 const FIRST: u64 = 1 << 32;
@@ -165,21 +199,6 @@ impl SeqCache {
     /// An agent for at most `flows` flows, watching none yet.
     pub fn new(flows: usize) -> SeqCache {
         SeqCache { flows: Flows::new(flows), wakes: WakeTree::new(1), peak: 0 }
-    }
-
-    /// Flows watched now.
-    pub fn flows(&self) -> usize {
-        self.flows.len()
-    }
-
-    /// Bytes of state: a control block per flow, nothing else.
-    pub fn state_bytes(&self) -> usize {
-        self.flows.len() * size_of::<Flow>()
-    }
-
-    /// The most that [`SeqCache::state_bytes`] ever was.
-    pub fn peak_state_bytes(&self) -> usize {
-        self.peak
     }
 
     fn forget(&mut self, i: usize, out: &mut Out) {
@@ -374,6 +393,23 @@ impl SeqCache {
             self.notify(i, out);
         }
         self.set_wake(i);
+    }
+}
+
+impl BaseStation for SeqCache {
+    /// Flows watched now.
+    fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes of state: a control block per flow, nothing else.
+    fn state_bytes(&self) -> usize {
+        self.flows.len() * size_of::<Flow>()
+    }
+
+    /// The most that [`SeqCache::state_bytes`] ever was.
+    fn peak_state_bytes(&self) -> usize {
+        self.peak
     }
 }
 

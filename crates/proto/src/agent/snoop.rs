@@ -19,6 +19,7 @@
 //! through it is the LL of balakrishnan97 3.1.1, a link layer that knows TCP's acknowledgements but not their meaning.
 
 pub(super) mod cache;
+mod config;
 mod flow;
 pub(super) mod rtt;
 
@@ -27,13 +28,56 @@ use core::mem::size_of;
 use super::ackp::is_partial;
 use super::flows::Flows;
 use super::none::admit;
-use super::{AckpMode, DupAcks, SnoopConfig};
+use super::{AckpMode, AgentConfig, BaseStation, Config, Read, ackp, snoop_smart};
+use crate::describe::{Descriptor, Kind, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
 use crate::wake::WakeTree;
 use crate::wire::{Ackp, Damage, Flags, FlowKey, Packet, Seq};
+pub use config::{DupAcks, SnoopConfig, TimeoutRule};
 use flow::{Flow, Verdict};
+use serde::Serialize;
+
+/// Local retransmission, with partial acknowledgements or without.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SnoopAgent {
+    /// Caching and retransmission.
+    pub snoop: SnoopConfig,
+    /// Partial acknowledgements.
+    pub ackp: Option<AckpMode>,
+}
+
+impl Config for SnoopAgent {
+    const WORDS: &'static [Descriptor<Read>] = &[
+        Descriptor {
+            word: "snoop",
+            system: System::new(
+                Kind::Agent,
+                "snoop",
+                "path: agent = \"snoop\"",
+                "caches data, retransmits locally on duplicate ACKs and short time-outs, and hides them from the sender",
+                "balakrishnan97 2, west97 2.6, parsa98 4",
+            ),
+            read: |k| AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::keys(k), ackp: None }),
+        },
+        ackp::WORD,
+        snoop_smart::WORD,
+    ];
+    type Agent = Snoop;
+
+    fn agent(&self) -> Snoop {
+        Snoop::new(self.snoop.clone(), self.ackp)
+    }
+
+    fn word(&self) -> &'static str {
+        match self.ackp {
+            _ if self.snoop.selective => "snoop-smart",
+            Some(_) => "snoop+ackp",
+            None => "snoop",
+        }
+    }
+}
 
 /// The snoop agent, with partial acknowledgements or without.
 #[derive(Debug)]
@@ -61,24 +105,9 @@ impl Snoop {
         Snoop { config, ackp, flows, wakes: WakeTree::new(1), cached: 0, peak: 0 }
     }
 
-    /// Flows watched now.
-    pub fn flows(&self) -> usize {
-        self.flows.len()
-    }
-
     /// Bytes cached now: headers and payload.
     pub fn cached_bytes(&self) -> u64 {
         self.cached
-    }
-
-    /// Bytes of state: a control block per flow, and headers and payload of each cached packet.
-    pub fn state_bytes(&self) -> usize {
-        self.flows.len() * size_of::<Flow>() + self.cached as usize
-    }
-
-    /// The most that [`Snoop::state_bytes`] ever was.
-    pub fn peak_state_bytes(&self) -> usize {
-        self.peak
     }
 
     fn forget(&mut self, i: usize, out: &mut Out) {
@@ -323,6 +352,23 @@ impl Snoop {
             }
         }
         self.set_wake(i);
+    }
+}
+
+impl BaseStation for Snoop {
+    /// Flows watched now.
+    fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes of state: a control block per flow, and headers and payload of each cached packet.
+    fn state_bytes(&self) -> usize {
+        self.flows.len() * size_of::<Flow>() + self.cached as usize
+    }
+
+    /// The most that [`Snoop::state_bytes`] ever was.
+    fn peak_state_bytes(&self) -> usize {
+        self.peak
     }
 }
 

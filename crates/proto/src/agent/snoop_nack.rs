@@ -17,15 +17,44 @@
 
 use core::mem::size_of;
 
+use serde::Serialize;
+
 use super::ackp::Receiver;
 use super::flows::Flows;
 use super::snoop::rtt::Rtt;
-use super::{Snoop, SnoopConfig};
+use super::{AgentConfig, BaseStation, Config, Read, Snoop, SnoopConfig};
+use crate::describe::{Descriptor, Kind, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::{Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Damage, Flags, FlowKey, Nack, Packet, SackBlocks, Seq};
+
+/// Snoop, and negative acknowledgements for what the mobile host sends.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct NackAgent {
+    /// Caching and retransmission; timers and bounds of both directions.
+    pub snoop: SnoopConfig,
+}
+
+impl Config for NackAgent {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "snoop-nack",
+        system: System::new(
+            Kind::Agent,
+            "snoop-nack",
+            "path: agent = \"snoop-nack\"; host: nack",
+            "for data from the mobile host: the base station asks for what the air has lost",
+            "balakrishnan97 2.1, west97 2.6",
+        ),
+        read: |k| AgentConfig::SnoopNack(NackAgent { snoop: SnoopConfig::keys(k) }),
+    }];
+    type Agent = SnoopNack;
+
+    fn agent(&self) -> SnoopNack {
+        SnoopNack::new(self.snoop.clone())
+    }
+}
 
 /// Position of the SYN: leaves room below, as in snoop.
 const FIRST: u64 = 1 << 32;
@@ -154,25 +183,9 @@ impl SnoopNack {
         }
     }
 
-    /// Flows watched now, in the direction of which there are more.
-    pub fn flows(&self) -> usize {
-        self.snoop.flows().max(self.flows.len())
-    }
-
     /// Bytes cached now, of data to the mobile host.
     pub fn cached_bytes(&self) -> u64 {
         self.snoop.cached_bytes()
-    }
-
-    /// Bytes of state: those of snoop, and a control block with its holes for each flow from the mobile host.
-    pub fn state_bytes(&self) -> usize {
-        self.snoop.state_bytes()
-            + self.flows.len() * (size_of::<Flow>() + HOLES * size_of::<Hole>())
-    }
-
-    /// The most that [`SnoopNack::state_bytes`] ever was.
-    pub fn peak_state_bytes(&self) -> usize {
-        self.peak.max(self.snoop.peak_state_bytes())
     }
 
     fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
@@ -279,6 +292,24 @@ impl SnoopNack {
             out.originate(Side::Right, message, Cause::LossNotification);
         }
         asked
+    }
+}
+
+impl BaseStation for SnoopNack {
+    /// Flows watched now, in the direction of which there are more.
+    fn flows(&self) -> usize {
+        self.snoop.flows().max(self.flows.len())
+    }
+
+    /// Bytes of state: those of snoop, and a control block with its holes for each flow from the mobile host.
+    fn state_bytes(&self) -> usize {
+        self.snoop.state_bytes()
+            + self.flows.len() * (size_of::<Flow>() + HOLES * size_of::<Hole>())
+    }
+
+    /// The most that [`SnoopNack::state_bytes`] ever was.
+    fn peak_state_bytes(&self) -> usize {
+        self.peak.max(self.snoop.peak_state_bytes())
     }
 }
 

@@ -8,6 +8,24 @@
 //! nothing it is snoop.
 
 use super::snoop::cache::Entry;
+use super::snoop::{SnoopAgent, SnoopConfig};
+use super::{AgentConfig, Read};
+use crate::describe::{Descriptor, Kind, System};
+
+pub(super) const WORD: Descriptor<Read> = Descriptor {
+    word: "snoop-smart",
+    system: System::new(
+        Kind::Agent,
+        "snoop-smart",
+        "path: agent = \"snoop-smart\"; host: sack = true, at both ends",
+        "snoop that also knows which packets got through, from selective acknowledgements",
+        "balakrishnan97 3.1.1",
+    ),
+    read: |k| {
+        let snoop = SnoopConfig::keys(k).selective();
+        AgentConfig::Snoop(SnoopAgent { snoop, ackp: None })
+    },
+};
 
 /// What reports tell of the wireless link.
 #[derive(Clone, Copy, Debug, Default)]

@@ -24,19 +24,97 @@ mod pair;
 use core::mem::size_of;
 use std::sync::Arc;
 
-use super::SplitConfig;
+use serde::Serialize;
+
 use super::flows::Flows;
 use super::none::admit;
+use super::{AgentConfig, BaseStation, Config, Read, flows, split_sack};
+use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side};
 use crate::tcp::TcpConfig;
-use crate::tcp::config::Clock;
+use crate::tcp::config::{Clock, PRESETS};
 use crate::tcp::connection::Beats;
 use crate::tcp::rtt::Beat;
-use crate::units::{Span, Time};
+use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Body, Damage, Flags, FlowKey, Packet};
 use pair::{Ends, Fate, Pair};
+
+/// Configuration of split connections (balakrishnan97 3.2; west97 2.5).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SplitConfig {
+    /// The base station's TCP towards the fixed host.
+    pub wired: TcpConfig,
+    /// The base station's TCP towards the mobile host.
+    pub wireless: TcpConfig,
+    /// Bytes that the base station holds for each direction of a connection: taken in from one end, not yet
+    /// acknowledged by the other. The window that it advertises is what is left of it.
+    pub buffer: Bytes,
+    /// Connections split at once.
+    pub flows: usize,
+    /// Bytes set aside for the buffers of all connections together.
+    pub memory: Bytes,
+}
+
+impl SplitConfig {
+    /// Two connections of `tcp` with 64 KiB for each direction, as in balakrishnan97 3.2.
+    pub fn new(tcp: TcpConfig) -> SplitConfig {
+        SplitConfig {
+            wired: tcp.clone(),
+            wireless: tcp,
+            buffer: Bytes(64 << 10),
+            flows: 1024,
+            memory: Bytes(128 << 20),
+        }
+    }
+
+    /// Whether only the half towards the mobile host uses selective acknowledgements.
+    pub fn is_selective(&self) -> bool {
+        self.wireless.sack && !self.wired.sack
+    }
+
+    /// Goes over the keys.
+    pub fn keys(k: &mut Keys<'_>) -> SplitConfig {
+        let presets = PRESETS.map(|(name, _)| (name, name));
+        // The end points of balakrishnan97 were BSD systems with Reno and coarse timers.
+        let mut preset = "freebsd-2.1";
+        k.word("split-preset", &mut preset, &presets, "the base station's own TCP");
+        let tcp = TcpConfig::preset(preset).unwrap_or_else(TcpConfig::freebsd_2_1);
+        let mut c = SplitConfig::new(tcp);
+        let what = "what is held for each direction of a connection";
+        k.within("buffer", &mut c.buffer, Bytes(1)..=Bytes(1 << 30), what);
+        flows::watched(k, &mut c.flows);
+        flows::cached(k, &mut c.memory);
+        c
+    }
+}
+
+impl Config for SplitConfig {
+    const WORDS: &'static [Descriptor<Read>] = &[
+        Descriptor {
+            word: "split",
+            system: System::new(
+                Kind::Agent,
+                "split",
+                "path: agent = \"split\"",
+                "ends the connection at the base station and runs a second one over the air (I-TCP)",
+                "balakrishnan97 3.2, west97 2.5",
+            ),
+            read: |k| AgentConfig::Split(SplitConfig::keys(k)),
+        },
+        split_sack::WORD,
+    ];
+    type Agent = Split;
+
+    fn agent(&self) -> Split {
+        Split::new(self)
+    }
+
+    fn word(&self) -> &'static str {
+        if self.is_selective() { "split-sack" } else { "split" }
+    }
+}
 
 /// A pair that was silent for so long makes room for a new one when there is none.
 //= rfc5382#section-5: an established connection may be forgotten after 2 hours and 4 minutes, not before
@@ -86,24 +164,9 @@ impl Split {
         }
     }
 
-    /// Connections split now.
-    pub fn flows(&self) -> usize {
-        self.pairs.len()
-    }
-
     /// Bytes taken in from one end and not acknowledged by the other.
     pub fn held_bytes(&self) -> u64 {
         self.held
-    }
-
-    /// Bytes of state: two control blocks per connection, and the data held.
-    pub fn state_bytes(&self) -> usize {
-        self.pairs.len() * size_of::<Pair>() + self.held as usize
-    }
-
-    /// The most that [`Split::state_bytes`] ever was.
-    pub fn peak_state_bytes(&self) -> usize {
-        self.peak
     }
 
     fn note(&self, key: FlowKey, note: AgentNote, out: &mut Out) {
@@ -173,6 +236,23 @@ impl Split {
         self.wakes.set(i, pair.next_wake());
         self.pairs[i] = Some(Box::new(pair));
         self.peak = self.peak.max(self.state_bytes());
+    }
+}
+
+impl BaseStation for Split {
+    /// Connections split now.
+    fn flows(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Bytes of state: two control blocks per connection, and the data held.
+    fn state_bytes(&self) -> usize {
+        self.pairs.len() * size_of::<Pair>() + self.held as usize
+    }
+
+    /// The most that [`Split::state_bytes`] ever was.
+    fn peak_state_bytes(&self) -> usize {
+        self.peak
     }
 }
 

@@ -1,7 +1,39 @@
 //! Independent bit errors.
 
+use serde::Serialize;
+
+use super::{Descriptor, ErrorModel, Errors, Model, Read};
+use crate::describe::{Kind, System};
 use crate::rng::Stream;
-use crate::units::Probability;
+use crate::units::{Probability, Span, Time};
+
+/// Independent bit errors (parsa98 5.1, 5.2).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BitErrors {
+    /// Bit error rate.
+    pub ber: Probability,
+}
+
+impl Model for BitErrors {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "bit-errors",
+        system: System::new(
+            Kind::Channel,
+            "bit-errors",
+            "path: errors = { model = \"bit-errors\", ber = 1e-6 }",
+            "independent bit errors at a given rate",
+            "parsa98 5.1",
+        ),
+        read: |k, _| {
+            let ber = k.needed_probability("ber", "1e-6", "the probability that a bit is damaged");
+            ErrorModel::BitErrors(BitErrors { ber }).into()
+        },
+    }];
+
+    fn errors(&self, stream: Stream, _: Option<Stream>) -> Box<dyn Errors> {
+        Box::new(IndependentErrors::new(self.ber, stream))
+    }
+}
 
 /// The hazard of a bit error rate: the rate of the Poisson process that harms a bit with this probability.
 /// 0 for a rate of 0, infinite for 1, and exact for rates far below the resolution of `1 - ber`.
@@ -94,28 +126,30 @@ pub(super) fn byte_of(bit: f64, bytes: u32) -> u32 {
 
 /// Independent bit errors at a fixed rate (parsa98 5.1, 5.2).
 #[derive(Clone, Debug)]
-pub struct BitErrors {
+pub struct IndependentErrors {
     stream: Stream,
     hazard: f64,
 }
 
-impl BitErrors {
+impl IndependentErrors {
     /// Errors at the bit error rate `ber`.
-    pub fn new(ber: Probability, stream: Stream) -> BitErrors {
-        BitErrors { stream, hazard: hazard(ber) }
+    pub fn new(ber: Probability, stream: Stream) -> IndependentErrors {
+        IndependentErrors { stream, hazard: hazard(ber) }
     }
+}
 
-    /// The position of the first damaged byte in the next packet; there is one with 1 - (1 - ber)^(8 bytes).
-    pub fn pass(&mut self, bytes: u32) -> Option<u32> {
+impl Errors for IndependentErrors {
+    /// There is a damaged byte with 1 - (1 - ber)^(8 bytes).
+    fn pass(&mut self, _: Time, _: Span, bytes: u32) -> Option<u32> {
         FirstError::draw(&mut self.stream)
             .walk(8.0 * f64::from(bytes), self.hazard)
             .map(|bit| byte_of(bit, bytes))
     }
 
-    /// Tells `hit` every damaged byte of the next packet.
-    pub fn pass_symbols(&mut self, bytes: u32, hit: &mut dyn FnMut(u32)) {
+    fn pass_symbols(&mut self, _: Time, _: Span, bytes: u32, hit: &mut dyn FnMut(u32)) -> bool {
         let mut errors = EachError::draw(&mut self.stream, bytes);
         errors.walk(&mut self.stream, 8.0 * f64::from(bytes), self.hazard, hit);
+        false
     }
 }
 
@@ -125,8 +159,8 @@ mod tests {
 
     fn hits(ber: f64, bytes: u32, packets: u32) -> Vec<u32> {
         let ber = Probability::new(ber).unwrap();
-        let mut errors = BitErrors::new(ber, Stream::new(1, "radio"));
-        (0..packets).filter_map(|_| errors.pass(bytes)).collect()
+        let mut errors = IndependentErrors::new(ber, Stream::new(1, "radio"));
+        (0..packets).filter_map(|_| errors.pass(Time::ZERO, Span::ZERO, bytes)).collect()
     }
 
     #[test]
@@ -149,12 +183,12 @@ mod tests {
     fn every_damaged_byte_is_found_once_and_at_its_rate() {
         for (ber, packets) in [(1e-5, 20_000), (1e-3, 500), (0.1, 50), (0.5, 50)] {
             let p = Probability::new(ber).unwrap();
-            let mut errors = BitErrors::new(p, Stream::new(1, "radio"));
+            let mut errors = IndependentErrors::new(p, Stream::new(1, "radio"));
             let mut total = 0_u32;
             for _ in 0..packets {
-                let first = errors.clone().pass(1500);
+                let first = errors.clone().pass(Time::ZERO, Span::ZERO, 1500);
                 let mut found = Vec::new();
-                errors.pass_symbols(1500, &mut |byte| found.push(byte));
+                errors.pass_symbols(Time::ZERO, Span::ZERO, 1500, &mut |byte| found.push(byte));
                 assert_eq!(found.first().copied(), first);
                 assert!(found.windows(2).all(|w| w[0] < w[1]) && found.iter().all(|b| *b < 1500));
                 total += found.len() as u32;
@@ -164,9 +198,10 @@ mod tests {
             let deviation = (n * share * (1.0 - share)).sqrt();
             assert!((f64::from(total) - n * share).abs() < 4.0 * deviation, "{ber}: {total}");
         }
-        let mut all = BitErrors::new(Probability::new(1.0).unwrap(), Stream::new(1, "radio"));
+        let mut all =
+            IndependentErrors::new(Probability::new(1.0).unwrap(), Stream::new(1, "radio"));
         let mut count = 0;
-        all.pass_symbols(1500, &mut |_| count += 1);
+        all.pass_symbols(Time::ZERO, Span::ZERO, 1500, &mut |_| count += 1);
         assert_eq!(count, 1500);
     }
 

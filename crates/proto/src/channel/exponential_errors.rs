@@ -1,7 +1,45 @@
 //! Errors at exponential distances in bytes, the Poisson model of the Berkeley testbed.
 
+use core::ops::RangeInclusive;
+
+use serde::Serialize;
+
+use super::{Descriptor, ErrorModel, Errors, Model, Read};
+use crate::describe::{Kind, System};
 use crate::rng::Stream;
-use crate::units::Bytes;
+use crate::units::{Bytes, Span, Time};
+
+/// Mean distances that a scenario may ask for.
+pub(super) const DISTANCES: RangeInclusive<Bytes> = Bytes(1)..=Bytes(1 << 50);
+
+/// Errors at exponential distances in bytes; each damages the one packet it falls into (west97 4.3).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Exponential {
+    /// Mean distance between errors.
+    pub mean: Bytes,
+}
+
+impl Model for Exponential {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "exponential",
+        system: System::new(
+            Kind::Channel,
+            "exponential-errors",
+            "path: errors = { model = \"exponential\", mean = \"64KiB\" }",
+            "single byte errors at exponential distances; where they fall decides which checksum they break",
+            "west97 4.3",
+        ),
+        read: |k, _| {
+            let what = "the mean distance from one byte error to the next";
+            let mean = k.needed("mean", (Bytes(65_536), "\"64KiB\""), DISTANCES, what);
+            ErrorModel::Exponential(Exponential { mean }).into()
+        },
+    }];
+
+    fn errors(&self, stream: Stream, _: Option<Stream>) -> Box<dyn Errors> {
+        Box::new(ExponentialErrors::new(self.mean, stream))
+    }
+}
 
 /// Distances in bytes from one event to the next, along all the packets of one direction.
 ///
@@ -72,21 +110,22 @@ impl ExponentialErrors {
     pub fn new(mean: Bytes, stream: Stream) -> ExponentialErrors {
         ExponentialErrors(Gaps::new(mean, false, stream))
     }
+}
 
-    /// The position of the first error in the next packet of `bytes` bytes.
+impl Errors for ExponentialErrors {
     #[inline]
-    pub fn pass(&mut self, bytes: u32) -> Option<u32> {
+    fn pass(&mut self, _: Time, _: Span, bytes: u32) -> Option<u32> {
         self.0.pass(bytes)
     }
 
-    /// Tells `hit` every damaged byte of the next packet.
-    pub fn pass_symbols(&mut self, bytes: u32, hit: &mut dyn FnMut(u32)) {
+    fn pass_symbols(&mut self, _: Time, _: Span, bytes: u32, hit: &mut dyn FnMut(u32)) -> bool {
         let mut last = None;
         self.0.each(bytes, |byte| {
             if last.replace(byte) != Some(byte) {
                 hit(byte);
             }
         });
+        false
     }
 }
 
@@ -98,7 +137,8 @@ mod tests {
     fn errors_have_their_mean_distance_and_fall_anywhere() {
         let mut errors = ExponentialErrors::new(Bytes(65_536), Stream::new(1, "radio"));
         let packets = 400_000;
-        let hits: Vec<u32> = (0..packets).filter_map(|_| errors.pass(1500)).collect();
+        let hits: Vec<u32> =
+            (0..packets).filter_map(|_| errors.pass(Time::ZERO, Span::ZERO, 1500)).collect();
         // Expected: 400,000 * (1 - exp(-1500 / 65536)) = 9,052 with deviation 94; tolerance four deviations.
         assert!((hits.len() as f64 - 9_052.0).abs() < 380.0, "{}", hits.len());
         let mean = hits.iter().map(|p| f64::from(*p)).sum::<f64>() / hits.len() as f64;
@@ -113,8 +153,8 @@ mod tests {
         let mut total = 0;
         for _ in 0..2000 {
             let mut found = Vec::new();
-            each.pass_symbols(1500, &mut |byte| found.push(byte));
-            assert_eq!(found.first().copied(), first.pass(1500));
+            each.pass_symbols(Time::ZERO, Span::ZERO, 1500, &mut |byte| found.push(byte));
+            assert_eq!(found.first().copied(), first.pass(Time::ZERO, Span::ZERO, 1500));
             assert!(found.windows(2).all(|w| w[0] < w[1]));
             total += found.len();
         }
@@ -125,14 +165,15 @@ mod tests {
     #[test]
     fn several_errors_in_a_packet_damage_it_once() {
         let mut errors = ExponentialErrors::new(Bytes(1), Stream::new(1, "radio"));
-        assert!((0..1000).all(|_| errors.pass(1500).is_some()));
+        assert!((0..1000).all(|_| errors.pass(Time::ZERO, Span::ZERO, 1500).is_some()));
     }
 
     #[test]
     fn the_draws_are_pinned() {
         let mut errors = ExponentialErrors::new(Bytes(4096), Stream::new(1, "radio"));
-        let hits: Vec<(usize, u32)> =
-            (0..20).filter_map(|i| errors.pass(1500).map(|at| (i, at))).collect();
+        let hits: Vec<(usize, u32)> = (0..20)
+            .filter_map(|i| errors.pass(Time::ZERO, Span::ZERO, 1500).map(|at| (i, at)))
+            .collect();
         assert_eq!(hits, PINNED);
     }
     const PINNED: [(usize, u32); 9] = [

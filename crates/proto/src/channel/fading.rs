@@ -13,8 +13,37 @@
 //! and 8, make the transition probabilities of a two-state chain of them: level crossings per symbol).
 
 use core::f64::consts::PI;
+use core::ops::RangeInclusive;
 
+use crate::describe::Keys;
 use crate::units::{Decibels, Frequency, Rate, Span, Speed};
+
+/// Somebody who walks, on the carrier of wireless LANs: what keys are listed with.
+pub(super) const WALK: (Speed, Frequency) = (Speed(555_556), Frequency(2_400_000_000));
+
+/// The keys of somebody who moves: how fast, and on which carrier. Neither has a default.
+pub(super) fn motion(k: &mut Keys<'_>) -> (Option<Speed>, Option<Frequency>) {
+    let (mut speed, mut carrier) = (None, None);
+    // From a centimetre a second, slower than anybody stands, to an aeroplane.
+    let speeds = Speed(10_000)..=Speed(1_000_000_000);
+    let carriers = Frequency(1_000_000)..=Frequency(1_000_000_000_000);
+    k.maybe("speed", &mut speed, speeds, "how fast the mobile host moves");
+    k.maybe("carrier", &mut carrier, carriers, "the frequency of the carrier");
+    (speed, carrier)
+}
+
+/// A key with a ratio in decibels, without a default.
+pub(super) fn decibels(
+    k: &mut Keys<'_>,
+    key: &'static str,
+    range: RangeInclusive<f64>,
+    what: &'static str,
+) -> Option<Decibels> {
+    let bound = |db: f64| Decibels::new(db).unwrap_or(Decibels::ZERO);
+    let mut ratio = None;
+    k.maybe(key, &mut ratio, bound(*range.start())..=bound(*range.end()), what);
+    ratio
+}
 
 /// Somebody who moves through Rayleigh fading, and how deep a fade the receiver bears.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -7,105 +7,174 @@
 //! sends asks [`Channel::applies_to`] before [`Channel::pass`]. A layer that corrects errors asks
 //! [`Channel::pass_symbols`] instead, which tells every damaged byte.
 
-mod bit_errors;
-mod exponential_errors;
 mod fading;
-mod packet_bursts;
-mod packet_loss;
-mod rayleigh;
 mod states;
 mod traffic;
-mod two_state;
+
+use core::fmt::Debug;
 
 use serde::Serialize;
 
+use crate::describe::{Descriptor, Keys};
 use crate::rng::Stream;
-use crate::units::{Bytes, Decibels, Frequency, Probability, Span, Speed, Time};
+use crate::units::{Rate, Span, Time};
 use crate::wire::{Damage, Packet};
 
-pub use bit_errors::BitErrors;
-pub use exponential_errors::ExponentialErrors;
 pub use fading::Fading;
-pub use packet_bursts::PacketBursts;
-pub use packet_loss::PacketLoss;
-pub use rayleigh::{Modulation, Rayleigh};
+pub use rayleigh::Modulation;
 pub use traffic::{Kinds, Traffic};
-pub use two_state::{TwoState, TwoStateBits};
 
-/// How errors come about in one direction of a radio link.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(tag = "model", rename_all = "kebab-case")]
-pub enum ErrorModel {
-    /// Errors at exponential distances in bytes; each damages the one packet it falls into (west97 4.3).
-    Exponential {
-        /// Mean distance between errors.
-        mean: Bytes,
-    },
-    /// Independent bit errors.
-    BitErrors {
-        /// Bit error rate.
-        ber: Probability,
-    },
-    /// Each error destroys `packets` consecutive packets; distances are from onset to onset (west97 5.2.2).
-    PacketBursts {
-        /// Packets destroyed by one error.
-        packets: u32,
-        /// Mean distance between the onsets of two errors.
-        mean: Bytes,
-        /// Whether the distances are all equal instead of exponential.
-        uniform: bool,
-    },
-    /// A Markov channel that is good or bad for exponential times (bakshi96 3.1).
-    TwoState {
-        /// Mean time in the good state.
-        good: Span,
-        /// Mean time in the bad state.
-        bad: Span,
-        /// Bit error rate in the good state.
-        ber_good: Probability,
-        /// Bit error rate in the bad state.
-        ber_bad: Probability,
-        /// Whether the times are constant instead of exponential.
-        deterministic: bool,
-    },
-    /// A Markov channel that changes its state between bits (parsa98 5.3.2).
-    TwoStateBits {
-        /// Mean length of a good period in bits.
-        good_bits: u64,
-        /// Mean length of a bad period in bits.
-        bad_bits: u64,
-        /// Bit error rate in the good state.
-        ber_good: Probability,
-        /// Bit error rate in the bad state.
-        ber_bad: Probability,
-    },
-    /// Each packet is lost with this probability, whatever its length.
-    PacketLoss {
-        /// Probability of loss.
-        p: Probability,
-    },
-    /// The power fades as that of somebody who moves between reflections (parsa98 5.3).
-    Rayleigh {
-        /// How fast.
-        speed: Speed,
-        /// On which carrier.
-        carrier: Frequency,
-        /// Mean signal-to-noise ratio per bit.
-        snr: Decibels,
-        /// What that means for bits.
-        modulation: Modulation,
-    },
-}
+/// Goes over the keys of a model, beside a radio of this rate.
+pub type Read = fn(&mut Keys<'_>, Rate) -> ErrorSpec;
 
-impl ErrorModel {
+/// The configuration of a model, and what there is to know about it.
+pub trait Model {
+    /// The words that stand for it.
+    const WORDS: &'static [Descriptor<Read>];
+    /// Its errors, drawn from `stream`. If fades are to depend on the time alone, they are drawn from `states`.
+    fn errors(&self, stream: Stream, states: Option<Stream>) -> Box<dyn Errors>;
+
     /// Whether it changes with time even while nothing is sent: only then can both directions share its states.
-    pub fn goes_by_time(&self) -> bool {
-        matches!(self, ErrorModel::TwoState { .. } | ErrorModel::Rayleigh { .. })
+    fn goes_by_time(&self) -> bool {
+        false
     }
 
     /// Whether it is good or bad, so that turns can be told.
-    pub fn has_states(&self) -> bool {
-        matches!(self, ErrorModel::TwoState { .. } | ErrorModel::TwoStateBits { .. })
+    fn has_states(&self) -> bool {
+        false
+    }
+}
+
+/// What a model does to the frames of one direction, in the order of their transmission.
+pub trait Errors: Again + Debug {
+    /// The first damaged byte of a frame of `bytes` bytes that is on the air from `start` for `duration`.
+    fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Option<u32>;
+
+    /// Tells `hit` every damaged byte of such a frame. A model that knows only whole packets tells none; true if one of
+    /// those is lost.
+    fn pass_symbols(
+        &mut self,
+        start: Time,
+        duration: Span,
+        bytes: u32,
+        hit: &mut dyn FnMut(u32),
+    ) -> bool {
+        let _ = hit;
+        self.pass(start, duration, bytes).is_some()
+    }
+
+    /// Whether it is in its good state; one without states always is.
+    fn is_good(&self) -> bool {
+        true
+    }
+
+    /// When the state will change, if that happens with time even while nothing is sent.
+    fn next_turn(&self) -> Option<Time> {
+        None
+    }
+
+    /// Brings such a state up to `now`.
+    fn advance(&mut self, now: Time) {
+        let _ = now;
+    }
+
+    /// Its turns from now on, where they depend on the time alone.
+    fn turns(&self) -> Option<Turns> {
+        None
+    }
+}
+
+/// What can be copied behind a box.
+pub trait Again {
+    /// A copy.
+    fn again(&self) -> Box<dyn Errors>;
+}
+
+impl<E: Errors + Clone + 'static> Again for E {
+    fn again(&self) -> Box<dyn Errors> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Errors> {
+    fn clone(&self) -> Box<dyn Errors> {
+        (**self).again()
+    }
+}
+
+/// Makes the enum of all models from the list of their files.
+macro_rules! models {
+    ($($file:ident::$Model:ident,)*) => {
+        $(mod $file;
+        pub use $file::$Model;)*
+
+        /// How errors come about in one direction of a radio link.
+        #[derive(Clone, PartialEq, Debug, Serialize)]
+        #[serde(tag = "model", rename_all = "kebab-case")]
+        #[expect(missing_docs, reason = "each is described by its configuration")]
+        pub enum ErrorModel {
+            $($Model($Model),)*
+        }
+
+        /// The words for a model, in the order of the manual.
+        pub fn words() -> impl Iterator<Item = &'static Descriptor<Read>> {
+            [$($Model::WORDS),*].into_iter().flatten()
+        }
+
+        impl ErrorModel {
+            fn errors(&self, stream: Stream, states: Option<Stream>) -> Box<dyn Errors> {
+                match self {
+                    $(ErrorModel::$Model(model) => model.errors(stream, states),)*
+                }
+            }
+
+            /// Whether it changes with time even while nothing is sent: only then can both directions share its states.
+            pub fn goes_by_time(&self) -> bool {
+                match self {
+                    $(ErrorModel::$Model(model) => model.goes_by_time(),)*
+                }
+            }
+
+            /// Whether it is good or bad, so that turns can be told.
+            pub fn has_states(&self) -> bool {
+                match self {
+                    $(ErrorModel::$Model(model) => model.has_states(),)*
+                }
+            }
+        }
+    };
+}
+
+models! {
+    exponential_errors::Exponential,
+    bit_errors::BitErrors,
+    packet_bursts::PacketBursts,
+    two_state::TwoState,
+    two_state_bits::TwoStateBits,
+    packet_loss::PacketLoss,
+    rayleigh::Rayleigh,
+}
+
+/// A channel model and what it applies to.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ErrorSpec {
+    /// How errors come about.
+    pub model: ErrorModel,
+    /// Which frames of the direction they concern; others neither suffer nor count.
+    #[serde(skip_serializing_if = "Kinds::is_all")]
+    pub only: Kinds,
+    /// Whether both directions have the same fades.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub reciprocal: bool,
+    /// Whether turns are told when they happen, as events and to the neighbours of the radio.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub tell_turns: bool,
+}
+
+impl From<ErrorModel> for ErrorSpec {
+    /// Errors for every frame, with fades of their own, told when a frame meets them.
+    fn from(model: ErrorModel) -> ErrorSpec {
+        ErrorSpec { model, only: Kinds::ALL, reciprocal: false, tell_turns: false }
     }
 }
 
@@ -138,66 +207,22 @@ pub fn damage_at(position: u32, packet: &Packet) -> Damage {
 /// One direction of a radio link, with its own stream of draws.
 #[derive(Clone, Debug)]
 pub struct Channel {
-    model: Model,
+    errors: Box<dyn Errors>,
     only: Kinds,
     tells: bool,
-}
-
-#[derive(Clone, Debug)]
-enum Model {
-    Exponential(ExponentialErrors),
-    BitErrors(BitErrors),
-    PacketBursts(PacketBursts),
-    TwoState(TwoState),
-    TwoStateBits(TwoStateBits),
-    PacketLoss(PacketLoss),
-    Rayleigh(Box<Rayleigh>),
 }
 
 impl Channel {
     /// The channel of `model`, drawing from `stream`. It concerns every frame.
     pub fn new(model: &ErrorModel, stream: Stream) -> Channel {
-        Channel::of(model, stream, None)
+        Channel { errors: model.errors(stream, None), only: Kinds::ALL, tells: false }
     }
 
     /// The same, but fades are drawn from `states`, and depend on nothing but that and the time: two directions with
     /// equal streams fade together (parsa98 5.3: "neither sender nor receiver can hear each other"), and turns can be
     /// told when they happen. Models that do not go by time leave `states` unused.
     pub fn with_states(model: &ErrorModel, stream: Stream, states: Stream) -> Channel {
-        Channel::of(model, stream, Some(states))
-    }
-
-    fn of(model: &ErrorModel, mut stream: Stream, states: Option<Stream>) -> Channel {
-        let model = match *model {
-            ErrorModel::Exponential { mean } => {
-                Model::Exponential(ExponentialErrors::new(mean, stream))
-            }
-            ErrorModel::BitErrors { ber } => Model::BitErrors(BitErrors::new(ber, stream)),
-            ErrorModel::PacketBursts { packets, mean, uniform } => {
-                Model::PacketBursts(PacketBursts::new(packets, mean, uniform, stream))
-            }
-            ErrorModel::TwoState { good, bad, ber_good, ber_bad, deterministic } => {
-                let (means, bers) = ([good, bad], [ber_good, ber_bad]);
-                Model::TwoState(match states {
-                    None => TwoState::new(means, bers, deterministic, stream),
-                    Some(states) => {
-                        TwoState::with_states(means, bers, deterministic, stream, states)
-                    }
-                })
-            }
-            ErrorModel::TwoStateBits { good_bits, bad_bits, ber_good, ber_bad } => {
-                let (means, bers) = ([good_bits, bad_bits], [ber_good, ber_bad]);
-                Model::TwoStateBits(TwoStateBits::new(means, bers, stream))
-            }
-            ErrorModel::PacketLoss { p } => Model::PacketLoss(PacketLoss::new(p, stream)),
-            ErrorModel::Rayleigh { speed, carrier, snr, modulation } => {
-                let phases =
-                    states.unwrap_or_else(|| Stream::new(stream.next_u64(), "rayleigh.phases"));
-                let doppler = carrier.doppler(speed);
-                Model::Rayleigh(Box::new(Rayleigh::new(doppler, snr, modulation, stream, phases)))
-            }
-        };
-        Channel { model, only: Kinds::ALL, tells: false }
+        Channel { errors: model.errors(stream, Some(states)), only: Kinds::ALL, tells: false }
     }
 
     /// The same channel for frames of `kinds` only. The default is every frame in its direction.
@@ -230,23 +255,16 @@ impl Channel {
     /// A packet of `bytes` bytes (IP header included) is on the air from `start` for `duration`.
     #[inline]
     pub fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Fate {
-        let before = self.is_good();
-        let damaged_at = match &mut self.model {
-            Model::Exponential(model) => model.pass(bytes),
-            Model::BitErrors(model) => model.pass(bytes),
-            Model::PacketBursts(model) => model.pass(bytes),
-            Model::TwoState(model) => model.pass(start, duration, bytes),
-            Model::TwoStateBits(model) => model.pass(bytes),
-            Model::PacketLoss(model) => model.pass(bytes),
-            Model::Rayleigh(model) => model.pass(start, duration, bytes),
-        };
-        let after = self.is_good();
+        let errors = &mut self.errors;
+        let before = errors.is_good();
+        let damaged_at = errors.pass(start, duration, bytes);
+        let after = errors.is_good();
         Fate { damaged_at, turned: (after != before).then_some(after) }
     }
 
     /// The same for a layer that corrects errors: `hit` is told every damaged byte, in order and once. The first is
     /// the one that [`Channel::pass`] would have named; the draws for the others follow it. Models that know only
-    /// whole packets ([`ErrorModel::PacketLoss`], [`ErrorModel::PacketBursts`]) tell none and say so in [`Harm::whole`].
+    /// whole packets ([`PacketLoss`], [`PacketBursts`]) tell none and say so in [`Harm::whole`].
     pub fn pass_symbols(
         &mut self,
         start: Time,
@@ -254,60 +272,41 @@ impl Channel {
         bytes: u32,
         hit: &mut dyn FnMut(u32),
     ) -> Harm {
-        let before = self.is_good();
-        let (mut count, mut whole) = (0, false);
-        let mut told = |byte| {
+        let errors = &mut self.errors;
+        let before = errors.is_good();
+        let mut count = 0;
+        let whole = errors.pass_symbols(start, duration, bytes, &mut |byte| {
             count += 1;
             hit(byte);
-        };
-        match &mut self.model {
-            Model::Exponential(model) => model.pass_symbols(bytes, &mut told),
-            Model::BitErrors(model) => model.pass_symbols(bytes, &mut told),
-            Model::TwoState(model) => model.pass_symbols(start, duration, bytes, &mut told),
-            Model::TwoStateBits(model) => model.pass_symbols(bytes, &mut told),
-            Model::Rayleigh(model) => model.pass_symbols(start, duration, bytes, &mut told),
-            Model::PacketBursts(model) => whole = model.pass(bytes).is_some(),
-            Model::PacketLoss(model) => whole = model.pass(bytes).is_some(),
-        }
-        let after = self.is_good();
+        });
+        let after = errors.is_good();
         Harm { bytes: count, whole, turned: (after != before).then_some(after) }
     }
 
     /// Whether the channel is in its good state; channels without states always are.
     #[inline]
     pub fn is_good(&self) -> bool {
-        match &self.model {
-            Model::TwoState(model) => model.is_good(),
-            Model::TwoStateBits(model) => model.is_good(),
-            _ => true,
-        }
+        self.errors.is_good()
     }
 
     /// When the state will change, for channels that change with time even while nothing is sent.
     pub fn next_turn(&self) -> Option<Time> {
-        match &self.model {
-            Model::TwoState(model) => model.next_turn(),
-            _ => None,
-        }
+        self.errors.next_turn()
     }
 
     /// Brings such a channel up to `now`; the new state if it differs.
     pub fn advance(&mut self, now: Time) -> Option<bool> {
-        let before = self.is_good();
-        if let Model::TwoState(model) = &mut self.model {
-            model.advance(now);
-        }
-        let after = self.is_good();
+        let errors = &mut self.errors;
+        let before = errors.is_good();
+        errors.advance(now);
+        let after = errors.is_good();
         (after != before).then_some(after)
     }
 
     /// The turns of a channel that has its states from a stream of their own, to be watched beside it: a frame takes
     /// the channel to the frame's end, while its turns still lie ahead of whoever waits for them.
     pub fn turns(&self) -> Option<Turns> {
-        match &self.model {
-            Model::TwoState(model) => model.states().cloned().map(Turns),
-            _ => None,
-        }
+        self.errors.turns()
     }
 }
 
@@ -339,169 +338,4 @@ impl Turns {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn probability() -> impl Strategy<Value = Probability> {
-        prop_oneof![Just(0.0), Just(1.0), Just(1e-18), 0.0..=1.0]
-            .prop_map(|p| Probability::new(p).unwrap())
-    }
-
-    fn small() -> impl Strategy<Value = u64> {
-        prop_oneof![0u64..4, 1u64..100_000, Just(u64::MAX)]
-    }
-
-    fn model() -> impl Strategy<Value = ErrorModel> {
-        prop_oneof![
-            small().prop_map(|m| ErrorModel::Exponential { mean: Bytes(m) }),
-            probability().prop_map(|ber| ErrorModel::BitErrors { ber }),
-            (0u32..9, small(), any::<bool>()).prop_map(|(packets, m, uniform)| {
-                ErrorModel::PacketBursts { packets, mean: Bytes(m), uniform }
-            }),
-            (small(), small(), probability(), probability(), any::<bool>()).prop_map(
-                |(good, bad, ber_good, ber_bad, deterministic)| ErrorModel::TwoState {
-                    good: Span(good),
-                    bad: Span(bad),
-                    ber_good,
-                    ber_bad,
-                    deterministic,
-                }
-            ),
-            (small(), small(), probability(), probability()).prop_map(
-                |(good_bits, bad_bits, ber_good, ber_bad)| ErrorModel::TwoStateBits {
-                    good_bits,
-                    bad_bits,
-                    ber_good,
-                    ber_bad,
-                }
-            ),
-            probability().prop_map(|p| ErrorModel::PacketLoss { p }),
-            (0u64..1 << 40, 0u64..1 << 40, -400.0..400.0).prop_map(|(speed, carrier, snr)| {
-                ErrorModel::Rayleigh {
-                    speed: Speed(speed),
-                    carrier: Frequency(carrier),
-                    snr: Decibels::new(snr).unwrap(),
-                    modulation: Modulation::Dbpsk,
-                }
-            }),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn any_channel_ends_and_damages_a_byte_of_the_packet(
-            model in model(),
-            seed in any::<u64>(),
-            frames in prop::collection::vec((0u64..1 << 40, 0u64..20_000_000, 0u32..3000), 1..20),
-        ) {
-            let mut channel = Channel::new(&model, Stream::new(seed, "radio"));
-            let mut now = Time::ZERO;
-            for (gap, duration, bytes) in frames {
-                now += Span(gap);
-                let fate = channel.pass(now, Span(duration), bytes);
-                prop_assert!(fate.damaged_at.is_none_or(|at| at < bytes));
-                now += Span(duration);
-                channel.advance(now);
-                prop_assert!(channel.next_turn().is_none_or(|at| at > now));
-            }
-        }
-
-        /// Whoever corrects errors sees the same first error, each once, and none behind the packet.
-        #[test]
-        fn symbols_begin_with_the_first_damage(
-            model in model(),
-            seed in any::<u64>(),
-            apart in any::<bool>(),
-            (start, duration, bytes) in (0u64..1 << 40, 0u64..20_000_000, 0u32..3000),
-        ) {
-            let stream = Stream::new(seed, "radio");
-            let mut channel = match apart {
-                true => Channel::with_states(&model, stream, Stream::new(seed, "states")),
-                false => Channel::new(&model, stream),
-            };
-            let fate = channel.clone().pass(Time(start), Span(duration), bytes);
-            let mut found = Vec::new();
-            let harm = channel.pass_symbols(Time(start), Span(duration), bytes, &mut |b| found.push(b));
-            prop_assert!(found.windows(2).all(|w| w[0] < w[1]) && found.iter().all(|b| *b < bytes));
-            prop_assert_eq!(harm.bytes as usize, found.len());
-            if harm.whole {
-                prop_assert!(fate.damaged_at.is_some() && found.is_empty());
-            } else {
-                prop_assert_eq!(fate.damaged_at, found.first().copied());
-            }
-        }
-    }
-
-    #[test]
-    fn a_channel_for_data_lets_other_frames_pass() {
-        let model = ErrorModel::PacketBursts { packets: 2, mean: Bytes(3000), uniform: true };
-        let plain = Channel::new(&model, Stream::new(1, "radio"));
-        assert!(Traffic::ALL.into_iter().all(|kind| plain.applies_to(kind)));
-        let data = plain.only([Traffic::Data].into_iter().collect());
-        assert!(data.applies_to(Traffic::Data) && !data.applies_to(Traffic::Ack));
-        assert!(!data.applies_to(Traffic::LinkAck) && !data.applies_to(Traffic::Control));
-    }
-
-    #[test]
-    fn turns_are_seen_beside_the_channel() {
-        let (good, bad) = (Span::secs(10), Span::secs(4));
-        let model = ErrorModel::TwoState {
-            good,
-            bad,
-            ber_good: Probability::ZERO,
-            ber_bad: Probability::new(1.0).unwrap(),
-            deterministic: true,
-        };
-        assert!(Channel::new(&model, Stream::new(1, "radio")).turns().is_none());
-        let states = Stream::new(1, "states");
-        let mut channel = Channel::with_states(&model, Stream::new(1, "radio"), states);
-        let mut turns = channel.turns().unwrap();
-        let secs = |n| Time::ZERO + Span::secs(n);
-        // A frame of half an hour goes ahead; the turns do not.
-        assert!(channel.pass(Time::ZERO, Span::secs(1800), 1500).damaged_at.is_some());
-        assert_eq!((turns.next(), turns.take(secs(9))), (secs(10), None));
-        assert_eq!((turns.take(secs(10)), turns.take(secs(10))), (Some(false), None));
-        assert_eq!(
-            (turns.next(), turns.take(secs(15)), turns.next()),
-            (secs(14), Some(true), secs(24))
-        );
-    }
-
-    #[test]
-    fn the_same_seed_gives_the_same_damage() {
-        let run = |seed| {
-            let model = ErrorModel::Exponential { mean: Bytes(65_536) };
-            let mut channel = Channel::new(&model, Stream::new(seed, "radio"));
-            (0..1000).map(|_| channel.pass(Time::ZERO, Span::ZERO, 1500)).collect::<Vec<_>>()
-        };
-        assert_eq!(run(1), run(1));
-        assert_ne!(run(1), run(2));
-    }
-
-    #[test]
-    fn the_draws_of_every_model_are_pinned() {
-        let p = |x| Probability::new(x).unwrap();
-        let (good, bad) = (Span::millis(90), Span::millis(30));
-        let (ber_good, ber_bad) = (p(1e-6), p(1e-3));
-        let models = [
-            ErrorModel::Exponential { mean: Bytes(8192) },
-            ErrorModel::BitErrors { ber: p(15e-6) },
-            ErrorModel::PacketBursts { packets: 6, mean: Bytes(65_536), uniform: false },
-            ErrorModel::TwoState { good, bad, ber_good, ber_bad, deterministic: false },
-            ErrorModel::TwoStateBits { good_bits: 90_000, bad_bits: 9_000, ber_good, ber_bad },
-            ErrorModel::PacketLoss { p: p(0.1) },
-        ];
-        let got = models.map(|model| {
-            let mut channel = Channel::new(&model, Stream::new(1, "radio"));
-            let hits = (0..1000).filter_map(|i| {
-                channel.pass(Time(i * 7_000_000), Span::millis(6), 1500).damaged_at.map(u64::from)
-            });
-            hits.fold((0, 0), |(count, sum), at| (count + 1, sum + at))
-        });
-        assert_eq!(got, PINNED);
-    }
-    /// Packets damaged of a thousand, and the sum of the positions.
-    const PINNED: [(u32, u64); 6] =
-        [(172, 130_326), (173, 128_590), (136, 106_833), (308, 76_002), (207, 107_706), (106, 0)];
-}
+mod tests;

@@ -1,8 +1,58 @@
 //! Errors that each destroy several packets in a row.
 
-use super::exponential_errors::Gaps;
+use serde::Serialize;
+
+use super::exponential_errors::{DISTANCES, Gaps};
+use super::{Descriptor, ErrorModel, Errors, Model, Read};
+use crate::describe::{Form, Kind, Need, System, Value};
 use crate::rng::Stream;
-use crate::units::Bytes;
+use crate::units::{Bytes, Span, Time};
+
+/// Each error destroys `packets` consecutive packets; distances are from onset to onset (west97 5.2.2).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PacketBursts {
+    /// Packets destroyed by one error.
+    pub packets: u32,
+    /// Mean distance between the onsets of two errors.
+    pub mean: Bytes,
+    /// Whether the distances are all equal instead of exponential.
+    pub uniform: bool,
+}
+
+impl Model for PacketBursts {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "packet-bursts",
+        system: System::new(
+            Kind::Channel,
+            "packet-bursts",
+            "path: errors = { model = \"packet-bursts\", packets = 6, mean = \"64KiB\" }",
+            "each error destroys several packets in a row",
+            "west97 5.2.2, parsa98 5.3.1",
+        ),
+        read: |k, _| {
+            let packets = k.value(
+                "packets",
+                Form::Count(1, 1_000_000),
+                Need::Required("6"),
+                Value::Count(1),
+                "how many packets an error destroys",
+            );
+            let what = "the mean distance from the onset of an error to that of the next";
+            let mut bursts = PacketBursts {
+                packets: if let Value::Count(packets) = packets { packets as u32 } else { 1 },
+                mean: k.needed("mean", (Bytes(65_536), "\"64KiB\""), DISTANCES, what),
+                uniform: false,
+            };
+            let spacing = [("exponential", false), ("uniform", true)];
+            k.word("spacing", &mut bursts.uniform, &spacing, "how these distances are distributed");
+            ErrorModel::PacketBursts(bursts).into()
+        },
+    }];
+
+    fn errors(&self, stream: Stream, _: Option<Stream>) -> Box<dyn Errors> {
+        Box::new(BurstErrors::new(self.packets, self.mean, self.uniform, stream))
+    }
+}
 
 /// Bursts of consecutive destroyed packets (west97 5.2.2, parsa98 5.3.1).
 ///
@@ -10,20 +60,22 @@ use crate::units::Bytes;
 /// with the onset is the burst's first. An onset inside a running burst starts its count anew: two bursts
 /// that overlap end when the later one ends, they do not add up.
 #[derive(Clone, Debug)]
-pub struct PacketBursts {
+pub struct BurstErrors {
     onsets: Gaps,
     packets: u32,
     left: u32,
 }
 
-impl PacketBursts {
+impl BurstErrors {
     /// Bursts of `packets` packets, `mean` bytes apart: exponentially, or exactly when `uniform`.
-    pub fn new(packets: u32, mean: Bytes, uniform: bool, stream: Stream) -> PacketBursts {
-        PacketBursts { onsets: Gaps::new(mean, uniform, stream), packets, left: 0 }
+    pub fn new(packets: u32, mean: Bytes, uniform: bool, stream: Stream) -> BurstErrors {
+        BurstErrors { onsets: Gaps::new(mean, uniform, stream), packets, left: 0 }
     }
+}
 
-    /// Where the next packet of `bytes` bytes is damaged: at the onset, or anywhere in later packets of a burst.
-    pub fn pass(&mut self, bytes: u32) -> Option<u32> {
+impl Errors for BurstErrors {
+    /// A packet is damaged at the onset, or anywhere in later packets of a burst.
+    fn pass(&mut self, _: Time, _: Span, bytes: u32) -> Option<u32> {
         match self.onsets.pass(bytes) {
             Some(onset) if self.packets > 0 => {
                 self.left = self.packets - 1;
@@ -44,8 +96,9 @@ mod tests {
 
     #[test]
     fn a_burst_destroys_so_many_packets_in_a_row() {
-        let mut bursts = PacketBursts::new(3, Bytes(15_000), true, Stream::new(1, "radio"));
-        let hit: Vec<bool> = (0..30).map(|_| bursts.pass(1500).is_some()).collect();
+        let mut bursts = BurstErrors::new(3, Bytes(15_000), true, Stream::new(1, "radio"));
+        let hit: Vec<bool> =
+            (0..30).map(|_| bursts.pass(Time::ZERO, Span::ZERO, 1500).is_some()).collect();
         // An onset at byte 15,000 is the first byte of the eleventh packet.
         let want: Vec<bool> = (0..30).map(|i| i >= 10 && i % 10 < 3).collect();
         assert_eq!(hit, want);
@@ -53,22 +106,25 @@ mod tests {
 
     #[test]
     fn an_onset_inside_a_burst_starts_it_anew() {
-        let mut bursts = PacketBursts::new(6, Bytes(4_500), true, Stream::new(1, "radio"));
-        let hit: Vec<bool> = (0..30).map(|_| bursts.pass(1500).is_some()).collect();
+        let mut bursts = BurstErrors::new(6, Bytes(4_500), true, Stream::new(1, "radio"));
+        let hit: Vec<bool> =
+            (0..30).map(|_| bursts.pass(Time::ZERO, Span::ZERO, 1500).is_some()).collect();
         assert!(hit[..3].iter().all(|h| !h) && hit[3..].iter().all(|h| *h), "{hit:?}");
     }
 
     #[test]
     fn exponential_onsets_have_their_mean() {
-        let mut bursts = PacketBursts::new(1, Bytes(65_536), false, Stream::new(2, "radio"));
-        let hits = (0..400_000).filter(|_| bursts.pass(1500).is_some()).count() as f64;
+        let mut bursts = BurstErrors::new(1, Bytes(65_536), false, Stream::new(2, "radio"));
+        let hits = (0..400_000)
+            .filter(|_| bursts.pass(Time::ZERO, Span::ZERO, 1500).is_some())
+            .count() as f64;
         // As for single errors: 9,052 with deviation 94; tolerance four deviations.
         assert!((hits - 9_052.0).abs() < 380.0, "{hits}");
     }
 
     #[test]
     fn a_burst_of_no_packets_harms_none() {
-        let mut bursts = PacketBursts::new(0, Bytes(0), false, Stream::new(1, "radio"));
-        assert!((0..100).all(|_| bursts.pass(1500).is_none()));
+        let mut bursts = BurstErrors::new(0, Bytes(0), false, Stream::new(1, "radio"));
+        assert!((0..100).all(|_| bursts.pass(Time::ZERO, Span::ZERO, 1500).is_none()));
     }
 }

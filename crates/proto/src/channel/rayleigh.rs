@@ -15,8 +15,11 @@ use core::f64::consts::PI;
 use serde::Serialize;
 
 use super::bit_errors::{EachError, FirstError, byte_of};
+use super::fading;
+use super::{Descriptor, ErrorModel, ErrorSpec, Errors, Model, Read};
+use crate::describe::{Keys, Kind, System};
 use crate::rng::Stream;
-use crate::units::{Decibels, Span, Time};
+use crate::units::{Decibels, Frequency, Rate, Span, Speed, Time};
 
 /// Sinusoids of the in-phase part; the other has one more, so that no two frequencies are the same.
 const IN_PHASE: usize = 16;
@@ -59,6 +62,63 @@ impl Modulation {
             Modulation::Fsk => 1.0 / (2.0 + snr),
         }
     }
+}
+
+/// The words for a modulation.
+const MODULATIONS: [(&str, Modulation); 3] =
+    [("dbpsk", Modulation::Dbpsk), ("bpsk", Modulation::Bpsk), ("fsk", Modulation::Fsk)];
+
+/// The power fades as that of somebody who moves between reflections (parsa98 5.3).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Rayleigh {
+    /// How fast.
+    pub speed: Speed,
+    /// On which carrier.
+    pub carrier: Frequency,
+    /// Mean signal-to-noise ratio per bit.
+    pub snr: Decibels,
+    /// What that means for bits.
+    pub modulation: Modulation,
+}
+
+impl Model for Rayleigh {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "rayleigh",
+        system: System::new(
+            Kind::Channel,
+            "rayleigh",
+            "path: errors = { model = \"rayleigh\", speed = \"2km/h\", carrier = \"2.4GHz\", snr = \"20dB\" }",
+            "the power fades as that of somebody who moves between reflections",
+            "Clarke 1968, Jakes 1974",
+        )
+        .tier(0),
+        read,
+    }];
+
+    fn errors(&self, mut stream: Stream, states: Option<Stream>) -> Box<dyn Errors> {
+        let phases = states.unwrap_or_else(|| Stream::new(stream.next_u64(), "rayleigh.phases"));
+        let doppler = self.carrier.doppler(self.speed);
+        Box::new(RayleighErrors::new(doppler, self.snr, self.modulation, stream, phases))
+    }
+
+    fn goes_by_time(&self) -> bool {
+        true
+    }
+}
+
+fn read(k: &mut Keys<'_>, _: Rate) -> ErrorSpec {
+    let (speed, carrier) = fading::motion(k);
+    let speed = k.demand("speed", speed, fading::WALK.0);
+    let carrier = k.demand("carrier", carrier, fading::WALK.1);
+    let snr = fading::decibels(k, "snr", -50.0..=100.0, "the mean signal-to-noise ratio per bit");
+    let snr = k.demand("snr", snr, Decibels::ZERO);
+    let mut modulation = Modulation::default();
+    k.word("modulation", &mut modulation, &MODULATIONS, "how bits are put on the carrier");
+    // Waves take the same ways there and back.
+    let mut reciprocal = true;
+    k.flag("reciprocal", &mut reciprocal, "whether both directions have the same fades");
+    let model = ErrorModel::Rayleigh(Rayleigh { speed, carrier, snr, modulation });
+    ErrorSpec { reciprocal, ..model.into() }
 }
 
 /// The power of a fading signal, with mean 1, as a function of time.
@@ -116,7 +176,7 @@ impl Phasors {
 
 /// A Rayleigh fading channel.
 #[derive(Clone, Debug)]
-pub struct Rayleigh {
+pub struct RayleighErrors {
     stream: Stream,
     power: Power,
     /// Largest Doppler shift in hertz.
@@ -126,7 +186,7 @@ pub struct Rayleigh {
     modulation: Modulation,
 }
 
-impl Rayleigh {
+impl RayleighErrors {
     /// A channel with the largest Doppler shift `doppler` in hertz and the mean signal-to-noise ratio `snr` per bit.
     /// Errors are drawn from `stream`, the fading from `phases`.
     pub fn new(
@@ -135,8 +195,8 @@ impl Rayleigh {
         modulation: Modulation,
         stream: Stream,
         phases: Stream,
-    ) -> Rayleigh {
-        Rayleigh {
+    ) -> RayleighErrors {
+        RayleighErrors {
             stream,
             power: Power::new(doppler, phases),
             doppler,
@@ -173,9 +233,10 @@ impl Rayleigh {
             phasors.advance();
         }
     }
+}
 
-    /// The first damaged byte of a frame that is on the air from `start` for `duration`.
-    pub fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Option<u32> {
+impl Errors for RayleighErrors {
+    fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Option<u32> {
         let mut error = FirstError::draw(&mut self.stream);
         let mut hit = None;
         let walk = |bits, hazard| {
@@ -186,14 +247,13 @@ impl Rayleigh {
         hit.map(|bit| byte_of(bit, bytes))
     }
 
-    /// Tells `hit` every damaged byte of such a frame.
-    pub fn pass_symbols(
+    fn pass_symbols(
         &mut self,
         start: Time,
         duration: Span,
         bytes: u32,
         hit: &mut dyn FnMut(u32),
-    ) {
+    ) -> bool {
         let mut stream = self.stream.clone();
         let mut errors = EachError::draw(&mut stream, bytes);
         let walk = |bits, hazard| {
@@ -202,6 +262,7 @@ impl Rayleigh {
         };
         self.divide(start, duration, walk, 8.0 * f64::from(bytes));
         self.stream = stream;
+        false
     }
 }
 
@@ -211,10 +272,16 @@ mod tests {
 
     const DOPPLER: f64 = 4.4475;
 
-    fn channel(snr: f64, modulation: Modulation, seed: u64) -> Rayleigh {
+    fn channel(snr: f64, modulation: Modulation, seed: u64) -> RayleighErrors {
         let stream = |name| Stream::new(seed, name);
         let snr = Decibels::new(snr).unwrap();
-        Rayleigh::new(DOPPLER, snr, modulation, stream("radio.errors"), stream("radio.states"))
+        RayleighErrors::new(
+            DOPPLER,
+            snr,
+            modulation,
+            stream("radio.errors"),
+            stream("radio.states"),
+        )
     }
 
     /// Samples of the power, `per` of them to a Doppler period.
@@ -296,8 +363,9 @@ mod tests {
             .map(|i| f64::from(i) * period / 100.0)
             .find(|at| channel.power.phasors(*at, 0.0).power() < 1e-3)
             .unwrap();
-        let frame =
-            |channel: &mut Rayleigh, at: f64| channel.pass(Time(at as u64), Span::micros(10), 1500);
+        let frame = |channel: &mut RayleighErrors, at: f64| {
+            channel.pass(Time(at as u64), Span::micros(10), 1500)
+        };
         assert!(frame(&mut channel, deep).is_some());
         let high = (0..1_000).map(|i| deep + f64::from(i) * period / 100.0);
         let high =

@@ -1,28 +1,187 @@
 //! Channels that are good or bad in turn: by time (bakshi96 3.1) and by bit (parsa98 5.3.2).
 
+use serde::Serialize;
+
 use super::bit_errors::{EachError, FirstError, byte_of, hazard};
+use super::fading::{self, Fading};
 use super::states::States;
+use super::{Descriptor, ErrorModel, ErrorSpec, Errors, Model, Read, Turns, TwoStateBits};
+use crate::describe::{Keys, Kind, System};
 use crate::rng::Stream;
-use crate::units::{Probability, Span, Time};
+use crate::units::{Decibels, Probability, Rate, Span, Time};
+
+/// A Markov channel that is good or bad for exponential times (bakshi96 3.1).
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TwoState {
+    /// Mean time in the good state.
+    pub good: Span,
+    /// Mean time in the bad state.
+    pub bad: Span,
+    /// Bit error rate in the good state.
+    pub ber_good: Probability,
+    /// Bit error rate in the bad state.
+    pub ber_bad: Probability,
+    /// Whether the times are constant instead of exponential.
+    pub deterministic: bool,
+}
+
+impl Model for TwoState {
+    const WORDS: &'static [Descriptor<Read>] = &[Descriptor {
+        word: "two-state",
+        system: System::new(
+            Kind::Channel,
+            "two-state",
+            "path: errors = { model = \"two-state\", good = \"10s\", bad = \"1s\", ber-bad = 1e-2 }",
+            "a channel that is good or bad for a while, by time or by bits",
+            "bakshi96 3.1, parsa98 5.3.2",
+        ),
+        read,
+    }];
+
+    fn errors(&self, stream: Stream, states: Option<Stream>) -> Box<dyn Errors> {
+        let (means, bers) = ([self.good, self.bad], [self.ber_good, self.ber_bad]);
+        Box::new(match states {
+            None => TwoStateErrors::new(means, bers, self.deterministic, stream),
+            Some(states) => {
+                TwoStateErrors::with_states(means, bers, self.deterministic, stream, states)
+            }
+        })
+    }
+
+    fn goes_by_time(&self) -> bool {
+        true
+    }
+
+    fn has_states(&self) -> bool {
+        true
+    }
+}
+
+/// Three ways to say how long the states last, each with its keys: by bits, by time, by speed.
+const WAYS: [&[&str]; 3] = [
+    &["good-bits", "bad-bits"],
+    &["good", "bad", "deterministic"],
+    &["speed", "carrier", "margin", "clock"],
+];
+
+/// Every key is visited; which of them may stand together is seen afterwards.
+fn read(k: &mut Keys<'_>, rate: Rate) -> ErrorSpec {
+    let mut ber_good = Probability::ZERO;
+    k.probability("ber-good", &mut ber_good, "the bit error rate in the good state");
+    let ber_bad = k.needed_probability("ber-bad", "1e-2", "the bit error rate in the bad state");
+    let (mut good, mut bad, mut deterministic) = (None, None, false);
+    let times = Span::micros(1)..=Span::secs(86_400);
+    k.maybe("good", &mut good, times.clone(), "the mean time in the good state");
+    k.maybe("bad", &mut bad, times, "the mean time in the bad state");
+    k.flag(
+        "deterministic",
+        &mut deterministic,
+        "whether these times are constant, not exponential",
+    );
+    let (mut good_bits, mut bad_bits) = (None, None);
+    k.maybe_count(
+        "good-bits",
+        &mut good_bits,
+        1..=1 << 50,
+        "the mean length of a good period in bits",
+    );
+    k.maybe_count(
+        "bad-bits",
+        &mut bad_bits,
+        1..=1 << 50,
+        "the mean length of a bad period in bits",
+    );
+    let (speed, carrier) = fading::motion(k);
+    let margin =
+        fading::decibels(k, "margin", -3.0..=60.0, "how far the power may fall below its mean");
+    let mut by_bits = false;
+    let clocks = [("time", false), ("bits", true)];
+    k.word("clock", &mut by_bits, &clocks, "what the periods of somebody who walks are counted in");
+
+    let mut said = WAYS.into_iter().filter_map(|keys| k.first(keys));
+    if let (Some(one), Some(other)) = (said.next(), said.next()) {
+        k.refuse(
+            one,
+            format!("`{one}` and `{other}` exclude each other"),
+            "states by bits, by time, or by speed",
+            "give `good` and `bad` as times, or `good-bits` and `bad-bits` as numbers of bits, or `speed`, `carrier` \
+             and `margin` of somebody who walks",
+        );
+    }
+    let by_speed = k.first(WAYS[2]).is_some();
+    let model = if by_speed {
+        let fading = Fading {
+            speed: k.demand("speed", speed, fading::WALK.0),
+            carrier: k.demand("carrier", carrier, fading::WALK.1),
+            margin: k.demand("margin", margin, Decibels::ZERO),
+        };
+        walker(&fading, by_bits.then_some(rate), ber_good, ber_bad)
+    } else if k.first(WAYS[0]).is_some() {
+        let good_bits = k.demand("good-bits", good_bits, 1);
+        let bad_bits = k.demand("bad-bits", bad_bits, 1);
+        ErrorModel::TwoStateBits(TwoStateBits { good_bits, bad_bits, ber_good, ber_bad })
+    } else {
+        let good = k.demand("good", good, Span::secs(1));
+        let bad = k.demand("bad", bad, Span::secs(1));
+        ErrorModel::TwoState(TwoState { good, bad, ber_good, ber_bad, deterministic })
+    };
+    let by_time = model.goes_by_time();
+    let mut spec = ErrorSpec { reciprocal: by_speed && by_time, ..model.into() };
+    k.flag("reciprocal", &mut spec.reciprocal, "whether both directions have the same fades");
+    k.flag(
+        "tell-turns",
+        &mut spec.tell_turns,
+        "whether turns are told to the neighbours of the radio",
+    );
+    if spec.reciprocal && !by_time {
+        k.refuse(
+            "reciprocal",
+            "directions whose states go by the bits sent cannot share them",
+            "needs states by time",
+            "give `good` and `bad` as times, or `clock = \"time\"` beside `speed`",
+        );
+    }
+    spec
+}
+
+/// The periods of somebody who walks through Rayleigh fading (parsa98 5.3.2), in bits of a rate or in time.
+fn walker(
+    fading: &Fading,
+    rate: Option<Rate>,
+    ber_good: Probability,
+    ber_bad: Probability,
+) -> ErrorModel {
+    match rate {
+        Some(rate) => {
+            let [good_bits, bad_bits] = fading.bits(rate);
+            ErrorModel::TwoStateBits(TwoStateBits { good_bits, bad_bits, ber_good, ber_bad })
+        }
+        None => {
+            let [good, bad] = fading.spans();
+            let deterministic = false;
+            ErrorModel::TwoState(TwoState { good, bad, ber_good, ber_bad, deterministic })
+        }
+    }
+}
 
 /// Above so many mean cycles, the states in between are averaged instead of walked through: it bounds the
 /// work for a channel that changes every nanosecond, and after so many cycles no state remembers the first.
 const MANY_CYCLES: u64 = 1024;
 
 /// Hazards of a bit in the bad (index 0) and in the good state (index 1).
-fn hazards(ber_good: Probability, ber_bad: Probability) -> [f64; 2] {
+pub(super) fn hazards(ber_good: Probability, ber_bad: Probability) -> [f64; 2] {
     [hazard(ber_bad), hazard(ber_good)]
 }
 
 /// A channel that stays good and bad for times of their own, whether or not anything is sent.
 #[derive(Clone, Debug)]
-pub struct TwoState {
+pub struct TwoStateErrors {
     stream: Stream,
     hazards: [f64; 2],
     periods: Periods,
 }
 
-impl TwoState {
+impl TwoStateErrors {
     /// A channel that begins good at time zero. A state with a mean time of zero never occurs; if both have
     /// none the channel is always good. Errors and states are drawn from the same stream.
     pub fn new(
@@ -30,9 +189,9 @@ impl TwoState {
         [ber_good, ber_bad]: [Probability; 2],
         deterministic: bool,
         mut stream: Stream,
-    ) -> TwoState {
+    ) -> TwoStateErrors {
         let periods = Periods::Mixed(Mixed::new([good, bad], deterministic, &mut stream));
-        TwoState { stream, hazards: hazards(ber_good, ber_bad), periods }
+        TwoStateErrors { stream, hazards: hazards(ber_good, ber_bad), periods }
     }
 
     /// The same, but with states from a stream of their own: they depend on the time alone.
@@ -42,62 +201,15 @@ impl TwoState {
         deterministic: bool,
         stream: Stream,
         states: Stream,
-    ) -> TwoState {
+    ) -> TwoStateErrors {
         match States::new(means, deterministic, states) {
-            Some(states) => TwoState {
+            Some(states) => TwoStateErrors {
                 stream,
                 hazards: hazards(bers[0], bers[1]),
                 periods: Periods::Apart(states),
             },
-            None => TwoState::new(means, bers, deterministic, stream),
+            None => TwoStateErrors::new(means, bers, deterministic, stream),
         }
-    }
-
-    /// Its states, where they depend on the time alone.
-    pub(super) fn states(&self) -> Option<&States> {
-        match &self.periods {
-            Periods::Mixed(_) => None,
-            Periods::Apart(states) => Some(states),
-        }
-    }
-
-    /// Whether the channel is good as of the last call.
-    pub fn is_good(&self) -> bool {
-        self.periods.is_good()
-    }
-
-    /// When the state changes next.
-    pub fn next_turn(&self) -> Option<Time> {
-        Some(self.periods.until()).filter(|until| *until != Time::NEVER)
-    }
-
-    /// Brings the state up to `now`.
-    pub fn advance(&mut self, now: Time) {
-        self.periods.advance(now, &mut self.stream);
-    }
-
-    /// The first damaged byte of a frame that is on the air from `start` for `duration`.
-    pub fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Option<u32> {
-        let mut error = FirstError::draw(&mut self.stream);
-        let mut hit = None;
-        let walk = |_: &mut Stream, bits, hazard| {
-            hit = hit.or_else(|| error.walk(bits, hazard));
-        };
-        self.divide(start, duration, bytes, walk);
-        hit.map(|bit| byte_of(bit, bytes))
-    }
-
-    /// Tells `hit` every damaged byte of such a frame.
-    pub fn pass_symbols(
-        &mut self,
-        start: Time,
-        duration: Span,
-        bytes: u32,
-        hit: &mut dyn FnMut(u32),
-    ) {
-        let mut errors = EachError::draw(&mut self.stream, bytes);
-        let walk = |stream: &mut Stream, bits, hazard| errors.walk(stream, bits, hazard, hit);
-        self.divide(start, duration, bytes, walk);
     }
 
     /// Tells `part` the bits of a frame and their hazard, state by state; the states end where the frame does.
@@ -108,7 +220,7 @@ impl TwoState {
         bytes: u32,
         mut part: impl FnMut(&mut Stream, f64, f64),
     ) {
-        let TwoState { stream, hazards, periods } = self;
+        let TwoStateErrors { stream, hazards, periods } = self;
         let bits = 8.0 * f64::from(bytes);
         let end = start + duration;
         periods.advance(start, stream);
@@ -134,6 +246,50 @@ impl TwoState {
             part(stream, rest, hazards[usize::from(periods.is_good())]);
         }
         periods.advance(end, stream);
+    }
+}
+
+impl Errors for TwoStateErrors {
+    fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Option<u32> {
+        let mut error = FirstError::draw(&mut self.stream);
+        let mut hit = None;
+        let walk = |_: &mut Stream, bits, hazard| {
+            hit = hit.or_else(|| error.walk(bits, hazard));
+        };
+        self.divide(start, duration, bytes, walk);
+        hit.map(|bit| byte_of(bit, bytes))
+    }
+
+    fn pass_symbols(
+        &mut self,
+        start: Time,
+        duration: Span,
+        bytes: u32,
+        hit: &mut dyn FnMut(u32),
+    ) -> bool {
+        let mut errors = EachError::draw(&mut self.stream, bytes);
+        let walk = |stream: &mut Stream, bits, hazard| errors.walk(stream, bits, hazard, hit);
+        self.divide(start, duration, bytes, walk);
+        false
+    }
+
+    fn is_good(&self) -> bool {
+        self.periods.is_good()
+    }
+
+    fn next_turn(&self) -> Option<Time> {
+        Some(self.periods.until()).filter(|until| *until != Time::NEVER)
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.periods.advance(now, &mut self.stream);
+    }
+
+    fn turns(&self) -> Option<Turns> {
+        match &self.periods {
+            Periods::Mixed(_) => None,
+            Periods::Apart(states) => Some(Turns(states.clone())),
+        }
     }
 }
 
@@ -255,88 +411,9 @@ impl Mixed {
     }
 }
 
-/// A Markov channel whose state may change after every bit sent, and only then (parsa98 5.3.2): first the
-/// error probability of the state is applied to the bit, then the change of state is decided.
-#[derive(Clone, Debug)]
-pub struct TwoStateBits {
-    stream: Stream,
-    means: [u64; 2],
-    hazards: [f64; 2],
-    good: bool,
-    /// Bits left in this state.
-    left: u64,
-}
-
-impl TwoStateBits {
-    /// A channel that begins good. A state with a mean of zero bits never occurs; if both have none the
-    /// channel is always good.
-    pub fn new(
-        [good_bits, bad_bits]: [u64; 2],
-        [ber_good, ber_bad]: [Probability; 2],
-        stream: Stream,
-    ) -> TwoStateBits {
-        let mut channel = TwoStateBits {
-            stream,
-            means: [bad_bits, good_bits],
-            hazards: hazards(ber_good, ber_bad),
-            good: good_bits != 0 || bad_bits == 0,
-            left: u64::MAX,
-        };
-        if good_bits != 0 && bad_bits != 0 {
-            channel.left = channel.sojourn();
-        }
-        channel
-    }
-
-    /// A geometric number of bits, at least one.
-    fn sojourn(&mut self) -> u64 {
-        let mean = self.means[usize::from(self.good)] as f64;
-        let leave = -libm::log1p(-1.0 / mean);
-        ((self.stream.exponential(1.0) / leave) as u64).saturating_add(1)
-    }
-
-    /// Whether the channel is good as of the last bit sent.
-    pub fn is_good(&self) -> bool {
-        self.good
-    }
-
-    /// The first damaged byte of the next `bytes` bytes.
-    pub fn pass(&mut self, bytes: u32) -> Option<u32> {
-        let mut error = FirstError::draw(&mut self.stream);
-        let mut hit = None;
-        self.divide(bytes, |_, bits, hazard| {
-            hit = hit.or_else(|| error.walk(bits, hazard));
-        });
-        hit.map(|bit| byte_of(bit, bytes))
-    }
-
-    /// Tells `hit` every damaged byte of the next `bytes` bytes.
-    pub fn pass_symbols(&mut self, bytes: u32, hit: &mut dyn FnMut(u32)) {
-        let mut errors = EachError::draw(&mut self.stream, bytes);
-        self.divide(bytes, |stream, bits, hazard| errors.walk(stream, bits, hazard, hit));
-    }
-
-    /// Tells `part` the bits of the next `bytes` bytes and their hazard, state by state.
-    fn divide(&mut self, bytes: u32, mut part: impl FnMut(&mut Stream, f64, f64)) {
-        let mut bits = 8 * u64::from(bytes);
-        loop {
-            let here = bits.min(self.left);
-            part(&mut self.stream, here as f64, self.hazards[usize::from(self.good)]);
-            bits -= here;
-            if self.left != u64::MAX {
-                self.left -= here;
-            }
-            if self.left > 0 {
-                return;
-            }
-            self.good = !self.good;
-            self.left = self.sojourn();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::two_state_bits::TwoStateBitErrors;
     use super::*;
 
     fn p(x: f64) -> Probability {
@@ -346,7 +423,8 @@ mod tests {
     #[test]
     fn deterministic_states_take_turns() {
         let means = [Span::millis(10), Span::millis(4)];
-        let mut channel = TwoState::new(means, [p(0.0), p(1.0)], true, Stream::new(1, "radio"));
+        let mut channel =
+            TwoStateErrors::new(means, [p(0.0), p(1.0)], true, Stream::new(1, "radio"));
         let mut pass = |ms: u64| channel.pass(Time(ms * 1_000_000), Span::millis(1), 100);
         assert_eq!(pass(0), None);
         assert_eq!(pass(10), Some(0));
@@ -358,7 +436,8 @@ mod tests {
     #[test]
     fn a_frame_across_a_change_is_damaged_where_the_bad_state_begins() {
         let means = [Span::millis(10), Span::millis(4)];
-        let mut channel = TwoState::new(means, [p(0.0), p(1.0)], true, Stream::new(1, "radio"));
+        let mut channel =
+            TwoStateErrors::new(means, [p(0.0), p(1.0)], true, Stream::new(1, "radio"));
         assert_eq!(channel.pass(Time(8_000_000), Span::millis(4), 1000), Some(500));
         assert!(!channel.is_good());
         assert_eq!(channel.next_turn(), Some(Time(14_000_000)));
@@ -367,7 +446,8 @@ mod tests {
     #[test]
     fn the_share_of_bad_time_is_that_of_its_mean() {
         let means = [Span::millis(30), Span::millis(10)];
-        let mut channel = TwoState::new(means, [p(0.0), p(1.0)], false, Stream::new(1, "radio"));
+        let mut channel =
+            TwoStateErrors::new(means, [p(0.0), p(1.0)], false, Stream::new(1, "radio"));
         let n = 400_000;
         let bad = (0..n)
             .filter(|i| channel.pass(Time(i * 1_000_000), Span::micros(1), 1).is_some())
@@ -378,8 +458,12 @@ mod tests {
 
     #[test]
     fn a_long_silence_is_skipped_without_walking_it() {
-        let mut channel =
-            TwoState::new([Span(3), Span(1)], [p(0.0), p(1.0)], false, Stream::new(1, "radio"));
+        let mut channel = TwoStateErrors::new(
+            [Span(3), Span(1)],
+            [p(0.0), p(1.0)],
+            false,
+            Stream::new(1, "radio"),
+        );
         let n = 20_000;
         let bad =
             (1..=n).filter(|i| channel.pass(Time(i << 40), Span(1), 1).is_some()).count() as f64;
@@ -392,9 +476,10 @@ mod tests {
     fn bits_have_their_share_of_errors() {
         // parsa98 5.3.2: half of what is sent in the bad state is damaged.
         let bers = [p(0.0), p(0.5)];
-        let mut channel = TwoStateBits::new([3000, 1000], bers, Stream::new(1, "radio"));
+        let mut channel = TwoStateBitErrors::new([3000, 1000], bers, Stream::new(1, "radio"));
         let n = 400_000;
-        let hit = (0..n).filter(|_| channel.pass(1).is_some()).count() as f64;
+        let hit =
+            (0..n).filter(|_| channel.pass(Time::ZERO, Span::ZERO, 1).is_some()).count() as f64;
         // A byte is damaged with 1 - 2^-8 when bad; about 1,600 independent periods, deviation 0.011.
         assert!((hit / f64::from(n) - 0.25).abs() < 0.035, "{hit}");
     }
@@ -404,11 +489,11 @@ mod tests {
         let bers = [p(0.0), p(1.0)];
         for (means, harm) in [([0, 0], false), ([0, 5], true), ([5, 0], false)] {
             let spans = means.map(Span);
-            let mut by_time = TwoState::new(spans, bers, false, Stream::new(1, "radio"));
-            let mut by_bit = TwoStateBits::new(means, bers, Stream::new(1, "radio"));
+            let mut by_time = TwoStateErrors::new(spans, bers, false, Stream::new(1, "radio"));
+            let mut by_bit = TwoStateBitErrors::new(means, bers, Stream::new(1, "radio"));
             for i in 0..100 {
                 assert_eq!(by_time.pass(Time(i), Span(7), 10).is_some(), harm);
-                assert_eq!(by_bit.pass(10).is_some(), harm);
+                assert_eq!(by_bit.pass(Time::ZERO, Span::ZERO, 10).is_some(), harm);
             }
         }
     }
@@ -416,14 +501,16 @@ mod tests {
     #[test]
     fn symbols_are_damaged_only_in_the_bad_state() {
         let means = [Span::millis(10), Span::millis(4)];
-        let mut channel = TwoState::new(means, [p(0.0), p(0.5)], true, Stream::new(1, "radio"));
+        let mut channel =
+            TwoStateErrors::new(means, [p(0.0), p(0.5)], true, Stream::new(1, "radio"));
         let mut found = Vec::new();
         // A millisecond is 100 bytes: good until byte 200, bad until byte 600.
         channel.pass_symbols(Time(8_000_000), Span::millis(8), 800, &mut |b| found.push(b));
         assert!(found.iter().all(|b| (200..600).contains(b)) && found.len() > 380, "{found:?}");
-        let mut bits = TwoStateBits::new([8000, 8000], [p(0.0), p(1.0)], Stream::new(1, "radio"));
-        let (mut all, first) = (Vec::new(), bits.clone().pass(100_000));
-        bits.pass_symbols(100_000, &mut |b| all.push(b));
+        let mut bits =
+            TwoStateBitErrors::new([8000, 8000], [p(0.0), p(1.0)], Stream::new(1, "radio"));
+        let (mut all, first) = (Vec::new(), bits.clone().pass(Time::ZERO, Span::ZERO, 100_000));
+        bits.pass_symbols(Time::ZERO, Span::ZERO, 100_000, &mut |b| all.push(b));
         assert_eq!(all.first().copied(), first);
         // Six bad periods of 1000 bytes on average: half of all.
         assert!((30_000..70_000).contains(&all.len()), "{}", all.len());
@@ -435,7 +522,7 @@ mod tests {
         let channel = |name| {
             let states = Stream::new(1, "radio.states");
             let stream = Stream::new(1, name);
-            TwoState::with_states(means, [p(0.0), p(1.0)], false, stream, states)
+            TwoStateErrors::with_states(means, [p(0.0), p(1.0)], false, stream, states)
         };
         let (mut right, mut left) = (channel("right"), channel("left"));
         let mut bad = 0;

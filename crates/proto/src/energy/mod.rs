@@ -6,6 +6,7 @@
 mod battery;
 pub mod costs;
 mod hardware;
+mod keys;
 mod meter;
 mod operation;
 mod presets;

@@ -14,6 +14,7 @@ pub mod config;
 pub mod connection;
 pub mod host;
 pub mod integrated;
+mod keys;
 pub mod lookup;
 pub mod prediction;
 pub mod receiver;

@@ -17,6 +17,9 @@ pub struct Energy(f64);
 pub struct Power(f64);
 
 impl Energy {
+    /// None.
+    pub const ZERO: Energy = Energy(0.0);
+
     /// `joules` joules, if that is an amount.
     pub const fn joules(joules: f64) -> Option<Energy> {
         if joules >= 0.0 && joules.is_finite() { Some(Energy(joules)) } else { None }
@@ -34,6 +37,9 @@ impl Energy {
 }
 
 impl Power {
+    /// None.
+    pub const ZERO: Power = Power(0.0);
+
     /// `watts` watts, if that is a power.
     pub const fn watts(watts: f64) -> Option<Power> {
         if watts >= 0.0 && watts.is_finite() { Some(Power(watts)) } else { None }

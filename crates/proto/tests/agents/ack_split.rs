@@ -1,6 +1,9 @@
 //! Who acknowledges what has not arrived (balakrishnan97 3.2): in mid-transfer the base station is replaced by a
 //! fresh one, and then we count the bytes that the sender believes to be delivered and that never are.
 
+use lasthop_proto::agent::SnoopAgent;
+use lasthop_proto::agent::SeqCacheAgent;
+use lasthop_proto::agent::NackAgent;
 use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopConfig, SplitConfig};
 use lasthop_proto::tcp::{AckpReaction, ElnMode, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -14,7 +17,7 @@ fn hosts() -> TcpConfig {
 }
 
 fn split() -> AgentConfig {
-    AgentConfig::Split(Box::new(SplitConfig::new(TcpConfig::rfc())))
+    AgentConfig::Split((SplitConfig::new(TcpConfig::rfc())))
 }
 
 /// Bytes acknowledged to the sender and never delivered, when the base station is replaced at `replaced`; and
@@ -39,20 +42,20 @@ fn missing(config: &AgentConfig, replaced: Option<Span>) -> (u64, u64) {
 
 #[test]
 fn only_split_connections_acknowledge_what_never_arrives() {
-    let snoop = |ackp| AgentConfig::Snoop { snoop: SnoopConfig::west97(), ackp };
+    let snoop = |ackp| AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::west97(), ackp });
     let honest = [
         ("none", AgentConfig::None),
         ("snoop", snoop(None)),
         ("snoop+ackp", snoop(Some(AckpMode::Full))),
         (
             "snoop-smart",
-            AgentConfig::Snoop { snoop: SnoopConfig::west97().selective(), ackp: None },
+            AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::west97().selective(), ackp: None }),
         ),
-        ("snoop-nack", AgentConfig::SnoopNack { snoop: SnoopConfig::west97() }),
-        ("seq-cache", AgentConfig::SeqCache { flows: 8 }),
+        ("snoop-nack", AgentConfig::SnoopNack(NackAgent { snoop: SnoopConfig::west97() })),
+        ("seq-cache", AgentConfig::SeqCache(SeqCacheAgent { flows: 8 })),
     ];
     let selective = SplitConfig::new(TcpConfig::rfc()).selective();
-    let splits = [("split", split()), ("split-sack", AgentConfig::Split(Box::new(selective)))];
+    let splits = [("split", split()), ("split-sack", AgentConfig::Split((selective)))];
     let middle = Some(Span::millis(1500));
     for (name, config) in &honest {
         let (lost, delivered) = missing(config, middle);

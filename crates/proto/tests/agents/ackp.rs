@@ -1,5 +1,7 @@
 //! Partial acknowledgements, packet for packet (west97 3.3).
 
+use lasthop_proto::agent::SnoopAgent;
+use lasthop_proto::agent::SeqCacheAgent;
 use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig};
 use lasthop_proto::units::Span;
 
@@ -11,7 +13,7 @@ fn ackp(mode: AckpMode) -> AgentConfig {
         persist: Span::secs(1),
         ..SnoopConfig::west97()
     };
-    AgentConfig::Snoop { snoop, ackp: Some(mode) }
+    AgentConfig::Snoop(SnoopAgent { snoop, ackp: Some(mode) })
 }
 
 /// A connection whose sender asks for partial acknowledgements, with packets 1 to 4 of 1000 bytes to come.
@@ -175,5 +177,5 @@ fn the_partial_ack_of_another_base_station_passes_and_tells_nothing() {
         5000ms end
         ";
     check(&ackp(AckpMode::Full), script);
-    check(&AgentConfig::SeqCache { flows: 4 }, script);
+    check(&AgentConfig::SeqCache(SeqCacheAgent { flows: 4 }), script);
 }

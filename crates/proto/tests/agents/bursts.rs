@@ -7,6 +7,9 @@
 //! On the slow link of 5.3 the delay is spent where the base station forwards a packet, so data waits before the
 //! agent and not between agent and radio: local round trips are short, and a local retransmission overtakes.
 
+use lasthop_proto::channel::PacketLoss;
+use lasthop_proto::channel::PacketBursts;
+use lasthop_proto::agent::SnoopAgent;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
@@ -185,7 +188,7 @@ fn seconds(config: &SnoopConfig, slow: u64, errors: &[Option<ErrorModel>; 2]) ->
             let channel = |i: usize, name| {
                 errors[i].as_ref().map(|model| Channel::new(model, Stream::new(seed, name)))
             };
-            let agent = AgentConfig::Snoop { snoop: config.clone(), ackp: None };
+            let agent = AgentConfig::Snoop(SnoopAgent { snoop: config.clone(), ackp: None });
             let mut path = Path {
                 now: Time::ZERO,
                 events: BinaryHeap::new(),
@@ -211,7 +214,8 @@ fn seconds(config: &SnoopConfig, slow: u64, errors: &[Option<ErrorModel>; 2]) ->
 }
 
 fn bursts(packets: u32) -> [Option<ErrorModel>; 2] {
-    let model = ErrorModel::PacketBursts { packets, mean: Bytes(65_536), uniform: false };
+    let model =
+        ErrorModel::PacketBursts(PacketBursts { packets, mean: Bytes(65_536), uniform: false });
     [Some(model.clone()), Some(model)]
 }
 
@@ -250,7 +254,7 @@ fn on_the_slow_link_both_cost_less() {
 #[test]
 fn it_gets_through_when_every_other_packet_is_lost() {
     // balakrishnan97 2.2: the error model dropped every other data packet.
-    let half = ErrorModel::PacketLoss { p: Probability::new(0.5).unwrap() };
+    let half = ErrorModel::PacketLoss(PacketLoss { p: Probability::new(0.5).unwrap() });
     let took = seconds(&SnoopConfig::west97(), 1, &[None, Some(half)]);
     assert!(took < 800.0, "{took}");
 }

@@ -1,5 +1,9 @@
 //! Explicit feedback to sources (bakshi96 4.2), with a link layer that the test speaks for.
 
+use lasthop_proto::agent::SourceQuench;
+use lasthop_proto::agent::SeqCacheAgent;
+use lasthop_proto::agent::Ebsn;
+use lasthop_proto::agent::BaseStation;
 use lasthop_proto::agent::{Agent, AgentConfig};
 use lasthop_proto::event::{AgentNote, Cause, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
@@ -8,8 +12,8 @@ use lasthop_proto::wire::{
     Addr, Body, Damage, Flags, FlowKey, Notice, Packet, Quote, Segment, Seq,
 };
 
-const EBSN: AgentConfig = AgentConfig::Ebsn { spacing: Span::ZERO };
-const QUENCH: AgentConfig = AgentConfig::SourceQuench { spacing: Span::ZERO };
+const EBSN: AgentConfig = AgentConfig::Ebsn(Ebsn { spacing: Span::ZERO });
+const QUENCH: AgentConfig = AgentConfig::SourceQuench(SourceQuench { spacing: Span::ZERO });
 
 fn flow(port: u16) -> FlowKey {
     let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1));
@@ -67,8 +71,8 @@ fn each_failed_attempt_is_told_to_its_source() {
 #[test]
 fn a_limited_rate_keeps_messages_back_and_says_so() {
     for config in [
-        AgentConfig::Ebsn { spacing: Span::millis(100) },
-        AgentConfig::SourceQuench { spacing: Span::millis(100) },
+        AgentConfig::Ebsn(Ebsn { spacing: Span::millis(100) }),
+        AgentConfig::SourceQuench(SourceQuench { spacing: Span::millis(100) }),
     ] {
         let mut agent = Agent::new(&config);
         let mut sent = Vec::new();
@@ -119,7 +123,7 @@ fn other_signals_pass_and_so_do_packets() {
 fn every_other_agent_passes_signals_on() {
     let others = [
         AgentConfig::None,
-        AgentConfig::SeqCache { flows: 1 },
+        AgentConfig::SeqCache(SeqCacheAgent { flows: 1 }),
         AgentConfig::GoodPacketSize(lasthop_proto::agent::PacketSizes::bakshi96()),
     ];
     for config in others {

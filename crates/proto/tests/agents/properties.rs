@@ -1,5 +1,9 @@
 //! What holds for every agent, whatever passes.
 
+use lasthop_proto::agent::SnoopAgent;
+use lasthop_proto::agent::SeqCacheAgent;
+use lasthop_proto::agent::NackAgent;
+use lasthop_proto::agent::BaseStation;
 use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, DupAcks, SnoopConfig, SplitConfig};
 use lasthop_proto::event::{Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
@@ -38,15 +42,15 @@ fn configs() -> impl Strategy<Value = AgentConfig> {
                 ..SnoopConfig::west97()
             };
             match nack {
-                true => AgentConfig::SnoopNack { snoop },
-                false => AgentConfig::Snoop { snoop, ackp },
+                true => AgentConfig::SnoopNack(NackAgent { snoop }),
+                false => AgentConfig::Snoop(SnoopAgent { snoop, ackp }),
             }
         },
     );
     prop_oneof![
         1 => Just(AgentConfig::None),
         4 => snoop,
-        2 => Just(AgentConfig::SeqCache { flows: FLOWS }),
+        2 => Just(AgentConfig::SeqCache(SeqCacheAgent { flows: FLOWS })),
         4 => splits(),
     ]
 }
@@ -61,7 +65,7 @@ fn splits() -> impl Strategy<Value = AgentConfig> {
             memory: Bytes(CACHE),
             ..SplitConfig::new(tcp)
         };
-        AgentConfig::Split(Box::new(if selective { config.selective() } else { config }))
+        AgentConfig::Split((if selective { config.selective() } else { config }))
     })
 }
 
@@ -206,7 +210,7 @@ proptest! {
 fn a_silent_peer_is_not_prodded_for_ever() {
     for ackp in [None, Some(AckpMode::Full)] {
         let snoop = SnoopConfig { max_retransmits: 7, ..SnoopConfig::west97() };
-        let mut agent = Agent::new(&AgentConfig::Snoop { snoop, ackp });
+        let mut agent = Agent::new(&AgentConfig::Snoop(SnoopAgent { snoop, ackp }));
         let mut out = Out::new(Wants::EVERYTHING);
         let segment = Segment::new(1, 2, Seq(9), Seq(0), Flags::ACK);
         let body = Body::Pattern { stream: 0, len: 100, offset: 0 };
@@ -243,7 +247,7 @@ fn sequence_numbers_take_a_tenth_of_the_memory_of_packets() {
         assert!(agent.state_bytes() < 1000, "{}", agent.state_bytes());
         agent.peak_state_bytes()
     };
-    let snoop = peak(AgentConfig::Snoop { snoop: SnoopConfig::west97(), ackp: None });
-    let seq_cache = peak(AgentConfig::SeqCache { flows: 4 });
+    let snoop = peak(AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::west97(), ackp: None }));
+    let seq_cache = peak(AgentConfig::SeqCache(SeqCacheAgent { flows: 4 }));
     assert!(snoop >= 10 * seq_cache, "{snoop} {seq_cache}");
 }

@@ -1,10 +1,11 @@
 //! The sequence cache (west97 7.0).
 
+use lasthop_proto::agent::SeqCacheAgent;
 use lasthop_proto::agent::AgentConfig;
 
 use crate::script::check;
 
-const AGENT: AgentConfig = AgentConfig::SeqCache { flows: 8 };
+const AGENT: AgentConfig = AgentConfig::SeqCache(SeqCacheAgent { flows: 8 });
 
 const OPEN: &str = "
         0ms    fixed   syn eln

@@ -1,5 +1,6 @@
 //! Snoop, mechanism by mechanism.
 
+use lasthop_proto::agent::SnoopAgent;
 use lasthop_proto::agent::{AgentConfig, SnoopConfig, TimeoutRule};
 use lasthop_proto::units::{Bytes, Span};
 
@@ -15,7 +16,7 @@ fn config() -> SnoopConfig {
 }
 
 fn snoop(config: SnoopConfig) -> AgentConfig {
-    AgentConfig::Snoop { snoop: config, ackp: None }
+    AgentConfig::Snoop(SnoopAgent { snoop: config, ackp: None })
 }
 
 #[test]

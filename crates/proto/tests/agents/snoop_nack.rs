@@ -1,5 +1,6 @@
 //! Negative acknowledgements to a mobile host, mechanism by mechanism.
 
+use lasthop_proto::agent::NackAgent;
 use lasthop_proto::agent::{AgentConfig, SnoopConfig};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -14,7 +15,7 @@ fn agent() -> AgentConfig {
         max_retransmits: 3,
         ..SnoopConfig::west97()
     };
-    AgentConfig::SnoopNack { snoop }
+    AgentConfig::SnoopNack(NackAgent { snoop })
 }
 
 #[test]

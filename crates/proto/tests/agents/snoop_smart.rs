@@ -1,5 +1,6 @@
 //! Selective snoop, mechanism by mechanism.
 
+use lasthop_proto::agent::SnoopAgent;
 use lasthop_proto::agent::{AgentConfig, DupAcks, SnoopConfig};
 use lasthop_proto::units::Span;
 
@@ -14,7 +15,7 @@ fn config() -> SnoopConfig {
 }
 
 fn agent(snoop: SnoopConfig) -> AgentConfig {
-    AgentConfig::Snoop { snoop, ackp: None }
+    AgentConfig::Snoop(SnoopAgent { snoop, ackp: None })
 }
 
 /// Two of five packets are lost; what `holes` says is how the duplicate ACKs tell.

@@ -1,5 +1,6 @@
 //! A hop of 1 Gb/s with 10 ms of propagation, whose queue never runs dry.
 
+use lasthop_proto::channel::PacketLoss;
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::event::Wants;
 use lasthop_proto::link::tulip::{Pacing, TulipConfig};
@@ -39,7 +40,7 @@ pub fn throughput(window: u16, loss: f64, seed: u64) -> f64 {
     let pacing = Pacing::FullDuplex;
     let tulip = TulipConfig { window, pacing, ..TulipConfig::default() };
     let config = HopConfig { link: LinkConfig::Tulip(tulip), ..HopConfig::default() };
-    let model = ErrorModel::PacketLoss { p: Probability::new(loss).unwrap() };
+    let model = ErrorModel::PacketLoss(PacketLoss { p: Probability::new(loss).unwrap() });
     let channel = |part| Some(Channel::new(&model, Stream::new(seed, part)));
     let channels = vec![[channel("left"), channel("right")]];
     let mut hop = Hop::new(&radio(), &config, channels, |part| Stream::new(1, part));

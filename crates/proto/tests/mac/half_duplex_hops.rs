@@ -1,5 +1,6 @@
 //! Packet radio over several hops: a turn-around for each packet, and one radio for both hops of a relay.
 
+use lasthop_proto::channel::PacketLoss;
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::event::{Cause, FrameFate, Wants, What};
 use lasthop_proto::link::RadioConfig;
@@ -115,7 +116,7 @@ fn without_turn_around_and_contention_nothing_but_polls_is_added() {
 
 #[test]
 fn a_damaged_frame_is_lost_on_its_hop() {
-    let always = ErrorModel::PacketLoss { p: Probability::new(1.0).unwrap() };
+    let always = ErrorModel::PacketLoss(PacketLoss { p: Probability::new(1.0).unwrap() });
     let channel = || Some(Channel::new(&always, Stream::new(1, "errors")));
     let channels = vec![[None, None], [None, channel()]];
     let mut machine =

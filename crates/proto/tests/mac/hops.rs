@@ -1,6 +1,7 @@
 //! Radio hops with any medium access under random traffic: nothing vanishes, everything ends, a late clock makes
 //! nothing but lateness.
 
+use lasthop_proto::channel::BitErrors;
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::{Hop, HopConfig, Radio, RadioConfig};
@@ -113,7 +114,10 @@ impl Case {
     fn machine(&self) -> Hop {
         let channel = |part: String| {
             let ber = Probability::new(self.ber?)?;
-            Some(Channel::new(&ErrorModel::BitErrors { ber }, Stream::new(self.seed, &part)))
+            Some(Channel::new(
+                &ErrorModel::BitErrors(BitErrors { ber }),
+                Stream::new(self.seed, &part),
+            ))
         };
         let channels = |i| [channel(format!("left{i}")), channel(format!("right{i}"))];
         let channels = (0..self.mobiles).map(channels).collect();

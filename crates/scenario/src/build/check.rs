@@ -74,7 +74,7 @@ impl View<'_> {
     /// A base station sends partial acknowledgements only to senders that offered the option.
     fn partial_acks(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.scenario.path.iter().enumerate() {
-            let StageKind::Agent(AgentConfig::Snoop { ackp: Some(_), .. }) = &stage.kind else {
+            let StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp: Some(_), .. })) = &stage.kind else {
                 continue;
             };
             for sender in self.senders() {
@@ -99,7 +99,7 @@ impl View<'_> {
     /// A sequence cache notifies senders whose connections agreed on explicit loss notification.
     fn loss_notifications(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.scenario.path.iter().enumerate() {
-            let StageKind::Agent(AgentConfig::SeqCache { .. }) = &stage.kind else { continue };
+            let StageKind::Agent(AgentConfig::SeqCache(SeqCacheAgent { .. })) = &stage.kind else { continue };
             for transfer in &self.scenario.transfers {
                 let (from, to) =
                     (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
@@ -137,7 +137,7 @@ impl View<'_> {
                     (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
                 let leftwards = from.side == HostSide::Right;
                 let (message, label, help) = match &stage.kind {
-                    StageKind::Agent(AgentConfig::Snoop { snoop, .. })
+                    StageKind::Agent(AgentConfig::Snoop(SnoopAgent { snoop, .. }))
                         if snoop.selective && !leftwards && !(from.tcp.sack && to.tcp.sack) =>
                     {
                         (
@@ -153,7 +153,7 @@ impl View<'_> {
                             ),
                         )
                     }
-                    StageKind::Agent(AgentConfig::SnoopNack { .. })
+                    StageKind::Agent(AgentConfig::SnoopNack(NackAgent { .. }))
                         if leftwards && !from.tcp.nack =>
                     {
                         (
@@ -165,7 +165,7 @@ impl View<'_> {
                             format!("write `nack = true` in `[host.{}]`", from.name),
                         )
                     }
-                    StageKind::Agent(AgentConfig::SnoopNack { .. })
+                    StageKind::Agent(AgentConfig::SnoopNack(NackAgent { .. }))
                         if leftwards && from.tcp.variant == Variant::Rack =>
                     {
                         (
@@ -197,8 +197,8 @@ impl View<'_> {
     fn feedback(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.scenario.path.iter().enumerate() {
             let (agent, option) = match &stage.kind {
-                StageKind::Agent(AgentConfig::Ebsn { .. }) => ("ebsn", "ebsn"),
-                StageKind::Agent(AgentConfig::SourceQuench { .. }) => ("source-quench", "quench"),
+                StageKind::Agent(AgentConfig::Ebsn(Ebsn { .. })) => ("ebsn", "ebsn"),
+                StageKind::Agent(AgentConfig::SourceQuench(SourceQuench { .. })) => ("source-quench", "quench"),
                 _ => continue,
             };
             for sender in self.senders() {
@@ -416,7 +416,7 @@ impl View<'_> {
                     AgentConfig::None
                     | AgentConfig::Split(_)
                     | AgentConfig::GoodPacketSize(_)
-                    | AgentConfig::SnoopNack { .. },
+                    | AgentConfig::SnoopNack(NackAgent { .. }),
                 ) => {}
                 StageKind::Agent(_) => note(
                     notes,

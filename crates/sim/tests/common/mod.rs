@@ -76,27 +76,29 @@ impl Dice {
 
     fn errors(&mut self) -> Option<ErrorSpec> {
         let model = match self.below(8) {
-            0 => ErrorModel::Exponential { mean: Bytes(self.scale(500.0, 300_000.0) as u64) },
-            1 => ErrorModel::BitErrors { ber: self.probability(1e-7, 1e-4) },
-            2 => ErrorModel::PacketBursts {
+            0 => ErrorModel::Exponential(Exponential {
+                mean: Bytes(self.scale(500.0, 300_000.0) as u64),
+            }),
+            1 => ErrorModel::BitErrors(BitErrors { ber: self.probability(1e-7, 1e-4) }),
+            2 => ErrorModel::PacketBursts(PacketBursts {
                 packets: 1 + self.below(8) as u32,
                 mean: Bytes(self.scale(3_000.0, 300_000.0) as u64),
                 uniform: self.one_in(2),
-            },
-            3 => ErrorModel::TwoState {
+            }),
+            3 => ErrorModel::TwoState(TwoState {
                 good: Span::millis(1 + self.below(10_000)),
                 bad: Span::millis(1 + self.below(4_000)),
                 ber_good: self.probability(1e-9, 1e-5),
                 ber_bad: self.probability(1e-5, 1.0),
                 deterministic: self.one_in(2),
-            },
-            4 => ErrorModel::TwoStateBits {
+            }),
+            4 => ErrorModel::TwoStateBits(TwoStateBits {
                 good_bits: 1 + self.below(1_000_000),
                 bad_bits: 1 + self.below(10_000),
                 ber_good: Probability::ZERO,
                 ber_bad: self.probability(1e-4, 1.0),
-            },
-            5 => ErrorModel::PacketLoss { p: self.probability(0.001, 0.9) },
+            }),
+            5 => ErrorModel::PacketLoss(PacketLoss { p: self.probability(0.001, 0.9) }),
             _ => return None,
         };
         Some(ErrorSpec::from(model))
@@ -154,8 +156,8 @@ impl Dice {
         let ackp = self.pick(&[None, Some(AckpMode::Full), Some(AckpMode::EveryPacket)]);
         match self.below(4) {
             0 => AgentConfig::None,
-            1 => AgentConfig::SeqCache { flows: self.pick(&[1, 2, 100]) },
-            _ => AgentConfig::Snoop { snoop, ackp },
+            1 => AgentConfig::SeqCache(SeqCacheAgent { flows: self.pick(&[1, 2, 100]) }),
+            _ => AgentConfig::Snoop(SnoopAgent { snoop, ackp }),
         }
     }
 
@@ -234,7 +236,7 @@ impl Dice {
         let mut config = SplitConfig::new(TcpConfig::preset(preset).unwrap());
         config.buffer = Bytes(self.pick(&[1, 1_000, 4_000, 64 << 10, 64 << 10, 1 << 20]));
         config.flows = self.pick(&[1, 2, 100]);
-        AgentConfig::Split(Box::new(if self.one_in(2) { config.selective() } else { config }))
+        AgentConfig::Split((if self.one_in(2) { config.selective() } else { config }))
     }
 
     pub fn scenario(&mut self) -> Scenario {

@@ -1,7 +1,7 @@
 //! What snoop knows of one flow, and what it concludes from ACKs and from silence.
 
-use super::super::SnoopConfig;
 use super::super::ackp::{Partial, Receiver};
+use super::SnoopConfig;
 use super::cache::{Cache, Entry};
 use super::rtt::Rtt;
 use crate::agent::snoop_smart::Reports;

@@ -1,6 +1,6 @@
 //! Round-trip time over the wireless link, as the agent measures it, and the local time-out from it.
 
-use super::super::{SnoopConfig, TimeoutRule};
+use super::{SnoopConfig, TimeoutRule};
 use crate::units::{Span, Time};
 
 /// The estimator of one flow. One packet per window is timed, from its arrival at the agent to the ACK that

@@ -17,18 +17,18 @@ pub(super) fn read(reader: &Reader<'_>, word: &str, rate: Rate) -> Result<ErrorS
         reader.within("mean", Bytes(65_536), distance.clone())
     };
     let model = match word {
-        "exponential" => ErrorModel::Exponential { mean: mean()? },
-        "bit-errors" => ErrorModel::BitErrors { ber: reader.required("ber")? },
-        "packet-loss" => ErrorModel::PacketLoss { p: reader.required("p")? },
+        "exponential" => ErrorModel::Exponential(Exponential { mean: mean()? }),
+        "bit-errors" => ErrorModel::BitErrors(BitErrors { ber: reader.required("ber")? }),
+        "packet-loss" => ErrorModel::PacketLoss(PacketLoss { p: reader.required("p")? }),
         "packet-bursts" => {
             reader.required::<u64>("packets")?;
-            ErrorModel::PacketBursts {
+            ErrorModel::PacketBursts(PacketBursts {
                 packets: reader.within("packets", 1_u64, 1..=1_000_000)? as u32,
                 mean: mean()?,
                 uniform: reader
                     .choice("spacing", &[("exponential", false), ("uniform", true)])?
                     .unwrap_or(false),
-            }
+            })
         }
         "rayleigh" => return rayleigh(reader),
         _ => return two_state(reader, rate),
@@ -38,12 +38,12 @@ pub(super) fn read(reader: &Reader<'_>, word: &str, rate: Rate) -> Result<ErrorS
 
 fn rayleigh(reader: &Reader<'_>) -> Result<ErrorSpec, Error> {
     let (speed, carrier) = motion(reader)?;
-    let model = ErrorModel::Rayleigh {
+    let model = ErrorModel::Rayleigh(Rayleigh {
         speed,
         carrier,
         snr: decibels(reader, "snr", 20.0, -50.0..=100.0)?,
         modulation: reader.choice("modulation", &schema::MODULATIONS)?.unwrap_or_default(),
-    };
+    });
     // Waves take the same ways there and back.
     Ok(ErrorSpec { reciprocal: reader.or("reciprocal", true)?, ..model.into() })
 }
@@ -104,20 +104,20 @@ fn two_state(reader: &Reader<'_>, rate: Rate) -> Result<ErrorSpec, Error> {
                 reader.within(key, 1_u64, range.clone())
             };
             let (good_bits, bad_bits) = (period("good-bits")?, period("bad-bits")?);
-            ErrorModel::TwoStateBits { good_bits, bad_bits, ber_good, ber_bad }
+            ErrorModel::TwoStateBits(TwoStateBits { good_bits, bad_bits, ber_good, ber_bad })
         }
         _ => {
             let period = |key| {
                 reader.required::<Span>(key)?;
                 reader.within(key, Span::secs(1), Span::micros(1)..=Span::secs(86_400))
             };
-            ErrorModel::TwoState {
+            ErrorModel::TwoState(TwoState {
                 good: period("good")?,
                 bad: period("bad")?,
                 ber_good,
                 ber_bad,
                 deterministic: reader.or::<bool>("deterministic", false)?,
-            }
+            })
         }
     };
     let by_time = model.goes_by_time();
@@ -146,9 +146,9 @@ fn walker(
     let by_bits = reader.choice("clock", &[("time", false), ("bits", true)])?.unwrap_or(false);
     Ok(if by_bits {
         let [good_bits, bad_bits] = fading.bits(rate);
-        ErrorModel::TwoStateBits { good_bits, bad_bits, ber_good, ber_bad }
+        ErrorModel::TwoStateBits(TwoStateBits { good_bits, bad_bits, ber_good, ber_bad })
     } else {
         let [good, bad] = fading.spans();
-        ErrorModel::TwoState { good, bad, ber_good, ber_bad, deterministic: false }
+        ErrorModel::TwoState(TwoState { good, bad, ber_good, ber_bad, deterministic: false })
     })
 }

@@ -1,0 +1,136 @@
+//! What a system is.
+
+use serde::Serialize;
+
+/// What part of a path a system is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A TCP sender.
+    Sender,
+    /// A TCP receiver.
+    Receiver,
+    /// An agent at the base station.
+    Agent,
+    /// A link layer.
+    Link,
+    /// Medium access.
+    Mac,
+    /// A queue in front of a link.
+    Queue,
+    /// A channel and its errors.
+    Channel,
+    /// A tool for measuring.
+    Tool,
+}
+
+/// Where a system runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Where {
+    /// In the simulator.
+    Sim,
+    /// On real packets, with the kernel's TCP at one end at least.
+    Live,
+}
+
+/// In the simulator alone.
+pub const SIM: &[Where] = &[Where::Sim];
+/// On real packets alone.
+pub const LIVE: &[Where] = &[Where::Live];
+/// In both.
+pub const BOTH: &[Where] = &[Where::Sim, Where::Live];
+
+/// Whether a system runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// In one of its worlds, by its scenario syntax or command.
+    Implemented,
+    /// Not yet.
+    Planned,
+}
+
+/// A system, as it is listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct System {
+    /// Its name everywhere in this project.
+    pub key: &'static str,
+    /// What part of a path it is.
+    pub kind: Kind,
+    /// 1 if the papers built or measured it, 2 if they describe it as related work, 0 if it came after them.
+    pub tier: u8,
+    /// Where it is meant to run.
+    pub worlds: &'static [Where],
+    /// Whether it runs.
+    pub status: Status,
+    /// How a scenario file or a command asks for it; empty as long as it is planned.
+    #[serde(rename = "where")]
+    pub syntax: &'static str,
+    /// What it does, in a sentence.
+    pub what: &'static str,
+    /// Where it was described first: paper and section, or RFC.
+    pub source: &'static str,
+}
+
+impl System {
+    /// A system of the papers that runs in both worlds.
+    pub const fn new(
+        kind: Kind,
+        key: &'static str,
+        syntax: &'static str,
+        what: &'static str,
+        source: &'static str,
+    ) -> System {
+        System {
+            key,
+            kind,
+            tier: 1,
+            worlds: BOTH,
+            status: Status::Implemented,
+            syntax,
+            what,
+            source,
+        }
+    }
+
+    /// The same of another tier; see [`System::tier`].
+    pub const fn tier(self, tier: u8) -> System {
+        System { tier, ..self }
+    }
+
+    /// The same in these worlds.
+    pub const fn runs(self, worlds: &'static [Where]) -> System {
+        System { worlds, ..self }
+    }
+
+    /// A system that is not built yet.
+    pub const fn planned(
+        kind: Kind,
+        key: &'static str,
+        what: &'static str,
+        source: &'static str,
+    ) -> System {
+        let system = System::new(kind, key, "", what, source);
+        System { tier: 2, worlds: SIM, status: Status::Planned, ..system }
+    }
+}
+
+/// A word of a file that stands for a system: what it is, and how its configuration is read.
+///
+/// `R` is a function over [`Keys`](super::Keys) whose form depends on the family: an agent's needs nothing else, a
+/// channel's is told the rate of its radio.
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor<R: 'static> {
+    /// The word.
+    pub word: &'static str,
+    /// The system that it stands for.
+    pub system: System,
+    /// Goes over the keys and gives the configuration.
+    pub read: R,
+}
+
+/// The descriptor of `word`.
+pub fn find<R>(registry: &[&'static Descriptor<R>], word: &str) -> Option<&'static Descriptor<R>> {
+    registry.iter().copied().find(|descriptor| descriptor.word == word)
+}

@@ -1,0 +1,375 @@
+//! The keys of a TCP: a preset, a word for the sender, and what the file changes about both.
+
+use super::config::{
+    AccConfig, AckpReaction, Clock, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving,
+    LossCause, PRESETS, Prediction, Rounding, RtoRule, TcpConfig, Variant,
+};
+use super::words::TCPS;
+use crate::describe::{Form, Keys, Need, Value};
+use crate::units::{Bytes, Span};
+
+/// No timer of a TCP is longer than a day.
+const DAY: Span = Span::secs(86_400);
+/// Largest socket buffer.
+const BUFFER: u64 = 1 << 30;
+
+impl TcpConfig {
+    /// Goes over the keys. Each begins with what those before it have left.
+    pub fn keys(k: &mut Keys<'_>) -> TcpConfig {
+        let mut preset = "rfc";
+        let presets = PRESETS.map(|(name, _)| (name, name));
+        k.word("preset", &mut preset, &presets, "the TCP that the other keys begin with");
+        let mut tcp = TcpConfig::preset(preset).unwrap_or_else(TcpConfig::rfc);
+        let words: Vec<_> = TCPS.iter().map(|word| (word.key, word)).collect();
+        let word = k.maybe_word("tcp", &words, "the sender; `reno` in most presets");
+        if let Some(word) = word {
+            (word.apply)(&mut tcp);
+        }
+        let word = word.map_or("sack", |word| word.key);
+        tcp.options(k, word);
+        tcp.timers(k);
+        tcp.sizes(k);
+        tcp.windows(k);
+        tcp.feedback(k);
+        tcp.vegas(k);
+        tcp.ticks(k);
+        tcp.acknowledgements(k);
+        tcp
+    }
+
+    /// What the ends tell each other; some senders need it.
+    fn options(&mut self, k: &mut Keys<'_>, word: &str) {
+        let tcp = self;
+        k.flag(
+            "sack",
+            &mut tcp.sack,
+            "selective acknowledgements are permitted and sent (RFC 2018)",
+        );
+        k.flag(
+            "dsack",
+            &mut tcp.dsack,
+            "segments that arrive twice are reported (RFC 2883), where both ends have `sack`",
+        );
+        let message = |key| format!("`tcp = \"{word}\"` and `{key} = false` contradict each other");
+        const LABEL: &str = "contradicts `tcp`";
+        if matches!(tcp.variant, Variant::Sack | Variant::Rack) && !tcp.sack {
+            let help = "leave out `sack = false`, or choose `tcp = \"newreno\"`, which needs no SACK blocks";
+            k.refuse("sack", message("sack"), LABEL, help);
+        }
+        k.flag("smart", &mut tcp.smart, "ACKs name what caused them, if both ends have it (SMART)");
+        k.flag(
+            "smart-repeat",
+            &mut tcp.smart_repeat,
+            "with SMART, a lost retransmission is repaired without the timer",
+        );
+        if tcp.variant == Variant::Smart && !tcp.smart {
+            let help =
+                "leave out `smart = false`, or choose `tcp = \"newreno\"`, which needs no reports";
+            k.refuse("smart", message("smart"), LABEL, help);
+        }
+        k.flag(
+            "snack",
+            &mut tcp.snack,
+            "SNACKs name what a receiver misses, if both ends have it (SCPS-TP)",
+        );
+        let causes = [("congestion", LossCause::Congestion), ("corruption", LossCause::Corruption)];
+        k.word(
+            "loss-cause",
+            &mut tcp.loss_cause,
+            &causes,
+            "what `scps-tp` takes a loss for: the window shrinks, or stays",
+        );
+        if tcp.variant == Variant::Snack && !tcp.snack {
+            let help =
+                "leave out `snack = false`, or choose `tcp = \"vegas\"`, which needs no SNACKs";
+            k.refuse("snack", message("snack"), LABEL, help);
+        }
+    }
+
+    fn timers(&mut self, k: &mut Keys<'_>) {
+        let timers = Span(1)..=DAY;
+        let rules = [
+            ("rfc6298", RtoRule::Rfc6298),
+            ("jacobson", RtoRule::Jacobson),
+            ("linux", RtoRule::Linux),
+        ];
+        let what = "with fine timers, how the time-out follows: srtt + max(G, 4 rttvar), srtt + 4 rttvar, or \
+                    srtt + max(rto-min, 4 rttvar)";
+        k.word("rto-rule", &mut self.rto_rule, &rules, what);
+        k.within("rto-min", &mut self.rto_min, timers.clone(), "the least retransmission time-out");
+        k.within(
+            "rto-max",
+            &mut self.rto_max,
+            timers.clone(),
+            "the largest retransmission time-out",
+        );
+        k.within(
+            "rto-initial",
+            &mut self.rto_initial,
+            timers,
+            "the time-out before the first measurement",
+        );
+        if self.rto_min > self.rto_max {
+            let key = if k.has("rto-min") { "rto-min" } else { "rto-max" };
+            let (least, most) = (self.rto_min, self.rto_max);
+            k.out_of_range(key, format!("rto-min ({least}) must not exceed rto-max ({most})"));
+        }
+        k.within("time-wait", &mut self.time_wait, Span::ZERO..=DAY, "how long TIME-WAIT lasts");
+        let what = "time-outs in a row after which a connection is given up";
+        k.count("max-retries", &mut self.max_retries, 0..=255, what);
+    }
+
+    fn sizes(&mut self, k: &mut Keys<'_>) {
+        k.bytes(
+            "mss",
+            &mut self.mss,
+            1..=65_495,
+            "the largest payload of a segment, as offered to the peer",
+        );
+        k.bytes(
+            "send-buffer",
+            &mut self.send_buffer,
+            1..=BUFFER,
+            "the send buffer, which bounds the data in flight",
+        );
+        k.bytes(
+            "recv-buffer",
+            &mut self.recv_buffer,
+            1..=BUFFER,
+            "the receive buffer: the largest window advertised",
+        );
+        for (key, buffer) in [("send-buffer", self.send_buffer), ("recv-buffer", self.recv_buffer)]
+        {
+            if buffer < self.mss {
+                let blamed = if k.has(key) { key } else { "mss" };
+                let mss = self.mss;
+                k.out_of_range(
+                    blamed,
+                    format!("a buffer must hold a segment: mss is {mss}, {key} {buffer}"),
+                );
+            }
+        }
+    }
+
+    fn windows(&mut self, k: &mut Keys<'_>) {
+        let tcp = self;
+        k.count(
+            "initial-window",
+            &mut tcp.initial_window,
+            1..=10_000,
+            "the initial congestion window in segments",
+        );
+        k.count(
+            "loss-window",
+            &mut tcp.loss_window,
+            1..=10_000,
+            "the congestion window after a time-out in segments",
+        );
+        k.bytes(
+            "initial-ssthresh",
+            &mut tcp.initial_ssthresh,
+            1..=u32::MAX.into(),
+            "the initial slow-start threshold",
+        );
+        let growths = [("rfc5681", GrowthRule::Rfc5681), ("bsd", GrowthRule::Bsd)];
+        let what = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD";
+        k.word("growth", &mut tcp.growth, &growths, what);
+        let mut adapts = false;
+        let what = "what a sender needs where ACKs are sparse: byte counting without limit and paced bursts of three";
+        k.flag("sender-adaptation", &mut adapts, what);
+        if adapts {
+            tcp.adapt_to_sparse_acks();
+        }
+        let what = "the window opens by bytes acknowledged, of at most so many segments an ACK (L of RFC 3465); 0 counts ACKs";
+        k.count("byte-counting", &mut tcp.byte_counting, 0..=u32::MAX.into(), what);
+        k.flag(
+            "pacing",
+            &mut tcp.pacing,
+            "segments leave at the rate of a window in a round trip, not in bursts",
+        );
+        k.count(
+            "burst",
+            &mut tcp.burst,
+            1..=10_000,
+            "segments that may leave back to back when they are paced",
+        );
+        let halvings = [("window", Halving::Window), ("flight", Halving::Flight)];
+        k.word(
+            "halving",
+            &mut tcp.halving,
+            &halvings,
+            "what a loss halves: the window (BSD), or what is in flight (RFC 5681)",
+        );
+        k.count(
+            "dupthresh",
+            &mut tcp.dupthresh,
+            1..=255,
+            "duplicate ACKs that start a fast retransmit",
+        );
+        tcp.acc(k);
+        k.flag("ecn", &mut tcp.ecn, "explicit congestion notification is offered (RFC 3168)");
+        k.flag("timestamps", &mut tcp.timestamps, "timestamps and PAWS are offered (RFC 7323)");
+        k.flag("window-scale", &mut tcp.window_scale, "window scaling is offered (RFC 7323)");
+        let predictions = [
+            ("off", Prediction::Off),
+            ("after-paws", Prediction::AfterPaws),
+            ("before-paws", Prediction::BeforePaws),
+        ];
+        let what = "header prediction: none, once the timestamp was checked, or before";
+        k.word("prediction", &mut tcp.prediction, &predictions, what);
+        k.flag(
+            "limited-transmit",
+            &mut tcp.limited_transmit,
+            "new data on the first two duplicate ACKs (RFC 3042)",
+        );
+    }
+
+    /// Congestion control of acknowledgements; with it both data and ACKs may be marked, unless the file says otherwise.
+    fn acc(&mut self, k: &mut Keys<'_>) {
+        let mut acc = AccConfig::default();
+        let mut is_table = false;
+        let what = "congestion control of ACKs, if the peer has it too";
+        let value = k.table_or("acc", Form::Flag, what, |k| {
+            is_table = true;
+            k.count(
+                "most",
+                &mut acc.most,
+                1..=u32::MAX.into(),
+                "the most segments that share an ACK",
+            );
+            let times = Span(1)..=Span::secs(60);
+            k.within("timeout", &mut acc.timeout, times, "an ACK waits no longer than this");
+        });
+        if k.has("acc") {
+            self.acc =
+                (is_table && value == Value::Absent || value == Value::Flag(true)).then_some(acc);
+        }
+        self.ecn |= self.acc.is_some();
+    }
+
+    /// What a base station or the peer says of losses.
+    fn feedback(&mut self, k: &mut Keys<'_>) {
+        let ackps = [
+            ("off", AckpReaction::Off),
+            ("rearm", AckpReaction::Rearm),
+            ("constant", AckpReaction::Constant),
+            ("exponential", AckpReaction::Exponential),
+        ];
+        k.word(
+            "ackp",
+            &mut self.ackp,
+            &ackps,
+            "what a sender does with the partial acknowledgements of a base station",
+        );
+        k.flag(
+            "ackp-karn",
+            &mut self.ackp_karn,
+            "no round-trip sample from a segment with a partial acknowledgement",
+        );
+        let elns =
+            [("off", ElnMode::Off), ("checksum", ElnMode::Checksum), ("ideal", ElnMode::Ideal)];
+        let what = "explicit loss notification: none, of segments whose TCP checksum fails, or of every damaged segment";
+        k.word("eln", &mut self.eln, &elns, what);
+        k.flag(
+            "nack",
+            &mut self.nack,
+            "negative acknowledgements of a base station are offered and obeyed",
+        );
+        let reactions = [
+            ("named", ElnReaction::Named),
+            ("third-duplicate", ElnReaction::ThirdDuplicate),
+            ("first-ack", ElnReaction::FirstAck),
+        ];
+        let what = "what a sender with `eln` obeys and asks for: a notification of the lost segment, or marked ACKs";
+        k.word("eln-reaction", &mut self.eln_reaction, &reactions, what);
+        k.flag(
+            "ebsn",
+            &mut self.ebsn,
+            "explicit bad state notifications of a base station are obeyed",
+        );
+        k.flag("quench", &mut self.quench, "ICMP source quench is obeyed, as 4.4BSD did");
+        let what =
+            "whether the handshake's round trip is measured; simulators of one-way TCP had none";
+        k.flag("rtt-from-syn", &mut self.rtt_from_syn, what);
+        let roundings = [("up", Rounding::Up), ("nearest", Rounding::Nearest)];
+        let what = "how fine timers round a measured round trip to the granularity";
+        k.word("rtt-rounding", &mut self.rtt_rounding, &roundings, what);
+    }
+
+    /// What Vegas aims at.
+    fn vegas(&mut self, k: &mut Keys<'_>) {
+        let vegas = &mut self.vegas;
+        k.table("vegas", "how many segments `tcp = \"vegas\"` wants in queues on the way", |k| {
+            k.count("alpha", &mut vegas.alpha, 0..=10_000, "below this the window grows");
+            k.count("beta", &mut vegas.beta, 0..=10_000, "above this the window shrinks");
+            k.count("gamma", &mut vegas.gamma, 0..=10_000, "above this slow start ends");
+            if vegas.alpha > vegas.beta {
+                let blamed = if k.has("alpha") { "alpha" } else { "beta" };
+                let help =
+                    "alpha must not exceed beta, for example `vegas = { alpha = 1, beta = 3 }`";
+                k.out_of_range(blamed, help);
+            }
+        });
+    }
+
+    /// Ticks or a granularity; choosing one leaves the other.
+    fn ticks(&mut self, k: &mut Keys<'_>) {
+        let range = Span::micros(1)..=Span::secs(60);
+        let (mut slow, mut fast) = (Span::millis(500), Span::millis(200));
+        k.table("ticks", "BSD's clock", |k| {
+            k.within("slow", &mut slow, range.clone(), "the period of the retransmission clock");
+            k.within(
+                "fast",
+                &mut fast,
+                range.clone(),
+                "the period of the delayed-ACK clock, which is also the delay of ACKs",
+            );
+        });
+        let mut granularity = None;
+        k.maybe("granularity", &mut granularity, range, "fine timers of this granularity");
+        if k.has("ticks") {
+            if granularity.is_some() {
+                let help = "a TCP counts BSD `ticks`, or has fine timers with a `granularity`";
+                let message = "`ticks` and `granularity` exclude each other";
+                k.refuse("ticks", message, "one clock too many", help);
+            }
+            self.clock = Clock::Ticks { slow, fast };
+            self.delayed_ack.timeout = fast;
+        } else if let Some(granularity) = granularity {
+            self.clock = Clock::Fine { granularity };
+        }
+    }
+
+    /// When a receiver acknowledges.
+    fn acknowledgements(&mut self, k: &mut Keys<'_>) {
+        let ticks = k.has("ticks");
+        let TcpConfig { delayed_ack, clock, .. } = self;
+        let what = "when data that arrives in order is acknowledged; \"off\" acknowledges each segment at once";
+        let value = k.table_or("delayed-ack", Form::Word(vec!["off"]), what, |k| {
+            let count = Form::Or(vec!["none"], Box::new(Form::Count(1, 1_000_000)));
+            let what = "full segments that share an ACK, or \"none\": time alone counts, and half of the window";
+            match k.value("every", count, Need::Default, Value::Count(delayed_ack.every.into()), what) {
+                Value::Count(every) => delayed_ack.every = every as u32,
+                _ => delayed_ack.every = DelayedAck::BY_TIME,
+            }
+            let what = "how long an ACK waits at most; with ticks this is the fast one";
+            k.within("timeout", &mut delayed_ack.timeout, Span::ZERO..=Span::secs(60), what);
+            if let Clock::Ticks { fast, .. } = clock
+                && *fast != delayed_ack.timeout
+            {
+                // With ticks the delay and the fast tick are one and the same thing.
+                if ticks {
+                    let help = format!("with ticks a delayed ACK waits for the fast tick, which is {fast}");
+                    k.out_of_range("timeout", help);
+                } else if delayed_ack.timeout == Span::ZERO {
+                    k.out_of_range("timeout", "write `delayed-ack = \"off\"` for no delay");
+                }
+                *fast = delayed_ack.timeout;
+            }
+        });
+        if value == Value::Word("off") {
+            // The fast tick stays: it belongs to the clock.
+            self.delayed_ack.every = 1;
+        }
+    }
+}
