@@ -3,9 +3,10 @@
 use core::ops::Range;
 
 use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::air::Station;
 use lasthop_proto::energy::{Antenna, Told};
-use lasthop_proto::link::frame::Station;
-use lasthop_proto::link::{HopConfig, RadioConfig};
+use lasthop_proto::hop::HopConfig;
+use lasthop_proto::link::RadioConfig;
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::TcpConfig;

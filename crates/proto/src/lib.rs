@@ -5,10 +5,12 @@
 //! so one implementation serves the simulator, the testbed and the base station alike.
 
 pub mod agent;
+pub mod air;
 pub mod channel;
 pub mod energy;
 pub mod event;
 pub mod flows;
+pub mod hop;
 pub mod link;
 pub mod mac;
 pub mod machine;
@@ -16,6 +18,7 @@ pub mod place;
 pub mod queue;
 pub mod rng;
 pub mod tcp;
+pub mod tunnel;
 pub mod units;
 pub mod wake;
 pub mod wire;

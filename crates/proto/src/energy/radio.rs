@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use crate::event::AirEvent;
-use crate::link::frame::Station;
+use crate::air::AirEvent;
+use crate::air::Station;
 use crate::units::{Span, Time};
 
 /// What a radio does.

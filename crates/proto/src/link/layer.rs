@@ -3,18 +3,19 @@
 use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
-use super::frame::{Frame, Station, Timing};
+use super::frame::{Frame, Timing};
 use super::ll::{Ll, LlConfig};
 use super::local_recovery::{LocalRecovery, LocalRecoveryConfig};
 use super::plain::Plain;
 use super::tulip::{Tulip, TulipConfig};
+use crate::air::Station;
 use crate::rng::Stream;
 use crate::units::Time;
 
 /// Which link layer a radio hop has.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "protocol")]
-pub enum LinkConfig {
+pub enum LinkLayerConfig {
     /// None: each packet is sent once.
     #[default]
     None,
@@ -28,33 +29,37 @@ pub enum LinkConfig {
 
 /// The link layers.
 #[derive(Debug)]
-pub enum End {
-    /// See [`LinkConfig::None`].
+pub enum LinkLayer {
+    /// See [`LinkLayerConfig::None`].
     Plain(Plain),
-    /// See [`LinkConfig::Ll`].
+    /// See [`LinkLayerConfig::Ll`].
     Ll(Box<Ll>),
-    /// See [`LinkConfig::LocalRecovery`].
+    /// See [`LinkLayerConfig::LocalRecovery`].
     LocalRecovery(Box<LocalRecovery>),
-    /// See [`LinkConfig::Tulip`].
+    /// See [`LinkLayerConfig::Tulip`].
     Tulip(Tulip),
 }
 
-impl End {
+impl LinkLayer {
     /// The end of `config` at `station` of a hop with `stations` of them, whose random draws are those of `stream`.
     pub fn new(
-        config: &LinkConfig,
+        config: &LinkLayerConfig,
         station: Station,
         stations: u8,
         timing: Timing,
         stream: Stream,
-    ) -> End {
+    ) -> LinkLayer {
         match config {
-            LinkConfig::None => End::Plain(Plain::new(station)),
-            LinkConfig::Ll(config) => End::Ll(Box::new(Ll::new(config, station, stations))),
-            LinkConfig::LocalRecovery(config) => End::LocalRecovery(Box::new(LocalRecovery::new(
-                config, station, stations, timing, stream,
-            ))),
-            LinkConfig::Tulip(config) => End::Tulip(Tulip::new(config, station, stations, timing)),
+            LinkLayerConfig::None => LinkLayer::Plain(Plain::new(station)),
+            LinkLayerConfig::Ll(config) => {
+                LinkLayer::Ll(Box::new(Ll::new(config, station, stations)))
+            }
+            LinkLayerConfig::LocalRecovery(config) => LinkLayer::LocalRecovery(Box::new(
+                LocalRecovery::new(config, station, stations, timing, stream),
+            )),
+            LinkLayerConfig::Tulip(config) => {
+                LinkLayer::Tulip(Tulip::new(config, station, stations, timing))
+            }
         }
     }
 }
@@ -62,15 +67,15 @@ impl End {
 macro_rules! each {
     ($self:ident, $end:ident => $call:expr) => {
         match $self {
-            End::Plain($end) => $call,
-            End::Ll($end) => $call,
-            End::LocalRecovery($end) => $call,
-            End::Tulip($end) => $call,
+            LinkLayer::Plain($end) => $call,
+            LinkLayer::Ll($end) => $call,
+            LinkLayer::LocalRecovery($end) => $call,
+            LinkLayer::Tulip($end) => $call,
         }
     };
 }
 
-impl LinkEnd for End {
+impl LinkEnd for LinkLayer {
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
         each!(self, end => end.on_frame(now, frame, above));
     }

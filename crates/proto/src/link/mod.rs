@@ -9,19 +9,16 @@ pub mod end;
 pub mod fec;
 pub mod frame;
 pub mod header_compression;
-pub mod hop;
 pub mod layer;
 pub mod line;
 pub mod ll;
 mod ll_peer;
 mod ll_sack;
 pub mod local_recovery;
-mod pieces;
 pub mod plain;
 pub mod radio;
 pub mod serial;
 pub mod tulip;
-pub mod tunnel;
 
 use std::collections::VecDeque;
 
@@ -32,8 +29,7 @@ use crate::units::{Rate, Span, Time};
 use crate::wire::Packet;
 
 pub use cross::{Cross, CrossTraffic};
-pub use hop::{Hop, HopConfig};
-pub use layer::LinkConfig;
+pub use layer::LinkLayerConfig;
 pub use line::Line;
 pub use radio::Radio;
 pub use serial::{Serial, SerialConfig};

@@ -21,10 +21,11 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
+use crate::air::{AirEvent, FrameFate};
+use crate::air::{FrameKind, Station};
 use crate::channel::Channel;
-use crate::event::{AirEvent, Cause, FrameFate, Op, Wants, What};
+use crate::event::{Cause, Op, Wants, What};
 use crate::link::RadioConfig;
-use crate::link::frame::{FrameKind, Station};
 use crate::machine::{Machine, Out, Side};
 use crate::queue::Queue;
 use crate::rng::Stream;

@@ -6,10 +6,11 @@
 use std::collections::VecDeque;
 
 use super::{Access, Air, Mac, Outcome};
-use crate::event::{AirEvent, FrameFate};
+use crate::air::Station;
+use crate::air::{AirEvent, FrameFate};
 use crate::link::RadioConfig;
 use crate::link::fec::Coding;
-use crate::link::frame::{Frame, SHORT_ANSWER, Station, Timing};
+use crate::link::frame::{Frame, SHORT_ANSWER, Timing};
 use crate::units::{Rate, Span, Time};
 
 /// What is on the air, and what waits for it.

@@ -13,10 +13,12 @@ pub mod phy;
 
 use serde::Serialize;
 
-use crate::event::{AirEvent, Cause, FrameFate};
+use crate::air::AirEvent;
+use crate::air::{FrameKind, Station};
+use crate::event::Cause;
 use crate::link::RadioConfig;
 use crate::link::fec::Coding;
-use crate::link::frame::{Frame, FrameKind, Station, Timing};
+use crate::link::frame::{Frame, Timing};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
 
@@ -227,12 +229,5 @@ impl Mac for Medium {
 
     fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
         each!(self, mac => mac.hurry(now, station, air));
-    }
-}
-
-impl FrameFate {
-    /// The fate of a frame that only the channel may have harmed.
-    pub fn of(damaged: bool) -> FrameFate {
-        if damaged { FrameFate::Damaged } else { FrameFate::Received }
     }
 }

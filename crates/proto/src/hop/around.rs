@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::super::fec::Coding;
-use super::super::frame::{FrameKind, Station};
 use super::Channels;
+use crate::air::AirEvent;
+use crate::air::{FrameKind, Station};
 use crate::channel::{Fate, Traffic};
-use crate::event::{AirEvent, Wants, What};
+use crate::event::{Wants, What};
+use crate::link::fec::Coding;
 use crate::mac::{Air, Outcome};
 use crate::machine::{Out, Side, Signal};
 use crate::units::{Span, Time};

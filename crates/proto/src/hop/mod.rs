@@ -1,10 +1,11 @@
 //! A radio hop with a link layer and medium access: the stations, what they say to each other, and the medium.
 //!
 //! Each station has a queue, a link layer's end, and a place in the medium. The hop hands what one tells to the
-//! others, in the order in which it happens. A hop without either is a [`super::Radio`], which needs no more than a
+//! others, in the order in which it happens. A hop without either is a [`Radio`](crate::link::Radio), which needs no more than a
 //! wake for each frame.
 
 mod around;
+mod pieces;
 mod upper;
 
 use std::collections::VecDeque;
@@ -20,13 +21,14 @@ use crate::rng::Stream;
 use crate::units::Time;
 use crate::wire::{Addr, Damage, Packet, PacketId};
 
-use super::RadioConfig;
-use super::end::{Above, LinkEnd, MacSignal};
-use super::fec::Coding;
-use super::frame::{Frame, Load, Station};
-use super::layer::{End, LinkConfig};
-use super::pieces::{Cutter, Gatherer};
+use crate::air::Station;
+use crate::link::RadioConfig;
+use crate::link::end::{Above, LinkEnd, MacSignal};
+use crate::link::fec::Coding;
+use crate::link::frame::{Frame, Load};
+use crate::link::layer::{LinkLayer, LinkLayerConfig};
 use around::Around;
+use pieces::{Cutter, Gatherer};
 use upper::{Standing, Upper};
 
 /// What a radio hop has beside its medium.
@@ -35,7 +37,7 @@ pub struct HopConfig {
     /// Medium access.
     pub mac: MacConfig,
     /// Link layer.
-    pub link: LinkConfig,
+    pub link: LinkLayerConfig,
     /// Longest piece of a packet that a frame carries, in bytes; `None` cuts nothing.
     pub fragment: Option<u32>,
     /// What is done to the bytes of a frame before they go on the air.
@@ -53,7 +55,7 @@ impl Default for HopConfig {
     fn default() -> HopConfig {
         HopConfig {
             mac: MacConfig::Ideal,
-            link: LinkConfig::None,
+            link: LinkLayerConfig::None,
             fragment: None,
             coding: Coding::NONE,
             mobiles: Vec::new(),
@@ -69,7 +71,7 @@ pub type Channels = [Option<Channel>; 2];
 pub struct Hop {
     mobiles: Vec<Addr>,
     uppers: Vec<Upper>,
-    ends: Vec<End>,
+    ends: Vec<LinkLayer>,
     medium: Medium,
     coding: Coding,
     /// By mobile station, the first being station 1.
@@ -127,7 +129,9 @@ impl Hop {
             mobiles: config.mobiles.clone(),
             uppers: stations.clone().map(upper).collect(),
             ends: stations
-                .map(|s| End::new(&config.link, s, count, timing, stream(&format!("link.{}", s.0))))
+                .map(|s| {
+                    LinkLayer::new(&config.link, s, count, timing, stream(&format!("link.{}", s.0)))
+                })
                 .collect(),
             medium,
             coding: config.coding,
@@ -139,7 +143,7 @@ impl Hop {
     }
 
     /// The link layer's ends, by station.
-    pub fn ends(&self) -> &[End] {
+    pub fn ends(&self) -> &[LinkLayer] {
         &self.ends
     }
 
@@ -161,7 +165,7 @@ impl Hop {
         &mut self,
         i: usize,
         out: &mut Out,
-        call: impl FnOnce(&mut End, &mut dyn Above) -> T,
+        call: impl FnOnce(&mut LinkLayer, &mut dyn Above) -> T,
     ) -> T {
         let upper = &mut self.uppers[i];
         call(&mut self.ends[i], &mut Standing { upper, released: &mut self.released, out })
