@@ -148,7 +148,7 @@ fn antenna(scenario: &Scenario, host: &model::Host) -> Option<(StageId, Antenna)
     };
     let told = match hop.mac {
         MacConfig::Ideal => Told::AtStart,
-        MacConfig::FamaNcs(_) | MacConfig::Dcf(_) => Told::AtEnd { longest: longest(radio, hop) },
+        _ => Told::AtEnd { longest: longest(radio, hop) },
     };
     let left = scenario.hosts.iter().filter(|h| h.side == HostSide::Left).count();
     Some((StageId((left + i) as u16), Antenna { station, delay: radio.delay, told }))

@@ -4,6 +4,9 @@
 //! when to be woken (see [`machine`]). There is no I/O, no clock, no thread and no ambient randomness,
 //! so one implementation serves the simulator, the testbed and the base station alike.
 
+#[macro_use]
+mod family;
+
 pub mod agent;
 pub mod air;
 pub mod channel;

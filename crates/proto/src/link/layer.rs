@@ -12,67 +12,28 @@ use crate::air::Station;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Which link layer a radio hop has.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "protocol")]
-pub enum LinkLayerConfig {
+family! {
+    $ each;
+
+    /// Which link layer a radio hop has.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+    #[serde(rename_all = "kebab-case", tag = "protocol")]
+    config LinkLayerConfig;
+
+    /// A link layer's end at one station.
+    #[derive(Debug)]
+    pub machine LinkLayer(station: Station, stations: u8, timing: Timing, chance: Stream);
+
     /// None: each packet is sent once.
     #[default]
-    None,
+    None => Plain = Plain::new(station);
     /// Cumulative acknowledgements and timers, no order kept. See [`super::ll`].
-    Ll(LlConfig),
+    Ll(ll: LlConfig) => Box<Ll> = Box::new(Ll::new(ll, station, stations));
     /// Each frame is acknowledged and sent again a bounded number of times (bakshi96 4.2.1).
-    LocalRecovery(LocalRecoveryConfig),
+    LocalRecovery(recovery: LocalRecoveryConfig) => Box<LocalRecovery>
+        = Box::new(LocalRecovery::new(recovery, station, stations, timing, chance));
     /// TULIP (parsa98).
-    Tulip(TulipConfig),
-}
-
-/// The link layers.
-#[derive(Debug)]
-pub enum LinkLayer {
-    /// See [`LinkLayerConfig::None`].
-    Plain(Plain),
-    /// See [`LinkLayerConfig::Ll`].
-    Ll(Box<Ll>),
-    /// See [`LinkLayerConfig::LocalRecovery`].
-    LocalRecovery(Box<LocalRecovery>),
-    /// See [`LinkLayerConfig::Tulip`].
-    Tulip(Tulip),
-}
-
-impl LinkLayer {
-    /// The end of `config` at `station` of a hop with `stations` of them, whose random draws are those of `stream`.
-    pub fn new(
-        config: &LinkLayerConfig,
-        station: Station,
-        stations: u8,
-        timing: Timing,
-        stream: Stream,
-    ) -> LinkLayer {
-        match config {
-            LinkLayerConfig::None => LinkLayer::Plain(Plain::new(station)),
-            LinkLayerConfig::Ll(config) => {
-                LinkLayer::Ll(Box::new(Ll::new(config, station, stations)))
-            }
-            LinkLayerConfig::LocalRecovery(config) => LinkLayer::LocalRecovery(Box::new(
-                LocalRecovery::new(config, station, stations, timing, stream),
-            )),
-            LinkLayerConfig::Tulip(config) => {
-                LinkLayer::Tulip(Tulip::new(config, station, stations, timing))
-            }
-        }
-    }
-}
-
-macro_rules! each {
-    ($self:ident, $end:ident => $call:expr) => {
-        match $self {
-            LinkLayer::Plain($end) => $call,
-            LinkLayer::Ll($end) => $call,
-            LinkLayer::LocalRecovery($end) => $call,
-            LinkLayer::Tulip($end) => $call,
-        }
-    };
+    Tulip(tulip: TulipConfig) => Tulip = Tulip::new(tulip, station, stations, timing);
 }
 
 impl LinkEnd for LinkLayer {
