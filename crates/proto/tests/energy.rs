@@ -1,7 +1,6 @@
 //! The meter of a host: states of its radio, what is drawn in them, and when the battery is empty.
 
-use lasthop_proto::air::{AirEvent, FrameFate};
-use lasthop_proto::air::{FrameKind, Station};
+use lasthop_proto::air::{AirEvent, FrameFate, FrameKind, Station};
 use lasthop_proto::energy::{
     Antenna, Hardware, Meter, Operation, PRESETS, RadioPower, RadioState, RadioStates, Told, Work,
     costs,

@@ -9,8 +9,7 @@
 
 use std::time::Instant;
 
-use lasthop_proto::air::AirEvent;
-use lasthop_proto::air::{FrameKind, Station};
+use lasthop_proto::air::{AirEvent, FrameKind, Station};
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::frame::{Frame, Header, Load};

@@ -5,8 +5,7 @@
 
 use std::io::{self, Write};
 
-use lasthop_proto::air::FrameFate;
-use lasthop_proto::air::{FrameKind, Station};
+use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::event::{AgentNote, Event, LinkNote, Op, TcpKind, Wants, What};
 use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::{Side, StageId};

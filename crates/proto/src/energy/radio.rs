@@ -6,8 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::air::AirEvent;
-use crate::air::Station;
+use crate::air::{AirEvent, Station};
 use crate::units::{Span, Time};
 
 /// What a radio does.

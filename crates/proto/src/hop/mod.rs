@@ -14,9 +14,9 @@ use serde::Serialize;
 
 use crate::channel::{Channel, Turns};
 use crate::event::{Cause, Op, Wants, What};
+use crate::link::transmitter::tell_turn;
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
-use crate::machine::{Machine, Out, Side, Signal};
-use crate::queue::Queue;
+use crate::machine::{Machine, Out, Side, Signal, catch_up};
 use crate::rng::Stream;
 use crate::units::Time;
 use crate::wire::{Addr, Damage, Packet, PacketId};
@@ -98,18 +98,13 @@ impl Hop {
         let timing = medium.timing();
         let stations = (0..count).map(Station);
         let upper = |station: Station| {
-            let is_base = station == Station::BASE;
-            let discipline = if is_base { radio.discipline_right } else { radio.discipline_left };
+            let own = if station == Station::BASE { Side::Left } else { Side::Right };
+            let queue =
+                |to: u8| radio.queue(own.other(), || stream(&format!("queue.{}.{to}", station.0)));
             Upper {
                 station,
-                own: if is_base { Side::Left } else { Side::Right },
-                queues: (0..count)
-                    .map(|to| {
-                        Queue::new(radio.queue, discipline, || {
-                            stream(&format!("queue.{}.{to}", station.0))
-                        })
-                    })
-                    .collect(),
+                own,
+                queues: (0..count).map(queue).collect(),
                 order: VecDeque::new(),
                 cutter: config.fragment.map(|limit| Cutter::new(limit, count)),
                 gatherers: (0..count).map(|_| Gatherer::default()).collect(),
@@ -117,7 +112,7 @@ impl Hop {
             }
         };
         let turns = channels.iter().flat_map(|pair| {
-            let sides = [Side::Left, Side::Right].into_iter().zip(pair);
+            let sides = Side::BOTH.into_iter().zip(pair);
             let telling = |(side, channel): (Side, &Option<Channel>)| {
                 let turns = channel.as_ref().filter(|c| c.tells())?.turns()?;
                 Some((side, turns))
@@ -302,8 +297,7 @@ impl Hop {
     fn step(&mut self, at: Time, out: &mut Out) {
         for (side, turns) in &mut self.turns {
             while let Some(good) = turns.take(at) {
-                out.event(What::Channel { side: *side, good });
-                out.signal(side.other(), Signal::ChannelGood(good));
+                tell_turn(*side, good, true, out);
             }
         }
         if self.medium.next_wake().is_some_and(|wake| wake <= at) {
@@ -316,23 +310,11 @@ impl Hop {
         }
         self.settle(at, out);
     }
-
-    /// Does what should have been done by `now`, each at its own time: wakes may be late.
-    fn catch_up(&mut self, now: Time, out: &mut Out) {
-        let gone = out.gone();
-        let mut last = Time::ZERO;
-        while let Some(at) = self.next_wake().filter(|at| *at <= now) {
-            // Whoever asks for a time in the past means at once.
-            last = at.max(last);
-            self.step(last, out);
-        }
-        self.inside -= out.gone() - gone;
-    }
 }
 
 impl Machine for Hop {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
-        self.catch_up(now, out);
+        self.inside -= catch_up(self, now, out, Hop::step);
         let gone = out.gone();
         self.inside += 1;
         let (i, to) = match from {
@@ -358,7 +340,7 @@ impl Machine for Hop {
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        self.catch_up(now, out);
+        self.inside -= catch_up(self, now, out, Hop::step);
     }
 
     fn next_wake(&self) -> Option<Time> {

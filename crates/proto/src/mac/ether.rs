@@ -5,8 +5,7 @@
 //! the station that it is for; the others read it as it was sent.
 
 use super::Air;
-use crate::air::{AirEvent, FrameFate};
-use crate::air::{FrameKind, Station};
+use crate::air::{AirEvent, FrameFate, FrameKind, Station};
 use crate::link::frame::Frame;
 use crate::units::{Span, Time};
 

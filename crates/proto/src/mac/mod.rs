@@ -13,8 +13,7 @@ pub mod phy;
 
 use serde::Serialize;
 
-use crate::air::AirEvent;
-use crate::air::{FrameKind, Station};
+use crate::air::{AirEvent, FrameKind, Station};
 use crate::event::Cause;
 use crate::link::RadioConfig;
 use crate::link::fec::Coding;

@@ -3,8 +3,7 @@
 
 use std::fmt::Write;
 
-use lasthop_proto::air::{AirEvent, FrameFate};
-use lasthop_proto::air::{FrameKind, Station};
+use lasthop_proto::air::{AirEvent, FrameFate, FrameKind, Station};
 use lasthop_proto::link::frame::{Frame, Header, Load};
 use lasthop_proto::mac::{Access, Air, Dcf, DcfConfig, Mac, Outcome, Phy};
 use lasthop_proto::rng::Stream;

@@ -1,7 +1,6 @@
 //! DCF: what is on the air, when, and what the link layer is told.
 
-use lasthop_proto::air::FrameFate;
-use lasthop_proto::air::{FrameKind, Station};
+use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::event::Cause;
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::link::fec::Coding;

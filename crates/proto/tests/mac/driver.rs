@@ -1,7 +1,6 @@
 //! Drives medium access without a hop around it.
 
-use lasthop_proto::air::AirEvent;
-use lasthop_proto::air::{FrameKind, Station};
+use lasthop_proto::air::{AirEvent, FrameKind, Station};
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::link::frame::{Frame, Header, Load};
 use lasthop_proto::mac::{Air, Mac, Outcome};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::air::FrameFate;
-use lasthop_proto::air::{FrameKind, Station};
+use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::event::Cause;
 use lasthop_proto::link::fec::Coding;
 use lasthop_proto::mac::{Access, Dcf, DcfConfig, Mac, Outcome, Phy, PowerSaveConfig};

@@ -1,7 +1,6 @@
 //! What a host on a battery has spent.
 
-use lasthop_proto::air::AirEvent;
-use lasthop_proto::air::Station;
+use lasthop_proto::air::{AirEvent, Station};
 use lasthop_proto::energy::{Antenna, Meter, RadioState, Work};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
