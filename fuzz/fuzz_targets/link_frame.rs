@@ -3,7 +3,8 @@
 
 use lasthop_proto::event::{Cause, LinkNote};
 use lasthop_proto::link::end::{Above, LinkEnd};
-use lasthop_proto::link::frame::{Frame, Header, Load, Station, Timing};
+use lasthop_proto::link::frame::{Frame, Header, Load, Timing};
+use lasthop_proto::air::Station;
 use lasthop_proto::link::tulip::{Tulip, TulipConfig, codec};
 use lasthop_proto::units::{Span, Time};
 use libfuzzer_sys::fuzz_target;

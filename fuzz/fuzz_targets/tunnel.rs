@@ -4,9 +4,9 @@
 use std::net::SocketAddr;
 
 use lasthop_proto::link::tulip::{Reliable, Rule};
-use lasthop_proto::link::tunnel::seal::{Key, Seal, Toy};
-use lasthop_proto::link::tunnel::session::SessionConfig;
-use lasthop_proto::link::tunnel::{Tunnel, TunnelConfig};
+use lasthop_proto::tunnel::seal::{Key, Seal, Toy};
+use lasthop_proto::tunnel::session::SessionConfig;
+use lasthop_proto::tunnel::{Tunnel, TunnelConfig};
 use lasthop_proto::units::{Span, Time};
 use libfuzzer_sys::fuzz_target;
 

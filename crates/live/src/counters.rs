@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lasthop_proto::event::{AgentNote, Cause, Event, FrameFate, Op, TcpKind, Wants, What};
+use lasthop_proto::air::FrameFate;
+use lasthop_proto::event::{AgentNote, Cause, Event, Op, TcpKind, Wants, What};
 use lasthop_proto::machine::Side;
 use lasthop_trace::Sink;
 use lasthop_trace::counts::CauseCounts;

@@ -3,9 +3,10 @@
 use core::ops::Range;
 
 use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::air::Station;
 use lasthop_proto::energy::{Antenna, Told};
-use lasthop_proto::link::frame::Station;
-use lasthop_proto::link::{HopConfig, RadioConfig};
+use lasthop_proto::hop::HopConfig;
+use lasthop_proto::link::RadioConfig;
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::TcpConfig;
@@ -147,7 +148,7 @@ fn antenna(scenario: &Scenario, host: &model::Host) -> Option<(StageId, Antenna)
     };
     let told = match hop.mac {
         MacConfig::Ideal => Told::AtStart,
-        MacConfig::FamaNcs(_) | MacConfig::Dcf(_) => Told::AtEnd { longest: longest(radio, hop) },
+        _ => Told::AtEnd { longest: longest(radio, hop) },
     };
     let left = scenario.hosts.iter().filter(|h| h.side == HostSide::Left).count();
     Some((StageId((left + i) as u16), Antenna { station, delay: radio.delay, told }))

@@ -2,7 +2,8 @@
 
 use lasthop_proto::agent::Agent;
 use lasthop_proto::channel::Channel;
-use lasthop_proto::link::{Cross, Hop, Line, Radio, Serial};
+use lasthop_proto::hop::Hop;
+use lasthop_proto::link::{Cross, Line, Radio, Serial};
 use lasthop_proto::mac::Hops;
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::rng::Stream;

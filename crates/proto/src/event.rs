@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::air::{AirEvent, Station};
 use crate::energy::Work;
-use crate::link::frame::{FrameKind, Station};
 use crate::place::{Side, StageId};
 use crate::units::{Span, Time};
 use crate::wire::{FlowKey, Packet};
@@ -97,37 +97,6 @@ pub enum What {
         /// What it noticed.
         note: LinkNote,
     },
-}
-
-/// A transmission in a radio hop, told when its end has been heard everywhere: a frame of any kind, those of medium access among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct AirEvent {
-    /// Who sent.
-    pub station: Station,
-    /// Whom it was for.
-    pub to: Station,
-    /// What it was.
-    pub kind: FrameKind,
-    /// Length in bytes, without coding.
-    pub bytes: u32,
-    /// For how long it was on the air.
-    pub airtime: Span,
-    /// What became of it.
-    pub fate: FrameFate,
-}
-
-/// What became of a transmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FrameFate {
-    /// Its receiver could read it.
-    Received,
-    /// The channel damaged it.
-    Damaged,
-    /// Another transmission was on the air at its receiver.
-    Collided,
-    /// Its receiver's radio slept.
-    Missed,
 }
 
 /// What a link layer noticed.

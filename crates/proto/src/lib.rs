@@ -4,12 +4,17 @@
 //! when to be woken (see [`machine`]). There is no I/O, no clock, no thread and no ambient randomness,
 //! so one implementation serves the simulator, the testbed and the base station alike.
 
+#[macro_use]
+mod family;
+
 pub mod agent;
+pub mod air;
 pub mod channel;
 pub mod describe;
 pub mod energy;
 pub mod event;
 pub mod flows;
+pub mod hop;
 pub mod link;
 pub mod mac;
 pub mod machine;
@@ -17,6 +22,7 @@ pub mod place;
 pub mod queue;
 pub mod rng;
 pub mod tcp;
+pub mod tunnel;
 pub mod units;
 pub mod wake;
 pub mod wire;

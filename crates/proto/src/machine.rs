@@ -61,6 +61,24 @@ pub trait Machine {
     }
 }
 
+/// Does what `machine` should have done by `now`, each step at its own time, since wakes may be late. The answer is how
+/// many packets it has handed on or ended meanwhile.
+pub(crate) fn catch_up<M: Machine>(
+    machine: &mut M,
+    now: Time,
+    out: &mut Out,
+    step: impl Fn(&mut M, Time, &mut Out),
+) -> u64 {
+    let gone = out.gone();
+    let mut last = Time::ZERO;
+    while let Some(at) = machine.next_wake().filter(|at| *at <= now) {
+        // Whoever asks for a time in the past means at once.
+        last = at.max(last);
+        step(machine, last, out);
+    }
+    out.gone() - gone
+}
+
 /// What a machine answers. The driver keeps one and drains it after each call, so that no call allocates.
 #[derive(Debug, Default)]
 pub struct Out {

@@ -11,11 +11,22 @@ pub enum Side {
 }
 
 impl Side {
+    /// Both directions, in the order of [`Side::index`].
+    pub const BOTH: [Side; 2] = [Side::Left, Side::Right];
+
     /// The opposite direction.
     pub fn other(self) -> Side {
         match self {
             Side::Left => Side::Right,
             Side::Right => Side::Left,
+        }
+    }
+
+    /// The word in names of random streams.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Side::Left => "left",
+            Side::Right => "right",
         }
     }
 

@@ -45,6 +45,12 @@ impl Time {
     /// Later than every event of a run.
     pub const NEVER: Time = Time(u64::MAX);
 
+    /// This time, or nothing for [`Time::NEVER`].
+    #[inline]
+    pub fn or_none(self) -> Option<Time> {
+        (self != Time::NEVER).then_some(self)
+    }
+
     /// Seconds since the run began.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS as f64

@@ -85,7 +85,7 @@ impl WakeTree {
         } else {
             self.nodes[1]
         };
-        (at != Time::NEVER).then_some((at, i as usize))
+        at.or_none().map(|at| (at, i as usize))
     }
 }
 

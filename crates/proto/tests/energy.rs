@@ -1,11 +1,10 @@
 //! The meter of a host: states of its radio, what is drawn in them, and when the battery is empty.
 
+use lasthop_proto::air::{AirEvent, FrameFate, FrameKind, Station};
 use lasthop_proto::energy::{
     Antenna, Hardware, Meter, Operation, PRESETS, RadioPower, RadioState, RadioStates, Told, Work,
     costs,
 };
-use lasthop_proto::event::{AirEvent, FrameFate};
-use lasthop_proto::link::frame::{FrameKind, Station};
 use lasthop_proto::units::{Energy, Power, Span, Time};
 use proptest::prelude::*;
 

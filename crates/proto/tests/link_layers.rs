@@ -4,9 +4,10 @@ use lasthop_proto::channel::PacketLoss;
 use lasthop_proto::channel::BitErrors;
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::fec::{Code, Coding};
 use lasthop_proto::link::ll::LlConfig;
-use lasthop_proto::link::{Hop, HopConfig, LinkConfig, RadioConfig};
+use lasthop_proto::link::{LinkLayerConfig, RadioConfig};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
@@ -42,7 +43,14 @@ fn packet(id: u64, from: Side, len: u32) -> Packet {
 
 /// Sends `count` packets from the left, one every `gap`, and half as many from the right, over a hop that loses
 /// frames with probability `loss` in each direction.
-fn run(link: LinkConfig, half_duplex: bool, loss: f64, seed: u64, count: u64, gap: Span) -> Run {
+fn run(
+    link: LinkLayerConfig,
+    half_duplex: bool,
+    loss: f64,
+    seed: u64,
+    count: u64,
+    gap: Span,
+) -> Run {
     let radio = RadioConfig {
         rate: Rate::from_bps(2_000_000).unwrap(),
         delay: Span::millis(1),
@@ -91,8 +99,8 @@ fn run(link: LinkConfig, half_duplex: bool, loss: f64, seed: u64, count: u64, ga
     run
 }
 
-fn ll(selective: bool) -> LinkConfig {
-    LinkConfig::Ll(LlConfig { min_timeout: Span::millis(50), ..LlConfig::new(selective) })
+fn ll(selective: bool) -> LinkLayerConfig {
+    LinkLayerConfig::Ll(LlConfig { min_timeout: Span::millis(50), ..LlConfig::new(selective) })
 }
 
 proptest! {

@@ -1,11 +1,12 @@
 //! Local recovery on an ideal medium: what is sent when, what becomes of it, and what the neighbours are told.
 
 use lasthop_proto::channel::PacketLoss;
+use lasthop_proto::air::FrameKind;
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::event::{Cause, LinkNote, Op, Wants, What};
-use lasthop_proto::link::frame::FrameKind;
+use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::local_recovery::LocalRecoveryConfig;
-use lasthop_proto::link::{Hop, HopConfig, LinkConfig, RadioConfig};
+use lasthop_proto::link::{LinkLayerConfig, RadioConfig};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
@@ -140,7 +141,7 @@ fn hop(setup: &Setup) -> Hop {
         ..LocalRecoveryConfig::bakshi96()
     };
     let config = HopConfig {
-        link: LinkConfig::LocalRecovery(recovery),
+        link: LinkLayerConfig::LocalRecovery(recovery),
         fragment: setup.fragment,
         mobiles: (0..setup.mobiles).map(mobile).collect(),
         ..HopConfig::default()
@@ -233,7 +234,7 @@ fn acknowledgements_are_not_starved_by_data_of_the_other_direction() {
 #[test]
 fn a_station_that_is_not_heard_does_not_hold_up_the_others() {
     let config = HopConfig {
-        link: LinkConfig::LocalRecovery(LocalRecoveryConfig::bakshi96()),
+        link: LinkLayerConfig::LocalRecovery(LocalRecoveryConfig::bakshi96()),
         mobiles: (0..2).map(mobile).collect(),
         ..HopConfig::default()
     };

@@ -3,8 +3,9 @@
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::channel::{ErrorModel, Kinds};
 use lasthop_proto::energy::Hardware;
+use lasthop_proto::hop::HopConfig;
 pub use lasthop_proto::link::CrossTraffic;
-use lasthop_proto::link::{HopConfig, LineConfig, RadioConfig, SerialConfig};
+use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig};
 use lasthop_proto::mac::HalfDuplexHops;
 use lasthop_proto::tcp::TcpConfig;
 pub use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};

@@ -1,6 +1,6 @@
 //! The options of local recovery: read, refused, and noted where they change nothing.
 
-use lasthop_proto::link::LinkConfig;
+use lasthop_proto::link::LinkLayerConfig;
 use lasthop_proto::link::local_recovery::LocalRecoveryConfig;
 use lasthop_proto::units::Span;
 use lasthop_scenario::{Argument, Code, StageKind, parse};
@@ -23,7 +23,7 @@ fn recovery(changes: &[&str]) -> LocalRecoveryConfig {
     assert!(notes.is_empty(), "{notes:?}");
     let StageKind::Radio(radio) = &plan.cells[0].scenario.path[0].kind else { panic!() };
     match &radio.hop.as_ref().unwrap().link {
-        LinkConfig::LocalRecovery(recovery) => recovery.clone(),
+        LinkLayerConfig::LocalRecovery(recovery) => recovery.clone(),
         other => panic!("{other:?}"),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lasthop_proto::agent::{AckpMode, AgentConfig};
 use lasthop_proto::channel::ErrorModel;
 use lasthop_proto::energy::Preset;
-use lasthop_proto::link::LinkConfig;
+use lasthop_proto::link::LinkLayerConfig;
 use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::link::{LineConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
@@ -343,7 +343,7 @@ fn options_of_a_link_layer_that_is_not_there_are_noted() {
     assert_eq!(hop(plain), None);
     let (plan, warnings) = read("link-layer = \"ll-sack\"\nll = { window = 8 }\n").unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
-    let LinkConfig::Ll(config) = hop(plan).unwrap().link else { panic!() };
+    let LinkLayerConfig::Ll(config) = hop(plan).unwrap().link else { panic!() };
     assert_eq!((config.window, config.selective), (8, true));
     let (_, warnings) = read("ll = { window = 8 }\n").unwrap();
     assert_eq!(warnings.len(), 1);

@@ -9,10 +9,10 @@
 
 use std::time::Instant;
 
-use lasthop_proto::event::AirEvent;
+use lasthop_proto::air::{AirEvent, FrameKind, Station};
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::link::fec::Coding;
-use lasthop_proto::link::frame::{Frame, FrameKind, Header, Load, Station};
+use lasthop_proto::link::frame::{Frame, Header, Load};
 use lasthop_proto::mac::{Access, Air, DcfConfig, FamaConfig, Mac, MacConfig, Medium, Outcome};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;

@@ -1,7 +1,7 @@
 //! TCP over TULIP, over hops as in parsa98 5 and over a long, fast one.
 
+use lasthop_proto::air::FrameKind;
 use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
-use lasthop_proto::link::frame::FrameKind;
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::Sink;

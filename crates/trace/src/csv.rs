@@ -5,9 +5,9 @@
 
 use std::io::{self, Write};
 
-use lasthop_proto::event::{AgentNote, Event, FrameFate, LinkNote, Op, TcpKind, Wants, What};
+use lasthop_proto::air::{FrameFate, FrameKind, Station};
+use lasthop_proto::event::{AgentNote, Event, LinkNote, Op, TcpKind, Wants, What};
 use lasthop_proto::flows::FlowMap;
-use lasthop_proto::link::frame::{FrameKind, Station};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet};

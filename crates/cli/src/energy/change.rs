@@ -1,6 +1,6 @@
 //! What could be changed about a TCP or its hop to save energy, one thing each.
 
-use lasthop_proto::link::HopConfig;
+use lasthop_proto::hop::HopConfig;
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::tcp::config::{DelayedAck, Prediction, TcpConfig, Variant};
 use lasthop_scenario::{Host, LeftOut, Scenario, StageKind};

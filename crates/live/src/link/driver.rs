@@ -7,7 +7,7 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lasthop_proto::link::tunnel::Tunnel;
+use lasthop_proto::tunnel::Tunnel;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::LinkFile;
 use nix::errno::Errno;

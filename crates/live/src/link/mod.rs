@@ -1,4 +1,4 @@
-//! A tunnel between two hosts: the machine of `lasthop_proto::link::tunnel` between an interface and a socket.
+//! A tunnel between two hosts: the machine of `lasthop_proto::tunnel` between an interface and a socket.
 //!
 //! One thread waits for packets of the interface, for datagrams of the peer, and for the machine's next wake. Datagrams
 //! may not be cut on the way; when one does not fit the path, the interface learns a smaller MTU, so that TCP inside
@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use lasthop_proto::link::tulip::Rule;
-use lasthop_proto::link::tunnel::session::SessionConfig;
-use lasthop_proto::link::tunnel::{Tunnel, TunnelConfig, link_header, message};
+use lasthop_proto::tunnel::session::SessionConfig;
+use lasthop_proto::tunnel::{Tunnel, TunnelConfig, link_header, message};
 use lasthop_scenario::LinkFile;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{SigSet, Signal};

@@ -5,7 +5,7 @@ use chacha20poly1305::aead::AeadInOut as _;
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit as _, Nonce, Tag};
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac as _};
-use lasthop_proto::link::tunnel::seal::{Key, Seal, SessionKeys, TAG};
+use lasthop_proto::tunnel::seal::{Key, Seal, SessionKeys, TAG};
 use sha2::Sha256;
 
 /// Length of the key that both ends share.

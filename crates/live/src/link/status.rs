@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use lasthop_proto::link::tunnel::Tunnel;
+use lasthop_proto::tunnel::Tunnel;
 use serde::{Deserialize, Serialize};
 
 use super::seal::Ciphers;

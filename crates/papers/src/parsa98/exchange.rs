@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use lasthop_proto::air::Station;
 use lasthop_proto::event::{Cause, LinkNote};
 use lasthop_proto::link::end::{Above, LinkEnd, MacSignal};
-use lasthop_proto::link::frame::{Frame, Header, Load, Station, Timing};
+use lasthop_proto::link::frame::{Frame, Header, Load, Timing};
 use lasthop_proto::link::tulip::{Tulip, TulipConfig};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};

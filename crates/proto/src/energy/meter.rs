@@ -7,7 +7,7 @@ use super::costs;
 use super::hardware::Hardware;
 use super::operation::Work;
 use super::radio::{Antenna, RadioStates};
-use crate::event::AirEvent;
+use crate::air::AirEvent;
 use crate::units::Time;
 
 /// Measures one host. Events come in the order of their time.

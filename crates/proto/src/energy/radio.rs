@@ -6,8 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::event::AirEvent;
-use crate::link::frame::Station;
+use crate::air::{AirEvent, Station};
 use crate::units::{Span, Time};
 
 /// What a radio does.

@@ -1,7 +1,5 @@
 //! A router that other people's traffic shares: it drops some data packets and delays what passes.
 
-use std::collections::VecDeque;
-
 use serde::Serialize;
 
 use crate::event::Cause;
@@ -10,7 +8,7 @@ use crate::rng::Stream;
 use crate::units::{Probability, Span, Time};
 use crate::wire::Packet;
 
-use super::Pipe;
+use super::transmitter::Pipe;
 
 /// How much other traffic there is.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -45,26 +43,23 @@ impl Machine for Cross {
         }
         let delay = Span(self.chance.below(self.config.jitter.0 + 1));
         let pipe = &mut self.pipes[side.index()];
-        let last = pipe.back().map_or(Time::ZERO, |(at, _)| *at);
-        pipe.push_back(((now + delay).max(last), packet));
+        let last = pipe.last().unwrap_or(Time::ZERO);
+        pipe.push((now + delay).max(last), packet);
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        for side in [Side::Left, Side::Right] {
-            let pipe = &mut self.pipes[side.index()];
-            while pipe.front().is_some_and(|(at, _)| *at <= now) {
-                if let Some((_, packet)) = pipe.pop_front() {
-                    out.send(side, packet);
-                }
+        for side in Side::BOTH {
+            while let Some(packet) = self.pipes[side.index()].take(now) {
+                out.send(side, packet);
             }
         }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.pipes.iter().filter_map(|pipe| pipe.front().map(|(at, _)| *at)).min()
+        self.pipes[0].next().min(self.pipes[1].next()).or_none()
     }
 
     fn holds(&self) -> usize {
-        self.pipes.iter().map(VecDeque::len).sum()
+        self.pipes.iter().map(Pipe::len).sum()
     }
 }

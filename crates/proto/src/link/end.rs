@@ -4,7 +4,8 @@
 //! the end takes them. Below, at most one frame is with medium access at a time; when that is free, the end is asked
 //! for the next frame, and may have none to give, because it has nothing to send or wants to wait.
 
-use super::frame::{Frame, Load, Station};
+use super::frame::{Frame, Load};
+use crate::air::Station;
 use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
 

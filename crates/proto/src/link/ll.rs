@@ -9,9 +9,10 @@
 use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
-use super::frame::{ArqHeader, Frame, Header, Load, Station};
+use super::frame::{ArqHeader, Frame, Header, Load};
 use super::ll_peer::{Peer, Sent};
 use super::ll_sack;
+use crate::air::Station;
 use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
 

@@ -14,7 +14,8 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
-use super::frame::{ArqHeader, BitVector, Frame, Header, LinkAck, Load, Station, Timing};
+use super::frame::{ArqHeader, BitVector, Frame, Header, LinkAck, Load, Timing};
+use crate::air::Station;
 use crate::event::{Cause, LinkNote};
 use crate::rng::Stream;
 use crate::units::{Span, Time};

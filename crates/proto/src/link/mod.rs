@@ -9,37 +9,31 @@ pub mod end;
 pub mod fec;
 pub mod frame;
 pub mod header_compression;
-pub mod hop;
 pub mod layer;
 pub mod line;
 pub mod ll;
 mod ll_peer;
 mod ll_sack;
 pub mod local_recovery;
-mod pieces;
 pub mod plain;
 pub mod radio;
 pub mod serial;
+pub(crate) mod transmitter;
 pub mod tulip;
-pub mod tunnel;
-
-use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::queue::{Discipline, Limit};
-use crate::units::{Rate, Span, Time};
-use crate::wire::Packet;
+use crate::machine::Side;
+use crate::queue::{Discipline, Limit, Queue};
+use crate::rng::Stream;
+use crate::units::{Rate, Span};
+use transmitter::Transmitter;
 
 pub use cross::{Cross, CrossTraffic};
-pub use hop::{Hop, HopConfig};
-pub use layer::LinkConfig;
+pub use layer::LinkLayerConfig;
 pub use line::Line;
 pub use radio::Radio;
 pub use serial::{Serial, SerialConfig};
-
-/// Packets under way in one direction, each with the time at which it comes out. Order is kept.
-pub type Pipe = VecDeque<(Time, Packet)>;
 
 /// A full-duplex line: each direction has its own transmitter and queue.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -62,6 +56,21 @@ pub struct LineConfig {
     pub discipline_left: Discipline,
 }
 
+impl LineConfig {
+    /// What the queue towards `side` does with its packets.
+    fn discipline(&self, side: Side) -> Discipline {
+        towards(side, self.discipline_left, self.discipline_right)
+    }
+
+    /// The idle transmitter towards `side`, whose queue draws from `stream`.
+    fn transmitter<T>(&self, side: Side, stream: impl Fn(&str) -> Stream) -> Transmitter<T> {
+        let rate = towards(side, self.rate_left, self.rate_right);
+        let chance = || stream(&format!("queue.{}", side.word()));
+        let queue = Queue::new(self.queue, self.discipline(side), chance);
+        Transmitter::new(queue, rate, Span::ZERO, self.delay)
+    }
+}
+
 /// A radio channel that both directions share: one frame at a time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RadioConfig {
@@ -81,4 +90,25 @@ pub struct RadioConfig {
     /// What the queue towards the left does with its packets.
     #[serde(skip_serializing_if = "Discipline::is_fifo")]
     pub discipline_left: Discipline,
+}
+
+impl RadioConfig {
+    /// The empty queue in front of the transmitter towards `side`, which draws from `chance`.
+    pub(crate) fn queue(&self, side: Side, chance: impl Fn() -> Stream) -> Queue {
+        let discipline = towards(side, self.discipline_left, self.discipline_right);
+        Queue::new(self.queue, discipline, chance)
+    }
+
+    /// The idle transmitter towards `side`, whose queue draws from `stream`.
+    fn transmitter(&self, side: Side, stream: impl Fn(&str) -> Stream) -> Transmitter {
+        let queue = self.queue(side, || stream(&format!("queue.{}", side.word())));
+        Transmitter::new(queue, Some(self.rate), self.overhead, self.delay)
+    }
+}
+
+fn towards<T>(side: Side, left: T, right: T) -> T {
+    match side {
+        Side::Left => left,
+        Side::Right => right,
+    }
 }

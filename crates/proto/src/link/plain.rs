@@ -1,7 +1,8 @@
 //! No link layer: each packet is sent once, in the order in which it came.
 
 use super::end::{Above, LinkEnd, MacSignal};
-use super::frame::{Frame, Header, Station};
+use super::frame::{Frame, Header};
+use crate::air::Station;
 use crate::units::Time;
 
 /// An end without a protocol.

@@ -5,32 +5,29 @@
 //! Collisions and back-off are not modelled here.
 
 use crate::channel::{Channel, Traffic, Turns, damage_at};
-use crate::event::{Op, What};
-use crate::machine::{Machine, Out, Side, Signal};
-use crate::queue::Queue;
+use crate::event::Op;
+use crate::machine::{Machine, Out, Side};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
 use crate::wire::Packet;
 
-use super::{Pipe, RadioConfig};
+use super::RadioConfig;
+use super::transmitter::{Transmitter, tell_turn};
 
 #[derive(Debug)]
-struct Station {
-    queue: Queue,
+struct Direction {
+    transmitter: Transmitter,
     channel: Option<Channel>,
     /// The turns of the channel, where they are to be told when they happen.
     turns: Option<Turns>,
-    pipe: Pipe,
-    /// When the medium that this station uses will be free; in half duplex that of the other counts as well.
-    free_at: Time,
 }
 
 /// A radio hop.
 #[derive(Debug)]
 pub struct Radio {
-    config: RadioConfig,
+    half_duplex: bool,
     /// By the side that packets travel to.
-    stations: [Station; 2],
+    directions: [Direction; 2],
     /// Whose turn it is when both have frames waiting.
     turn: Side,
 }
@@ -49,65 +46,48 @@ impl Radio {
         right: Option<Channel>,
         stream: impl Fn(&str) -> Stream,
     ) -> Radio {
-        let station = |channel: Option<Channel>, discipline, part: &str| Station {
-            queue: Queue::new(config.queue, discipline, || stream(part)),
+        let direction = |side: Side, channel: Option<Channel>| Direction {
+            transmitter: config.transmitter(side, &stream),
             turns: channel.as_ref().filter(|c| c.tells()).and_then(Channel::turns),
             channel,
-            pipe: Pipe::new(),
-            free_at: Time::ZERO,
         };
-        let stations = [
-            station(left, config.discipline_left, "queue.left"),
-            station(right, config.discipline_right, "queue.right"),
-        ];
-        Radio { config, stations, turn: Side::Right }
-    }
-
-    /// When the medium is free for packets that travel to `side`.
-    fn free_at(&self, side: Side) -> Time {
-        let own = self.stations[side.index()].free_at;
-        if self.config.half_duplex {
-            own.max(self.stations[side.other().index()].free_at)
-        } else {
-            own
-        }
+        let directions = [direction(Side::Left, left), direction(Side::Right, right)];
+        Radio { half_duplex: config.half_duplex, directions, turn: Side::Right }
     }
 
     /// Sends `packet` to `side` at `start`, when the medium is free.
     fn transmit(&mut self, start: Time, side: Side, mut packet: Packet, out: &mut Out) {
         let bytes = packet.wire_len();
-        let duration = self.config.overhead + self.config.rate.transmit(bytes.into());
-        let station = &mut self.stations[side.index()];
-        station.free_at = start + duration;
-        self.turn = side.other();
-        if let Some(channel) = &mut station.channel
+        let direction = &mut self.directions[side.index()];
+        let airtime = direction.transmitter.airtime(bytes);
+        if let Some(channel) = &mut direction.channel
             && channel.applies_to(Traffic::of(&packet))
         {
-            let fate = channel.pass(start, duration, bytes);
+            let fate = channel.pass(start, airtime, bytes);
             if let Some(good) = fate.turned
-                && station.turns.is_none()
+                && direction.turns.is_none()
             {
-                out.event(What::Channel { side, good });
-                if channel.tells() {
-                    out.signal(side.other(), Signal::ChannelGood(good));
-                }
+                tell_turn(side, good, channel.tells(), out);
             }
             if let Some(position) = fate.damaged_at {
                 packet.damage = damage_at(position, &packet);
                 out.packet_event(Op::Damaged, side, &packet);
             }
         }
-        station.pipe.push_back((station.free_at + self.config.delay, packet));
+        direction.transmitter.transmit(start, airtime, packet);
+        if self.half_duplex {
+            self.directions[side.other().index()].transmitter.free_at = start + airtime;
+        }
+        self.turn = side.other();
     }
 
-    /// Tells the turns that are due: to the world, and to the neighbour that sends into that channel.
+    /// Tells the turns that are due.
     #[inline]
     fn tell_turns(&mut self, now: Time, out: &mut Out) {
-        for side in [Side::Left, Side::Right] {
-            let Some(turns) = &mut self.stations[side.index()].turns else { continue };
+        for side in Side::BOTH {
+            let Some(turns) = &mut self.directions[side.index()].turns else { continue };
             while let Some(good) = turns.take(now) {
-                out.event(What::Channel { side, good });
-                out.signal(side.other(), Signal::ChannelGood(good));
+                tell_turn(side, good, true, out);
             }
         }
     }
@@ -115,29 +95,27 @@ impl Radio {
     /// Hands on what has arrived by `now`.
     #[inline]
     fn deliver(&mut self, now: Time, out: &mut Out) {
-        for side in [Side::Left, Side::Right] {
-            let pipe = &mut self.stations[side.index()].pipe;
-            while pipe.front().is_some_and(|(at, _)| *at <= now) {
-                if let Some((_, packet)) = pipe.pop_front() {
-                    out.packet_event(Op::Transmitted, side, &packet);
-                    out.send(side, packet);
-                }
-            }
+        for side in Side::BOTH {
+            self.directions[side.index()].transmitter.pipe.deliver(now, side, out);
         }
     }
 
     /// When the next waiting frame starts, and towards which side.
     fn next_start(&self) -> Option<(Time, Side)> {
-        let waiting = |side: &Side| !self.stations[side.index()].queue.is_empty();
-        let sides = [self.turn, self.turn.other()].into_iter().filter(waiting);
-        sides.map(|side| (self.free_at(side), side)).min_by_key(|(at, _)| *at)
+        let starts = |side: Side| {
+            let Transmitter { queue, free_at, .. } = &self.directions[side.index()].transmitter;
+            (!queue.is_empty()).then_some((*free_at, side))
+        };
+        let sides = [self.turn, self.turn.other()];
+        sides.into_iter().filter_map(starts).min_by_key(|(at, _)| *at)
     }
 
     /// Starts the waiting frames that should have started before `end`, each when the medium became free.
     #[inline]
     fn start_before(&mut self, end: Time, out: &mut Out) {
         while let Some((at, side)) = self.next_start().filter(|(at, _)| *at < end) {
-            let Some(waiting) = self.stations[side.index()].queue.leave(at) else { return };
+            let next = self.directions[side.index()].transmitter.queue.leave(at);
+            let Some(waiting) = next else { return };
             self.transmit(at, side, waiting.packet, out);
         }
     }
@@ -148,15 +126,11 @@ impl Machine for Radio {
         let side = from.other();
         // If the wake is late, frames have started that nobody saw start.
         self.start_before(now, out);
-        let free = self.free_at(side) <= now;
-        let station = &mut self.stations[side.index()];
-        if free && station.queue.is_empty() {
-            let Some(packet) = station.queue.pass(now, side, packet, out) else { return };
-            self.transmit(now, side, packet, out);
-            return;
-        }
+        let transmitter = &mut self.directions[side.index()].transmitter;
         let bytes = packet.wire_len();
-        station.queue.enter(now, side, packet, bytes, out);
+        if let Some(packet) = transmitter.arrive(now, side, packet, bytes, out) {
+            self.transmit(now, side, packet, out);
+        }
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
@@ -169,22 +143,19 @@ impl Machine for Radio {
 
     fn next_wake(&self) -> Option<Time> {
         let mut at = Time::NEVER;
-        for side in [Side::Left, Side::Right] {
-            let station = &self.stations[side.index()];
-            if let Some((arrival, _)) = station.pipe.front() {
-                at = at.min(*arrival);
+        for Direction { transmitter, turns, .. } in &self.directions {
+            at = at.min(transmitter.pipe.next());
+            if !transmitter.queue.is_empty() {
+                at = at.min(transmitter.free_at);
             }
-            if !station.queue.is_empty() {
-                at = at.min(self.free_at(side));
-            }
-            if let Some(turns) = &station.turns {
+            if let Some(turns) = turns {
                 at = at.min(turns.next());
             }
         }
-        (at != Time::NEVER).then_some(at)
+        at.or_none()
     }
 
     fn holds(&self) -> usize {
-        self.stations.iter().map(|s| s.pipe.len() + s.queue.len()).sum()
+        self.directions.iter().map(|direction| direction.transmitter.holds()).sum()
     }
 }

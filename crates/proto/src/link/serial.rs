@@ -10,15 +10,15 @@ use serde::Serialize;
 
 use crate::event::{Cause, Op};
 use crate::machine::{Machine, Out, Side};
-use crate::queue::Queue;
 use crate::rng::Stream;
-use crate::units::{Probability, Rate, Span, Time};
+use crate::units::{Probability, Time};
 use crate::wire::{Damage, Packet};
 
 use super::LineConfig;
 use super::header_compression::{
     Compressed, CompressionConfig, Compressor, Coverage, Decompressor, Kind, REQUEST_LEN,
 };
+use super::transmitter::Transmitter;
 
 /// A line that compresses headers or loses frames.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -44,7 +44,6 @@ enum Frame {
 
 #[derive(Debug)]
 struct UnderWay {
-    arrives: Time,
     lost: bool,
     frame: Frame,
 }
@@ -58,18 +57,13 @@ struct Ends {
 
 #[derive(Debug)]
 struct Direction {
-    rate: Option<Rate>,
-    delay: Span,
+    transmitter: Transmitter<UnderWay>,
     framing: u32,
     loss: f64,
     chance: Stream,
-    /// When the transmitter will be free.
-    free_at: Time,
     /// Requests go before packets.
     requests: VecDeque<[u8; REQUEST_LEN as usize]>,
-    queue: Queue,
     ends: Option<Box<Ends>>,
-    pipe: VecDeque<UnderWay>,
 }
 
 /// A serial line.
@@ -93,34 +87,24 @@ impl Serial {
                 })
             })
         };
-        let line = &config.line;
-        let direction = |rate, discipline, side: &str| Direction {
-            rate,
-            delay: line.delay,
-            framing: line.framing,
+        let directions = Side::BOTH.map(|side| Direction {
+            transmitter: config.line.transmitter(side, &stream),
+            framing: config.line.framing,
             loss: config.frame_loss.get(),
-            chance: stream(&format!("frames.{side}")),
-            free_at: Time::ZERO,
+            chance: stream(&format!("frames.{}", side.word())),
             requests: VecDeque::new(),
-            queue: Queue::new(line.queue, discipline, || stream(&format!("queue.{side}"))),
             ends: ends(),
-            pipe: VecDeque::new(),
-        };
-        let directions = [
-            direction(line.rate_left, line.discipline_left, "left"),
-            direction(line.rate_right, line.discipline_right, "right"),
-        ];
+        });
         Serial { loss_noticed: config.loss_noticed, directions }
     }
 
     /// What arrived for `side` by `now` is handed on; false if nothing did.
     fn arrive(&mut self, now: Time, side: Side, out: &mut Out) -> bool {
         let direction = &mut self.directions[side.index()];
-        if direction.pipe.front().is_none_or(|first| first.arrives > now) {
+        direction.catch_up(now);
+        let Some(UnderWay { lost, frame }) = direction.transmitter.pipe.take(now) else {
             return false;
-        }
-        direction.begin_waiting(now);
-        let Some(UnderWay { lost, frame, .. }) = direction.pipe.pop_front() else { return false };
+        };
         match frame {
             Frame::Packet { packet, .. } if lost => {
                 if let Some(ends) = direction.ends.as_mut().filter(|_| self.loss_noticed) {
@@ -144,7 +128,7 @@ impl Serial {
             Frame::Request(_) if lost => {}
             Frame::Request(bytes) => {
                 let asked = &mut self.directions[side.other().index()];
-                asked.begin_waiting(now);
+                asked.catch_up(now);
                 if let Some(ends) = &mut asked.ends {
                     ends.compressor.on_request(&bytes);
                 }
@@ -159,8 +143,8 @@ impl Serial {
             self.directions[side.index()].ends.as_mut().map(|ends| &mut ends.decompressor);
         let Some(request) = decompressor.and_then(Decompressor::request) else { return };
         let back = &mut self.directions[side.other().index()];
-        back.begin_waiting(now);
-        if back.free_at > now {
+        back.catch_up(now);
+        if back.transmitter.free_at > now {
             back.requests.push_back(request);
         } else {
             back.transmit(now, Frame::Request(request), REQUEST_LEN);
@@ -171,15 +155,9 @@ impl Serial {
 impl Direction {
     /// A transmission of `bytes`, framing not counted, begins at `start`.
     fn transmit(&mut self, start: Time, frame: Frame, bytes: u32) {
-        let end = match self.rate {
-            Some(rate) => {
-                self.free_at = start + rate.transmit((bytes + self.framing).into());
-                self.free_at
-            }
-            None => start,
-        };
         let lost = self.loss > 0.0 && self.chance.chance(self.loss);
-        self.pipe.push_back(UnderWay { arrives: end + self.delay, lost, frame });
+        let airtime = self.transmitter.airtime(bytes + self.framing);
+        self.transmitter.transmit(start, airtime, UnderWay { lost, frame });
     }
 
     fn transmit_packet(&mut self, start: Time, packet: Packet) {
@@ -192,12 +170,12 @@ impl Direction {
     }
 
     /// Begins what should have begun by `now`.
-    fn begin_waiting(&mut self, now: Time) {
-        while self.free_at <= now {
+    fn catch_up(&mut self, now: Time) {
+        while self.transmitter.free_at <= now {
             if let Some(request) = self.requests.pop_front() {
-                self.transmit(self.free_at, Frame::Request(request), REQUEST_LEN);
-            } else if let Some(waiting) = self.queue.leave(self.free_at) {
-                self.transmit_packet(self.free_at, waiting.packet);
+                self.transmit(self.transmitter.free_at, Frame::Request(request), REQUEST_LEN);
+            } else if let Some((start, waiting)) = self.transmitter.due(now) {
+                self.transmit_packet(start, waiting.packet);
             } else {
                 return;
             }
@@ -223,11 +201,9 @@ impl Machine for Serial {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let to = from.other();
         let direction = &mut self.directions[to.index()];
-        direction.begin_waiting(now);
-        if direction.free_at > now {
-            let bytes = packet.wire_len() + direction.framing;
-            direction.queue.enter(now, to, packet, bytes, out);
-        } else if let Some(packet) = direction.queue.pass(now, to, packet, out) {
+        direction.catch_up(now);
+        let bytes = packet.wire_len() + direction.framing;
+        if let Some(packet) = direction.transmitter.arrive(now, to, packet, bytes, out) {
             direction.transmit_packet(now, packet);
         }
     }
@@ -238,13 +214,14 @@ impl Machine for Serial {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.directions.iter().filter_map(|d| d.pipe.front().map(|first| first.arrives)).min()
+        let [left, right] = &self.directions;
+        left.transmitter.pipe.next().min(right.transmitter.pipe.next()).or_none()
     }
 
     fn holds(&self) -> usize {
-        let packets = |d: &Direction| {
-            let under_way = d.pipe.iter().filter(|u| matches!(u.frame, Frame::Packet { .. }));
-            under_way.count() + d.queue.len()
+        let packets = |Direction { transmitter, .. }: &Direction| {
+            let is_packet = |u: &&UnderWay| matches!(u.frame, Frame::Packet { .. });
+            transmitter.pipe.iter().filter(is_packet).count() + transmitter.queue.len()
         };
         self.directions.iter().map(packets).sum()
     }

@@ -23,8 +23,9 @@ use self::power_save::PowerSave;
 use super::ether::{Ether, Flight, Heard};
 use super::phy::Phy;
 use super::{Access, Air, Mac, Outcome};
+use crate::air::{FrameKind, Station};
 use crate::event::Cause;
-use crate::link::frame::{Frame, FrameKind, Station, Timing};
+use crate::link::frame::{Frame, Timing};
 use crate::rng::Stream;
 use crate::units::{Rate, Span, Time};
 

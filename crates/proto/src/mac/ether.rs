@@ -5,8 +5,8 @@
 //! the station that it is for; the others read it as it was sent.
 
 use super::Air;
-use crate::event::{AirEvent, FrameFate};
-use crate::link::frame::{Frame, FrameKind, Station};
+use crate::air::{AirEvent, FrameFate, FrameKind, Station};
+use crate::link::frame::Frame;
 use crate::units::{Span, Time};
 
 /// A transmission.

@@ -17,15 +17,14 @@
 //! of the exchange; retransmission by the link layer: a frame that the channel damages is lost, cause `frame-lost`.
 //! Propagation takes no time; the radio's `delay` is what a station takes to pass a received packet to its queue.
 
-use std::collections::VecDeque;
-
 use serde::Serialize;
 
+use crate::air::{AirEvent, FrameFate, FrameKind, Station};
 use crate::channel::Channel;
-use crate::event::{AirEvent, Cause, FrameFate, Op, Wants, What};
+use crate::event::{Cause, Op, Wants, What};
 use crate::link::RadioConfig;
-use crate::link::frame::{FrameKind, Station};
-use crate::machine::{Machine, Out, Side};
+use crate::link::transmitter::Pipe;
+use crate::machine::{Machine, Out, Side, catch_up};
 use crate::queue::Queue;
 use crate::rng::Stream;
 use crate::units::{Span, Time};
@@ -107,7 +106,7 @@ struct Lane {
     /// No poll before this.
     not_before: Time,
     /// Packets received, each with the time at which they are in the next queue.
-    pipe: VecDeque<(Time, Packet)>,
+    pipe: Pipe,
 }
 
 impl Lane {
@@ -146,19 +145,16 @@ impl Hops {
         channels: Vec<[Option<Channel>; 2]>,
         stream: impl Fn(&str) -> Stream,
     ) -> Hops {
-        let lane = |discipline, part: &str| Lane {
-            queue: Queue::new(radio.queue, discipline, || stream(part)),
+        let lane = |i: u8, side: Side| Lane {
+            queue: radio.queue(side, || stream(&format!("queue.{i}.{}", side.word()))),
             head: None,
             failures: 0,
             not_before: Time::ZERO,
-            pipe: VecDeque::new(),
+            pipe: Pipe::default(),
         };
         let node = |i| Node {
             radio: Radio::Idle,
-            lanes: [
-                lane(radio.discipline_left, &format!("queue.{i}.left")),
-                lane(radio.discipline_right, &format!("queue.{i}.right")),
-            ],
+            lanes: Side::BOTH.map(|side| lane(i, side)),
             turn: Side::Right,
         };
         Hops {
@@ -208,20 +204,14 @@ impl Hops {
     fn deliver(&mut self, at: Time, out: &mut Out) {
         for i in 0..self.nodes.len() {
             for side in SIDES {
-                loop {
-                    let pipe = &mut self.nodes[i].lanes[side.index()].pipe;
-                    if pipe.front().is_none_or(|(due, _)| *due > at) {
-                        break;
-                    }
-                    let Some((_, packet)) = pipe.pop_front() else { break };
-                    if self.neighbour(i, side).is_some() {
-                        let bytes = packet.wire_len();
-                        let queue = &mut self.nodes[i].lanes[side.index()].queue;
-                        queue.enter(at, side, packet, bytes, out);
-                    } else {
-                        out.packet_event(Op::Transmitted, side, &packet);
-                        out.send(side, packet);
-                    }
+                let is_last = self.neighbour(i, side).is_none();
+                let Lane { pipe, queue, .. } = &mut self.nodes[i].lanes[side.index()];
+                if is_last {
+                    pipe.deliver(at, side, out);
+                }
+                while let Some(packet) = pipe.take(at) {
+                    let bytes = packet.wire_len();
+                    queue.enter(at, side, packet, bytes, out);
                 }
             }
         }
@@ -243,7 +233,7 @@ impl Hops {
                         continue;
                     }
                     let due = until + self.radio.delay;
-                    self.nodes[next].lanes[side.index()].pipe.push_back((due, packet));
+                    self.nodes[next].lanes[side.index()].pipe.push(due, packet);
                 }
                 Radio::Receiving { until } if until <= at => self.nodes[i].radio = Radio::Idle,
                 _ => {}
@@ -335,20 +325,11 @@ impl Hops {
         self.deliver(at, out);
         self.start(at);
     }
-
-    /// Does what should have been done by `now`, each at its own time: wakes may be late.
-    fn catch_up(&mut self, now: Time, out: &mut Out) {
-        let gone = out.gone();
-        while let Some(at) = self.next_wake().filter(|at| *at <= now) {
-            self.step(at, out);
-        }
-        self.inside -= out.gone() - gone;
-    }
 }
 
 impl Machine for Hops {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
-        self.catch_up(now, out);
+        self.inside -= catch_up(self, now, out, Hops::step);
         let gone = out.gone();
         self.inside += 1;
         let side = from.other();
@@ -365,7 +346,7 @@ impl Machine for Hops {
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        self.catch_up(now, out);
+        self.inside -= catch_up(self, now, out, Hops::step);
     }
 
     fn next_wake(&self) -> Option<Time> {
@@ -380,7 +361,7 @@ impl Machine for Hops {
             let lanes = SIDES.into_iter().flat_map(move |side| {
                 let lane = &node.lanes[side.index()];
                 let poll = (!node.radio.serves(side) && lane.waits()).then_some(lane.not_before);
-                poll.into_iter().chain(lane.pipe.front().map(|(due, _)| *due))
+                poll.into_iter().chain(lane.pipe.next().or_none())
             });
             radio.into_iter().chain(lanes).min()
         };

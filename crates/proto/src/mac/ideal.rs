@@ -3,13 +3,12 @@
 //! In half duplex one frame is on the air at a time, and stations with frames waiting take turns, an answer first.
 //! In full duplex each station has a channel of its own.
 
-use std::collections::VecDeque;
-
 use super::{Access, Air, Mac, Outcome};
-use crate::event::{AirEvent, FrameFate};
+use crate::air::{AirEvent, FrameFate, Station};
 use crate::link::RadioConfig;
 use crate::link::fec::Coding;
-use crate::link::frame::{Frame, SHORT_ANSWER, Station, Timing};
+use crate::link::frame::{Frame, SHORT_ANSWER, Timing};
+use crate::link::transmitter::Pipe;
 use crate::units::{Rate, Span, Time};
 
 /// What is on the air, and what waits for it.
@@ -20,17 +19,16 @@ pub struct Ideal {
     overhead: Span,
     half_duplex: bool,
     coding: Coding,
-    stations: Vec<Transmitter>,
-    /// Frames that have left and not arrived, in the order of their arrival, each with that time and whether it is
-    /// intact.
-    flying: VecDeque<(Time, Frame, bool)>,
+    stations: Vec<Sender>,
+    /// Frames that have left and not arrived, each with whether it is intact.
+    flying: Pipe<(Frame, bool)>,
     /// Whose turn it is when several have frames waiting.
     turn: usize,
 }
 
-/// A station's transmitter.
+/// A station's transmitter and the frame in front of it.
 #[derive(Debug, Default)]
-struct Transmitter {
+struct Sender {
     waiting: Option<(Frame, Access)>,
     /// The frame that is on the air: whom it is for.
     sending: Option<Station>,
@@ -47,8 +45,8 @@ impl Ideal {
             overhead: config.overhead,
             half_duplex: config.half_duplex,
             coding,
-            stations: (0..stations).map(|_| Transmitter::default()).collect(),
-            flying: VecDeque::new(),
+            stations: (0..stations).map(|_| Sender::default()).collect(),
+            flying: Pipe::default(),
             turn: 0,
         }
     }
@@ -68,7 +66,7 @@ impl Ideal {
     /// Puts on the air whatever may go at `now`.
     fn start(&mut self, now: Time, air: &mut dyn Air) {
         let n = self.stations.len();
-        let urgent = |s: &Transmitter| matches!(s.waiting, Some((_, Access::Reply)));
+        let urgent = |s: &Sender| matches!(s.waiting, Some((_, Access::Reply)));
         let answers = (0..n).filter(|i| urgent(&self.stations[*i]));
         let order: Vec<usize> = answers.chain((0..n).map(|k| (self.turn + k) % n)).collect();
         for i in order {
@@ -103,9 +101,7 @@ impl Ideal {
             airtime,
             fate: FrameFate::of(damaged),
         });
-        let arrives = start + airtime + self.delay;
-        let place = self.flying.partition_point(|(at, ..)| *at <= arrives);
-        self.flying.insert(place, (arrives, frame, !damaged));
+        self.flying.insert(start + airtime + self.delay, (frame, !damaged));
     }
 }
 
@@ -118,37 +114,35 @@ impl Mac for Ideal {
 
     fn on_wake(&mut self, now: Time, air: &mut dyn Air) {
         for i in 0..self.stations.len() {
-            let transmitter = &mut self.stations[i];
-            if transmitter.free_at <= now
-                && let Some(to) = transmitter.sending.take()
+            let sender = &mut self.stations[i];
+            if sender.free_at <= now
+                && let Some(to) = sender.sending.take()
             {
                 air.tell(Outcome::Done { station: Station(i as u8), to, acked: None });
             }
         }
-        while self.flying.front().is_some_and(|(at, ..)| *at <= now) {
-            if let Some((_, frame, intact)) = self.flying.pop_front() {
-                air.tell(Outcome::Arrived { frame, intact, may_reply: true });
-            }
+        while let Some((frame, intact)) = self.flying.take(now) {
+            air.tell(Outcome::Arrived { frame, intact, may_reply: true });
         }
         self.start(now, air);
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let mut at = self.flying.front().map_or(Time::NEVER, |(at, ..)| *at);
-        for (i, transmitter) in self.stations.iter().enumerate() {
-            if transmitter.sending.is_some() {
-                at = at.min(transmitter.free_at);
+        let mut at = self.flying.next();
+        for (i, sender) in self.stations.iter().enumerate() {
+            if sender.sending.is_some() {
+                at = at.min(sender.free_at);
             }
-            if transmitter.waiting.is_some() {
+            if sender.waiting.is_some() {
                 at = at.min(self.free_at(i));
             }
         }
-        (at != Time::NEVER).then_some(at)
+        at.or_none()
     }
 
     fn is_idle(&self, station: Station) -> bool {
-        let transmitter = &self.stations[station.index()];
-        transmitter.waiting.is_none() && transmitter.sending.is_none()
+        let sender = &self.stations[station.index()];
+        sender.waiting.is_none() && sender.sending.is_none()
     }
 
     fn waiting(&mut self, station: Station) -> Option<&mut Frame> {

@@ -13,10 +13,11 @@ pub mod phy;
 
 use serde::Serialize;
 
-use crate::event::{AirEvent, Cause, FrameFate};
+use crate::air::{AirEvent, FrameKind, Station};
+use crate::event::Cause;
 use crate::link::RadioConfig;
 use crate::link::fec::Coding;
-use crate::link::frame::{Frame, FrameKind, Station, Timing};
+use crate::link::frame::{Frame, Timing};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
 
@@ -145,59 +146,26 @@ pub trait Mac {
     }
 }
 
-/// Which medium access a radio hop has.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "access")]
-pub enum MacConfig {
+family! {
+    $ each;
+
+    /// Which medium access a radio hop has.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+    #[serde(rename_all = "kebab-case", tag = "access")]
+    config MacConfig;
+
+    /// The medium of a radio hop, where each byte takes `coding` bytes on the air.
+    #[derive(Debug)]
+    pub machine Medium(radio: &RadioConfig, stations: u8, coding: Coding, chance: Stream);
+
     /// Access costs nothing but the overhead of each frame; stations with frames waiting take turns.
     #[default]
-    Ideal,
+    Ideal => Ideal = Ideal::new(radio, stations, coding);
     /// Floor acquisition by RTS and CTS: [`fama_ncs`].
-    FamaNcs(FamaConfig),
+    FamaNcs(fama: FamaConfig) => FamaNcs
+        = FamaNcs::new(fama.clone(), Phy::dsss(radio, coding), stations, chance);
     /// The distributed coordination function of IEEE 802.11: [`dcf`].
-    Dcf(DcfConfig),
-}
-
-/// The kinds of medium access.
-#[derive(Debug)]
-pub enum Medium {
-    /// See [`MacConfig::Ideal`].
-    Ideal(Ideal),
-    /// See [`MacConfig::FamaNcs`].
-    FamaNcs(FamaNcs),
-    /// See [`MacConfig::Dcf`].
-    Dcf(Dcf),
-}
-
-impl Medium {
-    /// A silent medium of `config` for `stations` stations on `radio`, where each byte takes `coding` bytes on the
-    /// air, and which draws from `chance`.
-    pub fn new(
-        config: &MacConfig,
-        radio: &RadioConfig,
-        stations: u8,
-        coding: Coding,
-        chance: Stream,
-    ) -> Medium {
-        let phy = || Phy::dsss(radio, coding);
-        match config {
-            MacConfig::Ideal => Medium::Ideal(Ideal::new(radio, stations, coding)),
-            MacConfig::FamaNcs(fama) => {
-                Medium::FamaNcs(FamaNcs::new(fama.clone(), phy(), stations, chance))
-            }
-            MacConfig::Dcf(dcf) => Medium::Dcf(Dcf::new(dcf.clone(), phy(), stations, chance)),
-        }
-    }
-}
-
-macro_rules! each {
-    ($self:ident, $mac:ident => $call:expr) => {
-        match $self {
-            Medium::Ideal($mac) => $call,
-            Medium::FamaNcs($mac) => $call,
-            Medium::Dcf($mac) => $call,
-        }
-    };
+    Dcf(dcf: DcfConfig) => Dcf = Dcf::new(dcf.clone(), Phy::dsss(radio, coding), stations, chance);
 }
 
 impl Mac for Medium {
@@ -227,12 +195,5 @@ impl Mac for Medium {
 
     fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
         each!(self, mac => mac.hurry(now, station, air));
-    }
-}
-
-impl FrameFate {
-    /// The fate of a frame that only the channel may have harmed.
-    pub fn of(damaged: bool) -> FrameFate {
-        if damaged { FrameFate::Damaged } else { FrameFate::Received }
     }
 }

@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 use crate::event::Cause;
 use crate::flows::FlowMap;
 use crate::machine::{Out, Side};
+use crate::units::Time;
 use crate::wire::{Ackp, Flags, FlowKey, Packet, Segment, Seq};
 
 use super::{Order, Room, Waiting, is_pure_ack};
@@ -171,14 +172,6 @@ pub(crate) fn clears(new: &Segment, old: &Segment) -> bool {
 }
 
 impl AckFilter {
-    /// A packet goes past in another queue: what it says of its connection counts all the same.
-    pub(super) fn watch(&mut self, packet: &Packet) {
-        let restarts = |s: &Segment| s.flags.any(Flags::SYN | Flags::RST);
-        if let Some(key) = packet.flow().filter(|_| packet.segment().is_some_and(restarts)) {
-            self.memory.forget(key);
-        }
-    }
-
     fn place(&mut self, serial: u64) -> Option<&mut Place> {
         let index = self.places.binary_search_by_key(&serial, |place| place.serial).ok()?;
         self.places.get_mut(index)
@@ -266,7 +259,7 @@ impl AckFilter {
 }
 
 impl Order for AckFilter {
-    fn enter(&mut self, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enter(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         self.watch(&waiting.packet);
         match waiting.packet.flow().filter(|_| is_pure_ack(&waiting.packet)) {
             Some(key) => self.enter_ack(key, side, waiting, room, out),
@@ -274,10 +267,21 @@ impl Order for AckFilter {
         }
     }
 
-    fn leave(&mut self) -> Option<Waiting> {
+    /// What a packet in another queue says of its connection counts all the same.
+    fn watch(&mut self, packet: &Packet) {
+        let restarts = |s: &Segment| s.flags.any(Flags::SYN | Flags::RST);
+        if let Some(key) = packet.flow().filter(|_| packet.segment().is_some_and(restarts)) {
+            self.memory.forget(key);
+        }
+    }
+
+    fn leave(&mut self, _: Time, room: &mut Room) -> Option<Waiting> {
         while let Some(place) = self.places.pop_front() {
             match place.waiting {
-                Some(waiting) => return Some(waiting),
+                Some(waiting) => {
+                    room.remove(waiting.bytes);
+                    return Some(waiting);
+                }
                 None => self.holes -= 1,
             }
         }

@@ -13,57 +13,31 @@
 //! **Room** is shared. The paper's router has one buffer, so an ACK that finds it full of data is dropped.
 
 use crate::machine::{Out, Side};
+use crate::units::Time;
 
-use super::{AckFilter, Fifo, Order, Room, Waiting, is_pure_ack};
+use super::{Fifo, Order, Room, Waiting, is_pure_ack};
 
-/// Two classes in strict order.
+/// Two classes in strict order; `A` is what is done with the ACKs.
 //= balakrishnan97#4.4.1: priority scheduling of ACKs at the router of the return channel
 //= rfc3449#section-5.4.1: ACKs get a higher priority than data; no state for connections is needed
-#[derive(Debug)]
-pub struct AcksFirst {
-    acks: Acks,
+#[derive(Debug, Default)]
+pub struct AcksFirst<A> {
+    acks: A,
     data: Fifo,
 }
 
-/// The class that goes first.
-#[derive(Debug)]
-enum Acks {
-    Plain(Fifo),
-    Filtered(AckFilter),
-}
-
-impl AcksFirst {
-    /// An empty queue; `filtered` ACKs clear the older ones of their connection.
-    pub fn new(filtered: bool) -> AcksFirst {
-        let acks = if filtered {
-            Acks::Filtered(AckFilter::default())
+impl<A: Order> Order for AcksFirst<A> {
+    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+        if is_pure_ack(&waiting.packet) {
+            self.acks.enter(now, side, waiting, room, out);
         } else {
-            Acks::Plain(Fifo::default())
-        };
-        AcksFirst { acks, data: Fifo::default() }
-    }
-}
-
-impl Order for AcksFirst {
-    fn enter(&mut self, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
-        let ack = is_pure_ack(&waiting.packet);
-        match &mut self.acks {
-            Acks::Plain(acks) if ack => acks.enter(side, waiting, room, out),
-            Acks::Filtered(acks) if ack => acks.enter(side, waiting, room, out),
-            Acks::Filtered(acks) => {
-                // A SYN among the data is how the filter learns that a connection begins.
-                acks.watch(&waiting.packet);
-                self.data.enter(side, waiting, room, out);
-            }
-            Acks::Plain(_) => self.data.enter(side, waiting, room, out),
+            // A SYN among the data is how a filter learns that a connection begins.
+            self.acks.watch(&waiting.packet);
+            self.data.enter(now, side, waiting, room, out);
         }
     }
 
-    fn leave(&mut self) -> Option<Waiting> {
-        let ack = match &mut self.acks {
-            Acks::Plain(acks) => acks.leave(),
-            Acks::Filtered(acks) => acks.leave(),
-        };
-        ack.or_else(|| self.data.leave())
+    fn leave(&mut self, at: Time, room: &mut Room) -> Option<Waiting> {
+        self.acks.leave(at, room).or_else(|| self.data.leave(at, room))
     }
 }

@@ -50,7 +50,7 @@ pub struct Fifo {
 
 impl Order for Fifo {
     #[inline]
-    fn enter(&mut self, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+    fn enter(&mut self, _: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         if room.admits(waiting.bytes) {
             room.add(waiting.bytes);
             if waiting.packet.urgent {
@@ -65,8 +65,10 @@ impl Order for Fifo {
     }
 
     #[inline]
-    fn leave(&mut self) -> Option<Waiting> {
-        self.waiting.pop_front()
+    fn leave(&mut self, _: Time, room: &mut Room) -> Option<Waiting> {
+        let next = self.waiting.pop_front()?;
+        room.remove(next.bytes);
+        Some(next)
     }
 }
 
@@ -106,9 +108,10 @@ mod tests {
         let mut out = Out::new(Wants::NOTHING);
         for (id, urgent) in [(1, false), (2, false), (3, true), (4, true), (5, false), (6, true)] {
             let waiting = Waiting { packet: packet(id, urgent), bytes: 40 };
-            fifo.enter(Side::Right, waiting, &mut room, &mut out);
+            fifo.enter(Time(0), Side::Right, waiting, &mut room, &mut out);
         }
-        let order: Vec<u64> = core::iter::from_fn(|| fifo.leave()).map(|w| w.packet.id.0).collect();
+        let order: Vec<u64> =
+            core::iter::from_fn(|| fifo.leave(Time(1), &mut room)).map(|w| w.packet.id.0).collect();
         // The last one found the queue full.
         assert_eq!(order, [3, 4, 1, 2, 5]);
     }

@@ -12,7 +12,7 @@ pub mod red;
 
 use serde::Serialize;
 
-use crate::event::{Cause, Op};
+use crate::event::Cause;
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
 use crate::units::{Bytes, Time};
@@ -43,49 +43,39 @@ impl Limit {
     }
 }
 
-/// What a queue does with the packets that wait in it.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Discipline {
-    /// First in, first out; what does not fit is dropped.
+family! {
+    $ each;
+
+    /// What a queue does with the packets that wait in it.
+    #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    config Discipline;
+
+    /// The disciplines. An enum, so that a packet costs no indirect call; the plain one is not even boxed.
+    #[derive(Debug)]
+    machine Kind(chance: &dyn Fn() -> Stream);
+
+    /// First in, first out; what does not fit is dropped. See [`drop_tail`].
     #[default]
-    Fifo,
+    Fifo => Fifo = Fifo::default();
     /// A new ACK clears the older ones of its connection (balakrishnan97 4.2.2). See [`AckFilter`].
-    AckFilter,
+    AckFilter => Box<AckFilter> = Box::default();
     /// ACKs go before everything else (balakrishnan97 4.4.1). See [`AcksFirst`].
-    AcksFirst,
+    AcksFirst => Box<AcksFirst<Fifo>> = Box::default();
     /// ACKs go first, and are filtered.
     #[serde(rename = "ack-filter+acks-first")]
-    AckFilterAcksFirst,
+    AckFilterAcksFirst => Box<AcksFirst<AckFilter>> = Box::default();
     /// Random early detection before a plain queue. See [`Red`].
-    Red(RedConfig),
+    Red(red: RedConfig) => Box<Red<Fifo>> = Box::new(Red::new(*red, chance()));
     /// Random early detection by the length of the whole queue, in which ACKs go first.
     #[serde(rename = "red+acks-first")]
-    RedAcksFirst(RedConfig),
+    RedAcksFirst(red: RedConfig) => Box<Red<AcksFirst<Fifo>>> = Box::new(Red::new(*red, chance()));
 }
 
 impl Discipline {
     /// Whether this is the plain queue, which every link has unless told otherwise.
     pub fn is_fifo(&self) -> bool {
         *self == Discipline::Fifo
-    }
-
-    /// The options of random early detection, if that is part of it.
-    pub fn red(self) -> Option<RedConfig> {
-        match self {
-            Discipline::Red(red) | Discipline::RedAcksFirst(red) => Some(red),
-            _ => None,
-        }
-    }
-
-    /// The same with these options of random early detection, if that is part of it.
-    #[must_use]
-    pub fn with_red(self, red: RedConfig) -> Discipline {
-        match self {
-            Discipline::Red(_) => Discipline::Red(red),
-            Discipline::RedAcksFirst(_) => Discipline::RedAcksFirst(red),
-            other => other,
-        }
     }
 }
 
@@ -119,6 +109,17 @@ impl Room {
         Room { limit, packets: 0, bytes: 0 }
     }
 
+    /// How many packets wait.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.packets
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
     /// Whether there is room for `bytes` more.
     #[inline]
     pub fn admits(&self, bytes: u32) -> bool {
@@ -149,18 +150,33 @@ impl Room {
 pub trait Order {
     /// A packet on its way to `side` arrives. It is kept and counted into `room`, or ended; others that wait may
     /// be ended as well, and leave `room` then.
-    fn enter(&mut self, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out);
+    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out);
 
-    /// The next packet to be transmitted. [`Queue::leave`] takes it out of the room.
-    fn leave(&mut self) -> Option<Waiting>;
-}
+    /// A packet on its way to `side` arrives that need not wait; `None` if it ended all the same.
+    fn pass(
+        &mut self,
+        now: Time,
+        side: Side,
+        packet: Packet,
+        room: &Room,
+        out: &mut Out,
+    ) -> Option<Packet> {
+        let _ = (now, side, room, out);
+        Some(packet)
+    }
 
-/// The disciplines. An enum, so that a packet costs no indirect call; the plain one is not even boxed.
-#[derive(Debug)]
-enum Kind {
-    Fifo(Fifo),
-    AckFilter(Box<AckFilter>),
-    AcksFirst(Box<AcksFirst>),
+    /// A packet goes past in another queue before the same transmitter.
+    fn watch(&mut self, packet: &Packet) {
+        let _ = packet;
+    }
+
+    /// The next packet to be transmitted, from `at` on. It leaves `room`.
+    fn leave(&mut self, at: Time, room: &mut Room) -> Option<Waiting>;
+
+    /// The average length in packets, if the discipline goes by it.
+    fn average(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// A queue that keeps packets until the transmitter is free.
@@ -168,89 +184,43 @@ enum Kind {
 pub struct Queue {
     room: Room,
     kind: Kind,
-    red: Option<Box<Red>>,
 }
 
 impl Queue {
     /// An empty queue. What it leaves to chance is drawn from `chance`.
-    pub fn new(limit: Limit, discipline: Discipline, chance: impl FnOnce() -> Stream) -> Queue {
-        let kind = match discipline {
-            Discipline::Fifo | Discipline::Red(_) => Kind::Fifo(Fifo::default()),
-            Discipline::AckFilter => Kind::AckFilter(Box::default()),
-            Discipline::AcksFirst | Discipline::RedAcksFirst(_) => {
-                Kind::AcksFirst(Box::new(AcksFirst::new(false)))
-            }
-            Discipline::AckFilterAcksFirst => Kind::AcksFirst(Box::new(AcksFirst::new(true))),
-        };
-        let red = discipline.red().map(|config| Box::new(Red::new(config, chance())));
-        Queue { room: Room::new(limit), kind, red }
+    pub fn new(limit: Limit, discipline: Discipline, chance: impl Fn() -> Stream) -> Queue {
+        Queue { room: Room::new(limit), kind: Kind::new(&discipline, &chance) }
     }
 
     /// A packet on its way to `side` arrives; `bytes` is its length as the limit counts it.
     #[inline]
     pub fn enter(&mut self, now: Time, side: Side, packet: Packet, bytes: u32, out: &mut Out) {
-        let Some(packet) = self.detect(now, side, packet, out) else { return };
         let waiting = Waiting { packet, bytes };
-        match &mut self.kind {
-            Kind::Fifo(order) => order.enter(side, waiting, &mut self.room, out),
-            Kind::AckFilter(order) => order.enter(side, waiting, &mut self.room, out),
-            Kind::AcksFirst(order) => order.enter(side, waiting, &mut self.room, out),
-        }
+        each!(&mut self.kind, order => order.enter(now, side, waiting, &mut self.room, out));
     }
 
     /// A packet on its way to `side` finds nobody waiting and the transmitter free. It need not wait, but what
     /// detects congestion early counts it; `None` if it ended by that.
     #[inline]
     pub fn pass(&mut self, now: Time, side: Side, packet: Packet, out: &mut Out) -> Option<Packet> {
-        self.detect(now, side, packet, out)
-    }
-
-    #[inline]
-    fn detect(
-        &mut self,
-        now: Time,
-        side: Side,
-        mut packet: Packet,
-        out: &mut Out,
-    ) -> Option<Packet> {
-        let Some(red) = &mut self.red else { return Some(packet) };
-        match red.arrive(now, self.room.packets, &mut packet) {
-            red::Fate::Passes => {}
-            red::Fate::Marked => out.packet_event(Op::Marked, side, &packet),
-            red::Fate::Dropped => {
-                out.discard(side, packet, Cause::EarlyDrop);
-                return None;
-            }
-        }
-        Some(packet)
+        each!(&mut self.kind, order => order.pass(now, side, packet, &self.room, out))
     }
 
     /// The packet whose transmission begins at `at`, and its length as it was given.
     #[inline]
     pub fn leave(&mut self, at: Time) -> Option<Waiting> {
-        let waiting = match &mut self.kind {
-            Kind::Fifo(order) => order.leave(),
-            Kind::AckFilter(order) => order.leave(),
-            Kind::AcksFirst(order) => order.leave(),
-        }?;
-        self.room.remove(waiting.bytes);
-        if self.room.packets == 0
-            && let Some(red) = &mut self.red
-        {
-            red.emptied(at);
-        }
-        Some(waiting)
+        each!(&mut self.kind, order => order.leave(at, &mut self.room))
     }
 
     /// The average length in packets that random early detection goes by, if it is part of this queue.
     pub fn average(&self) -> Option<f64> {
-        self.red.as_ref().map(|red| red.average())
+        each!(&self.kind, order => order.average())
     }
 
     /// How many packets wait.
     #[inline]
     pub fn len(&self) -> usize {
-        self.room.packets
+        self.room.len()
     }
 
     /// Whether none waits.

@@ -3,7 +3,7 @@
 //! At each arrival the average length of the queue is brought up to date. Below `min` nothing happens; between `min`
 //! and `max` the arriving packet is chosen with a probability that grows with the average; from `max` on every packet
 //! is chosen. What is chosen is marked with "congestion experienced" if its ends understand that (RFC 3168), and
-//! dropped otherwise ([`Cause::EarlyDrop`](crate::event::Cause::EarlyDrop)). What then finds no room is dropped as by any queue.
+//! dropped otherwise ([`Cause::EarlyDrop`]). What then finds no room is dropped as by any queue.
 //!
 //! **The average** follows the length with the weight `w_q` at each arrival. A queue that was empty for a while is
 //! taken to have seen as many empty arrivals as packets could have been sent in that time, each taking
@@ -17,6 +17,9 @@
 
 use serde::Serialize;
 
+use super::{Discipline, Order, Room, Waiting};
+use crate::event::{Cause, Op};
+use crate::machine::{Out, Side};
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Span, Time};
 use crate::wire::{CE, Packet};
@@ -61,20 +64,9 @@ impl RedConfig {
     }
 }
 
-/// What becomes of an arriving packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// It may enter.
-    Passes,
-    /// It was marked and may enter.
-    Marked,
-    /// It must be dropped.
-    Dropped,
-}
-
-/// The average of a queue and the chance of its packets.
+/// Random early detection before the order `O`: the average of the queue and the chance of its packets.
 #[derive(Debug)]
-pub struct Red {
+pub struct Red<O> {
     config: RedConfig,
     chance: Stream,
     average: f64,
@@ -82,39 +74,18 @@ pub struct Red {
     count: Option<u64>,
     /// Since when the queue has been empty; nothing while it is not.
     empty_since: Option<Time>,
+    behind: O,
 }
 
-impl Red {
-    /// The gate of an empty queue.
-    pub fn new(config: RedConfig, chance: Stream) -> Red {
-        Red { config, chance, average: 0.0, count: None, empty_since: Some(Time::ZERO) }
+impl<O: Order + Default> Red<O> {
+    /// Detection before an empty queue; `chance` chooses the packets.
+    pub fn new(config: RedConfig, chance: Stream) -> Red<O> {
+        let (empty_since, behind) = (Some(Time::ZERO), O::default());
+        Red { config, chance, average: 0.0, count: None, empty_since, behind }
     }
+}
 
-    /// The average length in packets as of the last arrival.
-    pub fn average(&self) -> f64 {
-        self.average
-    }
-
-    /// The queue has become empty.
-    pub fn emptied(&mut self, at: Time) {
-        self.empty_since = Some(at);
-    }
-
-    /// `packet` arrives at a queue of `length` packets.
-    pub fn arrive(&mut self, now: Time, length: usize, packet: &mut Packet) -> Fate {
-        self.learn(now, length);
-        if !self.chosen() {
-            return Fate::Passes;
-        }
-        //= rfc3168#section-5: a router sets CE on packets of an ECN-capable transport instead of dropping them
-        if self.config.mark && packet.is_ecn_capable() {
-            packet.tos |= CE;
-            Fate::Marked
-        } else {
-            Fate::Dropped
-        }
-    }
-
+impl<O> Red<O> {
     //= floyd93#4: avg <- (1 - w_q) avg + w_q q; after an idle time, avg <- (1 - w_q)^m avg
     fn learn(&mut self, now: Time, length: usize) {
         let keep = 1.0 - self.config.weight;
@@ -149,5 +120,67 @@ impl Red {
         //= floyd93#7: uniform from 1 to 1/p_b; the pseudo-code of section 4 counts one arrival more
         self.count = (!chosen).then_some(count);
         chosen
+    }
+}
+
+impl<O: Order> Order for Red<O> {
+    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+        let Waiting { packet, bytes } = waiting;
+        if let Some(packet) = self.pass(now, side, packet, room, out) {
+            self.behind.enter(now, side, Waiting { packet, bytes }, room, out);
+        }
+    }
+
+    fn pass(
+        &mut self,
+        now: Time,
+        side: Side,
+        mut packet: Packet,
+        room: &Room,
+        out: &mut Out,
+    ) -> Option<Packet> {
+        self.learn(now, room.len());
+        if self.chosen() {
+            //= rfc3168#section-5: a router sets CE on packets of an ECN-capable transport instead of dropping them
+            if !self.config.mark || !packet.is_ecn_capable() {
+                out.discard(side, packet, Cause::EarlyDrop);
+                return None;
+            }
+            packet.tos |= CE;
+            out.packet_event(Op::Marked, side, &packet);
+        }
+        Some(packet)
+    }
+
+    fn leave(&mut self, at: Time, room: &mut Room) -> Option<Waiting> {
+        let next = self.behind.leave(at, room)?;
+        if room.is_empty() {
+            self.empty_since = Some(at);
+        }
+        Some(next)
+    }
+
+    fn average(&self) -> Option<f64> {
+        Some(self.average)
+    }
+}
+
+impl Discipline {
+    /// The options of random early detection, if that is part of it.
+    pub fn red(self) -> Option<RedConfig> {
+        match self {
+            Discipline::Red(red) | Discipline::RedAcksFirst(red) => Some(red),
+            _ => None,
+        }
+    }
+
+    /// The same with these options of random early detection, if that is part of it.
+    #[must_use]
+    pub fn with_red(self, red: RedConfig) -> Discipline {
+        match self {
+            Discipline::Red(_) => Discipline::Red(red),
+            Discipline::RedAcksFirst(_) => Discipline::RedAcksFirst(red),
+            other => other,
+        }
     }
 }

@@ -3,8 +3,9 @@
 use lasthop_proto::channel::PacketLoss;
 use lasthop_proto::channel::{Channel, ErrorModel};
 use lasthop_proto::event::Wants;
+use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::tulip::{Pacing, TulipConfig};
-use lasthop_proto::link::{Hop, HopConfig, LinkConfig, RadioConfig};
+use lasthop_proto::link::{LinkLayerConfig, RadioConfig};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
@@ -39,7 +40,7 @@ fn radio() -> RadioConfig {
 pub fn throughput(window: u16, loss: f64, seed: u64) -> f64 {
     let pacing = Pacing::FullDuplex;
     let tulip = TulipConfig { window, pacing, ..TulipConfig::default() };
-    let config = HopConfig { link: LinkConfig::Tulip(tulip), ..HopConfig::default() };
+    let config = HopConfig { link: LinkLayerConfig::Tulip(tulip), ..HopConfig::default() };
     let model = ErrorModel::PacketLoss(PacketLoss { p: Probability::new(loss).unwrap() });
     let channel = |part| Some(Channel::new(&model, Stream::new(seed, part)));
     let channels = vec![[channel("left"), channel("right")]];

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use lasthop_proto::air::Station;
 use lasthop_proto::event::{Cause, LinkNote};
 use lasthop_proto::link::end::{Above, LinkEnd, MacSignal};
-use lasthop_proto::link::frame::{ArqHeader, Frame, Header, Load, Station, Timing};
+use lasthop_proto::link::frame::{ArqHeader, Frame, Header, Load, Timing};
 use lasthop_proto::link::tulip::states::{ReceiveEvent, ReceiveState, SendEvent, SendState};
 use lasthop_proto::link::tulip::{Tulip, TulipConfig};
 use lasthop_proto::units::{Span, Time};

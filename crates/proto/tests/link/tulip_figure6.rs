@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use lasthop_proto::air::Station;
 use lasthop_proto::event::Cause;
-use lasthop_proto::link::frame::{BitVector, Frame, Station};
+use lasthop_proto::link::frame::{BitVector, Frame};
 use lasthop_proto::link::tulip::TulipConfig;
 use lasthop_proto::units::{Span, Time};
 

@@ -1,8 +1,9 @@
 //! TULIP over media that lose, delay and copy, and against frames that no honest end would send.
 
+use lasthop_proto::air::Station;
 use lasthop_proto::event::LinkNote;
 use lasthop_proto::link::end::LinkEnd;
-use lasthop_proto::link::frame::{ArqHeader, BitVector, Frame, Header, LinkAck, Load, Station};
+use lasthop_proto::link::frame::{ArqHeader, BitVector, Frame, Header, LinkAck, Load};
 use lasthop_proto::link::tulip::{Pacing, Tulip, TulipConfig};
 use lasthop_proto::units::{Span, Time};
 use proptest::prelude::*;

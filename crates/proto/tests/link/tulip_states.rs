@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use lasthop_proto::air::Station;
 use lasthop_proto::link::end::{LinkEnd, MacSignal};
-use lasthop_proto::link::frame::{Frame, Station};
+use lasthop_proto::link::frame::Frame;
 use lasthop_proto::link::tulip::states::{RECEIVER, SENDER, SendEvent, markdown};
 use lasthop_proto::link::tulip::{Tulip, TulipConfig};
 use lasthop_proto::rng::Stream;

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use lasthop_proto::event::{AirEvent, FrameFate};
-use lasthop_proto::link::frame::{Frame, FrameKind, Header, Load, Station};
+use lasthop_proto::air::{AirEvent, FrameFate, FrameKind, Station};
+use lasthop_proto::link::frame::{Frame, Header, Load};
 use lasthop_proto::mac::{Access, Air, Dcf, DcfConfig, Mac, Outcome, Phy};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Span, Time};

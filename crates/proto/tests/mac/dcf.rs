@@ -1,9 +1,9 @@
 //! DCF: what is on the air, when, and what the link layer is told.
 
-use lasthop_proto::event::{Cause, FrameFate};
+use lasthop_proto::air::{FrameFate, FrameKind, Station};
+use lasthop_proto::event::Cause;
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::link::fec::Coding;
-use lasthop_proto::link::frame::{FrameKind, Station};
 use lasthop_proto::mac::{Access, Dcf, DcfConfig, Mac, Outcome, Phy};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Rate, Span, Time};

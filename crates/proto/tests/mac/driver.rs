@@ -1,8 +1,8 @@
 //! Drives medium access without a hop around it.
 
-use lasthop_proto::event::AirEvent;
+use lasthop_proto::air::{AirEvent, FrameKind, Station};
 use lasthop_proto::link::RadioConfig;
-use lasthop_proto::link::frame::{Frame, FrameKind, Header, Load, Station};
+use lasthop_proto::link::frame::{Frame, Header, Load};
 use lasthop_proto::mac::{Air, Mac, Outcome};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::units::{Rate, Span, Time};

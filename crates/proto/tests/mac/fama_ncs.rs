@@ -1,8 +1,7 @@
 //! FAMA-NCS: what is on the air, when, and what the link layer is told.
 
-use lasthop_proto::event::FrameFate;
+use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::link::fec::Coding;
-use lasthop_proto::link::frame::{FrameKind, Station};
 use lasthop_proto::mac::fama_ncs::table::{Event, State, markdown, rule};
 use lasthop_proto::mac::{Access, FamaConfig, FamaNcs, Mac, Outcome, Phy};
 use lasthop_proto::rng::Stream;

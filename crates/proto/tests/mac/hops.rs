@@ -3,8 +3,9 @@
 
 use lasthop_proto::channel::BitErrors;
 use lasthop_proto::channel::{Channel, ErrorModel};
+use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::fec::Coding;
-use lasthop_proto::link::{Hop, HopConfig, Radio, RadioConfig};
+use lasthop_proto::link::{Radio, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig, PowerSaveConfig};
 use lasthop_proto::machine::Side;
 use lasthop_proto::queue::Limit;

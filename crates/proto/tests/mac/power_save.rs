@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::event::{Cause, FrameFate};
+use lasthop_proto::air::{FrameFate, FrameKind, Station};
+use lasthop_proto::event::Cause;
 use lasthop_proto::link::fec::Coding;
-use lasthop_proto::link::frame::{FrameKind, Station};
 use lasthop_proto::mac::{Access, Dcf, DcfConfig, Mac, Outcome, Phy, PowerSaveConfig};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Span, Time};

@@ -1,8 +1,9 @@
 //! Medium access and the link layer of a radio hop, which stand beside `radio`.
 
+use lasthop_proto::hop::HopConfig;
 use lasthop_proto::link::fec::{self, Coding};
 use lasthop_proto::link::ll::LlConfig;
-use lasthop_proto::link::{HopConfig, LinkConfig, RadioConfig};
+use lasthop_proto::link::{LinkLayerConfig, RadioConfig};
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::units::Bytes;
 
@@ -25,11 +26,11 @@ pub(super) fn read(
     let tulip = tulip::read(stage)?;
     let word = word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")?;
     let link = match word {
-        "none" => LinkConfig::None,
-        "ll" => LinkConfig::Ll(basic),
-        "ll-sack" => LinkConfig::Ll(LlConfig { selective: true, ..basic }),
-        "local-recovery" => LinkConfig::LocalRecovery(recovery),
-        "tulip" => LinkConfig::Tulip(tulip),
+        "none" => LinkLayerConfig::None,
+        "ll" => LinkLayerConfig::Ll(basic),
+        "ll-sack" => LinkLayerConfig::Ll(LlConfig { selective: true, ..basic }),
+        "local-recovery" => LinkLayerConfig::LocalRecovery(recovery),
+        "tulip" => LinkLayerConfig::Tulip(tulip),
         other => unreachable!("`{other}` is in the list of link layers"),
     };
     // Where the options of each protocol stand.
@@ -39,7 +40,9 @@ pub(super) fn read(
             notes.push(unused(stage, key, &format!("link-layer = \"{key}\"")));
         }
     }
-    if matches!(&mac, MacConfig::Dcf(dcf) if dcf.power_save.is_some()) && link != LinkConfig::None {
+    if matches!(&mac, MacConfig::Dcf(dcf) if dcf.power_save.is_some())
+        && link != LinkLayerConfig::None
+    {
         return Err(Diagnostic::new(
             Code::BadValue,
             stage.key("link-layer"),

@@ -1,6 +1,6 @@
 //! Medium access of a radio hop, and its options.
 
-use lasthop_proto::link::HopConfig;
+use lasthop_proto::hop::HopConfig;
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::mac::{DcfConfig, FamaConfig, HalfDuplexHops, MacConfig, PowerSaveConfig};
 use lasthop_proto::units::{Bytes, Span};

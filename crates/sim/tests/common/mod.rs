@@ -2,8 +2,9 @@
 
 use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig, SplitConfig};
 use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::hop::HopConfig;
 use lasthop_proto::link::fec::{Code, Coding};
-use lasthop_proto::link::{CrossTraffic, HopConfig, LineConfig, RadioConfig};
+use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;

@@ -1,7 +1,6 @@
 //! What was on the air of a radio hop: transmissions by kind of frame.
 
-use lasthop_proto::event::{AirEvent, FrameFate};
-use lasthop_proto::link::frame::FrameKind;
+use lasthop_proto::air::{AirEvent, FrameFate, FrameKind};
 use lasthop_proto::units::Span;
 use serde::{Deserialize, Serialize};
 

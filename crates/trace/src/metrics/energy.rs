@@ -1,8 +1,7 @@
 //! What a host on a battery has spent.
 
+use lasthop_proto::air::{AirEvent, Station};
 use lasthop_proto::energy::{Antenna, Meter, RadioState, Work};
-use lasthop_proto::event::AirEvent;
-use lasthop_proto::link::frame::Station;
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Addr;

@@ -19,7 +19,8 @@ pub use energy::{NodeEnergy, Spent};
 pub use model::{Delay, FlowMetrics, RunMetrics, Sampled, Scalar, StageMetrics};
 pub use short::ShortTransfers;
 
-use lasthop_proto::event::{AirEvent, Event, Op, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::air::AirEvent;
+use lasthop_proto::event::{Event, Op, TcpEvent, TcpKind, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, Packet};

@@ -17,7 +17,8 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
-use super::frame::{ArqHeader, Frame, Header, Load, Station, Timing};
+use super::frame::{ArqHeader, Frame, Header, Load, Timing};
+use crate::air::Station;
 use crate::event::LinkNote;
 use crate::units::{Span, Time};
 

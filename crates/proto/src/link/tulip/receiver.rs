@@ -6,9 +6,10 @@
 
 use std::collections::VecDeque;
 
+use crate::air::Station;
 use crate::event::LinkNote;
 use crate::link::end::Above;
-use crate::link::frame::{BitVector, LinkAck, Load, Station};
+use crate::link::frame::{BitVector, LinkAck, Load};
 use crate::units::Time;
 
 use super::sender::after;

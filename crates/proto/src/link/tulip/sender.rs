@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::air::Station;
 use crate::event::{Cause, LinkNote};
 use crate::link::end::Above;
-use crate::link::frame::{LinkAck, Load, Station};
+use crate::link::frame::{LinkAck, Load};
 use crate::units::{Span, Time};
 
 use super::Pacing;

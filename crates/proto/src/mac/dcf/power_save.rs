@@ -19,8 +19,9 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::{Dcf, Job, Phase, Sending};
+use crate::air::{FrameKind, Station};
 use crate::event::Cause;
-use crate::link::frame::{Frame, FrameKind, Station};
+use crate::link::frame::Frame;
 use crate::mac::ether::{Flight, Heard};
 use crate::mac::{Air, Outcome};
 use crate::rng::Stream;

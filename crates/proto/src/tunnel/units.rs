@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::link::frame::{Frame, Header, Load, Station};
+use crate::air::Station;
+use crate::link::frame::{Frame, Header, Load};
 use crate::link::tulip::codec;
 use crate::wire::parse::{Mode, view};
 use crate::wire::protocol::PROTOCOL_TCP;

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::super::fec::Coding;
-use super::super::frame::{FrameKind, Station};
 use super::Channels;
+use crate::air::{AirEvent, FrameKind, Station};
 use crate::channel::{Fate, Traffic};
-use crate::event::{AirEvent, Wants, What};
+use crate::event::{Wants, What};
+use crate::link::fec::Coding;
+use crate::link::transmitter::tell_turn;
 use crate::mac::{Air, Outcome};
-use crate::machine::{Out, Side, Signal};
+use crate::machine::{Out, Side};
 use crate::units::{Span, Time};
 
 /// The medium's view of what lies around it, during one call.
@@ -54,10 +55,7 @@ impl Air for Around<'_> {
         if let Some(good) = turned
             && !(channel.tells() && channel.turns().is_some())
         {
-            self.out.event(What::Channel { side, good });
-            if channel.tells() {
-                self.out.signal(side.other(), Signal::ChannelGood(good));
-            }
+            tell_turn(side, good, channel.tells(), self.out);
         }
         damaged
     }

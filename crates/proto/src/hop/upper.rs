@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::super::end::Above;
-use super::super::frame::{Load, Station};
-use super::super::pieces::{Cutter, Gatherer};
+use super::pieces::{Cutter, Gatherer};
+use crate::air::Station;
 use crate::event::{Cause, LinkNote, Op, Wants, What};
+use crate::link::end::Above;
+use crate::link::frame::Load;
 use crate::machine::{Out, Side, Signal};
 use crate::queue::Queue;
 use crate::wire::PacketId;

@@ -29,12 +29,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::LinkConfig;
-use super::end::{Above, LinkEnd, MacSignal};
-use super::frame::{Load, Station, Timing};
-use super::layer::End;
-use super::tulip::{Pacing, Rule, TulipConfig};
+use crate::air::Station;
 use crate::event::{Cause, LinkNote};
+use crate::link::LinkLayerConfig;
+use crate::link::end::{Above, LinkEnd, MacSignal};
+use crate::link::frame::{Load, Timing};
+use crate::link::layer::LinkLayer;
+use crate::link::tulip::{Pacing, Rule, TulipConfig};
 use crate::rng::Stream;
 use crate::units::{Rate, Span, Time};
 
@@ -164,7 +165,7 @@ pub struct Tunnel<S: Seal> {
     config: TunnelConfig,
     session: Session<S>,
     own: Station,
-    end: Option<End>,
+    end: Option<LinkLayer>,
     upper: Upper,
     outbox: Vec<(SocketAddr, Vec<u8>)>,
     /// The last frame has left by then.
@@ -283,7 +284,7 @@ impl<S: Seal> Tunnel<S> {
 
     /// A session has begun or ended.
     fn turn(&mut self, now: Time, turn: Turn) {
-        if let Some(End::Tulip(tulip)) = self.end.take() {
+        if let Some(LinkLayer::Tulip(tulip)) = self.end.take() {
             let (sent, received) = tulip.memory(self.upper.peer);
             self.upper.counts.session_lost += (sent + received) as u64;
         }
@@ -292,15 +293,15 @@ impl<S: Seal> Tunnel<S> {
         self.upper.peer = Station(u8::from(agreed.caller));
         // Neither of the two link layers draws anything.
         let (link, chance) = (self.link(&agreed), Stream::new(0, "link"));
-        self.end = Some(End::new(&link, self.own, 2, self.timing(&agreed), chance));
+        self.end = Some(LinkLayer::new(&link, self.own, 2, self.timing(&agreed), chance));
         self.free_at = now;
         self.sending = false;
         self.hungry = true;
     }
 
-    fn link(&self, agreed: &Agreed) -> LinkConfig {
-        let Some(rule) = self.config.rule else { return LinkConfig::None };
-        LinkConfig::Tulip(TulipConfig {
+    fn link(&self, agreed: &Agreed) -> LinkLayerConfig {
+        let Some(rule) = self.config.rule else { return LinkLayerConfig::None };
+        LinkLayerConfig::Tulip(TulipConfig {
             window: agreed.window,
             acceleration: false,
             pacing: Pacing::FullDuplex,

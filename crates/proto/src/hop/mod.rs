@@ -1,10 +1,11 @@
 //! A radio hop with a link layer and medium access: the stations, what they say to each other, and the medium.
 //!
 //! Each station has a queue, a link layer's end, and a place in the medium. The hop hands what one tells to the
-//! others, in the order in which it happens. A hop without either is a [`super::Radio`], which needs no more than a
+//! others, in the order in which it happens. A hop without either is a [`Radio`](crate::link::Radio), which needs no more than a
 //! wake for each frame.
 
 mod around;
+mod pieces;
 mod upper;
 
 use std::collections::VecDeque;
@@ -13,20 +14,21 @@ use serde::Serialize;
 
 use crate::channel::{Channel, Turns};
 use crate::event::{Cause, Op, Wants, What};
+use crate::link::transmitter::tell_turn;
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
-use crate::machine::{Machine, Out, Side, Signal};
-use crate::queue::Queue;
+use crate::machine::{Machine, Out, Side, Signal, catch_up};
 use crate::rng::Stream;
 use crate::units::Time;
 use crate::wire::{Addr, Damage, Packet, PacketId};
 
-use super::RadioConfig;
-use super::end::{Above, LinkEnd, MacSignal};
-use super::fec::Coding;
-use super::frame::{Frame, Load, Station};
-use super::layer::{End, LinkConfig};
-use super::pieces::{Cutter, Gatherer};
+use crate::air::Station;
+use crate::link::RadioConfig;
+use crate::link::end::{Above, LinkEnd, MacSignal};
+use crate::link::fec::Coding;
+use crate::link::frame::{Frame, Load};
+use crate::link::layer::{LinkLayer, LinkLayerConfig};
 use around::Around;
+use pieces::{Cutter, Gatherer};
 use upper::{Standing, Upper};
 
 /// What a radio hop has beside its medium.
@@ -35,7 +37,7 @@ pub struct HopConfig {
     /// Medium access.
     pub mac: MacConfig,
     /// Link layer.
-    pub link: LinkConfig,
+    pub link: LinkLayerConfig,
     /// Longest piece of a packet that a frame carries, in bytes; `None` cuts nothing.
     pub fragment: Option<u32>,
     /// What is done to the bytes of a frame before they go on the air.
@@ -53,7 +55,7 @@ impl Default for HopConfig {
     fn default() -> HopConfig {
         HopConfig {
             mac: MacConfig::Ideal,
-            link: LinkConfig::None,
+            link: LinkLayerConfig::None,
             fragment: None,
             coding: Coding::NONE,
             mobiles: Vec::new(),
@@ -69,7 +71,7 @@ pub type Channels = [Option<Channel>; 2];
 pub struct Hop {
     mobiles: Vec<Addr>,
     uppers: Vec<Upper>,
-    ends: Vec<End>,
+    ends: Vec<LinkLayer>,
     medium: Medium,
     coding: Coding,
     /// By mobile station, the first being station 1.
@@ -96,18 +98,13 @@ impl Hop {
         let timing = medium.timing();
         let stations = (0..count).map(Station);
         let upper = |station: Station| {
-            let is_base = station == Station::BASE;
-            let discipline = if is_base { radio.discipline_right } else { radio.discipline_left };
+            let own = if station == Station::BASE { Side::Left } else { Side::Right };
+            let queue =
+                |to: u8| radio.queue(own.other(), || stream(&format!("queue.{}.{to}", station.0)));
             Upper {
                 station,
-                own: if is_base { Side::Left } else { Side::Right },
-                queues: (0..count)
-                    .map(|to| {
-                        Queue::new(radio.queue, discipline, || {
-                            stream(&format!("queue.{}.{to}", station.0))
-                        })
-                    })
-                    .collect(),
+                own,
+                queues: (0..count).map(queue).collect(),
                 order: VecDeque::new(),
                 cutter: config.fragment.map(|limit| Cutter::new(limit, count)),
                 gatherers: (0..count).map(|_| Gatherer::default()).collect(),
@@ -115,7 +112,7 @@ impl Hop {
             }
         };
         let turns = channels.iter().flat_map(|pair| {
-            let sides = [Side::Left, Side::Right].into_iter().zip(pair);
+            let sides = Side::BOTH.into_iter().zip(pair);
             let telling = |(side, channel): (Side, &Option<Channel>)| {
                 let turns = channel.as_ref().filter(|c| c.tells())?.turns()?;
                 Some((side, turns))
@@ -127,7 +124,9 @@ impl Hop {
             mobiles: config.mobiles.clone(),
             uppers: stations.clone().map(upper).collect(),
             ends: stations
-                .map(|s| End::new(&config.link, s, count, timing, stream(&format!("link.{}", s.0))))
+                .map(|s| {
+                    LinkLayer::new(&config.link, s, count, timing, stream(&format!("link.{}", s.0)))
+                })
                 .collect(),
             medium,
             coding: config.coding,
@@ -139,7 +138,7 @@ impl Hop {
     }
 
     /// The link layer's ends, by station.
-    pub fn ends(&self) -> &[End] {
+    pub fn ends(&self) -> &[LinkLayer] {
         &self.ends
     }
 
@@ -161,7 +160,7 @@ impl Hop {
         &mut self,
         i: usize,
         out: &mut Out,
-        call: impl FnOnce(&mut End, &mut dyn Above) -> T,
+        call: impl FnOnce(&mut LinkLayer, &mut dyn Above) -> T,
     ) -> T {
         let upper = &mut self.uppers[i];
         call(&mut self.ends[i], &mut Standing { upper, released: &mut self.released, out })
@@ -298,8 +297,7 @@ impl Hop {
     fn step(&mut self, at: Time, out: &mut Out) {
         for (side, turns) in &mut self.turns {
             while let Some(good) = turns.take(at) {
-                out.event(What::Channel { side: *side, good });
-                out.signal(side.other(), Signal::ChannelGood(good));
+                tell_turn(*side, good, true, out);
             }
         }
         if self.medium.next_wake().is_some_and(|wake| wake <= at) {
@@ -312,23 +310,11 @@ impl Hop {
         }
         self.settle(at, out);
     }
-
-    /// Does what should have been done by `now`, each at its own time: wakes may be late.
-    fn catch_up(&mut self, now: Time, out: &mut Out) {
-        let gone = out.gone();
-        let mut last = Time::ZERO;
-        while let Some(at) = self.next_wake().filter(|at| *at <= now) {
-            // Whoever asks for a time in the past means at once.
-            last = at.max(last);
-            self.step(last, out);
-        }
-        self.inside -= out.gone() - gone;
-    }
 }
 
 impl Machine for Hop {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
-        self.catch_up(now, out);
+        self.inside -= catch_up(self, now, out, Hop::step);
         let gone = out.gone();
         self.inside += 1;
         let (i, to) = match from {
@@ -354,7 +340,7 @@ impl Machine for Hop {
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
-        self.catch_up(now, out);
+        self.inside -= catch_up(self, now, out, Hop::step);
     }
 
     fn next_wake(&self) -> Option<Time> {

@@ -6,7 +6,8 @@
 
 use std::collections::VecDeque;
 
-use super::frame::{Load, Piece, Station};
+use crate::air::Station;
+use crate::link::frame::{Load, Piece};
 use crate::wire::Packet;
 
 /// Packets to be put together at once from one sender; the oldest makes room.

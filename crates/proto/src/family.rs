@@ -1,0 +1,50 @@
+//! Families of systems, of which a scenario chooses one: link layers, medium access, disciplines of queues.
+
+/// Makes from one list, with one line for each system, the enum of a family's configurations, the enum of its machines,
+/// `new`, which makes a machine of a configuration, and a macro that does the same with whichever machine it is.
+///
+/// A line is `Name(configuration) => machine = how it is made;`, and `Name => machine = how it is made;` where nothing
+/// can be configured. What stands above it, documentation and attributes, belongs to the configuration.
+macro_rules! family {
+    (
+        $dollar:tt $each:ident;
+        $(#[$of_configs:meta])*
+        config $Config:ident;
+        $(#[$of_machines:meta])*
+        $vis:vis machine $Machine:ident($($given:ident: $Given:ty),*);
+        $(
+            $(#[$of_config:meta])*
+            $System:ident $(($config:ident: $Own:ty))? => $Own_machine:ty = $make:expr;
+        )*
+    ) => {
+        $(#[$of_configs])*
+        pub enum $Config {
+            $( $(#[$of_config])* $System $(($Own))?, )*
+        }
+
+        $(#[$of_machines])*
+        $vis enum $Machine {
+            $(
+                #[doc = concat!("See [`", stringify!($Config), "::", stringify!($System), "`].")]
+                $System($Own_machine),
+            )*
+        }
+
+        impl $Machine {
+            /// The machine that `config` describes.
+            $vis fn new(config: &$Config, $($given: $Given),*) -> $Machine {
+                match config {
+                    $( $Config::$System $(($config))? => $Machine::$System($make), )*
+                }
+            }
+        }
+
+        macro_rules! $each {
+            ($dollar machine:expr, $dollar own:ident => $dollar call:expr) => {
+                match $dollar machine {
+                    $( $Machine::$System($dollar own) => $dollar call, )*
+                }
+            };
+        }
+    };
+}

@@ -1,0 +1,164 @@
+//! What links have in common: a queue, a transmitter behind it, and behind that what is under way.
+
+use std::collections::VecDeque;
+
+use crate::event::{Op, What};
+use crate::machine::{Out, Side, Signal};
+use crate::queue::{Queue, Waiting};
+use crate::units::{Rate, Span, Time};
+use crate::wire::Packet;
+
+/// What is under way in one direction, each with the time at which it comes out.
+#[derive(Debug)]
+pub(crate) struct Pipe<T = Packet> {
+    /// In the order of the times.
+    under_way: VecDeque<(Time, T)>,
+    /// When the first comes out: asked for after every call, so kept at hand.
+    next: Time,
+}
+
+impl<T> Default for Pipe<T> {
+    fn default() -> Pipe<T> {
+        Pipe { under_way: VecDeque::new(), next: Time::NEVER }
+    }
+}
+
+impl<T> Pipe<T> {
+    /// Puts in what comes out at `at`, behind everything else.
+    #[inline]
+    pub fn push(&mut self, at: Time, what: T) {
+        self.next = self.next.min(at);
+        self.under_way.push_back((at, what));
+    }
+
+    /// Puts in what comes out at `at`, which may be before others.
+    pub fn insert(&mut self, at: Time, what: T) {
+        let place = self.under_way.partition_point(|(other, _)| *other <= at);
+        self.next = self.next.min(at);
+        self.under_way.insert(place, (at, what));
+    }
+
+    /// Takes out the first, if it comes out by `now`.
+    #[inline]
+    pub fn take(&mut self, now: Time) -> Option<T> {
+        if self.next > now {
+            return None;
+        }
+        let (_, what) = self.under_way.pop_front()?;
+        self.next = self.under_way.front().map_or(Time::NEVER, |(at, _)| *at);
+        Some(what)
+    }
+
+    /// When the first comes out; [`Time::NEVER`] if there is none.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// When the last comes out, if there is one.
+    pub fn last(&self) -> Option<Time> {
+        self.under_way.back().map(|(at, _)| *at)
+    }
+
+    /// How many are under way.
+    pub fn len(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// What is under way, first to last.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.under_way.iter().map(|(_, what)| what)
+    }
+}
+
+impl Pipe {
+    /// Hands on to `side` what comes out by `now`.
+    #[inline]
+    pub fn deliver(&mut self, now: Time, side: Side, out: &mut Out) {
+        while let Some(packet) = self.take(now) {
+            out.packet_event(Op::Transmitted, side, &packet);
+            out.send(side, packet);
+        }
+    }
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub(crate) struct Transmitter<T = Packet> {
+    /// What waits.
+    pub queue: Queue,
+    /// When the transmitter will be free.
+    pub free_at: Time,
+    /// What has been sent, or is being sent.
+    pub pipe: Pipe<T>,
+    /// `None` is infinitely fast.
+    rate: Option<Rate>,
+    /// Time that each transmission takes beside its bits.
+    overhead: Span,
+    /// Propagation delay.
+    delay: Span,
+}
+
+impl<T> Transmitter<T> {
+    /// An idle one behind `queue`.
+    pub fn new(queue: Queue, rate: Option<Rate>, overhead: Span, delay: Span) -> Transmitter<T> {
+        Transmitter { queue, free_at: Time::ZERO, pipe: Pipe::default(), rate, overhead, delay }
+    }
+
+    /// How long a transmission of `bytes` takes.
+    #[inline]
+    pub fn airtime(&self, bytes: u32) -> Span {
+        match self.rate {
+            Some(rate) => self.overhead + rate.transmit(bytes.into()),
+            None => self.overhead,
+        }
+    }
+
+    /// A transmission that takes `airtime` begins at `start`.
+    #[inline]
+    pub fn transmit(&mut self, start: Time, airtime: Span, what: T) {
+        self.free_at = start + airtime;
+        self.pipe.push(self.free_at + self.delay, what);
+    }
+
+    /// `packet`, of `bytes` for the queue, arrives on its way to `side`; it is the answer if its transmission begins
+    /// at once. What should have begun before has begun.
+    #[inline]
+    pub fn arrive(
+        &mut self,
+        now: Time,
+        side: Side,
+        packet: Packet,
+        bytes: u32,
+        out: &mut Out,
+    ) -> Option<Packet> {
+        if self.free_at > now || !self.queue.is_empty() {
+            self.queue.enter(now, side, packet, bytes, out);
+            return None;
+        }
+        self.queue.pass(now, side, packet, out)
+    }
+
+    /// The next packet, if its transmission should have begun by `now`, and when.
+    #[inline]
+    pub fn due(&mut self, now: Time) -> Option<(Time, Waiting)> {
+        let start = self.free_at;
+        if start > now {
+            return None;
+        }
+        self.queue.leave(start).map(|waiting| (start, waiting))
+    }
+
+    /// How many packets wait or are under way.
+    pub fn holds(&self) -> usize {
+        self.queue.len() + self.pipe.len()
+    }
+}
+
+/// The channel towards `side` has turned good or bad: tells the world, and if so wanted the neighbour that sends into it.
+pub(crate) fn tell_turn(side: Side, good: bool, neighbour: bool, out: &mut Out) {
+    out.event(What::Channel { side, good });
+    if neighbour {
+        out.signal(side.other(), Signal::ChannelGood(good));
+    }
+}
