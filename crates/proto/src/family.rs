@@ -12,11 +12,15 @@ macro_rules! family {
         config $Config:ident;
         $(#[$of_machines:meta])*
         $vis:vis machine $Machine:ident($($given:ident: $Given:ty),*);
+        $(#[$of_words:meta])*
+        words $Read:ty;
         $(
             $(#[$of_config:meta])*
-            $System:ident $(($config:ident: $Own:ty))? => $Own_machine:ty = $make:expr;
+            $([$file:ident])? $System:ident $(($config:ident: $Own:ty))? => $Own_machine:ty = $make:expr, $words:expr;
         )*
     ) => {
+        $($(pub mod $file;)?)*
+
         $(#[$of_configs])*
         pub enum $Config {
             $( $(#[$of_config])* $System $(($Own))?, )*
@@ -37,6 +41,12 @@ macro_rules! family {
                     $( $Config::$System $(($config))? => $Machine::$System($make), )*
                 }
             }
+        }
+
+        $(#[$of_words])*
+        pub fn words() -> impl Iterator<Item = &'static $crate::describe::Descriptor<$Read>> {
+            const WORDS: &[&[$crate::describe::Descriptor<$Read>]] = &[$($words),*];
+            WORDS.iter().copied().flatten()
         }
 
         macro_rules! $each {

@@ -14,6 +14,8 @@
 
 use serde::Serialize;
 
+use crate::describe::{Form, Keys, Value};
+
 /// A block code over bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Code {
@@ -110,6 +112,19 @@ pub enum Coding {
 }
 
 impl Coding {
+    /// Goes over the key `coding`: a number of bytes for each, or a block code in a table.
+    pub fn keys(k: &mut Keys<'_>) -> Coding {
+        let mut code = None;
+        let what = "bytes on the air for each byte of a frame, or a block code that meets the channel's errors itself";
+        let factor =
+            k.table_or("coding", Form::Number(1.0, 100.0), what, |k| code = Some(block_code(k)));
+        match (factor, code) {
+            (Value::Number(factor), _) => Coding::Overhead(factor),
+            (_, Some(code)) if k.has("coding") => Coding::Block(code),
+            _ => Coding::NONE,
+        }
+    }
+
     /// Bytes go on the air as they are.
     pub const NONE: Coding = Coding::Overhead(1.0);
 
@@ -126,6 +141,24 @@ impl Coding {
         match self {
             Coding::Overhead(factor) => factor,
             Coding::Block(code) => f64::from(code.n) / f64::from(code.k),
+        }
+    }
+}
+/// A Reed-Solomon code, or another one that corrects `corrects` bytes.
+fn block_code(k: &mut Keys<'_>) -> Code {
+    let (mut block, mut data) = (255_u8, 223_u8);
+    k.count("block", &mut block, 1..=255, "bytes of a block on the air");
+    k.count("data", &mut data, 1..=255, "bytes of a block that are the frame's");
+    let mut corrects = block.saturating_sub(data) / 2;
+    k.count("corrects", &mut corrects, 0..=127, "wrong bytes of a block that are corrected");
+    let mut interleaved = false;
+    k.flag("interleaved", &mut interleaved, "blocks are spread over the frame");
+    match Code::new(block, data, corrects) {
+        Ok(code) if interleaved => code.interleaved(),
+        Ok(code) => code,
+        Err(error) => {
+            k.out_of_range("data", error.to_string());
+            Code { n: 1, k: 1, t: 0, interleaved: false }
         }
     }
 }

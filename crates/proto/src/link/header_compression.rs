@@ -39,6 +39,7 @@
 mod compressor;
 mod decompressor;
 
+use crate::describe::Keys;
 use serde::Serialize;
 
 use crate::wire::checksum::Sum;
@@ -142,6 +143,24 @@ impl Default for CompressionConfig {
 }
 
 impl CompressionConfig {
+    /// Goes over the keys; nothing where headers are not compressed.
+    pub fn keys(k: &mut Keys<'_>) -> Option<CompressionConfig> {
+        let words = [
+            ("none", None),
+            ("vj", Some(Recovery::Retransmission)),
+            ("vj+twice", Some(Recovery::Twice)),
+            ("vj+feedback", Some(Recovery::Feedback)),
+        ];
+        let mut recovery = None;
+        let what =
+            "how TCP/IP headers are compressed, and what becomes of a connection after a loss";
+        k.word("header-compression", &mut recovery, &words, what);
+        let mut c = CompressionConfig::default();
+        let most = u64::from(MAX_SLOTS);
+        k.count("compression-slots", &mut c.slots, 1..=most, "connections whose headers are kept");
+        recovery.map(|recovery| CompressionConfig { recovery, ..c })
+    }
+
     fn slots(&self) -> usize {
         usize::from(self.slots.clamp(1, MAX_SLOTS))
     }

@@ -8,9 +8,14 @@ use super::ll::{Ll, LlConfig};
 use super::local_recovery::{LocalRecovery, LocalRecoveryConfig};
 use super::plain::Plain;
 use super::tulip::{Tulip, TulipConfig};
+use super::{ll, local_recovery, plain, tulip};
 use crate::air::Station;
+use crate::describe::Keys;
 use crate::rng::Stream;
 use crate::units::Time;
+
+/// Goes over the keys of a link layer whose frames carry pieces of at most so many bytes.
+pub type Read = fn(&mut Keys<'_>, Option<u32>) -> LinkLayerConfig;
 
 family! {
     $ each;
@@ -24,16 +29,19 @@ family! {
     #[derive(Debug)]
     pub machine LinkLayer(station: Station, stations: u8, timing: Timing, chance: Stream);
 
+    /// The words for a link layer, in the order of the manual.
+    words Read;
+
     /// None: each packet is sent once.
     #[default]
-    None => Plain = Plain::new(station);
+    None => Plain = Plain::new(station), plain::WORDS;
     /// Cumulative acknowledgements and timers, no order kept. See [`super::ll`].
-    Ll(ll: LlConfig) => Box<Ll> = Box::new(Ll::new(ll, station, stations));
+    Ll(ll: LlConfig) => Box<Ll> = Box::new(Ll::new(ll, station, stations)), ll::WORDS;
     /// Each frame is acknowledged and sent again a bounded number of times (bakshi96 4.2.1).
     LocalRecovery(recovery: LocalRecoveryConfig) => Box<LocalRecovery>
-        = Box::new(LocalRecovery::new(recovery, station, stations, timing, chance));
+        = Box::new(LocalRecovery::new(recovery, station, stations, timing, chance)), local_recovery::WORDS;
     /// TULIP (parsa98).
-    Tulip(tulip: TulipConfig) => Tulip = Tulip::new(tulip, station, stations, timing);
+    Tulip(tulip: TulipConfig) => Tulip = Tulip::new(tulip, station, stations, timing), tulip::WORDS;
 }
 
 impl LinkEnd for LinkLayer {

@@ -10,14 +10,31 @@ use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{ArqHeader, Frame, Header, Load};
+use super::layer::{LinkLayerConfig, Read};
 use super::ll_peer::{Peer, Sent};
 use super::ll_sack;
 use crate::air::Station;
+use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{Cause, LinkNote};
 use crate::units::{Span, Time};
 
 /// Length of the header in bytes: sequence number, transmission number, acknowledgement, and a check.
 const HEADER: u32 = 12;
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[
+    Descriptor {
+        word: "ll",
+        system: System::new(
+            Kind::Link,
+            "ll",
+            "path: link-layer = \"ll\"",
+            "link-layer retransmission with cumulative ACKs and timers, in no particular order",
+            "balakrishnan97 3.1.1",
+        ),
+        read: |k, _| LinkLayerConfig::Ll(LlConfig::keys(k)),
+    },
+    ll_sack::WORD,
+];
 
 /// Configuration of `ll` and of `ll-sack`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -33,6 +50,19 @@ pub struct LlConfig {
 }
 
 impl LlConfig {
+    /// Goes over the keys, which `ll` and `ll-sack` have in common.
+    pub fn keys(k: &mut Keys<'_>) -> LlConfig {
+        let mut c = LlConfig::new(false);
+        k.table("ll", "options of `ll` and `ll-sack`", |k| {
+            k.count("window", &mut c.window, 1..=1024, "packets under way at once to one station");
+            let times = Span(1)..=Span::secs(60);
+            k.within("min-timeout", &mut c.min_timeout, times.clone(), "the shortest time-out");
+            let what = "the time-out before the first measurement of a round trip";
+            k.within("initial-timeout", &mut c.initial_timeout, times, what);
+        });
+        c
+    }
+
     /// 32 packets, and a time-out of 200 ms at least: well below the 500 ms ticks of the TCPs above it.
     pub const fn new(selective: bool) -> LlConfig {
         LlConfig {

@@ -4,8 +4,23 @@
 //! once and keeps those that have arrived from being sent again. Order is not kept either.
 
 use super::frame::LinkAck;
+use super::layer::{LinkLayerConfig, Read};
+use super::ll::LlConfig;
 use super::ll_peer::Peer;
+use crate::describe::{Descriptor, Kind, System};
 use crate::event::Cause;
+
+pub(super) const WORD: Descriptor<Read> = Descriptor {
+    word: "ll-sack",
+    system: System::new(
+        Kind::Link,
+        "ll-sack",
+        "path: link-layer = \"ll-sack\"",
+        "link-layer retransmission with selective ACKs",
+        "balakrishnan97 3.1.1",
+    ),
+    read: |k, _| LinkLayerConfig::Ll(LlConfig { selective: true, ..LlConfig::keys(k) }),
+};
 
 /// Length in bytes of what selective acknowledgements add to a header.
 pub(super) fn vector_bytes(ack: &LinkAck) -> u32 {

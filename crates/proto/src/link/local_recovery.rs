@@ -15,10 +15,24 @@ use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{ArqHeader, BitVector, Frame, Header, LinkAck, Load, Timing};
+use super::layer::{LinkLayerConfig, Read};
 use crate::air::Station;
+use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{Cause, LinkNote};
 use crate::rng::Stream;
 use crate::units::{Span, Time};
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "local-recovery",
+    system: System::new(
+        Kind::Link,
+        "local-recovery",
+        "path: link-layer = \"local-recovery\"",
+        "retries with random back-off, a limited number of times",
+        "bakshi96 4.2.1",
+    ),
+    read: |k, fragment| LinkLayerConfig::LocalRecovery(LocalRecoveryConfig::keys(k, fragment)),
+}];
 
 /// What local recovery does.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -40,6 +54,30 @@ pub struct LocalRecoveryConfig {
 }
 
 impl LocalRecoveryConfig {
+    /// Goes over the keys; frames carry pieces of at most `fragment` bytes.
+    pub fn keys(k: &mut Keys<'_>, fragment: Option<u32>) -> LocalRecoveryConfig {
+        let mut c = LocalRecoveryConfig::bakshi96();
+        c.longest = fragment.unwrap_or(c.longest);
+        let times = Span::ZERO..=Span::secs(3600);
+        k.table("local-recovery", "options of `local-recovery`", |k| {
+            let what = "how often a frame is sent again before it is given up";
+            k.count("max-retransmits", &mut c.max_retransmits, 0..=1_000_000, what);
+            k.within("backoff", &mut c.backoff, times.clone(), "the limit of the random back-off begins with this");
+            // A back-off that begins beyond the usual limit does not grow, unless the file says so.
+            c.backoff_max = c.backoff_max.max(c.backoff);
+            k.within("backoff-max", &mut c.backoff_max, times.clone(), "the limit of the back-off doubles up to this");
+            if c.backoff_max < c.backoff {
+                let help = "the limit of the back-off grows from `backoff` to `backoff-max`, for example \
+                    `local-recovery = { backoff = \"50ms\", backoff-max = \"800ms\" }`";
+                k.out_of_range("backoff-max", help);
+            }
+            let what = "how long to wait for the acknowledgement of a frame; computed from the hop without it";
+            k.maybe("timeout", &mut c.timeout, Span(1)..=Span::secs(3600), what);
+            k.bytes("ack", &mut c.ack, 1..=1500, "the length of an acknowledgement");
+        });
+        c
+    }
+
     /// bakshi96 4.2.1; the back-off is that of CDPD at 19.2 kb/s.
     pub fn bakshi96() -> LocalRecoveryConfig {
         LocalRecoveryConfig {

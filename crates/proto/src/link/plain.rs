@@ -2,8 +2,23 @@
 
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{Frame, Header};
+use super::layer::{LinkLayerConfig, Read};
 use crate::air::Station;
+use crate::describe::{Descriptor, Kind, System};
 use crate::units::Time;
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "none",
+    system: System::new(
+        Kind::Link,
+        "none",
+        "path: link-layer = \"none\"",
+        "each packet is sent once",
+        "RFC 3819",
+    )
+    .tier(0),
+    read: |_, _| LinkLayerConfig::None,
+}];
 
 /// An end without a protocol.
 #[derive(Debug)]

@@ -11,12 +11,13 @@
 //! Not modelled: PCF, fragments of the MAC, and a station's permission to reset its NAV when nothing
 //! follows on an RTS. All stations hear each other, and no frame survives a collision (no capture).
 
+mod config;
 mod power_save;
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
-
+pub use config::DcfConfig;
+pub(super) use config::WORDS;
 pub use power_save::PowerSaveConfig;
 
 use self::power_save::PowerSave;
@@ -27,50 +28,7 @@ use crate::air::{FrameKind, Station};
 use crate::event::Cause;
 use crate::link::frame::{Frame, Timing};
 use crate::rng::Stream;
-use crate::units::{Rate, Span, Time};
-
-/// What can be set.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct DcfConfig {
-    /// Smallest contention window: a back-off has from 0 to so many slots.
-    pub cw_min: u32,
-    /// Largest contention window.
-    pub cw_max: u32,
-    /// Frames of more bytes than this, headers of medium access included, are preceded by RTS and CTS.
-    pub rts_threshold: u32,
-    /// Attempts at an RTS, or at a frame without RTS, before the frame is given up; `None` is without end.
-    pub short_retries: Option<u32>,
-    /// Attempts at a frame behind an RTS.
-    pub long_retries: Option<u32>,
-    /// Whether a station that could not read a frame waits for an EIFS instead of a DIFS.
-    pub eifs: bool,
-    /// How long after its own frame a station waits for the CTS or ACK; `None` is a SIFS, that frame, a slot and a
-    /// round trip.
-    pub timeout: Option<Span>,
-    /// Rate of RTS, CTS and ACK, if it is not that of [`Phy`]; never above the data rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub control_rate: Option<Rate>,
-    /// How mobile stations sleep; `None` keeps them awake.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub power_save: Option<PowerSaveConfig>,
-}
-
-impl Default for DcfConfig {
-    /// IEEE 802.11-1999: windows of DSSS, retry limits 7 and 4, no RTS.
-    fn default() -> DcfConfig {
-        DcfConfig {
-            cw_min: 31,
-            cw_max: 1023,
-            rts_threshold: 2347,
-            short_retries: Some(7),
-            long_retries: Some(4),
-            eifs: true,
-            timeout: None,
-            control_rate: None,
-            power_save: None,
-        }
-    }
-}
+use crate::units::{Span, Time};
 
 /// The medium and its stations.
 #[derive(Debug)]

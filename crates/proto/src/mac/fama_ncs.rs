@@ -11,6 +11,8 @@
 
 pub mod table;
 
+use super::{Chosen, MacConfig, Read};
+use crate::describe::{Descriptor, Keys, Kind, System};
 use serde::Serialize;
 
 use super::ether::{Ether, Flight, Heard};
@@ -24,6 +26,37 @@ use table::{Action, Event, State, rule};
 
 /// The longest load that 802.11 carries (2304 bytes), which a CTS that could not be read may have made way for.
 const LONGEST: u32 = 2304;
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "fama-ncs",
+    system: System::new(
+        Kind::Mac,
+        "fama-ncs",
+        "path: mac = \"fama-ncs\"",
+        "the floor is acquired by RTS and CTS before data; tells its neighbours when it transmits or waits",
+        "parsa98 5.2",
+    ),
+    read: |k| Chosen::Hop(MacConfig::FamaNcs(FamaConfig::keys(k))),
+}];
+
+impl FamaConfig {
+    /// Goes over the keys.
+    pub fn keys(k: &mut Keys<'_>) -> FamaConfig {
+        let mut c = FamaConfig::default();
+        k.table("fama", "options of `fama-ncs`", |k| {
+            k.flag("acceleration", &mut c.acceleration, "a link layer may answer at once");
+            let what = "the longest load that such an answer carries without RTS and CTS";
+            k.bytes("short-answer", &mut c.short_answer, 0..=65_535, what);
+            k.count(
+                "backoff",
+                &mut c.backoff,
+                2..=100_000,
+                "the longest back-off, in times of an RTS",
+            );
+        });
+        c
+    }
+}
 
 /// What can be set.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -17,6 +17,8 @@
 //! of the exchange; retransmission by the link layer: a frame that the channel damages is lost, cause `frame-lost`.
 //! Propagation takes no time; the radio's `delay` is what a station takes to pass a received packet to its queue.
 
+use super::{Chosen, Read};
+use crate::describe::{Descriptor, Keys, Kind, System};
 use serde::Serialize;
 
 use crate::air::{AirEvent, FrameFate, FrameKind, Station};
@@ -36,6 +38,34 @@ const PATIENCE: u64 = 4;
 const DOUBLINGS: u32 = 6;
 /// Both directions of travel.
 const SIDES: [Side; 2] = [Side::Right, Side::Left];
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "half-duplex-hops",
+    system: System::new(
+        Kind::Mac,
+        "half-duplex-hops",
+        "path: mac = \"half-duplex-hops\"",
+        "packet radio over several hops: stations poll each other, and turn around for each packet",
+        "balakrishnan97 4.4.2",
+    ),
+    read: |k| Chosen::Hops(HalfDuplexHops::keys(k)),
+}];
+
+impl HalfDuplexHops {
+    /// Goes over the keys.
+    pub fn keys(k: &mut Keys<'_>) -> HalfDuplexHops {
+        let mut c = HalfDuplexHops::default();
+        k.table("half-duplex-hops", "options of `half-duplex-hops`", |k| {
+            k.count("hops", &mut c.hops, 1..=16, "hops in a row; one less than that are relays");
+            let what = "the time that radios take to turn around, once for each packet";
+            k.within("turnaround", &mut c.turnaround, Span::ZERO..=Span::secs(60), what);
+            let unit = Span::micros(1)..=Span::secs(60);
+            k.within("backoff", &mut c.backoff, unit, "the unit of the back-off");
+            k.bytes("poll", &mut c.poll, 1..=65_535, "the length of a poll, and of its answer");
+        });
+        c
+    }
+}
 
 /// What can be set.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -4,12 +4,27 @@
 //! In full duplex each station has a channel of its own.
 
 use super::{Access, Air, Mac, Outcome};
+use super::{Chosen, MacConfig, Read};
 use crate::air::{AirEvent, FrameFate, Station};
+use crate::describe::{Descriptor, Kind, System};
 use crate::link::RadioConfig;
 use crate::link::fec::Coding;
 use crate::link::frame::{Frame, SHORT_ANSWER, Timing};
 use crate::link::transmitter::Pipe;
 use crate::units::{Rate, Span, Time};
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "ideal",
+    system: System::new(
+        Kind::Mac,
+        "ideal",
+        "path: mac = \"ideal\"",
+        "stations with frames waiting take turns, nothing collides",
+        "parsa98 5.1",
+    )
+    .tier(0),
+    read: |_| Chosen::Hop(MacConfig::Ideal),
+}];
 
 /// What is on the air, and what waits for it.
 #[derive(Debug)]

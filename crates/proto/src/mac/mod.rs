@@ -4,16 +4,14 @@
 //! station, decides when that goes on the air, lets the channel damage it, and tells what became of it. The stations
 //! hear each other; a frame collides when another one is on the air at its receiver.
 
-pub mod dcf;
 mod ether;
-pub mod fama_ncs;
 pub mod half_duplex_hops;
-pub mod ideal;
 pub mod phy;
 
 use serde::Serialize;
 
 use crate::air::{AirEvent, FrameKind, Station};
+use crate::describe::{Descriptor, Keys};
 use crate::event::Cause;
 use crate::link::RadioConfig;
 use crate::link::fec::Coding;
@@ -146,6 +144,23 @@ pub trait Mac {
     }
 }
 
+/// Goes over the keys of medium access.
+pub type Read = fn(&mut Keys<'_>) -> Chosen;
+
+/// Medium access as a scenario asks for it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Chosen {
+    /// Of a hop whose stations have link layers.
+    Hop(MacConfig),
+    /// Of packet radio over several hops, whose stations have none.
+    Hops(HalfDuplexHops),
+}
+
+/// The words for medium access, in the order of the manual.
+pub fn all_words() -> impl Iterator<Item = &'static Descriptor<Read>> {
+    words().chain(half_duplex_hops::WORDS)
+}
+
 family! {
     $ each;
 
@@ -158,14 +173,17 @@ family! {
     #[derive(Debug)]
     pub machine Medium(radio: &RadioConfig, stations: u8, coding: Coding, chance: Stream);
 
+    /// The words for medium access whose stations have link layers, in the order of the manual.
+    words Read;
+
     /// Access costs nothing but the overhead of each frame; stations with frames waiting take turns.
     #[default]
-    Ideal => Ideal = Ideal::new(radio, stations, coding);
+    [ideal] Ideal => Ideal = Ideal::new(radio, stations, coding), ideal::WORDS;
     /// Floor acquisition by RTS and CTS: [`fama_ncs`].
-    FamaNcs(fama: FamaConfig) => FamaNcs
-        = FamaNcs::new(fama.clone(), Phy::dsss(radio, coding), stations, chance);
+    [fama_ncs] FamaNcs(fama: FamaConfig) => FamaNcs
+        = FamaNcs::new(fama.clone(), Phy::dsss(radio, coding), stations, chance), fama_ncs::WORDS;
     /// The distributed coordination function of IEEE 802.11: [`dcf`].
-    Dcf(dcf: DcfConfig) => Dcf = Dcf::new(dcf.clone(), Phy::dsss(radio, coding), stations, chance);
+    [dcf] Dcf(dcf: DcfConfig) => Dcf = Dcf::new(dcf.clone(), Phy::dsss(radio, coding), stations, chance), dcf::WORDS;
 }
 
 impl Mac for Medium {

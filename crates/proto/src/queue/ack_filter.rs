@@ -22,6 +22,8 @@
 
 use std::collections::VecDeque;
 
+use super::{Discipline, Read};
+use crate::describe::{Descriptor, Kind, System};
 use crate::event::Cause;
 use crate::flows::FlowMap;
 use crate::machine::{Out, Side};
@@ -52,6 +54,18 @@ struct Place {
     /// The removable ACK of the same connection before this one.
     previous: Option<u64>,
 }
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "ack-filter",
+    system: System::new(
+        Kind::Queue,
+        "ack-filter",
+        "path: discipline = \"ack-filter\"",
+        "a newer cumulative ACK throws older ones of its connection out of the queue",
+        "balakrishnan97 4.2.2",
+    ),
+    read: |_, _| Discipline::AckFilter,
+}];
 
 /// The queue that filters. See the head of the file.
 #[derive(Debug, Default)]

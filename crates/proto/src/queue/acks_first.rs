@@ -12,10 +12,37 @@
 //!
 //! **Room** is shared. The paper's router has one buffer, so an ACK that finds it full of data is dropped.
 
+use super::{Discipline, Read};
+use crate::describe::{Descriptor, Kind, System};
 use crate::machine::{Out, Side};
 use crate::units::Time;
 
 use super::{Fifo, Order, Room, Waiting, is_pure_ack};
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "acks-first",
+    system: System::new(
+        Kind::Queue,
+        "acks-first",
+        "path: discipline = \"acks-first\", or \"ack-filter+acks-first\"",
+        "ACKs overtake data",
+        "balakrishnan97 4.4.1",
+    ),
+    read: |_, _| Discipline::AcksFirst,
+}];
+
+pub(super) const WITH_FILTER: &[Descriptor<Read>] = &[Descriptor {
+    word: "ack-filter+acks-first",
+    system: System::new(
+        Kind::Queue,
+        "ack-filter+acks-first",
+        "path: discipline = \"ack-filter+acks-first\"",
+        "ACKs overtake data, and a newer one throws out older ones",
+        "balakrishnan97 4.4.1",
+    )
+    .tier(0),
+    read: |_, _| Discipline::AckFilterAcksFirst,
+}];
 
 /// Two classes in strict order; `A` is what is done with the ACKs.
 //= balakrishnan97#4.4.1: priority scheduling of ACKs at the router of the return channel

@@ -5,10 +5,24 @@
 
 use std::collections::VecDeque;
 
+use super::{Discipline, Read};
+use crate::describe::{Descriptor, Kind, System};
 use crate::machine::{Out, Side};
 use crate::units::Time;
 
 use super::{Limit, Order, Room, Waiting};
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "fifo",
+    system: System::new(
+        Kind::Queue,
+        "drop-tail",
+        "path: queue = \"50p\" or \"64KiB\"",
+        "what does not fit is dropped; measured in packets or bytes",
+        "west97 4.0",
+    ),
+    read: |_, _| Discipline::Fifo,
+}];
 
 /// A drop-tail queue before a transmitter whose schedule is known: it remembers when each waiting packet's
 /// transmission starts, so that nothing has to happen at that moment.

@@ -5,17 +5,13 @@
 //! cause, and gives the next one out. It owns its state, packets pass through it by value, so it may change them,
 //! and what it tells the world goes to [`Out`].
 
-pub mod ack_filter;
-pub mod acks_first;
-pub mod drop_tail;
-pub mod red;
-
 use serde::Serialize;
 
+use crate::describe::Keys;
 use crate::event::Cause;
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Rate, Time};
 use crate::wire::{Damage, Flags, Packet};
 
 pub use ack_filter::AckFilter;
@@ -43,6 +39,9 @@ impl Limit {
     }
 }
 
+/// Goes over the keys of a discipline before a transmitter of this rate.
+pub type Read = fn(&mut Keys<'_>, Option<Rate>) -> Discipline;
+
 family! {
     $ each;
 
@@ -55,21 +54,24 @@ family! {
     #[derive(Debug)]
     machine Kind(chance: &dyn Fn() -> Stream);
 
+    /// The words for a discipline, in the order of the manual.
+    words Read;
+
     /// First in, first out; what does not fit is dropped. See [`drop_tail`].
     #[default]
-    Fifo => Fifo = Fifo::default();
+    [drop_tail] Fifo => Fifo = Fifo::default(), drop_tail::WORDS;
     /// A new ACK clears the older ones of its connection (balakrishnan97 4.2.2). See [`AckFilter`].
-    AckFilter => Box<AckFilter> = Box::default();
+    [ack_filter] AckFilter => Box<AckFilter> = Box::default(), ack_filter::WORDS;
     /// ACKs go before everything else (balakrishnan97 4.4.1). See [`AcksFirst`].
-    AcksFirst => Box<AcksFirst<Fifo>> = Box::default();
+    [acks_first] AcksFirst => Box<AcksFirst<Fifo>> = Box::default(), acks_first::WORDS;
     /// ACKs go first, and are filtered.
     #[serde(rename = "ack-filter+acks-first")]
-    AckFilterAcksFirst => Box<AcksFirst<AckFilter>> = Box::default();
+    AckFilterAcksFirst => Box<AcksFirst<AckFilter>> = Box::default(), acks_first::WITH_FILTER;
     /// Random early detection before a plain queue. See [`Red`].
-    Red(red: RedConfig) => Box<Red<Fifo>> = Box::new(Red::new(*red, chance()));
+    [red] Red(red: RedConfig) => Box<Red<Fifo>> = Box::new(Red::new(*red, chance())), red::WORDS;
     /// Random early detection by the length of the whole queue, in which ACKs go first.
     #[serde(rename = "red+acks-first")]
-    RedAcksFirst(red: RedConfig) => Box<Red<AcksFirst<Fifo>>> = Box::new(Red::new(*red, chance()));
+    RedAcksFirst(red: RedConfig) => Box<Red<AcksFirst<Fifo>>> = Box::new(Red::new(*red, chance())), red::BEFORE_CLASSES;
 }
 
 impl Discipline {

@@ -17,12 +17,38 @@
 
 use serde::Serialize;
 
-use super::{Discipline, Order, Room, Waiting};
+use super::{Discipline, Order, Read, Room, Waiting};
+use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{Cause, Op};
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
-use crate::units::{Bytes, Rate, Span, Time};
+use crate::units::{Bytes, Probability, Rate, Span, Time};
 use crate::wire::{CE, Packet};
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "red",
+    system: System::new(
+        Kind::Queue,
+        "red",
+        "path: discipline = \"red\", or \"red+acks-first\"",
+        "random early detection that drops or marks",
+        "Floyd and Jacobson 1993",
+    ),
+    read: |k, rate| Discipline::Red(RedConfig::keys(k, rate)),
+}];
+
+pub(super) const BEFORE_CLASSES: &[Descriptor<Read>] = &[Descriptor {
+    word: "red+acks-first",
+    system: System::new(
+        Kind::Queue,
+        "red+acks-first",
+        "path: discipline = \"red+acks-first\"",
+        "random early detection before two classes, ACKs first",
+        "balakrishnan97 4.4.1",
+    )
+    .tier(0),
+    read: |k, rate| Discipline::RedAcksFirst(RedConfig::keys(k, rate)),
+}];
 
 /// How a queue detects congestion early.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -55,6 +81,38 @@ impl RedConfig {
 
     /// The typical packet that idle time is counted in, unless a scenario says otherwise.
     pub const TYPICAL: Bytes = Bytes(500);
+
+    /// Goes over the keys, before a transmitter of `rate`.
+    pub fn keys(k: &mut Keys<'_>, rate: Option<Rate>) -> RedConfig {
+        let (mut red, mut typical) = (RedConfig::FLOYD93, RedConfig::TYPICAL);
+        let mut max_p = Probability::new(red.max_p).unwrap_or(Probability::ZERO);
+        k.table("red", "options of random early detection", |k| {
+            let what = "the average length in packets from which on packets are chosen by chance";
+            k.within("min", &mut red.min, 0.0..=1e6, what);
+            let what = "the average length in packets from which on every packet is chosen";
+            k.within("max", &mut red.max, 0.0..=1e6, what);
+            if red.max <= red.min {
+                let key = if k.has("max") { "max" } else { "min" };
+                let (min, max) = (red.min, red.max);
+                let help = format!("min ({min}) must be below max ({max}); for example `min = 5, max = 15`");
+                k.out_of_range(key, help);
+            }
+            k.within("weight", &mut red.weight, 0.0..=1.0, "the weight of each arrival in the average");
+            if red.weight == 0.0 {
+                let help = "the weight of each arrival in the average, above 0 and at most 1; for example 0.002";
+                k.out_of_range("weight", help);
+            }
+            k.probability("max-p", &mut max_p, "the probability of being chosen at `max`");
+            if max_p == Probability::ZERO {
+                k.out_of_range("max-p", "above 0; for example `max-p = \"2%\"`");
+            }
+            k.flag("mark", &mut red.mark, "whether packets of ends that understand marks are marked, not dropped");
+            let what = "the packet by which idle time is counted";
+            k.within("typical", &mut typical, Bytes(1)..=Bytes(65_535), what);
+        });
+        red.max_p = max_p.get();
+        red.on(rate, typical)
+    }
 
     /// Sets [`RedConfig::packet_time`] for a line of `rate`.
     #[must_use]

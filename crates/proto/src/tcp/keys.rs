@@ -6,7 +6,7 @@ use super::config::{
 };
 use super::words::TCPS;
 use crate::describe::{Form, Keys, Need, Value};
-use crate::units::{Bytes, Span};
+use crate::units::Span;
 
 /// No timer of a TCP is longer than a day.
 const DAY: Span = Span::secs(86_400);

@@ -17,7 +17,7 @@ fn hosts() -> TcpConfig {
 }
 
 fn split() -> AgentConfig {
-    AgentConfig::Split((SplitConfig::new(TcpConfig::rfc())))
+    AgentConfig::Split(SplitConfig::new(TcpConfig::rfc()))
 }
 
 /// Bytes acknowledged to the sender and never delivered, when the base station is replaced at `replaced`; and
@@ -55,7 +55,7 @@ fn only_split_connections_acknowledge_what_never_arrives() {
         ("seq-cache", AgentConfig::SeqCache(SeqCacheAgent { flows: 8 })),
     ];
     let selective = SplitConfig::new(TcpConfig::rfc()).selective();
-    let splits = [("split", split()), ("split-sack", AgentConfig::Split((selective)))];
+    let splits = [("split", split()), ("split-sack", AgentConfig::Split(selective))];
     let middle = Some(Span::millis(1500));
     for (name, config) in &honest {
         let (lost, delivered) = missing(config, middle);

@@ -65,7 +65,7 @@ fn splits() -> impl Strategy<Value = AgentConfig> {
             memory: Bytes(CACHE),
             ..SplitConfig::new(tcp)
         };
-        AgentConfig::Split((if selective { config.selective() } else { config }))
+        AgentConfig::Split(if selective { config.selective() } else { config })
     })
 }
 

@@ -77,7 +77,7 @@ fn stamp(at: Time) -> String {
 }
 
 fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
-    let mut agent = Agent::new(&AgentConfig::Split((config.clone())));
+    let mut agent = Agent::new(&AgentConfig::Split(config.clone()));
     let mut out = Out::new(Wants::METRICS.union(Wants::DETAIL));
     let mut record = Vec::new();
     for (n, line) in lines(script).enumerate() {

@@ -119,7 +119,7 @@ proptest! {
     ) {
         let config = SplitConfig { buffer: Bytes(buffer), ..SplitConfig::new(station) };
         let config = if selective { config.selective() } else { config };
-        let config = AgentConfig::Split((config));
+        let config = AgentConfig::Split(config);
         let wire = |losses, delay| Wire { byte: Span::micros(2), delay: Span::millis(delay), losses };
         let wires = [wire(losses[0], 3), wire(losses[1], 8)];
         let mut path = Path::new([&tcp[0], &tcp[1]], &config, wires, seed);
@@ -183,7 +183,7 @@ proptest! {
 #[test]
 fn a_file_crosses_hosts_and_base_station_in_both_directions() {
     let wire = Wire { byte: Span::micros(1), delay: Span::millis(2), losses: 20 };
-    let config = AgentConfig::Split((SplitConfig::new(TcpConfig::linux())));
+    let config = AgentConfig::Split(SplitConfig::new(TcpConfig::linux()));
     let tcp = TcpConfig::linux();
     let mut path = Path::new([&tcp, &tcp], &config, [wire, wire], 3);
     path.hosts[0].connect(MOBILE, 80, Time::ZERO, 100_000);

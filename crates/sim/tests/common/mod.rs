@@ -237,7 +237,7 @@ impl Dice {
         let mut config = SplitConfig::new(TcpConfig::preset(preset).unwrap());
         config.buffer = Bytes(self.pick(&[1, 1_000, 4_000, 64 << 10, 64 << 10, 1 << 20]));
         config.flows = self.pick(&[1, 2, 100]);
-        AgentConfig::Split((if self.one_in(2) { config.selective() } else { config }))
+        AgentConfig::Split(if self.one_in(2) { config.selective() } else { config })
     }
 
     pub fn scenario(&mut self) -> Scenario {

@@ -18,7 +18,9 @@ use serde::Serialize;
 
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{ArqHeader, Frame, Header, Load, Timing};
+use super::layer::{LinkLayerConfig, Read};
 use crate::air::Station;
+use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::LinkNote;
 use crate::units::{Span, Time};
 
@@ -32,6 +34,18 @@ pub const WINDOW_MAX: u16 = 4096;
 
 /// Longest packet that an answer is sure to have room for: a TCP ACK (parsa98 3.3).
 pub const SHORT: u32 = 40;
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "tulip",
+    system: System::new(
+        Kind::Link,
+        "tulip",
+        "path: link-layer = \"tulip\"",
+        "reliable or plain service by packet type, interleaved with the other direction, in-order release",
+        "parsa98 3",
+    ),
+    read: |k, _| LinkLayerConfig::Tulip(TulipConfig::keys(k)),
+}];
 
 /// How the ends share the channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -76,6 +90,36 @@ impl Default for TulipConfig {
 }
 
 impl TulipConfig {
+    /// Goes over the keys; what is not said is as in the paper.
+    pub fn keys(k: &mut Keys<'_>) -> TulipConfig {
+        let mut c = TulipConfig::default();
+        k.table("tulip", "options of TULIP", |k| {
+            let windows = 1..=u64::from(WINDOW_MAX);
+            k.count("window", &mut c.window, windows.clone(), "packets under way to one station");
+            k.flag("acceleration", &mut c.acceleration, "answers go at once where medium access lets them");
+            let pacings = [("half-duplex", Pacing::HalfDuplex), ("full-duplex", Pacing::FullDuplex)];
+            k.word("pacing", &mut c.pacing, &pacings, "whether the stations take turns, or each sends whenever it can");
+            let reliable = [("tcp", Reliable::Tcp), ("all", Reliable::All)];
+            let what = "what is sent again: TCP with payload, or that and everything longer than `ack-size`";
+            k.word("reliable", &mut c.rule.reliable, &reliable, what);
+            let opaque = [
+                ("by-size", Opaque::BySize),
+                ("reliable", Opaque::Reliable),
+                ("unreliable", Opaque::Unreliable),
+            ];
+            let what = "what becomes of ESP and AH: sent again if longer than `ack-size`, always, or never";
+            k.word("encrypted", &mut c.rule.opaque, &opaque, what);
+            let what = "up to which length a packet that cannot be seen into counts as an acknowledgement";
+            k.bytes("ack-size", &mut c.rule.ack_size, 20..=65_535, what);
+            let what = "in full duplex, one acknowledgement for so many packets; a 64th of the window without it";
+            k.maybe_count("lack-every", &mut c.lack_every, windows, what);
+            let what = "in full duplex, how long an acknowledgement may be put off; an eighth of the propagation delay, \
+                        at least 100 us, without it";
+            k.maybe("lack-delay", &mut c.lack_delay, Span::micros(1)..=Span::secs(60), what);
+        });
+        c
+    }
+
     /// How many packets one acknowledgement is for, at most.
     fn every(&self) -> u32 {
         match self.pacing {

@@ -1,0 +1,127 @@
+//! What can be set about the distributed coordination function, and its keys.
+
+use serde::Serialize;
+
+use super::super::{Chosen, MacConfig, Read};
+use super::power_save::PowerSaveConfig;
+use crate::describe::{Descriptor, Form, Keys, Kind, System, Value};
+use crate::units::{Bytes, Rate, Span};
+
+pub(in super::super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "dcf",
+    system: System::new(
+        Kind::Mac,
+        "dcf",
+        "path: mac = \"dcf\"",
+        "802.11: listen, back off, acknowledge, retry, RTS above a threshold",
+        "IEEE 802.11-1999, clause 9",
+    ),
+    read: |k| Chosen::Hop(MacConfig::Dcf(DcfConfig::keys(k))),
+}];
+
+/// What can be set.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DcfConfig {
+    /// Smallest contention window: a back-off has from 0 to so many slots.
+    pub cw_min: u32,
+    /// Largest contention window.
+    pub cw_max: u32,
+    /// Frames of more bytes than this, headers of medium access included, are preceded by RTS and CTS.
+    pub rts_threshold: u32,
+    /// Attempts at an RTS, or at a frame without RTS, before the frame is given up; `None` is without end.
+    pub short_retries: Option<u32>,
+    /// Attempts at a frame behind an RTS.
+    pub long_retries: Option<u32>,
+    /// Whether a station that could not read a frame waits for an EIFS instead of a DIFS.
+    pub eifs: bool,
+    /// How long after its own frame a station waits for the CTS or ACK; `None` is a SIFS, that frame, a slot and a
+    /// round trip.
+    pub timeout: Option<Span>,
+    /// Rate of RTS, CTS and ACK, if it is not that of [`Phy`]; never above the data rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_rate: Option<Rate>,
+    /// How mobile stations sleep; `None` keeps them awake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_save: Option<PowerSaveConfig>,
+}
+
+impl Default for DcfConfig {
+    /// IEEE 802.11-1999: windows of DSSS, retry limits 7 and 4, no RTS.
+    fn default() -> DcfConfig {
+        DcfConfig {
+            cw_min: 31,
+            cw_max: 1023,
+            rts_threshold: 2347,
+            short_retries: Some(7),
+            long_retries: Some(4),
+            eifs: true,
+            timeout: None,
+            control_rate: None,
+            power_save: None,
+        }
+    }
+}
+
+/// The shortest frame that carries a packet: 36 bytes of 802.11, LLC and SNAP, and the headers of IP and TCP.
+const ACK_FRAME: Bytes = Bytes(76);
+
+impl DcfConfig {
+    /// Goes over the keys.
+    pub fn keys(k: &mut Keys<'_>) -> DcfConfig {
+        let mut c = DcfConfig::default();
+        k.table("dcf", "options of `dcf`", |k| {
+            let what = "frames of more bytes than this, headers included, are preceded by RTS and CTS";
+            k.bytes("rts-threshold", &mut c.rts_threshold, 0..=100_000, what);
+            if u64::from(c.rts_threshold) < ACK_FRAME.0 {
+                let help = format!(
+                    "even the frame of an ACK has {ACK_FRAME}, headers included, so RTS and CTS would stand before \
+                     every frame; write at least `rts-threshold = \"{ACK_FRAME}\"`, for example \"1000\" for frames \
+                     with data alone"
+                );
+                k.out_of_range("rts-threshold", help);
+            }
+            k.count("cw-min", &mut c.cw_min, 1..=32_767, "the smallest contention window");
+            c.cw_max = c.cw_max.max(c.cw_min);
+            let least = u64::from(c.cw_min);
+            k.count("cw-max", &mut c.cw_max, least..=32_767, "the largest contention window");
+            let what = "attempts at an RTS, or at a frame without RTS, before the frame is given up";
+            k.maybe_count("short-retries", &mut c.short_retries, 1..=255, what);
+            k.maybe_count("long-retries", &mut c.long_retries, 1..=255, "attempts at a frame behind an RTS");
+            k.maybe_rate("control-rate", &mut c.control_rate, "the rate of RTS, CTS and ACK; 1 Mb/s without it");
+            c.power_save = power_save(k);
+        });
+        c
+    }
+}
+
+/// How long a station of today stays awake after its last frame: the default of Linux's mac80211.
+const DYNAMIC: Span = Span::millis(100);
+
+/// How mobile stations sleep: a word, or a table of options.
+fn power_save(k: &mut Keys<'_>) -> Option<PowerSaveConfig> {
+    let base = PowerSaveConfig::default();
+    let mut table = None;
+    let words = Form::Word(vec!["off", "ps-poll", "dynamic"]);
+    let what = "how mobile stations sleep: not at all, asking for their frames, or some time after the last one";
+    let word = k.table_or("power-save", words, what, |k| {
+        let mut c = base.clone();
+        let beacons = Span::millis(10)..=Span::secs(10);
+        k.within("beacon", &mut c.beacon, beacons, "from one beacon to the next");
+        k.count("listen", &mut c.listen, 1..=1000, "a station wakes for every so-manieth beacon");
+        k.count(
+            "buffer",
+            &mut c.buffer,
+            1..=100_000,
+            "frames that the access point keeps for each station",
+        );
+        let what = "how long a station stays awake after its last frame; without it, it polls";
+        k.maybe("timeout", &mut c.timeout, Span::millis(1)..=Span::secs(10), what);
+        table = Some(c);
+    });
+    match word {
+        Value::Word("ps-poll") => Some(base),
+        Value::Word("dynamic") => Some(PowerSaveConfig { timeout: Some(DYNAMIC), ..base }),
+        Value::Word(_) => None,
+        _ => table.filter(|_| k.has("power-save")),
+    }
+}
