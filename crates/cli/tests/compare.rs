@@ -205,7 +205,7 @@ fn on_a_short_lossy_link_help_comes_from_the_link_or_the_base_station() {
         if file.starts_with("station") {
             lasthop_scenario::parse_station(&written).unwrap_or_else(|e| panic!("{file}: {e}"));
         } else {
-            lasthop_scenario::parse_link(&written).unwrap_or_else(|e| panic!("{file}: {e}"));
+            lasthop_scenario::parse_tunnel(&written).unwrap_or_else(|e| panic!("{file}: {e}"));
         }
     }
 }

@@ -9,6 +9,7 @@ mod ours;
 mod reports;
 mod telling;
 
+use lasthop_proto::agent::BaseStation;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -85,20 +85,20 @@ impl Dotted {
                 let (index, kind) = self.select(document, selector, at)?;
                 Ok(vec![within_stage(index, kind, selector == kind, rest)])
             }
-            _ if schema::TOP.contains(&word) => Ok(vec![plain(&self.segments)]),
+            _ if schema::scenario().contains(&word) => Ok(vec![plain(&self.segments)]),
             _ if schema::STAGES.contains(&word) => {
                 let (index, kind) = self.only(document, word, at)?;
                 Ok(vec![within_stage(index, kind, true, rest)])
             }
-            _ if schema::ERRORS.contains(&word) || schema::HOP.contains(&word) => {
+            _ if schema::beside("radio").contains(&word) => {
                 let (index, kind) = self.only(document, "radio", at)?;
                 Ok(vec![within_stage(index, kind, false, &self.segments)])
             }
-            _ if schema::AGENT_OPTIONS.contains(&word) => {
+            _ if schema::beside("agent").contains(&word) => {
                 let (index, kind) = self.only(document, "agent", at)?;
                 Ok(vec![within_stage(index, kind, false, &self.segments)])
             }
-            _ if schema::HOST.contains(&word) => {
+            _ if schema::keys("host").contains(&word) => {
                 let hosts = host_names(document);
                 if hosts.is_empty() {
                     return Err(self.trouble(
@@ -131,15 +131,14 @@ impl Dotted {
 
     fn unknown(&self, document: &Table, word: &str, at: &Place) -> Error {
         let stages = stages(document);
-        let candidates: Vec<&str> = schema::TOP
+        let candidates: Vec<&str> = schema::scenario()
             .iter()
             .copied()
             .filter(|key| !matches!(*key, "name" | "vary" | "schemes"))
             .chain(schema::STAGES.iter().copied())
-            .chain(schema::ERRORS.iter().copied())
-            .chain(schema::HOP.iter().copied())
-            .chain(schema::AGENT_OPTIONS.iter().copied())
-            .chain(schema::HOST.iter().copied())
+            .chain(schema::beside("radio").iter().copied())
+            .chain(schema::beside("agent").iter().copied())
+            .chain(schema::keys("host").iter().copied())
             .chain(stages.iter().filter_map(|(name, _)| *name))
             .collect();
         let guess = match crate::error::nearest(word, &candidates) {
@@ -281,9 +280,8 @@ fn within_stage(index: usize, kind: &str, by_kind: bool, rest: &[(String, Place)
     let beside = |word: &str| {
         word == "name"
             || schema::STAGES.contains(&word)
-            || schema::ERRORS.contains(&word)
-            || schema::HOP.contains(&word)
-            || schema::AGENT_OPTIONS.contains(&word)
+            || schema::beside("radio").contains(&word)
+            || schema::beside("agent").contains(&word)
     };
     let inside = match rest.first() {
         None => by_kind,

@@ -18,7 +18,7 @@ pub struct Listed {
 }
 
 /// The keys that `go` goes over, each once.
-pub fn list(mut go: impl FnMut(&mut Keys<'_>)) -> Vec<Listed> {
+pub fn list<T>(mut go: impl FnMut(&mut Keys<'_>) -> T) -> Vec<Listed> {
     let mut listing = Listing(Vec::new());
     go(&mut Keys::of(&mut listing));
     listing.0
@@ -127,9 +127,21 @@ impl Visitor for Reading<'_, '_> {
 
     fn table(&mut self, key: &Key, value: &mut Value, inner: &mut dyn FnMut(&mut Keys<'_>)) {
         self.seen.push(key.clone());
-        let Some(node) = self.reader.node(key.name).filter(|_| self.error.is_none()) else { return };
+        let Some(node) = self.reader.node(key.name).filter(|_| self.error.is_none()) else {
+            return;
+        };
         match &key.form {
             Form::TableOr(other) if node.as_table().is_none() => {
+                let word = matches!(**other, Form::Word(_));
+                if word && node.as_str().is_none() {
+                    let path = self.reader.key(key.name);
+                    let error = Diagnostic::new(Code::BadValue, &path, &node.at)
+                        .message(format!("`{path}`: this is {}", node.kind()))
+                        .label("expected a word or a table")
+                        .help(key.what);
+                    self.note::<()>(Err(error.into()));
+                    return;
+                }
                 let other = Key { form: (**other).clone(), ..key.clone() };
                 if let Some(Some(found)) = self.note(value_of(self.reader, &other, value)) {
                     *value = found;
@@ -144,7 +156,9 @@ impl Visitor for Reading<'_, '_> {
 
     fn tables(&mut self, key: &Key, inner: &mut dyn FnMut(&mut Keys<'_>)) {
         self.seen.push(key.clone());
-        let Some(node) = self.reader.node(key.name).filter(|_| self.error.is_none()) else { return };
+        let Some(node) = self.reader.node(key.name).filter(|_| self.error.is_none()) else {
+            return;
+        };
         let path = self.reader.key(key.name);
         for (i, item) in node.as_array().unwrap_or_default().iter().enumerate() {
             let read = open(item, &format!("{path}.{}", i + 1), &mut *inner);
@@ -345,14 +359,19 @@ fn several(
         return Err(Diagnostic::new(Code::BadValue, path, &node.at)
             .message(format!("`{}` is an empty list: {}", key.name, key.what))
             .label("expected at least one word")
-            .help(format!("for example `{} = [\"{}\"]`; leave it out for all of them", key.name, words.join("\", \"")))
+            .help(format!(
+                "for example `{} = [\"{}\"]`; leave it out for all of them",
+                key.name,
+                words.join("\", \"")
+            ))
             .into());
     }
     items.iter().map(|item| word(item, &path, words)).collect()
 }
 
 fn texts(node: &Node, path: &str, key: &str, example: &str) -> Result<Vec<String>, Error> {
-    let items = node.as_array().map(|items| items.iter().map(|item| item.as_str().map(str::to_owned)));
+    let items =
+        node.as_array().map(|items| items.iter().map(|item| item.as_str().map(str::to_owned)));
     let texts: Option<Vec<String>> = items.and_then(Iterator::collect);
     texts.ok_or_else(|| {
         Diagnostic::new(Code::BadValue, path, &node.at)

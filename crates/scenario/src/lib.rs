@@ -31,6 +31,7 @@ mod compare;
 mod document;
 mod error;
 pub mod examples;
+pub mod keys;
 mod live;
 pub mod model;
 pub mod plan;
@@ -39,8 +40,9 @@ mod schema;
 mod schemes;
 mod vary;
 
-pub use build::link::{Key, LinkFile};
+pub use build::host::KERNELS;
 pub use build::station::{Captures, Limits, StationFile};
+pub use build::tunnel::{Key, TunnelFile};
 pub use compare::{AS_IS, Comparison, LeftOut, Wanted, compare};
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
@@ -50,9 +52,7 @@ pub use model::{
     Traffic, Transfer, World,
 };
 pub use plan::{Axis, Cell, Plan, Run, RunKey};
-pub use schema::{
-    AGENTS, DISCIPLINES, ERROR_MODELS, HEADER_COMPRESSION, KERNELS, LINK_LAYERS, MACS,
-};
+pub use schema::{PARTS, Part};
 pub use schemes::{Family, Scheme, schemes, schemes_of};
 pub use vary::{Argument, Setting};
 
@@ -81,8 +81,8 @@ pub fn parse(
 ///
 /// # Errors
 /// The first fault, with its place.
-pub fn parse_link(text: &str) -> Result<LinkFile, Error> {
-    build::link::link(&document::parse(text)?)
+pub fn parse_tunnel(text: &str) -> Result<TunnelFile, Error> {
+    build::tunnel::tunnel(&document::parse(text)?)
 }
 
 /// Turns the text of a station's file into what it asks for.

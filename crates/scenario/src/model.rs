@@ -1,7 +1,7 @@
 //! A scenario after validation: everything that a world needs to run it, nothing left to look up.
 
 use lasthop_proto::agent::AgentConfig;
-use lasthop_proto::channel::{ErrorModel, Kinds};
+pub use lasthop_proto::channel::ErrorSpec;
 use lasthop_proto::energy::Hardware;
 use lasthop_proto::hop::HopConfig;
 pub use lasthop_proto::link::CrossTraffic;
@@ -181,29 +181,6 @@ pub struct RadioStage {
     /// Packet radio over several hops, which has neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hops: Option<HalfDuplexHops>,
-}
-
-/// A channel model and what it applies to.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct ErrorSpec {
-    /// How errors come about.
-    pub model: ErrorModel,
-    /// Which frames of the direction they concern; others neither suffer nor count.
-    #[serde(skip_serializing_if = "Kinds::is_all")]
-    pub only: Kinds,
-    /// Whether both directions have the same fades.
-    #[serde(skip_serializing_if = "is_false")]
-    pub reciprocal: bool,
-    /// Whether turns are told when they happen, as events and to the neighbours of the radio.
-    #[serde(skip_serializing_if = "is_false")]
-    pub tell_turns: bool,
-}
-
-impl From<ErrorModel> for ErrorSpec {
-    /// Errors for every frame, with fades of their own, told when a frame meets them.
-    fn from(model: ErrorModel) -> ErrorSpec {
-        ErrorSpec { model, only: Kinds::ALL, reciprocal: false, tell_turns: false }
-    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]

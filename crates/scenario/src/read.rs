@@ -1,7 +1,5 @@
 //! Reading typed values out of a document, with errors that say what was expected and show how to write it.
 
-use core::ops::RangeInclusive;
-
 use lasthop_proto::queue::Limit;
 use lasthop_proto::units::{
     Bytes, Charge, Current, Decibels, Energy, Frequency, Power, Probability, Rate, Span, Speed,
@@ -9,7 +7,7 @@ use lasthop_proto::units::{
 };
 
 use crate::document::{Entry, Node, Table, Value};
-use crate::error::{Code, Diagnostic, Error, Place, meant};
+use crate::error::{Code, Diagnostic, Error, Place, listed, meant};
 
 /// A value that can be written in a scenario.
 pub(crate) trait Word: Sized {
@@ -99,6 +97,21 @@ impl<'t> Reader<'t> {
             .into()
     }
 
+    /// A key of another kind of this table is a slip worth its own words: this one is `kind` and has the keys `own`, beside
+    /// those that every kind has.
+    pub fn belongs(&self, kind: &str, own: &[&str], every: &[&str]) -> Result<(), Error> {
+        let has = |key: &str| own.contains(&key) || every.contains(&key);
+        let Some(entry) = self.table.entries.iter().find(|entry| !has(&entry.key)) else {
+            return Ok(());
+        };
+        let word = kind.rsplit(' ').next().unwrap_or(kind);
+        Err(Diagnostic::new(Code::UnknownKey, self.key(&entry.key), &entry.key_at)
+            .message(format!("`{}`: {kind} has no key `{}`", self.path, entry.key))
+            .label("belongs to another one")
+            .help(format!("{word} takes {}; {}", listed(own), meant(&entry.key, own)))
+            .into())
+    }
+
     fn named(&self, article: &str) -> String {
         match self.path.as_str() {
             "" => format!("{article} {}", self.file),
@@ -137,36 +150,9 @@ impl<'t> Reader<'t> {
         read(node, &self.key(key), key).map(Some)
     }
 
-    /// The value of a key that must be there.
-    pub fn required<T: Word>(&self, key: &str) -> Result<T, Error> {
-        self.optional(key)?.ok_or_else(|| self.missing(key, T::EXPECTED, T::EXAMPLE))
-    }
-
     /// The value of a key, or a default.
     pub fn or<T: Word>(&self, key: &str, default: T) -> Result<T, Error> {
         Ok(self.optional(key)?.unwrap_or(default))
-    }
-
-    /// The value of a key, or a default, within limits.
-    pub fn within<T: Word + PartialOrd + Limits>(
-        &self,
-        key: &str,
-        default: T,
-        range: RangeInclusive<T>,
-    ) -> Result<T, Error> {
-        match self.optional::<T>(key)? {
-            None => Ok(default),
-            Some(value) if range.contains(&value) => Ok(value),
-            Some(_) => {
-                let help = format!(
-                    "`{key}` may be {} to {}; the default is {}",
-                    range.start().shown(),
-                    range.end().shown(),
-                    default.shown()
-                );
-                Err(self.out_of_range(key, &help))
-            }
-        }
     }
 
     /// One of several words.
@@ -176,7 +162,7 @@ impl<'t> Reader<'t> {
         choices: &[(&'static str, T); N],
     ) -> Result<Option<T>, Error> {
         let Some(node) = self.node(key) else { return Ok(None) };
-        let words = crate::schema::words(choices);
+        let words = choices.map(|(word, _)| word);
         let word = node.as_str().unwrap_or_default();
         match choices.iter().find(|(name, _)| *name == word) {
             Some((_, value)) => Ok(Some(*value)),
@@ -247,6 +233,12 @@ impl Limits for Bytes {
 }
 
 impl Limits for u64 {
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Limits for f64 {
     fn shown(&self) -> String {
         self.to_string()
     }

@@ -69,7 +69,7 @@ impl AxisSpec {
     /// Whether its points change nothing but the errors of radios.
     pub fn only_errors(&self) -> bool {
         let of_errors = |step: &Step| match step {
-            Step::Key(word, _) => schema::ERRORS.contains(&word.as_str()),
+            Step::Key(word, _) => schema::keys("errors").contains(&word.as_str()),
             Step::Index(_) => false,
         };
         let mut routes = self.points.iter().flat_map(|p| &p.changes).flat_map(|c| &c.routes);
@@ -205,7 +205,11 @@ fn leads_to_path(route: &Route) -> bool {
 /// Keys of a station's file are no keys of a scenario, but they deserve the same words.
 fn path_only(key: &Dotted) -> Result<&Dotted, Error> {
     let first = key.segments.first().map_or("", |(word, _)| word.as_str());
-    if first != "path" && schema::STATION.contains(&first) { Err(fixed(key)) } else { Ok(key) }
+    if first != "path" && schema::keys("station").contains(&first) {
+        Err(fixed(key))
+    } else {
+        Ok(key)
+    }
 }
 
 fn fixed(key: &Dotted) -> Error {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use lasthop_live::link::{self, News};
-use lasthop_scenario::{Error, Key, LinkFile, parse_link};
+use lasthop_scenario::{Error, Key, TunnelFile, parse_tunnel};
 use serde_json::json;
 
 use crate::failure::{Failure, Located};
@@ -84,11 +84,11 @@ fn keygen(json: bool) -> Result<(), Failure> {
 }
 
 /// Reads and checks the file.
-fn load(path: &Path) -> Result<LinkFile, Failure> {
+fn load(path: &Path) -> Result<TunnelFile, Failure> {
     let help = "give a tunnel's file, for example /etc/lasthop/link.toml; docs/link.md explains it";
     let mut from = File::open(path).map_err(|error| Failure::file(path, error, help))?;
     let text = read(&mut from, path)?;
-    parse_link(&text).map_err(|Error(diagnostic)| {
+    parse_tunnel(&text).map_err(|Error(diagnostic)| {
         Failure::Scenario(Box::new(Located::new(*diagnostic, &path.to_string_lossy(), &text, &[])))
     })
 }
@@ -135,7 +135,7 @@ fn digits(word: &str) -> Option<[u8; 32]> {
     (key != [0; 32]).then_some(key)
 }
 
-fn check(path: &Path, file: &LinkFile, json: bool) -> Result<(), Failure> {
+fn check(path: &Path, file: &TunnelFile, json: bool) -> Result<(), Failure> {
     let keyed = file.key != Key::None;
     if json {
         return output::print_json(&json!({

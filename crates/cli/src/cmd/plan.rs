@@ -138,19 +138,25 @@ fn stage(stage: &Stage) -> String {
             format!("{}{how}", line(&serial.line))
         }
         StageKind::Agent(AgentConfig::None) => "no agent".to_owned(),
-        StageKind::Agent(AgentConfig::Snoop(SnoopAgent { snoop, ackp: None })) if snoop.selective => {
+        StageKind::Agent(AgentConfig::Snoop(SnoopAgent { snoop, ackp: None }))
+            if snoop.selective =>
+        {
             "snoop-smart".to_owned()
         }
         StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp: None, .. })) => "snoop".to_owned(),
         StageKind::Agent(AgentConfig::SnoopNack(NackAgent { .. })) => "snoop-nack".to_owned(),
-        StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp: Some(_), .. })) => "snoop+ackp".to_owned(),
+        StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp: Some(_), .. })) => {
+            "snoop+ackp".to_owned()
+        }
         StageKind::Agent(AgentConfig::SeqCache(SeqCacheAgent { .. })) => "seq-cache".to_owned(),
         StageKind::Agent(AgentConfig::Split(split)) if split.is_selective() => {
             "split-sack".to_owned()
         }
         StageKind::Agent(AgentConfig::Split(_)) => "split".to_owned(),
         StageKind::Agent(AgentConfig::Ebsn(Ebsn { .. })) => "ebsn".to_owned(),
-        StageKind::Agent(AgentConfig::SourceQuench(SourceQuench { .. })) => "source-quench".to_owned(),
+        StageKind::Agent(AgentConfig::SourceQuench(SourceQuench { .. })) => {
+            "source-quench".to_owned()
+        }
         StageKind::Agent(AgentConfig::GoodPacketSize(sizes)) => {
             format!("packets up to {} bytes", sizes.now())
         }

@@ -1,5 +1,6 @@
 //! A running station as others see it: what it is, how it fares, and how its path is changed.
 
+use lasthop_proto::agent::BaseStation;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lasthop_path::Stage;

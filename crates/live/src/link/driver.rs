@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_proto::tunnel::Tunnel;
 use lasthop_proto::units::{Span, Time};
-use lasthop_scenario::LinkFile;
+use lasthop_scenario::TunnelFile;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
@@ -63,7 +63,7 @@ impl Driver {
         tun: File,
         udp: UdpSocket,
         tunnel: Tunnel<Ciphers>,
-        file: &LinkFile,
+        file: &TunnelFile,
         mtu: u16,
         status: LinkStatus,
         shown: Arc<Shown>,

@@ -19,7 +19,7 @@ use std::thread;
 use lasthop_proto::link::tulip::Rule;
 use lasthop_proto::tunnel::session::SessionConfig;
 use lasthop_proto::tunnel::{Tunnel, TunnelConfig, link_header, message};
-use lasthop_scenario::LinkFile;
+use lasthop_scenario::TunnelFile;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{SigSet, Signal};
 
@@ -153,7 +153,7 @@ fn framing(listen: SocketAddr) -> u32 {
 }
 
 /// Opens the interface and sets it up.
-fn device(file: &LinkFile, mtu: u16) -> Result<(File, String), Fault> {
+fn device(file: &TunnelFile, mtu: u16) -> Result<(File, String), Fault> {
     let path = "/dev/net/tun";
     let fault = |what: &str| {
         let what = what.to_owned();
@@ -178,7 +178,7 @@ fn device(file: &LinkFile, mtu: u16) -> Result<(File, String), Fault> {
 /// When something that it needs is not there; nothing is left behind then.
 pub fn run(
     name: &str,
-    file: &LinkFile,
+    file: &TunnelFile,
     key: Option<[u8; KEY]>,
     socket: &Path,
     tell: impl Fn(News) + Send + Sync + 'static,
@@ -249,7 +249,7 @@ pub fn run(
     ended.map_err(Fault::from)
 }
 
-fn config(file: &LinkFile, mtu: u16, framing: u32) -> TunnelConfig {
+fn config(file: &TunnelFile, mtu: u16, framing: u32) -> TunnelConfig {
     TunnelConfig {
         session: SessionConfig {
             peer: file.peer,

@@ -4,7 +4,7 @@ use lasthop_proto::event::{Event, TcpKind, Wants, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::FlowKey;
 use lasthop_report::model::Measured;
-use lasthop_scenario::AGENTS;
+use lasthop_proto::agent;
 use lasthop_trace::Sink;
 use lasthop_trace::stats::Summary;
 
@@ -100,7 +100,7 @@ fn killed(what: &str, seed: u64) -> (f64, f64) {
 /// 3.2: split connections acknowledge data that has not arrived; what is aware of TCP and keeps to it does not.
 fn acksplit(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     let mut finding = Finding::new(bench.seeds);
-    let agents = AGENTS.iter().map(|(agent, _)| (*agent, format!("agent={agent}")));
+    let agents = agent::words().map(|agent| (agent.word, format!("agent={}", agent.word)));
     let tulip = ("TULIP", "path.wavelan.link-layer=tulip".to_owned());
     for (agent, what) in agents.chain([tulip]) {
         let mut lost = Vec::new();

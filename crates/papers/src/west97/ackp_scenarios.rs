@@ -30,7 +30,8 @@ impl Script {
     /// The handshake, with or without the sender's offer.
     fn new(offered: bool) -> Script {
         let snoop = SnoopConfig::west97();
-        let agent = Agent::new(&AgentConfig::Snoop(SnoopAgent { snoop, ackp: Some(AckpMode::Full) }));
+        let agent =
+            Agent::new(&AgentConfig::Snoop(SnoopAgent { snoop, ackp: Some(AckpMode::Full) }));
         let mut script = Script { agent, out: Out::new(Wants::NOTHING), partial: Vec::new() };
         let mut syn = Segment::new(1024, 9, Seq(0), Seq(0), Flags::SYN);
         if offered {

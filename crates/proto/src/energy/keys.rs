@@ -20,7 +20,7 @@ impl Hardware {
         let presets = presets();
         let words = presets.iter().map(|(name, _)| *name).collect();
         let mut table = None;
-        let what = "what the host is made of if it runs on a battery: a preset, or a table";
+        let what = "what the host is made of if it runs on a battery: a preset or a table (`lasthop list hardware`)";
         let word = k.table_or("battery", Form::Word(words), what, |k| table = Some(read(k)));
         match word {
             Value::Word(word) => {

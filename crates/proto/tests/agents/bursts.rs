@@ -7,9 +7,9 @@
 //! On the slow link of 5.3 the delay is spent where the base station forwards a packet, so data waits before the
 //! agent and not between agent and radio: local round trips are short, and a local retransmission overtakes.
 
-use lasthop_proto::channel::PacketLoss;
-use lasthop_proto::channel::PacketBursts;
 use lasthop_proto::agent::SnoopAgent;
+use lasthop_proto::channel::PacketBursts;
+use lasthop_proto::channel::PacketLoss;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 

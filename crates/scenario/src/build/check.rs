@@ -1,6 +1,6 @@
 //! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
 
-use lasthop_proto::agent::{AgentConfig, SplitConfig};
+use lasthop_proto::agent::{AgentConfig, SnoopAgent, SplitConfig};
 use lasthop_proto::tcp::config::{AckpReaction, Variant};
 use lasthop_proto::tcp::{ElnMode, ElnReaction};
 
@@ -74,7 +74,9 @@ impl View<'_> {
     /// A base station sends partial acknowledgements only to senders that offered the option.
     fn partial_acks(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.scenario.path.iter().enumerate() {
-            let StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp: Some(_), .. })) = &stage.kind else {
+            let StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp: Some(_), .. })) =
+                &stage.kind
+            else {
                 continue;
             };
             for sender in self.senders() {
@@ -99,7 +101,9 @@ impl View<'_> {
     /// A sequence cache notifies senders whose connections agreed on explicit loss notification.
     fn loss_notifications(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.scenario.path.iter().enumerate() {
-            let StageKind::Agent(AgentConfig::SeqCache(SeqCacheAgent { .. })) = &stage.kind else { continue };
+            let StageKind::Agent(AgentConfig::SeqCache(_)) = &stage.kind else {
+                continue;
+            };
             for transfer in &self.scenario.transfers {
                 let (from, to) =
                     (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
@@ -153,19 +157,15 @@ impl View<'_> {
                             ),
                         )
                     }
-                    StageKind::Agent(AgentConfig::SnoopNack(NackAgent { .. }))
-                        if leftwards && !from.tcp.nack =>
-                    {
-                        (
-                            format!(
-                                "`snoop-nack` sends no negative acknowledgements to `{}`, which does not offer them",
-                                from.name
-                            ),
-                            "the same as `snoop` for this sender",
-                            format!("write `nack = true` in `[host.{}]`", from.name),
-                        )
-                    }
-                    StageKind::Agent(AgentConfig::SnoopNack(NackAgent { .. }))
+                    StageKind::Agent(AgentConfig::SnoopNack(_)) if leftwards && !from.tcp.nack => (
+                        format!(
+                            "`snoop-nack` sends no negative acknowledgements to `{}`, which does not offer them",
+                            from.name
+                        ),
+                        "the same as `snoop` for this sender",
+                        format!("write `nack = true` in `[host.{}]`", from.name),
+                    ),
+                    StageKind::Agent(AgentConfig::SnoopNack(_))
                         if leftwards && from.tcp.variant == Variant::Rack =>
                     {
                         (
@@ -197,8 +197,8 @@ impl View<'_> {
     fn feedback(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.scenario.path.iter().enumerate() {
             let (agent, option) = match &stage.kind {
-                StageKind::Agent(AgentConfig::Ebsn(Ebsn { .. })) => ("ebsn", "ebsn"),
-                StageKind::Agent(AgentConfig::SourceQuench(SourceQuench { .. })) => ("source-quench", "quench"),
+                StageKind::Agent(AgentConfig::Ebsn(_)) => ("ebsn", "ebsn"),
+                StageKind::Agent(AgentConfig::SourceQuench(_)) => ("source-quench", "quench"),
                 _ => continue,
             };
             for sender in self.senders() {
@@ -270,7 +270,7 @@ impl View<'_> {
         let count = self.scenario.path.len();
         let place = move |i: usize| if side == HostSide::Left { i } else { count - 1 - i };
         (0..count).map(place).filter_map(|i| match &self.scenario.path[i].kind {
-            StageKind::Agent(AgentConfig::Split(split)) => Some((i, &**split)),
+            StageKind::Agent(AgentConfig::Split(split)) => Some((i, split)),
             _ => None,
         })
     }
@@ -416,7 +416,7 @@ impl View<'_> {
                     AgentConfig::None
                     | AgentConfig::Split(_)
                     | AgentConfig::GoodPacketSize(_)
-                    | AgentConfig::SnoopNack(NackAgent { .. }),
+                    | AgentConfig::SnoopNack(_),
                 ) => {}
                 StageKind::Agent(_) => note(
                     notes,

@@ -1,29 +1,49 @@
 //! Channel errors of a radio hop: which model, and in which direction.
 
-mod model;
-
-use lasthop_proto::channel::{Kinds, Traffic};
-use lasthop_proto::units::Rate;
+use lasthop_proto::channel::{BitErrors, ErrorModel, ErrorSpec, Kinds, Traffic, words};
+use lasthop_proto::describe::{Form, Keys, Need, Value, find};
+use lasthop_proto::units::{Probability, Rate};
 
 use super::transfer::Directions;
-use crate::document::{Node, Value};
-use crate::error::{Code, Diagnostic, Error, listed, meant};
-use crate::model::ErrorSpec;
-use crate::read::{Reader, not_a_choice};
-use crate::schema;
+use crate::document::Node;
+use crate::error::{Code, Diagnostic, Error};
+use crate::keys;
+use crate::read::Reader;
 
 /// Errors towards the right and towards the left.
 pub(super) type Pair = (Option<ErrorSpec>, Option<ErrorSpec>);
+
+/// The keys of errors beside a radio, each with what it sets.
+pub(crate) const KEYS: [(&str, &str); 5] = [
+    ("errors", "errors of both directions, or of those that carry what `on` says"),
+    ("errors-data", "errors of the direction that data travels in"),
+    ("errors-ack", "errors of the direction that ACKs travel in"),
+    ("errors-right", "errors towards the right"),
+    ("errors-left", "errors towards the left"),
+];
+
+/// Goes over the keys of errors, whatever their direction.
+pub(crate) fn all(k: &mut Keys<'_>) {
+    for (key, what) in KEYS {
+        let none = Form::Word(vec!["none"]);
+        k.table_or(key, none, what, |k| drop(table(k, key == "errors", any_rate())));
+    }
+}
+
+/// Any rate, where keys are listed.
+pub(super) fn any_rate() -> Rate {
+    "1mbit".parse().unwrap_or_else(|_| unreachable!("a rate"))
+}
 
 /// Reads `errors` and its variants beside a radio of this rate.
 pub(super) fn read(stage: &Reader<'_>, data: Directions, rate: Rate) -> Result<Pair, Error> {
     let mut pair: Pair = (None, None);
     // Who filled a direction; a direction has one channel.
     let mut by: [Option<&str>; 2] = [None, None];
-    for key in schema::ERRORS {
+    for (key, _) in KEYS {
         let Some(node) = stage.node(key) else { continue };
         let Some((spec, on)) = errors(stage, node, key, rate)? else { continue };
-        let (right, left) = match *key {
+        let (right, left) = match key {
             "errors-right" => (true, false),
             "errors-left" => (false, true),
             _ => (on.hits(data.right, data.left), on.hits(data.left, data.right)),
@@ -81,107 +101,66 @@ fn errors(
     if node.as_str() == Some("none") {
         return Ok(None);
     }
-    if node.as_table().is_none() {
+    let Some(given) = node.as_table() else {
         return Err(Diagnostic::new(Code::BadValue, path.as_str(), &node.at)
             .message(format!("`{path}` is {}, not a table", node.kind()))
             .label("expected a table or \"none\"")
             .help("for example `errors = { model = \"exponential\", mean = \"64KiB\" }`")
             .into());
-    }
-    let names = schema::words(&schema::ERROR_MODELS);
-    // The model decides which keys there may be, so it is read before them.
-    let all: Vec<&str> = schema::ERROR_OPTIONS
-        .iter()
-        .copied()
-        .chain(schema::ERROR_MODELS.iter().flat_map(|(_, keys)| keys.iter().copied()))
-        .collect();
-    let open = Reader::open(node, &path, &all)?;
-    let Some(model) = open.node("model") else {
-        return Err(open.missing("model", "a channel model", "\"exponential\"").with(&names));
     };
-    let Some((word, own)) =
-        schema::ERROR_MODELS.iter().find(|(name, _)| Some(*name) == model.as_str())
-    else {
-        return Err(not_a_choice(model, &open.key("model"), &names));
-    };
-    belongs(node, &path, word, own)?;
-    let on = on(&open)?;
     // `errors-data` and the like say it in their name.
-    if key != "errors" && open.has("on") {
-        return Err(Diagnostic::new(Code::BadPath, open.key("on"), &open.place("on"))
+    if let Some(on) = given.get("on").filter(|_| key != "errors") {
+        return Err(Diagnostic::new(Code::BadPath, format!("{path}.on"), &on.at)
             .message(format!("`on` has no place in `{key}`"))
             .label("the key says it already")
             .help("`on` belongs to `errors`; leave it out here")
             .into());
     }
-    let on = match key {
-        "errors-data" => On { data: true, ack: false },
-        "errors-ack" => On { data: false, ack: true },
-        _ => on,
+    let mut read = None;
+    keys::open(node, &path, |k| read = Some(table(k, key == "errors", rate)))?;
+    Ok(read.map(|(spec, on)| {
+        let on = match key {
+            "errors-data" => On { data: true, ack: false },
+            "errors-ack" => On { data: false, ack: true },
+            _ => on,
+        };
+        (spec, on)
+    }))
+}
+
+/// Goes over the keys of a table of errors beside a radio of this rate. Which model it is decides which keys there may be.
+fn table(k: &mut Keys<'_>, has_on: bool, rate: Rate) -> (ErrorSpec, On) {
+    let registry: Vec<_> = words().collect();
+    let names: Vec<_> = registry.iter().map(|model| model.word).collect();
+    let need = Need::Required("\"exponential\"");
+    let model = k.value("model", Form::Word(names), need, Value::Absent, "the channel model");
+    let mut on = On { data: true, ack: true };
+    let mut only = Kinds::ALL;
+    let mut several = |key, words: &[&'static str], what| {
+        let form = Form::Words(words.to_vec());
+        match k.value(key, form, Need::Else("all"), Value::Absent, what) {
+            Value::Words(found) => Some(found),
+            _ => None,
+        }
     };
-    let spec = ErrorSpec { only: only(&open)?, ..model::read(&open, word, rate)? };
-    Ok(Some((spec, on)))
-}
-
-/// A key of another model is a slip worth its own words.
-fn belongs(node: &Node, path: &str, model: &str, own: &[&str]) -> Result<(), Error> {
-    let Some(table) = node.as_table() else { return Ok(()) };
-    let foreign = table.entries.iter().find(|entry| {
-        !own.contains(&entry.key.as_str()) && !schema::ERROR_OPTIONS.contains(&entry.key.as_str())
-    });
-    let Some(entry) = foreign else { return Ok(()) };
-    Err(Diagnostic::new(Code::UnknownKey, format!("{path}.{}", entry.key), &entry.key_at)
-        .message(format!("`{path}`: the model `{model}` has no key `{}`", entry.key))
-        .label("belongs to another model")
-        .help(format!("`{model}` takes {}; {}", listed(own), meant(&entry.key, own)))
-        .into())
-}
-
-fn on(reader: &Reader<'_>) -> Result<On, Error> {
-    let Some(found) = words_of(reader, "on", &["data", "ack"])? else {
-        return Ok(On { data: true, ack: true });
-    };
-    Ok(On { data: found.contains(&"data"), ack: found.contains(&"ack") })
-}
-
-/// The kinds of frames that errors concern; every frame unless the file says otherwise.
-fn only(reader: &Reader<'_>) -> Result<Kinds, Error> {
-    let words = Traffic::ALL.map(Traffic::name);
-    let Some(found) = words_of(reader, "only", &words)? else { return Ok(Kinds::ALL) };
-    Ok(Traffic::ALL.into_iter().filter(|kind| found.contains(&kind.name())).collect())
-}
-
-/// One of `words`, or a list of several.
-fn words_of<'w>(
-    reader: &Reader<'_>,
-    key: &str,
-    words: &[&'w str],
-) -> Result<Option<Vec<&'w str>>, Error> {
-    let Some(node) = reader.node(key) else { return Ok(None) };
-    let items = match &node.value {
-        Value::Array(items) => items.as_slice(),
-        _ => core::slice::from_ref(node),
-    };
-    if items.is_empty() {
-        return Err(Diagnostic::new(Code::BadValue, reader.key(key), &node.at)
-            .message(format!("`{key}` is an empty list: the errors hit nothing"))
-            .label("expected at least one word")
-            .help(format!(
-                "for example `{key} = [\"data\", \"ack\"]`; write `errors = \"none\"` for no errors"
-            ))
-            .into());
+    if has_on {
+        let what =
+            "packets that the errors hit: those of directions that carry data, ACKs, or both";
+        if let Some(found) = several("on", &["data", "ack"], what) {
+            on = On { data: found.contains(&"data"), ack: found.contains(&"ack") };
+        }
     }
-    let found = items.iter().map(|item| {
-        let word = words.iter().find(|word| Some(**word) == item.as_str());
-        word.copied().ok_or_else(|| not_a_choice(item, &reader.key(key), words))
-    });
-    found.collect::<Result<Vec<_>, _>>().map(Some)
-}
-
-impl Error {
-    /// The same error with a list of the choices.
-    fn with(mut self, words: &[&str]) -> Error {
-        self.0.help.push_str(&format!("; there are {}", listed(words)));
-        self
+    let what = "kinds of frames that the errors concern; others neither suffer nor count";
+    if let Some(found) = several("only", &Traffic::ALL.map(Traffic::name), what) {
+        only = Traffic::ALL.into_iter().filter(|kind| found.contains(&kind.name())).collect();
     }
+    let word = if let Value::Word(word) = model { word } else { "" };
+    let mut spec: ErrorSpec = ErrorModel::BitErrors(BitErrors { ber: Probability::ZERO }).into();
+    match find(&registry, word) {
+        Some(model) => k.kind(&format!("the model `{word}`"), |k| spec = (model.read)(k, rate)),
+        // The keys of all models are listed where none is chosen.
+        None => registry.iter().for_each(|model| drop((model.read)(k, rate))),
+    }
+    spec.only = only;
+    (spec, on)
 }

@@ -1,121 +1,150 @@
 //! Medium access and the link layer of a radio hop, which stand beside `radio`.
 
+use lasthop_proto::describe::{Descriptor, Form, Keys, Need, Value};
 use lasthop_proto::hop::HopConfig;
-use lasthop_proto::link::fec::{self, Coding};
-use lasthop_proto::link::ll::LlConfig;
-use lasthop_proto::link::{LinkLayerConfig, RadioConfig};
-use lasthop_proto::mac::MacConfig;
+use lasthop_proto::link::fec::Coding;
+use lasthop_proto::link::{LinkLayerConfig, RadioConfig, layer};
+use lasthop_proto::mac::{self, Chosen, HalfDuplexHops, MacConfig};
 use lasthop_proto::units::Bytes;
 
-use super::{Noted, ll, local_recovery, mac, tulip};
+use super::Noted;
 use crate::error::{Code, Diagnostic, Error};
+use crate::keys::{self, take};
 use crate::read::{Reader, not_a_choice};
-use crate::schema;
 
-/// Reads what stands beside `radio`; `None` if the hop has neither link layer nor medium access.
+/// Goes over all keys of medium access and link layers, whichever are chosen.
+pub(crate) fn all(k: &mut Keys<'_>) {
+    let words = |k: &mut Keys<'_>, key, words: Vec<&'static str>, what| {
+        let default = Value::Word(words[0]);
+        k.value(key, Form::Word(words), Need::Default, default, what);
+    };
+    let macs = mac::all_words().map(|mac| mac.word).collect();
+    words(k, "mac", macs, "medium access: which station may send when");
+    let layers = layer::words().map(|layer| layer.word).collect();
+    words(k, "link-layer", layers, "what is sent again, and when");
+    fragment(k);
+    Coding::keys(k);
+    mac::all_words().for_each(|mac| drop((mac.read)(k)));
+    layer::words().for_each(|layer| drop((layer.read)(k, None)));
+}
+
+/// Reads what stands beside `radio`: the hop, unless it has neither link layer nor medium access; or packet radio over
+/// several hops.
 pub(super) fn read(
     stage: &Reader<'_>,
     radio: &RadioConfig,
     notes: &mut Vec<Noted>,
-) -> Result<Option<Box<HopConfig>>, Error> {
-    let mac = mac::read(stage, radio, notes)?;
-    let fragment = fragment(stage)?;
-    // All options are read whatever the protocol is: a wrong one is wrong in every cell of a sweep.
-    let basic = ll::read(stage)?;
-    let recovery = local_recovery::read(stage, fragment)?;
-    let tulip = tulip::read(stage)?;
-    let word = word(stage, "link-layer", &schema::words(&schema::LINK_LAYERS), "none")?;
-    let link = match word {
-        "none" => LinkLayerConfig::None,
-        "ll" => LinkLayerConfig::Ll(basic),
-        "ll-sack" => LinkLayerConfig::Ll(LlConfig { selective: true, ..basic }),
-        "local-recovery" => LinkLayerConfig::LocalRecovery(recovery),
-        "tulip" => LinkLayerConfig::Tulip(tulip),
-        other => unreachable!("`{other}` is in the list of link layers"),
-    };
-    // Where the options of each protocol stand.
-    let options = |protocol| if protocol == "ll-sack" { "ll" } else { protocol };
-    for key in ["ll", "local-recovery", "tulip"] {
-        if stage.has(key) && options(word) != key {
-            notes.push(unused(stage, key, &format!("link-layer = \"{key}\"")));
-        }
+) -> Result<(Option<Box<HopConfig>>, Option<HalfDuplexHops>), Error> {
+    let macs: Vec<_> = mac::all_words().collect();
+    let access = chosen(stage, "mac", &macs, notes, |read, k| read(k))?;
+    if access != Chosen::Hop(MacConfig::Ideal) && !radio.half_duplex {
+        let word = word(stage, "mac", &macs)?;
+        return Err(refused(
+            stage,
+            "mac",
+            format!("`{word}` shares one channel, and the radio has one for each direction"),
+            "needs a half-duplex radio",
+            "leave out `duplex = \"full\"`, or write `mac = \"ideal\"`".to_owned(),
+        ));
     }
+    let (fragment, _) = take(stage, fragment)?;
+    let layers: Vec<_> = layer::words().collect();
+    let link = chosen(stage, "link-layer", &layers, notes, |read, k| read(k, fragment))?;
+    let (coding, _) = take(stage, Coding::keys)?;
+    let mac = match access {
+        Chosen::Hop(mac) => mac,
+        Chosen::Hops(hops) => {
+            let none = HopConfig { link, fragment, coding, ..HopConfig::default() };
+            return bare(stage, &none).map(|()| (None, Some(hops)));
+        }
+    };
     if matches!(&mac, MacConfig::Dcf(dcf) if dcf.power_save.is_some())
         && link != LinkLayerConfig::None
     {
-        return Err(Diagnostic::new(
-            Code::BadValue,
-            stage.key("link-layer"),
-            &stage.place("link-layer"),
-        )
-        .message(format!("`{word}` stands beside `power-save`, where frames wait for a beacon"))
-        .label("its timers do not know of that")
-        .help("leave out `link-layer`, or write `dcf = { power-save = \"off\" }`")
-        .into());
+        let word = word(stage, "link-layer", &layers)?;
+        return Err(refused(
+            stage,
+            "link-layer",
+            format!("`{word}` stands beside `power-save`, where frames wait for a beacon"),
+            "its timers do not know of that",
+            "leave out `link-layer`, or write `dcf = { power-save = \"off\" }`".to_owned(),
+        ));
     }
-    let hop = HopConfig { mac, link, fragment, coding: coding(stage)?, mobiles: Vec::new() };
-    Ok((hop != HopConfig::default()).then(|| Box::new(hop)))
+    let hop = HopConfig { mac, link, fragment, coding, mobiles: Vec::new() };
+    Ok(((hop != HopConfig::default()).then(|| Box::new(hop)), None))
 }
 
-/// The note on options of a protocol that the hop does not have.
-fn unused(stage: &Reader<'_>, key: &str, with: &str) -> Noted {
-    Noted {
-        warning: Diagnostic::new(Code::NoEffect, stage.key(key), &stage.place(key))
-            .message(format!("`{key}` has no effect"))
-            .label("the hop does not use it")
-            .help(format!("leave it out, or write `{with}`")),
-        in_every_cell: true,
-    }
-}
-
-/// The word at `key`, one of `words`.
-fn word<'t>(
-    stage: &Reader<'t>,
-    key: &str,
-    words: &[&str],
-    default: &'t str,
-) -> Result<&'t str, Error> {
-    let Some(node) = stage.node(key) else { return Ok(default) };
-    match node.as_str() {
-        Some(word) if words.contains(&word) => Ok(word),
-        _ => Err(not_a_choice(node, &stage.key(key), words)),
-    }
-}
-
-/// The longest piece of a packet that a frame carries.
-fn fragment(stage: &Reader<'_>) -> Result<Option<u32>, Error> {
-    if stage.node("fragment").and_then(|node| node.as_str()) == Some("none")
-        || !stage.has("fragment")
-    {
-        return Ok(None);
-    }
-    let bytes = stage.within("fragment", Bytes(128), Bytes(16)..=Bytes(65_535))?;
-    Ok(Some(bytes.0 as u32))
-}
-
-/// What is done to the bytes of a frame: a number of bytes for each, or a block code.
-fn coding(stage: &Reader<'_>) -> Result<Coding, Error> {
-    if let Some(node) = stage.node("coding").filter(|node| node.as_table().is_some()) {
-        return block_code(&Reader::open(node, &stage.key("coding"), schema::CODING)?);
-    }
-    let factor = stage.or("coding", 1.0)?;
-    if (1.0..=100.0).contains(&factor) {
-        return Ok(Coding::Overhead(factor));
-    }
-    Err(stage.out_of_range(
-        "coding",
-        "bytes on the air for each byte of a frame, from 1 to 100, for example `coding = 1.5`",
+/// Packet radio over several hops has no other parts of a hop.
+fn bare(stage: &Reader<'_>, hop: &HopConfig) -> Result<(), Error> {
+    let beside = ["link-layer", "fragment", "coding"].into_iter().find(|key| stage.has(key));
+    let Some(key) = beside.filter(|_| *hop != HopConfig::default()) else { return Ok(()) };
+    Err(refused(
+        stage,
+        key,
+        format!("`{key}` is set beside `mac = \"half-duplex-hops\"`, whose stations have none"),
+        "not with this medium access",
+        format!("leave out `{key}`, or write another medium access, for example `mac = \"ideal\"`"),
     ))
 }
 
-/// A Reed-Solomon code, or another one that corrects `corrects` bytes.
-fn block_code(reader: &Reader<'_>) -> Result<Coding, Error> {
-    let block = reader.within("block", 255_u64, 1..=255)? as u8;
-    let data = reader.within("data", 223_u64, 1..=255)? as u8;
-    let corrects = u64::from(block.saturating_sub(data) / 2);
-    let corrects = reader.within("corrects", corrects, 0..=127)? as u8;
-    let code = fec::Code::new(block, data, corrects)
-        .map_err(|error| reader.out_of_range("data", &error.to_string()))?;
-    let interleaved = reader.or("interleaved", false)?;
-    Ok(Coding::Block(if interleaved { code.interleaved() } else { code }))
+fn refused(stage: &Reader<'_>, key: &str, message: String, label: &str, help: String) -> Error {
+    Diagnostic::new(Code::BadValue, stage.key(key), &stage.place(key))
+        .message(message)
+        .label(label)
+        .help(help)
+        .into()
+}
+
+/// The word at `key`; the first of the registry where there is none.
+fn word<R>(
+    stage: &Reader<'_>,
+    key: &str,
+    registry: &[&'static Descriptor<R>],
+) -> Result<&'static str, Error> {
+    let names: Vec<&str> = registry.iter().map(|system| system.word).collect();
+    let Some(node) = stage.node(key) else { return Ok(registry[0].word) };
+    let found = registry.iter().find(|system| Some(system.word) == node.as_str());
+    found.map(|system| system.word).ok_or_else(|| not_a_choice(node, &stage.key(key), &names))
+}
+
+/// The system that `key` chooses from its registry; options of others have no effect.
+fn chosen<R: Copy, T>(
+    stage: &Reader<'_>,
+    key: &str,
+    registry: &[&'static Descriptor<R>],
+    notes: &mut Vec<Noted>,
+    read: impl Fn(R, &mut Keys<'_>) -> T,
+) -> Result<T, Error> {
+    let word = word(stage, key, registry)?;
+    let (mut config, mut uses) = (None, Vec::new());
+    // All options are read whatever the system is: a wrong one is wrong in every cell of a sweep.
+    for system in registry {
+        let (value, keys) = take(stage, |k| read(system.read, k))?;
+        if system.word == word {
+            (config, uses) = (Some(value), keys);
+        }
+    }
+    for system in registry {
+        let own = keys::names(&keys::list(|k| read(system.read, k)));
+        for option in own {
+            if !stage.has(option) || uses.contains(&option) {
+                continue;
+            }
+            let with = system.word;
+            let help = format!("leave it out, or write `{key} = \"{with}\"`");
+            uses.push(option);
+            notes.push(Noted::unused(stage, option, "the hop does not use it", help));
+        }
+    }
+    config.ok_or_else(|| stage.missing(key, "one of the words", registry[0].word))
+}
+
+/// The longest piece of a packet that a frame carries.
+fn fragment(k: &mut Keys<'_>) -> Option<u32> {
+    let form = Form::Or(vec!["none"], Box::new(Form::Size(Bytes(16), Bytes(65_535))));
+    let what = "the longest piece of a packet that a frame carries; longer packets go in pieces";
+    match k.value("fragment", form, Need::Default, Value::Word("none"), what) {
+        Value::Size(bytes) => Some(bytes.0 as u32),
+        _ => None,
+    }
 }

@@ -1,35 +1,24 @@
 //! A document becomes a scenario, or the first thing that is wrong with it.
 
-mod agent;
+pub(crate) mod agent;
 mod battery;
 mod check;
-mod errors;
-mod hop;
-mod host;
-pub(crate) mod link;
-mod ll;
-mod local_recovery;
-mod mac;
-mod path;
-mod red;
+pub(crate) mod errors;
+pub(crate) mod hop;
+pub(crate) mod host;
+pub(crate) mod path;
 pub(crate) mod station;
+pub(crate) mod top;
 mod traffic;
-mod transfer;
-mod tulip;
-
-use lasthop_proto::units::Span;
+pub(crate) mod transfer;
+pub(crate) mod tunnel;
 
 use crate::document::Table;
 use crate::error::{Code, Diagnostic, Error, Place, Warning};
+use crate::keys::take;
 use crate::model::{Scenario, World};
 use crate::read::Reader;
 use crate::schema;
-
-/// Most runs of one scenario.
-const MAX_RUNS: u64 = 1_000_000;
-
-/// Runs in the testbed unless the file asks for another number.
-const TESTBED_RUNS: u64 = 5;
 
 /// A warning, and whether it only counts if every combination of a sweep has it: an option of the snoop
 /// agent is no slip as long as one cell of the sweep has that agent.
@@ -40,22 +29,17 @@ pub(crate) struct Noted {
 
 /// Builds the scenario that a document describes; its `[vary]` table has been applied already.
 pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<Noted>), Error> {
-    let file = Reader::over(document, "", Place::file(0..0), schema::TOP)?;
-    let name = match file.optional::<String>("name")? {
+    let file = Reader::over(document, "", Place::file(0..0), schema::scenario())?;
+    let (top, _) = take(&file, top::keys)?;
+    let name = match top.name {
         Some(given) => {
             named(&given, "name", &file.place("name"))?;
             given
         }
         None => tidy(name),
     };
-    let world = file.choice("world", &schema::WORLDS)?.unwrap_or(World::Sim);
-    let runs = file.within("runs", 20_u64, 1..=MAX_RUNS)?;
-    // A run on real packets takes as long as it takes: twenty would be a long wait.
-    let testbed_runs = file.within("testbed-runs", runs.min(TESTBED_RUNS), 1..=MAX_RUNS)?;
-    let runs = if world == World::Testbed { testbed_runs } else { runs };
-    let first_seed = file.within("seed", 1_u64, 0..=i64::MAX as u64 - MAX_RUNS)?;
-    let horizon =
-        file.within("horizon", Span::secs(3600), Span::millis(1)..=Span::secs(30 * 86_400))?;
+    let (world, first_seed, horizon) = (top.world, top.first_seed, top.horizon);
+    let runs = if world == World::Testbed { top.testbed_runs } else { top.runs };
 
     let mut specs = host::read(&file)?;
     let transfers = transfer::read(&file, &specs)?;

@@ -1,15 +1,17 @@
 //! The path: its stages one by one, and whether they fit together.
 
-use lasthop_proto::link::header_compression::{CompressionConfig, MAX_SLOTS};
+use lasthop_proto::describe::{Form, Keys, Need, Value};
+use lasthop_proto::link::header_compression::CompressionConfig;
 use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig};
-use lasthop_proto::queue::{Discipline, Limit};
+use lasthop_proto::queue::{self, Discipline, Limit, Read};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
 
 use super::transfer::Directions;
-use super::{Noted, agent, errors, hop, mac, named, red};
+use super::{Noted, agent, errors, hop, named};
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, listed};
+use crate::keys::{self, take};
 use crate::model::{CrossTraffic, Host, HostSide, RadioStage, Stage, StageKind};
 use crate::read::Reader;
 use crate::schema;
@@ -77,13 +79,8 @@ pub(super) fn read(
 /// Which of the stage's keys says what it is.
 fn kind(item: &Node, index: usize) -> Result<&'static str, Error> {
     let path = format!("path.{}", index + 1);
-    let all: Vec<&str> = ["name"]
-        .into_iter()
-        .chain(schema::STAGES.iter().copied())
-        .chain(schema::ERRORS.iter().copied())
-        .chain(schema::HOP.iter().copied())
-        .chain(schema::AGENT_OPTIONS.iter().copied())
-        .collect();
+    let all =
+        [schema::STAGES, schema::beside("radio"), schema::beside("agent"), &["name"]].concat();
     let reader = Reader::open(item, &path, &all)?;
     let found: Vec<&'static str> =
         schema::STAGES.iter().copied().filter(|key| reader.has(key)).collect();
@@ -189,30 +186,24 @@ fn stage(
     data: Directions,
     notes: &mut Vec<Noted>,
 ) -> Result<StageKind, Error> {
-    let of_radio = [schema::ERRORS, schema::HOP].concat();
-    let beside: &[&str] = match kind {
-        "agent" => schema::AGENT_OPTIONS,
-        "radio" => &of_radio,
-        _ => &[],
-    };
+    let beside = schema::beside(kind);
     belongs(item, path, kind, beside)?;
     let keys: Vec<&str> = ["name", kind].into_iter().chain(beside.iter().copied()).collect();
     let reader = Reader::open(item, path, &keys)?;
-    let inner = |keys: &[&str]| match reader.node(kind) {
-        Some(node) => Reader::open(node, &reader.key(kind), keys),
+    let inner = || match reader.node(kind) {
+        Some(node) => Reader::open(node, &reader.key(kind), schema::inside(kind)),
         None => Ok(reader.clone()),
     };
     Ok(match kind {
-        "link" => link(&inner(schema::LINK)?)?,
+        "link" => StageKind::from(take(&inner()?, link)?.0),
         "agent" => StageKind::Agent(agent::read(&reader, notes)?),
         "radio" => {
-            let radio = radio(&inner(schema::RADIO)?)?;
+            let (radio, _) = take(&inner()?, radio)?;
             let (errors_right, errors_left) = errors::read(&reader, data, radio.rate)?;
-            let hop = hop::read(&reader, &radio, notes)?;
-            let hops = mac::half_duplex_hops(&reader, hop.as_deref())?;
+            let (hop, hops) = hop::read(&reader, &radio, notes)?;
             StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop, hops })
         }
-        _ => StageKind::Cross(cross(&inner(schema::CROSS)?)?),
+        _ => StageKind::Cross(take(&inner()?, cross)?.0),
     })
 }
 
@@ -221,14 +212,9 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
     let Some(table) = item.as_table() else { return Ok(()) };
     let foreign = |key: &str| key != "name" && key != kind && !beside.contains(&key);
     let Some(entry) = table.entries.iter().find(|entry| foreign(&entry.key)) else { return Ok(()) };
-    let of_radio = |key| schema::ERRORS.contains(&key) || schema::HOP.contains(&key);
-    let owner = if of_radio(entry.key.as_str()) { "radio" } else { "agent" };
-    let inside: &[&str] = match kind {
-        "link" => schema::LINK,
-        "radio" => schema::RADIO,
-        _ => &[],
-    };
-    let help = if inside.contains(&entry.key.as_str()) {
+    let of_radio = schema::beside("radio").contains(&entry.key.as_str());
+    let owner = if of_radio { "radio" } else { "agent" };
+    let help = if schema::inside(kind).contains(&entry.key.as_str()) {
         format!("write it inside the braces: `{kind} = {{ {} = ... }}`", entry.key)
     } else {
         format!("`{}` stands beside `{owner} = ...`, under the same `[[path]]`", entry.key)
@@ -240,42 +226,43 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
         .into())
 }
 
-fn link(reader: &Reader<'_>) -> Result<StageKind, Error> {
-    one_or_both(reader, "rate", "leave one out if it is infinitely fast")?;
-    let both = reader.optional("rate")?;
-    let rate_right = reader.optional("rate-right")?.or(both);
-    let rate_left = reader.optional("rate-left")?.or(both);
-    let (discipline_right, discipline_left) = disciplines(reader, rate_right, rate_left)?;
-    let line = LineConfig {
+/// Goes over the keys of `link`.
+pub(crate) fn link(k: &mut Keys<'_>) -> SerialConfig {
+    let (mut both, mut rate_right, mut rate_left) = (None, None, None);
+    k.maybe_rate("rate", &mut both, "the rate in both directions; infinitely fast without it");
+    k.maybe_rate("rate-right", &mut rate_right, "the rate towards the right");
+    k.maybe_rate("rate-left", &mut rate_left, "the rate towards the left");
+    one_or_both(k, "rate", "leave one out if it is infinitely fast");
+    let (rate_right, rate_left) = (rate_right.or(both), rate_left.or(both));
+    let (discipline_right, discipline_left) = disciplines(k, rate_right, rate_left);
+    let mut line = LineConfig {
         rate_right,
         rate_left,
-        delay: reader.within("delay", Span::ZERO, Span::ZERO..=MAX_DELAY)?,
-        framing: reader.within("framing", 0_u64, 0..=10_000)? as u32,
-        queue: reader.or("queue", QUEUE)?,
+        delay: Span::ZERO,
+        framing: 0,
+        queue: QUEUE,
         discipline_right,
         discipline_left,
     };
-    let compression = compression(reader)?;
-    let frame_loss = reader.or("frame-loss", Probability::ZERO)?;
-    let loss_noticed = reader.or("loss-noticed", true)?;
-    // A plain line stays what it is, and as fast as it is.
-    Ok(if compression.is_none() && frame_loss == Probability::ZERO {
-        StageKind::Link(line)
-    } else {
-        StageKind::Serial(SerialConfig { line, compression, frame_loss, loss_noticed })
-    })
+    k.within("delay", &mut line.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
+    k.count("framing", &mut line.framing, 0..=10_000, "bytes added to each packet");
+    k.limit("queue", &mut line.queue, "how much waits in front of each transmitter");
+    let compression = CompressionConfig::keys(k);
+    let (mut frame_loss, mut loss_noticed) = (Probability::ZERO, true);
+    k.probability("frame-loss", &mut frame_loss, "the probability that the line loses a frame");
+    k.flag("loss-noticed", &mut loss_noticed, "whether the far end of the line learns of that");
+    SerialConfig { line, compression, frame_loss, loss_noticed }
 }
 
-/// How headers are compressed on a line.
-fn compression(reader: &Reader<'_>) -> Result<Option<CompressionConfig>, Error> {
-    let recovery = reader.choice("header-compression", &schema::HEADER_COMPRESSION)?.flatten();
-    let slots = u64::from(CompressionConfig::default().slots);
-    let slots = reader.within("compression-slots", slots, 1..=MAX_SLOTS.into())? as u16;
-    Ok(recovery.map(|recovery| CompressionConfig {
-        slots,
-        recovery,
-        ..CompressionConfig::default()
-    }))
+impl From<SerialConfig> for StageKind {
+    /// A plain line stays what it is, and as fast as it is.
+    fn from(serial: SerialConfig) -> StageKind {
+        if serial.compression.is_none() && serial.frame_loss == Probability::ZERO {
+            StageKind::Link(serial.line)
+        } else {
+            StageKind::Serial(serial)
+        }
+    }
 }
 
 /// Most mobile hosts with stations of their own; more share one.
@@ -296,58 +283,81 @@ pub(super) fn give_stations(path: &mut [Stage], hosts: &[Host]) {
 }
 
 /// A key holds in both directions, or its `-right` and `-left` do in one; the file must not say both.
-fn one_or_both(reader: &Reader<'_>, key: &str, missing: &str) -> Result<(), Error> {
-    if !(reader.has(key) && (has_side(reader, key, "right") || has_side(reader, key, "left"))) {
-        return Ok(());
+fn one_or_both(k: &mut Keys<'_>, key: &str, missing: &str) {
+    if !(k.has(key) && ["right", "left"].iter().any(|side| k.has(&format!("{key}-{side}")))) {
+        return;
     }
-    Err(Diagnostic::new(Code::BadValue, reader.key(key), &reader.place(key))
-        .message(format!("`{}` is set beside a {key} of one direction", reader.key(key)))
-        .label("which of them?")
-        .help(format!(
-            "`{key}` holds in both directions; write `{key}-right` and `{key}-left` where they differ, \
-             and {missing}"
-        ))
-        .into())
-}
-
-fn has_side(reader: &Reader<'_>, key: &str, side: &str) -> bool {
-    reader.has(&format!("{key}-{side}"))
+    let message = format!("`{}` is set beside a {key} of one direction", k.path(key));
+    let help = format!(
+        "`{key}` holds in both directions; write `{key}-right` and `{key}-left` where they differ, and {missing}"
+    );
+    k.refuse(key, message, "which of them?", help);
 }
 
 /// What the queues towards the right and towards the left do with their packets.
 fn disciplines(
-    reader: &Reader<'_>,
+    k: &mut Keys<'_>,
     rate_right: Option<Rate>,
     rate_left: Option<Rate>,
-) -> Result<(Discipline, Discipline), Error> {
-    one_or_both(reader, "discipline", "leave one out if it is `fifo`")?;
-    let read = |key| reader.choice(key, &schema::DISCIPLINES);
-    let both = read("discipline")?.unwrap_or_default();
-    let side = |key| Ok::<_, Error>(read(key)?.unwrap_or(both));
-    red::read(
-        reader,
-        (side("discipline-right")?, rate_right),
-        (side("discipline-left")?, rate_left),
-    )
+) -> (Discipline, Discipline) {
+    let registry: Vec<_> = queue::words().collect();
+    let table: Vec<_> = registry.iter().map(|discipline| (discipline.word, *discipline)).collect();
+    let what = "what the queues of both directions do with their packets; `fifo` without it";
+    let both = k.maybe_word("discipline", &table, what).unwrap_or(registry[0]);
+    let right =
+        k.maybe_word("discipline-right", &table, "the same towards the right").unwrap_or(both);
+    let left = k.maybe_word("discipline-left", &table, "the same towards the left").unwrap_or(both);
+    one_or_both(k, "discipline", "leave one out if it is `fifo`");
+    let options = |read: Read| keys::names(&keys::list(|k| read(k, None)));
+    let used = [options(right.read), options(left.read)].concat();
+    for discipline in &registry {
+        let own = options(discipline.read);
+        if let Some(option) = k.first(&own).filter(|option| !used.contains(option)) {
+            let message = format!("`{}` beside a discipline that does not use it", k.path(option));
+            let word = discipline.word;
+            let help = format!("write `discipline = \"{word}\"` beside it, or leave it out");
+            k.refuse(option, message, "nothing uses it", help);
+        }
+        (discipline.read)(k, None);
+    }
+    ((right.read)(k, rate_right), (left.read)(k, rate_left))
 }
 
-fn radio(reader: &Reader<'_>) -> Result<RadioConfig, Error> {
-    let rate = reader.required("rate")?;
-    let (discipline_right, discipline_left) = disciplines(reader, Some(rate), Some(rate))?;
-    Ok(RadioConfig {
+/// Goes over the keys of `radio`.
+pub(crate) fn radio(k: &mut Keys<'_>) -> RadioConfig {
+    let need = Need::Required("\"2mbit\"");
+    let rate = match k.value("rate", Form::Rate, need, Value::Absent, "the rate of the medium") {
+        Value::Rate(rate) => rate,
+        _ => errors::any_rate(),
+    };
+    let (discipline_right, discipline_left) = disciplines(k, Some(rate), Some(rate));
+    let mut radio = RadioConfig {
         rate,
-        delay: reader.within("delay", Span::ZERO, Span::ZERO..=MAX_DELAY)?,
-        overhead: reader.within("overhead", Span::ZERO, Span::ZERO..=Span::secs(60))?,
-        half_duplex: reader.choice("duplex", &[("half", true), ("full", false)])?.unwrap_or(true),
-        queue: reader.or("queue", QUEUE)?,
+        delay: Span::ZERO,
+        overhead: Span::ZERO,
+        half_duplex: true,
+        queue: QUEUE,
         discipline_right,
         discipline_left,
-    })
+    };
+    k.within("delay", &mut radio.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
+    let what = "the time that each frame takes beside its bits";
+    k.within("overhead", &mut radio.overhead, Span::ZERO..=Span::secs(60), what);
+    let duplex = [("half", true), ("full", false)];
+    k.word("duplex", &mut radio.half_duplex, &duplex, "whether the directions share the medium");
+    k.limit("queue", &mut radio.queue, "how much waits in front of each transmitter");
+    radio
 }
 
-fn cross(reader: &Reader<'_>) -> Result<CrossTraffic, Error> {
-    Ok(CrossTraffic {
-        loss: reader.or("loss", Probability::ZERO)?,
-        jitter: reader.within("jitter", Span::ZERO, Span::ZERO..=Span::secs(60))?,
-    })
+/// Goes over the keys of `cross`.
+pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
+    let mut cross = CrossTraffic { loss: Probability::ZERO, jitter: Span::ZERO };
+    k.probability(
+        "loss",
+        &mut cross.loss,
+        "the probability that the router loses a packet with data",
+    );
+    let what = "the longest time by which other packets delay one";
+    k.within("jitter", &mut cross.jitter, Span::ZERO..=Span::secs(60), what);
+    cross
 }

@@ -3,12 +3,14 @@
 use core::net::SocketAddr;
 
 use lasthop_proto::agent::SnoopConfig;
+use lasthop_proto::describe::{Form, Keys, Need, Value};
 use lasthop_proto::units::Bytes;
 
 use super::path;
 use super::transfer::Directions;
 use crate::document::{Node, Table};
 use crate::error::{Code, Diagnostic, Error, Place, Warning};
+use crate::keys::take;
 use crate::live::LivePath;
 use crate::model::Stage;
 use crate::read::{Reader, read};
@@ -68,129 +70,176 @@ impl Default for Limits {
     }
 }
 
+/// What a station's file says, its path aside.
+#[derive(Debug)]
+pub(crate) struct Said {
+    left: String,
+    right: String,
+    seed: u64,
+    shared: Shared,
+    capture: Option<Captures>,
+    limits: Limits,
+}
+
+/// What the files of stations and tunnels have in common.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Shared {
+    /// Where to listen for `lasthop ctl`.
+    pub socket: Option<String>,
+    /// Where to answer Prometheus.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Goes over the keys of a station.
+pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
+    let left = interface(k, "left", Need::Required("\"eth0\""), "the interface on the wired side");
+    let right =
+        interface(k, "right", Need::Required("\"wlan0\""), "the interface on the wireless side");
+    if left == right && k.has("right") {
+        let help = "a station stands between two interfaces: `left` to the wired side, `right` to the wireless";
+        k.refuse("right", format!("`{right}` is on both sides"), "the same interface twice", help);
+    }
+    let mut seed = 1_u64;
+    k.count("seed", &mut seed, 0..=i64::MAX as u64, "the seed of all random draws");
+    let limits = limits(k);
+    let shared = shared(k);
+    Said { left, right, seed, shared, capture: captures(k), limits }
+}
+
 /// Builds what the document of a station's file asks for.
 pub(crate) fn station(document: Table) -> Result<(StationFile, Vec<Warning>), Error> {
-    let file = Reader::top(&document, "station's file", schema::STATION)?;
-    let left = interface(&file, "left", "\"eth0\"")?;
-    let right = interface(&file, "right", "\"wlan0\"")?;
-    if left == right {
-        return Err(Diagnostic::new(Code::BadValue, "right", &file.place("right"))
-            .message(format!("`{right}` is on both sides"))
-            .label("the same interface twice")
-            .help("a station stands between two interfaces: `left` to the wired side, `right` to the wireless")
-            .into());
-    }
-    let seed = file.within("seed", 1_u64, 0..=i64::MAX as u64)?;
-    let limits = limits(&file)?;
+    let said = said(&document)?;
     let (stages, warnings) = stages(&document)?;
-    let (socket, metrics, capture) = (socket(&file)?, metrics(&file)?, captures(&file)?);
     let path = LivePath::of_station(document, stages);
+    let Said { left, right, seed, shared: Shared { socket, metrics }, capture, limits } = said;
     let station = StationFile { left, right, seed, path, socket, metrics, capture, limits };
     Ok((station, warnings))
 }
 
+fn open(document: &Table) -> Result<Reader<'_>, Error> {
+    Reader::top(document, "station's file", &[schema::keys("station"), &["path"]].concat())
+}
+
+fn said(document: &Table) -> Result<Said, Error> {
+    take(&open(document)?, keys).map(|(said, _)| said)
+}
+
 /// The stages of a station's document, checked against its limits.
 pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Error> {
-    let file = Reader::top(document, "station's file", schema::STATION)?;
+    let file = open(document)?;
     let mut notes = Vec::new();
     // The wired side is on the left, so what `errors-data` means travels to the right.
     let stages = path::read(&file, Directions { right: true, left: false }, &mut notes)?;
-    within_limits(&file, limits(&file)?)?;
+    within_limits(&file, said(document)?.limits)?;
     Ok((stages, notes.into_iter().map(|note| note.warning).collect()))
 }
 
-pub(super) fn interface(file: &Reader<'_>, key: &str, example: &str) -> Result<String, Error> {
-    if !file.has(key) {
-        return Err(file.missing(key, "the name of a network interface", example));
-    }
-    let name: String = file.required(key)?;
+/// A key with the name of an interface.
+pub(super) fn interface(
+    k: &mut Keys<'_>,
+    key: &'static str,
+    need: Need,
+    what: &'static str,
+) -> String {
+    let example = if let Need::Required(example) = need { example } else { "\"lasthop0\"" };
+    let Value::Text(name) = k.value(key, Form::Text(example), need, Value::Absent, what) else {
+        return String::new();
+    };
     let fits = (1..=IFNAME).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'/' | b':'));
-    if fits {
-        return Ok(name);
+    if !fits {
+        let message = format!("`{name}` cannot be the name of an interface");
+        let help = format!(
+            "a name has 1 to {IFNAME} letters, for example `{key} = {example}`; `ip link` lists them"
+        );
+        k.refuse(key, message, "not a name", help);
     }
-    Err(Diagnostic::new(Code::BadName, key, &file.place(key))
-        .message(format!("`{name}` cannot be the name of an interface"))
-        .label("not a name")
-        .help(format!("a name has 1 to {IFNAME} letters, for example `{key} = {example}`; `ip link` lists them"))
-        .into())
+    name
 }
 
-/// A table that may be left out.
-fn table<'t>(file: &Reader<'t>, key: &str, keys: &[&str]) -> Result<Option<Reader<'t>>, Error> {
-    file.node(key).map(|node| Reader::open(node, key, keys)).transpose()
+/// Goes over the keys that stations and tunnels have in common.
+pub(super) fn shared(k: &mut Keys<'_>) -> Shared {
+    let mut shared = Shared::default();
+    k.table("control", "who may look at it and change it while it runs", |k| {
+        const EXAMPLE: &str = "\"/run/lasthop/station.sock\"";
+        let need = Need::Else("a socket of the system's own directory");
+        let what = "the path of the socket that `lasthop ctl` speaks to";
+        let Value::Text(socket) = k.value("socket", Form::Text(EXAMPLE), need, Value::Absent, what)
+        else {
+            return;
+        };
+        if !(socket.starts_with('/') && socket.len() <= SUN_PATH && !socket.contains('\0')) {
+            let message = format!("`{socket}` cannot be the path of a socket");
+            let help = format!(
+                "an absolute path of at most {SUN_PATH} bytes, for example `socket = {EXAMPLE}`"
+            );
+            k.refuse("socket", message, "not a path", help);
+        }
+        shared.socket = Some(socket);
+    });
+    k.table("metrics", "figures for Prometheus", |k| shared.metrics = metrics(k));
+    shared
 }
 
-pub(super) fn socket(file: &Reader<'_>) -> Result<Option<String>, Error> {
-    let Some(control) = table(file, "control", schema::CONTROL)? else { return Ok(None) };
-    let Some(socket) = control.optional::<String>("socket")? else { return Ok(None) };
-    if socket.starts_with('/') && socket.len() <= SUN_PATH && !socket.contains('\0') {
-        return Ok(Some(socket));
-    }
-    Err(Diagnostic::new(Code::BadValue, "control.socket", &control.place("socket"))
-        .message(format!("`{socket}` cannot be the path of a socket"))
-        .label("not a path")
-        .help(format!(
-            "an absolute path of at most {SUN_PATH} bytes, for example \
-             `socket = \"/run/lasthop/station.sock\"`"
-        ))
-        .into())
-}
-
-pub(super) fn metrics(file: &Reader<'_>) -> Result<Option<SocketAddr>, Error> {
-    let Some(metrics) = table(file, "metrics", schema::METRICS)? else { return Ok(None) };
-    let example = "\"127.0.0.1:9464\"";
-    if !metrics.has("listen") {
-        return Err(metrics.missing("listen", "an address of this machine and a port", example));
-    }
-    let word: String = metrics.required("listen")?;
-    let trouble = |message: String, label: &str, help: String| {
-        Diagnostic::new(Code::BadValue, "metrics.listen", &metrics.place("listen"))
-            .message(message)
-            .label(label)
-            .help(help)
+fn metrics(k: &mut Keys<'_>) -> Option<SocketAddr> {
+    const EXAMPLE: &str = "\"127.0.0.1:9464\"";
+    let what = "an address of this machine and a port";
+    let need = Need::Required(EXAMPLE);
+    let Value::Text(word) = k.value("listen", Form::Text(EXAMPLE), need, Value::Absent, what)
+    else {
+        return None;
     };
     match word.parse::<SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() => Ok(Some(address)),
-        Ok(address) => Err(trouble(
+        Ok(address) if address.ip().is_loopback() => return Some(address),
+        Ok(address) => k.refuse(
+            "listen",
             format!("`{}` can be reached from outside", address.ip()),
             "not a loopback address",
             format!(
-                "the figures are for this machine only, since nobody is asked who they are: \
-                 `listen = {example}`; let a proxy with access control pass them on"
+                "the figures are for this machine only, since nobody is asked who they are: `listen = {EXAMPLE}`; let a \
+                 proxy with access control pass them on"
             ),
-        )
-        .into()),
-        Err(_) => Err(trouble(
+        ),
+        Err(_) => k.refuse(
+            "listen",
             format!("`{word}` is not an address with a port"),
             "expected ADDRESS:PORT",
-            format!("for example `listen = {example}` or `listen = \"[::1]:9464\"`"),
-        )
-        .into()),
+            format!("for example `listen = {EXAMPLE}` or `listen = \"[::1]:9464\"`"),
+        ),
     }
+    None
 }
 
-fn captures(file: &Reader<'_>) -> Result<Option<Captures>, Error> {
-    let Some(capture) = table(file, "capture", schema::CAPTURE)? else { return Ok(None) };
-    let dir: String = capture.required("dir")?;
-    if dir.is_empty() || dir.contains('\0') {
-        return Err(capture.missing("dir", "a directory", "\"/var/log/lasthop\""));
-    }
-    Ok(Some(Captures {
-        dir,
-        payload: capture.within("payload", 0_u64, 0..=65_535)? as u32,
-        file_size: capture.within("file-size", Bytes(64 << 20), Bytes(1 << 16)..=Bytes(1 << 40))?,
-        files: capture.within("files", 4_u64, 1..=10_000)? as u32,
-    }))
+fn captures(k: &mut Keys<'_>) -> Option<Captures> {
+    let mut captures = None;
+    k.table("capture", "what is captured", |k| {
+        const EXAMPLE: &str = "\"/var/log/lasthop\"";
+        let need = Need::Required(EXAMPLE);
+        let dir = k.value("dir", Form::Text(EXAMPLE), need, Value::Absent, "a directory");
+        let dir = if let Value::Text(dir) = dir { dir } else { String::new() };
+        if k.has("dir") && (dir.is_empty() || dir.contains('\0')) {
+            k.missing("dir", "a directory", EXAMPLE);
+        }
+        let mut c = Captures { dir, payload: 0, file_size: Bytes(64 << 20), files: 4 };
+        k.count("payload", &mut c.payload, 0..=65_535, "bytes kept of the body of each packet");
+        let sizes = Bytes(1 << 16)..=Bytes(1 << 40);
+        let what = "the size of all files of a generation; then the next begins";
+        k.within("file-size", &mut c.file_size, sizes, what);
+        k.count("files", &mut c.files, 1..=10_000, "generations kept");
+        captures = Some(c);
+    });
+    captures.filter(|_| k.has("capture"))
 }
 
-fn limits(file: &Reader<'_>) -> Result<Limits, Error> {
-    let base = Limits::default();
-    let Some(limits) = table(file, "limits", schema::LIMITS)? else { return Ok(base) };
-    Ok(Limits {
-        flows: limits.within("flows", base.flows as u64, 1..=1_000_000)? as usize,
-        cache: limits.within("cache", base.cache, Bytes(1500)..=Bytes(1 << 40))?,
-    })
+fn limits(k: &mut Keys<'_>) -> Limits {
+    let mut limits = Limits::default();
+    k.table("limits", "what it may take, whoever asks for more", |k| {
+        let what = "connections followed at each end, and flows of an agent";
+        k.count("flows", &mut limits.flows, 1..=1_000_000, what);
+        let sizes = Bytes(1500)..=Bytes(1 << 40);
+        k.within("cache", &mut limits.cache, sizes, "the caches of all agents together");
+    });
+    limits
 }
 
 /// Whether the agents keep within the limits. Their options are looked at by key, so that it holds for every agent.

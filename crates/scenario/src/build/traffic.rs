@@ -1,32 +1,86 @@
 //! What the application of a transfer does: bulk, on and off, or short transfers.
 
+use lasthop_proto::describe::Keys;
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::units::{Bytes, Span};
 
 use super::transfer::{MAX_CONNECTIONS, TransferSpec};
-use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error};
 use crate::model::{Host, Stack, Traffic};
 use crate::read::Reader;
-use crate::schema;
 
 /// Short transfers that the sessions of one table may be expected to make.
 const MAX_SHORT: u64 = MAX_CONNECTIONS / 5;
 const DAY: Span = Span::secs(86_400);
+
+/// What the application of a transfer does, as far as the file says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Application {
+    on_off: OnOff,
+    web: Web,
+}
+
+/// Goes over the keys of an application.
+pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
+    let periods = |mean| Periods { mean, shape: None };
+    let mut on_off = OnOff { on: periods(Span::millis(500)), off: periods(Span::millis(500)) };
+    k.table("on-off", "it sends for a while, then nothing for a while, on one connection", |k| {
+        let times = Span::millis(1)..=DAY;
+        k.within("on", &mut on_off.on.mean, times.clone(), "the mean time in which it sends");
+        k.within("off", &mut on_off.off.mean, times, "the mean time in which it does not");
+        let shape = shape(k);
+        (on_off.on.shape, on_off.off.shape) = (shape, shape);
+    });
+    let (mut sessions, mut think) = (1, Span::secs(1));
+    let (mut mean, mut most, mut tail) = (Bytes(10_000), None, 1.2);
+    let mut size = Sizes::new(mean, Bytes(1_000_000), tail);
+    k.table("web", "users who fetch something, think, and fetch again, on new connections", |k| {
+        k.count("sessions", &mut sessions, 1..=10_000, "how many users");
+        let what = "the mean time from the end of a fetch to the beginning of the next";
+        k.within("think", &mut think, Span::millis(1)..=DAY, what);
+        k.table("size", "the sizes, a Pareto distribution", |k| {
+            let sizes = Bytes(1)..=Bytes(1 << 40);
+            k.within("mean", &mut mean, sizes, "the mean size");
+            k.maybe("max", &mut most, Bytes(0)..=Bytes(u64::MAX), "the largest size; 100 means without it");
+            tail = shape(k).unwrap_or(tail);
+        });
+        let most = most.unwrap_or(Bytes(mean.0.saturating_mul(100)));
+        size = Sizes::new(mean, most, tail);
+        if size.is_none() {
+            let help = format!(
+                "the largest size, {} bytes, is not above the mean of {}; for example `size = {{ mean = \"10kB\", \
+                 max = \"1MB\", shape = 1.2 }}`",
+                most.0, mean.0
+            );
+            k.out_of_range("size", help);
+        }
+    });
+    let size = size.or_else(|| Sizes::new(Bytes(10_000), Bytes(1_000_000), 1.2));
+    let size = size.unwrap_or_else(|| unreachable!("the default sizes are sizes"));
+    Application { on_off, web: Web { sessions, think, size } }
+}
+
+fn shape(k: &mut Keys<'_>) -> Option<f64> {
+    let mut shape = None;
+    let what = "the shape of a Pareto distribution, from 1.05 (heavy tail) to 10 (hardly any)";
+    k.maybe("shape", &mut shape, 1.05..=10.0, what);
+    shape
+}
 
 /// The application of the transfer at `reader`, which lasts from `start` to `stop`, and how many short transfers may be
 /// expected of it.
 pub(super) fn traffic(
     file: &Reader<'_>,
     reader: &Reader<'_>,
+    said: Application,
     start: Span,
     stop: Option<Span>,
 ) -> Result<(Traffic, u64), Error> {
-    let (key, traffic) = match (reader.node("on-off"), reader.node("web")) {
-        (None, None) => return Ok((Traffic::Bulk, 0)),
-        (Some(node), None) => ("on-off", on_off(reader, node)?),
-        (None, Some(node)) => ("web", web(reader, node)?),
-        (Some(_), Some(_)) => {
+    let (key, traffic) = match (reader.has("on-off"), reader.has("web")) {
+        (false, false) => return Ok((Traffic::Bulk, 0)),
+        (true, false) => ("on-off", Traffic::OnOff(said.on_off)),
+        (false, true) => ("web", Traffic::Web(said.web)),
+        (true, true) => {
             return Err(excluded(reader, "web", "on-off", "leave out one of them"));
         }
     };
@@ -71,52 +125,6 @@ fn excluded(reader: &Reader<'_>, key: &str, other: &str, help: &str) -> Error {
         .label("one too many")
         .help(help)
         .into()
-}
-
-fn shape(reader: &Reader<'_>) -> Result<Option<f64>, Error> {
-    let Some(shape) = reader.optional::<f64>("shape")? else { return Ok(None) };
-    if (1.05..=10.0).contains(&shape) {
-        return Ok(Some(shape));
-    }
-    let help = "the shape of a Pareto distribution may be 1.05 (heavy tail) to 10 (hardly any)";
-    Err(reader.out_of_range("shape", help))
-}
-
-fn on_off(reader: &Reader<'_>, node: &Node) -> Result<Traffic, Error> {
-    let table = Reader::open(node, &reader.key("on-off"), schema::ON_OFF)?;
-    let shape = shape(&table)?;
-    let periods = |key: &str| -> Result<Periods, Error> {
-        let mean = table.within(key, Span::millis(500), Span::millis(1)..=DAY)?;
-        Ok(Periods { mean, shape })
-    };
-    Ok(Traffic::OnOff(OnOff { on: periods("on")?, off: periods("off")? }))
-}
-
-fn web(reader: &Reader<'_>, node: &Node) -> Result<Traffic, Error> {
-    let table = Reader::open(node, &reader.key("web"), schema::WEB)?;
-    let sessions = table.within("sessions", 1_u64, 1..=10_000)? as u32;
-    let think = table.within("think", Span::secs(1), Span::millis(1)..=DAY)?;
-    let mut mean = Bytes(10_000);
-    let (mut most, mut tail) = (None, 1.2);
-    let key = table.key("size");
-    if let Some(node) = table.node("size") {
-        let size = Reader::open(node, &key, schema::SIZE)?;
-        mean = size.within("mean", mean, Bytes(1)..=Bytes(1 << 40))?;
-        most = size.optional::<Bytes>("max")?;
-        tail = shape(&size)?.unwrap_or(tail);
-    }
-    let most = most.unwrap_or(Bytes(mean.0.saturating_mul(100)));
-    let Some(size) = Sizes::new(mean, most, tail) else {
-        return Err(Diagnostic::new(Code::OutOfRange, &key, &table.place("size"))
-            .message(format!(
-                "`{key}`: the largest size, {} bytes, is not above the mean of {}",
-                most.0, mean.0
-            ))
-            .label("no such sizes")
-            .help("for example `size = { mean = \"10kB\", max = \"1MB\", shape = 1.2 }`")
-            .into());
-    };
-    Ok(Traffic::Web(Web { sessions, think, size }))
 }
 
 /// Applications that come and go are ours: a kernel's would need programs on its host.

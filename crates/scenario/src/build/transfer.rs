@@ -1,12 +1,14 @@
 //! Transfers, and which end of the path each host hangs on.
 
+use lasthop_proto::describe::{Form, Keys, Need, Value as Given};
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 
 use super::host::{HostSpec, names};
-use super::traffic::traffic;
+use super::traffic::{self, Application, traffic};
 use crate::document::{Node, Value};
 use crate::error::{Code, Diagnostic, Error, Place, meant};
+use crate::keys::take;
 use crate::model::{Host, HostSide, Traffic, Transfer};
 use crate::read::Reader;
 use crate::schema;
@@ -31,6 +33,64 @@ pub(super) struct Directions {
     pub right: bool,
     /// From a right host to a left one.
     pub left: bool,
+}
+
+/// What a table of a transfer says.
+#[derive(Debug)]
+pub(crate) struct Said {
+    from: String,
+    to: String,
+    /// How much; nothing is without end, or as long as the application says.
+    bytes: Option<Bytes>,
+    start: Span,
+    stop: Option<Span>,
+    every: Option<Span>,
+    count: u32,
+    application: Application,
+    cross: bool,
+}
+
+/// Goes over the keys of a transfer.
+pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
+    let mut host = |key, example, what| match k.value(
+        key,
+        Form::Text(example),
+        Need::Required(example),
+        Given::Absent,
+        what,
+    ) {
+        Given::Text(name) => name,
+        _ => String::new(),
+    };
+    let from = host("from", "\"fixed\"", "the host that sends");
+    let to =
+        host("to", "\"mobile\"", "the host that receives; it hangs on the other end of the path");
+    let form = Form::Or(vec!["unlimited"], Box::new(Form::Size(Bytes(1), Bytes(1 << 50))));
+    let what = "how much is sent; \"unlimited\" needs a `horizon` or a `stop`";
+    let bytes = match k.value("bytes", form, Need::Else(""), Given::Absent, what) {
+        Given::Size(bytes) => Some(bytes),
+        _ => None,
+    };
+    let month = Span::secs(30 * 86_400);
+    let (mut start, mut stop, mut every) = (Span::ZERO, None, None);
+    k.within("start", &mut start, Span::ZERO..=month, "when it begins");
+    let what = "when it ends: nothing new is sent from then on, and the connection closes";
+    k.maybe("stop", &mut stop, Span::ZERO..=month, what);
+    if stop.is_some_and(|stop| stop <= start) {
+        k.out_of_range("stop", format!("it must lie behind `start`, which is {start}"));
+    }
+    let what = "as much is sent again so long after it began, until `stop` or the `horizon`";
+    k.maybe("every", &mut every, Span::millis(1)..=month, what);
+    let mut count = 1;
+    k.count("count", &mut count, 1..=MAX_CONNECTIONS, "how many connections do this side by side");
+    let application = traffic::keys(k);
+    let mut cross = false;
+    k.flag(
+        "cross",
+        &mut cross,
+        "whether it is other people's traffic, which is measured for itself",
+    );
+    Said { from, to, bytes, start, stop, every, count, application, cross }
 }
 
 /// All transfers: one table or a list of tables.
@@ -76,12 +136,11 @@ fn transfers(
     key: String,
     hosts: &[HostSpec],
 ) -> Result<Vec<TransferSpec>, Error> {
-    let spec = transfer(file, node, key, hosts)?;
-    let reader = Reader::open(node, &spec.key, schema::TRANSFER)?;
-    if !reader.has("every") {
-        return Ok(vec![spec]);
-    }
-    let every = reader.within("every", Span::ZERO, Span::millis(1)..=Span::secs(30 * 86_400))?;
+    let reader = Reader::open(node, &key, schema::keys("transfer"))?;
+    let (said, _) = take(&reader, keys)?;
+    let every = said.every;
+    let spec = transfer(file, &reader, said, key, hosts)?;
+    let Some(every) = every else { return Ok(vec![spec]) };
     if spec.transfer.bytes.is_none() {
         let help = "what begins again needs an end: write a size, for example `bytes = \"5MB\"`";
         return Err(reader.out_of_range("every", help));
@@ -111,35 +170,33 @@ fn transfers(
 
 fn transfer(
     file: &Reader<'_>,
-    node: &Node,
+    reader: &Reader<'_>,
+    said: Said,
     key: String,
     hosts: &[HostSpec],
 ) -> Result<TransferSpec, Error> {
-    let reader = Reader::open(node, &key, schema::TRANSFER)?;
-    let from = end(&reader, "from", hosts)?;
-    let to = end(&reader, "to", hosts)?;
-    let start = reader.within("start", Span::ZERO, Span::ZERO..=Span::secs(30 * 86_400))?;
-    let stop = stop(&reader, start)?;
-    let count = reader.within("count", 1_u64, 1..=MAX_CONNECTIONS)? as u32;
-    let (traffic, short) = traffic(file, &reader, start, stop)?;
+    let from = end(reader, "from", &said.from, hosts)?;
+    let to = end(reader, "to", &said.to, hosts)?;
+    let Said { start, stop, count, cross, .. } = said;
+    let (traffic, short) = traffic(file, reader, said.application, start, stop)?;
     let bytes = match reader.node("bytes").and_then(Node::as_str) {
         _ if traffic != Traffic::Bulk => None,
         Some("unlimited") if stop.is_none() && !file.has("horizon") => {
             return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.place("bytes"))
                 .message("an unlimited transfer needs a `horizon` or a `stop`")
                 .label("never ends by itself")
-                .help("say at the top of the file when a run is cut off, for example `horizon = \"60s\"`, or here when it ends: `stop = \"60s\"`")
+                .help(
+                    "say at the top of the file when a run is cut off, for example `horizon = \"60s\"`, or here when it \
+                     ends: `stop = \"60s\"`",
+                )
                 .into());
         }
-        Some("unlimited") => None,
-        None if stop.is_some() && !reader.has("bytes") => None,
-        _ if !reader.has("bytes") => {
+        None if stop.is_none() && !reader.has("bytes") => {
             let expected = "how much is sent (a size, or \"unlimited\" with a `horizon`)";
             return Err(reader.missing("bytes", expected, "\"2MB\""));
         }
-        _ => Some(reader.within("bytes", Bytes(0), Bytes(1)..=Bytes(1 << 50))?),
+        _ => said.bytes,
     };
-    let cross = reader.or("cross", false)?;
     Ok(TransferSpec {
         transfer: Transfer { from, to, bytes, start, count, stop, traffic, cross },
         at: reader.at().clone(),
@@ -148,25 +205,12 @@ fn transfer(
     })
 }
 
-fn stop(reader: &Reader<'_>, start: Span) -> Result<Option<Span>, Error> {
-    if !reader.has("stop") {
-        return Ok(None);
-    }
-    let stop = reader.within("stop", Span::ZERO, Span::ZERO..=Span::secs(30 * 86_400))?;
-    if stop <= start {
-        let help = format!("it must lie behind `start`, which is {start}");
-        return Err(reader.out_of_range("stop", &help));
-    }
-    Ok(Some(stop))
-}
-
-fn end(reader: &Reader<'_>, key: &str, hosts: &[HostSpec]) -> Result<usize, Error> {
-    let name: String = reader.required(key)?;
+fn end(reader: &Reader<'_>, key: &str, name: &str, hosts: &[HostSpec]) -> Result<usize, Error> {
     hosts.iter().position(|host| host.name == name).ok_or_else(|| {
         Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.place(key))
             .message(format!("there is no host `{name}`"))
             .label("no such host")
-            .help(format!("{}; or add a table `[host.{name}]`", meant(&name, &names(hosts))))
+            .help(format!("{}; or add a table `[host.{name}]`", meant(name, &names(hosts))))
             .into()
     })
 }

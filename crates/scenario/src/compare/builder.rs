@@ -155,10 +155,10 @@ impl Builder<'_> {
             "agent" => {
                 self.at(last_hop(self.base).and_then(|(_, agent)| agent), key, node, no_radio)
             }
-            _ if schema::AGENT_OPTIONS.contains(&first) => {
+            _ if schema::beside("agent").contains(&first) => {
                 self.at(last_hop(self.base).and_then(|(_, agent)| agent), key, node, no_radio)
             }
-            _ if schema::HOP.contains(&first) || schema::ERRORS.contains(&first) => {
+            _ if schema::beside("radio").contains(&first) => {
                 let at = last_hop(self.base).map(|(radio, _)| radio);
                 match (at, self.computed(at, first, node)) {
                     (Some(_), None) => Ok(Vec::new()),

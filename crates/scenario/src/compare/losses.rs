@@ -74,7 +74,8 @@ pub(super) fn given(document: &Table, errors: &[String]) -> Result<Vec<Loss>, Er
                 let model = if zero { "none".to_owned() } else { model };
                 // What the file says of single directions would be added to it.
                 let stage = stages(document)[at];
-                let sides = schema::ERRORS.iter().filter(|key| **key != "errors" && stage.has(key));
+                let sides =
+                    schema::keys("errors").iter().filter(|key| **key != "errors" && stage.has(key));
                 let sides = sides.map(|key| (format!("path.{}.{key}", at + 1), node("none")));
                 sides.chain([(format!("path.{}.errors", at + 1), node(&model))]).collect()
             }

@@ -1,0 +1,232 @@
+//! The file of a tunnel: its interface, its peer, its key, and how it repairs.
+
+use core::net::{IpAddr, SocketAddr};
+
+use lasthop_proto::describe::{Form, Keys, Need, Value};
+use lasthop_proto::link::tulip::{Reliable, WINDOW_MAX};
+use lasthop_proto::units::{Rate, Span};
+
+use super::station::{Shared, interface, shared};
+use crate::document::Table;
+use crate::error::Error;
+use crate::keys::take;
+use crate::read::Reader;
+use crate::schema;
+
+/// Where the key of a tunnel comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Key {
+    /// Nowhere: anybody may read and speak.
+    None,
+    /// From a file.
+    File(String),
+    /// From an environment variable.
+    Environment(String),
+}
+
+/// What a tunnel's file asks for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TunnelFile {
+    /// Name of the interface.
+    pub tun: String,
+    /// Its addresses, as `10.8.0.1/24`.
+    pub addresses: Vec<String>,
+    /// Where to wait for datagrams.
+    pub listen: SocketAddr,
+    /// Whom to call; without it the other end has to.
+    pub peer: Option<SocketAddr>,
+    /// The key.
+    pub key: Key,
+    /// Window in packets.
+    pub window: u16,
+    /// At most so much is sent.
+    pub rate: Option<Rate>,
+    /// Largest propagation delay, if the handshake's round trip is not to be believed.
+    pub delay: Option<Span>,
+    /// Which packets are repeated until they arrive; nothing where none is.
+    pub reliable: Option<Reliable>,
+    /// How often an idle end says that it is alive.
+    pub keep_alive: Span,
+    /// When a silent peer counts as gone.
+    pub dead_after: Span,
+    /// Packets that may wait.
+    pub queue: usize,
+    /// Longest inner packet, if it is not to follow from the path.
+    pub mtu: Option<u16>,
+    /// Where to listen for `lasthop ctl`, if the file says so.
+    pub socket: Option<String>,
+    /// Where to answer Prometheus, if at all.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Goes over the keys of a tunnel.
+pub(crate) fn keys(k: &mut Keys<'_>) -> TunnelFile {
+    let need = Need::Else("`lasthop0`");
+    let tun = interface(k, "tun", need, "the name of its interface");
+    let tun = if tun.is_empty() { "lasthop0".to_owned() } else { tun };
+    let addresses = addresses(k);
+    let what = "where to wait for datagrams";
+    let listen = address(k, "listen", "\"0.0.0.0:4747\"", what);
+    let peer = address(
+        k,
+        "peer",
+        "\"198.51.100.7:4747\"",
+        "whom to call; without it the other end has to",
+    );
+    if listen.is_none() && peer.is_none() {
+        k.missing("listen", "an address and port to wait at, or `peer`", "\"0.0.0.0:4747\"");
+    }
+    let any = |peer: SocketAddr| match peer {
+        SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
+        SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], 0)),
+    };
+    let listen = listen.or(peer.map(any)).unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+    if peer.is_some_and(|peer| peer.is_ipv4() != listen.is_ipv4()) {
+        let message = "`listen` and `peer` are of two families";
+        let help = "give both in IPv4, `listen = \"0.0.0.0:4747\"`, or both in IPv6, `listen = \"[::]:4747\"`";
+        k.refuse("listen", message, "two families", help);
+    }
+    let key = key(k);
+    let mut file = TunnelFile {
+        tun,
+        addresses,
+        listen,
+        peer,
+        key,
+        window: 256,
+        rate: None,
+        delay: None,
+        reliable: Some(Reliable::Tcp),
+        keep_alive: Span::secs(3),
+        dead_after: Span::secs(15),
+        queue: 256,
+        mtu: None,
+        socket: None,
+        metrics: None,
+    };
+    k.count("window", &mut file.window, 1..=u64::from(WINDOW_MAX), "packets under way");
+    k.maybe_rate("rate", &mut file.rate, "at most so much is sent");
+    let what =
+        "the largest propagation delay, if the round trip of the handshake is not to be believed";
+    k.maybe("delay", &mut file.delay, Span::ZERO..=Span(u64::MAX), what);
+    let rules = [("tcp", Some(Reliable::Tcp)), ("all", Some(Reliable::All)), ("none", None)];
+    let what = "what is repeated: TCP with payload, that and other long packets (QUIC), or nothing";
+    k.word("reliable", &mut file.reliable, &rules, what);
+    let what = "how often an idle end says that it is alive";
+    k.within("keep-alive", &mut file.keep_alive, Span::millis(50)..=Span::secs(60), what);
+    let silent = Span::millis(150)..=Span::secs(600);
+    k.within("dead-after", &mut file.dead_after, silent, "when a silent peer counts as gone");
+    k.count("queue", &mut file.queue, 1..=100_000, "packets that may wait");
+    k.maybe_count(
+        "mtu",
+        &mut file.mtu,
+        576..=9000,
+        "the longest inner packet; it follows from the path without it",
+    );
+    let Shared { socket, metrics } = shared(k);
+    TunnelFile { socket, metrics, ..file }
+}
+
+/// Builds what the document of a tunnel's file asks for.
+pub(crate) fn tunnel(document: &Table) -> Result<TunnelFile, Error> {
+    let file = Reader::top(document, "tunnel's file", schema::keys("tunnel"))?;
+    take(&file, keys).map(|(file, _)| file)
+}
+
+fn address(
+    k: &mut Keys<'_>,
+    key: &'static str,
+    example: &'static str,
+    what: &'static str,
+) -> Option<SocketAddr> {
+    let value = k.value(key, Form::Text(example), Need::Else(""), Value::Absent, what);
+    let Value::Text(word) = value else { return None };
+    let address = word.parse().ok();
+    if address.is_none() {
+        let help = format!("for example `{key} = {example}`; names are not looked up");
+        let message = format!("`{word}` is not an address with a port");
+        k.refuse(key, message, "expected ADDRESS:PORT", help);
+    }
+    address
+}
+
+fn addresses(k: &mut Keys<'_>) -> Vec<String> {
+    const EXAMPLE: &str = "[\"10.8.0.1/24\", \"fd08::1/64\"]";
+    let (need, what) =
+        (Need::Else("none"), "addresses of its interface, each with the length of its network");
+    let value = k.value("addresses", Form::Texts(EXAMPLE), need, Value::Absent, what);
+    let Value::Texts(addresses) = value else { return Vec::new() };
+    let fits = |word: &&String| {
+        let (ip, len) = word.split_once('/').unwrap_or((word, ""));
+        let ip = ip.parse::<IpAddr>().ok();
+        let most = if ip.is_some_and(|ip| ip.is_ipv4()) { 32 } else { 128 };
+        ip.is_some() && len.parse::<u8>().is_ok_and(|len| len <= most)
+    };
+    if let Some(word) = addresses.iter().find(|word| !fits(word)) {
+        let message = format!("`{word}` is no address with the length of its network");
+        let help = format!("for example `addresses = {EXAMPLE}`");
+        k.refuse("addresses", message, "expected a list of addresses", help);
+    }
+    addresses
+}
+
+fn key(k: &mut Keys<'_>) -> Key {
+    let mut text = |key, example, what| match k.value(
+        key,
+        Form::Text(example),
+        Need::Else("no key"),
+        Value::Absent,
+        what,
+    ) {
+        Value::Text(text) => Some(text),
+        _ => None,
+    };
+    let file = text("key-file", "\"/etc/lasthop/link.key\"", "a file with the key");
+    let name = text("key-env", "\"LASTHOP_KEY\"", "an environment variable with the key");
+    match (file, name) {
+        (None, None) => Key::None,
+        (Some(path), None) => Key::File(path),
+        (None, Some(name)) => Key::Environment(name),
+        (Some(path), Some(_)) => {
+            let message = "the key comes from two places";
+            k.refuse("key-env", message, "the second one", "keep `key-file` or `key-env`");
+            Key::File(path)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse_tunnel;
+
+    #[test]
+    fn a_short_file_is_enough() {
+        let file =
+            parse_tunnel("peer = \"192.0.2.1:4747\"\naddresses = [\"10.8.0.2/24\"]").unwrap();
+        assert_eq!((file.tun.as_str(), file.window, file.queue), ("lasthop0", 256, 256));
+        assert_eq!(file.listen, SocketAddr::from(([0, 0, 0, 0], 0)));
+        assert_eq!((file.key, file.reliable), (Key::None, Some(Reliable::Tcp)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        for (text, key) in [
+            ("", "listen"),
+            ("listen = \"nowhere\"", "listen"),
+            ("listen = \"0.0.0.0:1\"\npeer = \"[::1]:2\"", "listen"),
+            ("listen = \"0.0.0.0:1\"\naddresses = [\"10.0.0.1\"]", "addresses"),
+            ("listen = \"0.0.0.0:1\"\naddresses = [\"10.0.0.1/33\"]", "addresses"),
+            ("listen = \"0.0.0.0:1\"\naddresses = \"10.0.0.1/24\"", "addresses"),
+            ("listen = \"0.0.0.0:1\"\nreliable = \"some\"", "reliable"),
+            ("listen = \"0.0.0.0:1\"\nwindow = 5000", "window"),
+            ("listen = \"0.0.0.0:1\"\ntun = \"a/b\"", "tun"),
+            ("listen = \"0.0.0.0:1\"\nkey-file = \"a\"\nkey-env = \"b\"", "key-env"),
+            ("listen = \"0.0.0.0:1\"\npears = 1", "pears"),
+        ] {
+            let Error(found) = parse_tunnel(text).unwrap_err();
+            assert_eq!(found.key, key, "{text}");
+            assert!(!found.help.is_empty(), "{text}");
+        }
+    }
+}
