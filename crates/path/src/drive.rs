@@ -1,4 +1,4 @@
-//! The driver: wake, settle, hand on.
+//! The driver: calls a stage, takes what it answers, and forwards its packets.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -27,9 +27,8 @@ pub trait Outside {
 pub struct Path {
     /// Left hosts, the path, right hosts.
     stages: Vec<Stage>,
-    /// Index of the first path stage, and of the first right host.
-    first: usize,
-    last: usize,
+    /// The stages between the hosts.
+    inner: Range<usize>,
     /// The stage of each host of the scenario.
     host_stages: Vec<usize>,
     counts: Vec<StageCount>,
@@ -57,8 +56,7 @@ impl Path {
         let total = stages.len();
         let mut path = Path {
             stages,
-            first: inner.start,
-            last: inner.end,
+            inner,
             host_stages,
             counts: vec![StageCount::default(); total],
             wakes: WakeTree::new(total),
@@ -70,7 +68,7 @@ impl Path {
             retired: Vec::new(),
         };
         for i in 0..total {
-            path.rest(i);
+            path.rearm(i);
         }
         path
     }
@@ -81,17 +79,13 @@ impl Path {
         self.wakes.first().map(|(at, _)| at)
     }
 
-    /// Wakes the stage that waits for the earliest time, and hands on what it answers.
+    /// Wakes the stage that waits for the earliest time, and forwards what it answers.
     pub fn wake<O: Outside>(&mut self, now: Time, outside: &mut O) {
         let Some((_, i)) = self.wakes.first() else { return };
-        self.now = now;
-        self.out.begin(StageId(i as u16), now);
         if !self.retired.is_empty() {
             self.wake_retired(now, i);
         }
-        self.stages[i].on_wake(now, &mut self.out);
-        self.settle(i, outside);
-        self.hand_on(i, outside);
+        self.call(now, i, outside, |stage, out| stage.on_wake(now, out));
     }
 
     /// Puts `stage` into the place of stage `i` while the path runs. What a link holds is still handed on, when
@@ -100,26 +94,13 @@ impl Path {
         let Some(place) = self.stages.get_mut(i) else { return 0 };
         let mut old = core::mem::replace(place, stage);
         let held = old.holds();
-        if let Stage::Hop(hop) = &mut old {
-            // Over a dead channel a link layer would try for ever.
-            hop.forget_channels();
-        }
-        if let Stage::Hops(hops) = &mut old {
-            hops.forget_channels();
-        }
-        let is_link = matches!(
-            old,
-            Stage::Line(_)
-                | Stage::Serial(_)
-                | Stage::Radio(_)
-                | Stage::Hop(_)
-                | Stage::Hops(_)
-                | Stage::Cross(_)
-        );
+        // Over a dead channel a link layer would try for ever.
+        old.forget_channels();
+        let is_link = old.is_link();
         if is_link && held > 0 {
             self.retired.push((i, old));
         }
-        self.rest(i);
+        self.rearm(i);
         if is_link {
             return 0;
         }
@@ -130,6 +111,7 @@ impl Path {
     /// Links that were replaced at place `i` hand on what is due.
     #[cold]
     fn wake_retired(&mut self, now: Time, i: usize) {
+        self.out.begin(StageId(i as u16), now);
         for (_, stage) in self.retired.iter_mut().filter(|(at, _)| *at == i) {
             stage.on_wake(now, &mut self.out);
         }
@@ -145,16 +127,13 @@ impl Path {
         outside: &mut O,
     ) {
         let i = usize::from(stage.0);
-        let from = if i < self.first { Side::Left } else { Side::Right };
-        self.now = now;
+        let from = if i < self.inner.start { Side::Left } else { Side::Right };
         self.counts[i].arrived += 1;
-        self.out.begin(stage, now);
-        self.stages[i].on_packet(now, from, packet, &mut self.out);
-        self.settle(i, outside);
-        self.hand_on(i, outside);
+        self.call(now, i, outside, |stage, out| stage.on_packet(now, from, packet, out));
     }
 
-    /// Calls stage `i` from outside, as the application of a host does, and hands on what it answers.
+    /// Calls stage `i` from outside, as the application of a host does, and forwards what it answers.
+    #[inline]
     pub fn call<O: Outside>(
         &mut self,
         now: Time,
@@ -165,8 +144,8 @@ impl Path {
         self.now = now;
         self.out.begin(StageId(i as u16), now);
         call(&mut self.stages[i], &mut self.out);
-        self.settle(i, outside);
-        self.hand_on(i, outside);
+        self.take_answer(i, outside);
+        self.forward(i, outside);
     }
 
     /// Whether a host was called since this was last asked: only then can a transfer have ended.
@@ -192,7 +171,7 @@ impl Path {
 
     /// The indices of the stages between the hosts.
     pub fn inner(&self) -> Range<usize> {
-        self.first..self.last
+        self.inner.clone()
     }
 
     /// The stage of each host of the scenario.
@@ -222,8 +201,8 @@ impl Path {
             .collect()
     }
 
-    /// Hands packets on until none moves at this instant: what stage `i` answered, and all that follows.
-    fn hand_on<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
+    /// Forwards packets until none moves at this instant: what stage `i` sent, and all that follows.
+    fn forward<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
         loop {
             // Nearly always one packet moves; it need not queue.
             let alone = self.moving.is_empty() && self.out.sends.len() <= 1;
@@ -231,7 +210,7 @@ impl Path {
                 let Some(only) = self.out.sends.pop() else { return };
                 only
             } else {
-                self.collect(i);
+                self.queue_packets(i);
                 let Some((from, side, packet)) = self.moving.pop_front() else { return };
                 i = from;
                 (side, packet)
@@ -241,7 +220,7 @@ impl Path {
                     self.counts[next].arrived += 1;
                     self.out.begin(StageId(next as u16), self.now);
                     self.stages[next].on_packet(self.now, side.other(), packet, &mut self.out);
-                    self.settle(next, outside);
+                    self.take_answer(next, outside);
                     i = next;
                 }
                 None => outside.leave(self.now, StageId(i as u16), side, packet),
@@ -250,16 +229,16 @@ impl Path {
     }
 
     /// Puts what stage `i` sent behind what is moving already.
-    fn collect(&mut self, i: usize) {
+    fn queue_packets(&mut self, i: usize) {
         for (side, packet) in self.out.sends.drain(..) {
             self.moving.push_back((i, side, packet));
         }
     }
 
     /// Stage `i` has been called: takes its events, counts, passes its signals on, and asks for its next wake.
-    /// Its packets stay in `out` for [`Path::hand_on`].
+    /// Its packets stay in `out` for [`Path::forward`].
     #[inline]
-    fn settle<O: Outside>(&mut self, i: usize, outside: &mut O) {
+    fn take_answer<O: Outside>(&mut self, i: usize, outside: &mut O) {
         if !self.out.events.is_empty() {
             for event in &self.out.events {
                 outside.event(event);
@@ -284,23 +263,23 @@ impl Path {
         if !self.out.signals.is_empty() {
             self.pass_signals(i, outside);
         }
-        self.rest(i);
+        self.rearm(i);
     }
 
     /// Signals travel the path hop by hop, after the packets that were sent before them.
     #[cold]
     fn pass_signals<O: Outside>(&mut self, i: usize, outside: &mut O) {
-        self.collect(i);
+        self.queue_packets(i);
         for (side, signal) in core::mem::take(&mut self.out.signals) {
             let next = match side {
                 Side::Left => i.checked_sub(1),
                 Side::Right => Some(i + 1),
             };
-            if let Some(next) = next.filter(|n| (self.first..self.last).contains(n)) {
+            if let Some(next) = next.filter(|n| self.inner.contains(n)) {
                 self.out.begin(StageId(next as u16), self.now);
                 self.stages[next].on_signal(self.now, side.other(), signal, &mut self.out);
-                self.settle(next, outside);
-                self.collect(next);
+                self.take_answer(next, outside);
+                self.queue_packets(next);
             }
         }
     }
@@ -308,25 +287,26 @@ impl Path {
     /// The stage that a packet leaving stage `i` to `side` arrives at. At the ends the address decides.
     #[inline]
     fn neighbour(&self, i: usize, side: Side, packet: &Packet) -> Option<usize> {
+        let Range { start, end } = self.inner;
         match side {
-            Side::Right if i < self.first => Some(self.first),
-            Side::Right if i + 1 < self.last => Some(i + 1),
-            Side::Right if i < self.last => self.host_at(packet, self.last..self.stages.len()),
-            Side::Left if i >= self.last => Some(self.last - 1),
-            Side::Left if i > self.first => Some(i - 1),
-            Side::Left if i == self.first => self.host_at(packet, 0..self.first),
+            Side::Right if i < start => Some(start),
+            Side::Right if i + 1 < end => Some(i + 1),
+            Side::Right if i < end => self.host_at(packet, end..self.stages.len()),
+            Side::Left if i >= end => Some(end - 1),
+            Side::Left if i > start => Some(i - 1),
+            Side::Left if i == start => self.host_at(packet, 0..start),
             // Beyond a host.
             _ => None,
         }
     }
 
-    fn host_at(&self, packet: &Packet, mut end: Range<usize>) -> Option<usize> {
-        end.find(|i| self.stages[*i].is_host(packet.dst))
+    fn host_at(&self, packet: &Packet, mut hosts: Range<usize>) -> Option<usize> {
+        hosts.find(|i| self.stages[*i].is_host(packet.dst))
     }
 
-    /// Stage `i` has been called; when does it want to be called again?
+    /// Sets the timer of stage `i` to when it wants to be called next.
     #[inline]
-    fn rest(&mut self, i: usize) {
+    fn rearm(&mut self, i: usize) {
         let mut next = self.stages[i].next_wake();
         if !self.retired.is_empty() {
             let old = self.retired.iter().filter(|(at, _)| *at == i);

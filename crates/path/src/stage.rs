@@ -99,6 +99,20 @@ impl Stage {
         }
     }
 
+    /// Whether it carries packets over some time, and still hands those on that it holds when another takes its place.
+    pub(crate) fn is_link(&self) -> bool {
+        !matches!(self, Stage::Host(_) | Stage::Witness(_) | Stage::Agent(_))
+    }
+
+    /// From now on nothing keeps what it holds from going out.
+    pub(crate) fn forget_channels(&mut self) {
+        match self {
+            Stage::Hop(hop) => hop.forget_channels(),
+            Stage::Hops(hops) => hops.forget_channels(),
+            _ => {}
+        }
+    }
+
     #[inline]
     pub(crate) fn is_host(&self, addr: Addr) -> bool {
         match self {
@@ -117,42 +131,34 @@ impl Stage {
     /// The stage that `stage` describes, in the run with `seed`.
     pub fn of_path(stage: &model::Stage, seed: u64) -> Stage {
         let stream = |part: &str| Stream::new(seed, &format!("{}.{part}", stage.name));
-        let channel = |errors: &Option<ErrorSpec>, side: &str, mobile: usize| {
-            errors.as_ref().map(|spec| channel(spec, side, mobile, stream))
-        };
         match &stage.kind {
             StageKind::Link(config) => Stage::Line(Line::seeded(config.clone(), stream)),
             StageKind::Serial(config) => {
                 Stage::Serial(Box::new(Serial::new(config.clone(), stream)))
             }
-            StageKind::Radio(radio) => match (&radio.hop, &radio.hops) {
-                (_, Some(hops)) => {
-                    let channels = (0..usize::from(hops.hops)).map(|i| {
-                        [
-                            channel(&radio.errors_left, "left", i),
-                            channel(&radio.errors_right, "right", i),
-                        ]
-                    });
-                    let channels = channels.collect();
-                    Stage::Hops(Box::new(Hops::new(&radio.radio, hops, channels, stream)))
-                }
-                (None, _) => Stage::Radio(Box::new(Radio::seeded(
-                    radio.radio.clone(),
-                    channel(&radio.errors_left, "left", 0),
-                    channel(&radio.errors_right, "right", 0),
-                    stream,
-                ))),
-                (Some(hop), _) => {
-                    let channels = |i: usize| {
-                        [
-                            channel(&radio.errors_left, "left", i),
-                            channel(&radio.errors_right, "right", i),
-                        ]
+            StageKind::Radio(radio) => {
+                let pair = |i: usize| {
+                    let channel = |errors: &Option<ErrorSpec>, side| {
+                        errors.as_ref().map(|spec| channel(spec, side, i, stream))
                     };
-                    let channels = (0..hop.mobiles.len().max(1)).map(channels).collect();
-                    Stage::Hop(Box::new(Hop::new(&radio.radio, hop, channels, stream)))
+                    [channel(&radio.errors_left, "left"), channel(&radio.errors_right, "right")]
+                };
+                match (&radio.hop, &radio.hops) {
+                    (_, Some(hops)) => {
+                        let pairs = (0..usize::from(hops.hops)).map(pair).collect();
+                        Stage::Hops(Box::new(Hops::new(&radio.radio, hops, pairs, stream)))
+                    }
+                    (Some(hop), None) => {
+                        let pairs = (0..hop.mobiles.len().max(1)).map(pair).collect();
+                        Stage::Hop(Box::new(Hop::new(&radio.radio, hop, pairs, stream)))
+                    }
+                    (None, None) => {
+                        let [left, right] = pair(0);
+                        let radio = Radio::seeded(radio.radio.clone(), left, right, stream);
+                        Stage::Radio(Box::new(radio))
+                    }
                 }
-            },
+            }
             StageKind::Agent(config) => Stage::Agent(Box::new(Agent::new(config))),
             StageKind::Cross(config) => Stage::Cross(Cross::new(*config, stream("cross"))),
         }

@@ -144,190 +144,119 @@ impl Op {
     }
 }
 
-/// Why a packet came to be or ceased to be. Every cause is one a user can see.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
+/// Makes [`Cause`] from the list of causes with their names, which are those that serde gives them.
+macro_rules! causes {
+    ($($(#[$of_cause:meta])* $Cause:ident = $name:literal,)*) => {
+        /// Why a packet came to be or ceased to be. Every cause is one a user can see.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Cause {
+            $($(#[$of_cause])* $Cause,)*
+        }
+
+        impl Cause {
+            /// Every cause, in a fixed order.
+            pub const ALL: [Cause; [$($name),*].len()] = [$(Cause::$Cause),*];
+
+            /// The name used in traces, captures and tables.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Cause::$Cause => $name,)*
+                }
+            }
+        }
+    };
+}
+
+causes! {
     // ---- why a packet exists
     /// A host sends bytes for the first time.
-    Data,
+    Data = "data",
     /// A host acknowledges, or updates its window.
-    Ack,
+    Ack = "ack",
     /// SYN, FIN or RST without data.
-    Control,
+    Control = "control",
     /// A host retransmits because of duplicate ACKs, partial ACKs or SACK blocks.
-    FastRetransmit,
+    FastRetransmit = "fast-retransmit",
     /// A host retransmits because its timer expired.
-    TimeoutRetransmit,
+    TimeoutRetransmit = "timeout-retransmit",
     /// A host retransmits because it was told of a wireless loss.
-    ElnRetransmit,
+    ElnRetransmit = "eln-retransmit",
     /// A host sends its last segment again because no ACK came for two round trips (RFC 8985).
-    TailLossProbe,
+    TailLossProbe = "tail-loss-probe",
     /// A host probes a closed window.
-    WindowProbe,
+    WindowProbe = "window-probe",
     /// The base station retransmits because of duplicate ACKs.
-    LocalDupAck,
+    LocalDupAck = "local-dup-ack",
     /// The base station retransmits because its local timer expired.
-    LocalTimeout,
+    LocalTimeout = "local-timeout",
     /// The base station retransmits because its persist timer expired.
-    LocalPersist,
+    LocalPersist = "local-persist",
     /// The base station forged a partial acknowledgement.
-    PartialAck,
+    PartialAck = "partial-ack",
     /// An agent filled in an ACK that is missing behind a slow return link.
-    ReconstructedAck,
+    ReconstructedAck = "reconstructed-ack",
     /// The base station or receiver tells the sender of a wireless loss.
-    LossNotification,
+    LossNotification = "loss-notification",
     /// The base station tells the source that the wireless link is in a bad state (EBSN).
-    BadStateNotification,
+    BadStateNotification = "bad-state-notification",
     /// The base station tells the source to slow down, because the wireless link is in a bad state.
-    SourceQuench,
+    SourceQuench = "source-quench",
     /// The base station sends on, as an end point of its own, what it took in from the other end.
-    SplitData,
+    SplitData = "split-data",
     /// The base station acknowledges, or updates a window, as an end point of its own.
-    SplitAck,
+    SplitAck = "split-ack",
     /// SYN, FIN or RST of the base station's own end.
-    SplitControl,
+    SplitControl = "split-control",
     /// The base station probes a closed window.
-    SplitProbe,
+    SplitProbe = "split-probe",
     /// A link layer retransmits because its peer reported the packet missing.
-    LinkNack,
+    LinkNack = "link-nack",
     /// A link layer retransmits because no acknowledgement came in time.
-    LinkTimeout,
+    LinkTimeout = "link-timeout",
     /// A link layer retransmits its oldest packet because its window is used up.
-    LinkWindowFull,
+    LinkWindowFull = "link-window-full",
     // ---- why a packet ended
     /// The queue was full.
-    QueueFull,
+    QueueFull = "queue-full",
     /// Random early detection chose it, and it could not be marked.
-    EarlyDrop,
+    EarlyDrop = "early-drop",
     /// The IP header checksum was wrong.
-    IpChecksum,
+    IpChecksum = "ip-checksum",
     /// The TCP checksum was wrong.
-    TcpChecksum,
+    TcpChecksum = "tcp-checksum",
     /// The base station hid a duplicate ACK of a wireless loss from the sender.
-    SuppressedDupAck,
+    SuppressedDupAck = "suppressed-dup-ack",
     /// The base station dropped an ACK older than one it has seen.
-    SpuriousAck,
+    SpuriousAck = "spurious-ack",
     /// A queue removed an ACK because a newer one of its connection says the same and more.
-    SupersededAck,
+    SupersededAck = "superseded-ack",
     /// The base station took it in as the end of a connection that it has split: its data goes on in packets
     /// of the base station's own.
-    SplitTaken,
+    SplitTaken = "split-taken",
     /// No connection or host has this address.
-    NoSuchConnection,
+    NoSuchConnection = "no-such-connection",
     /// A message of a base station quotes a segment of ours that is not in flight: a forgery, or too late.
-    StaleNotice,
+    StaleNotice = "stale-notice",
     /// A message of a base station that this host is not set up to obey.
-    UnheededNotice,
+    UnheededNotice = "unheeded-notice",
     /// The scenario asked for this loss (competing traffic).
-    CrossTraffic,
+    CrossTraffic = "cross-traffic",
     /// The frame that carried it was damaged, collided, or was lost by its line, and no link layer retransmits.
-    FrameLost,
+    FrameLost = "frame-lost",
     /// The link layer gave it up after as many tries as it may make.
-    LinkGaveUp,
+    LinkGaveUp = "link-gave-up",
     /// Medium access gave it up: no answer after as many tries as it may make.
-    RetryLimit,
+    RetryLimit = "retry-limit",
     /// A piece of it was lost, so that it cannot be put together.
-    PieceLost,
+    PieceLost = "piece-lost",
     /// The access point has no room to keep it for a station whose radio sleeps.
-    PowerSaveFull,
+    PowerSaveFull = "power-save-full",
     /// Its compressed header could not be restored, because of a frame that was lost before it.
-    Desynchronised,
+    Desynchronised = "desynchronised",
 }
 
 impl Cause {
-    /// Every cause, in a fixed order.
-    pub const ALL: [Cause; 41] = [
-        Cause::Data,
-        Cause::Ack,
-        Cause::Control,
-        Cause::FastRetransmit,
-        Cause::TimeoutRetransmit,
-        Cause::ElnRetransmit,
-        Cause::TailLossProbe,
-        Cause::WindowProbe,
-        Cause::LocalDupAck,
-        Cause::LocalTimeout,
-        Cause::LocalPersist,
-        Cause::PartialAck,
-        Cause::ReconstructedAck,
-        Cause::LossNotification,
-        Cause::BadStateNotification,
-        Cause::SourceQuench,
-        Cause::SplitData,
-        Cause::SplitAck,
-        Cause::SplitControl,
-        Cause::SplitProbe,
-        Cause::LinkNack,
-        Cause::LinkTimeout,
-        Cause::LinkWindowFull,
-        Cause::QueueFull,
-        Cause::EarlyDrop,
-        Cause::IpChecksum,
-        Cause::TcpChecksum,
-        Cause::SuppressedDupAck,
-        Cause::SpuriousAck,
-        Cause::SupersededAck,
-        Cause::SplitTaken,
-        Cause::NoSuchConnection,
-        Cause::StaleNotice,
-        Cause::UnheededNotice,
-        Cause::CrossTraffic,
-        Cause::FrameLost,
-        Cause::LinkGaveUp,
-        Cause::RetryLimit,
-        Cause::PieceLost,
-        Cause::PowerSaveFull,
-        Cause::Desynchronised,
-    ];
-
-    /// The name used in traces, captures and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cause::Data => "data",
-            Cause::Ack => "ack",
-            Cause::Control => "control",
-            Cause::FastRetransmit => "fast-retransmit",
-            Cause::TimeoutRetransmit => "timeout-retransmit",
-            Cause::ElnRetransmit => "eln-retransmit",
-            Cause::TailLossProbe => "tail-loss-probe",
-            Cause::WindowProbe => "window-probe",
-            Cause::LocalDupAck => "local-dup-ack",
-            Cause::LocalTimeout => "local-timeout",
-            Cause::LocalPersist => "local-persist",
-            Cause::PartialAck => "partial-ack",
-            Cause::ReconstructedAck => "reconstructed-ack",
-            Cause::LossNotification => "loss-notification",
-            Cause::BadStateNotification => "bad-state-notification",
-            Cause::SourceQuench => "source-quench",
-            Cause::SplitData => "split-data",
-            Cause::SplitAck => "split-ack",
-            Cause::SplitControl => "split-control",
-            Cause::SplitProbe => "split-probe",
-            Cause::LinkNack => "link-nack",
-            Cause::LinkTimeout => "link-timeout",
-            Cause::LinkWindowFull => "link-window-full",
-            Cause::QueueFull => "queue-full",
-            Cause::EarlyDrop => "early-drop",
-            Cause::IpChecksum => "ip-checksum",
-            Cause::TcpChecksum => "tcp-checksum",
-            Cause::SuppressedDupAck => "suppressed-dup-ack",
-            Cause::SpuriousAck => "spurious-ack",
-            Cause::SupersededAck => "superseded-ack",
-            Cause::SplitTaken => "split-taken",
-            Cause::NoSuchConnection => "no-such-connection",
-            Cause::StaleNotice => "stale-notice",
-            Cause::UnheededNotice => "unheeded-notice",
-            Cause::CrossTraffic => "cross-traffic",
-            Cause::FrameLost => "frame-lost",
-            Cause::LinkGaveUp => "link-gave-up",
-            Cause::RetryLimit => "retry-limit",
-            Cause::PieceLost => "piece-lost",
-            Cause::PowerSaveFull => "power-save-full",
-            Cause::Desynchronised => "desynchronised",
-        }
-    }
-
     /// Whether a host sent these bytes before.
     pub fn is_host_retransmission(self) -> bool {
         use Cause::*;

@@ -10,8 +10,8 @@
 
 use super::{Operation, Work};
 
-/// Every operation with its instructions, in the order of [`Operation::ALL`]. Of what is done in two ways it is the mean:
-/// data and ACKs that are taken in, options that are written and read.
+/// Every operation with its instructions, in the order of [`Operation::ALL`]. Of what is done in two ways it is the
+/// mean: data and ACKs that are taken in, options that are written and read.
 const TABLE: [(Operation, f64); Operation::ALL.len()] = [
     (Operation::Send, 745.0),
     (Operation::Predicted, 732.5),

@@ -1,7 +1,7 @@
 //! What a choice of TCP costs a battery (agarwal00).
 //!
-//! Nothing here takes part in a run. A host tells what its stack does for each segment ([`Work`]), a radio hop what is on
-//! the air ([`crate::air::AirEvent`]); from the two an observer works out what a [`Hardware`] draws.
+//! Nothing here takes part in a run. A host tells what its stack does for each segment ([`Work`]), a radio hop what is
+//! on the air ([`crate::air::AirEvent`]); from the two an observer works out what a [`Hardware`] draws.
 
 mod battery;
 pub mod costs;

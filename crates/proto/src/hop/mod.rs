@@ -1,10 +1,10 @@
 //! A radio hop with a link layer and medium access: the stations, what they say to each other, and the medium.
 //!
 //! Each station has a queue, a link layer's end, and a place in the medium. The hop hands what one tells to the
-//! others, in the order in which it happens. A hop without either is a [`Radio`](crate::link::Radio), which needs no more than a
-//! wake for each frame.
+//! others, in the order in which it happens. A hop without either is a [`Radio`](crate::link::Radio), which needs no
+//! more than a wake for each frame.
 
-mod around;
+mod air;
 mod pieces;
 mod upper;
 
@@ -27,9 +27,9 @@ use crate::link::end::{Above, LinkEnd, MacSignal};
 use crate::link::fec::Coding;
 use crate::link::frame::{Frame, Load};
 use crate::link::layer::{LinkLayer, LinkLayerConfig};
-use around::Around;
+use air::AirView;
 use pieces::{Cutter, Gatherer};
-use upper::{Standing, Upper};
+use upper::{Upper, UpperView};
 
 /// What a radio hop has beside its medium.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -81,7 +81,7 @@ pub struct Hop {
     /// The turns of the channels, where they are to be told when they happen; by mobile station and side.
     turns: Vec<(Side, Turns)>,
     /// What the medium has told and has not been handled.
-    told: VecDeque<Outcome>,
+    outcomes: VecDeque<Outcome>,
     inside: u64,
 }
 
@@ -132,7 +132,7 @@ impl Hop {
             coding: config.coding,
             channels,
             released: vec![VecDeque::new(); usize::from(count)],
-            told: VecDeque::new(),
+            outcomes: VecDeque::new(),
             inside: 0,
         }
     }
@@ -156,21 +156,25 @@ impl Hop {
     }
 
     /// Calls the end at station `i`.
-    fn call<T>(
+    fn with_end<T>(
         &mut self,
         i: usize,
         out: &mut Out,
         call: impl FnOnce(&mut LinkLayer, &mut dyn Above) -> T,
     ) -> T {
         let upper = &mut self.uppers[i];
-        call(&mut self.ends[i], &mut Standing { upper, released: &mut self.released, out })
+        call(&mut self.ends[i], &mut UpperView { upper, released: &mut self.released, out })
     }
 
     /// Calls medium access.
-    fn medium(&mut self, out: &mut Out, call: impl FnOnce(&mut Medium, &mut dyn Air)) {
-        let mut around =
-            Around { coding: self.coding, channels: &mut self.channels, told: &mut self.told, out };
-        call(&mut self.medium, &mut around);
+    fn with_medium(&mut self, out: &mut Out, call: impl FnOnce(&mut Medium, &mut dyn Air)) {
+        let mut view = AirView {
+            coding: self.coding,
+            channels: &mut self.channels,
+            outcomes: &mut self.outcomes,
+            out,
+        };
+        call(&mut self.medium, &mut view);
     }
 
     /// Hands a frame to medium access.
@@ -183,23 +187,24 @@ impl Hop {
             let own = self.uppers[frame.from.index()].own;
             out.signal(own, Signal::Departing { flow, end });
         }
-        self.medium(out, |mac, air| mac.request(now, frame, access, air));
+        self.with_medium(out, |mac, air| mac.request(now, frame, access, air));
     }
 
-    /// Hands on what was told, and frames to medium access, until nothing moves at `now`.
-    fn settle(&mut self, now: Time, out: &mut Out) {
+    /// Handles what the medium has told, and hands frames to it, until nothing moves at `now`.
+    fn exchange(&mut self, now: Time, out: &mut Out) {
         loop {
-            while let Some(outcome) = self.told.pop_front() {
+            while let Some(outcome) = self.outcomes.pop_front() {
                 self.handle(now, outcome, out);
             }
             for i in 0..self.ends.len() {
                 if self.medium.is_idle(Station(i as u8))
-                    && let Some(frame) = self.call(i, out, |end, above| end.next_frame(now, above))
+                    && let Some(frame) =
+                        self.with_end(i, out, |end, above| end.next_frame(now, above))
                 {
                     self.request(now, frame, Access::Contend, out);
                 }
             }
-            if self.told.is_empty() {
+            if self.outcomes.is_empty() {
                 return;
             }
         }
@@ -226,7 +231,7 @@ impl Hop {
                 return;
             }
         };
-        self.call(station.index(), out, |end, above| end.on_mac(now, signal, above));
+        self.with_end(station.index(), out, |end, above| end.on_mac(now, signal, above));
     }
 
     /// A frame has reached its receiver.
@@ -257,19 +262,19 @@ impl Hop {
             }
             return;
         }
-        self.call(to.index(), out, |end, above| end.on_frame(now, frame, above));
+        self.with_end(to.index(), out, |end, above| end.on_frame(now, frame, above));
         if !may_reply {
             return;
         }
         if self.medium.is_idle(to) {
-            let reply = self.call(to.index(), out, |end, above| end.reply(now, from, above));
+            let reply = self.with_end(to.index(), out, |end, above| end.reply(now, from, above));
             if let Some(reply) = reply {
                 self.request(now, reply, Access::Reply, out);
             }
         } else if let Some(frame) = self.medium.waiting(to).filter(|frame| frame.to == from)
             && self.ends[to.index()].amend(now, frame)
         {
-            self.medium(out, |mac, air| mac.hurry(now, to, air));
+            self.with_medium(out, |mac, air| mac.hurry(now, to, air));
         }
     }
 
@@ -301,14 +306,14 @@ impl Hop {
             }
         }
         if self.medium.next_wake().is_some_and(|wake| wake <= at) {
-            self.medium(out, |mac, air| mac.on_wake(at, air));
+            self.with_medium(out, |mac, air| mac.on_wake(at, air));
         }
         for i in 0..self.ends.len() {
             if self.ends[i].next_wake().is_some_and(|wake| wake <= at) {
-                self.call(i, out, |end, above| end.on_wake(at, above));
+                self.with_end(i, out, |end, above| end.on_wake(at, above));
             }
         }
-        self.settle(at, out);
+        self.exchange(at, out);
     }
 }
 
@@ -335,7 +340,7 @@ impl Machine for Hop {
                 upper.order.remove(i);
             }
         }
-        self.settle(now, out);
+        self.exchange(now, out);
         self.inside -= out.gone() - gone;
     }
 

@@ -32,13 +32,13 @@ pub(super) struct Upper {
 }
 
 /// An end's view of what stands above it, during one call.
-pub(super) struct Standing<'a> {
+pub(super) struct UpperView<'a> {
     pub upper: &'a mut Upper,
     pub released: &'a mut [VecDeque<PacketId>],
     pub out: &'a mut Out,
 }
 
-impl Above for Standing<'_> {
+impl Above for UpperView<'_> {
     fn waits(&self, to: Station) -> bool {
         let upper = &self.upper;
         !upper.queues[to.index()].is_empty()

@@ -6,8 +6,8 @@
 //!
 //! What is modelled: the bytes on the air, the last block shortened; decoding up to half the distance, block by block;
 //! interleaving over a frame. What is not: the time that encoding and decoding take, decoding beyond half the
-//! distance, erasures, soft decisions, and blocks that are decoded to something else. A Reed-Solomon decoder does the last
-//! to about one of `t!` blocks that are beyond it; the frame's own check sequence finds them.
+//! distance, erasures, soft decisions, and blocks that are decoded to something else. A Reed-Solomon decoder does the
+//! last to about one of `t!` blocks that are beyond it; the frame's own check sequence finds them.
 //!
 //! A code with `t` of zero is pure overhead: for channels whose errors are given as what is left behind a code.
 //! That is how bakshi96 has it (3.1): packets are 1.5 times as long on the air, 19.2 kb/s leave 12.8.

@@ -105,6 +105,11 @@ impl Recovery {
     fn omits_connection(self) -> bool {
         self == Recovery::Retransmission
     }
+
+    /// Whether the decompressor asks for a whole header when it has none to restore with.
+    fn asks_for_headers(self) -> bool {
+        self == Recovery::Feedback
+    }
 }
 
 /// What the checksum of a compressed header is taken over. Both ends must agree.

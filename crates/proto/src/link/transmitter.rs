@@ -155,7 +155,8 @@ impl<T> Transmitter<T> {
     }
 }
 
-/// The channel towards `side` has turned good or bad: tells the world, and if so wanted the neighbour that sends into it.
+/// The channel towards `side` has turned good or bad: tells the world, and if so wanted the
+/// neighbour that sends into it.
 pub(crate) fn tell_turn(side: Side, good: bool, neighbour: bool, out: &mut Out) {
     out.event(What::Channel { side, good });
     if neighbour {

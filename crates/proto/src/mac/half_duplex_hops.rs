@@ -13,8 +13,8 @@
 //!   the radio is engaged when a packet wants to go, that counts as a poll without an answer.
 //!
 //! **Not modelled**: interference between exchanges of different stations, since neighbours hop on frequencies of their
-//! own; hidden stations; the time on the air of the link layer's acknowledgement, which in this radio comes with the end
-//! of the exchange; retransmission by the link layer: a frame that the channel damages is lost, cause `frame-lost`.
+//! own; hidden stations; the time on the air of the link layer's acknowledgement, which in this radio comes with the
+//! end of the exchange; retransmission by the link layer: a frame that the channel damages is lost, cause `frame-lost`.
 //! Propagation takes no time; the radio's `delay` is what a station takes to pass a received packet to its queue.
 
 use super::{Chosen, Read};

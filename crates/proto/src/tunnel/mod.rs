@@ -255,7 +255,7 @@ impl<S: Seal> Tunnel<S> {
             self.next_id += 1;
             self.upper.queue.push_back(Load::Packet(packet));
         }
-        self.settle(now);
+        self.send_due(now);
     }
 
     /// A datagram has arrived. It is changed in place.
@@ -279,7 +279,7 @@ impl<S: Seal> Tunnel<S> {
         } else if let Some(turn) = turn {
             self.turn(now, turn);
         }
-        self.settle(now);
+        self.send_due(now);
     }
 
     /// A session has begun or ended.
@@ -330,7 +330,7 @@ impl<S: Seal> Tunnel<S> {
     }
 
     /// Does what can be done at `now`: tells the link layer that its frame has left, and asks for the next.
-    fn settle(&mut self, now: Time) {
+    fn send_due(&mut self, now: Time) {
         let peer = self.upper.peer;
         for _ in 0..BURST {
             let Some(end) = &mut self.end else { break };
@@ -376,7 +376,7 @@ impl<S: Seal> Tunnel<S> {
         {
             end.on_wake(now, &mut self.upper);
         }
-        self.settle(now);
+        self.send_due(now);
     }
 
     /// Says goodbye and ends.

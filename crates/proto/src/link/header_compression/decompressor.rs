@@ -190,7 +190,7 @@ impl Decompressor {
 
     /// A frame of this connection is dropped: asks for a whole header where that is the way.
     fn ask(&mut self, number: u8) {
-        if self.config.recovery != Recovery::Feedback {
+        if !self.config.recovery.asks_for_headers() {
             return;
         }
         let slot = self.slot(number);

@@ -4,10 +4,11 @@
 //! |---|---|
 //! | 1 | version (high four bits), acknowledgement present (bit 3), type (low three bits) |
 //! | 2 + 4 | RLP only: sequence number, number of the transmission |
-//! | 2 + 4 + 2 + n | if present, the acknowledgement: cumulative, last transmission heard, length of the vector in bits, the vector, its first bit the lowest of its first byte |
+//! | 2 + 4 + 2 + n | if present, the acknowledgement: cumulative, last transmission heard, bits of the vector, vector |
 //! | rest | the load: an IP packet; nothing in a LACK |
 //!
-//! Numbers are big-endian. What does not fit this to the bit is refused.
+//! Numbers are big-endian; the first bit of a vector is the lowest of its first byte. What does not fit this to the
+//! bit is refused.
 
 use crate::link::frame::{ArqHeader, BitVector, LinkAck};
 

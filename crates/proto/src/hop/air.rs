@@ -13,14 +13,14 @@ use crate::machine::{Out, Side};
 use crate::units::{Span, Time};
 
 /// The medium's view of what lies around it, during one call.
-pub(super) struct Around<'a> {
+pub(super) struct AirView<'a> {
     pub coding: Coding,
     pub channels: &'a mut [Channels],
-    pub told: &'a mut VecDeque<Outcome>,
+    pub outcomes: &'a mut VecDeque<Outcome>,
     pub out: &'a mut Out,
 }
 
-impl Air for Around<'_> {
+impl Air for AirView<'_> {
     fn damages(
         &mut self,
         from: Station,
@@ -67,6 +67,6 @@ impl Air for Around<'_> {
     }
 
     fn tell(&mut self, outcome: Outcome) {
-        self.told.push_back(outcome);
+        self.outcomes.push_back(outcome);
     }
 }

@@ -1,0 +1,48 @@
+//! The modules of `proto` import in one direction: what lies above is unknown below.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The modules from the bottom up: each may import those before it.
+const ORDER: [&str; 18] = [
+    "units", "rng", "place", "wake", "wire", "flows", "channel", "air", "energy", "event",
+    "machine", "queue", "link", "mac", "hop", "tunnel", "tcp", "agent",
+];
+
+/// The files of a module, which is a file or a directory or both.
+fn files(path: PathBuf) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path];
+    }
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    entries.flat_map(|entry| files(entry.expect("sources can be read").path())).collect()
+}
+
+/// What follows `crate::` in code; links in documentation may point anywhere.
+fn imports(text: &str) -> impl Iterator<Item = &str> {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.flat_map(|line| line.split("crate::").skip(1)).map(|rest| {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        &rest[..end]
+    })
+}
+
+#[test]
+fn modules_of_proto_import_downwards_only() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/src");
+    let listed = fs::read_to_string(sources.join("lib.rs")).expect("proto has a root");
+    for module in listed.lines().filter_map(|line| line.strip_prefix("pub mod ")) {
+        let name = module.trim_end_matches(';');
+        assert!(ORDER.contains(&name), "where does the new module `{name}` stand? Add it to ORDER");
+    }
+    for (place, module) in ORDER.into_iter().enumerate() {
+        let found = files(sources.join(module)).into_iter();
+        for path in found.chain(files(sources.join(format!("{module}.rs")))) {
+            let text = fs::read_to_string(&path).expect("sources can be read");
+            for import in imports(&text) {
+                let below = ORDER[..=place].contains(&import);
+                assert!(below, "{}: `{module}` lies below `{import}`", path.display());
+            }
+        }
+    }
+}
