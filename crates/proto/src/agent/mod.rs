@@ -251,7 +251,7 @@ pub enum AgentConfig {
     },
     /// Segments are kept to what is good for the state of the channel (bakshi96 4.1).
     GoodPacketSize(PacketSizes),
-    /// ACKs that are missing behind a slow return link are filled in again (RFC 3449 5.3.2).
+    /// ACKs that are missing behind a slow return link are filled in again (RFC 3449 5.3.1).
     AckReconstruction(Reconstruction),
 }
 

@@ -18,7 +18,7 @@ use super::{AckFilter, Fifo, Order, Room, Waiting, is_pure_ack};
 
 /// Two classes in strict order.
 //= balakrishnan97#4.4.1: priority scheduling of ACKs at the router of the return channel
-//= rfc3449#section-5.4.1: ACKs get a higher priority than data; no state for connections is needed
+//= rfc3449#section-5.4.2: ACKs get a higher priority than data; no state for connections is needed
 #[derive(Debug)]
 pub struct AcksFirst {
     acks: Acks,

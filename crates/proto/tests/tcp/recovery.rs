@@ -472,7 +472,8 @@ fn sack_without_the_peers_consent_is_newreno() {
 
 #[test]
 fn limited_transmit_sends_new_data_for_two_duplicates() {
-    //= rfc3042#section-2, and RFC 5681: that data is not counted when the window is halved
+    //= rfc3042#section-2: a segment for each of them
+    //= rfc5681#section-3.2: that data is not counted when the window is halved
     check(
         &TcpConfig { limited_transmit: true, ..sender(Variant::Reno, 4) },
         "

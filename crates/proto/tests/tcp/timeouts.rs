@@ -197,7 +197,8 @@ fn bsd_sends_the_second_syn_after_six_seconds_and_the_third_24_later() {
 
 #[test]
 fn an_ack_of_everything_stops_the_timer_and_another_restarts_it() {
-    //= rfc6298#section-5.2 and 5.3
+    //= rfc6298#section-5.2: off when all is acknowledged
+    //= rfc6298#section-5.3: anew when something is
     check(
         &TcpConfig { initial_window: 2, ..fine() },
         "
