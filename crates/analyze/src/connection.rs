@@ -3,9 +3,9 @@
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Segment, Seq};
 
+use crate::config::Config;
 use crate::direction::{Data, Tracker};
 use crate::reading::{Closing, Connection, Endpoint, Opening};
-use crate::table::Config;
 use crate::wireshark::Wireshark;
 
 /// The state of one connection.

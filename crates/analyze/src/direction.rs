@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Seq;
 
+use crate::config::Config;
 use crate::reading::{Direction, Loss, Point, PointKind, Retransmission, Seen, Stall, StallCause};
 use crate::stats::Series;
-use crate::table::Config;
 use crate::verdict::{Label, Trials};
 
 /// Outstanding segments kept for each direction; beyond, the oldest gives no round-trip time.
@@ -22,7 +22,8 @@ const SAMPLES: usize = 1024;
 /// No common retransmission timer is shorter (Linux: 200 ms), less some slack for the clock of the capture.
 const SHORTEST_TIMEOUT: Span = Span::millis(180);
 
-/// An ACK sooner than this share of the smallest round-trip time, that of the handshake included, does not answer a retransmission.
+/// An ACK sooner than this share of the smallest round-trip time, that of the handshake included, does not answer a
+/// retransmission.
 const TOO_SOON: f64 = 0.9;
 
 /// Sequence numbers as offsets that do not wrap.

@@ -13,14 +13,14 @@
 //!   so most SACK retransmissions of a busy sender are "out of order" to it. Here the bytes decide: what this
 //!   point of capture has seen before is a retransmission; what it has not is out of order only if the gap
 //!   is younger than the first round trip, since no sender could have learnt of the loss sooner.
-//! - Wireshark has one kind of other retransmission; here they are told apart by what the sender knew: duplicate ACKs or SACK
-//!   blocks (fast), an episode in progress (recovery), or a silence that only a timer ends (timeout).
+//! - Wireshark has one kind of other retransmission; here they are told apart by what the sender knew: duplicate ACKs
+//!   or SACK blocks (fast), an episode in progress (recovery), or a silence that only a timer ends (timeout).
 //!
 //! # Radio or queue
 //!
 //! [`Verdict`] is one for each direction: losses that prefer long round trips, by Fisher's exact test, are a queue's;
-//! those that do not are not. It is "unclear" more often than wrong; single losses carry no label. `docs/analyze.md` has
-//! the rule and what it cannot tell.
+//! those that do not are not. It is "unclear" more often than wrong; single losses carry no label. `docs/analyze.md`
+//! has the rule and what it cannot tell.
 //!
 //! # Bounds
 //!
@@ -28,6 +28,7 @@
 //! [`Config::losses`] losses and stalls, and a few thousand outstanding segments and gaps for each direction; a capture
 //! keeps at most [`Config::connections`] connections. What exceeds a bound is counted, never silently lost.
 
+mod config;
 mod connection;
 mod direction;
 mod reading;
@@ -36,9 +37,10 @@ mod table;
 mod verdict;
 mod wireshark;
 
+pub use config::Config;
 pub use reading::{
     Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, Point, PointKind,
     Retransmission, Retransmissions, Seen, Stall, StallCause, Verdict, WiresharkCounts,
 };
 pub use stats::Spread;
-pub use table::{Analyzer, Config, analyze_capture};
+pub use table::{Analyzer, analyze_capture};

@@ -1,8 +1,8 @@
 //! The result of an analysis.
 //!
-//! Times are [`Time`]s: nanoseconds since the Unix epoch for captures. Sequence positions are 64-bit offsets that do not
-//! wrap: 0 is the SYN and 1 the first byte; in a capture that begins mid-connection 1 is the first byte seen, and what
-//! turns out to lie before it is negative.
+//! Times are [`Time`]s: nanoseconds since the Unix epoch for captures. Sequence positions are 64-bit offsets that do
+//! not wrap: 0 is the SYN and 1 the first byte; in a capture that begins mid-connection 1 is the first byte seen, and
+//! what turns out to lie before it is negative.
 
 use core::net::IpAddr;
 
@@ -84,8 +84,8 @@ pub struct Connection {
     pub opening: Opening,
     /// How it ends.
     pub closing: Closing,
-    /// From the first SYN to the ACK that completes the handshake: one round trip of the whole path, wherever the capture
-    /// was made.
+    /// From the first SYN to the ACK that completes the handshake: one round trip of the whole path, wherever the
+    /// capture was made.
     pub handshake_rtt: Option<Span>,
     /// What the client sent.
     pub to_server: Direction,
@@ -232,8 +232,9 @@ pub enum Cause {
 
 /// Radio or queue, for all losses of one direction, with the evidence.
 ///
-/// A trial is a new segment sent while a round-trip time at most two round trips old was known, and no earlier segment was
-/// lost and still unrepaired. It is labelled with that round-trip time, which its own fate cannot have changed.
+/// A trial is a new segment sent while a round-trip time at most two round trips old was known, and no earlier
+/// segment was lost and still unrepaired. It is labelled with that round-trip time, which its own fate cannot have
+/// changed.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Verdict {
     /// The cause.

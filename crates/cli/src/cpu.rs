@@ -1,7 +1,7 @@
 //! CPU time of the kernel's TCP, measured by a process of its own.
 
 use lasthop_papers::live::{Live, Unmeasured};
-use lasthop_trace::cpu::{About, Measurement, Sample, cases};
+use lasthop_trace::cpu_time::{About, Measurement, Sample, cases};
 use serde::{Deserialize, Serialize};
 
 use crate::child::{self, Heard};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use lasthop_live::control::protocol::{StageStatus, Status};
 use lasthop_live::counters::DirectionCounts;
-use lasthop_live::link::LinkStatus;
+use lasthop_live::status::TunnelStatus as LinkStatus;
 use lasthop_proto::units::{Bytes, Span};
 
 use crate::style;

@@ -37,10 +37,10 @@ pub fn mathis(path: &TcpPath, p: f64) -> f64 {
 /// SIGCOMM 1998, the full model (equations 28 to 30 of the technical report, 32 and 33 of the paper): the rate at which
 /// Reno sends, in bytes of payload per second, repeated ones included.
 ///
-/// `p` is the rate of loss **indications**: the probability that a packet is lost given that it is the first of its round
-/// or the one before it in the round was not. The model loses all packets of a round behind a lost one. Where losses
-/// are independent, that is the number of recoveries and sequences of time-outs over the packets sent, which is less than
-/// the share of packets lost. Without losses it is the window over the round trip.
+/// `p` is the rate of loss **indications**: the probability that a packet is lost given that it is the first of its
+/// round or the one before it in the round was not. The model loses all packets of a round behind a lost one. Where
+/// losses are independent, that is the number of recoveries and sequences of time-outs over the packets sent, which
+/// is less than the share of packets lost. Without losses it is the window over the round trip.
 pub fn pftk(path: &TcpPath, p: f64) -> f64 {
     let &TcpPath { mss, rtt, t0, b, w_max } = path;
     if p <= 0.0 {
@@ -64,8 +64,8 @@ pub fn pftk(path: &TcpPath, p: f64) -> f64 {
     mss * packets / seconds
 }
 
-/// `Q(w)`, equation 24: the probability that a loss in a window of `w` ends in a time-out, since fewer than three packets
-/// arrive behind it.
+/// `Q(w)`, equation 24: the probability that a loss in a window of `w` ends in a time-out, since fewer than three
+/// packets arrive behind it.
 pub fn timeout_share(p: f64, w: f64) -> f64 {
     let q = 1.0 - p;
     let q3 = q * q * q;
@@ -73,8 +73,8 @@ pub fn timeout_share(p: f64, w: f64) -> f64 {
     share.clamp(0.0, 1.0)
 }
 
-/// `f(p)`, equation 27: the mean length of a sequence of time-outs in units of the first, each twice the one before, up to
-/// 64 times.
+/// `f(p)`, equation 27: the mean length of a sequence of time-outs in units of the first, each twice the one before,
+/// up to 64 times.
 pub fn backoff(p: f64) -> f64 {
     1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))))
 }

@@ -1,9 +1,9 @@
 //! Cells of a sweep against each other, by runs that share their seeds: differences, their intervals, ranks.
 //!
-//! Runs with the same seed meet the same channel, so they are compared pair by pair: a run of the one minus the run of the
-//! other with that seed. The interval of the mean difference is Student's for paired samples. A bootstrap over seeds was
-//! the alternative; with the ten to twenty seeds of a usual comparison its intervals cover less than they say, Student's
-//! hold up well for means of differences, and they are the ones of every other table here.
+//! Runs with the same seed meet the same channel, so they are compared pair by pair: a run of the one minus the run
+//! of the other with that seed. The interval of the mean difference is Student's for paired samples. A bootstrap over
+//! seeds was the alternative; with the ten to twenty seeds of a usual comparison its intervals cover less than they
+//! say, Student's hold up well for means of differences, and they are the ones of every other table here.
 //!
 //! Many comparisons find something by chance. What is called better or worse is so at a family-wise level of 5 % by
 //! Holm's step-down procedure: once over all comparisons with the baseline, once over all pairs, which gives the ranks.
@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 /// The level at which a family of comparisons is called different.
 pub const LEVEL: f64 = 0.05;
 
-/// Smaller differences, as shares of the smaller value, are called none, however sure: options of a few bytes make some.
+/// Smaller differences, as shares of the smaller value, are called none, however sure: options of a few bytes make
+/// some.
 pub const NEGLIGIBLE: f64 = 0.005;
 
 /// Whether a difference is one.
@@ -43,8 +44,8 @@ pub struct Standing {
     pub value: Summary,
     /// The value minus that of the baseline, pair by pair.
     pub difference: Summary,
-    /// How often the baseline's value it is: the geometric mean of the ratios of the pairs, and its 95 % interval. `None`
-    /// where a value is zero; without an interval where there are fewer than two pairs.
+    /// How often the baseline's value it is: the geometric mean of the ratios of the pairs, and its 95 % interval.
+    /// `None` where a value is zero; without an interval where there are fewer than two pairs.
     pub ratio: Option<Ratio>,
     /// How probable such a difference is by chance alone, two-sided, of this comparison alone.
     pub p: Option<f64>,
@@ -81,8 +82,8 @@ impl Ratio {
     }
 }
 
-/// Holm's step-down correction: each p-value times the number of hypotheses that are still open, never less than that of
-/// a smaller one, never more than 1. What has no p-value is no hypothesis.
+/// Holm's step-down correction: each p-value times the number of hypotheses that are still open, never less than that
+/// of a smaller one, never more than 1. What has no p-value is no hypothesis.
 pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<(usize, f64)> =
         p.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))).collect();

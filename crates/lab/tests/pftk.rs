@@ -115,7 +115,8 @@ fn cells() -> Vec<Cell> {
 
 fn table(cells: &[Cell]) -> String {
     let mut text = String::from(
-        "| round trip | lost | loss indications | time-outs among them | `Q` of the model | sent, KB/s | PFTK | difference | with the time-outs that were | difference |\n\
+        "| round trip | lost | loss indications | time-outs among them | `Q` of the model | \
+         sent, KB/s | PFTK | difference | with the time-outs that were | difference |\n\
          |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for cell in cells {

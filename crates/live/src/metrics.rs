@@ -14,15 +14,23 @@ use std::time::Duration;
 use lasthop_proto::units::Span;
 
 use crate::clock::Clock;
-use crate::control::Served;
-use crate::control::protocol::{PortStatus, StageStatus, Status};
 use crate::counters::DirectionCounts;
+use crate::status::{PortStatus, StageStatus, Status};
 
 /// Longest request in bytes.
 pub const MAX_REQUEST: usize = 8 << 10;
 
 /// How long a request may take.
 const SLOWEST: Span = Span::secs(2);
+
+/// What has figures to show.
+pub trait Figures: Send + Sync {
+    /// The page for Prometheus.
+    ///
+    /// # Errors
+    /// Why there is none: it no longer runs.
+    fn page(&self) -> Result<String, String>;
+}
 
 /// An end point that is being served; dropped, it ends.
 #[derive(Debug)]
@@ -54,7 +62,7 @@ impl Drop for Endpoint {
 ///
 /// # Errors
 /// When the address is not one of this machine alone, or is in use.
-pub fn serve(running: Arc<dyn Served>, address: SocketAddr) -> io::Result<Endpoint> {
+pub fn serve(running: Arc<dyn Figures>, address: SocketAddr) -> io::Result<Endpoint> {
     if !address.ip().is_loopback() {
         let why = format!("{} can be reached from outside", address.ip());
         return Err(io::Error::new(ErrorKind::InvalidInput, why));
@@ -76,7 +84,7 @@ pub fn serve(running: Arc<dyn Served>, address: SocketAddr) -> io::Result<Endpoi
     Ok(Endpoint { address, over, listening: Some(listening) })
 }
 
-fn respond(mut stream: TcpStream, running: &dyn Served) -> io::Result<()> {
+fn respond(mut stream: TcpStream, running: &dyn Figures) -> io::Result<()> {
     let timeout = Some(Duration::from_millis(500));
     stream.set_read_timeout(timeout)?;
     stream.set_write_timeout(timeout)?;
@@ -119,7 +127,7 @@ fn request(stream: &mut impl Read) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-fn answer(line: &str, running: &dyn Served) -> (&'static str, String) {
+fn answer(line: &str, running: &dyn Figures) -> (&'static str, String) {
     let mut words = line.split(' ');
     let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     if !words.next().is_some_and(|version| version.starts_with("HTTP/1.")) {
@@ -231,7 +239,22 @@ pub fn render(status: &Status) -> String {
         vec![(vec![], uptime)],
     );
 
-    let s = status;
+    interfaces(&mut page, status);
+    stages(&mut page, status);
+    happened(&mut page, status);
+    if let Some(capture) = &status.capture {
+        let failed = f64::from(u8::from(capture.failed.is_some()));
+        page.family(
+            "capture_failed",
+            "gauge",
+            "Whether captures have ended because of a fault.",
+            vec![(vec![], failed)],
+        );
+    }
+    page.0
+}
+
+fn interfaces(page: &mut Page, s: &Status) {
     page.ports(s, "received_frames", "Frames received.", |p| p.counts.received);
     page.ports(s, "received_bytes", "Bytes of frames received.", |p| p.counts.received_bytes);
     page.ports(s, "sent_frames", "Frames sent.", |p| p.counts.sent);
@@ -242,8 +265,10 @@ pub fn render(status: &Status) -> String {
     page.ports(s, "refused_frames", "Frames that the interface did not take.", |p| {
         p.counts.refused
     });
+}
 
-    let agents = status.stages.iter().filter_map(|stage| {
+fn stages(page: &mut Page, s: &Status) {
+    let agents = s.stages.iter().filter_map(|stage| {
         let agent = stage.config.get("agent")?.as_str()?;
         Some((vec![("stage", stage.name.as_str()), ("agent", agent)], 1.0))
     });
@@ -277,7 +302,9 @@ pub fn render(status: &Status) -> String {
     page.stages(s, ("stage_held_packets", "gauge"), "Packets inside a stage.", |x| {
         Some(x.packets.held)
     });
+}
 
+fn happened(page: &mut Page, s: &Status) {
     page.directions(s, "transmitted_packets_total", "Packets carried by a link or radio.", |d| {
         d.transmitted
     });
@@ -289,7 +316,7 @@ pub fn render(status: &Status) -> String {
         |name: &str,
          help: &str,
          of: fn(&DirectionCounts) -> &lasthop_trace::counts::CauseCounts| {
-            let samples = directions(status).flat_map(|(stage, direction, counts)| {
+            let samples = directions(s).flat_map(|(stage, direction, counts)| {
                 of(counts).iter().map(move |(cause, n)| {
                     (
                         vec![("stage", stage), ("direction", direction), ("cause", cause.name())],
@@ -304,21 +331,11 @@ pub fn render(status: &Status) -> String {
     by_cause("repeated_packets_total", "Packets that a link layer sent again, by cause.", |d| {
         &d.repeated
     });
-    let notes = status.stages.iter().flat_map(|stage| {
+    let notes = s.stages.iter().flat_map(|stage| {
         let notes = stage.happened.notes.iter();
         notes.map(|(note, n)| {
             (vec![("stage", stage.name.as_str()), ("note", note.as_str())], *n as f64)
         })
     });
     page.family("notes_total", "counter", "What hosts and agents noticed.", notes.collect());
-    if let Some(capture) = &status.capture {
-        let failed = f64::from(u8::from(capture.failed.is_some()));
-        page.family(
-            "capture_failed",
-            "gauge",
-            "Whether captures have ended because of a fault.",
-            vec![(vec![], failed)],
-        );
-    }
-    page.0
 }

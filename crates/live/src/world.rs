@@ -5,6 +5,7 @@
 //! the same events, so that metrics, captures and plots are made as they are of a simulated run.
 
 mod ends;
+mod news;
 mod ours;
 mod reports;
 mod telling;
@@ -52,7 +53,7 @@ const LINGER: Span = Span::millis(100);
 const PORTS: std::ops::Range<u16> = 20_000..60_000;
 
 /// A testbed on which a scenario runs.
-pub struct World {
+pub struct Testbed {
     net: Net,
     next_port: u16,
 }
@@ -89,16 +90,16 @@ pub struct TcpEvents {
     pub lost: u64,
 }
 
-impl World {
+impl Testbed {
     /// Makes the calling process, which must have no other thread yet, the base station between the hosts of
     /// `scenario`.
     ///
     /// # Errors
     /// When the kernel does not let us make namespaces; the error says what forbids it.
-    pub fn enter(scenario: &Scenario) -> Result<World, Error> {
+    pub fn enter(scenario: &Scenario) -> Result<Testbed, Error> {
         let hosts = scenario.hosts.iter().map(spec).collect::<Result<_, _>>()?;
         let net = Net::enter(&NetSpec { station: STATION.to_owned(), offloads: false, hosts })?;
-        Ok(World { net, next_port: PORTS.start })
+        Ok(Testbed { net, next_port: PORTS.start })
     }
 
     /// What stands where in the next run of `scenario`, and which flows will carry data.

@@ -81,15 +81,39 @@ fn udp(payload: &[u8]) -> Vec<u8> {
 
 /// Every kind of frame, with its name.
 fn zoo() -> Vec<(&'static str, Vec<u8>)> {
-    let e = |kind, payload: &[u8]| ethernet(RIGHT, LEFT, &[], kind, payload);
-    let tagged = |tags: &[u8], payload: &[u8]| ethernet(RIGHT, LEFT, tags, 0x0800, payload);
-    let data: Vec<u8> = (0..=255).collect();
-    let segment = sealed(v4(PLAIN, 6, &tcp(&[], &data)), 16);
-    let arp =
-        [&[0, 1, 8, 0, 6, 4, 0, 1][..], &LEFT, &[10, 9, 9, 1], &[0; 6], &[10, 9, 9, 2]].concat();
-    let full = vec![7; 1500 - 40];
-    let mut zoo = vec![
-        ("ARP", ethernet(ALL, LEFT, &[], 0x0806, &arp)),
+    let mut zoo = [plain(), wrapped(), to_many(), malformed()].concat();
+    for (name, tos) in [("ECN 01", 1), ("ECN 10", 2), ("ECN 11", 3), ("DSCP and ECN", 0xb9)] {
+        zoo.push((name, e(0x0800, &sealed(v4(V4 { tos, ..PLAIN }, 6, &tcp(&[], &data())), 16))));
+        zoo.push((name, e(0x86dd, &sealed(v6(1, tos, 6, &tcp(&[], &data())), 16))));
+    }
+    zoo
+}
+
+fn data() -> Vec<u8> {
+    (0..=255).collect()
+}
+
+fn segment() -> Vec<u8> {
+    sealed(v4(PLAIN, 6, &tcp(&[], &data())), 16)
+}
+
+fn arp() -> Vec<u8> {
+    [&[0, 1, 8, 0, 6, 4, 0, 1][..], &LEFT, &[10, 9, 9, 1], &[0; 6], &[10, 9, 9, 2]].concat()
+}
+
+/// A frame to the host on the right.
+fn e(kind: u16, payload: &[u8]) -> Vec<u8> {
+    ethernet(RIGHT, LEFT, &[], kind, payload)
+}
+
+fn tagged(tags: &[u8], payload: &[u8]) -> Vec<u8> {
+    ethernet(RIGHT, LEFT, tags, 0x0800, payload)
+}
+
+/// Of other protocols, and segments as they come.
+fn plain() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("ARP", ethernet(ALL, LEFT, &[], 0x0806, &arp())),
         (
             "neighbour solicitation",
             e(0x86dd, &sealed(v6(0, 0, 58, &[&[135, 0, 0, 0][..], &[0; 20]].concat()), 2)),
@@ -107,11 +131,11 @@ fn zoo() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("echo v4", e(0x0800, &v4(PLAIN, 1, &[8, 0, 0x12, 0x34, 0, 1, 0, 1, 9, 9]))),
         ("echo v6", e(0x86dd, &sealed(v6(0, 0, 58, &[128, 0, 0, 0, 0, 1, 0, 1, 9]), 2))),
-        ("UDP", e(0x0800, &sealed(v4(PLAIN, 17, &udp(&data)), 6))),
-        ("UDP without a checksum", e(0x0800, &v4(PLAIN, 17, &udp(&data)))),
-        ("UDP v6", e(0x86dd, &sealed(v6(0, 0, 17, &udp(&data)), 6))),
-        ("TCP", e(0x0800, &segment)),
-        ("a full frame", e(0x0800, &sealed(v4(PLAIN, 6, &tcp(&[], &full)), 16))),
+        ("UDP", e(0x0800, &sealed(v4(PLAIN, 17, &udp(&data())), 6))),
+        ("UDP without a checksum", e(0x0800, &v4(PLAIN, 17, &udp(&data())))),
+        ("UDP v6", e(0x86dd, &sealed(v6(0, 0, 17, &udp(&data())), 6))),
+        ("TCP", e(0x0800, &segment())),
+        ("a full frame", e(0x0800, &sealed(v4(PLAIN, 6, &tcp(&[], &[7; 1500 - 40])), 16))),
         ("TCP without data", e(0x0800, &sealed(v4(PLAIN, 6, &tcp(&[], &[])), 16))),
         (
             "TCP with padding",
@@ -120,8 +144,8 @@ fn zoo() -> Vec<(&'static str, Vec<u8>)> {
                 &[&sealed(v4(PLAIN, 6, &tcp(&[], &[])), 16)[..], &[1, 2, 3, 4, 5, 6]].concat(),
             ),
         ),
-        ("TCP with a long trailer", e(0x0800, &[&segment[..], &[9; 300]].concat())),
-        ("TCP with a wrong checksum", e(0x0800, &v4(PLAIN, 6, &tcp(&[], &data)))),
+        ("TCP with a long trailer", e(0x0800, &[&segment()[..], &[9; 300]].concat())),
+        ("TCP with a wrong checksum", e(0x0800, &v4(PLAIN, 6, &tcp(&[], &data())))),
         (
             "unknown options in another order",
             e(
@@ -132,29 +156,35 @@ fn zoo() -> Vec<(&'static str, Vec<u8>)> {
                         6,
                         &tcp(
                             &[1, 19, 3, 7, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 99, 2, 0, 5],
-                            &data,
+                            &data(),
                         ),
                     ),
                     16,
                 ),
             ),
         ),
-        ("impossible options", e(0x0800, &sealed(v4(PLAIN, 6, &tcp(&[8, 1, 5, 99], &data)), 16))),
-        ("TCP v6 with a flow label", e(0x86dd, &sealed(v6(0xabcde, 0, 6, &tcp(&[], &data)), 16))),
+        ("impossible options", e(0x0800, &sealed(v4(PLAIN, 6, &tcp(&[8, 1, 5, 99], &data())), 16))),
+    ]
+}
+
+/// With other headers in between, in fragments, with tags.
+fn wrapped() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("TCP v6 with a flow label", e(0x86dd, &sealed(v6(0xabcde, 0, 6, &tcp(&[], &data())), 16))),
         (
             "TCP behind destination options",
-            e(0x86dd, &v6(3, 0, 60, &[&[6, 0, 1, 4, 0, 0, 0, 0][..], &tcp(&[], &data)].concat())),
+            e(0x86dd, &v6(3, 0, 60, &[&[6, 0, 1, 4, 0, 0, 0, 0][..], &tcp(&[], &data())].concat())),
         ),
         (
             "UDP behind a hop-by-hop header",
-            e(0x86dd, &v6(3, 0, 0, &[&[17, 0, 1, 4, 0, 0, 0, 0][..], &udp(&data)].concat())),
+            e(0x86dd, &v6(3, 0, 0, &[&[17, 0, 1, 4, 0, 0, 0, 0][..], &udp(&data())].concat())),
         ),
         (
             "IPv4 options",
             e(
                 0x0800,
                 &sealed(
-                    v4(V4 { options: &[7, 7, 4, 0, 0, 0, 0, 0], ..PLAIN }, 6, &tcp(&[], &data)),
+                    v4(V4 { options: &[7, 7, 4, 0, 0, 0, 0, 0], ..PLAIN }, 6, &tcp(&[], &data())),
                     16,
                 ),
             ),
@@ -163,23 +193,29 @@ fn zoo() -> Vec<(&'static str, Vec<u8>)> {
             "the first fragment",
             e(0x0800, &v4(V4 { fragment: 0x2000, ..PLAIN }, 6, &tcp(&[], &[1; 60]))),
         ),
-        ("a later fragment", e(0x0800, &v4(V4 { fragment: 10, ..PLAIN }, 6, &data))),
+        ("a later fragment", e(0x0800, &v4(V4 { fragment: 10, ..PLAIN }, 6, &data()))),
         (
             "a fragment of eight bytes",
             e(0x0800, &v4(V4 { fragment: 0x2001, ..PLAIN }, 17, &[5; 8])),
         ),
         (
             "a fragment v6",
-            e(0x86dd, &v6(0, 0, 44, &[&[17, 0, 0, 1, 1, 2, 3, 4][..], &udp(&data)].concat())),
+            e(0x86dd, &v6(0, 0, 44, &[&[17, 0, 0, 1, 1, 2, 3, 4][..], &udp(&data())].concat())),
         ),
-        ("tag", tagged(&[0x81, 0, 0x20, 7], &segment)),
-        ("priority tag", tagged(&[0x81, 0, 0xe0, 0], &segment)),
-        ("service tag", tagged(&[0x88, 0xa8, 0, 9], &segment)),
-        ("two tags", tagged(&[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7], &segment)),
-        ("the same tag twice", tagged(&[0x81, 0, 0, 9, 0x81, 0, 0, 7], &segment)),
-        ("three tags", tagged(&[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7, 0x81, 0, 0, 8], &segment)),
-        ("a tag and UDP", tagged(&[0x81, 0, 0, 7], &sealed(v4(PLAIN, 17, &udp(&data)), 6))),
-        ("a tag and ARP", ethernet(ALL, LEFT, &[0x81, 0, 0, 7], 0x0806, &arp)),
+        ("tag", tagged(&[0x81, 0, 0x20, 7], &segment())),
+        ("priority tag", tagged(&[0x81, 0, 0xe0, 0], &segment())),
+        ("service tag", tagged(&[0x88, 0xa8, 0, 9], &segment())),
+        ("two tags", tagged(&[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7], &segment())),
+        ("the same tag twice", tagged(&[0x81, 0, 0, 9, 0x81, 0, 0, 7], &segment())),
+        ("three tags", tagged(&[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7, 0x81, 0, 0, 8], &segment())),
+        ("a tag and UDP", tagged(&[0x81, 0, 0, 7], &sealed(v4(PLAIN, 17, &udp(&data())), 6))),
+        ("a tag and ARP", ethernet(ALL, LEFT, &[0x81, 0, 0, 7], 0x0806, &arp())),
+    ]
+}
+
+/// To more than one host.
+fn to_many() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
         (
             "broadcast",
             ethernet(
@@ -187,7 +223,7 @@ fn zoo() -> Vec<(&'static str, Vec<u8>)> {
                 LEFT,
                 &[],
                 0x0800,
-                &sealed(v4(V4 { dst: [255; 4], ..PLAIN }, 17, &udp(&data)), 6),
+                &sealed(v4(V4 { dst: [255; 4], ..PLAIN }, 17, &udp(&data())), 6),
             ),
         ),
         (
@@ -197,7 +233,7 @@ fn zoo() -> Vec<(&'static str, Vec<u8>)> {
                 LEFT,
                 &[],
                 0x0800,
-                &sealed(v4(V4 { dst: [10, 9, 9, 255], ..PLAIN }, 17, &udp(&data)), 6),
+                &sealed(v4(V4 { dst: [10, 9, 9, 255], ..PLAIN }, 17, &udp(&data())), 6),
             ),
         ),
         (
@@ -207,16 +243,22 @@ fn zoo() -> Vec<(&'static str, Vec<u8>)> {
                 LEFT,
                 &[],
                 0x0800,
-                &sealed(v4(V4 { dst: [224, 0, 0, 9], ..PLAIN }, 17, &udp(&data)), 6),
+                &sealed(v4(V4 { dst: [224, 0, 0, 9], ..PLAIN }, 17, &udp(&data())), 6),
             ),
         ),
-        ("unknown type", e(0x88b5, &data)),
-        ("a length instead of a type", e(38, &data[..38])),
+    ]
+}
+
+/// Of no type that is known, or broken.
+fn malformed() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("unknown type", e(0x88b5, &data())),
+        ("a length instead of a type", e(38, &data()[..38])),
         ("nothing behind the addresses", e(0x88b5, &[])),
         ("IPv4 of one byte", e(0x0800, &[0x45])),
         ("a wrong version", e(0x0800, &[0x95; 60])),
         ("a header length of 4", e(0x0800, &[0x41; 60])),
-        ("a total length beyond the frame", e(0x0800, &segment[..segment.len() - 50])),
+        ("a total length beyond the frame", e(0x0800, &segment()[..segment().len() - 50])),
         ("a TCP header cut short", e(0x0800, &v4(PLAIN, 6, &tcp(&[], &[])[..13]))),
         (
             "options beyond the segment",
@@ -225,13 +267,8 @@ fn zoo() -> Vec<(&'static str, Vec<u8>)> {
                 &v4(PLAIN, 6, &[&tcp(&[], &[])[..12], &[0xf0, 0x10, 0, 0, 0, 0, 0, 0]].concat()),
             ),
         ),
-        ("IPv6 whose length lies", e(0x86dd, &v6(0, 0, 6, &tcp(&[], &data))[..80])),
-    ];
-    for (name, tos) in [("ECN 01", 1), ("ECN 10", 2), ("ECN 11", 3), ("DSCP and ECN", 0xb9)] {
-        zoo.push((name, e(0x0800, &sealed(v4(V4 { tos, ..PLAIN }, 6, &tcp(&[], &data)), 16))));
-        zoo.push((name, e(0x86dd, &sealed(v6(1, tos, 6, &tcp(&[], &data)), 16))));
-    }
-    zoo
+        ("IPv6 whose length lies", e(0x86dd, &v6(0, 0, 6, &tcp(&[], &data()))[..80])),
+    ]
 }
 
 /// Sends all frames to both sides through a station with this stage; all arrive as they were.

@@ -27,7 +27,8 @@ fn resident() -> u64 {
 
 fn mac(namespace: &str, dev: &str) -> [u8; 6] {
     let text = sh(&format!(
-        "ip netns exec {namespace} cat /sys/class/net/{dev}/address 2>/dev/null || ip -n {namespace} -o link show dev {dev}"
+        "ip netns exec {namespace} cat /sys/class/net/{dev}/address 2>/dev/null || \
+         ip -n {namespace} -o link show dev {dev}"
     ));
     let word = text.split_whitespace().rev().find(|word| word.matches(':').count() == 5);
     let all: Vec<&str> = text.split_whitespace().collect();

@@ -1,6 +1,6 @@
 //! What experiments ask of the machine that they run on. This crate knows nothing of testbeds: the program hands one in.
 
-use lasthop_trace::cpu::Measurement;
+use lasthop_trace::cpu_time::Measurement;
 
 /// Segment sizes at which the kernel's TCP is measured: those of agarwal00, of Ethernet, and of frames of 9000 bytes.
 pub const SIZES: [u16; 5] = [500, 1000, 1460, 2296, 8960];

@@ -4,7 +4,7 @@
 //! Nothing here touches a file: functions return text or bytes, and the caller decides where they go.
 //! The same input gives the same bytes.
 
-pub mod cpu;
+pub mod cpu_tables;
 pub mod html;
 pub mod model;
 pub mod number;

@@ -462,7 +462,8 @@ mod tests {
         let rows: Vec<&str> = text.lines().collect();
         assert_eq!(
             rows[1],
-            "1.500000001,\"wire, \"\"thin\"\"\",transmitted,,right,7,10.0.0.1:1024>10.0.1.1:9,1001,5001,.,8760,1460,1500,,"
+            "1.500000001,\"wire, \"\"thin\"\"\",transmitted,,right,7,\
+             10.0.0.1:1024>10.0.1.1:9,1001,5001,.,8760,1460,1500,,"
         );
         assert_eq!(
             rows[4],

@@ -6,7 +6,7 @@ pub mod capture;
 mod completion;
 pub mod conservation;
 pub mod counts;
-pub mod cpu;
+pub mod cpu_time;
 pub mod csv;
 mod histogram;
 pub mod layout;

@@ -263,8 +263,8 @@ mod tests {
 
     #[test]
     fn the_paired_test_agrees_with_a_textbook() {
-        // Student's own data (1908): hours of sleep gained under two drugs; R's t.test(..., paired = TRUE): t = -4.0621,
-        // df = 9, p = 0.002833.
+        // Student's own data (1908): hours of sleep gained under two drugs; R's t.test(..., paired = TRUE): t =
+        // -4.0621, df = 9, p = 0.002833.
         let a = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
         let b = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
         close(paired_p(&a, &b).unwrap(), 0.002_833, 1e-6);

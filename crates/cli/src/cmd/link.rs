@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use lasthop_live::link::{self, News};
+use lasthop_live::tunnel::{self as link, News};
 use lasthop_scenario::{Error, Key, TunnelFile, parse_tunnel};
 use serde_json::json;
 

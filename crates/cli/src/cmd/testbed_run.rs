@@ -15,7 +15,7 @@ use crate::sweep::files;
 use crate::sweep::testbed::{Line, Order, Progress, Trace};
 use lasthop_lab::{RunResult, Testbed};
 use lasthop_live::testbed::Error;
-use lasthop_live::world::World;
+use lasthop_live::world::Testbed as World;
 use lasthop_proto::event::{Event, TcpEvent, TcpKind, Wants, What};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;

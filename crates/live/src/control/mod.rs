@@ -9,19 +9,13 @@ pub mod protocol;
 mod running;
 mod server;
 
-use protocol::{Answer, Request, Trouble};
+use protocol::{Answer, Request};
 
 pub use running::{About, Running};
 pub use server::{Guard, MAX_CLIENTS, serve};
 
-/// What can be asked over a control socket, and shows its figures.
+/// What can be asked over a control socket.
 pub trait Served: Send + Sync {
     /// Answers a request.
     fn answer(&self, request: &Request) -> Answer;
-
-    /// The figures for Prometheus.
-    ///
-    /// # Errors
-    /// When it no longer runs.
-    fn page(&self) -> Result<String, Trouble>;
 }

@@ -8,14 +8,10 @@
 
 use std::fmt;
 
-use lasthop_path::StageCount;
 use lasthop_scenario::{Error, Setting, Source};
 use serde::{Deserialize, Serialize};
 
-use crate::counters::Happened;
-use crate::link::LinkStatus;
-use crate::recorder::RecorderStatus;
-use crate::station::PortCounts;
+pub use crate::status::{Counts, PortStatus, StageStatus, Status, TunnelStatus};
 
 /// Longest request in bytes.
 pub const MAX_REQUEST: usize = 16 << 10;
@@ -81,7 +77,7 @@ pub enum Answer {
     /// Everything there is to know.
     Status(Box<Status>),
     /// The same of a tunnel.
-    Link(Box<LinkStatus>),
+    Link(Box<TunnelStatus>),
     /// The value of a key, as it would be written; nothing where the default holds.
     Value(Option<String>),
     /// What was changed.
@@ -164,61 +160,6 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
-}
-
-/// Everything there is to know about a running station.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Status {
-    /// Version of the program.
-    pub version: String,
-    /// `station` or `testbed`.
-    pub world: String,
-    /// Name of the station.
-    pub name: String,
-    /// Seed of all random draws.
-    pub seed: u64,
-    /// How long it has been running, in nanoseconds.
-    pub uptime_ns: u64,
-    /// The interfaces.
-    pub ports: Vec<PortStatus>,
-    /// The stages, left to right, the ends of the path included.
-    pub stages: Vec<StageStatus>,
-    /// The captures, if any.
-    pub capture: Option<RecorderStatus>,
-}
-
-/// An interface.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PortStatus {
-    /// Its name.
-    pub name: String,
-    /// `left` or `right`.
-    pub side: String,
-    /// Frames.
-    #[serde(flatten)]
-    pub counts: PortCounts,
-}
-
-/// A stage.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct StageStatus {
-    /// Its name; `left` and `right` are what lies beyond the interfaces.
-    pub name: String,
-    /// `host`, `agent`, `link`, `radio` or `cross`.
-    pub kind: String,
-    /// What it was configured as, defaults included; null for hosts.
-    pub config: serde_json::Value,
-    /// Flows or connections that are followed now.
-    pub flows: Option<usize>,
-    /// Bytes of an agent's state, cached packets included.
-    pub state_bytes: Option<usize>,
-    /// The most that it ever was.
-    pub peak_state_bytes: Option<usize>,
-    /// Packets at the stage.
-    pub packets: StageCount,
-    /// What happened there.
-    #[serde(flatten)]
-    pub happened: Happened,
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Served;
 use super::protocol::{Answer, Changed, PortStatus, Request, StageStatus, Status, Trouble};
 use crate::counters::Counters;
-use crate::metrics;
+use crate::metrics::{self, Figures};
 use crate::recorder::Recorded;
 use crate::station::{Handle, Station};
 
@@ -149,9 +149,11 @@ impl Served for Running {
         };
         answer.unwrap_or_else(Answer::Error)
     }
+}
 
-    fn page(&self) -> Result<String, Trouble> {
-        self.status().map(|status| metrics::render(&status))
+impl Figures for Running {
+    fn page(&self) -> Result<String, String> {
+        self.status().map(|status| metrics::render(&status)).map_err(|trouble| trouble.message)
     }
 }
 

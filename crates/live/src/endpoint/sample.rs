@@ -46,8 +46,8 @@ impl Sampler {
         out(self.event(now, TcpKind::Opening, info.tcb()));
     }
 
-    /// A snapshot of the connection, taken at `now`: hands on an event for each thing that differs from the last one, all with
-    /// the block of now.
+    /// A snapshot of the connection, taken at `now`: hands on an event for each thing that differs from the last one,
+    /// all with the block of now.
     pub fn look(&mut self, now: Time, info: &TcpInfo, mut out: impl FnMut(Event)) {
         self.next = now + self.every;
         let tcb = info.tcb();

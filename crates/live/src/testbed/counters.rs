@@ -9,8 +9,8 @@ use super::net::Net;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident = $table:literal $name:literal,)*) => {
-        /// Counters of a host's TCP and of ICMPv4, as `nstat` shows them. Gauges are not among them, so that a difference
-        /// always has a meaning.
+        /// Counters of a host's TCP and of ICMPv4, as `nstat` shows them. Gauges are not among them, so that a
+        /// difference always has a meaning.
         #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Counters {

@@ -158,7 +158,7 @@ impl From<Mac> for String {
 
 /// A host of the testbed.
 #[derive(Debug)]
-pub struct Host {
+pub struct TestbedHost {
     pub(super) spec: HostSpec,
     pub(super) mac: Mac,
     pub(super) station_mac: Mac,
@@ -166,7 +166,7 @@ pub struct Host {
     pub(super) namespace: Option<OwnedFd>,
 }
 
-impl Host {
+impl TestbedHost {
     /// What was asked for.
     pub fn spec(&self) -> &HostSpec {
         &self.spec

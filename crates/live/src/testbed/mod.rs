@@ -16,7 +16,7 @@
 //! kernel lets users make namespaces, and says what forbids it where not.
 
 pub mod counters;
-pub mod cpu;
+pub mod cpu_bench;
 mod enter;
 mod error;
 mod host;
@@ -27,6 +27,6 @@ pub mod preset;
 pub mod probe;
 
 pub use error::Error;
-pub use host::{Host, HostSpec, Mac, Side, is_host_name};
+pub use host::{HostSpec, Mac, Side, TestbedHost, is_host_name};
 pub use net::{Net, NetSpec};
 pub use preset::Preset;

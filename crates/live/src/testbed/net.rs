@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::enter::{self, NAMESPACES};
 use super::error::{Error, Tried as _};
-use super::host::{Host, HostSpec, Mac, is_host_name};
+use super::host::{HostSpec, Mac, TestbedHost, is_host_name};
 use super::{ip, preset};
 use crate::sys::ethtool;
 
@@ -42,7 +42,7 @@ pub struct NetSpec {
 pub struct Net {
     station: String,
     offloads: bool,
-    hosts: Vec<Host>,
+    hosts: Vec<TestbedHost>,
     /// The machine's /etc/hosts, which ours begins before; `None` where it cannot be covered.
     names: Option<String>,
     has_v6: bool,
@@ -117,7 +117,7 @@ impl Net {
     pub fn add_hosts(&mut self, specs: &[HostSpec]) -> Result<(), Error> {
         for (index, spec) in specs.iter().enumerate() {
             spec.check()?;
-            let mut earlier = self.hosts.iter().map(Host::spec).chain(specs[..index].iter());
+            let mut earlier = self.hosts.iter().map(TestbedHost::spec).chain(specs[..index].iter());
             if earlier.clone().any(|other| other.name == spec.name) || spec.name == self.station {
                 return Err(Error::new(
                     format!("there are two hosts `{}`", spec.name),
@@ -146,7 +146,7 @@ impl Net {
         }
         for (position, spec) in (before..).zip(specs) {
             let position = position as u16;
-            self.hosts.push(Host {
+            self.hosts.push(TestbedHost {
                 spec: spec.clone(),
                 mac: Mac::host(position),
                 station_mac: Mac::station(position),
@@ -186,7 +186,7 @@ impl Net {
 
     /// Makes the namespace and the cable of the host at this index.
     fn make(&mut self, index: usize) -> Result<(), Error> {
-        let Host { spec, mac, station_mac, .. } = &self.hosts[index];
+        let TestbedHost { spec, mac, station_mac, .. } = &self.hosts[index];
         let name = spec.name.clone();
         on_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|error| {
@@ -252,7 +252,7 @@ impl Net {
     }
 
     /// The hosts, in the order in which they were added: a host's index is its position.
-    pub fn hosts(&self) -> &[Host] {
+    pub fn hosts(&self) -> &[TestbedHost] {
         &self.hosts
     }
 
@@ -266,9 +266,9 @@ impl Net {
     /// # Errors
     ///
     /// If there is none; the error names those that there are.
-    pub fn host(&self, name: &str) -> Result<&Host, Error> {
+    pub fn host(&self, name: &str) -> Result<&TestbedHost, Error> {
         self.hosts.iter().find(|host| host.name() == name).ok_or_else(|| {
-            let names: Vec<_> = self.hosts.iter().map(Host::name).collect();
+            let names: Vec<_> = self.hosts.iter().map(TestbedHost::name).collect();
             Error::new(
                 format!("there is no host `{name}` in this testbed"),
                 format!("there are {}", names.join(", ")),

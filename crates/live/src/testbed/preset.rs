@@ -148,7 +148,8 @@ const OF_1997: &[Setting] = &[
     route(
         "window",
         "16384",
-        "the socket buffer of the hosts of west97 (4.0) as first window; since Linux 6.5 it grows to 64 KiB all the same",
+        "the socket buffer of the hosts of west97 (4.0) as first window; \
+         since Linux 6.5 it grows to 64 KiB all the same",
     ),
     route("initcwnd", "1", "slow start began with one segment (RFC 2001)"),
 ];

@@ -7,26 +7,19 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 
 use lasthop_path::DISCARD;
-use lasthop_proto::event::Event;
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_scenario::{Scenario, Transfer};
 
+use super::news::News;
 use super::telling::Sending;
 use super::{SAMPLE, is_kernel};
 use crate::clock::Clock;
 use crate::endpoint::{
-    DiscardObserver, DiscardOptions, Pattern, Received, SendOptions, SendReport, Session, Source,
-    discard, listen, send,
+    DiscardObserver, DiscardOptions, Pattern, Received, SendOptions, Session, Source, discard,
+    listen, send,
 };
 use crate::testbed::{Error, Net};
 use crate::tracepoints::Watcher;
-
-/// What a thread at a host tells.
-pub(super) enum News {
-    Event(Event),
-    Sent(usize, Result<SendReport, String>),
-    Received(Received),
-}
 
 /// The applications on kernel hosts, a thread each.
 pub(super) struct Ends {

@@ -12,7 +12,8 @@ use lasthop_trace::Sink;
 use sha2::{Digest as _, Sha256};
 
 use super::SETTLED;
-use super::ends::{Ends, News};
+use super::ends::Ends;
+use super::news::News;
 use super::ours::Ours;
 use crate::endpoint::{End, Pattern, Received, SendReport, hex};
 

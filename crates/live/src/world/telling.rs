@@ -8,7 +8,7 @@ use lasthop_proto::event::Event;
 use lasthop_proto::place::StageId;
 
 use super::TcpEvents;
-use super::ends::News;
+use super::news::News;
 use crate::clock::Clock;
 use crate::endpoint::{SendObserver, flow};
 use crate::tracepoints::{Tracer, Watched, Watcher};

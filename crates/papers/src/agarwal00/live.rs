@@ -3,9 +3,9 @@
 //! The thesis measured batteries, of which radio and display take most. Here it is the CPU time alone, for each byte,
 //! of sender and receiver.
 
-use lasthop_report::cpu as report;
+use lasthop_report::cpu_tables as report;
 use lasthop_report::model::{Column, Measured, Table};
-use lasthop_trace::cpu::{Case, Change, Ends, Measurement, Wire};
+use lasthop_trace::cpu_time::{Case, Change, Ends, Measurement, Wire};
 use lasthop_trace::stats::Middle;
 
 use crate::bench::{Bench, Interrupted};
@@ -73,7 +73,7 @@ fn judge(measured: &Measurement) -> Finding {
         };
         measured.cases.iter().filter(of).count()
     };
-    let expected = lasthop_trace::cpu::cases(&SIZES);
+    let expected = lasthop_trace::cpu_time::cases(&SIZES);
     let (all, wanted) = (count(|m| m.interval.is_some()), expected.len());
     finding.require(
         all == wanted && measured.cases == expected,
@@ -228,7 +228,7 @@ fn notes(measured: &Measurement, finding: &mut Finding) {
 #[cfg(test)]
 mod tests {
     use lasthop_report::model::Verdict;
-    use lasthop_trace::cpu::{ENOUGH, Sample, Spent, cases};
+    use lasthop_trace::cpu_time::{ENOUGH, Sample, Spent, cases};
 
     use super::*;
     use crate::live::Live;

@@ -1,7 +1,7 @@
 //! ACK reconstruction: behind a slow return link, the ACKs that filtering took out are filled in again.
 //!
 //! A sender that counts ACKs opens its window slowly when few come, and sends a burst at each. This agent stands between
-//! the return link and the sender (RFC 3449 5.3.2; H. Balakrishnan, V. Padmanabhan and R. Katz, "The Effects of Asymmetry
+//! the return link and the sender (RFC 3449 5.3.1; H. Balakrishnan, V. Padmanabhan and R. Katz, "The Effects of Asymmetry
 //! on TCP Performance", MOBICOM 1997). Where an ACK acknowledges more than `thresh` segments it is held, ACKs for that
 //! many segments each go before it, and it goes last. They are spread over the time that lies between two ACKs of the
 //! return link, as a moving average has it.
@@ -39,7 +39,7 @@ const PAUSE: Span = Span::secs(1);
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Reconstruction {
     /// Segments that one ACK to the sender acknowledges at most.
-    //= rfc3449#section-5.3.2: ack_thresh is typically two segments
+    //= rfc3449#section-5.3.1: ack_thresh is typically two segments
     pub thresh: u32,
     /// Time between reconstructed ACKs; measured if it is not given.
     pub interval: Option<Span>,
@@ -61,7 +61,7 @@ impl Config for Reconstruction {
             "ack-reconstruction",
             "path: agent = \"ack-reconstruction\", on the sender's side of a slow return link",
             "ACKs that are missing behind a slow return link are filled in again",
-            "RFC 3449 5.3.2",
+            "RFC 3449 5.3.1",
         )
         .tier(0),
         read: |k| {
@@ -226,7 +226,7 @@ impl AckReconstruction {
             Some((last, before)) if before == window => u32::try_from(ack - last).unwrap_or(0),
             _ => 0,
         };
-        //= rfc3449#section-5.3.2: it intersperses ACKs where delta_a exceeds ack_thresh
+        //= rfc3449#section-5.3.1: it intersperses ACKs where delta_a exceeds ack_thresh
         let fills = more.saturating_sub(1).checked_div(step).unwrap_or(0);
         let spread = match self.config.interval {
             Some(interval) => Some(Span(interval.0.saturating_mul(fills.into()))),
@@ -281,7 +281,7 @@ impl AckReconstruction {
 }
 
 /// An ACK up to `ack`, in the words of the receiver's ACK `real`, which says more.
-//= rfc3449#section-5.3.2: the semantics of end-to-end ACKs are kept
+//= rfc3449#section-5.3.1: the semantics of end-to-end ACKs are kept
 fn forge(held: &Packet, real: &Segment, ack: Seq) -> Packet {
     let mut segment = Segment::new(real.src_port, real.dst_port, real.seq, ack, Flags::ACK);
     segment.window = real.window;

@@ -9,6 +9,8 @@ mod feedback;
 mod good_packet_size;
 mod path;
 mod properties;
+#[path = "../support/record.rs"]
+mod record;
 mod script;
 mod seq_cache;
 mod snoop;

@@ -18,16 +18,16 @@
 //! (SMART), `nack` (option permitted), `missing A-B` (a negative acknowledgement), `ackp` and `eln` (options permitted), `partial`, `lost N` (options on an ACK), `ip-damage`,
 //! `tcp-damage`, and `port N` for another flow. Lines after `#` are comments.
 
+use crate::path::{FIXED, MOBILE};
+use crate::record::{compare, lines, words};
 use lasthop_proto::agent::{Agent, AgentConfig};
 use lasthop_proto::event::{AgentNote, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{
-    Ackp, Addr, Body, Damage, Eln, Flags, Nack, Packet, PacketId, Segment, Seq, Smart, Transport,
+    Ackp, Body, Damage, Eln, Flags, Nack, Packet, PacketId, Segment, Seq, Smart, Transport,
 };
 
-const FIXED: Addr = Addr::v4(10, 0, 0, 1);
-const MOBILE: Addr = Addr::v4(10, 1, 0, 1);
 const MOBILE_SEQ: Seq = Seq(7000);
 const WINDOW: u16 = 16_384;
 const PORT: u16 = 5001;
@@ -38,25 +38,8 @@ pub fn check(config: &AgentConfig, script: &str) {
     for isn in [0, u32::MAX - 3000, 1 << 31] {
         let got = play(config, script, Seq(isn));
         let want: Vec<String> = lines(script).map(|line| words(line).join(" ")).collect();
-        if got != want {
-            let first = got.iter().zip(&want).take_while(|(a, b)| a == b).count();
-            panic!(
-                "isn {isn}: line {} is\n    {}\nwhere the script says\n    {}\nthe whole record:\n{}",
-                first + 1,
-                got.get(first).map_or("(nothing)", |s| s),
-                want.get(first).map_or("(nothing)", |s| s),
-                got.join("\n"),
-            );
-        }
+        compare(isn, &got, &want);
     }
-}
-
-fn lines(script: &str) -> impl Iterator<Item = &str> {
-    script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
-}
-
-fn words(line: &str) -> Vec<&str> {
-    line.split_whitespace().collect()
 }
 
 fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
@@ -71,13 +54,13 @@ fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
             "fixed" => Side::Left,
             "mobile" => Side::Right,
             "end" => {
-                wake_until(&mut agent, &mut out, at, isn, &mut record);
+                wake_until(&mut agent, &mut out, at, |out| drain(out, isn, &mut record));
                 record.push(words.join(" "));
                 continue;
             }
             _ => continue,
         };
-        wake_until(&mut agent, &mut out, at, isn, &mut record);
+        wake_until(&mut agent, &mut out, at, |out| drain(out, isn, &mut record));
         let put = words.iter().position(|w| *w == "=>").unwrap_or(words.len());
         let mut packet = packet(side, &words[2..put], isn);
         packet.id = PacketId(next_id);
@@ -93,7 +76,7 @@ fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
 }
 
 /// Takes what became of the packet put in out of `out`: nothing to say if it went on unchanged.
-fn fate_of(packet: &Packet, from: Side, out: &mut Out) -> String {
+pub fn fate_of(packet: &Packet, from: Side, out: &mut Out) -> String {
     if let Some(at) = out.sends.iter().position(|(_, p)| p.id == packet.id) {
         assert_eq!(out.sends.remove(at), (from.other(), packet.clone()));
         return String::new();
@@ -107,12 +90,13 @@ fn fate_of(packet: &Packet, from: Side, out: &mut Out) -> String {
     format!(" => {}", dropped(&event.what).unwrap().name())
 }
 
-fn wake_until(agent: &mut Agent, out: &mut Out, at: Time, isn: Seq, record: &mut Vec<String>) {
+/// Wakes the agent as often as it asks for until `at`; `drain` takes what it says each time.
+pub fn wake_until(agent: &mut Agent, out: &mut Out, at: Time, mut drain: impl FnMut(&mut Out)) {
     while let Some(wake) = agent.next_wake().filter(|w| *w <= at) {
         out.begin(Default::default(), wake);
         agent.on_wake(wake, out);
         assert!(agent.next_wake().is_none_or(|w| w > wake), "woken at {wake} again and again");
-        drain(out, isn, record);
+        drain(out);
     }
 }
 
@@ -143,7 +127,7 @@ fn drain(out: &mut Out, isn: Seq, record: &mut Vec<String>) {
     assert!(out.sends.is_empty(), "sent without saying why: {:?}", out.sends);
 }
 
-fn stamp(at: Time) -> String {
+pub fn stamp(at: Time) -> String {
     if at.0.is_multiple_of(1_000_000) {
         format!("{}ms", at.0 / 1_000_000)
     } else {

@@ -22,16 +22,9 @@ use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{Body, CE, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
 
 use crate::path::{FIXED, MOBILE};
+use crate::record::{compare, flags, letters, lines, words};
+use crate::script::{fate_of, stamp, wake_until};
 
-const FLAGS: [(char, Flags); 7] = [
-    ('S', Flags::SYN),
-    ('F', Flags::FIN),
-    ('R', Flags::RST),
-    ('P', Flags::PSH),
-    ('.', Flags::ACK),
-    ('E', Flags::ECE),
-    ('W', Flags::CWR),
-];
 const BUFFER: u64 = 4_000;
 const PORT: u16 = 5001;
 
@@ -51,29 +44,8 @@ fn check(config: &SplitConfig, script: &str) {
     for (fixed, mobile) in [(0, 7000), (u32::MAX - 500, u32::MAX), (1 << 31, u32::MAX - 1500)] {
         let got = play(config, script, [Seq(fixed), Seq(mobile)]);
         let want: Vec<String> = lines(script).map(|line| words(line).join(" ")).collect();
-        if got != want {
-            let same = got.iter().zip(&want).take_while(|(a, b)| a == b).count();
-            panic!(
-                "isn {fixed}: line {} is\n    {}\nwhere the script says\n    {}\nthe whole record:\n{}\n",
-                same + 1,
-                got.get(same).map_or("(nothing)", |s| s),
-                want.get(same).map_or("(nothing)", |s| s),
-                got.join("\n"),
-            );
-        }
+        compare(fixed, &got, &want);
     }
-}
-
-fn lines(script: &str) -> impl Iterator<Item = &str> {
-    script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
-}
-
-fn words(line: &str) -> Vec<&str> {
-    line.split_whitespace().collect()
-}
-
-fn stamp(at: Time) -> String {
-    format!("{}ms", at.0 / 1_000_000)
 }
 
 fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
@@ -89,12 +61,7 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
             "end" => None,
             _ => continue,
         };
-        while let Some(wake) = agent.next_wake().filter(|wake| *wake <= at) {
-            out.begin(Default::default(), wake);
-            agent.on_wake(wake, &mut out);
-            assert!(agent.next_wake().is_none_or(|next| next > wake), "woken again at {wake}");
-            drain(&mut out, config, isn, &mut record);
-        }
+        wake_until(&mut agent, &mut out, at, |out| drain(out, config, isn, &mut record));
         let Some(side) = side else {
             record.push(words.join(" "));
             continue;
@@ -104,23 +71,7 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
         packet.id = PacketId(1 + n as u64);
         out.begin(Default::default(), at);
         agent.on_packet(at, side, packet.clone(), &mut out);
-        let fate = match out.sends.iter().position(|(_, sent)| sent.id == packet.id) {
-            Some(sent) => {
-                assert_eq!(out.sends.remove(sent), (side.other(), packet), "changed on its way");
-                String::new()
-            }
-            None => {
-                let dropped = |what: &What| match what {
-                    What::Packet { op: Op::Dropped(cause), packet: p, .. } => {
-                        (p.id == packet.id).then_some(*cause)
-                    }
-                    _ => None,
-                };
-                let at = out.events.iter().position(|e| dropped(&e.what).is_some());
-                let event = out.events.remove(at.expect("vanished without a cause"));
-                format!(" => {}", dropped(&event.what).unwrap().name())
-            }
-        };
+        let fate = fate_of(&packet, side, &mut out);
         record.push(format!("{}{fate}", words[..put].join(" ")));
         drain(&mut out, config, isn, &mut record);
         assert_eq!(agent.holds(), 0);
@@ -129,14 +80,11 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
 }
 
 fn packet(from: Side, words: &[&str], isn: [Seq; 2]) -> Packet {
-    let flags = words[0].chars().fold(Flags::NONE, |flags, letter| {
-        flags | FLAGS.iter().find(|(c, _)| *c == letter).expect("a flag").1
-    });
     let [own, other] = match from {
         Side::Left => isn,
         Side::Right => [isn[1], isn[0]],
     };
-    let mut segment = Segment::new(PORT, 9, own, Seq(0), flags);
+    let mut segment = Segment::new(PORT, 9, own, Seq(0), flags(words[0]));
     segment.window = 16_384;
     let (mut len, mut offset, mut damage, mut tos) = (0, 0, Damage::None, 0);
     let mut words = words[1..].iter();
@@ -199,8 +147,7 @@ fn describe(to: Side, packet: &Packet, config: &SplitConfig, isn: [Seq; 2]) -> S
         Side::Left => ([isn[1], isn[0]], "left", [MOBILE, FIXED]),
     };
     assert_eq!([packet.src, packet.dst], ends, "in the name of the real ends");
-    let letters: String = FLAGS.iter().filter(|(_, f)| s.flags.has(*f)).map(|(c, _)| c).collect();
-    let mut words = vec![name.to_owned(), letters];
+    let mut words = vec![name.to_owned(), letters(s.flags)];
     // What refuses a SYN has neither number nor window.
     let refusal = s.flags.has(Flags::RST) && s.window == 0;
     let at = if refusal { 0 } else { s.seq - own };

@@ -129,10 +129,7 @@ fn a_sender_tells_of_marked_acks_and_keeps_its_window() {
     check(
         &acc(sender(Variant::Reno, 2)),
         "
-        0ms    open 5000
-        0ms    > S mss 1000 acc
-        10ms   < S. ack 1 mss 1000 acc
-        10ms   note Established
+        10ms   established 5000 acc
         10ms   > . 1+1000 ack 1 told 2 0 1
         10ms   > . 1001+1000 ack 1 told 2 0 1
         20ms   < . ack 1001 ce

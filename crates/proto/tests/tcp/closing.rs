@@ -11,10 +11,7 @@ fn the_side_that_closes_first_waits() {
     check(
         &TcpConfig { time_wait: Span::secs(2), ..fine() },
         "
-        0ms    open 500
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established 500
         10ms   > FP. 1+500 ack 1
         20ms   < . ack 502
         20ms   note Complete
@@ -60,10 +57,7 @@ fn a_fin_ack_that_acknowledges_ours_ends_it_at_once() {
     check(
         &fine(),
         "
-        0ms    open 500
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established 500
         10ms   > FP. 1+500 ack 1
         20ms   < F. ack 502
         20ms   note Complete
@@ -79,10 +73,7 @@ fn both_may_close_at_once() {
     check(
         &fine(),
         "
-        0ms    open 500
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established 500
         10ms   > FP. 1+500 ack 1
         15ms   < F. ack 1
         15ms   > . at 502 ack 2 win 31999
@@ -120,10 +111,7 @@ fn a_lost_fin_is_sent_again_with_its_data() {
     check(
         &fine(),
         "
-        0ms    open 500
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established 500
         10ms   > FP. 1+500 ack 1
         1010ms note Timeout
         1010ms > FP. 1+500 ack 1 => timeout-retransmit
@@ -141,10 +129,7 @@ fn only_an_exact_reset_is_believed() {
     check(
         &fine(),
         "
-        0ms    open
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established
         10ms   > . 1+1000 ack 1
         20ms   < R at 0      # outside the window: nothing
         21ms   < R at 33000
@@ -188,10 +173,7 @@ fn acks_of_what_was_never_sent_or_long_ago_are_challenged() {
     check(
         &fine(),
         "
-        0ms    open
-        0ms    > S mss 1000
-        10ms   < S. ack 1 win 1500 mss 1000
-        10ms   note Established
+        10ms   established / win 1500
         10ms   > . 1+1000 ack 1
         20ms   < . ack 90000
         20ms   > . at 1001 ack 1
@@ -214,10 +196,7 @@ fn a_reset_after_the_end_is_no_failure() {
     check(
         &fine(),
         "
-        0ms    open 500
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established 500
         10ms   > FP. 1+500 ack 1
         20ms   < F. ack 502
         20ms   note Complete
@@ -235,10 +214,7 @@ fn a_reset_in_the_middle_aborts() {
     check(
         &fine(),
         "
-        0ms    open 5000
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established 5000
         10ms   > . 1+1000 ack 1
         20ms   < . ack 1001
         20ms   > . 1001+1000 ack 1
@@ -275,10 +251,7 @@ fn a_transfer_of_nothing_is_a_syn_and_a_fin() {
     check(
         &fine(),
         "
-        0ms    open 0
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established 0
         10ms   > F. ack 1
         20ms   < F. ack 2
         20ms   note Complete

@@ -12,10 +12,7 @@ fn a_closed_window_is_probed_ever_more_slowly_and_without_congestion() {
     check(
         &TcpConfig { rto_max: Span::secs(5), initial_window: 2, ..fine() },
         "
-        0ms    open
-        0ms    > S mss 1000
-        10ms   < S. ack 1 win 2000 mss 1000
-        10ms   note Established
+        10ms   established / win 2000
         10ms   > . 1+1000 ack 1
         10ms   > . 1001+1000 ack 1
         20ms   < . ack 2001 win 0
@@ -47,10 +44,7 @@ fn the_update_of_the_window_ends_the_probing() {
     check(
         &fine(),
         "
-        0ms    open 2000
-        0ms    > S mss 1000
-        10ms   < S. ack 1 win 1000 mss 1000
-        10ms   note Established
+        10ms   established 2000 / win 1000
         10ms   > . 1+1000 ack 1
         20ms   < . ack 1001 win 0
         30ms   < . ack 1001 win 1000
@@ -71,10 +65,7 @@ fn a_sender_sends_no_silly_segments() {
     check(
         &TcpConfig { initial_window: 4, ..fine() },
         "
-        0ms    open 9000
-        0ms    > S mss 1000
-        10ms   < S. ack 1 win 2500 mss 1000
-        10ms   note Established
+        10ms   established 9000 / win 2500
         10ms   > . 1+1000 ack 1
         10ms   > . 1001+1000 ack 1
         20ms   < . ack 1001 win 1900      # 900 bytes: less than a segment and than half the window
@@ -93,10 +84,7 @@ fn half_of_the_largest_window_is_worth_a_segment() {
     check(
         &TcpConfig { initial_window: 4, ..fine() },
         "
-        0ms    open 9000
-        0ms    > S mss 1000
-        10ms   < S. ack 1 win 1200 mss 1000
-        10ms   note Established
+        10ms   established 9000 / win 1200
         10ms   > . 1+1000 ack 1
         20ms   < . ack 1001 win 700
         20ms   > . 1001+700 ack 1
@@ -111,10 +99,7 @@ fn the_last_bytes_need_no_full_segment() {
     check(
         &TcpConfig { initial_window: 4, ..fine() },
         "
-        0ms    open 1300
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established 1300
         10ms   > . 1+1000 ack 1
         10ms   > FP. 1001+300 ack 1
         20ms   end
@@ -184,10 +169,7 @@ fn a_window_that_was_taken_back_is_probed_after_the_time_out() {
     check(
         &TcpConfig { initial_window: 2, max_retries: 3, ..fine() },
         "
-        0ms    open 4000
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established 4000
         10ms   > . 1+1000 ack 1
         10ms   > . 1001+1000 ack 1
         20ms   < . ack 1 win 0
@@ -208,10 +190,7 @@ fn an_old_ack_does_not_change_the_window() {
     check(
         &TcpConfig { initial_window: 2, ..fine() },
         "
-        0ms    open
-        0ms    > S mss 1000
-        10ms   < S. ack 1 win 2000 mss 1000
-        10ms   note Established
+        10ms   established / win 2000
         10ms   > . 1+1000 ack 1
         10ms   > . 1001+1000 ack 1
         20ms   < . ack 2001 win 2000

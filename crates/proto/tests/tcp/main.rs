@@ -15,6 +15,8 @@ mod nack;
 mod notices;
 mod prediction;
 mod rack;
+#[path = "../support/record.rs"]
+mod record;
 mod recovery;
 mod scps_tp;
 mod script;
@@ -38,4 +40,34 @@ fn bsd() -> TcpConfig {
 /// A sender whose window is `segments` segments from the start.
 fn sender(variant: Variant, segments: u32) -> TcpConfig {
     TcpConfig { variant, initial_window: segments, sack: variant == Variant::Sack, ..fine() }
+}
+
+/// The peer has not agreed to `option`, so what its ACKs say in that option is not heeded: `config`, a sender of four
+/// segments, waits for the third duplicate ACK. `reports` are what they say of 1001, 2001 and 3001. Once more with SACK,
+/// to which the peer has agreed.
+#[track_caller]
+fn falls_back_without_consent(config: &TcpConfig, option: &str, reports: [&str; 3]) {
+    for sack in [false, true] {
+        let [offer, blocks] = match sack {
+            true => ["sackok", " sack 1001-"],
+            false => [""; 2],
+        };
+        let ends = if sack { ["2001", "3001", "4001"] } else { [""; 3] };
+        let acks = [0, 1, 2].map(|i| format!("< . ack 1{blocks}{} {}", ends[i], reports[i]));
+        let script = format!(
+            "
+            10ms   established {offer} {option} / {offer}
+            10ms   > . 1+1000 x4 ack 1
+            20ms   {}
+            21ms   {}
+            22ms   {}
+            22ms   note FastRetransmit
+            22ms   > . 1+1000 ack 1 => fast-retransmit
+            22ms   > . 4001+1000 ack 1
+            30ms   end
+            ",
+            acks[0], acks[1], acks[2],
+        );
+        script::check(&TcpConfig { sack, ..config.clone() }, &script);
+    }
 }

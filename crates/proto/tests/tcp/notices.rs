@@ -21,10 +21,7 @@ fn a_bad_state_starts_the_timer_again_and_does_nothing_else() {
     check(
         &told(),
         "
-        0ms    open
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established
         10ms   > . 1+1000 ack 1
         10ms   > . 1001+1000 ack 1
         900ms  ! bad-state 1
@@ -52,10 +49,7 @@ fn a_round_trip_is_still_measured() {
     check(
         &told(),
         "
-        0ms    open
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established
         10ms   > . 1+1000 ack 1
         10ms   > . 1001+1000 ack 1
         900ms  ! bad-state 1
@@ -103,10 +97,7 @@ fn without_a_running_timer_there_is_none_to_start() {
     check(
         &told(),
         "
-        0ms    open
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established
         10ms   > . 1+1000 ack 1
         10ms   > . 1001+1000 ack 1
         20ms   < . ack 2001 win 0
@@ -127,14 +118,8 @@ fn a_quench_closes_the_window_and_keeps_the_threshold() {
     check(
         &TcpConfig { initial_window: 4, initial_ssthresh: 9000, ..told() },
         "
-        0ms    open
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
-        10ms   > . 1+1000 ack 1
-        10ms   > . 1001+1000 ack 1
-        10ms   > . 2001+1000 ack 1
-        10ms   > . 3001+1000 ack 1
+        10ms   established
+        10ms   > . 1+1000 x4 ack 1
         20ms   ! quench 1001
         20ms   note Quenched
         20ms   tcb cwnd 1000 ssthresh 9000
@@ -152,10 +137,7 @@ fn a_sender_that_is_not_set_up_to_obey_does_not() {
     check(
         &TcpConfig { ebsn: false, quench: false, ..told() },
         "
-        0ms    open
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established
         10ms   > . 1+1000 ack 1
         10ms   > . 1001+1000 ack 1
         500ms  ! bad-state 1 => unheeded-notice

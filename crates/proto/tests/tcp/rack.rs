@@ -15,15 +15,8 @@ fn a_hole_waits_for_a_quarter_of_the_round_trip_in_case_it_is_only_late() {
     check(
         &rack(5),
         "
-        0ms    open
-        0ms    > S mss 1000 sackok
-        100ms  < S. ack 1 mss 1000 sackok
-        100ms  note Established
-        100ms  > . 1+1000 ack 1
-        100ms  > . 1001+1000 ack 1
-        100ms  > . 2001+1000 ack 1
-        100ms  > . 3001+1000 ack 1
-        100ms  > . 4001+1000 ack 1
+        100ms  established sackok
+        100ms  > . 1+1000 x5 ack 1
         200ms  < . ack 1001
         200ms  > . 5001+1000 ack 1
         200ms  > . 6001+1000 ack 1
@@ -42,15 +35,8 @@ fn what_arrives_within_the_reordering_window_is_not_sent_again() {
     check(
         &rack(5),
         "
-        0ms    open
-        0ms    > S mss 1000 sackok
-        100ms  < S. ack 1 mss 1000 sackok
-        100ms  note Established
-        100ms  > . 1+1000 ack 1
-        100ms  > . 1001+1000 ack 1
-        100ms  > . 2001+1000 ack 1
-        100ms  > . 3001+1000 ack 1
-        100ms  > . 4001+1000 ack 1
+        100ms  established sackok
+        100ms  > . 1+1000 x5 ack 1
         200ms  < . ack 1001
         200ms  > . 5001+1000 ack 1
         200ms  > . 6001+1000 ack 1
@@ -70,15 +56,8 @@ fn three_reports_are_enough_as_long_as_no_reordering_was_seen() {
     check(
         &rack(5),
         "
-        0ms    open
-        0ms    > S mss 1000 sackok
-        100ms  < S. ack 1 mss 1000 sackok
-        100ms  note Established
-        100ms  > . 1+1000 ack 1
-        100ms  > . 1001+1000 ack 1
-        100ms  > . 2001+1000 ack 1
-        100ms  > . 3001+1000 ack 1
-        100ms  > . 4001+1000 ack 1
+        100ms  established sackok
+        100ms  > . 1+1000 x5 ack 1
         200ms  < . ack 1 sack 1001-2001
         200ms  > . 5001+1000 ack 1
         201ms  < . ack 1 sack 1001-3001
@@ -97,15 +76,8 @@ fn a_retransmission_that_is_lost_is_sent_again_without_a_time_out() {
     check(
         &rack(5),
         "
-        0ms    open
-        0ms    > S mss 1000 sackok
-        100ms  < S. ack 1 mss 1000 sackok
-        100ms  note Established
-        100ms  > . 1+1000 ack 1
-        100ms  > . 1001+1000 ack 1
-        100ms  > . 2001+1000 ack 1
-        100ms  > . 3001+1000 ack 1
-        100ms  > . 4001+1000 ack 1
+        100ms  established sackok
+        100ms  > . 1+1000 x5 ack 1
         200ms  < . ack 1 sack 1001-4001      # ACKs were lost: three reports in one
         200ms  note FastRetransmit
         200ms  > . 1+1000 ack 1 => fast-retransmit
@@ -131,13 +103,8 @@ fn a_lost_tail_is_probed_after_two_round_trips_and_mended_without_a_time_out() {
     check(
         &rack(5),
         "
-        0ms    open 4000
-        0ms    > S mss 1000 sackok
-        100ms  < S. ack 1 mss 1000 sackok
-        100ms  note Established
-        100ms  > . 1+1000 ack 1
-        100ms  > . 1001+1000 ack 1
-        100ms  > . 2001+1000 ack 1
+        100ms  established 4000 sackok
+        100ms  > . 1+1000 x3 ack 1
         100ms  > FP. 3001+1000 ack 1
         200ms  < . ack 2001                  # two round trips of 100 ms and 2 ms from here
         402ms  note TailLossProbe
@@ -159,14 +126,8 @@ fn a_probe_that_mends_the_loss_of_the_last_segment_closes_the_window_all_the_sam
     let script = |answer: &str, more: &str| {
         format!(
             "
-        0ms    open
-        0ms    > S mss 1000 sackok
-        100ms  < S. ack 1 mss 1000 sackok win 4000
-        100ms  note Established
-        100ms  > . 1+1000 ack 1
-        100ms  > . 1001+1000 ack 1
-        100ms  > . 2001+1000 ack 1
-        100ms  > . 3001+1000 ack 1
+        100ms  established sackok / sackok win 4000
+        100ms  > . 1+1000 x4 ack 1
         200ms  < . ack 3001 win 1000         # no room for new data: the probe is the last segment again
         602ms  note TailLossProbe
         602ms  > . 3001+1000 ack 1 => tail-loss-probe
@@ -199,13 +160,8 @@ fn a_time_out_keeps_what_was_reported_and_sends_only_what_is_lost() {
     check(
         &rack(5),
         "
-        0ms    open 4000
-        0ms    > S mss 1000 sackok
-        100ms  < S. ack 1 mss 1000 sackok
-        100ms  note Established
-        100ms  > . 1+1000 ack 1
-        100ms  > . 1001+1000 ack 1
-        100ms  > . 2001+1000 ack 1
+        100ms  established 4000 sackok
+        100ms  > . 1+1000 x3 ack 1
         100ms  > FP. 3001+1000 ack 1
         200ms  < . ack 1 sack 2001-3001
         225ms  note FastRetransmit
@@ -229,10 +185,7 @@ fn a_receiver_that_reneged_gets_everything_again() {
     check(
         &rack(4),
         "
-        0ms    open 3000
-        0ms    > S mss 1000 sackok
-        100ms  < S. ack 1 mss 1000 sackok
-        100ms  note Established
+        100ms  established 3000 sackok
         100ms  > . 1+1000 ack 1
         100ms  > . 1001+1000 ack 1
         100ms  > FP. 2001+1000 ack 1
@@ -257,20 +210,10 @@ fn a_reported_duplicate_widens_the_reordering_window() {
     check(
         &rack(4),
         "
-        0ms    open
-        0ms    > S mss 1000 sackok
-        100ms  < S. ack 1 mss 1000 sackok
-        100ms  note Established
-        100ms  > . 1+1000 ack 1
-        100ms  > . 1001+1000 ack 1
-        100ms  > . 2001+1000 ack 1
-        100ms  > . 3001+1000 ack 1
+        100ms  established sackok
+        100ms  > . 1+1000 x4 ack 1
         200ms  < . ack 4001 sack 1-1001      # the first one came twice
-        200ms  > . 4001+1000 ack 1
-        200ms  > . 5001+1000 ack 1
-        200ms  > . 6001+1000 ack 1
-        200ms  > . 7001+1000 ack 1
-        200ms  > . 8001+1000 ack 1
+        200ms  > . 4001+1000 x5 ack 1
         300ms  < . ack 4001 sack 5001-6001
         300ms  > . 9001+1000 ack 1
         350ms  note FastRetransmit           # 100 + 2 * 25 ms after it was sent
@@ -314,10 +257,7 @@ fn a_closed_window_is_probed_and_what_was_lost_waits_for_it() {
     check(
         &rack(3),
         "
-        0ms    open 2000
-        0ms    > S mss 1000 sackok
-        100ms  < S. ack 1 mss 1000 sackok
-        100ms  note Established
+        100ms  established 2000 sackok
         100ms  > . 1+1000 ack 1
         100ms  > FP. 1001+1000 ack 1
         200ms  < . ack 1001 win 0            # the window shrinks to nothing

@@ -21,8 +21,18 @@
 //! `snack OFFSET+SIZE/BITS` (a hole and, if the slash is there, the bit vector behind it),
 //! `partial`, `lost N`, `marked`, `caused N`. A `<` line with
 //! `damaged` fails the TCP checksum. A `!` line is a message of a base station about the segment at a position,
-//! `bad-state N` or `quench N`; flags `E` and `W` are ECE and CWR. `ce` is a segment that a router marked, `ect` one
-//! that may be marked. Options of ACK congestion control: `acc` (permitted), `told WINDOW MARKS ACKED`. What follows its `=>` is why it is not obeyed. What follows `=>` is why a retransmission was sent. `#` begins a comment.
+//! `bad-state N` or `quench N`, and what follows its `=>` is why it is not obeyed. Flags `E` and `W` are ECE and CWR.
+//! `ce` is a segment that a router marked, `ect` one that may be marked. Options of ACK congestion control: `acc`
+//! (permitted), `told WINDOW MARKS ACKED`. What follows `=>` on a `>` line is why a retransmission was sent. `#` begins
+//! a comment.
+//!
+//! Two lines stand for several:
+//!
+//! ```text
+//! 10ms   established 5000 sackok     `open 5000` and a SYN at 0, the answer now; both with `mss 1000 sackok`
+//! 10ms   established ackp / win 2000 the peer's answer has `mss 1000 win 2000` instead
+//! 10ms   > . 1+1000 x3 ack 1         1+1000, 1001+1000 and 2001+1000
+//! ```
 
 use std::sync::Arc;
 
@@ -37,47 +47,60 @@ use lasthop_proto::wire::{
     Smart, Snack, Timestamps, Transport,
 };
 
+use crate::record::{compare, flags, letters, lines, words};
+
 /// Ticks of a BSD host come at these phases after each multiple of their period.
 pub const SLOW_PHASE: Span = Span::millis(130);
 pub const FAST_PHASE: Span = Span::millis(70);
 
 const PEER_WINDOW: u16 = 32_000;
-const FLAGS: [(char, Flags); 7] = [
-    ('S', Flags::SYN),
-    ('F', Flags::FIN),
-    ('R', Flags::RST),
-    ('P', Flags::PSH),
-    ('.', Flags::ACK),
-    ('E', Flags::ECE),
-    ('W', Flags::CWR),
-];
 
 /// Plays `script` on a connection of `config` and fails with the whole record if it differs. It is played with
 /// several initial sequence numbers, so that every script also tests the wrap.
 #[track_caller]
 pub fn check(config: &TcpConfig, script: &str) {
     for (iss, irs) in [(0, 7000), (u32::MAX - 2000, u32::MAX - 999), (1 << 31, u32::MAX)] {
-        let got = Player::new(config, Seq(iss), Seq(irs)).play(script);
-        let want: Vec<String> = lines(script).map(|line| words(line).join(" ")).collect();
-        if got != want {
-            let same = got.iter().zip(&want).take_while(|(a, b)| a == b).count();
-            panic!(
-                "initial sequence number {iss}: line {} is\n    {}\nwhere the script says\n    {}\nthe whole record:\n{}\n",
-                same + 1,
-                got.get(same).map_or("(nothing)", |s| s),
-                want.get(same).map_or("(nothing)", |s| s),
-                got.join("\n"),
-            );
-        }
+        let script = full(script);
+        compare(iss, &Player::new(config, Seq(iss), Seq(irs)).play(&script), &script);
     }
 }
 
-fn lines(script: &str) -> impl Iterator<Item = &str> {
-    script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
+/// The lines of a script, with those that stand for several written out.
+fn full(script: &str) -> Vec<String> {
+    let mut full = Vec::new();
+    for line in lines(script) {
+        match &words(line)[..] {
+            [at, "established", more @ ..] => full.extend(established(at, more)),
+            [at, ">", flags, span, times, more @ ..] if times.starts_with('x') => {
+                let (first, len) = span.split_once('+').expect(line);
+                let (first, len): (u32, u32) = (first.parse().unwrap(), len.parse().unwrap());
+                let rest = more.iter().map(|word| format!(" {word}")).collect::<String>();
+                full.extend(
+                    (0..times[1..].parse().expect(line))
+                        .map(|i| format!("{at} > {flags} {}+{len}{rest}", first + i * len)),
+                );
+            }
+            words => full.push(words.join(" ")),
+        }
+    }
+    full
 }
 
-fn words(line: &str) -> Vec<&str> {
-    line.split_whitespace().collect()
+/// The handshake that is over `at` that time.
+fn established(at: &str, words: &[&str]) -> [String; 4] {
+    let (end, options) = match words {
+        [end, options @ ..] if end.parse::<u64>().is_ok() => (format!(" {end}"), options),
+        options => (String::new(), options),
+    };
+    let mut ends = options.split(|word| *word == "/");
+    let own = ends.next().unwrap_or_default();
+    let options = |of: &[&str]| of.iter().map(|word| format!(" {word}")).collect::<String>();
+    [
+        format!("0ms open{end}"),
+        format!("0ms > S mss 1000{}", options(own)),
+        format!("{at} < S. ack 1 mss 1000{}", options(ends.next().unwrap_or(own))),
+        format!("{at} note Established"),
+    ]
 }
 
 fn stamp(at: Time) -> String {
@@ -117,8 +140,8 @@ impl Player {
         }
     }
 
-    fn play(mut self, script: &str) -> Vec<String> {
-        for line in lines(script) {
+    fn play(mut self, script: &[String]) -> Vec<String> {
+        for line in script {
             let words = words(line);
             let at =
                 Time::ZERO + words[0].parse::<Span>().unwrap_or_else(|e| panic!("{line}: {e}"));
@@ -196,10 +219,7 @@ impl Player {
 
     /// A segment of the peer arrives.
     fn put(&mut self, at: Time, words: &[&str]) {
-        let mut flags = Flags::NONE;
-        for letter in words[0].chars() {
-            flags = flags | FLAGS.iter().find(|(c, _)| *c == letter).expect("a flag").1;
-        }
+        let flags = flags(words[0]);
         let first = u32::from(!flags.has(Flags::SYN));
         let mut segment = Segment::new(9, 1024, self.irs + first, Seq(0), flags);
         segment.window = PEER_WINDOW;
@@ -302,8 +322,7 @@ impl Player {
     /// The line of a segment that went out, in the words and the order that scripts use.
     fn describe(&self, s: &Segment, body: &Body) -> String {
         let mut words = Vec::new();
-        let letters = FLAGS.iter().filter(|(_, flag)| s.flags.has(*flag)).map(|(c, _)| c);
-        words.push(letters.collect::<String>());
+        words.push(letters(s.flags));
         let at = s.seq - self.iss;
         if !body.is_empty() {
             words.push(format!("{at}+{}", body.len()));

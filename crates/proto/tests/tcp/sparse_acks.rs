@@ -7,14 +7,8 @@ use crate::sender;
 
 /// Four segments in flight, all of them acknowledged by one ACK.
 const BEGIN: &str = "
-        0ms    open
-        0ms    > S mss 1000
-        100ms  < S. ack 1 mss 1000
-        100ms  note Established
-        100ms  > . 1+1000 ack 1
-        100ms  > . 1001+1000 ack 1
-        100ms  > . 2001+1000 ack 1
-        100ms  > . 3001+1000 ack 1
+        100ms  established
+        100ms  > . 1+1000 x4 ack 1
         200ms  < . ack 4001
 ";
 
@@ -60,9 +54,7 @@ fn adapted_three_segments_leave_at_once_and_the_rest_at_the_rate_of_a_window_in_
         &config,
         &format!(
             "{BEGIN}
-            200ms  > . 4001+1000 ack 1
-            200ms  > . 5001+1000 ack 1
-            200ms  > . 6001+1000 ack 1
+            200ms  > . 4001+1000 x3 ack 1
             212.500ms > . 7001+1000 ack 1
             225ms  > . 8001+1000 ack 1
             237.500ms > . 9001+1000 ack 1

@@ -14,10 +14,7 @@ fn slow_start_doubles_every_other_round_trip() {
     check(
         &vegas(2),
         "
-        0ms    open
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
+        10ms   established
         10ms   > . 1+1000 ack 1
         10ms   > . 1001+1000 ack 1
         20ms   < . ack 1001
@@ -54,26 +51,13 @@ fn longer_round_trips_end_slow_start_and_then_close_the_window() {
     check(
         &vegas(4),
         "
-        0ms    open 14000
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
-        10ms   > . 1+1000 ack 1
-        10ms   > . 1001+1000 ack 1
-        10ms   > . 2001+1000 ack 1
-        10ms   > . 3001+1000 ack 1
+        10ms   established 14000
+        10ms   > . 1+1000 x4 ack 1
         20ms   < . ack 4001
-        20ms   > . 4001+1000 ack 1
-        20ms   > . 5001+1000 ack 1
-        20ms   > . 6001+1000 ack 1
-        20ms   > . 7001+1000 ack 1
-        20ms   > . 8001+1000 ack 1
+        20ms   > . 4001+1000 x5 ack 1
         # 20 ms instead of 10: of five segments half wait, which is more than gamma.
         40ms   < . ack 9001
-        40ms   > . 9001+1000 ack 1
-        40ms   > . 10001+1000 ack 1
-        40ms   > . 11001+1000 ack 1
-        40ms   > . 12001+1000 ack 1
+        40ms   > . 9001+1000 x4 ack 1
         40ms   > P. 13001+1000 ack 1
         40ms   tcb cwnd 5000 ssthresh 5000
         # 50 ms: four fifths of five wait, more than beta.
@@ -109,13 +93,8 @@ fn the_first_duplicate_ack_repairs_what_has_waited_longer_than_the_fine_time_out
             &vegas(3),
             &format!(
                 "
-            0ms    open
-            0ms    > S mss 1000
-            10ms   < S. ack 1 mss 1000
-            10ms   note Established
-            10ms   > . 1+1000 ack 1
-            10ms   > . 1001+1000 ack 1
-            10ms   > . 2001+1000 ack 1
+            10ms   established
+            10ms   > . 1+1000 x3 ack 1
             20ms   < . ack 1001      # 10 ms: the fine time-out is 30 ms
             20ms   > . 3001+1000 ack 1
             20ms   > . 4001+1000 ack 1
@@ -132,17 +111,8 @@ fn losses_from_before_the_window_shrank_do_not_shrink_it_again() {
     check(
         &vegas(8),
         "
-        0ms    open 8000
-        0ms    > S mss 1000
-        10ms   < S. ack 1 mss 1000
-        10ms   note Established
-        10ms   > . 1+1000 ack 1
-        10ms   > . 1001+1000 ack 1
-        10ms   > . 2001+1000 ack 1
-        10ms   > . 3001+1000 ack 1
-        10ms   > . 4001+1000 ack 1
-        10ms   > . 5001+1000 ack 1
-        10ms   > . 6001+1000 ack 1
+        10ms   established 8000
+        10ms   > . 1+1000 x7 ack 1
         10ms   > P. 7001+1000 ack 1
         15ms   < . ack 1
         16ms   < . ack 1

@@ -86,7 +86,8 @@ impl Canvas {
         let (x, y) = (n(x), n(y));
         let _ = write!(
             self.body,
-            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{}</text>",
+            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" \
+             transform=\"rotate(-90 {x} {y})\">{}</text>",
             escape(text)
         );
     }

@@ -8,7 +8,7 @@ use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq, Transport};
 
-use super::model::{Delay, FlowMetrics, Sampled};
+use super::flow_metrics::{Delay, FlowMetrics, Sampled};
 use crate::completion::Completion;
 use crate::counts::CauseCounts;
 use crate::histogram::Histogram;

@@ -2,8 +2,8 @@
 //!
 //! [`Metrics`] sees an event for each link transmission, so it is built to be cheap: counters by stage and
 //! direction for every packet, and a look-up of the flow only for data packets, where they enter the path
-//! and on the first, the last and the radio link. Nothing is allocated for an event; per flow, memory grows with the packets in flight
-//! and the holes in the stream, not with time.
+//! and on the first, the last and the radio link. Nothing is allocated for an event; per flow, memory grows with the
+//! packets in flight and the holes in the stream, not with time.
 //!
 //! Only events of [`Wants::METRICS`] count, even when a fuller trace is collected for another sink, so
 //! that the same run has the same metrics however it is watched.
@@ -11,12 +11,14 @@
 mod air;
 mod energy;
 mod flow;
+mod flow_metrics;
 mod model;
 mod short;
 
 pub use air::{AirMetrics, FrameCounts};
 pub use energy::{NodeEnergy, Spent};
-pub use model::{Delay, FlowMetrics, RunMetrics, Sampled, Scalar, StageMetrics};
+pub use flow_metrics::{Delay, FlowMetrics, Sampled};
+pub use model::{RunMetrics, Scalar, StageMetrics};
 pub use short::ShortTransfers;
 
 use lasthop_proto::air::AirEvent;

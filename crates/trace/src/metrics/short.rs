@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::FlowMetrics;
+use super::flow_metrics::FlowMetrics;
 
 /// The short transfers between two hosts. What users of the Web wait for is the completion time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]

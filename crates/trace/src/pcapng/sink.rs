@@ -51,9 +51,9 @@ pub struct Captures<W> {
 /// Captures each link of a run in a file of its own, and all drops in another.
 ///
 /// A link's capture holds each packet that the link began to send exactly once, at the moment it began, so that
-/// Wireshark's sequence analysis sees what a sniffer at the near end would see. Comments name the cause of every packet that
-/// is not a plain first transmission or ACK, and say when the channel damaged it. Packets that a queue or an
-/// agent dropped are never on a wire: they are in [`Captures::drops`].
+/// Wireshark's sequence analysis sees what a sniffer at the near end would see. Comments name the cause of every
+/// packet that is not a plain first transmission or ACK, and say when the channel damaged it. Packets that a queue or
+/// an agent dropped are never on a wire: they are in [`Captures::drops`].
 ///
 /// Damage may be reported before the transmission (then the packet's checksum is wrong in the capture, too) or
 /// after it (then only the comment tells): the latest `HELD` packets of a link are held back until they are overtaken.

@@ -4,12 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lasthop_live::testbed::cpu::{LEAST_MSS, Laboratory, MOST_MSS};
+use lasthop_live::testbed::cpu_bench::{LEAST_MSS, Laboratory, MOST_MSS};
 use lasthop_proto::units::Bytes;
-use lasthop_report::cpu as report;
+use lasthop_report::cpu_tables as report;
 use lasthop_report::number;
 use lasthop_report::table;
-use lasthop_trace::cpu::{Case, ENOUGH, Ends, Measurement, Sample, cases};
+use lasthop_trace::cpu_time::{Case, ENOUGH, Ends, Measurement, Sample, cases};
 use lasthop_trace::stats::Middle;
 use serde::Serialize;
 
@@ -143,7 +143,7 @@ fn facts(measured: &Measurement) -> Vec<String> {
 #[derive(Serialize)]
 struct Shown<'a> {
     #[serde(flatten)]
-    about: &'a lasthop_trace::cpu::About,
+    about: &'a lasthop_trace::cpu_time::About,
     bytes: u64,
     rounds: u32,
     /// Share of the time in which processors worked that was counted.

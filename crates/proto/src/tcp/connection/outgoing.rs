@@ -104,7 +104,7 @@ impl Connection {
     }
 
     /// What is missing, if anything came out of order: as much as the header has room for.
-    //= ccsds714#3.5.3: the SNACK option names the first hole, and by a bit vector those behind it
+    //= ccsds714: the SNACK option names the first hole, and by a bit vector those behind it
     pub(super) fn add_snack(&self, ack: &mut Segment) {
         if !self.agreed.snack {
             return;

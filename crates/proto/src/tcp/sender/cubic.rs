@@ -124,7 +124,7 @@ impl Growth for Cubic {
             w.open(friendly.saturating_sub(cwnd) as u32);
             return;
         }
-        //= rfc9438#section-4.4: the target of the next round trip, no more than half a window away
+        //= rfc9438#section-4.2: the target of the next round trip, no more than half a window away
         let target = epoch.window(t + self.rtt, w.mss).clamp(cwnd, cwnd + cwnd / 2);
         self.rest += (target - cwnd) * u64::from(ack.bytes);
         w.open((self.rest / cwnd) as u32);

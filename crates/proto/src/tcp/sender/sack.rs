@@ -107,7 +107,7 @@ impl Recovery for Sack {
     fn sacked_above(&self, _: &Window) -> u64 {
         self.board.bytes()
     }
-    //= rfc6675#section-5: NextSeg: lost holes, then new data, then holes not yet known to be lost
+    //= rfc6675#section-4: NextSeg: lost holes, then new data, then holes not yet known to be lost
     fn next_chunk(&mut self, w: &mut Window) -> Option<Option<Chunk>> {
         if !self.active {
             return None;

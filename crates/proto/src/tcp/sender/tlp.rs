@@ -76,7 +76,7 @@ impl TailProbe {
 
     /// An ACK of `ack`; `duplicate_told`: it reports a segment that came twice (RFC 2883); `repeats`: it says
     /// nothing but that a segment arrived that was expected no longer.
-    //= rfc8985#section-7.4.1: how to tell whether the original arrived as well
+    //= rfc8985#section-7.4.2: how to tell whether the original arrived as well
     pub fn on_ack(&mut self, ack: u64, duplicate_told: bool, repeats: bool) -> Probed {
         let Some(end) = self.end.filter(|end| ack >= *end) else { return Probed::Nothing };
         if !self.again || duplicate_told || (ack == end && repeats) {

@@ -123,7 +123,7 @@ impl Growth for Vegas {
         }
     }
 
-    //= brakmo95#3.1: the window shrinks only for losses of what was sent after it last shrank
+    //= brakmo95: the window shrinks only for losses of what was sent after it last shrank
     fn after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
         self.suspicious = 2;
         if loss == Loss::Timeout {
@@ -143,12 +143,12 @@ impl Growth for Vegas {
         });
     }
 
-    //= brakmo95#3.1: a duplicate ACK: has the relevant segment been waiting for longer than the time-out?
+    //= brakmo95: a duplicate ACK: has the relevant segment been waiting for longer than the time-out?
     fn overdue(&self, now: Time, w: &Window) -> bool {
         self.waits_too_long(now, w)
     }
 
-    //= brakmo95#3.1: the first or second ACK after a retransmission: the same question
+    //= brakmo95: the first or second ACK after a retransmission: the same question
     fn after_repair(&mut self, now: Time, w: &Window) -> bool {
         if self.suspicious == 0 {
             return false;

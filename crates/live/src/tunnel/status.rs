@@ -1,55 +1,15 @@
 //! How a tunnel fares, for people and for Prometheus.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use lasthop_proto::tunnel::Tunnel;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::seal::Ciphers;
 use crate::control::Served;
 use crate::control::protocol::{Answer, Request, Trouble};
-use crate::metrics::{Labels, Page};
-
-/// Counts by name.
-pub type Counts = BTreeMap<String, u64>;
-
-/// Everything there is to know about a running tunnel.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct LinkStatus {
-    /// Version of the program.
-    pub version: String,
-    /// Name of the tunnel.
-    pub name: String,
-    /// Its interface.
-    pub tun: String,
-    /// Whether it has a key. Without one anybody may read and speak.
-    pub keyed: bool,
-    /// `idle`, `calling`, `confirming`, `up` or `closed`.
-    pub state: String,
-    /// Where the peer is, while it is up.
-    pub peer: Option<String>,
-    /// Window in packets, while it is up.
-    pub window: Option<u16>,
-    /// Longest inner packet.
-    pub mtu: u16,
-    /// The round trip of the handshake in microseconds, while it is up.
-    pub rtt_us: Option<u64>,
-    /// Packets that wait.
-    pub waiting: usize,
-    /// How long it has been running, in nanoseconds.
-    pub uptime_ns: u64,
-    /// Packets and frames.
-    pub packets: Counts,
-    /// Sessions, and datagrams that were dropped, by reason.
-    pub session: Counts,
-    /// Packets that were sent again, by cause.
-    pub repeated: Counts,
-    /// What the link layer noted.
-    pub notes: Counts,
-    /// What the system did not take: datagrams and packets, by reason.
-    pub refused: Counts,
-}
+use crate::metrics::{Figures, Labels, Page};
+use crate::status::{Counts, TunnelStatus};
 
 fn counted(counts: &impl Serialize) -> Counts {
     serde_json::to_value(counts)
@@ -58,7 +18,7 @@ fn counted(counts: &impl Serialize) -> Counts {
         .unwrap_or_default()
 }
 
-impl LinkStatus {
+impl TunnelStatus {
     /// Takes in how `tunnel` fares.
     pub(super) fn update(&mut self, tunnel: &Tunnel<Ciphers>, uptime_ns: u64) {
         let session = tunnel.session();
@@ -99,14 +59,14 @@ impl LinkStatus {
 
 /// A running tunnel as others see it: a picture that its loop renews.
 #[derive(Debug, Default)]
-pub(super) struct Shown(Mutex<LinkStatus>);
+pub(super) struct Shown(Mutex<TunnelStatus>);
 
 impl Shown {
-    pub fn put(&self, status: &LinkStatus) {
+    pub fn put(&self, status: &TunnelStatus) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(status);
     }
 
-    fn get(&self) -> LinkStatus {
+    fn get(&self) -> TunnelStatus {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -122,8 +82,10 @@ impl Served for Shown {
             )),
         }
     }
+}
 
-    fn page(&self) -> Result<String, Trouble> {
+impl Figures for Shown {
+    fn page(&self) -> Result<String, String> {
         Ok(self.get().page())
     }
 }

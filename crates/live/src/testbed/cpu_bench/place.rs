@@ -1,6 +1,6 @@
 //! Where the two ends run, and what machine that is.
 
-use lasthop_trace::cpu::About;
+use lasthop_trace::cpu_time::About;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::utsname::uname;
 use nix::unistd::Pid;

@@ -9,10 +9,10 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_live::sys::ethtool::{Offload, offload};
-use lasthop_live::testbed::cpu::{FLIGHT, Laboratory, RECEIVER, SENDER};
+use lasthop_live::testbed::cpu_bench::{FLIGHT, Laboratory, RECEIVER, SENDER};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::{Damage, Flags, Transport};
-use lasthop_trace::cpu::{Case, Change, Sample, Wire, cases};
+use lasthop_trace::cpu_time::{Case, Change, Sample, Wire, cases};
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::RcvBuf;
 use nix::sys::socket::{

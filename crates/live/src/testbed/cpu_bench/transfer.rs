@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lasthop_proto::units::Time;
-use lasthop_trace::cpu::{Case, Change, Sample, Spent};
+use lasthop_trace::cpu_time::{Case, Change, Sample, Spent};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::time::{TimeVal, TimeValLike as _};
@@ -120,7 +120,8 @@ fn check(
     let wrong = |what: String| {
         Err(Error::new(
             format!("MSS {}, {}, {}: {what}", case.mss, case.wire.name(), case.change.name()),
-            "is something else setting net.ipv4.tcp_* in namespaces of this process? `lasthop doctor` looks for the cause",
+            "is something else setting net.ipv4.tcp_* in namespaces of this process? \
+             `lasthop doctor` looks for the cause",
         ))
     };
     if sample.bytes != bytes {

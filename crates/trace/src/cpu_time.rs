@@ -279,8 +279,8 @@ impl Measurement {
         (busy > 0.0).then(|| counted / busy)
     }
 
-    /// Softirqs for each segment and ACK, on the cables that tell the ends apart or on the others. Near 0 on the former:
-    /// there all of the work was done by threads that are counted. `None` before anything was measured.
+    /// Softirqs for each segment and ACK, on the cables that tell the ends apart or on the others. Near 0 on the
+    /// former: there all of the work was done by threads that are counted. `None` before anything was measured.
     pub fn softirqs_per_packet(&self, apart: bool) -> Option<f64> {
         let of =
             |sample: &&Sample| self.cases.get(sample.case).map(|c| c.wire.apart()) == Some(apart);

@@ -14,11 +14,12 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
 use super::seal::Ciphers;
-use super::status::{LinkStatus, Shown};
+use super::status::Shown;
 use super::{News, framing, inner};
 use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::notify::Manager;
+use crate::status::TunnelStatus;
 use crate::sys::path_mtu;
 use crate::testbed::ip;
 
@@ -49,7 +50,7 @@ pub(super) struct Driver {
     /// What the interface has now.
     mtu: u16,
     up: bool,
-    status: LinkStatus,
+    status: TunnelStatus,
     shown: Arc<Shown>,
     renewed: Time,
     ask_at: Time,
@@ -65,7 +66,7 @@ impl Driver {
         tunnel: Tunnel<Ciphers>,
         file: &TunnelFile,
         mtu: u16,
-        status: LinkStatus,
+        status: TunnelStatus,
         shown: Arc<Shown>,
     ) -> io::Result<Driver> {
         let clock = Clock::start();

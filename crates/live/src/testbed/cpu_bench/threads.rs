@@ -24,7 +24,8 @@ pub(super) fn of_interface(interface: &str) -> Result<Pid, Error> {
     }
     Err(Error::new(
         format!("the kernel's thread `{name}` cannot be found"),
-        "a container hides the kernel's threads: run lasthop outside of it, or share its process namespace (`--pid host`)",
+        "a container hides the kernel's threads: run lasthop outside of it, or \
+         share its process namespace (`--pid host`)",
     ))
 }
 

@@ -1,6 +1,6 @@
 //! CPU time of real TCP stacks as tables and figures.
 
-use lasthop_trace::cpu::{Case, Change, Ends, Measurement, Wire};
+use lasthop_trace::cpu_time::{Case, Change, Ends, Measurement, Wire};
 use lasthop_trace::stats::Middle;
 
 use crate::model::{Column, Figure, Table};
@@ -162,7 +162,7 @@ fn figure(chart: LineChart, caption: &str) -> Figure {
 
 #[cfg(test)]
 mod tests {
-    use lasthop_trace::cpu::{ENOUGH, Sample, Spent, cases};
+    use lasthop_trace::cpu_time::{ENOUGH, Sample, Spent, cases};
 
     use super::*;
 

@@ -28,10 +28,10 @@ use crate::sys::{path_mtu, tun};
 use crate::testbed::ip;
 use crate::{control, notify::Manager};
 
+use crate::status::TunnelStatus;
 use driver::Driver;
 use seal::{Ciphers, KEY};
 use status::Shown;
-pub use status::{Counts, LinkStatus};
 
 /// A path whose MTU nobody knows yet.
 const ETHERNET: u32 = 1500;
@@ -222,12 +222,12 @@ pub fn run(
         None => None,
     };
     let tunnel = Tunnel::new(config(file, mtu, framing), Ciphers::new(key), random()?);
-    let status = LinkStatus {
+    let status = TunnelStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         name: name.to_owned(),
         tun: tun.clone(),
         keyed: key.is_some(),
-        ..LinkStatus::default()
+        ..TunnelStatus::default()
     };
     tell(News::Ready {
         tun,

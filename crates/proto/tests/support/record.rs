@@ -1,0 +1,52 @@
+//! What scripts of segments share: a script is the complete record of what a machine does, line by line.
+
+use lasthop_proto::wire::Flags;
+
+/// Flags by the letters of tcpdump.
+pub const FLAGS: [(char, Flags); 7] = [
+    ('S', Flags::SYN),
+    ('F', Flags::FIN),
+    ('R', Flags::RST),
+    ('P', Flags::PSH),
+    ('.', Flags::ACK),
+    ('E', Flags::ECE),
+    ('W', Flags::CWR),
+];
+
+/// The flags that `letters` name.
+pub fn flags(letters: &str) -> Flags {
+    letters.chars().fold(Flags::NONE, |flags, letter| {
+        flags | FLAGS.iter().find(|(c, _)| *c == letter).expect("a flag").1
+    })
+}
+
+/// The letters of `flags`.
+pub fn letters(flags: Flags) -> String {
+    FLAGS.iter().filter(|(_, flag)| flags.has(*flag)).map(|(letter, _)| letter).collect()
+}
+
+/// The lines of a script that say something, without comments.
+pub fn lines(script: &str) -> impl Iterator<Item = &str> {
+    script.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty())
+}
+
+pub fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// Fails with the whole record of what happened, `got`, if it is not what the script says. `isn` is the initial
+/// sequence number it was played with.
+#[track_caller]
+pub fn compare(isn: u32, got: &[String], want: &[String]) {
+    if got == want {
+        return;
+    }
+    let same = got.iter().zip(want).take_while(|(a, b)| a == b).count();
+    panic!(
+        "initial sequence number {isn}: line {} is\n    {}\nwhere the script says\n    {}\nthe whole record:\n{}\n",
+        same + 1,
+        got.get(same).map_or("(nothing)", |s| s),
+        want.get(same).map_or("(nothing)", |s| s),
+        got.join("\n"),
+    );
+}
