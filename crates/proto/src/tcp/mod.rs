@@ -22,6 +22,7 @@ pub mod rtt;
 pub mod sender;
 pub mod state;
 pub mod traffic;
+pub mod word;
 pub mod words;
 pub mod work;
 

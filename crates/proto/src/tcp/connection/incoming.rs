@@ -190,16 +190,17 @@ impl Connection {
         carries: bool,
         out: &mut Out,
     ) -> bool {
-        let una = self.tx.window.una;
+        let una = self.tx.core.window.una;
         let known = segment.ack.unwrap_near(self.iss, una);
         //= rfc5961#section-5.2: an ACK from further back than the largest window is challenged
-        let Some(ack) = known.filter(|ack| ack + u64::from(self.tx.window.peer_max) >= una) else {
+        let Some(ack) = known.filter(|ack| ack + u64::from(self.tx.core.window.peer_max) >= una)
+        else {
             self.challenge(now, out);
             return false;
         };
         if segment.options().ackp == Some(Ackp::Partial) {
             //= west97#3.4: no part of normal ACK processing is done for a partial acknowledgement
-            if ack <= self.tx.window.max {
+            if ack <= self.tx.core.window.max {
                 if let Some(kind) = self.tx.on_partial_ack(now, ack) {
                     self.report(kind, out);
                 }
@@ -219,7 +220,7 @@ impl Connection {
             self.go(Input::SynAcked);
             self.establish(now, segment, out);
         }
-        if ack > self.tx.window.max {
+        if ack > self.tx.core.window.max {
             //= rfc9293#section-3.10.7.4: an ACK of what was never sent is answered with an ACK
             self.challenge(now, out);
             return false;
@@ -229,7 +230,7 @@ impl Connection {
         let (mut lost, mut marked, mut caused, mut snack) = (None, false, None, None);
         if segment.has_options() {
             for &(left, right) in segment.options().sack.as_slice() {
-                let near = self.tx.window.una;
+                let near = self.tx.core.window.una;
                 if let (Some(l), Some(r)) =
                     (left.unwrap_near(self.iss, near), right.unwrap_near(self.iss, near))
                 {
@@ -238,7 +239,7 @@ impl Connection {
                 }
             }
             self.steps.blocks = count as u8;
-            let near = self.tx.window.una;
+            let near = self.tx.core.window.una;
             match (self.config.eln_reaction, segment.options().eln) {
                 _ if !self.agreed.eln => {}
                 (ElnReaction::Named, Some(Eln::Lost(seq))) => {
@@ -266,7 +267,7 @@ impl Connection {
         self.steps.scaled = self.agreed.scaled;
         self.hear(now, &info, out);
         self.take_echo(now, segment, out);
-        if self.tx.window.fin && self.tx.is_done() {
+        if self.tx.core.window.fin && self.tx.is_done() {
             self.fin_acked(now, out);
         }
         true
@@ -278,14 +279,17 @@ impl Connection {
             self.report(kind, out);
         }
         if let Some(outbox) = &mut self.outbox {
-            outbox.rope.release(self.tx.window.una.saturating_sub(1));
+            outbox.rope.release(self.tx.core.window.una.saturating_sub(1));
         }
         self.check_complete(out);
     }
 
     #[inline]
     pub(super) fn check_complete(&mut self, out: &mut Out) {
-        if !self.complete && self.tx.window.fin && self.tx.window.una >= self.tx.window.end {
+        if !self.complete
+            && self.tx.core.window.fin
+            && self.tx.core.window.una >= self.tx.core.window.end
+        {
             self.complete = true;
             self.report(TcpKind::Complete, out);
         }
@@ -357,7 +361,7 @@ impl Connection {
             match self.state {
                 State::TimeWait => self.time_wait_until = Some(now + self.config.time_wait),
                 // Nobody is there who could have more to say.
-                State::CloseWait if self.outbox.is_none() => self.tx.window.fin = true,
+                State::CloseWait if self.outbox.is_none() => self.tx.core.window.fin = true,
                 _ => {}
             }
         }
@@ -382,7 +386,7 @@ impl Connection {
             }
             return true;
         }
-        let mut ack = self.segment(now, self.tx.window.nxt, Flags::ACK);
+        let mut ack = self.segment(now, self.tx.core.window.nxt, Flags::ACK);
         self.add_sack(&mut ack);
         ack.options_mut().eln = Some(Eln::Lost(segment.seq));
         self.originate(ack, Body::EMPTY, Cause::LossNotification, out);
