@@ -16,6 +16,7 @@ pub mod host;
 pub mod integrated;
 pub mod lookup;
 pub mod prediction;
+pub mod presets;
 pub mod receiver;
 pub mod rope;
 pub mod rtt;

@@ -23,3 +23,16 @@ pub const TCPS: &[Word] = &[
     vegas::WORD,
     snack::WORD,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_has_a_name_of_its_own_a_sentence_and_a_source() {
+        for (i, word) in TCPS.iter().enumerate() {
+            assert!(TCPS[..i].iter().all(|other| other.key != word.key), "{}", word.key);
+            assert!(!word.what.is_empty() && !word.source.is_empty(), "{}", word.key);
+        }
+    }
+}

@@ -111,8 +111,8 @@ impl Connection {
         self.flush(now, out);
     }
 
-    /// A transfer of its own ends: what has been sent so far is sent again as often as it takes, nothing more is sent, and a
-    /// FIN follows.
+    /// A transfer of its own ends: what has been sent so far is sent again as often as it takes, nothing more is
+    /// sent, and a FIN follows.
     pub fn end_here(&mut self, now: Time, out: &mut Out) {
         if self.outbox.is_some() || self.aborted {
             return;

@@ -7,7 +7,7 @@ use crate::tcp::sender::AckInfo;
 use crate::tcp::state::{Input, State};
 use crate::tcp::work::Steps;
 use crate::units::Time;
-use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment, Smart};
+use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment, Seq, Smart};
 
 use super::Connection;
 
@@ -123,34 +123,8 @@ impl Connection {
         if len > 0 {
             self.caused = Some(segment.seq);
         }
-        let flags = segment.flags;
-        if flags.has(Flags::RST) {
-            //= rfc5961#section-3.2: only an exact RST resets; another one in the window is challenged
-            if acceptable && from == self.rx.nxt {
-                self.take_reset(out);
-            } else if acceptable {
-                self.challenge(now, out);
-            }
-            return;
-        }
-        if flags.has(Flags::SYN) {
-            let same = segment.seq == self.irs && !flags.has(Flags::ACK);
-            if same && self.state == State::SynReceived {
-                self.send_syn(now, true, out);
-            } else {
-                //= rfc5961#section-4.2: a SYN is challenged, whatever its sequence number
-                self.challenge(now, out);
-            }
-            return;
-        }
-        if !acceptable {
-            //= rfc9293#section-3.10.7.4: an unacceptable segment is answered with an ACK
-            if self.state == State::TimeWait && flags.has(Flags::FIN) {
-                //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
-                self.time_wait_until = Some(now + self.config.time_wait);
-            }
-            self.rx.note_duplicate(from, (from + u64::from(body.len())).min(self.rx.nxt));
-            self.challenge(now, out);
+        if !acceptable || segment.flags.any(Flags::RST | Flags::SYN) {
+            self.turn_away(now, segment, from, body.len(), acceptable, out);
             return;
         }
         if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
@@ -168,6 +142,43 @@ impl Connection {
         self.take_marks(now, segment, !body.is_empty(), marked, out);
         self.take_data(now, from, segment, body, out);
         self.flush(now, out);
+    }
+
+    /// A segment that resets, that opens, or that lies outside the window: `from` is its position, `len` its payload.
+    fn turn_away(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        from: u64,
+        len: u32,
+        acceptable: bool,
+        out: &mut Out,
+    ) {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            //= rfc5961#section-3.2: only an exact RST resets; another one in the window is challenged
+            if acceptable && from == self.rx.nxt {
+                self.take_reset(out);
+            } else if acceptable {
+                self.challenge(now, out);
+            }
+        } else if flags.has(Flags::SYN) {
+            let same = segment.seq == self.irs && !flags.has(Flags::ACK);
+            if same && self.state == State::SynReceived {
+                self.send_syn(now, true, out);
+            } else {
+                //= rfc5961#section-4.2: a SYN is challenged, whatever its sequence number
+                self.challenge(now, out);
+            }
+        } else {
+            //= rfc9293#section-3.10.7.4: an unacceptable segment is answered with an ACK
+            if self.state == State::TimeWait && flags.has(Flags::FIN) {
+                //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
+                self.time_wait_until = Some(now + self.config.time_wait);
+            }
+            self.rx.note_duplicate(from, (from + u64::from(len)).min(self.rx.nxt));
+            self.challenge(now, out);
+        }
     }
 
     /// PAWS: a segment whose timestamp is older than the last one is a ghost of another window.
@@ -225,45 +236,14 @@ impl Connection {
             self.challenge(now, out);
             return false;
         }
-        let mut sacked = [(0u64, 0u64); 4];
-        let mut count = 0;
-        let (mut lost, mut marked, mut caused, mut snack) = (None, false, None, None);
-        if segment.has_options() {
-            for &(left, right) in segment.options().sack.as_slice() {
-                let near = self.tx.core.window.una;
-                if let (Some(l), Some(r)) =
-                    (left.unwrap_near(self.iss, near), right.unwrap_near(self.iss, near))
-                {
-                    sacked[count] = (l, r);
-                    count += 1;
-                }
-            }
-            self.steps.blocks = count as u8;
-            let near = self.tx.core.window.una;
-            match (self.config.eln_reaction, segment.options().eln) {
-                _ if !self.agreed.eln => {}
-                (ElnReaction::Named, Some(Eln::Lost(seq))) => {
-                    lost = seq.unwrap_near(self.iss, near);
-                }
-                (ElnReaction::Named, _) => {}
-                (_, told) => marked = told == Some(Eln::Marked),
-            }
-            if let (true, Some(Smart::Caused(seq))) = (self.agreed.smart, segment.options().smart) {
-                caused = seq.unwrap_near(self.iss, near);
-            }
-            snack = segment.options().snack.as_ref().filter(|_| self.agreed.snack);
-        }
-        let info = AckInfo {
-            ack,
-            window: u32::from(segment.window) << self.agreed.send_scale,
-            carries,
-            sacked: &sacked[..count],
+        let mut sacked = [(0, 0); 4];
+        let mut info = AckInfo {
             echoed: self.echoed(now, segment),
-            lost,
-            marked,
-            caused,
-            snack,
+            ..AckInfo::plain(ack, u32::from(segment.window) << self.agreed.send_scale, carries)
         };
+        if segment.has_options() {
+            self.read_options(segment, &mut info, &mut sacked);
+        }
         self.steps.scaled = self.agreed.scaled;
         self.hear(now, &info, out);
         self.take_echo(now, segment, out);
@@ -271,6 +251,37 @@ impl Connection {
             self.fin_acked(now, out);
         }
         true
+    }
+
+    /// What the options of an ACK tell goes into `info`, with the SACK blocks as positions in `sacked`.
+    fn read_options<'a>(
+        &mut self,
+        segment: &'a Segment,
+        info: &mut AckInfo<'a>,
+        sacked: &'a mut [(u64, u64); 4],
+    ) {
+        let options = segment.options();
+        let near = self.tx.core.window.una;
+        let position = |seq: Seq| seq.unwrap_near(self.iss, near);
+        let mut count = 0;
+        for &(left, right) in options.sack.as_slice() {
+            if let (Some(left), Some(right)) = (position(left), position(right)) {
+                sacked[count] = (left, right);
+                count += 1;
+            }
+        }
+        info.sacked = &sacked[..count];
+        match (self.config.eln_reaction, options.eln) {
+            _ if !self.agreed.eln => {}
+            (ElnReaction::Named, Some(Eln::Lost(seq))) => info.lost = position(seq),
+            (ElnReaction::Named, _) => {}
+            (_, told) => info.marked = told == Some(Eln::Marked),
+        }
+        if let (true, Some(Smart::Caused(seq))) = (self.agreed.smart, options.smart) {
+            info.caused = position(seq);
+        }
+        info.snack = options.snack.as_ref().filter(|_| self.agreed.snack);
+        self.steps.blocks = count as u8;
     }
 
     /// What an acknowledgement does to the sending half, and to what an application has written.

@@ -1,5 +1,5 @@
-//! The one way through an ACK, whatever the variant: what it tells is heard, a loss is detected or not, the recovery and
-//! the window growth take their part, and the timers are set.
+//! The one way through an ACK, whatever the variant: what it tells is heard, a loss is detected or not, the recovery
+//! and the window growth take their part, and the timers are set.
 
 use crate::event::{Cause, TcpKind};
 use crate::units::{Span, Time};

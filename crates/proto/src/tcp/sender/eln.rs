@@ -67,8 +67,8 @@ impl Sender {
         true
     }
 
-    /// An ACK has moved the left edge and bears a mark: the segment at the new edge was lost as well. Whether it is sent
-    /// again.
+    /// An ACK has moved the left edge and bears a mark: the segment at the new edge was lost as well. Whether it is
+    /// sent again.
     //= balakrishnan97#3.1.2: E2E-ELN-RXMT immediately retransmits when receiving acknowledgments with the ELN bit set
     pub(super) fn marked_edge(&mut self, now: Time, info: &AckInfo<'_>) -> bool {
         let at_once = self.eln == ElnReaction::FirstAck && self.detector.counts();

@@ -1,8 +1,8 @@
 //! Recovery by a record of segments that the peer names one by one: what SMART and SCPS-TP do alike. How they learn
 //! what is lost is theirs.
 //!
-//! The window shrinks once for the losses of one window. A pipe keeps the clock, as that of RFC 6675 does: what is known
-//! to have arrived or to be lost is not in the network. A time-out forgets the record.
+//! The window shrinks once for the losses of one window. A pipe keeps the clock, as that of RFC 6675 does: what is
+//! known to have arrived or to be lost is not in the network. A time-out forgets the record.
 
 use crate::event::Cause;
 
