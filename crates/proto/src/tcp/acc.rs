@@ -1,8 +1,8 @@
 //! ACK congestion control, the receiver's part (balakrishnan97 4.2.1): one ACK for every d data segments.
 //!
 //! A router marks ACKs when the way back fills up. The sender, which receives them, tells the receiver how many were
-//! marked, by an option on its data ([`Acc::Window`](crate::wire::Acc::Window)). At a new mark d doubles; in each later round trip without one it
-//! falls by one. So the receiver treats its ACKs as a TCP sender treats its data.
+//! marked, by an option on its data ([`Acc::Window`](crate::wire::Acc::Window)). At a new mark d doubles; in each
+//! later round trip without one it falls by one. So the receiver treats its ACKs as a TCP sender treats its data.
 //!
 //! **Bounds.** At least 1. At most what the sender's window bears, which the same option conveys: half of it, so
 //! that at least two ACKs leave for each window and the sender is not left waiting. (The paper asks for one; the

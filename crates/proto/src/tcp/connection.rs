@@ -160,10 +160,10 @@ impl Connection {
         self.active = true;
         match bytes {
             Some(bytes) => {
-                self.tx.window.end = 1 + bytes.0;
-                self.tx.window.fin = true;
+                self.tx.core.window.end = 1 + bytes.0;
+                self.tx.core.window.fin = true;
             }
-            None => self.tx.window.end = u64::MAX / 2,
+            None => self.tx.core.window.end = u64::MAX / 2,
         }
     }
 
@@ -199,13 +199,13 @@ impl Connection {
 
     /// Bytes to be sent in all, if this end is about to close.
     pub fn wanted(&self) -> Option<Bytes> {
-        let w = &self.tx.window;
+        let w = &self.tx.core.window;
         w.fin.then(|| Bytes(w.end.saturating_sub(1)))
     }
 
     /// Bytes of ours that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
-        self.tx.window.una.min(self.tx.window.end).saturating_sub(1)
+        self.tx.core.window.una.min(self.tx.core.window.end).saturating_sub(1)
     }
 
     /// What was done with the segment that came last.

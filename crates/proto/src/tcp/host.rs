@@ -1,5 +1,7 @@
 //! A host: one address, many connections, and the applications on top of them.
 
+mod applications;
+
 use std::sync::Arc;
 
 use crate::event::{Cause, Op, Wants};
@@ -47,9 +49,9 @@ pub struct Host {
     /// What connections that come in deliver waits for whoever looks at it.
     keeping: bool,
     /// Connections that this host opened and that are not over, and sessions that go on.
-    pub(super) unfinished: usize,
+    unfinished: usize,
     /// What opens, stops and switches connections.
-    pub(super) apps: Apps,
+    apps: Apps,
     /// What connections to one destination share.
     pairs: Pairs,
 }
@@ -178,7 +180,7 @@ impl Host {
     }
 
     /// Whether it has as many connections as it may have.
-    pub(super) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.connections.len() >= CONNECTIONS_MAX
     }
 

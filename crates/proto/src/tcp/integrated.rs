@@ -1,15 +1,16 @@
 //! TCP-INT (balakrishnan97 5.2): one congestion window and one loss detection over all connections of a host to one
 //! other host. Each connection keeps its byte stream, its flow control and its closing for itself.
 //!
-//! The state of a pair of hosts is an [`Integrated`]. It lives in the host, by destination, and is lent to a connection's
-//! sender for the time of a call; `sender/integrated.rs` is what the sender does with it. After the paper and the
-//! network simulator of its authors (`TCP/Int` and `TCP/Session` of ns):
+//! The state of a pair of hosts is an [`Integrated`]. It lives in the host, by destination, and is lent to a
+//! connection's sender for the time of a call; `sender/integrated.rs` is what the sender does with it. After the
+//! paper and the network simulator of its authors (`TCP/Int` and `TCP/Session` of ns):
 //!
-//! - The combined congestion window bounds what all connections have in the network together. It opens with each ACK for
-//!   new data as that of one connection would, and the connections take turns in filling it, a segment each.
-//! - A segment is lost when the duplicate ACKs for it and the ACKs on other connections for segments sent later are three.
-//!   A receiver may hold an ACK back, but not for two segments, nor for long: what no duplicate ACK speaks for is lost only
-//!   if the next segment of the connection is missed as well, or a segment sent 400 ms later has arrived.
+//! - The combined congestion window bounds what all connections have in the network together. It opens with each ACK
+//!   for new data as that of one connection would, and the connections take turns in filling it, a segment each.
+//! - A segment is lost when the duplicate ACKs for it and the ACKs on other connections for segments sent later are
+//!   three. A receiver may hold an ACK back, but not for two segments, nor for long: what no duplicate ACK speaks for
+//!   is lost only if the next segment of the connection is missed as well, or a segment sent 400 ms later has
+//!   arrived.
 //! - The window is halved once for all losses among the segments that were in flight when the first was noticed.
 //! - There is one retransmission timer: ACKs for new data on any connection start it again for all. When it expires,
 //!   everything in flight counts as lost, on every connection, and the combined window begins anew with slow start.
@@ -199,8 +200,8 @@ impl Integrated {
         suspicious
     }
 
-    /// A duplicate ACK of `una` came for `owner`. `counts` says whether it may tell of a loss; after a time-out it can be
-    /// the answer to something sent twice. Whether the window has to be halved.
+    /// A duplicate ACK of `una` came for `owner`. `counts` says whether it may tell of a loss; after a time-out it
+    /// can be the answer to something sent twice. Whether the window has to be halved.
     pub fn duplicate(&mut self, owner: u32, una: u64, counts: bool) -> bool {
         let recover = self.recover;
         let left = self.sent.iter_mut().find(|t| t.owner == owner && t.from == una);
@@ -230,8 +231,8 @@ impl Integrated {
         self.judge()
     }
 
-    /// An ACK in the midst of a recovery of `owner` shows that what begins at `una` is missing as well. Whether the window
-    /// has to be halved.
+    /// An ACK in the midst of a recovery of `owner` shows that what begins at `una` is missing as well. Whether the
+    /// window has to be halved.
     pub fn missing(&mut self, owner: u32, una: u64) -> bool {
         let found = self.sent.iter().position(|t| t.owner == owner && t.from == una && !t.again);
         found.is_some_and(|i| self.lose(i))
@@ -287,8 +288,8 @@ impl Integrated {
         Some(lost.from)
     }
 
-    /// The timer of `owner` expired: all that is in flight is lost. `owner` has the turn, then whoever waits, then whoever has
-    /// lost something as well.
+    /// The timer of `owner` expired: all that is in flight is lost. `owner` has the turn, then whoever waits, then
+    /// whoever has lost something as well.
     pub fn time_out(&mut self, now: Time, owner: u32) {
         self.pass(owner);
         self.turn = true;
@@ -323,8 +324,8 @@ impl Integrated {
         self.waiting.front().is_some_and(|(first, _)| *first == owner)
     }
 
-    /// `owner` gives back what was lent. A turn that it has not used stays its own, unless it is `at_rest`: then whoever comes
-    /// next has it.
+    /// `owner` gives back what was lent. A turn that it has not used stays its own, unless it is `at_rest`: then
+    /// whoever comes next has it.
     pub fn end(&mut self, owner: u32, at_rest: bool) {
         if self.turn && at_rest {
             self.pass(owner);

@@ -17,12 +17,14 @@ pub mod integrated;
 mod keys;
 pub mod lookup;
 pub mod prediction;
+pub mod presets;
 pub mod receiver;
 pub mod rope;
 pub mod rtt;
 pub mod sender;
 pub mod state;
 pub mod traffic;
+pub mod word;
 pub mod words;
 pub mod work;
 

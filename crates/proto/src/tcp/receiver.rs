@@ -221,7 +221,7 @@ impl Receiver {
     }
 
     /// Whether the window that an ACK could offer is twice what the peer still has: it must not run out of it.
-    //= agarwal00#4.5: an ACK every 500 ms; Linux 2.2, which it changes, sends one as well when it can raise the window so
+    //= agarwal00#4.5: an ACK every 500 ms; the Linux 2.2 that it changes also sends one when it can raise the window so
     fn opens_twofold(&self) -> bool {
         let free = u64::from(self.buffer).saturating_sub(self.unread);
         free > 0 && free >= 2 * self.edge.saturating_sub(self.nxt)

@@ -8,13 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::machine::Out;
 use crate::rng::Stream;
 use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::Addr;
-
-use super::host::Host;
 
 /// No single period of a source lasts longer.
 const LONGEST: Span = Span::secs(86_400);
@@ -61,8 +58,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Sizes with this `mean`, at most `most`; `shape` above 1 says how heavy the tail is: the less, the heavier. `None`
-    /// if there is no such distribution.
+    /// Sizes with this `mean`, at most `most`; `shape` above 1 says how heavy the tail is: the less, the heavier.
+    /// `None` if there is no such distribution.
     pub fn new(mean: Bytes, most: Bytes, shape: f64) -> Option<Sizes> {
         let (mean, most) = (mean.0 as f64, most.0 as f64);
         if !(shape > 1.0 && shape <= 100.0 && (1.0..most).contains(&mean)) {
@@ -106,7 +103,7 @@ pub struct Web {
 
 /// An application.
 #[derive(Debug)]
-enum App {
+pub(super) enum App {
     /// Ends the transfer on a connection.
     Stop { connection: usize },
     /// Switches a connection on and off.
@@ -116,24 +113,31 @@ enum App {
 }
 
 #[derive(Debug)]
-struct Session {
-    to: Addr,
-    port: u16,
-    web: Web,
-    chance: Stream,
+pub(super) struct Session {
+    pub(super) to: Addr,
+    pub(super) port: u16,
+    pub(super) web: Web,
+    pub(super) chance: Stream,
     /// No transfer begins from then on.
-    stop: Option<Time>,
+    pub(super) stop: Option<Time>,
     /// A transfer is under way.
-    fetching: bool,
+    pub(super) fetching: bool,
+}
+
+impl Session {
+    /// How long the user thinks next.
+    pub(super) fn think(&mut self) -> Span {
+        Periods { mean: self.web.think, shape: None }.draw(&mut self.chance)
+    }
 }
 
 /// The applications of a host.
 #[derive(Debug)]
 pub(super) struct Apps {
-    all: Vec<App>,
-    wakes: WakeTree,
+    pub(super) all: Vec<App>,
+    pub(super) wakes: WakeTree,
     /// Sessions by the connection of their transfer.
-    fetched_by: BTreeMap<usize, usize>,
+    pub(super) fetched_by: BTreeMap<usize, usize>,
 }
 
 impl Default for Apps {
@@ -143,7 +147,7 @@ impl Default for Apps {
 }
 
 impl Apps {
-    fn add(&mut self, app: App, at: Time) {
+    pub(super) fn add(&mut self, app: App, at: Time) {
         let index = self.all.len();
         self.all.push(app);
         self.wakes.grow(index + 1);
@@ -163,86 +167,6 @@ impl Apps {
             self.wakes.set(app, Some(Time::ZERO));
         }
     }
-}
-
-impl Host {
-    /// The transfer on connection `index`, which this host opened, ends at `at`: what has been sent by then still arrives,
-    /// and nothing more is sent.
-    pub fn stop_at(&mut self, index: usize, at: Time) {
-        self.apps.add(App::Stop { connection: index }, at);
-    }
-
-    /// The endless transfer on connection `index`, which this host opened and which begins at `start`, is on and off.
-    pub fn switch(&mut self, index: usize, start: Time, periods: OnOff, chance: Stream) {
-        let (chance, on) = (Box::new(chance), false);
-        self.apps.add(App::OnOff { connection: index, periods, chance, on }, start);
-    }
-
-    /// A user begins at `start` to fetch from `to`, after the first time to think: this host sends to it, since transfers go
-    /// from those who open to those who accept. No transfer begins at `stop` or later. `chance` is this user's alone.
-    pub fn browse(
-        &mut self,
-        to: Addr,
-        port: u16,
-        start: Time,
-        stop: Option<Time>,
-        web: Web,
-        mut chance: Stream,
-    ) {
-        let first = start + think(&web, &mut chance);
-        let session = Session { to, port, web, chance, stop, fetching: false };
-        let at = stop.map_or(first, |stop| first.min(stop));
-        self.apps.add(App::Session(Box::new(session)), at);
-        self.unfinished += 1;
-    }
-
-    /// The first application that is due acts.
-    pub(super) fn step(&mut self, now: Time, out: &mut Out) {
-        let Some((_, index)) = self.apps.wakes.first() else { return };
-        let full = self.is_full();
-        let next = match &mut self.apps.all[index] {
-            App::Stop { connection } => {
-                let connection = *connection;
-                self.act(connection, |c| c.end_here(now, out));
-                None
-            }
-            App::OnOff { connection, periods, chance, on } => {
-                *on = !*on;
-                let lasts = if *on { periods.on } else { periods.off }.draw(chance);
-                let (connection, on) = (*connection, *on);
-                self.act(connection, |c| c.switch(now, on, out));
-                // One that was stopped only waits for its last acknowledgement.
-                let after = &self.connections()[connection];
-                (!after.is_over() && after.wanted().is_none()).then_some(now + lasts)
-            }
-            App::Session(session) => {
-                let over = session.stop.is_some_and(|stop| now >= stop);
-                if core::mem::take(&mut session.fetching) {
-                    let next = now + think(&session.web, &mut session.chance);
-                    // When it ends is known now; it need not be waited for.
-                    let ends = session.stop.is_some_and(|stop| next >= stop);
-                    self.unfinished -= usize::from(ends);
-                    (!ends).then_some(next)
-                } else if over || full {
-                    self.unfinished -= 1;
-                    None
-                } else {
-                    session.fetching = true;
-                    let bytes = session.web.size.draw(&mut session.chance);
-                    let (to, port) = (session.to, session.port);
-                    let stream = 1 << 31 | self.connections().len() as u32;
-                    let connection = self.open(to, port, now, Some(bytes), stream);
-                    self.apps.fetched_by.insert(connection, index);
-                    None
-                }
-            }
-        };
-        self.apps.wakes.set(index, next);
-    }
-}
-
-fn think(web: &Web, chance: &mut Stream) -> Span {
-    Periods { mean: web.think, shape: None }.draw(chance)
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl Connection {
     }
 
     fn may_write(&self) -> bool {
-        !self.tx.window.fin && !self.aborted
+        !self.tx.core.window.fin && !self.aborted
     }
 
     /// Appends `body` to what is sent, cut to the room that there is; returns how many bytes were taken. What is
@@ -94,7 +94,7 @@ impl Connection {
         let taken = self.room().min(body.len());
         let Some(outbox) = self.outbox.as_mut().filter(|_| taken > 0) else { return 0 };
         outbox.rope.push(if taken == body.len() { body } else { body.slice(0, taken) });
-        self.tx.window.end = 1 + outbox.rope.end();
+        self.tx.core.window.end = 1 + outbox.rope.end();
         self.flush(now, out);
         taken
     }
@@ -104,20 +104,20 @@ impl Connection {
         if !self.may_write() {
             return;
         }
-        self.tx.window.fin = true;
+        self.tx.core.window.fin = true;
         if self.state.is_synchronised() {
             self.check_complete(out);
         }
         self.flush(now, out);
     }
 
-    /// A transfer of its own ends: what has been sent so far is sent again as often as it takes, nothing more is sent, and a
-    /// FIN follows.
+    /// A transfer of its own ends: what has been sent so far is sent again as often as it takes, nothing more is
+    /// sent, and a FIN follows.
     pub fn end_here(&mut self, now: Time, out: &mut Out) {
         if self.outbox.is_some() || self.aborted {
             return;
         }
-        let w = &mut self.tx.window;
+        let w = &mut self.tx.core.window;
         w.end = w.end.min(w.max.max(1));
         w.fin = true;
         if self.state.is_synchronised() {
@@ -131,7 +131,7 @@ impl Connection {
         if self.outbox.is_some() || !self.may_write() {
             return;
         }
-        let w = &mut self.tx.window;
+        let w = &mut self.tx.core.window;
         w.end = if on { u64::MAX / 2 } else { w.end.min(w.max.max(1)) };
         self.flush(now, out);
     }

@@ -69,7 +69,7 @@ impl Connection {
     /// What data tells its receiver about ACKs, if that is agreed on.
     pub(super) fn tell_of_acks(&self, segment: &mut Segment) {
         if self.agreed.acc {
-            let window = &self.tx.window;
+            let window = &self.tx.core.window;
             let segments = (window.allowed() / u64::from(window.mss)).min(u16::MAX.into()) as u16;
             let acked = self.iss + window.una as u32;
             let told = Acc::Window { segments, marks: self.marked_acks, acked };

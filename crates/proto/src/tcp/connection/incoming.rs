@@ -7,7 +7,7 @@ use crate::tcp::sender::AckInfo;
 use crate::tcp::state::{Input, State};
 use crate::tcp::work::Steps;
 use crate::units::Time;
-use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment, Smart};
+use crate::wire::{Ackp, Body, Eln, Flags, Nack, Segment, Seq, Smart};
 
 use super::Connection;
 
@@ -123,34 +123,8 @@ impl Connection {
         if len > 0 {
             self.caused = Some(segment.seq);
         }
-        let flags = segment.flags;
-        if flags.has(Flags::RST) {
-            //= rfc5961#section-3.2: only an exact RST resets; another one in the window is challenged
-            if acceptable && from == self.rx.nxt {
-                self.take_reset(out);
-            } else if acceptable {
-                self.challenge(now, out);
-            }
-            return;
-        }
-        if flags.has(Flags::SYN) {
-            let same = segment.seq == self.irs && !flags.has(Flags::ACK);
-            if same && self.state == State::SynReceived {
-                self.send_syn(now, true, out);
-            } else {
-                //= rfc5961#section-4.2: a SYN is challenged, whatever its sequence number
-                self.challenge(now, out);
-            }
-            return;
-        }
-        if !acceptable {
-            //= rfc9293#section-3.10.7.4: an unacceptable segment is answered with an ACK
-            if self.state == State::TimeWait && flags.has(Flags::FIN) {
-                //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
-                self.time_wait_until = Some(now + self.config.time_wait);
-            }
-            self.rx.note_duplicate(from, (from + u64::from(body.len())).min(self.rx.nxt));
-            self.challenge(now, out);
+        if !acceptable || segment.flags.any(Flags::RST | Flags::SYN) {
+            self.turn_away(now, segment, from, body.len(), acceptable, out);
             return;
         }
         if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
@@ -168,6 +142,43 @@ impl Connection {
         self.take_marks(now, segment, !body.is_empty(), marked, out);
         self.take_data(now, from, segment, body, out);
         self.flush(now, out);
+    }
+
+    /// A segment that resets, that opens, or that lies outside the window: `from` is its position, `len` its payload.
+    fn turn_away(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        from: u64,
+        len: u32,
+        acceptable: bool,
+        out: &mut Out,
+    ) {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            //= rfc5961#section-3.2: only an exact RST resets; another one in the window is challenged
+            if acceptable && from == self.rx.nxt {
+                self.take_reset(out);
+            } else if acceptable {
+                self.challenge(now, out);
+            }
+        } else if flags.has(Flags::SYN) {
+            let same = segment.seq == self.irs && !flags.has(Flags::ACK);
+            if same && self.state == State::SynReceived {
+                self.send_syn(now, true, out);
+            } else {
+                //= rfc5961#section-4.2: a SYN is challenged, whatever its sequence number
+                self.challenge(now, out);
+            }
+        } else {
+            //= rfc9293#section-3.10.7.4: an unacceptable segment is answered with an ACK
+            if self.state == State::TimeWait && flags.has(Flags::FIN) {
+                //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
+                self.time_wait_until = Some(now + self.config.time_wait);
+            }
+            self.rx.note_duplicate(from, (from + u64::from(len)).min(self.rx.nxt));
+            self.challenge(now, out);
+        }
     }
 
     /// PAWS: a segment whose timestamp is older than the last one is a ghost of another window.
@@ -190,16 +201,17 @@ impl Connection {
         carries: bool,
         out: &mut Out,
     ) -> bool {
-        let una = self.tx.window.una;
+        let una = self.tx.core.window.una;
         let known = segment.ack.unwrap_near(self.iss, una);
         //= rfc5961#section-5.2: an ACK from further back than the largest window is challenged
-        let Some(ack) = known.filter(|ack| ack + u64::from(self.tx.window.peer_max) >= una) else {
+        let Some(ack) = known.filter(|ack| ack + u64::from(self.tx.core.window.peer_max) >= una)
+        else {
             self.challenge(now, out);
             return false;
         };
         if segment.options().ackp == Some(Ackp::Partial) {
             //= west97#3.4: no part of normal ACK processing is done for a partial acknowledgement
-            if ack <= self.tx.window.max {
+            if ack <= self.tx.core.window.max {
                 if let Some(kind) = self.tx.on_partial_ack(now, ack) {
                     self.report(kind, out);
                 }
@@ -219,57 +231,57 @@ impl Connection {
             self.go(Input::SynAcked);
             self.establish(now, segment, out);
         }
-        if ack > self.tx.window.max {
+        if ack > self.tx.core.window.max {
             //= rfc9293#section-3.10.7.4: an ACK of what was never sent is answered with an ACK
             self.challenge(now, out);
             return false;
         }
-        let mut sacked = [(0u64, 0u64); 4];
-        let mut count = 0;
-        let (mut lost, mut marked, mut caused, mut snack) = (None, false, None, None);
-        if segment.has_options() {
-            for &(left, right) in segment.options().sack.as_slice() {
-                let near = self.tx.window.una;
-                if let (Some(l), Some(r)) =
-                    (left.unwrap_near(self.iss, near), right.unwrap_near(self.iss, near))
-                {
-                    sacked[count] = (l, r);
-                    count += 1;
-                }
-            }
-            self.steps.blocks = count as u8;
-            let near = self.tx.window.una;
-            match (self.config.eln_reaction, segment.options().eln) {
-                _ if !self.agreed.eln => {}
-                (ElnReaction::Named, Some(Eln::Lost(seq))) => {
-                    lost = seq.unwrap_near(self.iss, near);
-                }
-                (ElnReaction::Named, _) => {}
-                (_, told) => marked = told == Some(Eln::Marked),
-            }
-            if let (true, Some(Smart::Caused(seq))) = (self.agreed.smart, segment.options().smart) {
-                caused = seq.unwrap_near(self.iss, near);
-            }
-            snack = segment.options().snack.as_ref().filter(|_| self.agreed.snack);
-        }
-        let info = AckInfo {
-            ack,
-            window: u32::from(segment.window) << self.agreed.send_scale,
-            carries,
-            sacked: &sacked[..count],
+        let mut sacked = [(0, 0); 4];
+        let mut info = AckInfo {
             echoed: self.echoed(now, segment),
-            lost,
-            marked,
-            caused,
-            snack,
+            ..AckInfo::plain(ack, u32::from(segment.window) << self.agreed.send_scale, carries)
         };
+        if segment.has_options() {
+            self.read_options(segment, &mut info, &mut sacked);
+        }
         self.steps.scaled = self.agreed.scaled;
         self.hear(now, &info, out);
         self.take_echo(now, segment, out);
-        if self.tx.window.fin && self.tx.is_done() {
+        if self.tx.core.window.fin && self.tx.is_done() {
             self.fin_acked(now, out);
         }
         true
+    }
+
+    /// What the options of an ACK tell goes into `info`, with the SACK blocks as positions in `sacked`.
+    fn read_options<'a>(
+        &mut self,
+        segment: &'a Segment,
+        info: &mut AckInfo<'a>,
+        sacked: &'a mut [(u64, u64); 4],
+    ) {
+        let options = segment.options();
+        let near = self.tx.core.window.una;
+        let position = |seq: Seq| seq.unwrap_near(self.iss, near);
+        let mut count = 0;
+        for &(left, right) in options.sack.as_slice() {
+            if let (Some(left), Some(right)) = (position(left), position(right)) {
+                sacked[count] = (left, right);
+                count += 1;
+            }
+        }
+        info.sacked = &sacked[..count];
+        match (self.config.eln_reaction, options.eln) {
+            _ if !self.agreed.eln => {}
+            (ElnReaction::Named, Some(Eln::Lost(seq))) => info.lost = position(seq),
+            (ElnReaction::Named, _) => {}
+            (_, told) => info.marked = told == Some(Eln::Marked),
+        }
+        if let (true, Some(Smart::Caused(seq))) = (self.agreed.smart, options.smart) {
+            info.caused = position(seq);
+        }
+        info.snack = options.snack.as_ref().filter(|_| self.agreed.snack);
+        self.steps.blocks = count as u8;
     }
 
     /// What an acknowledgement does to the sending half, and to what an application has written.
@@ -278,14 +290,17 @@ impl Connection {
             self.report(kind, out);
         }
         if let Some(outbox) = &mut self.outbox {
-            outbox.rope.release(self.tx.window.una.saturating_sub(1));
+            outbox.rope.release(self.tx.core.window.una.saturating_sub(1));
         }
         self.check_complete(out);
     }
 
     #[inline]
     pub(super) fn check_complete(&mut self, out: &mut Out) {
-        if !self.complete && self.tx.window.fin && self.tx.window.una >= self.tx.window.end {
+        if !self.complete
+            && self.tx.core.window.fin
+            && self.tx.core.window.una >= self.tx.core.window.end
+        {
             self.complete = true;
             self.report(TcpKind::Complete, out);
         }
@@ -357,7 +372,7 @@ impl Connection {
             match self.state {
                 State::TimeWait => self.time_wait_until = Some(now + self.config.time_wait),
                 // Nobody is there who could have more to say.
-                State::CloseWait if self.outbox.is_none() => self.tx.window.fin = true,
+                State::CloseWait if self.outbox.is_none() => self.tx.core.window.fin = true,
                 _ => {}
             }
         }
@@ -382,7 +397,7 @@ impl Connection {
             }
             return true;
         }
-        let mut ack = self.segment(now, self.tx.window.nxt, Flags::ACK);
+        let mut ack = self.segment(now, self.tx.core.window.nxt, Flags::ACK);
         self.add_sack(&mut ack);
         ack.options_mut().eln = Some(Eln::Lost(segment.seq));
         self.originate(ack, Body::EMPTY, Cause::LossNotification, out);

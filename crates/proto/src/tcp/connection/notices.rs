@@ -13,7 +13,7 @@ impl Connection {
     /// # Errors
     /// Why it would not.
     pub fn heeds(&self, notice: Notice, seq: Seq) -> Result<(), Cause> {
-        self.tx.heeds(notice, seq.unwrap_near(self.iss, self.tx.window.una))
+        self.tx.heeds(notice, seq.unwrap_near(self.iss, self.tx.core.window.una))
     }
 
     /// A base station says something about the segment that this end sent with number `seq`.
@@ -30,7 +30,7 @@ impl Connection {
         if !self.config.nack || !self.state.is_synchronised() {
             return;
         }
-        let near = self.tx.window.una;
+        let near = self.tx.core.window.una;
         let place = |seq: &Seq| seq.unwrap_near(self.iss, near);
         let ranges: Vec<(u64, u64)> =
             missing.iter().filter_map(|(left, right)| place(left).zip(place(right))).collect();

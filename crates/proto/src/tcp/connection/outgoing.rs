@@ -24,7 +24,7 @@ impl Connection {
             }
         }
         if self.rx.ack_due() && self.state != State::Closed {
-            let mut ack = self.segment(now, self.tx.window.nxt, Flags::ACK);
+            let mut ack = self.segment(now, self.tx.core.window.nxt, Flags::ACK);
             self.add_sack(&mut ack);
             self.add_cause(&mut ack);
             self.add_mark(&mut ack);
@@ -35,7 +35,7 @@ impl Connection {
     }
 
     pub(super) fn send_chunk(&mut self, now: Time, chunk: Chunk, out: &mut Out) {
-        let last = chunk.from + u64::from(chunk.len) == self.tx.window.end;
+        let last = chunk.from + u64::from(chunk.len) == self.tx.core.window.end;
         let mut flags = Flags::ACK;
         if last && chunk.len > 0 {
             flags = flags | Flags::PSH;
@@ -163,7 +163,7 @@ impl Connection {
 
     pub(super) fn send_control(&mut self, now: Time, flags: Flags, out: &mut Out) {
         // Above everything that was sent: the peer believes an RST only at the number that it expects.
-        let segment = self.segment(now, self.tx.window.max, flags);
+        let segment = self.segment(now, self.tx.core.window.max, flags);
         self.originate(segment, Body::EMPTY, Cause::Control, out);
     }
 
@@ -240,7 +240,7 @@ impl Connection {
             self.ts_recent = ts.value;
         }
         let mss = payload_mss(config.mss.min(peer_mss), agreed.timestamps);
-        self.tx.window.mss = mss;
+        self.tx.core.window.mss = mss;
         self.rx.synchronise(mss);
         self.agree(segment);
     }
@@ -262,10 +262,10 @@ impl Connection {
         self.tx.syn_acked(now);
         // The window of a SYN is never scaled.
         let scale = if segment.flags.has(Flags::SYN) { 0 } else { self.agreed.send_scale };
-        let mss = self.tx.window.mss;
+        let mss = self.tx.core.window.mss;
         let peer = u32::from(segment.window) << scale;
         let config = self.config.clone();
-        self.tx.window.largest = 0xffff << self.agreed.send_scale;
+        self.tx.core.window.largest = 0xffff << self.agreed.send_scale;
         self.tx.established(&config, mss, peer, self.agreed_variant());
         self.report(TcpKind::Established, out);
     }

@@ -25,7 +25,7 @@ impl Connection {
         body: Body,
         out: &mut Out,
     ) -> Result<(), Body> {
-        let window = &self.tx.window;
+        let window = &self.tx.core.window;
         let peer = u32::from(segment.window) << self.agreed.send_scale;
         let expected = self.irs + self.rx.nxt as u32;
         // The five comparisons: an established connection; no flag but ACK and PSH, no option but timestamps; the
@@ -63,7 +63,7 @@ impl Connection {
         }
         self.steps.scaled = self.agreed.scaled;
         if body.is_empty() || self.tx.keeps_records() {
-            let ack = self.tx.window.una + u64::from(acked.unsigned_abs());
+            let ack = self.tx.core.window.una + u64::from(acked.unsigned_abs());
             let echoed = self.echoed(now, segment);
             let carries = !body.is_empty();
             self.hear(now, &AckInfo { echoed, ..AckInfo::plain(ack, peer, carries) }, out);

@@ -4,12 +4,27 @@
 //!
 //! Left out: what Linux adds against policers (long-term bandwidth) and for links that aggregate ACKs (extra_acked).
 
-use crate::tcp::config::TcpConfig;
+use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
+use crate::tcp::word::Word;
 use crate::units::{Rate, Span, Time};
 
-use super::Window;
 use super::growth::{Acked, Growth, Loss, Repair, Sample};
 use super::maxima::Maximum;
+use super::{Window, rack};
+
+/// The word.
+pub const WORD: Word = Word {
+    key: "bbr",
+    apply: |c| {
+        rack::apply(c);
+        c.congestion = Congestion::Bbr;
+        c.rto_rule = RtoRule::Linux;
+        c.pacing = true;
+        c.burst = 2;
+    },
+    what: "RACK at the rate and with the round trip that the path was measured to have, paced; losses do not close it",
+    source: "draft-cardwell-iccrg-bbr-congestion-control-00 (version 1), with RFC 8985",
+};
 
 /// Gains are in 1/256.
 const UNIT: u64 = 256;

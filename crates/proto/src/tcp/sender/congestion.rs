@@ -11,11 +11,11 @@ impl Sender {
     /// An ACK echoes a mark: the window shrinks as for a loss, once for each window of data; nothing is sent again.
     //= rfc3168#section-6.1.2: react as to a loss, at most once per window of data
     pub fn on_congestion_echo(&mut self, now: Time) -> Verdict {
-        let w = &mut self.window;
+        let w = &mut self.core.window;
         if w.una < self.reduced_below || self.recovery.active() || w.una >= w.max {
             return None;
         }
-        w.ssthresh = self.growth.after_loss(now, w, Loss::Detected);
+        w.ssthresh = self.core.growth.after_loss(now, w, Loss::Detected);
         w.cwnd = w.cwnd.min(w.ssthresh);
         (self.reduced_below, self.reduced) = (w.max, true);
         Some(TcpKind::CongestionEchoed)

@@ -5,12 +5,25 @@
 //! integers. As in Linux, and as RFC 9438 section 4.6 allows, a loss multiplies the congestion window and not the
 //! flight; the sender lets the window grow only when it is used.
 
-use crate::tcp::config::TcpConfig;
+use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
+use crate::tcp::word::Word;
 use crate::units::{Span, Time};
 
-use super::Window;
 use super::growth::{Acked, Growth, Loss};
 use super::hystart::HyStart;
+use super::{Window, rack};
+
+/// The word.
+pub const WORD: Word = Word {
+    key: "cubic",
+    apply: |c| {
+        rack::apply(c);
+        c.congestion = Congestion::Cubic;
+        c.rto_rule = RtoRule::Linux;
+    },
+    what: "RACK with a window that follows a cubic function of the time since the last loss; the default of Linux",
+    source: "RFC 9438, with RFC 8985 and RFC 9406",
+};
 
 /// C, in tenths of a segment per second cubed.
 //= rfc9438#section-5: C SHOULD be 0.4

@@ -2,14 +2,33 @@
 
 use crate::tcp::config::{TcpConfig, Variant};
 
-/// Decides whether the first unacknowledged segment is lost.
-pub trait Detect {
-    /// `dupacks` duplicate ACKs have come in a row; `sacked` bytes above the left edge have been
-    /// selectively acknowledged.
-    fn lost(&self, dupacks: u32, sacked: u64) -> bool;
+use super::family::family;
+use super::rack::ByTime;
 
-    /// How many duplicate ACKs it takes.
+/// What there is to judge by.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence {
+    /// Duplicate ACKs in a row.
+    pub dupacks: u32,
+    /// Bytes above the left edge that have been selectively acknowledged.
+    pub sacked: u64,
+    /// Bytes that records of what is in flight show to be lost.
+    pub lost: u64,
+}
+
+/// Decides whether something is lost.
+pub trait Detect {
+    /// Whether recovery is due.
+    fn lost(&self, evidence: &Evidence) -> bool;
+
+    /// How many duplicate ACKs it takes; 0 if their number says nothing.
     fn threshold(&self) -> u32;
+
+    /// Whether it counts ACKs. Otherwise it judges by a record of each segment; then round trips are taken from the
+    /// records, and they alone say what is sent again.
+    fn counts(&self) -> bool {
+        true
+    }
 }
 
 /// Counts duplicate ACKs.
@@ -20,8 +39,8 @@ pub struct DupAcks {
 }
 
 impl Detect for DupAcks {
-    fn lost(&self, dupacks: u32, _: u64) -> bool {
-        dupacks >= self.threshold
+    fn lost(&self, evidence: &Evidence) -> bool {
+        evidence.dupacks >= self.threshold
     }
     fn threshold(&self) -> u32 {
         self.threshold
@@ -37,48 +56,37 @@ pub struct SackedBytes {
 }
 
 impl Detect for SackedBytes {
-    fn lost(&self, dupacks: u32, sacked: u64) -> bool {
-        dupacks >= self.threshold
-            || sacked > u64::from(self.threshold.saturating_sub(1)) * u64::from(self.mss)
+    fn lost(&self, evidence: &Evidence) -> bool {
+        evidence.dupacks >= self.threshold
+            || evidence.sacked > u64::from(self.threshold.saturating_sub(1)) * u64::from(self.mss)
     }
     fn threshold(&self) -> u32 {
         self.threshold
     }
 }
 
-/// The detector of a configured variant.
-#[derive(Clone, Copy, Debug)]
-pub enum Detector {
-    /// For senders without selective acknowledgements.
-    DupAcks(DupAcks),
-    /// For the `sack` sender.
-    SackedBytes(SackedBytes),
+/// How many duplicate ACKs `config` asks for.
+fn threshold(config: &TcpConfig) -> u32 {
+    config.dupthresh.max(1)
 }
 
-impl Detector {
-    /// The detector of `variant` with the threshold of `config`.
-    pub fn new(variant: Variant, config: &TcpConfig) -> Detector {
-        let threshold = config.dupthresh.max(1);
-        match variant {
-            Variant::Sack => Detector::SackedBytes(SackedBytes { threshold, mss: config.mss }),
-            // Where nothing is reordered, the first report above a hole shows it.
-            Variant::Smart | Variant::Snack => Detector::DupAcks(DupAcks { threshold: 1 }),
-            _ => Detector::DupAcks(DupAcks { threshold }),
-        }
+family! {
+    /// The loss detection of a configured variant.
+    #[derive(Clone, Copy, Debug)]
+    Detector: Detect,
+    /// The loss detection of `variant`, with the threshold of `config`.
+    new(variant: Variant, config: &TcpConfig) by variant;
+    {
+        SackedBytes(SackedBytes): Variant::Sack => SackedBytes { threshold: threshold(config), mss: config.mss },
+        // Where nothing is reordered, the first report above a hole shows it.
+        FirstReport(DupAcks): Variant::Smart | Variant::Snack => DupAcks { threshold: 1 },
+        ByTime(ByTime): Variant::Rack => ByTime,
+        DupAcks(DupAcks): _ => DupAcks { threshold: threshold(config) },
     }
-}
-
-impl Detect for Detector {
-    fn lost(&self, dupacks: u32, sacked: u64) -> bool {
-        match self {
-            Detector::DupAcks(d) => d.lost(dupacks, sacked),
-            Detector::SackedBytes(d) => d.lost(dupacks, sacked),
-        }
+    asks {
+        lost(evidence: &Evidence) -> bool;
+        threshold() -> u32;
+        counts() -> bool;
     }
-    fn threshold(&self) -> u32 {
-        match self {
-            Detector::DupAcks(d) => d.threshold(),
-            Detector::SackedBytes(d) => d.threshold(),
-        }
-    }
+    tells {}
 }

@@ -4,13 +4,39 @@
 //! it asks for was lost on the wireless link (balakrishnan97 3.1.2); it is obeyed with the third duplicate ACK, or at
 //! once, as [`ElnReaction`] says.
 
-use crate::event::{Cause, TcpKind};
-use crate::tcp::config::ElnReaction;
+use crate::event::Cause;
+use crate::tcp::config::{ElnMode, ElnReaction, TcpConfig, Variant};
+use crate::tcp::word::Word;
 use crate::units::Time;
 
 use super::detect::Detect;
 use super::recovery::Recovery;
-use super::{AckInfo, Sender, Verdict};
+use super::{AckInfo, Sender};
+
+/// The word for marks that the third duplicate ACK obeys.
+pub const WORD: Word = Word {
+    key: "eln",
+    apply: |c| marks(c, ElnReaction::ThirdDuplicate),
+    what: "losses that the receiver marks as corruption do not shrink the window (receiver checksum)",
+    source: "balakrishnan97 3.1.2",
+};
+
+/// The word for marks that are obeyed at once.
+pub const AT_ONCE: Word = Word {
+    key: "eln-rxmt",
+    apply: |c| marks(c, ElnReaction::FirstAck),
+    what: "marked ACKs: the first one retransmits, or the third duplicate one, and the window stays",
+    source: "balakrishnan97 3.1.2",
+};
+
+/// Reno that asks for marks and obeys them so.
+fn marks(c: &mut TcpConfig, reaction: ElnReaction) {
+    c.variant = Variant::Reno;
+    if c.eln == ElnMode::Off {
+        c.eln = ElnMode::Checksum;
+    }
+    c.eln_reaction = reaction;
+}
 
 /// Segments that may be under way again after notifications at a time.
 pub(super) const NOTIFIED_MAX: usize = 64;
@@ -22,56 +48,49 @@ impl Sender {
     /// outstanding.
     //= west97#2.3.3: the sender retransmits at once and takes no congestion measures
     pub(super) fn notify(&mut self, now: Time, position: u64) -> bool {
-        let w = &mut self.window;
-        if position < w.una || position >= w.max || self.notified.len() >= NOTIFIED_MAX {
+        let (w, tally) = (&mut self.core.window, &mut self.core.tally);
+        if position < w.una || position >= w.max || tally.notified.len() >= NOTIFIED_MAX {
             return false;
         }
         if position == w.una {
             // A link that damages every packet must not be sent one for each notification, for ever: after so
             // many without progress the timer decides, and it backs off.
-            if self.notices >= NOTICES_MAX {
+            if tally.notices >= NOTICES_MAX {
                 return false;
             }
-            self.notices += 1;
+            tally.notices += 1;
         }
-        if let Err(at) = self.notified.binary_search(&position) {
-            self.notified.insert(at, position);
-        }
+        tally.note(position);
         w.repair = Some((position, Cause::ElnRetransmit));
-        self.timed = None;
-        self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        self.core.timers.timed = None;
+        self.core.timers.rearm(now);
         true
     }
 
-    /// An ACK has moved the left edge and bears a mark: the segment at the new edge was lost as well.
+    /// An ACK has moved the left edge and bears a mark: the segment at the new edge was lost as well. Whether it is
+    /// sent again.
     //= balakrishnan97#3.1.2: E2E-ELN-RXMT immediately retransmits when receiving acknowledgments with the ELN bit set
-    pub(super) fn marked_edge(
-        &mut self,
-        now: Time,
-        info: &AckInfo<'_>,
-        verdict: Verdict,
-    ) -> Verdict {
-        let at_once = info.marked && self.eln == ElnReaction::FirstAck;
-        if at_once && !self.recovery.active() && self.notify(now, info.ack) {
-            return Some(TcpKind::LossNotified);
-        }
-        verdict
+    pub(super) fn marked_edge(&mut self, now: Time, info: &AckInfo<'_>) -> bool {
+        let at_once = self.eln == ElnReaction::FirstAck && self.detector.counts();
+        at_once && !self.recovery.active() && self.notify(now, info.ack)
     }
 
     /// A duplicate ACK outside of recovery, counted already. True if a mark has led to a retransmission.
     //= balakrishnan97#3.1.2: ELN prevents the sender from reducing the congestion window after a wireless loss
     pub(super) fn marked_duplicate(&mut self, now: Time, info: &AckInfo<'_>) -> bool {
-        self.marked |= info.marked;
+        let tally = &mut self.core.tally;
+        tally.marked |= info.marked;
+        let (marked, dupacks) = (tally.marked, tally.dupacks);
         let enough = match self.eln {
             ElnReaction::Named => false,
-            ElnReaction::ThirdDuplicate => self.dupacks >= self.detector.threshold(),
+            ElnReaction::ThirdDuplicate => dupacks >= self.detector.threshold(),
             ElnReaction::FirstAck => true,
         };
-        if !(self.marked && enough && self.notify(now, self.window.una)) {
+        if !(marked && enough && self.notify(now, self.core.window.una)) {
             return false;
         }
         // As in fast recovery: each duplicate ACK tells of a segment that has left the network.
-        self.window.extra = self.window.mss.saturating_mul(self.dupacks);
+        self.core.window.extra = self.core.window.mss.saturating_mul(dupacks);
         true
     }
 }

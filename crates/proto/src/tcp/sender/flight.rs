@@ -1,17 +1,21 @@
-//! Records of what is in flight: for each segment when it was last sent, whether it was sent more than once, and
-//! what the receiver has said about it. RACK decides from them what is lost, and rate samples come from them.
+//! The record of what is in flight: for each segment when it was last sent, whether it was sent more than once, and
+//! what is known of its fate. Every sender that must know more than the edges keeps one of these: RACK, SMART, SCPS-TP
+//! and Vegas.
 //!
-//! A record is a segment as it was sent; records lie side by side and cover what has been sent and not cumulatively
-//! acknowledged. Each is selectively acknowledged, lost and waiting to be sent again, or in the network.
+//! A record is a segment as it was sent. Each is reported, lost and waiting to be sent again, or in the network. There
+//! are two ways to note what is sent. By [`Flight::sent`] records lie side by side and cover what has been sent and not
+//! cumulatively acknowledged, and what is sent again is whole records. By [`Flight::put`] a segment is known by its
+//! first position, under which an ACK names it; after [`Flight::clear`] the records begin anew, with what is sent then.
 
 use std::collections::VecDeque;
 
 use crate::units::Time;
 
-use super::rate::{RateMeter, Stamp};
+use super::rate::Stamp;
 use super::scoreboard::Scoreboard;
+use super::{Chunk, Window};
 
-/// A sender keeps no more records; the window is bounded by them. At 1460 bytes that is 95 MB in flight.
+/// A sender keeps no more records. At 1460 bytes that is 95 MB in flight.
 const RECORDS_MAX: usize = 1 << 16;
 
 /// A segment that was sent.
@@ -23,18 +27,21 @@ pub struct Sent {
     pub to: u64,
     /// When it was last sent.
     pub at: Time,
+    /// Which transmission of the connection that was, if they are counted.
+    pub order: u64,
     /// Whether it was sent more than once.
     pub again: bool,
     /// Whether the receiver has reported it.
     pub sacked: bool,
     /// Whether it counts as lost and waits to be sent again.
     pub lost: bool,
-    /// What had been delivered when it was last sent.
+    /// What had been delivered when it was last sent, if that is measured.
     pub stamp: Stamp,
 }
 
 impl Sent {
-    fn len(&self) -> u64 {
+    /// Bytes of it.
+    pub fn len(&self) -> u64 {
         self.to - self.from
     }
     fn pending(&self) -> bool {
@@ -60,8 +67,8 @@ pub struct Flight {
     /// Retransmissions in the order in which they were sent: position and time. Those that mean nothing any more
     /// are dropped when they are met.
     repeated: VecDeque<(u64, Time)>,
-    /// Measures the rate of delivery.
-    pub meter: RateMeter,
+    /// Transmissions that were counted.
+    order: u64,
 }
 
 impl Flight {
@@ -105,13 +112,79 @@ impl Flight {
         self.records.partition_point(|r| r.to <= position)
     }
 
-    /// Positions `from` to `to` leave at `now`, for the first time or again.
-    pub fn sent(&mut self, now: Time, from: u64, to: u64) {
-        if self.records.is_empty() {
-            self.meter.start(now);
+    /// Whether anything is lost, or was sent again and is not known to have arrived.
+    pub fn is_unsettled(&self) -> bool {
+        self.records.iter().any(|r| r.lost || r.again && !r.sacked)
+    }
+
+    /// The segment that begins at `from`.
+    pub fn find(&self, from: u64) -> Option<&Sent> {
+        // Nearly always the first one.
+        self.records.iter().find(|r| r.from == from)
+    }
+
+    fn position(&self, from: u64) -> Option<usize> {
+        let i = self.records.partition_point(|r| r.from < from);
+        self.records.get(i).is_some_and(|r| r.from == from).then_some(i)
+    }
+
+    /// The lowest segment that is lost: its first position and one past its last.
+    pub fn first_lost(&self) -> Option<(u64, u64)> {
+        let lost = self.records.iter().filter(|_| self.lost > 0).find(|r| r.lost);
+        lost.map(|r| (r.from, r.to))
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Flight { order: self.order, ..Flight::default() };
+    }
+
+    /// A segment leaves at `now` and is known by where it begins; `again` says whether it counts as sent before, if
+    /// no record tells. What is below the left edge is forgotten.
+    pub fn put(&mut self, now: Time, w: &Window, chunk: &Chunk, again: bool) {
+        self.acknowledge(w.una, |_, _| {});
+        self.order += 1;
+        let (from, to, order) = (chunk.from, chunk.end(), self.order);
+        if self.records.back().is_none_or(|last| from >= last.to) {
+            if !self.is_full() {
+                self.pipe += to - from;
+                let (sacked, lost, stamp) = (false, false, Stamp::default());
+                self.records.push_back(Sent {
+                    from,
+                    to,
+                    at: now,
+                    order,
+                    again,
+                    sacked,
+                    lost,
+                    stamp,
+                });
+            }
+        } else if let Some(i) = self.position(from) {
+            self.find_again(i);
+            let r = &mut self.records[i];
+            // One that grew since, or that a probe had cut, is known by what went out last.
+            let more = to.saturating_sub(r.to);
+            r.to += more;
+            (r.at, r.order, r.again) = (now, order, true);
+            if !r.sacked {
+                self.pipe += more;
+            }
         }
+    }
+
+    /// The record at `index` is in the network again, if it was lost.
+    fn find_again(&mut self, index: usize) {
+        let r = &mut self.records[index];
+        if core::mem::take(&mut r.lost) {
+            self.lost -= r.len();
+            self.pipe += r.len();
+        }
+    }
+
+    /// Positions `from` to `to` leave at `now`, for the first time or again; `stamp` is what had been delivered.
+    pub fn sent(&mut self, now: Time, from: u64, to: u64, stamp: Stamp) {
         let end = self.records.back().map_or(from, |r| r.to);
-        let stamp = self.meter.stamp();
         let mut i = self.index(from);
         while let Some(r) = self.records.get_mut(i).filter(|r| r.to <= to) {
             i += 1;
@@ -133,6 +206,7 @@ impl Flight {
                 from,
                 to,
                 at: now,
+                order: 0,
                 again: false,
                 sacked: false,
                 lost: false,
@@ -158,21 +232,20 @@ impl Flight {
         (r.from <= from && r.again && r.at == at && r.pending()).then_some(i)
     }
 
-    /// Everything below `una` has arrived; `each` is called for what nobody knew of.
-    pub fn acknowledge(&mut self, now: Time, una: u64, mut each: impl FnMut(&Sent)) {
+    /// Everything below `una` has arrived; `each` is called for each segment that this concerns, with how many of its
+    /// bytes.
+    #[inline]
+    pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Sent, u64)) {
         while let Some(r) = self.records.front_mut().filter(|r| r.from < una) {
             let gone = una.min(r.to) - r.from;
             if r.sacked {
                 self.sacked_segments -= usize::from(r.to <= una);
+            } else if r.lost {
+                self.lost -= gone;
             } else {
-                if r.lost {
-                    self.lost -= gone;
-                } else {
-                    self.pipe -= gone;
-                }
-                self.meter.delivered(now, gone, r);
-                each(r);
+                self.pipe -= gone;
             }
+            each(r, gone);
             if r.to > una {
                 r.from = una;
                 break;
@@ -184,7 +257,7 @@ impl Flight {
 
     /// The receiver reports `from` to `to`; `each` is called for each segment of which that is news. Whether
     /// anything is.
-    pub fn report(&mut self, now: Time, from: u64, to: u64, mut each: impl FnMut(&Sent)) -> bool {
+    pub fn report(&mut self, from: u64, to: u64, mut each: impl FnMut(&Sent)) -> bool {
         let gaps: Vec<(u64, u64)> = self.board.gaps(from, to).collect();
         if gaps.is_empty() || !self.board.add(from, to) {
             return false;
@@ -200,17 +273,59 @@ impl Flight {
                 }
                 r.sacked = true;
                 self.sacked_segments += 1;
-                if r.lost {
-                    r.lost = false;
+                if core::mem::take(&mut r.lost) {
                     self.lost -= r.len();
                 } else {
                     self.pipe -= r.len();
                 }
-                self.meter.delivered(now, r.len(), r);
                 each(r);
             }
         }
         true
+    }
+
+    /// The receiver has the segment that begins at `from`: which transmission of it that was, if that is news.
+    pub fn arrived(&mut self, from: u64) -> Option<u64> {
+        let i = self.position(from).filter(|i| !self.records[*i].sacked)?;
+        self.arrive(i);
+        Some(self.records[i].order)
+    }
+
+    /// The record at `index` is reported.
+    fn arrive(&mut self, index: usize) {
+        let r = &mut self.records[index];
+        r.sacked = true;
+        self.sacked_segments += 1;
+        if core::mem::take(&mut r.lost) {
+            self.lost -= r.len();
+        } else {
+            self.pipe -= r.len();
+        }
+    }
+
+    /// Looks at what has not been reported, lowest first, until `verdict` answers [`Judgement::Later`]. Whether it
+    /// found anything lost or reported.
+    pub fn review(&mut self, mut verdict: impl FnMut(&Sent) -> Judgement) -> bool {
+        let mut news = false;
+        for i in 0..self.records.len() {
+            let r = &self.records[i];
+            if r.sacked {
+                continue;
+            }
+            match verdict(r) {
+                Judgement::Lost => {
+                    news |= r.pending();
+                    self.lose(i);
+                }
+                Judgement::Arrived => {
+                    news = true;
+                    self.arrive(i);
+                }
+                Judgement::Wait => {}
+                Judgement::Later => break,
+            }
+        }
+        news
     }
 
     /// Marks what is lost among the segments for which `verdict` says so. It is asked about those in the network,
@@ -228,7 +343,7 @@ impl Flight {
                         self.pipe -= r.len();
                         self.lost_from = self.lost_from.min(r.from);
                     }
-                    Judgement::Wait => decided = false,
+                    Judgement::Wait | Judgement::Arrived => decided = false,
                     Judgement::Later => break,
                 }
             }
@@ -242,7 +357,7 @@ impl Flight {
             let record = self.repeated_at(from, at);
             match record.map(|at| verdict(&self.records[at])) {
                 Some(Judgement::Later) => break,
-                Some(Judgement::Wait) => i += 1,
+                Some(Judgement::Wait | Judgement::Arrived) => i += 1,
                 None if i > 0 => i += 1,
                 None => drop(self.repeated.pop_front()),
                 Some(Judgement::Lost) => record.into_iter().for_each(|at| self.lose(at)),
@@ -317,109 +432,11 @@ pub enum Judgement {
     Lost,
     /// It may be; that will be seen later.
     Wait,
+    /// It has arrived.
+    Arrived,
     /// Nothing can be said yet, and neither about what was sent after it.
     Later,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn flight(segments: u64) -> Flight {
-        let mut flight = Flight::default();
-        for i in 0..segments {
-            flight.sent(Time(i), 1 + i * 1000, 1 + (i + 1) * 1000);
-        }
-        flight
-    }
-
-    #[test]
-    fn a_segment_is_reported_once_it_is_reported_whole() {
-        let mut f = flight(3);
-        let mut told = Vec::new();
-        assert!(f.report(Time(9), 1001, 1500, |r| told.push(r.from)));
-        assert!(told.is_empty());
-        assert!(f.report(Time(9), 1500, 2001, |r| told.push(r.from)));
-        assert!(!f.report(Time(9), 1001, 2001, |r| told.push(r.from)));
-        assert_eq!((told, f.pipe(), f.sacked_segments()), (vec![1001], 2000, 1));
-    }
-
-    #[test]
-    fn what_is_lost_waits_lowest_first_and_counts_again_once_it_is_sent() {
-        let mut f = flight(4);
-        let lost = f.judge(|r| if r.from < 2001 { Judgement::Lost } else { Judgement::Later });
-        assert_eq!((lost, f.pipe(), f.next_lost(u64::MAX)), (2000, 2000, Some((1, 1001))));
-        f.sent(Time(50), 1, 1001);
-        assert_eq!((f.lost(), f.pipe(), f.next_lost(u64::MAX)), (1000, 3000, Some((1001, 2001))));
-        // The retransmission is judged by its own time.
-        let times = |f: &mut Flight| {
-            let mut seen = Vec::new();
-            f.judge(|r| {
-                seen.push((r.from, r.at.0));
-                Judgement::Wait
-            });
-            seen
-        };
-        assert_eq!(times(&mut f), [(2001, 2), (3001, 3), (1, 50)]);
-    }
-
-    #[test]
-    fn what_does_not_fit_the_window_is_cut() {
-        let mut f = flight(2);
-        f.expire(|_| true);
-        assert_eq!(f.next_lost(301), Some((1, 301)));
-        f.sent(Time(9), 1, 301);
-        assert_eq!((f.next_lost(301), f.lost(), f.pipe()), (None, 1700, 300));
-        assert_eq!(f.next_lost(5000), Some((301, 1001)));
-    }
-
-    #[test]
-    fn a_receiver_that_discarded_what_it_reported_is_noticed_at_the_time_out() {
-        let mut f = flight(3);
-        f.report(Time(9), 1001, 3001, |_| {});
-        f.acknowledge(Time(10), 1001, |_| {});
-        assert_eq!((f.pipe(), f.sacked_segments()), (0, 2));
-        f.expire(|_| false);
-        assert_eq!((f.pipe(), f.sacked_segments(), f.lost()), (1000, 0, 1000));
-    }
-
-    proptest! {
-        /// Every byte outstanding is in exactly one of three states, and the counters say how many are in each.
-        #[test]
-        fn counters_are_what_the_records_say(steps in prop::collection::vec((0u8..6, 0u64..40, 1u64..9), 1..80)) {
-            let mut f = Flight::default();
-            let (mut una, mut nxt, mut now) = (1u64, 1u64, 0);
-            for (what, at, len) in steps {
-                now += 1;
-                let from = una + at.min(nxt - una);
-                match what {
-                    0 | 1 => {
-                        f.sent(Time(now), nxt, nxt + len);
-                        nxt += len;
-                    }
-                    2 => { f.report(Time(now), from, (from + len).min(nxt).max(from), |_| {}); }
-                    3 => {
-                        una = una.max(from);
-                        f.acknowledge(Time(now), una, |_| {});
-                    }
-                    4 => { f.judge(|r| if r.at.0 + at < now { Judgement::Lost } else { Judgement::Later }); }
-                    _ if at % 3 == 0 => f.expire(|r| r.from % 2 == 0),
-                    _ => while let Some((from, to)) = f.next_lost(una + 30) {
-                        f.sent(Time(now), from, to);
-                    }
-                }
-                let sum = |which: &dyn Fn(&Sent) -> bool| -> u64 {
-                    f.records.iter().filter(|r| which(r)).map(|r| r.to - r.from).sum()
-                };
-                prop_assert_eq!(sum(&|_| true), nxt - una);
-                prop_assert_eq!(sum(&|r| r.lost), f.lost());
-                prop_assert_eq!(sum(&|r| !r.lost && !r.sacked), f.pipe());
-                prop_assert!(f.records.iter().all(|r| !(r.lost && r.sacked)));
-                prop_assert_eq!(f.records.iter().filter(|r| r.sacked).count(), f.sacked_segments());
-                let side_by_side = f.records.iter().zip(f.records.iter().skip(1)).all(|(a, b)| a.to == b.from);
-                prop_assert!(side_by_side);
-            }
-        }
-    }
-}
+mod tests;

@@ -2,16 +2,31 @@
 //! 5.2). Where none is lent it is Reno.
 
 use crate::event::{Cause, TcpKind};
-use crate::tcp::config::TcpConfig;
+use crate::tcp::config::{Congestion, TcpConfig, Variant};
 use crate::tcp::integrated::Integrated;
+use crate::tcp::word::Word;
 use crate::units::Time;
 
 use super::growth::{Acked, Growth};
-use super::{Chunk, Sender, Verdict, Window};
+use super::recovery::{Choice, Progress, Recovery, Woken};
+use super::reno::Reno;
+use super::{Chunk, Core, Sender, Timers, Window};
+
+/// The word.
+pub const WORD: Word = Word {
+    key: "tcp-int",
+    apply: |c| {
+        c.variant = Variant::Reno;
+        c.congestion = Congestion::Reno;
+        c.integrated = true;
+    },
+    what: "connections to the same host share one congestion window and repair each other's losses",
+    source: "balakrishnan97 5.2",
+};
 
 /// A sender's part in an integrated congestion control.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub struct Part {
     /// What this connection is called there.
     id: u32,
     /// The shared state, while this connection is called.
@@ -33,221 +48,252 @@ pub(super) struct Part {
 }
 
 impl Part {
-    pub(super) fn new(config: &TcpConfig) -> Option<Box<Part>> {
-        config.integrated.then(|| {
-            Box::new(Part {
-                id: 0,
-                lent: None,
-                joined: false,
-                timeouts: 0,
-                recover: 0,
-                went_back: 0,
-                woken: false,
-                found: false,
-                initial: config.initial_window,
-            })
-        })
+    fn new(config: &TcpConfig) -> Part {
+        Part {
+            id: 0,
+            lent: None,
+            joined: false,
+            timeouts: 0,
+            recover: 0,
+            went_back: 0,
+            woken: false,
+            found: false,
+            initial: config.initial_window,
+        }
+    }
+
+    /// The shared state and this connection's name there, if it is there to be used.
+    fn shared(&mut self) -> Option<(&mut Integrated, u32)> {
+        let id = self.id;
+        self.lent.as_deref_mut().filter(|_| self.joined).map(|shared| (shared, id))
+    }
+
+    /// Takes in what is lent for the next call; this connection is `id` there.
+    fn take(&mut self, core: &mut Core, id: u32, mut shared: Box<Integrated>) {
+        (self.id, self.woken) = (id, false);
+        if self.joined {
+            shared.begin(id);
+            let w = &mut core.window;
+            (w.cwnd, w.ssthresh) = (shared.cwnd, shared.ssthresh);
+            if self.timeouts < shared.timeouts() {
+                self.timeouts = shared.timeouts();
+                self.went_back = w.max;
+                self.recover = 0;
+                w.nxt = w.una;
+                w.repair = None;
+                w.again = Cause::TimeoutRetransmit;
+                core.timers.timed = None;
+                core.tally.dupacks = 0;
+            }
+        }
+        self.lent = Some(shared);
+        self.take_loss(core);
+    }
+
+    /// The handshake is complete: the window that the other connections have reached is this one's too.
+    //= balakrishnan97#5.2.2: later connections build on the window size attained by earlier ones
+    pub(super) fn join(&mut self, w: &mut Window) {
+        let Some(shared) = self.lent.as_mut().filter(|_| !self.joined) else { return };
+        shared.join();
+        self.joined = true;
+        self.timeouts = shared.timeouts();
+        // Each peer's window bounds its own connection; the combined one opens only while it is used up.
+        w.largest = u32::MAX / 2;
+        if shared.cwnd > 0 {
+            (w.cwnd, w.ssthresh) = (shared.cwnd, shared.ssthresh);
+        }
+    }
+
+    /// Takes in what was found to be lost.
+    fn take_loss(&mut self, core: &mut Core) {
+        let Some((shared, id)) = self.shared() else { return };
+        let Some(from) = shared.take_lost(id) else { return };
+        let w = &mut core.window;
+        w.repair = Some((from, Cause::FastRetransmit));
+        self.found |= w.una >= self.recover;
+        self.recover = self.recover.max(w.max);
+        core.timers.timed = None;
+    }
+
+    /// Whether a loss was found that begins a recovery and has not been told of yet. It is sent again at once.
+    fn tell_loss(&mut self, now: Time, timers: &mut Timers) -> bool {
+        let found = core::mem::take(&mut self.found);
+        if found {
+            timers.rearm(now);
+        }
+        found
     }
 }
 
 impl Sender {
     /// Lends the shared state for the next call; this connection is `id` there.
-    pub fn lend(&mut self, id: u32, mut shared: Box<Integrated>) {
-        let Some(part) = &mut self.integrated else { return };
-        part.id = id;
-        part.woken = false;
-        if part.joined {
-            shared.begin(id);
-            self.window.cwnd = shared.cwnd;
-            self.window.ssthresh = shared.ssthresh;
-            if part.timeouts < shared.timeouts() {
-                part.timeouts = shared.timeouts();
-                part.went_back = self.window.max;
-                part.recover = 0;
-                self.window.nxt = self.window.una;
-                self.window.repair = None;
-                self.window.again = Cause::TimeoutRetransmit;
-                self.timed = None;
-                self.dupacks = 0;
-            }
-        }
-        part.lent = Some(shared);
-        if part.joined {
-            self.take_loss();
+    pub fn lend(&mut self, id: u32, shared: Box<Integrated>) {
+        if let Some(part) = self.recovery.part() {
+            part.take(&mut self.core, id, shared);
         }
     }
 
     /// Gives the shared state back.
     pub fn give_back(&mut self) -> Option<Box<Integrated>> {
-        // Not every call sends: a damaged ACK, a partial one, or an application that has stopped.
-        let at_rest = self.integrated.as_ref()?.woken || !self.has_work();
-        let part = self.integrated.as_mut()?;
+        // Without a part nothing is lent, and nothing has to be asked.
+        self.recovery.part()?.lent.as_ref()?;
+        let has_work = self.has_work();
+        let part = self.recovery.part()?;
         let mut shared = part.lent.take()?;
         if part.joined {
-            shared.end(part.id, at_rest);
-            shared.cwnd = self.window.cwnd;
-            shared.ssthresh = self.window.ssthresh;
+            // Not every call sends: a damaged ACK, a partial one, or an application that has stopped.
+            shared.end(part.id, part.woken || !has_work);
+            shared.cwnd = self.core.window.cwnd;
+            shared.ssthresh = self.core.window.ssthresh;
         }
         Some(shared)
     }
 
     /// The connection has ended.
     pub fn leave(&mut self, shared: &mut Integrated) {
-        if let Some(part) = self.integrated.as_mut().filter(|part| part.joined) {
+        if let Some(part) = self.recovery.part().filter(|part| part.joined) {
             shared.leave(part.id);
             part.joined = false;
         }
     }
+}
 
-    /// A timer may have expired, or it is this connection's turn; the caller sends afterwards.
-    #[inline]
-    pub(super) fn note_wake(&mut self) {
-        if let Some(part) = &mut self.integrated {
-            part.woken = true;
+/// Recovery together with other connections, and alone while no shared state is lent.
+#[derive(Clone, Debug)]
+pub struct Together {
+    part: Part,
+    alone: Reno,
+}
+
+impl Together {
+    /// It has joined nobody yet.
+    pub fn new(config: &TcpConfig) -> Together {
+        Together { part: Part::new(config), alone: Reno::default() }
+    }
+}
+
+impl Recovery for Together {
+    fn active(&self) -> bool {
+        self.alone.active()
+    }
+    fn engaged(&self) -> bool {
+        self.part.joined && self.part.lent.is_some() || self.alone.active()
+    }
+    fn enter(&mut self, w: &mut Window, dupacks: u32) {
+        self.alone.enter(w, dupacks);
+    }
+
+    fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
+        let recover = self.part.recover;
+        let Some((shared, id)) = self.part.shared() else { return self.alone.on_ack(core, ack) };
+        let w = &mut core.window;
+        let mut told = shared.acked(ack.now, id, w.una, w.mss);
+        if w.una < recover {
+            told.halve |= shared.missing(id, w.una);
+        } else if told.full && !told.suspicious {
+            core.growth.on_ack(w, ack);
         }
-    }
-
-    /// Whether a shared state is there to be used.
-    #[inline]
-    pub(super) fn is_integrated(&self) -> bool {
-        self.integrated.as_ref().is_some_and(|part| part.joined && part.lent.is_some())
-    }
-
-    /// The handshake is complete: the window that the other connections have reached is this one's too.
-    //= balakrishnan97#5.2.2: later connections build on the window size attained by earlier ones
-    pub(super) fn join(&mut self) {
-        let Some(part) = self.integrated.as_mut().filter(|part| !part.joined) else { return };
-        let Some(shared) = &mut part.lent else { return };
-        shared.join();
-        part.joined = true;
-        part.timeouts = shared.timeouts();
-        let w = &mut self.window;
-        // Each peer's window bounds its own connection; the combined one opens only while it is used up.
-        w.largest = u32::MAX / 2;
-        if shared.cwnd > 0 {
-            w.cwnd = shared.cwnd;
-            w.ssthresh = shared.ssthresh;
-        }
-    }
-
-    /// The left edge has moved.
-    pub(super) fn on_integrated_ack(&mut self, ack: &Acked) -> TcpKind {
-        let w = &mut self.window;
-        let mut verdict = TcpKind::Acked;
-        if let Some(part) = &mut self.integrated
-            && let Part { lent: Some(shared), id, recover, .. } = &mut **part
-        {
-            let mut told = shared.acked(ack.now, *id, w.una, w.mss);
-            if w.una < *recover {
-                told.halve |= shared.missing(*id, w.una);
-            } else {
-                if *recover > 0 {
-                    *recover = 0;
-                    verdict = TcpKind::RecoveryEnded;
-                }
-                if told.full && !told.suspicious {
-                    self.growth.on_ack(w, ack);
-                }
-            }
-            if told.halve {
-                halve(w);
-            }
-        }
-        self.take_loss();
-        if self.tell_loss(ack.now) { TcpKind::FastRetransmit } else { verdict }
-    }
-
-    /// A duplicate ACK has come.
-    pub(super) fn on_integrated_dup_ack(&mut self, now: Time) -> Verdict {
-        let w = &mut self.window;
-        if let Some(part) = &mut self.integrated
-            && let Part { lent: Some(shared), id, went_back, .. } = &mut **part
-            && shared.duplicate(*id, w.una, w.una >= *went_back)
-        {
+        if told.halve {
             halve(w);
         }
-        self.take_loss();
-        Some(if self.tell_loss(now) { TcpKind::FastRetransmit } else { TcpKind::DupAck })
-    }
-
-    /// Takes in what was found to be lost.
-    fn take_loss(&mut self) {
-        let w = &mut self.window;
-        if let Some(part) = &mut self.integrated
-            && let Part { lent: Some(shared), id, recover, found, .. } = &mut **part
-            && let Some(from) = shared.take_lost(*id)
-        {
-            w.repair = Some((from, Cause::FastRetransmit));
-            *found |= w.una >= *recover;
-            *recover = (*recover).max(w.max);
-            self.timed = None;
+        let over = recover > 0 && w.una >= recover;
+        if over {
+            self.part.recover = 0;
+        }
+        self.part.take_loss(core);
+        match (self.part.tell_loss(ack.now, &mut core.timers), over) {
+            (true, _) => Progress::Lost,
+            (_, true) => Progress::Over,
+            _ => Progress::Partial { rearm: true },
         }
     }
 
-    /// Whether a loss was found that begins a recovery and has not been told of yet. It is sent again at once.
-    pub(super) fn tell_loss(&mut self, now: Time) -> bool {
-        let found = self.integrated.as_mut().is_some_and(|part| core::mem::take(&mut part.found));
-        if found {
-            self.rexmt_at = Some(self.rtt.deadline(now, 1));
+    fn on_dup_ack(&mut self, core: &mut Core, now: Time) -> TcpKind {
+        let went_back = self.part.went_back;
+        let Some((shared, id)) = self.part.shared() else {
+            return self.alone.on_dup_ack(core, now);
+        };
+        let w = &mut core.window;
+        if shared.duplicate(id, w.una, w.una >= went_back) {
+            halve(w);
         }
-        found
+        self.part.take_loss(core);
+        match self.part.tell_loss(now, &mut core.timers) {
+            true => TcpKind::FastRetransmit,
+            false => TcpKind::DupAck,
+        }
     }
 
-    /// The timer is that of all connections: when it expires, if that is not now.
-    pub(super) fn postponed(&self, now: Time) -> Option<Time> {
-        let part = self.integrated.as_ref().filter(|part| part.joined)?;
-        let (since, backoff) = part.lent.as_ref()?.timer();
-        let more = backoff.saturating_sub(self.rtt.backoff()).min(6);
-        let at = self.rtt.deadline(since, 1 << more);
+    /// The timer has expired, for all connections.
+    fn on_timeout(&mut self, now: Time, core: &mut Core) -> Option<u64> {
+        self.alone.on_timeout(now, core);
+        let (shared, id) = self.part.shared()?;
+        let w = &mut core.window;
+        let first = shared.timer().1 == 0;
+        w.ssthresh = if first { half(w.cwnd, w.mss) } else { shared.ssthresh };
+        shared.time_out(now, id);
+        // A peer that is gone is given up after as many time-outs as if it had one connection.
+        core.tally.retries = core.tally.retries.max(shared.timer().1);
+        self.part.timeouts = shared.timeouts();
+        self.part.went_back = w.max;
+        self.part.recover = 0;
+        None
+    }
+
+    fn called(&mut self) {
+        self.part.woken = true;
+    }
+    fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
+        let found = self.part.tell_loss(now, &mut core.timers);
+        found.then_some(Woken::Acts(TcpKind::FastRetransmit))
+    }
+
+    /// The timer is that of all connections.
+    fn postponed(&self, now: Time, timers: &Timers) -> Option<Time> {
+        let shared = self.part.lent.as_ref().filter(|_| self.part.joined)?;
+        let (since, backoff) = shared.timer();
+        let more = backoff.saturating_sub(timers.rtt.backoff()).min(6);
+        let at = timers.rtt.deadline(since, 1 << more);
         (at > now).then_some(at)
     }
 
-    /// The timer has expired, for all connections; `cwnd` is the combined window before.
-    pub(super) fn on_integrated_timeout(&mut self, now: Time, cwnd: u32) {
-        let w = &mut self.window;
-        let Some(part) = &mut self.integrated else { return };
-        let Part { lent: Some(shared), joined: true, id, .. } = &mut **part else { return };
-        let before = shared.ssthresh;
-        w.ssthresh = if shared.timer().1 == 0 { half(cwnd, w.mss) } else { before };
-        shared.time_out(now, *id);
-        // A peer that is gone is given up after as many time-outs as if it had one connection.
-        self.retries = self.retries.max(shared.timer().1);
-        part.timeouts = shared.timeouts();
-        part.went_back = w.max;
-        part.recover = 0;
+    fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
+        if chunk.cause != Cause::WindowProbe
+            && let Some((shared, id)) = self.part.shared()
+        {
+            let again = chunk.end() <= core.window.max;
+            shared.sent(now, id, chunk.from, chunk.end(), again);
+        }
+        None
     }
 
-    /// The next piece of the stream, if there is one, and whether it may be sent now.
-    pub(super) fn integrated_chunk(&mut self, now: Time) -> (Option<Chunk>, bool) {
-        let w = &mut self.window;
-        let Some(part) = &mut self.integrated else { return (None, false) };
-        let Part { lent: Some(shared), id, initial, .. } = &mut **part else {
-            return (None, false);
-        };
+    /// The next piece of the stream, if there is one and it is this connection's turn.
+    fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
+        let initial = self.part.initial;
+        let Some((shared, id)) = self.part.shared() else { return Choice::Window };
+        let (w, rto) = (&mut core.window, core.timers.rtt.rto());
         //= rfc5681#section-4.1: after a time-out's worth of silence, the restart window
-        if shared.idle_since().is_some_and(|busy| now.since(busy) >= self.rtt.rto()) {
-            w.cwnd = w.cwnd.min(w.mss.saturating_mul(*initial));
+        if shared.idle_since().is_some_and(|busy| now.since(busy) >= rto) {
+            w.cwnd = w.cwnd.min(w.mss.saturating_mul(initial));
         }
         // What may be in flight of this connection alone.
         shared.cwnd = core::mem::replace(&mut w.cwnd, u32::MAX);
         let chunk = w.next_chunk();
         w.cwnd = shared.cwnd;
         match chunk {
-            Some(chunk) => (Some(chunk), shared.may_send(*id, chunk.len + u32::from(chunk.fin))),
+            Some(chunk) if shared.may_send(id, chunk.len + u32::from(chunk.fin)) => {
+                Choice::Send(chunk)
+            }
+            Some(_) => Choice::Wait,
             None => {
-                shared.pass(*id);
-                (None, true)
+                shared.pass(id);
+                Choice::Idle
             }
         }
     }
 
-    /// Positions `from` to `end` leave, for the first time or again.
-    pub(super) fn integrated_sent(&mut self, now: Time, from: u64, end: u64, again: bool) {
-        if let Some(part) = &mut self.integrated
-            && let Part { lent: Some(shared), joined: true, id, .. } = &mut **part
-        {
-            shared.sent(now, *id, from, end, again);
-        }
+    fn part(&mut self) -> Option<&mut Part> {
+        Some(&mut self.part)
     }
 }
 

@@ -15,45 +15,44 @@ const NACKS_MAX: u32 = 64;
 impl Sender {
     /// Ranges of positions were lost on their way to the base station. What is not outstanding is passed over.
     pub fn on_nack(&mut self, now: Time, missing: &[(u64, u64)]) -> Option<TcpKind> {
+        let (w, tally) = (&self.core.window, &mut self.core.tally);
         // As with loss notifications: a link that loses everything must not be sent more and more.
-        if self.nacks >= NACKS_MAX {
+        if tally.nacks >= NACKS_MAX {
             return None;
         }
-        let before = self.missing.len();
+        let before = tally.missing.len();
         for &(from, to) in missing {
-            let (from, to) = (from.max(self.window.una), to.min(self.window.max));
-            if from < to && self.missing.len() < RANGES_MAX {
-                self.missing.push((from, to));
+            let (from, to) = (from.max(w.una), to.min(w.max));
+            if from < to && tally.missing.len() < RANGES_MAX {
+                tally.missing.push((from, to));
             }
         }
-        if self.missing.len() == before {
+        if tally.missing.len() == before {
             return None;
         }
-        self.nacks += 1;
-        self.timed = None;
-        self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        tally.nacks += 1;
+        self.core.timers.timed = None;
+        self.core.timers.rearm(now);
         Some(TcpKind::LossNotified)
     }
 
     /// The next segment of what the base station misses.
     pub(super) fn next_missing(&mut self) -> Option<Chunk> {
-        while let Some((from, to)) = self.missing.first_mut() {
-            *from = (*from).max(self.window.una);
+        let (w, tally) = (&self.core.window, &mut self.core.tally);
+        while let Some((from, to)) = tally.missing.first_mut() {
+            *from = (*from).max(w.una);
             if *from >= *to {
-                self.missing.remove(0);
+                tally.missing.remove(0);
                 continue;
             }
-            let chunk = self.window.chunk_between(*from, *to, Cause::ElnRetransmit);
-            let end = *from + u64::from(chunk.len) + u64::from(chunk.fin);
-            if end == *from {
-                self.missing.remove(0);
+            let chunk = w.chunk_between(*from, *to, Cause::ElnRetransmit);
+            if chunk.end() == *from {
+                tally.missing.remove(0);
                 continue;
             }
-            *from = end;
-            if self.notified.len() < NOTIFIED_MAX
-                && let Err(at) = self.notified.binary_search(&chunk.from)
-            {
-                self.notified.insert(at, chunk.from);
+            *from = chunk.end();
+            if tally.notified.len() < NOTIFIED_MAX {
+                tally.note(chunk.from);
             }
             return Some(chunk);
         }

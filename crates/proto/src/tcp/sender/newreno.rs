@@ -1,11 +1,23 @@
 //! NewReno (west97 2.3.1, RFC 6582): a partial ACK shows the next loss of the same window and keeps fast
 //! recovery alive.
 
-use crate::event::Cause;
+use crate::event::{Cause, TcpKind};
+use crate::tcp::config::Variant;
+use crate::tcp::word::Word;
+use crate::units::Time;
 
-use super::Window;
+use super::growth::Acked;
 use super::recovery::{Progress, Recovery};
 use super::reno::inflate;
+use super::{Core, Window};
+
+/// The word.
+pub const WORD: Word = Word {
+    key: "newreno",
+    apply: |c| c.variant = Variant::NewReno,
+    what: "Reno that stays in fast recovery until every loss of the window is repaired",
+    source: "west97 2.3.1; RFC 6582",
+};
 
 /// NewReno's fast recovery.
 #[derive(Clone, Debug, Default)]
@@ -31,10 +43,12 @@ impl Recovery for NewReno {
         self.recover = w.max;
         inflate(w, dupacks);
     }
-    fn on_dup_ack(&mut self, w: &mut Window) {
-        w.open(w.mss);
+    fn on_dup_ack(&mut self, core: &mut Core, _: Time) -> TcpKind {
+        core.window.open(core.window.mss);
+        TcpKind::DupAck
     }
-    fn on_ack(&mut self, w: &mut Window, acked: u32) -> Progress {
+    fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
+        let (w, acked) = (&mut core.window, ack.bytes);
         if w.una >= self.recover {
             self.active = false;
             //= rfc6582#section-3.2: full ACK: deflate, but without leaving room for a burst
@@ -52,10 +66,11 @@ impl Recovery for NewReno {
         self.partial_seen = true;
         Progress::Partial { rearm: first }
     }
-    fn on_timeout(&mut self, w: &mut Window) {
+    fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
         self.active = false;
         // What is sent again although it had arrived brings duplicate ACKs of exactly `max`.
         //= rfc6582#section-4: they are told from a new loss by an ACK of more than that
-        self.recover = w.max + 1;
+        self.recover = core.window.max + 1;
+        None
     }
 }

@@ -23,7 +23,7 @@ impl Sender {
             return Err(Cause::UnheededNotice);
         }
         //= rfc5927#section-4.1: only what quotes data sent and not yet acknowledged is believed
-        let in_flight = self.window.una..self.window.max;
+        let in_flight = self.core.window.una..self.core.window.max;
         match position {
             Some(position) if in_flight.contains(&position) => Ok(()),
             _ => Err(Cause::StaleNotice),
@@ -42,8 +42,8 @@ impl Sender {
     /// runs there is none to start again: a closed window is being probed.
     //= bakshi96#4.2.3: the previous time-out is cancelled and a new one put in place, identical to it
     fn on_bad_state(&mut self, now: Time) -> Option<TcpKind> {
-        self.rexmt_at?;
-        self.rexmt_at = Some(self.rtt.deadline(now, 1));
+        self.core.timers.rexmt?;
+        self.core.timers.rearm(now);
         Some(TcpKind::BadStateNotified)
     }
 
@@ -51,28 +51,30 @@ impl Sender {
     /// `tcp_quench` of 4.4BSD. RFC 1122 asks for a reaction and suggests this one; RFC 6633 forbids any.
     //= rfc1122#section-4.2.3.9: source quench should trigger a slow start, as if a retransmission time-out had occurred
     fn on_quench(&mut self) -> TcpKind {
-        self.window.cwnd = self.window.mss;
+        self.core.window.cwnd = self.core.window.mss;
         TcpKind::Quenched
     }
 
     /// A base station says that everything below `position` has reached it.
     //= west97#3.4: the retransmission timer is reset, nothing else is done
     pub fn on_partial_ack(&mut self, now: Time, position: u64) -> Verdict {
-        if self.ackp == AckpReaction::Off || position <= self.window.una || self.rexmt_at.is_none()
-        {
+        let (timers, tally) = (&mut self.core.timers, &mut self.core.tally);
+        let heeded = self.ackp != AckpReaction::Off && timers.rexmt.is_some();
+        if !heeded || position <= self.core.window.una {
             return None;
         }
-        self.rexmt_at = Some(match self.ackp {
-            AckpReaction::Constant => self.rtt.constant_deadline(now),
+        let rtt = &timers.rtt;
+        timers.rexmt = Some(match self.ackp {
+            AckpReaction::Constant => rtt.constant_deadline(now),
             AckpReaction::Exponential => {
-                self.ackp_run = (self.ackp_run + 1).min(6);
-                let most = self.rtt.max().0 / self.rtt.rto().0.max(1);
-                self.rtt.deadline(now, (1u64 << self.ackp_run).min(most.max(1)))
+                tally.ackp_run = (tally.ackp_run + 1).min(6);
+                let most = rtt.max().0 / rtt.rto().0.max(1);
+                rtt.deadline(now, (1u64 << tally.ackp_run).min(most.max(1)))
             }
-            AckpReaction::Rearm | AckpReaction::Off => self.rtt.deadline(now, 1),
+            AckpReaction::Rearm | AckpReaction::Off => rtt.deadline(now, 1),
         });
-        if self.ackp_karn && self.timed.is_some_and(|(end, _)| end <= position) {
-            self.timed = None;
+        if self.ackp_karn && timers.timed.is_some_and(|(end, _)| end <= position) {
+            timers.timed = None;
         }
         Some(TcpKind::PartialAck)
     }

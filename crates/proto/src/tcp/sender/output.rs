@@ -3,19 +3,19 @@
 use crate::event::Cause;
 use crate::units::Time;
 
+use super::detect::Detect;
 use super::growth::Growth;
-use super::recovery::Recovery;
-use super::variant::AnyRecovery;
+use super::recovery::{Choice, Recovery};
 use super::{Chunk, Sender};
 
 impl Sender {
     /// Whether anything may be waiting to be sent. A mere receiver never has any.
     #[inline]
     pub fn has_work(&self) -> bool {
-        let w = &self.window;
+        let w = &self.core.window;
         w.nxt < w.last()
             || w.repair.is_some()
-            || !self.missing.is_empty()
+            || !self.core.tally.missing.is_empty()
             || self.probe_now
             || self.recovery.has_work()
     }
@@ -26,23 +26,23 @@ impl Sender {
         if self.pace_at.is_some() {
             return None;
         }
-        let chunk = match self.recovery {
-            AnyRecovery::Rack(_) => self.choose_recorded(now)?,
-            _ => self.choose(now)?,
-        };
+        let chunk = self.choose(now)?;
+        let core = &mut self.core;
         if let Some(pacer) = &mut self.pacer {
             // What the peer's window or the socket buffer forbids is not there to be spread.
-            let window = self.window.allowed().min(u32::MAX.into()) as u32;
-            pacer.sent(now, chunk.len, window, self.growth.pacing());
+            let window = core.window.allowed().min(u32::MAX.into()) as u32;
+            pacer.sent(now, chunk.len, window, core.growth.pacing());
         }
-        self.recovery.on_sent(&self.window, &chunk);
-        self.growth.on_sent(now, &self.window, &chunk);
-        let end = chunk.from + u64::from(chunk.len) + u64::from(chunk.fin);
-        if chunk.cause != Cause::WindowProbe {
-            self.integrated_sent(now, chunk.from, end, end <= self.window.max);
+        let (end, probe) = (chunk.end(), chunk.cause == Cause::WindowProbe);
+        if core.timers.rexmt.is_none() && !probe {
+            core.timers.rearm(now);
         }
-        let w = &mut self.window;
-        if chunk.from == w.nxt && chunk.cause != Cause::WindowProbe {
+        core.growth.on_sent(now, &core.window, &chunk);
+        if let Some(idle) = self.recovery.on_sent(now, core, &chunk) {
+            core.growth.restart(now, idle);
+        }
+        let (w, timers) = (&mut core.window, &mut core.timers);
+        if chunk.from == w.nxt && !probe {
             w.nxt = end;
         }
         if end > w.max {
@@ -51,67 +51,65 @@ impl Sender {
             }
             w.max = end;
             //= rfc6298#section-3: only data sent for the first time is timed (Karn's rule)
-            if self.timed.is_none() {
-                self.timed = Some((end, now));
+            if timers.timed.is_none() && self.detector.counts() {
+                timers.timed = Some((end, now));
             }
-        } else if self.timed.is_some_and(|(timed, _)| chunk.from < timed) {
-            self.timed = None;
+        } else if timers.timed.is_some_and(|(timed, _)| chunk.from < timed) {
+            timers.timed = None;
         }
-        if self.rexmt_at.is_none() && chunk.cause != Cause::WindowProbe {
-            self.rexmt_at = Some(self.rtt.deadline(now, 1));
-        }
-        self.record(now, &chunk, end);
         Some(chunk)
     }
 
     fn choose(&mut self, now: Time) -> Option<Chunk> {
-        let w = &mut self.window;
+        let core = &mut self.core;
+        let w = &mut core.window;
         if let Some((position, cause)) = w.repair.take() {
             if position >= w.una && position < w.max {
                 return Some(w.chunk_at(position, cause));
             }
         }
-        if !self.missing.is_empty()
+        if !core.tally.missing.is_empty()
+            && self.detector.counts()
             && let Some(chunk) = self.next_missing()
         {
             return Some(chunk);
         }
-        let w = &mut self.window;
-        if self.probe_now {
-            self.probe_now = false;
-            if let Some(probe) = w.probe() {
-                if probe.cause == Cause::WindowProbe {
-                    let factor = 1 << self.persist_backoff;
-                    self.persist_at = Some(self.rtt.deadline(now, factor));
-                }
-                return Some(probe);
-            }
-        }
-        if let Some(choice) = self.recovery.next_chunk(w) {
-            return choice;
-        }
-        let chunk = if self.is_integrated() {
-            let (chunk, now) = self.integrated_chunk(now);
-            if !now {
-                return None;
-            }
-            chunk
-        } else {
-            self.window.next_chunk()
-        };
-        let w = &mut self.window;
-        // Something to send, nothing in flight, and the peer's window is what forbids it. (A peer may also have
-        // taken back its window: then what was sent counts as lost once the timer has expired.)
-        //= rfc9293#section-3.8.6: a sender must be robust against a window that shrinks
-        let blocked = w.nxt == w.una && w.nxt < w.last() && (w.una == w.max || w.peer == 0);
-        if chunk.is_none()
-            && blocked
-            && (self.rexmt_at.is_none() || w.peer == 0)
-            && self.persist_at.is_none()
+        let core = &mut self.core;
+        if core::mem::take(&mut self.probe_now)
+            && let Some(probe) = core.window.probe()
         {
-            self.rexmt_at = None;
-            self.persist_at = Some(self.rtt.deadline(now, 1));
+            if probe.cause == Cause::WindowProbe {
+                core.timers.probe_later(now, 1 << core.timers.persist_backoff);
+            }
+            return Some(probe);
+        }
+        let chunk = match self.recovery.next_chunk(core, now) {
+            Choice::Send(chunk) => return Some(chunk),
+            Choice::Wait => return None,
+            Choice::Window => core.window.next_chunk(),
+            Choice::Idle => None,
+        };
+        if chunk.is_none() {
+            self.rest(now);
         }
         chunk
+    }
+
+    /// There is nothing that the windows allow to be sent. Is it the peer's window that forbids it, with nothing in
+    /// flight whose ACK could open it? (A peer may also have taken back its window: then what was sent counts as lost
+    /// once the timer has expired.)
+    //= rfc9293#section-3.8.6: a sender must be robust against a window that shrinks
+    fn rest(&mut self, now: Time) {
+        let (w, timers) = (&self.core.window, &mut self.core.timers);
+        let unsent = w.nxt == w.una && w.nxt < w.last() && (w.una == w.max || w.peer == 0);
+        let blocked = unsent || w.peer == 0 && self.recovery.waits();
+        if blocked && (timers.rexmt.is_none() || w.peer == 0) && timers.persist.is_none() {
+            timers.rexmt = None;
+            timers.probe_later(now, 1);
+            self.recovery.on_blocked();
+        } else if w.una < w.nxt && timers.rexmt.is_none() && timers.persist.is_none() {
+            // Whatever is outstanding has a timer.
+            timers.rearm(now);
+        }
     }
 }

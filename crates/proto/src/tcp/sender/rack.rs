@@ -4,15 +4,41 @@
 //! Recovery sends by proportional rate reduction (RFC 6937), a probe finds losses at the tail. Not modelled: what
 //! Linux undoes when a reaction proves spurious (Eifel, F-RTO).
 
-use crate::tcp::config::{Clock, TcpConfig};
+mod arrivals;
+
+use crate::event::{Cause, TcpKind};
+use crate::tcp::config::{Clock, TcpConfig, Variant};
+use crate::tcp::word::Word;
 use crate::units::{Span, Time};
 
-use super::Window;
-use super::flight::{Flight, Judgement, Sent};
-use super::growth::Repair;
+use super::detect::{Detect, Evidence};
+use super::flight::{Flight, Judgement};
+use super::growth::{Acked, Growth, Repair, Sample};
 use super::prr::{Heard, Prr};
-use super::recovery::{Progress, Recovery};
-use super::tlp::TailProbe;
+use super::rate::RateMeter;
+use super::recovery::{Choice, News, Progress, Recovery, Step, Woken};
+use super::tlp::{Probed, TailProbe};
+use super::{AckInfo, Chunk, Core, Timers, Window};
+use arrivals::{Arrived, Facts, is_duplicate};
+
+/// The word.
+pub const WORD: Word = Word {
+    key: "rack",
+    apply,
+    what: "losses found by time, probes of the tail, a window that comes down in step with what arrives; Reno's growth",
+    source: "RFC 8985, RFC 6937",
+};
+
+/// RACK-TLP with Reno's window. What is under way is known by the segment, so new data follows what is reported
+/// without limited transmit; a network of today is wider than 64 KiB.
+pub(super) fn apply(c: &mut TcpConfig) {
+    c.variant = Variant::Rack;
+    c.sack = true;
+    c.dsack = true;
+    c.timestamps = true;
+    c.window_scale = true;
+    c.limited_transmit = false;
+}
 
 /// Recoveries for which a wider reordering window is kept.
 const PERSIST: u32 = 16;
@@ -26,54 +52,58 @@ struct Reordering {
     persist: u32,
     /// Reports of duplicates count again once this is acknowledged.
     round: Option<u64>,
-    /// Whether a segment that was sent once has arrived after later ones.
-    seen: bool,
+}
+
+/// What the last ACK told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    /// Bytes newly acknowledged or reported.
+    delivered: u64,
+    /// Bytes in the network before.
+    pipe: u64,
+    /// Whether anything was reported.
+    reported: bool,
+}
+
+/// Whether segments are lost, by the records of [`Rack`].
+#[derive(Clone, Copy, Debug)]
+pub struct ByTime;
+
+impl Detect for ByTime {
+    fn lost(&self, evidence: &Evidence) -> bool {
+        evidence.lost > 0
+    }
+    fn threshold(&self) -> u32 {
+        0
+    }
+    fn counts(&self) -> bool {
+        false
+    }
 }
 
 /// Loss detection by time, and recovery.
 #[derive(Clone, Debug)]
 pub struct Rack {
     /// What is in flight.
-    pub flight: Flight,
+    flight: Flight,
+    /// Measures the rate of delivery.
+    meter: RateMeter,
     /// The tail loss probe.
-    pub probe: TailProbe,
+    probe: TailProbe,
     /// Decides how much is sent in recovery.
-    pub prr: Prr,
+    prr: Prr,
     /// When segments that may be reordered will count as lost.
-    pub reorder_at: Option<Time>,
-    /// The segment that was sent last among those that arrived: when, and one past its end.
-    newest: (Time, u64),
-    /// Its round trip.
-    rtt: Span,
-    /// The shortest round trip of the connection.
-    min_rtt: Option<Span>,
+    reorder_at: Option<Time>,
+    facts: Facts,
     reordering: Reordering,
-    /// One past the highest position that arrived.
-    highest: u64,
+    last: Last,
     active: bool,
     /// One past the highest position sent when recovery began, or when the timer expired.
     recover: u64,
-    /// Timestamps count in this unit.
-    tick: Span,
     /// Whether the last thing sent was stopped by the congestion window.
     limited: bool,
     /// The most that was outstanding in this round trip, and where the round trip ends.
     most: (u64, u64),
-}
-
-/// What an ACK told about segments.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct News {
-    /// Bytes newly acknowledged or reported.
-    pub delivered: u64,
-    /// Whether anything was reported.
-    pub reported: bool,
-    /// Round trip of the oldest segment that was sent once: a delayed ACK is part of it.
-    pub oldest: Option<Span>,
-    /// Round trip of the newest one.
-    pub rtt: Option<Span>,
-    /// The receiver got a segment twice.
-    pub duplicate: bool,
 }
 
 impl Rack {
@@ -81,74 +111,40 @@ impl Rack {
     pub fn new(config: &TcpConfig) -> Rack {
         Rack {
             flight: Flight::default(),
+            meter: RateMeter::default(),
             probe: TailProbe::default(),
             prr: Prr::default(),
             reorder_at: None,
-            newest: (Time::ZERO, 0),
-            rtt: Span::ZERO,
-            min_rtt: None,
-            reordering: Reordering { quarters: 1, persist: 0, round: None, seen: false },
-            highest: 0,
-            active: false,
-            recover: 0,
-            tick: match config.clock {
+            facts: Facts::new(match config.clock {
                 Clock::Fine { granularity } => granularity.max(Span::millis(1)),
                 Clock::Ticks { slow, .. } => slow,
-            },
+            }),
+            reordering: Reordering { quarters: 1, persist: 0, round: None },
+            last: Last::default(),
+            active: false,
+            recover: 0,
             limited: false,
             most: (0, 0),
         }
     }
 
     /// The shortest round trip so far; zero before the first.
-    pub fn min_rtt(&self) -> Span {
-        self.min_rtt.unwrap_or(Span::ZERO)
+    fn min_rtt(&self) -> Span {
+        self.facts.min_rtt.unwrap_or(Span::ZERO)
     }
 
     /// Whether the timer has expired and what was outstanding then is not acknowledged.
-    pub fn after_timeout(&self, w: &Window) -> bool {
+    fn after_timeout(&self, w: &Window) -> bool {
         !self.active && w.una < self.recover
     }
 
     /// Whether a loss is being repaired.
-    pub fn repair(&self, w: &Window) -> Repair {
+    fn repair(&self, w: &Window) -> Repair {
         match (self.active, w.una < self.recover) {
             (true, _) => Repair::Recovery,
             (_, true) => Repair::Timeout,
             _ => Repair::None,
         }
-    }
-
-    /// Takes in what an ACK says about segments: `ack` and the SACK blocks; `echoed` is when the segment was sent
-    /// that brought it forth.
-    //= rfc8985#section-6.2: steps 1 to 3
-    pub fn hear(
-        &mut self,
-        now: Time,
-        w: &Window,
-        ack: u64,
-        blocks: &[(u64, u64)],
-        echoed: Option<Time>,
-    ) -> News {
-        let before = self.flight.meter.total();
-        let mut news = News { duplicate: is_duplicate(ack, blocks), ..News::default() };
-        let mut arrived = Arrived { now, echoed, rack: Facts::of(self), news: &mut news };
-        self.flight.acknowledge(now, ack, |sent| arrived.take(sent));
-        let mut reported = false;
-        // Lowest first, or several new blocks in one ACK would look like reordering.
-        let mut blocks: [(u64, u64); 4] =
-            core::array::from_fn(|i| blocks.get(i).copied().unwrap_or_default());
-        blocks.sort_unstable();
-        for (from, to) in blocks {
-            if to > from && from >= ack && to <= w.nxt {
-                reported |= self.flight.report(now, from, to, |sent| arrived.take(sent));
-            }
-        }
-        arrived.rack.tell(self);
-        news.reported = reported;
-        news.delivered = self.flight.meter.total() - before;
-        self.adapt(w, ack, news.duplicate);
-        news
     }
 
     /// The reordering window widens with each round trip in which a retransmission proved needless.
@@ -165,27 +161,12 @@ impl Rack {
         }
     }
 
-    /// Whether all that was outstanding when recovery began is acknowledged.
-    pub fn over(&self, w: &Window) -> bool {
-        w.una >= self.recover
-    }
-
-    /// A recovery is over, by an ACK of all that was outstanding when it began.
-    pub fn leave(&mut self) {
-        self.active = false;
-        let r = &mut self.reordering;
-        r.persist = r.persist.saturating_sub(1);
-        if r.persist == 0 {
-            r.quarters = 1;
-        }
-    }
-
     /// How much earlier than one that arrived a segment must have been sent to be lost.
     fn reordering_window(&self, w: &Window, srtt: Span) -> Span {
         let r = &self.reordering;
         //= rfc8985#section-6.2: no waiting before reordering is seen, once a loss is likely
         let likely = w.una < self.recover || self.flight.sacked_segments() >= 3;
-        if !r.seen && likely {
+        if !self.facts.reordered && likely {
             return Span::ZERO;
         }
         (self.min_rtt() * r.quarters / 4).min(srtt)
@@ -193,13 +174,13 @@ impl Rack {
 
     /// Marks what is lost, and sets the timer for what may be. Returns how many bytes are newly lost.
     //= rfc8985#section-6.2: step 5: RACK_detect_loss
-    pub fn detect(&mut self, now: Time, w: &Window, srtt: Span) -> u64 {
+    fn detect(&mut self, now: Time, w: &Window, srtt: Span) -> u64 {
         self.reorder_at = None;
-        if self.newest.1 == 0 {
+        if self.facts.newest.1 == 0 {
             return 0;
         }
-        let patience = self.rtt + self.reordering_window(w, srtt);
-        let (newest, mut latest) = (self.newest, None);
+        let patience = self.facts.rtt + self.reordering_window(w, srtt);
+        let (newest, mut latest) = (self.facts.newest, None);
         let lost = self.flight.judge(|sent| {
             //= rfc8985#section-6.2: RACK_sent_after
             if (sent.at, sent.to) >= newest {
@@ -216,15 +197,8 @@ impl Rack {
         lost
     }
 
-    /// Brings the window down in step with `delivered` bytes that have arrived.
-    pub fn reduce(&mut self, w: &mut Window, delivered: u64) {
-        let (pipe, ssthresh, mss) = (self.flight.pipe(), w.ssthresh.into(), w.mss.into());
-        let heard = Heard { delivered, pipe, ssthresh, mss };
-        w.cwnd = self.prr.window(&heard).min(u32::MAX.into()) as u32;
-    }
-
     /// Whether more would be sent if the congestion window allowed it; remembered for the growth of the window.
-    pub fn note_limit(&mut self, w: &Window, by_window: bool) {
+    fn note_limit(&mut self, w: &Window, by_window: bool) {
         let out = w.nxt - w.una;
         if w.una >= self.most.1 || by_window || (!self.limited && out > self.most.0) {
             self.limited = by_window;
@@ -234,83 +208,85 @@ impl Rack {
 
     /// Whether the window has been used, so that it may grow.
     //= rfc7661: a window that is not used says nothing about the path; the rule is Linux' tcp_is_cwnd_limited
-    pub fn may_grow(&self, w: &Window) -> bool {
+    fn may_grow(&self, w: &Window) -> bool {
         self.limited || (w.cwnd < w.ssthresh && u64::from(w.cwnd) < 2 * self.most.0)
     }
-}
 
-/// Whether the first block reports a segment that came twice.
-//= rfc2883#section-4: it lies below the acknowledged position, or within the second block
-fn is_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
-    match blocks {
-        [first, ..] if first.0 < ack && first.1 <= ack => first.0 < first.1,
-        [first, second, ..] => first.0 >= second.0 && first.1 <= second.1,
-        _ => false,
-    }
-}
-
-/// What RACK knows while the segments of an ACK are taken in.
-struct Facts {
-    newest: (Time, u64),
-    rtt: Span,
-    min_rtt: Option<Span>,
-    highest: u64,
-    reordered: bool,
-    tick: Span,
-}
-
-impl Facts {
-    fn of(rack: &Rack) -> Facts {
-        Facts {
-            newest: rack.newest,
-            rtt: rack.rtt,
-            min_rtt: rack.min_rtt,
-            highest: rack.highest,
-            reordered: rack.reordering.seen,
-            tick: rack.tick,
+    /// The recovery is over, by an ACK of all that was outstanding when it began.
+    fn leave(&mut self) {
+        self.active = false;
+        let r = &mut self.reordering;
+        r.persist = r.persist.saturating_sub(1);
+        if r.persist == 0 {
+            r.quarters = 1;
         }
     }
 
-    fn tell(self, rack: &mut Rack) {
-        rack.newest = self.newest;
-        rack.rtt = self.rtt;
-        rack.min_rtt = self.min_rtt;
-        rack.highest = self.highest;
-        rack.reordering.seen = self.reordered;
+    /// Brings the window down in step with what has arrived.
+    fn reduce(&mut self, w: &mut Window) {
+        let (pipe, ssthresh, mss) = (self.flight.pipe(), w.ssthresh.into(), w.mss.into());
+        let heard = Heard { delivered: self.last.delivered, pipe, ssthresh, mss };
+        w.cwnd = self.prr.window(&heard).min(u32::MAX.into()) as u32;
     }
-}
 
-/// Takes in the segments of one ACK.
-struct Arrived<'a> {
-    now: Time,
-    echoed: Option<Time>,
-    rack: Facts,
-    news: &'a mut News,
-}
-
-impl Arrived<'_> {
-    fn take(&mut self, sent: &Sent) {
-        let rack = &mut self.rack;
-        let rtt = self.now.since(sent.at);
-        if sent.again {
-            //= rfc8985#section-6.2: step 2: which transmission arrived? The echo tells, or the time that it took
-            let older = self.echoed.is_some_and(|echoed| echoed + rack.tick <= sent.at);
-            if older || rack.min_rtt.is_some_and(|min| rtt < min) {
-                return;
-            }
+    /// Sets the timer of the tail loss probe, where one is of use.
+    //= rfc8985#section-7.2: not while a loss is being repaired or segments are reported
+    fn schedule_probe(&mut self, now: Time, w: &Window, timers: &Timers) {
+        let Some(rto) = timers.rexmt else { return };
+        let flight = &self.flight;
+        let calm = !self.active && !self.after_timeout(w) && flight.lost() == 0;
+        if calm && flight.sacked_segments() == 0 && !flight.is_empty() && timers.rtt.backoff() == 0
+        {
+            self.probe.schedule(now, timers.rtt.srtt(), flight.segments(), rto);
         } else {
-            rack.min_rtt = Some(rack.min_rtt.map_or(rtt, |min| min.min(rtt)));
-            self.news.oldest = self.news.oldest.max(Some(rtt));
-            self.news.rtt = Some(self.news.rtt.map_or(rtt, |least| least.min(rtt)));
-            //= rfc8985#section-6.2: step 3: sent once, and arrived after later positions
-            rack.reordered |= sent.to < rack.highest;
-        }
-        rack.highest = rack.highest.max(sent.to);
-        if (sent.at, sent.to) > rack.newest {
-            rack.newest = (sent.at, sent.to);
-            rack.rtt = rtt;
+            self.probe.cancel();
         }
     }
+
+    /// The probe that is due.
+    //= rfc8985#section-7.3: new data if there is some, else the last segment again
+    fn tail_probe(&mut self, w: &mut Window) -> Option<Chunk> {
+        if !core::mem::take(&mut self.probe.now) {
+            return None;
+        }
+        let congestion = core::mem::replace(&mut w.cwnd, u32::MAX);
+        let new = if self.flight.is_full() { None } else { w.next_chunk() };
+        w.cwnd = congestion;
+        if let Some(new) = new {
+            self.probe.sent(new.end(), false);
+            return Some(new);
+        }
+        let (from, to) = self.flight.last().map(|r| (r.from, r.to))?;
+        self.probe.sent(w.nxt, true);
+        Some(w.chunk_at(from, Cause::TailLossProbe).cut(to))
+    }
+
+    /// The next new piece, with what is in the network bound by the congestion window. If there is none, why that is so
+    /// is remembered.
+    fn new_data(&mut self, w: &mut Window) -> Option<Chunk> {
+        let pipe = self.flight.pipe();
+        let chunk = if self.flight.is_full() { None } else { new_data(w, pipe) };
+        if chunk.is_some() {
+            return chunk;
+        }
+        let unsent = w.nxt < w.last();
+        let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
+        self.note_limit(w, unsent && full);
+        if !unsent && !full && self.flight.lost() == 0 {
+            self.meter.app_limited(pipe);
+        }
+        None
+    }
+}
+
+/// New data with `pipe` bytes in the network: the congestion window speaks of those, the other windows of positions.
+fn new_data(w: &mut Window, pipe: u64) -> Option<Chunk> {
+    let congestion = w.cwnd;
+    let room = u64::from(congestion).saturating_sub(pipe);
+    w.cwnd = (w.nxt - w.una + room).min(u32::MAX.into()) as u32;
+    let chunk = w.next_chunk();
+    w.cwnd = congestion;
+    chunk
 }
 
 impl Recovery for Rack {
@@ -326,24 +302,30 @@ impl Recovery for Rack {
         self.prr = Prr::new(w.nxt - w.una);
         self.probe.cancel();
     }
-    fn on_dup_ack(&mut self, _: &mut Window) {}
-    fn on_ack(&mut self, w: &mut Window, _: u32) -> Progress {
-        if w.una < self.recover { Progress::Partial { rearm: true } } else { Progress::Over }
-    }
-    fn on_timeout(&mut self, w: &mut Window) {
-        self.active = false;
-        self.recover = w.nxt;
-        self.probe.reset();
-        self.reorder_at = None;
+    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
+        let w = &mut core.window;
+        if w.una < self.recover {
+            return Progress::Partial { rearm: true };
+        }
+        self.leave();
+        if !core.growth.steers() {
+            w.cwnd = w.ssthresh;
+        }
+        Progress::Over
     }
     //= rfc8985#section-6.3: RACK_mark_losses_on_RTO
-    fn expired(&mut self, now: Time, w: &mut Window, srtt: Span) {
-        let patience = self.rtt + self.reordering_window(w, srtt);
+    fn on_timeout(&mut self, now: Time, core: &mut Core) -> Option<u64> {
+        let w = &core.window;
+        let patience = self.facts.rtt + self.reordering_window(w, core.timers.rtt.srtt());
         self.flight.expire(|sent| sent.at + patience <= now);
-        self.on_timeout(w);
+        self.active = false;
+        self.recover = w.nxt;
+        self.stop();
+        (w.una > 0).then_some(self.flight.pipe())
     }
-    fn selective(&self) -> bool {
-        true
+    /// Linux does not lower the threshold a second time for a window whose losses are being repaired either.
+    fn unrepaired(&self, w: &Window) -> bool {
+        w.una < self.recover
     }
     fn has_work(&self) -> bool {
         self.active || self.flight.lost() > 0 || self.probe.now
@@ -354,5 +336,145 @@ impl Recovery for Rack {
     fn stop(&mut self) {
         self.probe.reset();
         self.reorder_at = None;
+    }
+    fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
+        if self.probe.expired(now) {
+            //= rfc8985#section-7.3: the retransmission timer starts again with the probe
+            core.timers.rearm(now);
+            return Some(Woken::Acts(TcpKind::TailLossProbe));
+        }
+        self.reorder_at.filter(|at| *at <= now)?;
+        self.last = Last { pipe: self.flight.pipe(), ..Last::default() };
+        Some(Woken::Judges)
+    }
+
+    /// What the ACK and its SACK blocks say about segments.
+    //= rfc8985#section-6.2: steps 1 to 3
+    fn hear(&mut self, now: Time, w: &Window, info: &AckInfo<'_>) -> News {
+        if info.ack < w.una {
+            return News::default();
+        }
+        let (total, pipe) = (self.meter.total(), self.flight.pipe());
+        let (meter, facts) = (&mut self.meter, &mut self.facts);
+        let mut arrived = Arrived { now, echoed: info.echoed, meter, facts, news: News::default() };
+        self.flight.acknowledge(info.ack, |sent, bytes| {
+            if !sent.sacked {
+                arrived.take(sent, bytes);
+            }
+        });
+        let mut reported = false;
+        // Lowest first, or several new blocks in one ACK would look like reordering.
+        let mut blocks: [(u64, u64); 4] =
+            core::array::from_fn(|i| info.sacked.get(i).copied().unwrap_or_default());
+        blocks.sort_unstable();
+        for (from, to) in blocks {
+            if to > from && from >= info.ack && to <= w.nxt {
+                reported |= self.flight.report(from, to, |sent| arrived.take(sent, sent.len()));
+            }
+        }
+        let news = arrived.news;
+        self.last = Last { delivered: self.meter.total() - total, pipe, reported };
+        let duplicate = is_duplicate(info.ack, info.sacked);
+        self.adapt(w, info.ack, duplicate);
+        let repeats = info.ack == w.una && !reported && !info.carries;
+        let repaired = self.probe.on_ack(info.ack, duplicate, repeats) == Probed::Repaired;
+        News { reported: Some(reported), repaired, ..news }
+    }
+    fn judge(&mut self, now: Time, core: &Core) -> u64 {
+        self.detect(now, &core.window, core.timers.rtt.srtt())
+    }
+    fn grow(&mut self, core: &mut Core, step: &Step) {
+        let w = &mut core.window;
+        let rate = self.meter.sample(self.min_rtt());
+        if core.growth.steers() {
+            let sample = Sample {
+                now: step.ack.now,
+                delivered: self.last.delivered as u32,
+                lost: step.lost as u32,
+                pipe: (self.last.pipe, self.flight.pipe()),
+                rtt: step.ack.rtt,
+                rate,
+                total: self.meter.total(),
+                repair: self.repair(w),
+            };
+            core.growth.on_sample(w, &sample);
+        } else if self.active {
+            if self.last.delivered > 0 || step.fresh {
+                self.reduce(w);
+            }
+        } else if step.grows && self.may_grow(w) {
+            core.growth.on_ack(w, &step.ack);
+        }
+    }
+    fn settle(&mut self, core: &mut Core, step: &Step) {
+        let (w, timers, now) = (&core.window, &mut core.timers, step.ack.now);
+        if w.una >= w.last() {
+            timers.persist = None;
+        }
+        if w.una >= w.max {
+            timers.rexmt = None;
+            self.probe.cancel();
+        } else if step.moved && timers.persist.is_none() {
+            timers.rearm(now);
+            self.schedule_probe(now, w, timers);
+        } else if self.last.reported {
+            // A probe is for when nothing comes back.
+            self.probe.cancel();
+        }
+        if timers.rexmt.is_none() && timers.persist.is_none() && w.una < w.nxt {
+            timers.rearm(now);
+        }
+    }
+    fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
+        if chunk.cause == Cause::WindowProbe || chunk.from == 0 {
+            return None;
+        }
+        let (w, end) = (&core.window, chunk.end());
+        let first = self.flight.is_empty().then(|| self.meter.is_app_limited());
+        if first.is_some() {
+            self.meter.start(now);
+        }
+        if self.active {
+            self.prr.sent(end - chunk.from);
+        }
+        let new = self.flight.last().is_none_or(|last| end > last.to);
+        self.flight.sent(now, chunk.from, end, self.meter.stamp());
+        if new {
+            self.schedule_probe(now, w, &core.timers);
+        } else if chunk.from == w.una {
+            core.timers.rearm(now);
+        }
+        first
+    }
+
+    /// A probe that is due, what is lost, then what is new.
+    fn next_chunk(&mut self, core: &mut Core, _: Time) -> Choice {
+        let w = &mut core.window;
+        if let Some(probe) = self.tail_probe(w) {
+            return Choice::Send(probe);
+        }
+        // What is lost goes out again as far as the peer's window allows, should it have been taken back.
+        if self.flight.lost() > 0 && w.peer > 0 {
+            let limit = w.una + u64::from(w.peer);
+            if let Some((from, to)) = self.flight.next_lost(limit) {
+                let pipe = self.flight.pipe();
+                if pipe > 0 && pipe + (to - from) > u64::from(w.cwnd) {
+                    self.note_limit(w, true);
+                    return Choice::Wait;
+                }
+                let cause = match self.after_timeout(w) {
+                    true => Cause::TimeoutRetransmit,
+                    false => Cause::FastRetransmit,
+                };
+                return Choice::Send(w.chunk_at(from, cause).cut(to));
+            }
+        }
+        self.new_data(w).map_or(Choice::Idle, Choice::Send)
+    }
+    fn waits(&self) -> bool {
+        self.flight.lost() > 0
+    }
+    fn on_blocked(&mut self) {
+        self.probe.cancel();
     }
 }

@@ -3,8 +3,6 @@
 
 use crate::units::{Rate, Span, Time};
 
-use super::flight::Sent;
-
 /// What a segment remembers of the moment at which it was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stamp {
@@ -69,15 +67,13 @@ impl RateMeter {
         }
     }
 
-    /// `bytes` of `sent` are newly known to have arrived.
-    pub(super) fn delivered(&mut self, now: Time, bytes: u64, sent: &Sent) {
+    /// `bytes` of a segment that was last sent at `sent`, with `stamp`, are newly known to have arrived.
+    #[inline]
+    pub(super) fn delivered(&mut self, now: Time, bytes: u64, stamp: Stamp, sent: Time) {
         self.total += bytes;
         self.at = now;
-        if self
-            .newest
-            .is_none_or(|(stamp, at)| (sent.stamp.delivered, sent.at) > (stamp.delivered, at))
-        {
-            self.newest = Some((sent.stamp, sent.at));
+        if self.newest.is_none_or(|(old, at)| (stamp.delivered, sent) > (old.delivered, at)) {
+            self.newest = Some((stamp, sent));
         }
     }
 
@@ -116,42 +112,58 @@ impl RateMeter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::flight::Flight;
+    use std::collections::VecDeque;
+
     use super::*;
 
     const MS: u64 = 1_000_000;
 
-    /// Sends `n` segments of 1000 bytes, one each `every` ms from `from` on.
-    fn send(flight: &mut Flight, first: u64, n: u64, from: u64, every: u64) {
+    /// Segments of 1000 bytes that are acknowledged in their order.
+    #[derive(Default)]
+    struct Line {
+        meter: RateMeter,
+        sent: VecDeque<(Stamp, Time)>,
+        acked: u64,
+    }
+
+    /// Sends `n` segments, one each `every` ms from `from` on.
+    fn send(line: &mut Line, n: u64, from: u64, every: u64) {
         for i in 0..n {
-            let at = 1 + (first + i) * 1000;
-            flight.sent(Time((from + i * every) * MS), at, at + 1000);
+            let now = Time((from + i * every) * MS);
+            if line.sent.is_empty() {
+                line.meter.start(now);
+            }
+            line.sent.push_back((line.meter.stamp(), now));
         }
     }
 
-    fn ack(flight: &mut Flight, now: u64, segments: u64) -> Option<RateSample> {
-        flight.acknowledge(Time(now * MS), 1 + segments * 1000, |_| {});
-        flight.meter.sample(Span::millis(10))
+    fn ack(line: &mut Line, now: u64, segments: u64) -> Option<RateSample> {
+        while line.acked < segments {
+            let (stamp, sent) = line.sent.pop_front().unwrap();
+            line.meter.delivered(Time(now * MS), 1000, stamp, sent);
+            line.acked += 1;
+        }
+        line.meter.sample(Span::millis(10))
     }
 
     #[test]
     fn a_flight_is_measured_from_the_ack_before_it_to_its_own() {
-        let mut f = Flight::default();
-        send(&mut f, 0, 10, 0, 1);
+        let mut f = Line::default();
+        send(&mut f, 10, 0, 1);
         // One each 2 ms comes through.
         for i in 0..10 {
             ack(&mut f, 50 + 2 * i, i + 1);
         }
-        send(&mut f, 10, 1, 68, 1);
+        send(&mut f, 1, 68, 1);
         let sample = ack(&mut f, 118, 11).unwrap();
         assert_eq!((sample.delivered, sample.interval), (1000, Span::millis(50)));
         // A whole flight: 11 segments in the 68 ms from the ninth ACK on.
-        let mut f = Flight::default();
-        send(&mut f, 0, 10, 0, 2);
+        let mut f = Line::default();
+        send(&mut f, 10, 0, 2);
         for i in 0..9 {
             ack(&mut f, 50 + 2 * i, i + 1);
         }
-        send(&mut f, 10, 10, 66, 2);
+        send(&mut f, 10, 66, 2);
         ack(&mut f, 68, 10);
         let sample = (10..20).map(|i| ack(&mut f, 116 + 2 * (i - 10), i + 1)).next_back();
         let sample = sample.flatten().unwrap();
@@ -162,28 +174,28 @@ mod tests {
     /// Ten segments leave in 45 ms and all of their ACKs come at once: what counts is the time of sending.
     #[test]
     fn acks_that_were_compressed_are_no_speed() {
-        let mut f = Flight::default();
-        send(&mut f, 0, 10, 0, 5);
+        let mut f = Line::default();
+        send(&mut f, 10, 0, 5);
         let sample = ack(&mut f, 60, 10).unwrap();
         assert!(sample.interval >= Span::millis(45), "{sample:?}");
     }
 
     #[test]
     fn what_the_application_bounds_says_so() {
-        let mut f = Flight::default();
-        send(&mut f, 0, 2, 0, 1);
-        f.meter.app_limited(f.pipe());
-        send(&mut f, 2, 1, 5, 1);
+        let mut f = Line::default();
+        send(&mut f, 2, 0, 1);
+        f.meter.app_limited(2000);
+        send(&mut f, 1, 5, 1);
         assert!(!ack(&mut f, 30, 2).unwrap().app_limited);
         assert!(ack(&mut f, 35, 3).unwrap().app_limited);
-        send(&mut f, 3, 1, 40, 1);
+        send(&mut f, 1, 40, 1);
         assert!(!ack(&mut f, 70, 4).unwrap().app_limited);
     }
 
     #[test]
     fn shorter_than_the_shortest_round_trip_it_is_worth_nothing() {
-        let mut f = Flight::default();
-        send(&mut f, 0, 1, 0, 1);
+        let mut f = Line::default();
+        send(&mut f, 1, 0, 1);
         assert_eq!(ack(&mut f, 9, 1), None);
     }
 }

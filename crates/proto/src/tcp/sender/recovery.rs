@@ -1,9 +1,24 @@
 //! Loss recovery: what a sender does from the detection of a loss until it is repaired.
 
+use crate::event::TcpKind;
 use crate::units::{Span, Time};
-use crate::wire::Snack;
 
-use super::{Chunk, Window};
+use super::growth::{Acked, Growth};
+use super::integrated::Part;
+use super::{AckInfo, Chunk, Core, Timers, Window};
+
+/// What an ACK told about segments, beyond the left edge.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct News {
+    /// Whether it told of segments that nobody knew of; `None` where nothing but duplicate ACKs tells of them.
+    pub reported: Option<bool>,
+    /// Round trip of the oldest segment that it tells of and that was sent once: a delayed ACK is part of it.
+    pub oldest: Option<Span>,
+    /// Round trip of the newest one.
+    pub rtt: Option<Span>,
+    /// A probe has repaired a loss that would have gone unnoticed: the window has to shrink for it.
+    pub repaired: bool,
+}
 
 /// How far an ACK for new data brought a recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,12 +30,76 @@ pub enum Progress {
         /// Start the timer again.
         rearm: bool,
     },
+    /// Another loss was found, and its repair has begun.
+    Lost,
+}
+
+/// What an ACK, or a timer, has come to so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// What the ACK told of the left edge; no bytes if that has not moved.
+    pub ack: Acked,
+    /// Whether the left edge has moved.
+    pub moved: bool,
+    /// Whether the retransmission timer starts again.
+    pub rearm: bool,
+    /// Whether the window may grow.
+    pub grows: bool,
+    /// Whether no loss was being repaired before.
+    pub fresh: bool,
+    /// Bytes that were found to be lost.
+    pub lost: u64,
+}
+
+impl Step {
+    /// Nothing has come of it yet, at `now`.
+    pub fn new(now: Time) -> Step {
+        let ack = Acked { now, bytes: 0, rtt: None };
+        Step { ack, moved: false, rearm: false, grows: false, fresh: true, lost: 0 }
+    }
+}
+
+/// What a timer of a recovery brings about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Woken {
+    /// This; something is sent.
+    Acts(TcpKind),
+    /// Segments may count as lost by now.
+    Judges,
+}
+
+/// What is sent next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// This.
+    Send(Chunk),
+    /// Nothing now.
+    Wait,
+    /// What the window allows.
+    Window,
+    /// Nothing, since there is nothing that the windows allow.
+    Idle,
+}
+
+impl Choice {
+    /// `chunk`, or nothing now.
+    pub fn now(chunk: Option<Chunk>) -> Choice {
+        chunk.map_or(Choice::Wait, Choice::Send)
+    }
 }
 
 /// Repairs losses. [`Window::repair`] asks for one segment at once; edges and windows are changed in place.
+///
+/// An ACK goes through these methods in this order: `hear`; `on_ack` or `on_dup_ack`, if the recovery is engaged;
+/// `judge`; `enter`, if the loss detection finds a loss; `grow`; `settle`.
 pub trait Recovery {
     /// Whether a recovery is under way.
     fn active(&self) -> bool;
+
+    /// Whether ACKs go to it: a recovery is under way, or it decides about the window at all times.
+    fn engaged(&self) -> bool {
+        self.active()
+    }
 
     /// Whether a detected loss may begin a recovery, or belongs to one that ended by a time-out.
     fn may_enter(&self, window: &Window) -> bool {
@@ -31,23 +110,44 @@ pub trait Recovery {
     /// A loss was detected by `dupacks` duplicate ACKs; the slow-start threshold has been lowered.
     fn enter(&mut self, window: &mut Window, dupacks: u32);
 
-    /// A further duplicate ACK during recovery.
-    fn on_dup_ack(&mut self, window: &mut Window);
+    /// A further duplicate ACK while it is engaged; what that means.
+    fn on_dup_ack(&mut self, core: &mut Core, now: Time) -> TcpKind {
+        let _ = (core, now);
+        TcpKind::DupAck
+    }
 
-    /// An ACK moved the left edge by `acked` bytes during recovery.
-    fn on_ack(&mut self, window: &mut Window, acked: u32) -> Progress;
+    /// An ACK moved the left edge while it is engaged.
+    fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress;
 
-    /// The retransmission timer expired; the caller resets the window.
-    fn on_timeout(&mut self, window: &mut Window);
+    /// The retransmission timer expired; the caller resets the window afterwards. Where records say what to send
+    /// again, the bytes that may still be under way: they count on top of the new window. Otherwise everything is sent
+    /// again.
+    fn on_timeout(&mut self, now: Time, core: &mut Core) -> Option<u64>;
 
-    /// The same, for one that knows when each segment was sent; `srtt` is the smoothed round trip.
-    fn expired(&mut self, now: Time, window: &mut Window, srtt: Span) {
-        let _ = (now, srtt);
-        self.on_timeout(window);
+    /// Whether the window has shrunk for a loss that is not repaired yet, so that a time-out is no reason to lower the
+    /// threshold again.
+    fn unrepaired(&self, window: &Window) -> bool {
+        let _ = window;
+        false
     }
 
     /// When a timer of its own expires next.
     fn next_wake(&self) -> Option<Time> {
+        None
+    }
+
+    /// The sender is called because of the time or of its turn, not for an ACK.
+    fn called(&mut self) {}
+
+    /// A timer of its own may have expired.
+    fn on_wake(&mut self, now: Time, core: &mut Core) -> Option<Woken> {
+        let _ = (now, core);
+        None
+    }
+
+    /// The retransmission timer expired: when it does in fact, if that is not now.
+    fn postponed(&self, now: Time, timers: &Timers) -> Option<Time> {
+        let _ = (now, timers);
         None
     }
 
@@ -59,22 +159,39 @@ pub trait Recovery {
         self.active()
     }
 
-    /// Takes in SACK blocks, as positions; whether they told anything new.
-    fn learn(&mut self, window: &Window, blocks: &[(u64, u64)]) -> bool {
-        let _ = (window, blocks);
-        false
+    /// Takes in what an ACK tells about segments, before anything else is done with it.
+    fn hear(&mut self, now: Time, window: &Window, info: &AckInfo<'_>) -> News {
+        let _ = (now, window, info);
+        News::default()
     }
 
-    /// An ACK says that the segment which begins at `from` has caused it; whether that was new.
-    fn on_cause(&mut self, window: &Window, from: u64) -> bool {
-        let _ = (window, from);
-        false
+    /// Marks what is lost by now; how many bytes that are. Only those do that keep records of segments.
+    fn judge(&mut self, now: Time, core: &Core) -> u64 {
+        let _ = (now, core);
+        0
     }
 
-    /// An ACK of `ack` names what is missing above it; whether that was new.
-    fn on_snack(&mut self, window: &Window, ack: u64, snack: &Snack) -> bool {
-        let _ = (window, ack, snack);
-        false
+    /// Opens the window by an ACK, or closes it in step with what arrives.
+    fn grow(&mut self, core: &mut Core, step: &Step) {
+        if step.grows {
+            core.growth.on_ack(&mut core.window, &step.ack);
+        }
+    }
+
+    /// Sets the timers after an ACK.
+    fn settle(&mut self, core: &mut Core, step: &Step) {
+        let (w, timers) = (&core.window, &mut core.timers);
+        if !step.moved {
+            return;
+        }
+        if w.una >= w.last() {
+            timers.persist = None;
+        }
+        if w.una >= w.max {
+            timers.rexmt = None;
+        } else if step.rearm {
+            timers.rearm(step.ack.now);
+        }
     }
 
     /// Whether a loss is no sign of congestion: the window stays, and opens on while losses are repaired.
@@ -82,30 +199,39 @@ pub trait Recovery {
         false
     }
 
-    /// A piece goes out.
-    fn on_sent(&mut self, window: &Window, chunk: &Chunk) {
-        let _ = (window, chunk);
+    /// A piece goes out; the edges are still those before. Where a record says that nothing else was under way, whether
+    /// the application had too little to send before.
+    fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
+        let _ = (now, core, chunk);
+        None
     }
 
-    /// When a recovery is over: whether it is known already that more is lost, so that the next one begins.
+    /// Whether it is known already that more is lost, so that the next recovery begins when one is over.
     fn unfinished(&self) -> bool {
         false
     }
 
-    /// Whether only selective acknowledgements tell what arrived.
-    fn selective(&self) -> bool {
-        false
-    }
-
     /// Bytes above the left edge that have been selectively acknowledged.
-    fn sacked_above(&self, window: &Window) -> u64 {
-        let _ = window;
+    fn sacked_above(&self) -> u64 {
         0
     }
 
-    /// What to send next, if this recovery decides that itself: `Some(None)` is "nothing now".
-    fn next_chunk(&mut self, window: &mut Window) -> Option<Option<Chunk>> {
-        let _ = window;
+    /// What to send next, after what is urgent.
+    fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
+        let _ = (core, now);
+        Choice::Window
+    }
+
+    /// Whether something lost waits for the peer's window to open.
+    fn waits(&self) -> bool {
+        false
+    }
+
+    /// The peer's window is closed, and will be probed.
+    fn on_blocked(&mut self) {}
+
+    /// Its part in a state that connections share.
+    fn part(&mut self) -> Option<&mut Part> {
         None
     }
 }

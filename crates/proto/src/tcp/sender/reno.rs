@@ -1,10 +1,22 @@
 //! Reno (west97 2.2.2, RFC 5681 section 3.2): fast recovery with window inflation, ended by the first ACK
 //! for new data. Two losses in one window halve the window twice, or leave too few duplicate ACKs.
 
-use crate::event::Cause;
+use crate::event::{Cause, TcpKind};
+use crate::tcp::config::Variant;
+use crate::tcp::word::Word;
+use crate::units::Time;
 
-use super::Window;
+use super::growth::Acked;
 use super::recovery::{Progress, Recovery};
+use super::{Core, Window};
+
+/// The word.
+pub const WORD: Word = Word {
+    key: "reno",
+    apply: |c| c.variant = Variant::Reno,
+    what: "Tahoe with fast recovery: duplicate ACKs inflate the window instead of emptying the pipe",
+    source: "west97 2.2.2; RFC 5681 section 3.2",
+};
 
 /// Reno's fast recovery.
 #[derive(Clone, Debug, Default)]
@@ -27,15 +39,17 @@ impl Recovery for Reno {
         self.active = true;
         inflate(w, dupacks);
     }
-    fn on_dup_ack(&mut self, w: &mut Window) {
-        w.open(w.mss);
+    fn on_dup_ack(&mut self, core: &mut Core, _: Time) -> TcpKind {
+        core.window.open(core.window.mss);
+        TcpKind::DupAck
     }
-    fn on_ack(&mut self, w: &mut Window, _: u32) -> Progress {
+    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
         self.active = false;
-        w.cwnd = w.ssthresh;
+        core.window.cwnd = core.window.ssthresh;
         Progress::Over
     }
-    fn on_timeout(&mut self, _: &mut Window) {
+    fn on_timeout(&mut self, _: Time, _: &mut Core) -> Option<u64> {
         self.active = false;
+        None
     }
 }

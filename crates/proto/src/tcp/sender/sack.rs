@@ -1,10 +1,25 @@
 //! SACK (west97 2.3.2, RFC 6675): a scoreboard of what arrived, and a pipe that says how much is in flight.
 
 use crate::event::Cause;
+use crate::tcp::config::Variant;
+use crate::tcp::word::Word;
+use crate::units::Time;
 
-use super::recovery::{Progress, Recovery};
+use super::growth::Acked;
+use super::recovery::{Choice, News, Progress, Recovery};
 use super::scoreboard::{Hole, Scoreboard};
-use super::{Chunk, Window};
+use super::{AckInfo, Chunk, Core, Window};
+
+/// The word.
+pub const WORD: Word = Word {
+    key: "sack",
+    apply: |c| {
+        c.variant = Variant::Sack;
+        c.sack = true;
+    },
+    what: "selective acknowledgements with a scoreboard and an estimate of the pipe",
+    source: "west97 2.3.2; RFC 2018, RFC 6675",
+};
 
 /// SACK-based recovery.
 #[derive(Clone, Debug, Default)]
@@ -70,8 +85,8 @@ impl Recovery for Sack {
         w.repair = Some((w.una, Cause::FastRetransmit));
         self.retransmitted = w.una + u64::from(w.chunk_at(w.una, Cause::FastRetransmit).len);
     }
-    fn on_dup_ack(&mut self, _: &mut Window) {}
-    fn on_ack(&mut self, w: &mut Window, _: u32) -> Progress {
+    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
+        let w = &mut core.window;
         self.board.acknowledge(w.una);
         if w.una >= self.recover {
             self.active = false;
@@ -85,42 +100,41 @@ impl Recovery for Sack {
         Progress::Partial { rearm: true }
     }
     //= rfc2018#section-8: a time-out forgets what was reported, since the receiver may have reneged
-    fn on_timeout(&mut self, w: &mut Window) {
+    fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
         self.active = false;
-        self.recover = w.max;
+        self.recover = core.window.max;
         self.board.clear();
+        None
     }
-    fn learn(&mut self, w: &Window, blocks: &[(u64, u64)]) -> bool {
+    fn hear(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> News {
         self.board.acknowledge(w.una);
         let mut news = false;
-        for &(from, to) in blocks {
+        for &(from, to) in info.sacked {
             // A duplicate report (RFC 2883) or one beyond what was sent says nothing here.
             if from >= w.una && to <= w.max {
                 news |= self.board.add(from, to);
             }
         }
-        news
+        News { reported: Some(news), ..News::default() }
     }
-    fn selective(&self) -> bool {
-        true
-    }
-    fn sacked_above(&self, _: &Window) -> u64 {
+    fn sacked_above(&self) -> u64 {
         self.board.bytes()
     }
     //= rfc6675#section-4: NextSeg: lost holes, then new data, then holes not yet known to be lost
-    fn next_chunk(&mut self, w: &mut Window) -> Option<Option<Chunk>> {
+    fn next_chunk(&mut self, core: &mut Core, _: Time) -> Choice {
         if !self.active {
-            return None;
+            return Choice::Window;
         }
+        let w = &mut core.window;
         if self.pipe(w) + u64::from(w.mss) > u64::from(w.cwnd) {
-            return Some(None);
+            return Choice::Wait;
         }
         if let Some((from, to)) = self.next_hole(w, true) {
-            return Some(Some(self.resend(w, from, to)));
+            return Choice::Send(self.resend(w, from, to));
         }
         if let Some(new) = w.new_chunk() {
-            return Some(Some(new));
+            return Choice::Send(new);
         }
-        Some(self.next_hole(w, false).map(|(from, to)| self.resend(w, from, to)))
+        Choice::now(self.next_hole(w, false).map(|(from, to)| self.resend(w, from, to)))
     }
 }

@@ -14,33 +14,32 @@
 //!
 //! [`TcpConfig::smart_repeat`]: crate::tcp::TcpConfig::smart_repeat
 
-use crate::event::Cause;
+use crate::tcp::config::Variant;
+use crate::tcp::word::Word;
+use crate::units::Time;
 
-use super::in_flight::{InFlight, Piece};
-use super::recovery::{Progress, Recovery};
-use super::{Chunk, Window};
+use super::flight::Judgement;
+use super::growth::Acked;
+use super::named::Named;
+use super::recovery::{Choice, News, Progress, Recovery};
+use super::{AckInfo, Chunk, Core, Window};
 
-/// What is known of a segment in flight.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    /// Which transmission of this connection the latest one of it was.
-    order: u64,
-    arrived: bool,
-    /// Sent again, or not to be sent again.
-    resent: bool,
-}
+/// The word.
+pub const WORD: Word = Word {
+    key: "smart",
+    apply: |c| {
+        c.variant = Variant::Smart;
+        c.smart = true;
+    },
+    what: "the receiver names the segment that caused each ACK; the sender infers the holes",
+    source: "balakrishnan97 3.1.2, 3.2; Keshav and Morgan 1997",
+};
 
 /// SMART's recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Smart {
-    segments: InFlight<Known>,
-    /// Transmissions so far.
-    sent: u64,
-    /// The latest transmission that is known to have arrived.
-    latest: u64,
-    active: bool,
-    /// One past the highest position sent when the last loss was detected.
-    recover: u64,
+    named: Named,
+    /// Whether lost retransmissions are repaired.
     repeat: bool,
 }
 
@@ -50,103 +49,58 @@ impl Smart {
         Smart { repeat, ..Smart::default() }
     }
 
-    fn is_lost(&self, known: &Known) -> bool {
-        !known.arrived && known.order < self.latest
-    }
-
-    /// What is lost and has not been sent again.
-    fn hole(&self) -> Option<&Piece<Known>> {
-        self.segments.iter().find(|piece| self.is_lost(&piece.about) && !piece.about.resent)
-    }
-
-    /// Bytes believed to be in the network.
-    fn pipe(&self) -> u64 {
-        let inside = |known: &Known| !known.arrived && (known.order >= self.latest || known.resent);
-        self.segments.iter().filter(|piece| inside(&piece.about)).map(|p| p.to - p.from).sum()
+    /// The segment that begins at `from` has caused an ACK; whether that is news.
+    ///
+    /// Because the path keeps the order, a report about a segment that was sent twice is one of the second time: the
+    /// first would have come before whatever showed its loss.
+    fn on_cause(&mut self, w: &Window, from: u64) -> bool {
+        let Smart { named: Named { flight, latest, .. }, repeat } = self;
+        flight.acknowledge(w.una, |_, _| {});
+        let Some(order) = flight.arrived(from) else { return false };
+        *latest = order.max(*latest);
+        // What was sent before and has not arrived is lost.
+        flight.review(|sent| match sent.order < *latest {
+            true if *repeat || !sent.again => Judgement::Lost,
+            // Those that were sent once lie in the order of their transmission.
+            false if !*repeat && !sent.again => Judgement::Later,
+            _ => Judgement::Wait,
+        });
+        true
     }
 }
 
 impl Recovery for Smart {
     fn active(&self) -> bool {
-        self.active
+        self.named.active
     }
-
     fn may_enter(&self, w: &Window) -> bool {
-        w.una >= self.recover
+        w.una >= self.named.recover
     }
-
     fn enter(&mut self, w: &mut Window, _: u32) {
-        self.active = true;
-        self.recover = w.max;
         w.cwnd = w.ssthresh;
-        // The first one goes out whatever the pipe says, unless it is under way.
-        w.repair = self.hole().map(|hole| (hole.from, Cause::FastRetransmit));
+        self.named.enter(w);
     }
-
-    fn on_dup_ack(&mut self, _: &mut Window) {}
-
-    fn on_ack(&mut self, w: &mut Window, _: u32) -> Progress {
-        self.segments.acknowledge(w.una);
-        if w.una < self.recover {
-            return Progress::Partial { rearm: true };
-        }
-        self.active = false;
-        Progress::Over
+    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
+        self.named.flight.acknowledge(core.window.una, |_, _| {});
+        self.named.progress(&core.window)
     }
-
-    fn on_timeout(&mut self, w: &mut Window) {
-        self.active = false;
-        self.recover = w.max;
-        self.segments.clear();
+    fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
+        self.named.forget(&core.window);
+        None
     }
-
-    fn on_sent(&mut self, w: &Window, chunk: &Chunk) {
-        self.sent += 1;
-        let order = self.sent;
-        let first = Known { order, arrived: false, resent: false };
-        self.segments.sent(w, chunk, first, |known| {
-            known.order = order;
-            known.resent = true;
-        });
+    fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
+        self.named.flight.put(now, &core.window, chunk, false);
+        None
     }
-
-    /// Because the path keeps the order, a report about a segment that was sent twice is one of the second time: the
-    /// first would have come before whatever showed its loss.
-    fn on_cause(&mut self, w: &Window, from: u64) -> bool {
-        self.segments.acknowledge(w.una);
-        let Some(piece) = self.segments.find(from).filter(|piece| !piece.about.arrived) else {
-            return false;
-        };
-        piece.about.arrived = true;
-        let order = piece.about.order;
-        self.latest = self.latest.max(order);
-        if self.repeat {
-            let latest = self.latest;
-            let again = self.segments.iter_mut().map(|piece| &mut piece.about);
-            again.filter(|known| known.order < latest).for_each(|known| known.resent = false);
-        }
-        true
+    fn hear(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> News {
+        let news = info.caused.is_some_and(|from| self.on_cause(w, from));
+        News { reported: Some(news), ..News::default() }
     }
-
-    fn selective(&self) -> bool {
-        true
-    }
-
     /// What is lost or was sent again belongs to the window after the one that was repaired.
     fn unfinished(&self) -> bool {
-        let again = |known: &Known| known.resent && !known.arrived;
-        self.segments.iter().any(|piece| self.is_lost(&piece.about) || again(&piece.about))
+        self.named.flight.is_unsettled()
     }
-
-    /// Losses first, then new data, as far as the pipe has room.
-    fn next_chunk(&mut self, w: &mut Window) -> Option<Option<Chunk>> {
-        if !self.active {
-            return None;
-        }
-        if self.pipe() + u64::from(w.mss) > u64::from(w.cwnd) {
-            return Some(None);
-        }
-        let Some(hole) = self.hole() else { return Some(w.new_chunk()) };
-        Some(Some(w.chunk_between(hole.from, hole.to, Cause::FastRetransmit)))
+    fn next_chunk(&mut self, core: &mut Core, _: Time) -> Choice {
+        self.named.next_chunk(core)
     }
 }

@@ -10,25 +10,28 @@
 //! - In both cases a pipe keeps the clock, as that of RFC 6675 does. A time-out forgets what was known, and closes the
 //!   window in both cases: where no SNACK came back, nothing is known of the cause either.
 
-use crate::event::Cause;
-use crate::tcp::config::LossCause;
+use crate::tcp::config::{Congestion, LossCause, Variant};
+use crate::tcp::word::Word;
+use crate::units::Time;
 use crate::wire::Snack;
 
-use super::in_flight::{InFlight, Piece};
-use super::recovery::{Progress, Recovery};
-use super::{Chunk, Window};
+use super::flight::Judgement;
+use super::growth::Acked;
+use super::named::Named;
+use super::recovery::{Choice, News, Progress, Recovery};
+use super::{AckInfo, Chunk, Core, Window};
 
-/// What is known of a segment in flight.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    /// Which transmission of this connection the latest one of it was.
-    order: u64,
-    /// Whether the latest one was not the first.
-    again: bool,
-    arrived: bool,
-    /// The latest transmission is lost.
-    lost: bool,
-}
+/// The word.
+pub const WORD: Word = Word {
+    key: "scps-tp",
+    apply: |c| {
+        c.variant = Variant::Snack;
+        c.snack = true;
+        c.congestion = Congestion::Vegas;
+    },
+    what: "SNACK option and the configurable default assumption about the cause of losses",
+    source: "CCSDS 714.0-B section 3.5.3",
+};
 
 /// What a SNACK says of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,137 +83,90 @@ impl Report<'_> {
 /// Recovery by SNACKs.
 #[derive(Clone, Debug)]
 pub struct Holes {
-    segments: InFlight<Known>,
-    /// Transmissions so far.
-    sent: u64,
-    /// The latest transmission that is known to have arrived.
-    latest: u64,
-    active: bool,
-    /// One past the highest position sent when the last loss was detected.
-    recover: u64,
+    named: Named,
     assumed: LossCause,
 }
 
 impl Holes {
     /// A recovery that has seen nothing; losses are taken for `assumed`.
     pub fn new(assumed: LossCause) -> Holes {
-        let segments = InFlight::default();
-        Holes { segments, sent: 0, latest: 0, active: false, recover: 0, assumed }
-    }
-
-    fn hole(&self) -> Option<&Piece<Known>> {
-        self.segments.iter().find(|piece| piece.about.lost)
-    }
-
-    /// Bytes believed to be in the network.
-    fn pipe(&self) -> u64 {
-        let inside = self.segments.iter().filter(|p| !p.about.arrived && !p.about.lost);
-        inside.map(|p| p.to - p.from).sum()
+        Holes { named: Named::default(), assumed }
     }
 
     /// Everything below `una` has arrived.
     fn acknowledge(&mut self, una: u64) {
-        let below = self.segments.iter().take_while(|piece| piece.to <= una);
-        self.latest = below.map(|piece| piece.about.order).fold(self.latest, u64::max);
-        self.segments.acknowledge(una);
+        let Named { flight, latest, .. } = &mut self.named;
+        flight.acknowledge(una, |sent, _| {
+            if sent.to <= una {
+                *latest = sent.order.max(*latest);
+            }
+        });
+    }
+
+    /// An ACK of `ack` names what is missing above it; whether that was new.
+    fn on_snack(&mut self, w: &Window, ack: u64, snack: &Snack) -> bool {
+        self.acknowledge(ack);
+        let report = Report::new(snack, ack, w.mss);
+        let Named { flight, latest, .. } = &mut self.named;
+        // What arrived first: it shows which retransmissions are lost.
+        let arrived = flight.review(|sent| match report.of(sent.from, sent.to) {
+            Told::Arrived => {
+                *latest = sent.order.max(*latest);
+                Judgement::Arrived
+            }
+            _ => Judgement::Wait,
+        });
+        let lost = flight.review(|sent| {
+            let under_way = sent.again && sent.order >= *latest;
+            match !sent.lost && !under_way && report.of(sent.from, sent.to) == Told::Missing {
+                true => Judgement::Lost,
+                false => Judgement::Wait,
+            }
+        });
+        arrived || lost
     }
 }
 
 impl Recovery for Holes {
     fn active(&self) -> bool {
-        self.active
+        self.named.active
     }
-
     fn may_enter(&self, w: &Window) -> bool {
-        w.una >= self.recover
+        w.una >= self.named.recover
     }
-
     fn enter(&mut self, w: &mut Window, _: u32) {
-        self.active = true;
-        self.recover = w.max;
         if self.assumed == LossCause::Congestion {
             w.cwnd = w.ssthresh;
         }
-        // The first one goes out whatever the pipe says, unless it is under way.
-        w.repair = self.hole().map(|hole| (hole.from, Cause::FastRetransmit));
+        self.named.enter(w);
     }
-
-    fn on_dup_ack(&mut self, _: &mut Window) {}
-
-    fn on_ack(&mut self, w: &mut Window, _: u32) -> Progress {
+    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
+        self.acknowledge(core.window.una);
+        self.named.progress(&core.window)
+    }
+    fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
+        self.named.forget(&core.window);
+        None
+    }
+    fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
+        let w = &core.window;
         self.acknowledge(w.una);
-        if w.una < self.recover {
-            return Progress::Partial { rearm: true };
-        }
-        self.active = false;
-        Progress::Over
+        self.named.flight.put(now, w, chunk, chunk.from < w.max);
+        None
     }
-
-    fn on_timeout(&mut self, w: &mut Window) {
-        self.active = false;
-        self.recover = w.max;
-        self.segments.clear();
+    fn hear(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> News {
+        let snack = info.snack.filter(|_| info.ack >= w.una);
+        let news = snack.is_some_and(|snack| self.on_snack(w, info.ack, snack));
+        News { reported: Some(news), ..News::default() }
     }
-
-    fn on_sent(&mut self, w: &Window, chunk: &Chunk) {
-        self.acknowledge(w.una);
-        self.sent += 1;
-        let known =
-            Known { order: self.sent, again: chunk.from < w.max, arrived: false, lost: false };
-        let again = |before: &mut Known| {
-            *before = Known { again: true, arrived: before.arrived, ..known };
-        };
-        self.segments.sent(w, chunk, known, again);
-    }
-
-    fn on_snack(&mut self, w: &Window, ack: u64, snack: &Snack) -> bool {
-        self.acknowledge(ack);
-        let report = Report::new(snack, ack, w.mss);
-        let mut news = false;
-        // What arrived first: it shows which retransmissions are lost.
-        for piece in self.segments.iter_mut().filter(|piece| !piece.about.arrived) {
-            if report.of(piece.from, piece.to) == Told::Arrived {
-                (piece.about.arrived, piece.about.lost, news) = (true, false, true);
-                self.latest = self.latest.max(piece.about.order);
-            }
-        }
-        for piece in self.segments.iter_mut() {
-            let known = &mut piece.about;
-            let under_way = known.again && known.order >= self.latest;
-            if !known.arrived
-                && !known.lost
-                && !under_way
-                && report.of(piece.from, piece.to) == Told::Missing
-            {
-                (known.lost, news) = (true, true);
-            }
-        }
-        news
-    }
-
     fn keeps_window(&self) -> bool {
         self.assumed == LossCause::Corruption
     }
-
-    fn selective(&self) -> bool {
-        true
-    }
-
     /// What is lost or was sent again belongs to the window after the one that was repaired.
     fn unfinished(&self) -> bool {
-        let open = |known: &Known| known.lost || known.again && !known.arrived;
-        self.segments.iter().any(|piece| open(&piece.about))
+        self.named.flight.is_unsettled()
     }
-
-    /// Losses first, then new data, as far as the pipe has room.
-    fn next_chunk(&mut self, w: &mut Window) -> Option<Option<Chunk>> {
-        if !self.active {
-            return None;
-        }
-        if self.pipe() + u64::from(w.mss) > u64::from(w.cwnd) {
-            return Some(None);
-        }
-        let Some(hole) = self.hole() else { return Some(w.new_chunk()) };
-        Some(Some(w.chunk_between(hole.from, hole.to, Cause::FastRetransmit)))
+    fn next_chunk(&mut self, core: &mut Core, _: Time) -> Choice {
+        self.named.next_chunk(core)
     }
 }

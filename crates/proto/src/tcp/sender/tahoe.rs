@@ -1,15 +1,27 @@
 //! Tahoe (west97 2.2.1): a detected loss sends the sender back to slow start from the lost segment.
 
 use crate::event::Cause;
+use crate::tcp::config::Variant;
+use crate::tcp::word::Word;
+use crate::units::Time;
 
-use super::Window;
+use super::growth::Acked;
 use super::recovery::{Progress, Recovery};
+use super::{Core, Window};
+
+/// The word.
+pub const WORD: Word = Word {
+    key: "tahoe",
+    apply: |c| c.variant = Variant::Tahoe,
+    what: "slow start and congestion avoidance; three duplicate ACKs retransmit at once, then slow start",
+    source: "west97 2.2.1",
+};
 
 /// Tahoe's repair: never "in recovery", it starts over.
 #[derive(Clone, Debug, Default)]
 pub struct Tahoe {
-    /// An ACK of this or more is for data first sent after the last loss. Segments that are sent again although they had
-    /// arrived bring duplicate ACKs, which must not count as a new loss.
+    /// An ACK of this or more is for data first sent after the last loss. Segments that are sent again although they
+    /// had arrived bring duplicate ACKs, which must not count as a new loss.
     recover: u64,
 }
 
@@ -26,11 +38,11 @@ impl Recovery for Tahoe {
         w.nxt = w.una;
         w.again = Cause::FastRetransmit;
     }
-    fn on_dup_ack(&mut self, _: &mut Window) {}
-    fn on_ack(&mut self, _: &mut Window, _: u32) -> Progress {
+    fn on_ack(&mut self, _: &mut Core, _: &Acked) -> Progress {
         Progress::Over
     }
-    fn on_timeout(&mut self, w: &mut Window) {
-        self.recover = w.max + 1;
+    fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
+        self.recover = core.window.max + 1;
+        None
     }
 }

@@ -13,25 +13,31 @@
 //! Open in the paper, and taken here: the window halves, as in Reno; the fine time-out is `srtt + 4 rttvar`; where the
 //! application or the peer leaves the window unused, it does not grow.
 
-use crate::tcp::config::VegasRule;
+use crate::tcp::config::{Congestion, Variant, VegasRule};
+use crate::tcp::word::Word;
 use crate::units::{Span, Time};
 
+use super::flight::Flight;
 use super::growth::{Acked, Growth, Loss};
-use super::in_flight::InFlight;
 use super::{Chunk, Window};
 
-/// When a segment was sent.
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    at: Time,
-    again: bool,
-}
+/// The word.
+pub const WORD: Word = Word {
+    key: "vegas",
+    apply: |c| {
+        c.variant = Variant::Reno;
+        c.congestion = Congestion::Vegas;
+    },
+    what: "congestion avoidance by round-trip times, losses noticed by the clock, as SCPS-TP uses it",
+    source: "Brakmo and Peterson 1995, section 3",
+};
 
 /// Congestion avoidance by round trips.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     rule: VegasRule,
-    segments: InFlight<Sent>,
+    /// A record of its own: a recovery that keeps one as well forgets it at other times.
+    flight: Flight,
     /// The shortest round trip ever measured.
     base: Option<Span>,
     srtt: Option<Span>,
@@ -51,7 +57,7 @@ impl Vegas {
     pub fn new(rule: VegasRule) -> Vegas {
         Vegas {
             rule,
-            segments: InFlight::default(),
+            flight: Flight::default(),
             base: None,
             srtt: None,
             rttvar: Span::ZERO,
@@ -76,7 +82,7 @@ impl Vegas {
 
     /// When a segment was sent that has not been acknowledged.
     fn sent_at(&self, position: u64) -> Option<Time> {
-        self.segments.iter().find(|piece| piece.from == position).map(|piece| piece.about.at)
+        self.flight.find(position).map(|sent| sent.at)
     }
 
     fn waits_too_long(&self, now: Time, w: &Window) -> bool {
@@ -107,8 +113,13 @@ impl Vegas {
 impl Growth for Vegas {
     fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
         let flight = u64::from(w.flight()) + u64::from(ack.bytes);
-        let last = self.segments.acknowledge(w.una).map(|piece| piece.about);
-        let rtt = last.filter(|sent| !sent.again).map(|sent| ack.now.since(sent.at));
+        // The round trip of the last segment that is acknowledged whole, if it was sent once.
+        let mut rtt = None;
+        self.flight.acknowledge(w.una, |sent, _| {
+            if sent.to <= w.una {
+                rtt = (!sent.again).then(|| ack.now.since(sent.at));
+            }
+        });
         if let Some(rtt) = rtt {
             self.sample(rtt);
         }
@@ -127,7 +138,7 @@ impl Growth for Vegas {
     fn after_loss(&mut self, now: Time, w: &Window, loss: Loss) -> u32 {
         self.suspicious = 2;
         if loss == Loss::Timeout {
-            self.segments.clear();
+            self.flight.clear();
             self.doubling = true;
             self.round_until = w.una;
         } else if self.sent_at(w.una).is_some_and(|sent| self.shrunk.is_some_and(|at| sent < at)) {
@@ -138,9 +149,7 @@ impl Growth for Vegas {
     }
 
     fn on_sent(&mut self, now: Time, w: &Window, chunk: &Chunk) {
-        self.segments.sent(w, chunk, Sent { at: now, again: chunk.from < w.max }, |sent| {
-            *sent = Sent { at: now, again: true };
-        });
+        self.flight.put(now, w, chunk, chunk.from < w.max);
     }
 
     //= brakmo95: a duplicate ACK: has the relevant segment been waiting for longer than the time-out?

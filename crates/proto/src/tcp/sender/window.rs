@@ -101,6 +101,11 @@ impl Window {
         (whole / 2 / self.mss * self.mss).max(2 * self.mss)
     }
 
+    /// What duplicate ACKs made room for counts no longer.
+    pub fn end_extra(&mut self) {
+        (self.extra, self.limited) = (0, 0);
+    }
+
     /// Opens the congestion window by `bytes`.
     pub fn open(&mut self, bytes: u32) {
         self.cwnd = self.cwnd.saturating_add(bytes).min(self.largest.max(self.cwnd));

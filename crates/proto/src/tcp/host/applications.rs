@@ -1,0 +1,86 @@
+//! The applications of a host: what they do to its connections.
+
+use crate::machine::Out;
+use crate::rng::Stream;
+use crate::tcp::traffic::{App, OnOff, Session, Web};
+use crate::units::Time;
+use crate::wire::Addr;
+
+use super::Host;
+
+impl Host {
+    /// The transfer on connection `index`, which this host opened, ends at `at`: what has been sent by then still
+    /// arrives, and nothing more is sent.
+    pub fn stop_at(&mut self, index: usize, at: Time) {
+        self.apps.add(App::Stop { connection: index }, at);
+    }
+
+    /// The endless transfer on connection `index`, which this host opened and which begins at `start`, is on and off.
+    pub fn switch(&mut self, index: usize, start: Time, periods: OnOff, chance: Stream) {
+        let (chance, on) = (Box::new(chance), false);
+        self.apps.add(App::OnOff { connection: index, periods, chance, on }, start);
+    }
+
+    /// A user begins at `start` to fetch from `to`, after the first time to think: this host sends to it, since
+    /// transfers go from those who open to those who accept. No transfer begins at `stop` or later. `chance` is this
+    /// user's alone.
+    pub fn browse(
+        &mut self,
+        to: Addr,
+        port: u16,
+        start: Time,
+        stop: Option<Time>,
+        web: Web,
+        chance: Stream,
+    ) {
+        let mut session = Session { to, port, web, chance, stop, fetching: false };
+        let first = start + session.think();
+        let at = stop.map_or(first, |stop| first.min(stop));
+        self.apps.add(App::Session(Box::new(session)), at);
+        self.unfinished += 1;
+    }
+
+    /// The first application that is due acts.
+    pub(super) fn step(&mut self, now: Time, out: &mut Out) {
+        let Some((_, index)) = self.apps.wakes.first() else { return };
+        let full = self.is_full();
+        let next = match &mut self.apps.all[index] {
+            App::Stop { connection } => {
+                let connection = *connection;
+                self.act(connection, |c| c.end_here(now, out));
+                None
+            }
+            App::OnOff { connection, periods, chance, on } => {
+                *on = !*on;
+                let lasts = if *on { periods.on } else { periods.off }.draw(chance);
+                let (connection, on) = (*connection, *on);
+                self.act(connection, |c| c.switch(now, on, out));
+                // One that was stopped only waits for its last acknowledgement.
+                let after = &self.connections()[connection];
+                (!after.is_over() && after.wanted().is_none()).then_some(now + lasts)
+            }
+            App::Session(session) => {
+                let over = session.stop.is_some_and(|stop| now >= stop);
+                if core::mem::take(&mut session.fetching) {
+                    let next = now + session.think();
+                    // When it ends is known now; it need not be waited for.
+                    let ends = session.stop.is_some_and(|stop| next >= stop);
+                    self.unfinished -= usize::from(ends);
+                    (!ends).then_some(next)
+                } else if over || full {
+                    self.unfinished -= 1;
+                    None
+                } else {
+                    session.fetching = true;
+                    let bytes = session.web.size.draw(&mut session.chance);
+                    let (to, port) = (session.to, session.port);
+                    let stream = 1 << 31 | self.connections().len() as u32;
+                    let connection = self.open(to, port, now, Some(bytes), stream);
+                    self.apps.fetched_by.insert(connection, index);
+                    None
+                }
+            }
+        };
+        self.apps.wakes.set(index, next);
+    }
+}

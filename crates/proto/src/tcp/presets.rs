@@ -1,0 +1,242 @@
+//! The TCPs of known systems: what a configuration begins with.
+
+use crate::units::Span;
+
+use super::config::{
+    AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving,
+    LossCause, Prediction, Rounding, RtoRule, TcpConfig, Variant, VegasRule,
+};
+
+type Row = (&'static str, &'static str, fn() -> TcpConfig);
+
+/// Every preset: its name, what it stands for, and what makes it.
+const ROWS: [Row; 7] = [
+    (
+        "freebsd-2.1",
+        "FreeBSD 2.1 (1995): 500 ms and 200 ms ticks, RTO 1 s to 64 s, 16 KiB buffers",
+        TcpConfig::freebsd_2_1,
+    ),
+    (
+        "ns",
+        "a network simulator's TCP: 1000 B segments, 20-segment window, every segment acknowledged",
+        TcpConfig::ns,
+    ),
+    (
+        "real",
+        "the Reno of the REAL simulator (parsa98): round trips in units of 500 ms, RTO of srtt + 4 rttvar",
+        TcpConfig::real,
+    ),
+    (
+        "bakshi96",
+        "the Tahoe of bakshi96 3.3: 576 B packets, 4 KB window, round trips to the nearest 100 ms",
+        TcpConfig::bakshi96,
+    ),
+    (
+        "rfc",
+        "RFC 5681 and RFC 6298 as written: 1 s minimum RTO, fine timers, 64 KiB buffers",
+        TcpConfig::rfc,
+    ),
+    (
+        "linux",
+        "a current Linux: 10-segment initial window, 200 ms minimum RTO, timestamps, scaling, SACK",
+        TcpConfig::linux,
+    ),
+    (
+        "linux-2.2",
+        "Linux 2.2 (1999): windows of 32 KB, 200 ms minimum RTO, timestamps, scaling, SACK",
+        TcpConfig::linux_2_2,
+    ),
+];
+
+/// Names of the presets, for `lasthop list presets` and error messages, each with what it stands for.
+pub const PRESETS: [(&str, &str); ROWS.len()] = {
+    let mut named = [("", ""); ROWS.len()];
+    let mut i = 0;
+    while i < ROWS.len() {
+        named[i] = (ROWS[i].0, ROWS[i].1);
+        i += 1;
+    }
+    named
+};
+
+impl TcpConfig {
+    /// The preset of this name; see [`PRESETS`].
+    pub fn preset(name: &str) -> Option<TcpConfig> {
+        ROWS.iter().find(|row| row.0 == name).map(|row| (row.2)())
+    }
+
+    /// FreeBSD 2.1 on a LAN, as on the hosts of west97 4.0.
+    pub fn freebsd_2_1() -> TcpConfig {
+        TcpConfig {
+            variant: Variant::Reno,
+            clock: Clock::Ticks { slow: Span::millis(500), fast: Span::millis(200) },
+            rto_rule: RtoRule::Rfc6298,
+            rtt_rounding: Rounding::Up,
+            rtt_from_syn: true,
+            rto_min: Span::secs(1),
+            rto_max: Span::secs(64),
+            rto_initial: Span::secs(6),
+            max_retries: 12,
+            mss: 1460,
+            send_buffer: 16 * 1024,
+            recv_buffer: 16 * 1024,
+            initial_window: 1,
+            loss_window: 1,
+            initial_ssthresh: u32::MAX,
+            halving: Halving::Window,
+            congestion: Congestion::Reno,
+            growth: GrowthRule::Rfc5681,
+            byte_counting: 0,
+            vegas: VegasRule { alpha: 1, beta: 3, gamma: 1 },
+            pacing: false,
+            burst: 1,
+            dupthresh: 3,
+            delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
+            ecn: false,
+            acc: None,
+            timestamps: false,
+            window_scale: false,
+            prediction: Prediction::Off,
+            sack: false,
+            smart: false,
+            smart_repeat: false,
+            snack: false,
+            loss_cause: LossCause::Congestion,
+            dsack: false,
+            ackp: AckpReaction::Off,
+            ackp_karn: false,
+            eln: ElnMode::Off,
+            nack: false,
+            eln_reaction: ElnReaction::Named,
+            ebsn: false,
+            quench: false,
+            limited_transmit: false,
+            integrated: false,
+            time_wait: Span::secs(60),
+        }
+    }
+
+    /// RFC 9293, 5681 and 6298 as written.
+    pub fn rfc() -> TcpConfig {
+        TcpConfig {
+            clock: Clock::Fine { granularity: Span::millis(1) },
+            rto_max: Span::secs(60),
+            rto_initial: Span::secs(1),
+            send_buffer: 64 * 1024 - 1,
+            recv_buffer: 64 * 1024 - 1,
+            initial_window: 3,
+            halving: Halving::Flight,
+            ..TcpConfig::freebsd_2_1()
+        }
+    }
+
+    /// The TCP of a network simulator: segments as packets, a fixed window, no delayed ACKs.
+    pub fn ns() -> TcpConfig {
+        TcpConfig {
+            clock: Clock::Fine { granularity: Span::millis(100) },
+            rto_min: Span::millis(200),
+            rto_initial: Span::secs(3),
+            mss: 1000,
+            send_buffer: 20_000,
+            recv_buffer: 20_000,
+            initial_window: 1,
+            delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
+            ..TcpConfig::rfc()
+        }
+    }
+
+    /// The Reno of the REAL simulator, as parsa98 describes it: the time-out is the estimate plus four times its
+    /// deviation, with a granularity of 500 ms (5.1.4), and every packet is acknowledged.
+    ///
+    /// A first round trip of less than 500 ms counts as 500 ms and gives 0.5 s + 4 x 0.25 s = 1.5 s: that is how long
+    /// after the last ACK the timer of Figure 12(a) expires.
+    //= parsa98#5.1.4: estimated round-trip time plus four times its deviation, with a granularity of 500 ms
+    pub fn real() -> TcpConfig {
+        TcpConfig {
+            clock: Clock::Fine { granularity: Span::millis(500) },
+            rto_rule: RtoRule::Jacobson,
+            rto_min: Span::millis(500),
+            rto_max: Span::secs(64),
+            rto_initial: Span::secs(3),
+            mss: 1400,
+            initial_window: 1,
+            halving: Halving::Window,
+            delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
+            ..TcpConfig::rfc()
+        }
+    }
+
+    /// The TCP of bakshi96 3.3, which is the Tahoe of the network simulator of LBNL as of 1996.
+    ///
+    /// The paper says: Tahoe with fast retransmit, a window of 4 KB, packets of 576 bytes with headers of 40, a
+    /// clock of 100 ms and round trips measured to the nearest of its beats, back-off that ends with an ACK for a
+    /// packet that was not retransmitted. Known of the simulator (ns, later ns-2 before its defaults changed in
+    /// 2004): the third duplicate ACK retransmits, each packet is acknowledged, one packet is timed at a time, the
+    /// first time-out is 6 s, the smallest one two beats of the clock, the window begins with one packet, the
+    /// slow-start threshold with the whole window, and a loss halves the smaller of congestion window and window.
+    ///
+    /// Assumed: the largest time-out of 64 s, as in BSD, and that a source never gives up (255 tries here). The
+    /// simulator counted its window in packets; here it is 4096 bytes of payload, which is seven packets of 576
+    /// bytes as in the paper's figure 3. Unlike the simulator's, these connections begin with a handshake; its
+    /// round trip, short beside that of a packet at these rates, is not measured.
+    pub fn bakshi96() -> TcpConfig {
+        TcpConfig {
+            variant: Variant::Tahoe,
+            clock: Clock::Fine { granularity: Span::millis(100) },
+            rtt_rounding: Rounding::Nearest,
+            rtt_from_syn: false,
+            rto_min: Span::millis(200),
+            rto_max: Span::secs(64),
+            rto_initial: Span::secs(6),
+            max_retries: 255,
+            mss: 536,
+            send_buffer: 4096,
+            recv_buffer: 4096,
+            initial_window: 1,
+            initial_ssthresh: 4096,
+            halving: Halving::Window,
+            delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
+            ..TcpConfig::freebsd_2_1()
+        }
+    }
+
+    /// Linux 2.2, as Red Hat 6.1 brought it (agarwal00 5).
+    ///
+    /// Known of it: SACK, timestamps and window scaling are on; a SYN offers as many whole segments as fit into 32,767
+    /// bytes (32,120 on Ethernet, by which fingerprints know it) and a scale of 0; the clock has 10 ms, the least
+    /// time-out is 200 ms, the largest 120 s; the window begins with two segments; every second full segment is
+    /// acknowledged. Assumed: without SACK it repairs losses as NewReno, which its code is nearest to; RFC 6675 stands
+    /// for the forward acknowledgement by which it read SACK blocks.
+    pub fn linux_2_2() -> TcpConfig {
+        TcpConfig {
+            clock: Clock::Fine { granularity: Span::millis(10) },
+            rto_initial: Span::secs(3),
+            send_buffer: 64 * 1024 - 1,
+            recv_buffer: 32_767,
+            initial_window: 2,
+            delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
+            limited_transmit: false,
+            prediction: Prediction::AfterPaws,
+            ..TcpConfig::linux()
+        }
+    }
+
+    /// A current Linux with its congestion control set to Reno.
+    pub fn linux() -> TcpConfig {
+        TcpConfig {
+            variant: Variant::Sack,
+            rto_min: Span::millis(200),
+            rto_max: Span::secs(120),
+            max_retries: 15,
+            send_buffer: 4 << 20,
+            recv_buffer: 6 << 20,
+            initial_window: 10,
+            delayed_ack: DelayedAck { every: 2, timeout: Span::millis(40) },
+            timestamps: true,
+            window_scale: true,
+            sack: true,
+            limited_transmit: true,
+            ..TcpConfig::rfc()
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The one way through an ACK, whatever the variant: what it tells is heard, a loss is detected or not, the recovery
+//! and the window growth take their part, and the timers are set.
+
+use crate::event::{Cause, TcpKind};
+use crate::units::{Span, Time};
+
+use super::detect::{Detect, Evidence};
+use super::growth::{Acked, Growth, Loss};
+use super::recovery::{News, Progress, Recovery, Step};
+use super::{AckInfo, Sender, Verdict};
+
+impl Sender {
+    /// An acknowledgement that is not beyond what was sent. The caller sends afterwards.
+    pub fn on_ack(&mut self, now: Time, info: &AckInfo<'_>) -> Verdict {
+        let (w, timers) = (&mut self.core.window, &mut self.core.timers);
+        let una = w.una;
+        //= rfc5681#section-2: a duplicate ACK has no data and the same window
+        let plain = !info.carries && info.window == w.peer;
+        //= rfc9293#section-3.10.7.4: the window of an ACK older than the last one is out of date
+        if info.ack >= una {
+            w.set_peer(info.window);
+        }
+        if w.peer > 0 {
+            timers.persist = None;
+            timers.persist_backoff = 0;
+        }
+        let news = self.recovery.hear(now, w, info);
+        let notified = info.lost.is_some_and(|lost| self.notify(now, lost));
+        // Duplicate ACKs that follow tell of the same loss and count towards nothing.
+        let told = (notified && self.detector.counts()).then_some(TcpKind::LossNotified);
+        if info.ack > una {
+            let verdict = self.advance(now, info, &news, notified);
+            return told.or_else(|| self.after_advance(now, info, verdict));
+        }
+        if info.ack < una || told.is_some() {
+            return told;
+        }
+        self.stay(now, info, &news, plain, notified)
+    }
+
+    /// The left edge moves to `info.ack`.
+    fn advance(&mut self, now: Time, info: &AckInfo<'_>, news: &News, notified: bool) -> TcpKind {
+        let core = &mut self.core;
+        let timed = core.timers.timed.take_if(|(end, _)| info.ack >= *end).map(|(_, sent)| sent);
+        let rtt = news.rtt.or(timed.map(|sent| now.since(sent)));
+        let bytes = (info.ack - core.window.una) as u32;
+        self.measure(now, sent_before(now, news).or(info.echoed).or(timed), rtt);
+        let core = &mut self.core;
+        core.window.una = info.ack;
+        core.window.nxt = core.window.nxt.max(info.ack);
+        core.window.end_extra();
+        core.tally.edge_moved(info.ack);
+        let mut verdict = if notified { TcpKind::LossNotified } else { TcpKind::Acked };
+        let mut step = Step::new(now);
+        step.ack = Acked { now, bytes, rtt };
+        (step.moved, step.rearm) = (true, true);
+        if self.recovery.engaged() {
+            step.fresh = false;
+            match self.recovery.on_ack(core, &step.ack) {
+                Progress::Over => verdict = TcpKind::RecoveryEnded,
+                Progress::Partial { rearm } => step.rearm = rearm,
+                Progress::Lost => verdict = TcpKind::FastRetransmit,
+            }
+            step.grows = self.recovery.keeps_window();
+        } else {
+            step.grows = true;
+        }
+        if self.react(&mut step, news.repaired) {
+            verdict = TcpKind::FastRetransmit;
+        }
+        self.recovery.settle(&mut self.core, &step);
+        if verdict == TcpKind::RecoveryEnded && self.recovery.unfinished() {
+            verdict = self.enter_recovery(now);
+        }
+        let w = &mut self.core.window;
+        if self.core.growth.after_repair(now, w) && !self.recovery.active() && w.una < w.max {
+            w.repair = Some((w.una, Cause::FastRetransmit));
+        }
+        verdict
+    }
+
+    /// The left edge has moved, and no notification has been obeyed: is something lost at the new one?
+    fn after_advance(&mut self, now: Time, info: &AckInfo<'_>, verdict: TcpKind) -> Verdict {
+        if info.snack.is_some() && self.recovery.unfinished() && !self.recovery.active() {
+            let may = self.recovery.may_enter(&self.core.window);
+            return Some(if may { self.enter_recovery(now) } else { verdict });
+        }
+        let marked = info.marked && self.marked_edge(now, info);
+        Some(if marked { TcpKind::LossNotified } else { verdict })
+    }
+
+    /// The left edge stays where it is.
+    fn stay(
+        &mut self,
+        now: Time,
+        info: &AckInfo<'_>,
+        news: &News,
+        plain: bool,
+        notified: bool,
+    ) -> Verdict {
+        let (w, counts) = (&self.core.window, self.detector.counts());
+        // While a closed window is probed, the answers to the probes are no duplicates: no timer, no data sent.
+        let outstanding = w.max > w.una && (self.core.timers.rexmt.is_some() || !counts);
+        //= rfc6675#section-2: with SACK a duplicate ACK is one that reports something new
+        let duplicate = outstanding && news.reported.unwrap_or(plain);
+        if counts && !duplicate {
+            return None;
+        }
+        self.measure(now, sent_before(now, news), news.rtt);
+        let mut verdict = notified.then_some(TcpKind::LossNotified);
+        if duplicate {
+            self.core.tally.dupacks += 1;
+            if counts && let Some(kind) = self.under_repair(now, info) {
+                return Some(kind);
+            }
+            verdict = verdict.or(Some(TcpKind::DupAck));
+        }
+        let mut step = Step::new(now);
+        step.ack.rtt = news.rtt;
+        step.fresh = !self.recovery.active();
+        if self.react(&mut step, news.repaired) {
+            verdict = Some(TcpKind::FastRetransmit);
+        } else if self.limited_transmit && self.core.tally.dupacks < self.detector.threshold() {
+            //= rfc3042#section-2: one new segment for each of the first two duplicate ACKs
+            self.core.window.extra = self.core.window.mss.saturating_mul(self.core.tally.dupacks);
+        }
+        self.recovery.settle(&mut self.core, &step);
+        verdict
+    }
+
+    /// A duplicate ACK that tells of a loss which is being repaired already, or was one of the wireless link; what it
+    /// means.
+    fn under_repair(&mut self, now: Time, info: &AckInfo<'_>) -> Option<TcpKind> {
+        if self.recovery.engaged() {
+            return Some(self.recovery.on_dup_ack(&mut self.core, now));
+        }
+        let (w, tally) = (&mut self.core.window, &self.core.tally);
+        if tally.notified.first() == Some(&w.una) {
+            // The retransmission is under way; keep the ACK clock going, keep the window.
+            w.extra = w.mss.saturating_mul(tally.dupacks);
+            return Some(TcpKind::DupAck);
+        }
+        self.marked_duplicate(now, info).then_some(TcpKind::LossNotified)
+    }
+
+    /// Is something lost, and may the window grow? `repaired`: a probe has repaired a loss that nothing else showed.
+    /// Whether a recovery begins.
+    pub(super) fn react(&mut self, step: &mut Step, repaired: bool) -> bool {
+        let now = step.ack.now;
+        if repaired && !self.recovery.active() {
+            let (w, growth) = (&mut self.core.window, &mut self.core.growth);
+            w.ssthresh = growth.after_loss(now, w, Loss::Detected);
+            if !growth.steers() {
+                w.cwnd = w.ssthresh;
+            }
+            step.grows = false;
+        }
+        step.lost = self.recovery.judge(now, &self.core);
+        let begins = (step.lost > 0 || self.core.tally.dupacks > 0) && self.detects(now, step.lost);
+        if begins {
+            self.enter_recovery(now);
+            step.grows = false;
+        }
+        self.recovery.grow(&mut self.core, step);
+        begins
+    }
+
+    /// Whether a loss is detected for which a recovery may begin; `lost` bytes are known to be lost.
+    fn detects(&mut self, now: Time, lost: u64) -> bool {
+        let (w, dupacks) = (&self.core.window, self.core.tally.dupacks);
+        let evidence = Evidence { dupacks, sacked: self.recovery.sacked_above(), lost };
+        (self.detector.lost(&evidence) || self.core.growth.overdue(now, w))
+            && self.recovery.may_enter(w)
+    }
+
+    /// A loss was detected.
+    pub(super) fn enter_recovery(&mut self, now: Time) -> TcpKind {
+        let core = &mut self.core;
+        core.timers.timed = None;
+        if !self.recovery.keeps_window() {
+            core.window.ssthresh = core.growth.after_loss(now, &core.window, Loss::Detected);
+            // One that judges by time tells the peer of time-outs and of marks only.
+            if self.detector.counts() {
+                (self.reduced_below, self.reduced) = (core.window.max, true);
+            }
+        }
+        core.window.end_extra();
+        self.recovery.enter(&mut core.window, core.tally.dupacks);
+        core.timers.rearm(now);
+        TcpKind::FastRetransmit
+    }
+
+    /// A segment that was sent at `sent` is acknowledged, if that is known; `rtt` is the exact round trip.
+    fn measure(&mut self, now: Time, sent: Option<Time>, rtt: Option<Span>) {
+        if let Some(sent) = sent {
+            self.core.timers.rtt.sample(sent, now);
+        }
+        if let (Some(pacer), Some(rtt)) = (&mut self.pacer, rtt) {
+            pacer.sample(rtt);
+        }
+    }
+}
+
+/// When the oldest segment was sent whose arrival is news.
+fn sent_before(now: Time, news: &News) -> Option<Time> {
+    news.oldest.map(|rtt| Time(now.0.saturating_sub(rtt.0)))
+}

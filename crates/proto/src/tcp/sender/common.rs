@@ -1,0 +1,112 @@
+//! What the seams of a sender work on together: its windows, its timers, and what is counted until the left edge
+//! moves.
+
+use crate::tcp::config::TcpConfig;
+use crate::tcp::rtt::{Beat, RttEstimator};
+use crate::units::Time;
+
+use super::Window;
+use super::control::AnyGrowth;
+
+/// What loss detection, recovery and window growth of one sender have in common.
+#[derive(Clone, Debug)]
+pub struct Core {
+    /// Windows and edges.
+    pub window: Window,
+    /// Window growth.
+    pub growth: AnyGrowth,
+    /// Timers and round trips.
+    pub timers: Timers,
+    /// Counters.
+    pub tally: Tally,
+}
+
+impl Core {
+    /// Before the handshake.
+    pub fn new(config: &TcpConfig, slow: Beat) -> Core {
+        let rtt = RttEstimator::new(config, slow);
+        Core {
+            window: Window::new(config),
+            growth: AnyGrowth::new(config),
+            timers: Timers { rtt, timed: None, rexmt: None, persist: None, persist_backoff: 0 },
+            tally: Tally::default(),
+        }
+    }
+}
+
+/// The timers of a sender, and the round trips that they follow from.
+#[derive(Clone, Debug)]
+pub struct Timers {
+    /// Round-trip estimation.
+    pub rtt: RttEstimator,
+    /// One segment is timed at a time: the position past its end, and when it was sent.
+    pub timed: Option<(u64, Time)>,
+    /// When the retransmission timer expires.
+    pub rexmt: Option<Time>,
+    /// When a closed window is probed.
+    pub persist: Option<Time>,
+    /// Probes in a row without an answer that opens the window.
+    pub persist_backoff: u32,
+}
+
+impl Timers {
+    /// The retransmission timer starts again, with the time-out in force.
+    pub fn rearm(&mut self, now: Time) {
+        self.rexmt = Some(self.rtt.deadline(now, 1));
+    }
+
+    /// The timer of window probes starts, with `factor` times the time-out in force.
+    pub fn probe_later(&mut self, now: Time, factor: u64) {
+        self.persist = Some(self.rtt.deadline(now, factor));
+    }
+}
+
+/// What is counted and noted until the left edge moves or the retransmission timer expires.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Duplicate ACKs.
+    pub dupacks: u32,
+    /// Loss notifications for the left edge.
+    pub notices: u32,
+    /// Negative acknowledgements.
+    pub nacks: u32,
+    /// A duplicate ACK has said that the left edge was lost on the wireless link.
+    pub marked: bool,
+    /// Partial acknowledgements since the last complete one. A time-out does not end the row.
+    pub ackp_run: u32,
+    /// Time-outs since the left edge last moved.
+    pub retries: u32,
+    /// Positions that were lost on the wireless link and have been sent again, lowest first.
+    pub notified: Vec<u64>,
+    /// Ranges that a base station misses, to be sent again.
+    pub missing: Vec<(u64, u64)>,
+}
+
+impl Tally {
+    /// What progress and a time-out clear alike.
+    fn reset(&mut self) {
+        (self.dupacks, self.notices, self.nacks, self.marked) = (0, 0, 0, false);
+    }
+
+    /// What begins at `position` was lost on the wireless link and is sent again.
+    pub fn note(&mut self, position: u64) {
+        if let Err(at) = self.notified.binary_search(&position) {
+            self.notified.insert(at, position);
+        }
+    }
+
+    /// The left edge has moved to `una`.
+    pub fn edge_moved(&mut self, una: u64) {
+        self.reset();
+        (self.ackp_run, self.retries) = (0, 0);
+        self.notified.retain(|position| *position >= una);
+    }
+
+    /// The retransmission timer has expired.
+    pub fn timed_out(&mut self) {
+        self.reset();
+        self.retries += 1;
+        self.notified.clear();
+        self.missing.clear();
+    }
+}

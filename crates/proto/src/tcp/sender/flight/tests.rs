@@ -1,0 +1,99 @@
+use super::*;
+use proptest::prelude::*;
+
+fn flight(segments: u64) -> Flight {
+    let mut flight = Flight::default();
+    for i in 0..segments {
+        flight.sent(Time(i), 1 + i * 1000, 1 + (i + 1) * 1000, Stamp::default());
+    }
+    flight
+}
+
+#[test]
+fn a_segment_is_reported_once_it_is_reported_whole() {
+    let mut f = flight(3);
+    let mut told = Vec::new();
+    assert!(f.report(1001, 1500, |r| told.push(r.from)));
+    assert!(told.is_empty());
+    assert!(f.report(1500, 2001, |r| told.push(r.from)));
+    assert!(!f.report(1001, 2001, |r| told.push(r.from)));
+    assert_eq!((told, f.pipe(), f.sacked_segments()), (vec![1001], 2000, 1));
+}
+
+#[test]
+fn what_is_lost_waits_lowest_first_and_counts_again_once_it_is_sent() {
+    let mut f = flight(4);
+    let lost = f.judge(|r| if r.from < 2001 { Judgement::Lost } else { Judgement::Later });
+    assert_eq!((lost, f.pipe(), f.next_lost(u64::MAX)), (2000, 2000, Some((1, 1001))));
+    f.sent(Time(50), 1, 1001, Stamp::default());
+    assert_eq!((f.lost(), f.pipe(), f.next_lost(u64::MAX)), (1000, 3000, Some((1001, 2001))));
+    // The retransmission is judged by its own time.
+    let times = |f: &mut Flight| {
+        let mut seen = Vec::new();
+        f.judge(|r| {
+            seen.push((r.from, r.at.0));
+            Judgement::Wait
+        });
+        seen
+    };
+    assert_eq!(times(&mut f), [(2001, 2), (3001, 3), (1, 50)]);
+}
+
+#[test]
+fn what_does_not_fit_the_window_is_cut() {
+    let mut f = flight(2);
+    f.expire(|_| true);
+    assert_eq!(f.next_lost(301), Some((1, 301)));
+    f.sent(Time(9), 1, 301, Stamp::default());
+    assert_eq!((f.next_lost(301), f.lost(), f.pipe()), (None, 1700, 300));
+    assert_eq!(f.next_lost(5000), Some((301, 1001)));
+}
+
+#[test]
+fn a_receiver_that_discarded_what_it_reported_is_noticed_at_the_time_out() {
+    let mut f = flight(3);
+    f.report(1001, 3001, |_| {});
+    f.acknowledge(1001, |_, _| {});
+    assert_eq!((f.pipe(), f.sacked_segments()), (0, 2));
+    f.expire(|_| false);
+    assert_eq!((f.pipe(), f.sacked_segments(), f.lost()), (1000, 0, 1000));
+}
+
+proptest! {
+    /// Every byte outstanding is in exactly one of three states, and the counters say how many are in each.
+    #[test]
+    fn counters_are_what_the_records_say(steps in prop::collection::vec((0u8..6, 0u64..40, 1u64..9), 1..80)) {
+        let mut f = Flight::default();
+        let (mut una, mut nxt, mut now) = (1u64, 1u64, 0);
+        for (what, at, len) in steps {
+            now += 1;
+            let from = una + at.min(nxt - una);
+            match what {
+                0 | 1 => {
+                    f.sent(Time(now), nxt, nxt + len, Stamp::default());
+                    nxt += len;
+                }
+                2 => { f.report(from, (from + len).min(nxt).max(from), |_| {}); }
+                3 => {
+                    una = una.max(from);
+                    f.acknowledge(una, |_, _| {});
+                }
+                4 => { f.judge(|r| if r.at.0 + at < now { Judgement::Lost } else { Judgement::Later }); }
+                _ if at % 3 == 0 => f.expire(|r| r.from % 2 == 0),
+                _ => while let Some((from, to)) = f.next_lost(una + 30) {
+                    f.sent(Time(now), from, to, Stamp::default());
+                }
+            }
+            let sum = |which: &dyn Fn(&Sent) -> bool| -> u64 {
+                f.records.iter().filter(|r| which(r)).map(|r| r.to - r.from).sum()
+            };
+            prop_assert_eq!(sum(&|_| true), nxt - una);
+            prop_assert_eq!(sum(&|r| r.lost), f.lost());
+            prop_assert_eq!(sum(&|r| !r.lost && !r.sacked), f.pipe());
+            prop_assert!(f.records.iter().all(|r| !(r.lost && r.sacked)));
+            prop_assert_eq!(f.records.iter().filter(|r| r.sacked).count(), f.sacked_segments());
+            let side_by_side = f.records.iter().zip(f.records.iter().skip(1)).all(|(a, b)| a.to == b.from);
+            prop_assert!(side_by_side);
+        }
+    }
+}

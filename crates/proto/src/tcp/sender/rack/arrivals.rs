@@ -1,0 +1,78 @@
+//! What RACK learns from the segments that an ACK shows to have arrived.
+
+use crate::tcp::sender::flight::Sent;
+use crate::tcp::sender::rate::RateMeter;
+use crate::tcp::sender::recovery::News;
+use crate::units::{Span, Time};
+
+/// What is known from segments that have arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    /// The segment that was sent last among those that arrived: when, and one past its end.
+    pub(super) newest: (Time, u64),
+    /// Its round trip.
+    pub(super) rtt: Span,
+    /// The shortest round trip of the connection.
+    pub(super) min_rtt: Option<Span>,
+    /// One past the highest position that arrived.
+    highest: u64,
+    /// Whether a segment that was sent once has arrived after later ones.
+    pub(super) reordered: bool,
+    /// Timestamps count in this unit.
+    tick: Span,
+}
+
+impl Facts {
+    /// Nothing has arrived.
+    pub(super) fn new(tick: Span) -> Facts {
+        let (newest, rtt) = ((Time::ZERO, 0), Span::ZERO);
+        Facts { newest, rtt, min_rtt: None, highest: 0, reordered: false, tick }
+    }
+}
+
+/// Takes in the segments of one ACK.
+pub(super) struct Arrived<'a> {
+    pub(super) now: Time,
+    /// When the segment was sent that brought forth the ACK, if timestamps tell.
+    pub(super) echoed: Option<Time>,
+    pub(super) meter: &'a mut RateMeter,
+    pub(super) facts: &'a mut Facts,
+    pub(super) news: News,
+}
+
+impl Arrived<'_> {
+    /// `bytes` of `sent` are newly known to have arrived.
+    pub(super) fn take(&mut self, sent: &Sent, bytes: u64) {
+        self.meter.delivered(self.now, bytes, sent.stamp, sent.at);
+        let facts = &mut *self.facts;
+        let rtt = self.now.since(sent.at);
+        if sent.again {
+            //= rfc8985#section-6.2: step 2: which transmission arrived? The echo tells, or the time that it took
+            let older = self.echoed.is_some_and(|echoed| echoed + facts.tick <= sent.at);
+            if older || facts.min_rtt.is_some_and(|min| rtt < min) {
+                return;
+            }
+        } else {
+            facts.min_rtt = Some(facts.min_rtt.map_or(rtt, |min| min.min(rtt)));
+            self.news.oldest = self.news.oldest.max(Some(rtt));
+            self.news.rtt = Some(self.news.rtt.map_or(rtt, |least| least.min(rtt)));
+            //= rfc8985#section-6.2: step 3: sent once, and arrived after later positions
+            facts.reordered |= sent.to < facts.highest;
+        }
+        facts.highest = facts.highest.max(sent.to);
+        if (sent.at, sent.to) > facts.newest {
+            facts.newest = (sent.at, sent.to);
+            facts.rtt = rtt;
+        }
+    }
+}
+
+/// Whether the first block reports a segment that came twice.
+//= rfc2883#section-4: it lies below the acknowledged position, or within the second block
+pub(super) fn is_duplicate(ack: u64, blocks: &[(u64, u64)]) -> bool {
+    match blocks {
+        [first, ..] if first.0 < ack && first.1 <= ack => first.0 < first.1,
+        [first, second, ..] => first.0 >= second.0 && first.1 <= second.1,
+        _ => false,
+    }
+}

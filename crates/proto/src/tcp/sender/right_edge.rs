@@ -1,0 +1,15 @@
+//! Right-edge recovery (balakrishnan97 5.1): Reno with limited transmit, which RFC 3042 made of it.
+
+use crate::tcp::config::Variant;
+use crate::tcp::word::Word;
+
+/// The word.
+pub const WORD: Word = Word {
+    key: "right-edge",
+    apply: |c| {
+        c.variant = Variant::Reno;
+        c.limited_transmit = true;
+    },
+    what: "a new segment on each of the first two duplicate ACKs, so that small windows see a third",
+    source: "balakrishnan97 5.1; RFC 3042",
+};
