@@ -16,9 +16,9 @@ pub(crate) struct Words {
     pub noun: &'static str,
     /// What it is: the heading of a column.
     pub what: &'static str,
-    /// The unit that values are shown in ...
+    /// The unit that values are shown in.
     pub unit: &'static str,
-    /// ... and how much of what was measured it is.
+    /// That unit, in the unit of what was measured.
     pub size: f64,
     /// What the judgement is about.
     pub beside: &'static str,

@@ -9,11 +9,11 @@ use crate::capture::{Capture, Transfer};
 
 /// Bytes of IP and TCP headers, timestamps included.
 const HEADERS: f64 = 52.0;
-/// The rate is looked for over windows of at least this long, in seconds ...
+/// The shortest window over which the rate is looked for, in seconds.
 const WINDOW: f64 = 0.2;
-/// ... and so many round trips.
+/// Round trips that such a window has at least.
 const ROUND_TRIPS: f64 = 4.0;
-/// Fewer ACKs for each packet with data than this, and the way back is taken to be the reason.
+/// ACKs for each packet with data: with fewer, the way back is taken to be too slow for all of them.
 const FEW_ACKS: f64 = 1.0 / 6.0;
 
 /// A value, and how it was found out.

@@ -34,7 +34,7 @@ pub struct Fact {
 }
 
 /// What the user says about the link; see [`Link`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Given {
     /// Rate for data.
     pub rate: Option<Rate>,
@@ -137,23 +137,10 @@ impl Facts {
 mod tests {
     use super::*;
 
-    fn given() -> Given {
-        Given {
-            rate: None,
-            rate_back: None,
-            delay: None,
-            wired_delay: None,
-            loss: None,
-            burst: None,
-            queue: None,
-            sender: None,
-            direction: Direction::Download,
-        }
-    }
-
     #[test]
     fn what_is_said_wins_over_what_is_estimated_and_that_over_what_is_usual() {
-        assert!(given().link(&Estimate::default()).is_err(), "nothing tells the rate");
+        let rate_is_missing = Given::default().link(&Estimate::default());
+        assert!(rate_is_missing.is_err());
         let rate = |word: &str| word.parse::<Rate>().ok();
         let estimate = Estimate {
             rate: rate("2mbit").map(|rate| (rate, "seen".to_owned())),
@@ -161,7 +148,7 @@ mod tests {
             burst: Some((1.5, "counted".to_owned())),
             ..Estimate::default()
         };
-        let given = Given { rate: rate("3mbit"), ..given() };
+        let given = Given { rate: rate("3mbit"), ..Given::default() };
         let (link, facts) = given.link(&estimate).unwrap();
         assert_eq!((Some(link.rate), Some(link.rate_back)), (rate("3mbit"), rate("3mbit")));
         // Half of the way is the most that the lossy link is taken for.

@@ -10,27 +10,31 @@ use crate::Error;
 
 /// Bytes of a full packet.
 const PACKET: f64 = 1500.0;
-/// A transfer takes about so long on a link without losses ...
+/// How long a transfer should take on a link without losses, in seconds.
 const SECONDS: f64 = 20.0;
-/// ... but is no shorter than this, in bytes ...
+/// The least that is transferred, in bytes.
 const LEAST: f64 = 250e3;
-/// ... and no longer than this, unless so many windows are more.
+/// The most that is transferred, in bytes, unless [`WINDOWS`] are more.
 const MOST: f64 = 8e6;
+/// Windows, each the rate times the round trip, that a transfer has at least on a long and fast link.
 const WINDOWS: f64 = 20.0;
-/// Not even for a fast and long link.
+/// The most that is transferred on any link, in bytes.
 const MOST_AT_ALL: f64 = 64e6;
-/// Runs, unless they are too short to meet so many bursts of losses together ...
+/// The least number of runs.
 const LEAST_RUNS: f64 = 10.0;
+/// Bursts of losses that all runs together should meet: short runs are more.
 const BURSTS: f64 = 200.0;
-/// ... and no more than this, nor so many that all carry more packets than this.
+/// The most runs.
 const MOST_RUNS: f64 = 40.0;
+/// The most packets that all runs together should carry.
 const PACKETS: f64 = 60e3;
 
 /// Which way the data goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Towards the host behind the lossy link.
+    #[default]
     Download,
     /// From it.
     Upload,

@@ -10,7 +10,7 @@ use lasthop_report::plot::{Plot, TimeSequence};
 use lasthop_trace::sequence::{Lost, SendKind, Sent, Series};
 use lasthop_trace::stalls::Stall;
 
-use super::{Capture, DESCRIBED, Transfer};
+use super::{Capture, DESCRIBED, Transfer, seconds};
 use crate::tables::figure;
 
 /// Losses that are listed for each transfer.
@@ -74,7 +74,7 @@ fn losses(transfer: &Transfer<'_>) -> Option<Table> {
     let began = transfer.connection.began;
     let rows = all.iter().take(LISTED).map(|loss| {
         vec![
-            format!("{:.3}", since(began, loss.at)),
+            format!("{:.3}", seconds(began, loss.at)),
             loss.offset.to_string(),
             loss.len.to_string(),
             word(&loss.repair),
@@ -108,14 +108,10 @@ fn word(value: &impl serde::Serialize) -> String {
     }
 }
 
-fn since(began: Time, at: Time) -> f64 {
-    at.0.saturating_sub(began.0) as f64 / 1e9
-}
-
 /// The points of an analysis as the plot takes them: seconds from the first packet, bytes from the first.
 fn series(transfer: &Transfer<'_>) -> Series {
     let Transfer { connection, data, .. } = transfer;
-    let at_s = |at: Time| since(connection.began, at);
+    let at_s = |at: Time| seconds(connection.began, at);
     let lowest = data.points.iter().map(|p| p.offset).min().unwrap_or(1).min(1);
     let byte = |offset: i64| offset.saturating_sub(lowest).max(0) as u64;
     let repairs: BTreeMap<(Time, i64), Retransmission> =
