@@ -1,12 +1,15 @@
-//! A little of everything that the pure crates can do, behind two functions that need nothing from outside.
+//! A little of everything that the pure crates can do, behind functions that need nothing from outside.
 //!
 //! `tests/purity.rs` compiles this crate to WebAssembly. The module must not import anything, and every run
 //! must have the same digest there as here: same scenario, same seed, same bytes.
 
 use core::fmt::{self, Write};
 
+use lasthop_lab::{Results, Setup};
 use lasthop_proto::event::{Event, Wants};
-use lasthop_scenario::{Plan, parse};
+use lasthop_scenario::{Argument, Plan, example, parse};
+use lasthop_study::compare::{self, Asked};
+use lasthop_study::{Error, Source};
 use lasthop_trace::Sink;
 use lasthop_trace::metrics::Metrics;
 use lasthop_trace::stats::Summary;
@@ -38,6 +41,28 @@ pub fn digest(case: u32, seed: u64) -> u64 {
     digest.hash
 }
 
+/// Digests a study: the document of a comparison and its page.
+///
+/// # Panics
+///
+/// If there is nothing to compare.
+pub fn study_digest() -> u64 {
+    let text = example("rivals").map_or("", |example| example.text);
+    let source = Source { origin: "rivals", name: "rivals", text };
+    let set = ["runs=3", "transfer.bytes=50kB"].map(|set| Argument::Set(set.to_owned()));
+    let schemes = ["sack", "snoop"].map(str::to_owned);
+    let asked = Asked { schemes: &schemes, ..Asked::default() };
+    let mut simulated = |plan: &Plan| Ok::<_, Error>(Results::simulated(plan, Setup::default()));
+    let document = compare::lay_out(&source, &set, &asked)
+        .and_then(|comparison| compare::answer(&comparison, &mut simulated));
+    let mut digest = Digest::default();
+    match document {
+        Ok(document) => digest.add(format_args!("{document:?} {}", compare::page(&document))),
+        Err(error) => panic!("{error}"),
+    }
+    digest.hash
+}
+
 /// [`CASES`], for those who load the module.
 #[expect(unsafe_code, reason = "an exported name; nothing else in the module has it")]
 #[unsafe(no_mangle)]
@@ -50,6 +75,13 @@ pub extern "C" fn lasthop_cases() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn lasthop_digest(case: u32, seed: u64) -> u64 {
     digest(case, seed)
+}
+
+/// [`study_digest`], for those who load the module.
+#[expect(unsafe_code, reason = "an exported name; nothing else in the module has it")]
+#[unsafe(no_mangle)]
+pub extern "C" fn lasthop_study_digest() -> u64 {
+    study_digest()
 }
 
 /// The sweep that the cases are taken from.

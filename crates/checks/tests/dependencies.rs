@@ -26,13 +26,14 @@ const ALLOWED: [&str; 12] = [
 const CLARIFIED: [(&str, &str, &str); 0] = [];
 
 /// The crates that must be pure.
-const PURE: [&str; 6] = [
+const PURE: [&str; 7] = [
     "lasthop-proto",
     "lasthop-scenario",
     "lasthop-trace",
     "lasthop-path",
     "lasthop-sim",
     "lasthop-analyze",
+    "lasthop-study",
 ];
 
 /// What would bring ambient randomness or time.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use lasthop_checks::{CASES, digest, plan};
+use lasthop_checks::{CASES, digest, plan, study_digest};
 use wasmi::{Engine, Instance, Linker, Module, Store};
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -57,6 +57,9 @@ fn the_pure_crates_import_nothing_and_run_alike_in_wasm() {
         let there = run.call(&mut store, (case, seed)).expect("no trap");
         assert_eq!(there, digest(case, seed), "case {case} with seed {seed} differs in wasm");
     }
+    let study = instance.get_typed_func::<(), u64>(&store, "lasthop_study_digest");
+    let there = study.expect("exported").call(&mut store, ()).expect("no trap");
+    assert_eq!(there, study_digest(), "a study differs in wasm");
 }
 
 #[test]

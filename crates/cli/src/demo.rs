@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 
 use lasthop_lab::{CellResults, Recording, Results};
-use lasthop_report::number::short;
+use lasthop_report::number::{KB, plural, short};
 use lasthop_scenario::Plan;
 use lasthop_trace::Nothing;
 use lasthop_trace::sequence::Series;
 
 use crate::braille::Dots;
 use crate::style;
-use crate::sweep::table::KB;
 
 /// Characters of a picture, without the axis.
 const COLUMNS: usize = 66;
@@ -93,10 +92,6 @@ fn told(recording: &Recording) -> String {
 
 fn lost(recording: &Recording) -> u64 {
     recording.series.iter().map(|series| series.lost.len() as u64).sum()
-}
-
-fn plural(n: u64, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Bytes acknowledged over time, and a line of marks below: where the timer expired.

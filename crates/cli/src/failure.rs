@@ -80,6 +80,17 @@ impl Failure {
     }
 }
 
+impl From<lasthop_study::Error> for Failure {
+    fn from(error: lasthop_study::Error) -> Failure {
+        match error {
+            lasthop_study::Error::Input { message, help } => Failure::Input { message, help },
+            lasthop_study::Error::Scenario { origin, text, arguments, error } => {
+                Failure::Scenario(Box::new(Located::new(*error.0, &origin, &text, &arguments)))
+            }
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 impl From<lasthop_live::testbed::Error> for Failure {
     fn from(error: lasthop_live::testbed::Error) -> Failure {

@@ -2,21 +2,18 @@
 //!
 //! This crate is thin: arguments in, other crates at work, tables, pictures and exit codes out.
 
-mod advise;
+mod asked;
 mod braille;
-mod capture;
 mod child;
 mod cmd;
-mod compare;
 mod compress;
 mod cpu;
 mod demo;
-mod energy;
 mod failure;
 mod output;
-mod pages;
 mod progress;
 mod scenario;
+mod show;
 mod stop;
 mod style;
 mod sweep;

@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use lasthop_scenario::{Argument, Error, Plan, Warning, example, nearest_example};
+use lasthop_study::Source;
 use miette::Severity;
 
 use crate::failure::{Failure, Located};
@@ -62,23 +63,26 @@ impl Text {
 
     /// Parses the text with the arguments of the command line.
     pub fn plan(&self, arguments: &[Argument]) -> Result<(Plan, Vec<Warning>), Failure> {
-        lasthop_scenario::parse(&self.text, &self.name, arguments)
-            .map_err(|Error(diagnostic)| self.failure(*diagnostic, arguments))
+        lasthop_scenario::parse(&self.text, &self.name, arguments).map_err(|Error(diagnostic)| {
+            Failure::Scenario(Box::new(self.located(*diagnostic, arguments)))
+        })
     }
 
-    /// A warning with its place, for a person.
-    pub fn rendered(&self, warning: &Warning, arguments: &[Argument]) -> String {
-        self.located(warning.clone(), arguments).rendered(Severity::Warning)
+    /// The text as studies take it.
+    pub fn source(&self) -> Source<'_> {
+        Source { origin: &self.origin, name: &self.name, text: &self.text }
+    }
+
+    /// Shows warnings with their places to a person.
+    pub fn warn(&self, warnings: &[Warning], arguments: &[Argument]) {
+        for warning in warnings {
+            eprint!("{}", self.located(warning.clone(), arguments).rendered(Severity::Warning));
+        }
     }
 
     /// A warning with its place, for a program.
     pub fn json(&self, warning: &Warning, arguments: &[Argument]) -> serde_json::Value {
         self.located(warning.clone(), arguments).json()
-    }
-
-    /// What is wrong with the text, for [`Failure::show`].
-    pub fn failure(&self, diagnostic: Warning, arguments: &[Argument]) -> Failure {
-        Failure::Scenario(Box::new(self.located(diagnostic, arguments)))
     }
 
     fn located(&self, diagnostic: Warning, arguments: &[Argument]) -> Located {

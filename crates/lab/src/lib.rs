@@ -1,10 +1,9 @@
 //! Many runs at once: the step from a plan to numbers.
 //!
 //! A run is pure and single-threaded; here runs are spread over threads and their results put back into the
-//! order of the seeds, so that the number of threads cannot be seen in any result.
+//! order of the seeds, so that the number of threads cannot be seen in any result. Without the feature
+//! `threads` they are made one after the other, and this crate is as pure as the simulator.
 
-pub mod bounds;
-pub mod ranking;
 mod results;
 
 pub use results::{CellResults, Estimate, Results, Setup};
@@ -19,6 +18,7 @@ use lasthop_trace::Sink;
 use lasthop_trace::layout::Layout;
 use lasthop_trace::metrics::{Metrics, RunMetrics};
 use lasthop_trace::sequence::{Sequence, Series, Watch};
+#[cfg(feature = "threads")]
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -104,8 +104,11 @@ fn result(seed: u64, end: &RunEnd, metrics: RunMetrics) -> RunResult {
 /// Runs jobs, each a scenario with a seed, on all threads of the current pool. Results come in the order of
 /// the jobs; a job that was not begun because the observer said stop is `None`.
 pub fn measure_all(jobs: &[(&Scenario, u64)], observer: &dyn Observer) -> Vec<Option<RunResult>> {
-    jobs.par_iter()
-        .enumerate()
+    #[cfg(feature = "threads")]
+    let jobs = jobs.par_iter();
+    #[cfg(not(feature = "threads"))]
+    let jobs = jobs.iter();
+    jobs.enumerate()
         .map(|(job, (scenario, seed))| {
             if observer.stop() {
                 return None;

@@ -6,7 +6,7 @@ use lasthop_scenario::{Axis, Plan};
 use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
 
-use crate::RunResult;
+use crate::{RunResult, measure_all};
 
 /// The results of a sweep. The same plan gives the same document, however many threads made it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -77,6 +77,13 @@ impl Results {
             axes: plan.axes.clone(),
             cells,
         }
+    }
+
+    /// Makes all runs of a plan in the simulator.
+    pub fn simulated(plan: &Plan, setup: Setup) -> Results {
+        let runs: Vec<_> =
+            plan.runs().map(|run| (&plan.cells[run.cell].scenario, run.seed)).collect();
+        Results::new(plan, setup, measure_all(&runs, &()))
     }
 
     /// The labels of `cell` in one line, such as `agent=snoop tcp=reno`; empty if nothing was varied.

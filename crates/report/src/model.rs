@@ -158,6 +158,17 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+impl Table {
+    /// A table without a title.
+    pub fn new(
+        columns: impl IntoIterator<Item = Column>,
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> Table {
+        let (columns, rows) = (columns.into_iter().collect(), rows.into_iter().collect());
+        Table { title: String::new(), columns, rows }
+    }
+}
+
 /// A part of a page.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Section {

@@ -2,6 +2,14 @@
 
 use lasthop_trace::stats::{Middle, Summary};
 
+/// Bytes of a KB, in the papers' tables and in ours.
+pub const KB: f64 = 1024.0;
+
+/// How many of something: `1 run`, `2 runs`.
+pub fn plural(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// `value` with about three significant digits after rounding: enough to compare, not more than was
 /// measured. Whole numbers stay whole.
 pub fn short(value: f64) -> String {

@@ -44,6 +44,12 @@ impl Summary {
         Some(Summary::of(&differences))
     }
 
+    /// The same in a larger unit, which is `unit` of this one.
+    pub fn in_units_of(&self, unit: f64) -> Summary {
+        let Summary { n, mean, sd, ci95 } = *self;
+        Summary { n, mean: mean / unit, sd: sd / unit, ci95: ci95 / unit }
+    }
+
     /// Lower end of the 95 % confidence interval.
     pub fn low(&self) -> f64 {
         self.mean - self.ci95

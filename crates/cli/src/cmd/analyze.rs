@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use lasthop_analyze::{Config, analyze_capture};
 use lasthop_report::plot::Theme;
+use lasthop_study::capture::{Capture, DESCRIBED, page, plot};
 
-use crate::capture::{self, Capture, DESCRIBED, page};
 use crate::failure::Failure;
-use crate::{Outcome, output};
+use crate::sweep::PAGE;
+use crate::{Outcome, output, show};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +21,7 @@ A capture at the sender sees most: what was lost behind it shows as sent again. 
 of the plots; analysis.json, which -o writes, has them.";
 
 /// Bytes of a GiB.
-const GIB: u64 = 1 << 30;
+pub const GIB: u64 = 1 << 30;
 
 /// Say what happened to TCP in a capture: losses, retransmissions, stalls, and why
 #[derive(clap::Args, Debug)]
@@ -46,7 +47,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::prepare(dir)?;
     }
     let mut captures =
-        args.captures.iter().map(|path| read(path, args)).collect::<Result<Vec<_>, _>>()?;
+        args.captures.iter().map(|path| read_one(path, args)).collect::<Result<Vec<_>, _>>()?;
     if let Some(dir) = &args.output {
         write(dir, &captures, args)?;
     }
@@ -58,7 +59,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::print_json(&serde_json::json!({ "captures": captures }))?;
         return Ok(Outcome::Done);
     }
-    let texts: Vec<String> = captures.iter().map(capture::text).collect();
+    let texts: Vec<String> = captures.iter().map(show::capture::text).collect();
     let mut text = texts.join("\n");
     if let Some(dir) = &args.output {
         text += &format!("\nplots, {} and analysis.json are in {}\n", PAGE, dir.display());
@@ -67,25 +68,31 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-const PAGE: &str = crate::sweep::PAGE;
-
-fn read(path: &Path, args: &Args) -> Result<Capture, Failure> {
+fn read_one(path: &Path, args: &Args) -> Result<Capture, Failure> {
     let help = "give one or more capture files, as tcpdump or Wireshark write them";
+    read(path, help, args.verify, args.max_size * GIB, |size| {
+        let (size, most) = (size as f64 / GIB as f64, args.max_size);
+        let what =
+            format!("{}: {size:.1} GiB is more than the {most} GiB that are read", path.display());
+        let help = "raise `--max-size`, or cut the capture: editcap -c 1000000 FILE PARTS";
+        Failure::input(what, help)
+    })
+}
+
+/// Reads a capture of at most `most` bytes; `help` says what would be one, `too_large` what one of a size is.
+pub fn read(
+    path: &Path,
+    help: &str,
+    verify: bool,
+    most: u64,
+    too_large: impl Fn(u64) -> Failure,
+) -> Result<Capture, Failure> {
     let size = std::fs::metadata(path).map_err(|error| Failure::file(path, error, help))?.len();
-    if size > args.max_size * GIB {
-        return Err(Failure::input(
-            format!(
-                "{}: {:.1} GiB is more than the {} GiB that are read",
-                path.display(),
-                size as f64 / GIB as f64,
-                args.max_size
-            ),
-            "raise `--max-size`, or cut the capture: editcap -c 1000000 FILE PARTS",
-        ));
+    if size > most {
+        return Err(too_large(size));
     }
     let bytes = std::fs::read(path).map_err(|error| Failure::file(path, error, help))?;
-    let config = Config { verify: args.verify, ..Config::default() };
-    let analysis = analyze_capture(&bytes, config)
+    let analysis = analyze_capture(&bytes, Config { verify, ..Config::default() })
         .map_err(|error| Failure::input(format!("{}: {error}", path.display()), help))?;
     Ok(Capture { file: path.display().to_string(), analysis })
 }
@@ -95,7 +102,7 @@ fn write(dir: &Path, captures: &[Capture], args: &Args) -> Result<(), Failure> {
         // Captures from two directories may have the same name.
         let before = if captures.len() > 1 { format!("capture-{}-", i + 1) } else { String::new() };
         for transfer in capture.transfers().iter().take(DESCRIBED) {
-            let plot = page::plot(transfer);
+            let plot = plot(transfer);
             let name = format!("{before}{}", transfer.file_name());
             output::write(&dir.join(format!("{name}.svg")), plot.svg().as_bytes())?;
             let target = dir.join(format!("{name}.png"));
@@ -110,5 +117,5 @@ fn write(dir: &Path, captures: &[Capture], args: &Args) -> Result<(), Failure> {
     let names: Vec<String> = args.captures.iter().map(output::quoted).collect();
     let verify = if args.verify { " --verify" } else { "" };
     let command = format!("lasthop analyze{verify} {}", names.join(" "));
-    output::write(&dir.join(PAGE), page::page(captures, command).as_bytes())
+    output::write(&dir.join(PAGE), page(captures, command).as_bytes())
 }

@@ -3,15 +3,15 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use lasthop_lab::measure_all;
+use lasthop_lab::{Results, Setup};
 use lasthop_report::model::{Column, Table};
 use lasthop_report::table::render;
-use lasthop_trace::stats::Summary;
+use lasthop_scenario::Axis;
+use lasthop_study::compress::{Cell, Given, Measured, answer};
 use serde::Serialize;
 
 use super::run::Changes;
-use crate::compress::model::{Processor, Sending};
-use crate::compress::{self, Measured};
+use crate::compress;
 use crate::failure::Failure;
 use crate::scenario::Text;
 use crate::{Outcome, output, style};
@@ -62,30 +62,6 @@ struct Shown {
     cells: Vec<Cell>,
 }
 
-/// One combination of the scenario.
-#[derive(Serialize)]
-struct Cell {
-    /// The value on each axis.
-    labels: Vec<String>,
-    hardware: String,
-    processor: Processor,
-    rows: Vec<Row>,
-}
-
-/// One level on one sort of hardware.
-#[derive(Serialize)]
-struct Row {
-    level: String,
-    /// Joules for a megabyte of the original, over the runs.
-    joules_per_mb: Summary,
-    /// What that spares of sending it as it is, in percent.
-    spares_percent: Summary,
-    /// Nanoseconds of the node's processor for a byte.
-    node_ns_per_byte: f64,
-    /// Up to how many of them it spares energy.
-    break_even_ns: f64,
-}
-
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let data = read(&args.file)?;
@@ -101,19 +77,22 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let failed = |error| Failure::file(&args.file, error, "the compressor gave up on it");
     let speed = compress::this_machine().map_err(failed)?;
     let levels = compress::measure(&data, speed).map_err(failed)?;
-    let cells: Result<Vec<Cell>, Failure> =
-        plan.cells.iter().map(|cell| answer(args, cell, &levels)).collect();
+    let instructions_per_s = args.cpu_speed.map(|millions| millions * 1e6);
+    let given = Given { instructions_per_s, watts: args.cpu_power };
+    let cells = answer::<Failure>(&plan, &levels, given, &mut |plan| {
+        Ok(Results::simulated(plan, Setup::default()))
+    })?;
     let shown = Shown {
         file: args.file.display().to_string(),
         bytes: data.len(),
         machine_instructions_per_s: speed,
         levels,
-        cells: cells?,
+        cells,
     };
     if json {
         output::print_json(&shown)?;
     } else {
-        output::print(&tables(&shown, plan.axes.iter().map(|axis| axis.name.clone()).collect()))?;
+        output::print(&tables(&shown, &plan.axes))?;
     }
     Ok(Outcome::Done)
 }
@@ -134,81 +113,19 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(data)
 }
 
-/// What a level costs in a combination of the scenario, from all of its runs.
-fn answer(
-    args: &Args,
-    cell: &lasthop_scenario::Cell,
-    levels: &[Measured],
-) -> Result<Cell, Failure> {
-    let jobs: Vec<_> = cell.seeds().map(|seed| (&cell.scenario, seed)).collect();
-    let mut sendings = Vec::new();
-    let mut hardware = None;
-    for result in measure_all(&jobs, &()).into_iter().flatten() {
-        for node in &result.metrics.energy {
-            if let Some(sending) = Sending::of(node) {
-                sendings.push(sending);
-                hardware = Some(node.hardware.clone());
-            }
-        }
-    }
-    let Some(hardware) = hardware else {
-        return Err(Failure::input(
-            "no host of the scenario sends on a battery that lasts".to_owned(),
-            "give the sender a battery, for example `--set host.sender.battery=phone-wifi`",
-        ));
-    };
-    let known = Processor::of(&hardware);
-    let processor = Processor {
-        instructions_per_s: match (args.cpu_speed, known) {
-            (Some(millions), _) => millions * 1e6,
-            (None, Some(known)) => known.instructions_per_s,
-            (None, None) => return Err(unknown(&hardware)),
-        },
-        watts: match (args.cpu_power, known) {
-            (Some(watts), _) => watts,
-            (None, Some(known)) => known.watts,
-            (None, None) => return Err(unknown(&hardware)),
-        },
-    };
-    let row = |measured: &Measured| {
-        let cpu_s = measured.instructions_per_byte / processor.instructions_per_s;
-        let of = |number: &dyn Fn(&Sending) -> f64| {
-            Summary::of(&sendings.iter().map(number).collect::<Vec<f64>>())
-        };
-        let per_byte = |s: &Sending| s.per_byte(measured.ratio, cpu_s, processor.watts);
-        let plain = |s: &Sending| s.per_byte(1.0, 0.0, processor.watts);
-        Row {
-            level: measured.level.clone(),
-            joules_per_mb: of(&|s| per_byte(s) * 1e6),
-            spares_percent: of(&|s| (1.0 - per_byte(s) / plain(s)) * 100.0),
-            node_ns_per_byte: cpu_s * 1e9,
-            break_even_ns: of(&|s| s.break_even(measured.ratio, processor.watts) * 1e9).mean,
-        }
-    };
-    let rows = levels.iter().map(row).collect();
-    Ok(Cell { labels: cell.labels.clone(), hardware, processor, rows })
-}
-
-fn unknown(hardware: &str) -> Failure {
-    Failure::input(
-        format!("nothing is known of the processor of `{hardware}`"),
-        "say `--cpu-speed` (millions of instructions in a second) and `--cpu-power` (watts)",
-    )
-}
-
-fn tables(shown: &Shown, axes: Vec<String>) -> String {
-    let column = |title: &str, numeric| Column { title: title.to_owned(), numeric };
+/// What became of the data, and what that costs.
+fn tables(shown: &Shown, axes: &[Axis]) -> String {
     let data = Table {
         title: format!("{}: {} bytes", shown.file, shown.bytes),
-        columns: vec![
-            column("level", false),
-            column("left", true),
-            column("ns/byte here", true),
-            column("fastest .. slowest", true),
-            column("instructions/byte", true),
-        ],
-        rows: (shown.levels.iter())
-            .map(|m| {
+        ..Table::new(
+            [
+                Column::text("level"),
+                Column::number("left"),
+                Column::number("ns/byte here"),
+                Column::number("fastest .. slowest"),
+                Column::number("instructions/byte"),
+            ],
+            shown.levels.iter().map(|m| {
                 vec![
                     m.level.clone(),
                     format!("{:.1} %", m.ratio * 100.0),
@@ -216,41 +133,38 @@ fn tables(shown: &Shown, axes: Vec<String>) -> String {
                     format!("{:.2} .. {:.2}", m.ns_range[0], m.ns_range[1]),
                     format!("{:.0}", m.instructions_per_byte),
                 ]
-            })
-            .collect(),
+            }),
+        )
     };
-    let mut columns: Vec<Column> = axes.iter().map(|axis| column(axis, false)).collect();
-    columns.extend([
-        column("hardware", false),
-        column("level", false),
-        column("J/MB", true),
-        column("spares", true),
-        column("node ns/byte", true),
-        column("break-even", true),
-    ]);
-    let rows = shown.cells.iter().flat_map(|cell| {
-        cell.rows.iter().map(|row| {
-            let mut cells = cell.labels.clone();
-            cells.extend([
-                cell.hardware.clone(),
-                row.level.clone(),
-                format!("{:.3} ± {:.3}", row.joules_per_mb.mean, row.joules_per_mb.ci95),
-                format!("{:.1} ± {:.1} %", row.spares_percent.mean, row.spares_percent.ci95),
-                format!("{:.0}", row.node_ns_per_byte),
-                match row.break_even_ns {
-                    0.0 => "-".to_owned(),
-                    limit => format!("{limit:.0}"),
-                },
-            ]);
-            cells
-        })
-    });
-    let costs = Table { title: String::new(), columns, rows: rows.collect() };
     let look = style::look();
-    let mut text = render(&data, look) + "\n\n" + &render(&costs, look) + "\n";
+    let mut text = render(&data, look) + "\n\n" + &render(&costs(&shown.cells, axes), look) + "\n";
     text += &style::dim(
         "Joules for 10^6 bytes of the original, radio and rest of the node for as long as it takes included; means\n\
          over runs ± 95 % confidence interval. Break-even: nanoseconds of the node's processor for a byte.\n",
     );
     text
+}
+
+/// What each level costs in each combination of the axes.
+fn costs(cells: &[Cell], axes: &[Axis]) -> Table {
+    let mut columns: Vec<Column> = axes.iter().map(|axis| Column::text(&axis.name)).collect();
+    columns.extend(["hardware", "level"].map(Column::text));
+    columns.extend(["J/MB", "spares", "node ns/byte", "break-even"].map(Column::number));
+    let all = cells.iter().flat_map(|cell| cell.rows.iter().map(move |row| (cell, row)));
+    let rows = all.map(|(cell, row)| {
+        let mut cells = cell.labels.clone();
+        cells.extend([
+            cell.hardware.clone(),
+            row.level.clone(),
+            format!("{:.3} ± {:.3}", row.joules_per_mb.mean, row.joules_per_mb.ci95),
+            format!("{:.1} ± {:.1} %", row.spares_percent.mean, row.spares_percent.ci95),
+            format!("{:.0}", row.node_ns_per_byte),
+            match row.break_even_ns {
+                0.0 => "-".to_owned(),
+                limit => format!("{limit:.0}"),
+            },
+        ]);
+        cells
+    });
+    Table::new(columns, rows)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lasthop_lab::Results;
 
 use crate::failure::Failure;
-use crate::sweep::{self, page};
+use crate::sweep::{self, files};
 use crate::{Outcome, output};
 
 const EXAMPLES: &str = "\
@@ -45,7 +45,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         Failure::file(&path, error.into(), help)
     })?;
     let target = dir.join(sweep::PAGE);
-    output::write(&target, page::page(dir, &results)?.as_bytes())?;
+    output::write(&target, files::page(dir, &results)?.as_bytes())?;
     if json {
         output::print_json(&serde_json::json!({ "page": target }))?;
     } else {

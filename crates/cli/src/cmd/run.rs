@@ -1,20 +1,20 @@
 //! `lasthop run`: a scenario, all its combinations, all its seeds.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use lasthop_lab::{Results, Setup};
+use lasthop_lab::Results;
 use lasthop_scenario::{Argument, Plan, Warning, World};
 use rayon::prelude::*;
 
 use super::plan;
+use crate::asked::{Jobs, setup};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
 use crate::sweep::testbed::Order;
-use crate::sweep::{self, Job, files, page, table};
-use crate::{Outcome, demo, output, style};
+use crate::sweep::{self, Job, files};
+use crate::{Outcome, demo, output, show};
 
 /// What runs when no scenario is named.
 const DEMONSTRATION: &str = "quickstart";
@@ -54,9 +54,8 @@ pub struct Args {
     /// Write results to this directory
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Runs at the same time [default: one for each processor]
-    #[arg(long, short, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub jobs: Jobs,
     /// Only print what would be run
     #[arg(long)]
     pub dry_run: bool,
@@ -115,20 +114,17 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         print_plan(&plan, &text, &warnings, &arguments, json)?;
         return Ok(Outcome::Done);
     }
-    for warning in &warnings {
-        eprint!("{}", text.rendered(warning, &arguments));
-    }
+    text.warn(&warnings, &arguments);
     if let Some(dir) = &args.output {
         output::prepare(dir)?;
         output::write(&dir.join("scenario.toml"), as_given(&text, args).as_bytes())?;
     }
-    let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let progress = Progress::new(plan.count(), json);
     let job = Job {
         plan: &plan,
         order: order(&text, &arguments),
         output: args.output.as_deref(),
-        jobs: args.jobs.map_or_else(processors, NonZeroUsize::get),
+        jobs: args.jobs.count(),
         stop: &Stop::listen()?,
         progress: &progress,
     };
@@ -154,16 +150,7 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
     let plan = job.plan;
     let runs = job.measure()?;
     let finished = runs.iter().flatten().count();
-    let setup = Setup {
-        command: command(args),
-        path: plan.cells.first().map_or(String::new(), |cell| plan::path(plan, &cell.scenario)),
-        transfers: plan.cells.first().map_or(Vec::new(), |cell| plan::transfers(&cell.scenario)),
-        endless: plan
-            .cells
-            .iter()
-            .any(|cell| cell.scenario.transfers.iter().any(|transfer| !transfer.ends())),
-    };
-    let results = Results::new(plan, setup, runs);
+    let results = Results::new(plan, setup(command(args), plan), runs);
     if (finished as u64) < plan.count() {
         return interrupted(job, &results, finished, json);
     }
@@ -172,7 +159,7 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
         if !traces(job, dir)? {
             return interrupted(job, &results, finished, json);
         }
-        output::write(&dir.join(sweep::PAGE), page::page(dir, &results)?.as_bytes())?;
+        output::write(&dir.join(sweep::PAGE), files::page(dir, &results)?.as_bytes())?;
     }
     job.progress.finish();
     if json {
@@ -184,7 +171,7 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
     if demonstration {
         shown += &demo::story(plan, &results);
     }
-    shown += &summary(&results);
+    shown += &show::sweep::text(&results);
     if demonstration {
         shown += &format!("\n{}", demo::moral(&results));
     }
@@ -229,7 +216,7 @@ fn interrupted(
 ) -> Result<Outcome, Failure> {
     job.progress.finish();
     if !json && finished > 0 {
-        output::print(&summary(results))?;
+        output::print(&show::sweep::text(results))?;
     }
     let of = format!("interrupted after {finished} of {} runs", job.plan.count());
     match job.output {
@@ -242,16 +229,6 @@ fn interrupted(
         }
     }
     Ok(Outcome::Interrupted)
-}
-
-fn summary(results: &Results) -> String {
-    let table = table::shown(results);
-    let mut text =
-        format!("{}\n{table}\n{}\n", style::heading(&results.name), style::dim(table::NOTE));
-    for remark in table::remarks(results) {
-        text += &format!("{} {remark}\n", style::bad("note:"));
-    }
-    text
 }
 
 /// The command that does the same again; how many threads and where to does not matter to results.
@@ -289,8 +266,6 @@ fn print_plan(
         let warnings: Vec<_> = warnings.iter().map(|w| text.json(w, arguments)).collect();
         return output::print_json(&plan::Shown::new(plan, warnings));
     }
-    for warning in warnings {
-        eprint!("{}", text.rendered(warning, arguments));
-    }
+    text.warn(warnings, arguments);
     output::print(&plan::table(plan))
 }

@@ -4,10 +4,12 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use lasthop_lab::Results;
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::Time;
 use lasthop_report::plot::{Theme, TimeSequence};
 use lasthop_scenario::{Plan, Run};
+use lasthop_study::sweep::{Recorded, heading};
 use lasthop_trace::Sink;
 use lasthop_trace::csv::{EventCsv, TcbCsv};
 use lasthop_trace::layout::Layout;
@@ -149,13 +151,18 @@ pub fn contents(
     Ok(())
 }
 
-/// The heading of the plot of flow `n` of `of`.
-pub fn heading(title: &str, n: usize, of: usize) -> String {
-    if of > 1 { format!("{title}, connection {n}") } else { title.to_owned() }
+/// The page about `results`, with the traces that are in `dir`.
+pub fn page(dir: &Path, results: &Results) -> Result<String, Failure> {
+    let titles = results.cells.iter().map(|cell| results.title(cell));
+    let recorded = folders(dir, titles).into_iter().map(|path| {
+        let folder = path.strip_prefix(dir).unwrap_or(&path).display().to_string();
+        Ok(Recorded { folder, series: read_series(&path)? })
+    });
+    Ok(lasthop_study::sweep::page(results, &recorded.collect::<Result<Vec<_>, Failure>>()?))
 }
 
 /// The time-sequence series of a folder, as they were written; empty if there is no folder.
-pub fn read_series(folder: &Path) -> Result<Vec<Series>, Failure> {
+fn read_series(folder: &Path) -> Result<Vec<Series>, Failure> {
     let mut all = Vec::new();
     loop {
         let path = folder.join(format!("sequence-{}.json", all.len() + 1));

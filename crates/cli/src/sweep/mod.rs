@@ -1,10 +1,7 @@
-//! From a plan to results: runs on all threads, what is kept on disk, and how it is shown.
+//! From a plan to results: runs on all threads, and what is kept on disk.
 
-pub mod chart;
 pub mod files;
-pub mod page;
 pub mod store;
-pub mod table;
 pub mod testbed;
 
 use std::path::Path;

@@ -3,11 +3,11 @@
 use lasthop_live::endpoint::{End, Received, SendReport};
 use lasthop_proto::units::Span;
 use lasthop_report::model::{Column, Table};
+use lasthop_report::number::KB;
 use lasthop_report::table::render;
 use serde_json::{Value, json};
 
 use crate::style;
-use crate::sweep::table::KB;
 
 /// Bytes per second as a cell.
 fn rate(throughput: Option<f64>) -> String {

@@ -35,7 +35,8 @@ Exit code 130 after Ctrl-C: what is finished is shown.";
 pub struct Args {
     /// Segment sizes in bytes, 88 to 8960 [default: 500,1000,1460,2296,8960]
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = lasthop_papers::live::SIZES,
-          hide_default_value = true, value_parser = clap::value_parser!(u16).range(i64::from(LEAST_MSS)..=i64::from(MOST_MSS)))]
+          hide_default_value = true,
+          value_parser = clap::value_parser!(u16).range(i64::from(LEAST_MSS)..=i64::from(MOST_MSS)))]
     mss: Vec<u16>,
     /// Bytes of each transfer [default: 16MB]
     #[arg(long, value_name = "SIZE", default_value = "16MB", hide_default_value = true)]

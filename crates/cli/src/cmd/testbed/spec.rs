@@ -59,9 +59,7 @@ impl Args {
         let text = Text::load(word)?;
         let arguments: Vec<_> = self.set.iter().cloned().map(Argument::Set).collect();
         let (plan, warnings) = text.plan(&arguments)?;
-        for warning in &warnings {
-            eprint!("{}", text.rendered(warning, &arguments));
-        }
+        text.warn(&warnings, &arguments);
         let Some(cell) = plan.cells.first() else {
             return Err(Failure::input(format!("{} asks for no run", text.origin), ""));
         };

@@ -1,0 +1,161 @@
+//! What commands that make many runs have in common: arguments, how runs are made, and what becomes of an answer.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use lasthop_lab::{Results, Setup};
+use lasthop_scenario::{Argument, Plan};
+use lasthop_study::Document;
+
+use crate::cmd::plan;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::stop::Stop;
+use crate::sweep::testbed::Order;
+use crate::sweep::{Job, PAGE};
+use crate::{Outcome, output};
+
+/// Threads.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct Jobs {
+    /// Runs at the same time [default: one for each processor]
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+}
+
+impl Jobs {
+    /// How many.
+    pub fn count(self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.jobs.map_or_else(processors, NonZeroUsize::get)
+    }
+}
+
+/// A question about alternatives on one scenario.
+#[derive(clap::Args, Debug)]
+pub struct Asked {
+    /// Scenario file, `-` for stdin, or the name of a built-in scenario
+    #[arg(value_name = "FILE|NAME")]
+    pub scenario: String,
+    /// Number of seeds, each one run of each scheme; overrides `runs` of the file
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    seeds: Option<u32>,
+    /// Change a value of the scenario; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Write results and a page to this directory; the same command continues there after Ctrl-C
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Asked {
+    /// The arguments as the scenario takes them.
+    pub fn arguments(&self) -> Vec<Argument> {
+        let mut arguments: Vec<Argument> = self.set.iter().cloned().map(Argument::Set).collect();
+        arguments.extend(self.seeds.map(|seeds| Argument::Set(format!("runs={seeds}"))));
+        // Runs of the same seed meet the same channel in the simulator alone.
+        arguments.push(Argument::Set("world=sim".to_owned()));
+        arguments
+    }
+
+    /// The command that does the same again; `own` are the options that `name` alone has, with their values.
+    pub fn command(&self, name: &str, own: &[(&str, &[String])]) -> String {
+        let mut words = vec!["lasthop".to_owned(), name.to_owned(), output::quoted(&self.scenario)];
+        let own = own.iter().filter(|(_, values)| !values.is_empty());
+        words
+            .extend(own.map(|(option, all)| format!("{option} {}", output::quoted(all.join(",")))));
+        words.extend(self.seeds.map(|seeds| format!("--seeds {seeds}")));
+        words.extend(self.set.iter().map(|set| format!("--set {}", output::quoted(set))));
+        words.join(" ")
+    }
+
+    /// Who makes the runs.
+    pub fn maker(&self, quiet: bool) -> Result<Maker<'_>, Failure> {
+        Maker::new(self.output.as_deref(), self.jobs, quiet)
+    }
+
+    /// Writes an answer that is complete, and shows what there is. `file` is the name of its document, `page` and
+    /// `pictures` are what lies beside it, and `text` is for a terminal.
+    pub fn tell<S: serde::Serialize>(
+        &self,
+        json: bool,
+        document: &Document<S>,
+        file: &str,
+        page: impl Fn(&Document<S>) -> String,
+        pictures: impl Fn(&Document<S>) -> Vec<(String, String)>,
+        text: impl Fn(&Document<S>) -> String,
+    ) -> Result<Outcome, Failure> {
+        let complete = document.is_complete();
+        let dir = self.output.as_deref().filter(|_| complete);
+        if let Some(dir) = dir {
+            output::write(&dir.join(file), output::json(document)?.as_bytes())?;
+            output::write(&dir.join(PAGE), page(document).as_bytes())?;
+            for (name, svg) in pictures(document) {
+                output::write(&dir.join(name), svg.as_bytes())?;
+            }
+        }
+        if json && complete {
+            output::print_json(document)?;
+        } else if !json {
+            let mut shown = text(document);
+            if let Some(dir) = dir {
+                shown += &format!("\n{file} and {PAGE} are in {}\n", dir.display());
+            }
+            output::print(&shown)?;
+        }
+        if complete {
+            return Ok(Outcome::Done);
+        }
+        Ok(output::interrupted(self.output.as_deref()))
+    }
+}
+
+/// Makes the runs of studies, with progress on stderr, and until somebody presses Ctrl-C.
+#[derive(Debug)]
+pub struct Maker<'a> {
+    /// Where runs are kept.
+    output: Option<&'a Path>,
+    jobs: Jobs,
+    quiet: bool,
+    stop: Stop,
+}
+
+impl Maker<'_> {
+    /// Begins to listen for Ctrl-C; once in a program.
+    pub fn new(output: Option<&Path>, jobs: Jobs, quiet: bool) -> Result<Maker<'_>, Failure> {
+        Ok(Maker { output, jobs, quiet, stop: Stop::listen()? })
+    }
+
+    /// The results of a plan; with fewer runs if somebody asked to stop.
+    pub fn results(&self, plan: &Plan, setup: Setup) -> Result<Results, Failure> {
+        if let Some(dir) = self.output {
+            output::prepare(dir)?;
+        }
+        let progress = Progress::new(plan.count(), self.quiet);
+        let job = Job {
+            plan,
+            order: Order::default(),
+            output: self.output,
+            jobs: self.jobs.count(),
+            stop: &self.stop,
+            progress: &progress,
+        };
+        let runs = job.measure();
+        progress.finish();
+        Ok(Results::new(plan, setup, runs?))
+    }
+}
+
+/// What a plan runs, in words; `command` does it again.
+pub fn setup(command: String, plan: &Plan) -> Setup {
+    let transfers = |cell: &lasthop_scenario::Cell| plan::transfers(&cell.scenario);
+    let first = plan.cells.first();
+    Setup {
+        command,
+        path: first.map_or(String::new(), |cell| plan::path(plan, &cell.scenario)),
+        transfers: first.map_or(Vec::new(), transfers),
+        endless: plan.cells.iter().any(|cell| cell.scenario.transfers.iter().any(|t| !t.ends())),
+    }
+}

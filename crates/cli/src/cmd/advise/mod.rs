@@ -1,0 +1,230 @@
+//! `lasthop advise`: what would help on this link, by how much, and what it takes.
+
+#[cfg(target_os = "linux")]
+mod station;
+
+use std::path::{Path, PathBuf};
+
+use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_study::advise::{Direction, Estimate, Given, Question, ask, remedies};
+use lasthop_study::compare;
+
+use super::analyze;
+use crate::asked::{Jobs, Maker, setup};
+use crate::failure::Failure;
+use crate::{Outcome, output, show};
+
+/// GiB of the largest capture that is read.
+const LARGEST: u64 = 4;
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop advise --rate 2mbit --delay 5ms --loss 2%                   a short lossy link behind 20 ms of wire
+  lasthop advise --rate 20mbit --loss 3% --burst 4 --sender reno      losses in bursts, an old sender
+  lasthop advise --rate 10mbit --rate-back 28.8kbit                   ACKs return slowly
+  lasthop advise --capture slow.pcap                                  what a capture at the sender tells
+  lasthop advise --capture slow.pcap --rate 20mbit                    what you know wins over what is estimated
+  lasthop advise --station /run/lasthop/base.sock --rate 20mbit       what a running station has counted
+  lasthop advise --rate 2mbit --loss 2% -o advice --scenario my.toml  keep the files, and go on
+
+It simulates every scheme on that link and ranks them (lasthop compare). A scheme helps if the lower end of the
+95 % interval of its gain is above --gain. Then it asks again for half and twice the loss and the delay.
+Exit code 1: nothing would help. docs/compare.md says what the answer rests on.";
+
+/// Say what would help on a link: how much, how surely, and what must be deployed where
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Rate of the lossy link for data
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rate)]
+    pub rate: Option<Rate>,
+    /// Rate for the ACKs [default: the same]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rate)]
+    pub rate_back: Option<Rate>,
+    /// Delay of the lossy link, one way [default: 5ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay)]
+    pub delay: Option<Span>,
+    /// Delay of the rest of the way, one way [default: 20ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay)]
+    pub wired_delay: Option<Span>,
+    /// Share of the packets with data that the link loses [default: 0]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, value_parser = loss)]
+    pub loss: Option<Probability>,
+    /// Mean number of packets lost in a row [default: 1]
+    #[arg(long, value_name = "PACKETS", allow_hyphen_values = true, value_parser = burst)]
+    pub burst: Option<f64>,
+    /// Queue in front of the link [default: 50p]
+    #[arg(long, value_name = "QUEUE", value_parser = queue)]
+    pub queue: Option<String>,
+    /// The sender: a preset (`lasthop list presets`) or a TCP [default: linux]
+    #[arg(long, value_name = "SENDER")]
+    pub sender: Option<String>,
+    /// Which way the data goes
+    #[arg(long, value_enum, default_value = "download")]
+    pub direction: Way,
+    /// Estimate the link from the largest transfer in this capture, taken at the sender
+    #[arg(long, value_name = "FILE", conflicts_with = "station")]
+    pub capture: Option<PathBuf>,
+    /// Ask this control socket of a running station what it has counted
+    #[arg(long, value_name = "SOCKET")]
+    pub station: Option<PathBuf>,
+    /// The least gain worth a change, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = gain)]
+    pub gain: f64,
+    /// Number of seeds, each one run of each scheme [default: 10, and up to 40 where runs are short and losses rare]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub seeds: Option<u32>,
+    /// Do not ask again for other losses and delays
+    #[arg(long)]
+    pub quick: bool,
+    /// Write the scenario to this file, to go on with
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
+    /// Write the scenario, the numbers and ready files to this directory
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub jobs: Jobs,
+}
+
+/// Which way the data goes.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+pub enum Way {
+    /// Towards the host behind the lossy link.
+    Download,
+    /// From it.
+    Upload,
+}
+
+impl Args {
+    /// What is said about the link.
+    fn given(&self) -> Given {
+        Given {
+            rate: self.rate,
+            rate_back: self.rate_back,
+            delay: self.delay,
+            wired_delay: self.wired_delay,
+            loss: self.loss,
+            burst: self.burst,
+            queue: self.queue.clone(),
+            sender: self.sender.clone(),
+            direction: match self.direction {
+                Way::Download => Direction::Download,
+                Way::Upload => Direction::Upload,
+            },
+        }
+    }
+}
+
+fn rate(word: &str) -> Result<Rate, String> {
+    word.parse().map_err(|error| format!("{error}; for example 20mbit or 28.8kbit"))
+}
+
+fn delay(word: &str) -> Result<Span, String> {
+    let span: Span = word.parse().map_err(|error| format!("{error}; for example 5ms"))?;
+    if span > Span::secs(100) { Err("at most 100s, for example 5ms".to_owned()) } else { Ok(span) }
+}
+
+fn loss(word: &str) -> Result<Probability, String> {
+    let p: Probability =
+        word.parse().map_err(|error| format!("{error}; for example 2% or 0.02"))?;
+    if p.get() > 0.9 {
+        return Err("at most 90%: behind that no TCP goes on; for example 2%".to_owned());
+    }
+    Ok(p)
+}
+
+fn burst(word: &str) -> Result<f64, String> {
+    match word.parse::<f64>() {
+        Ok(n) if (1.0..=1000.0).contains(&n) => Ok(n),
+        _ => Err("a number of packets from 1 to 1000, for example 4".to_owned()),
+    }
+}
+
+fn gain(word: &str) -> Result<f64, String> {
+    match word.trim_end_matches('%').parse::<f64>() {
+        Ok(n) if (0.0..=1000.0).contains(&n) => Ok(n),
+        _ => Err("a percentage from 0 to 1000, for example 5".to_owned()),
+    }
+}
+
+fn queue(word: &str) -> Result<String, String> {
+    let text = format!("{word:?}");
+    let fits = word.strip_suffix('p').map_or_else(
+        || word.ends_with('B') && word.parse::<lasthop_proto::units::Bytes>().is_ok(),
+        |packets| packets.parse::<u32>().is_ok_and(|n| n > 0),
+    );
+    if fits {
+        Ok(word.to_owned())
+    } else {
+        Err(format!("{text} is no queue; for example 50p or 64KiB"))
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let estimate = match (&args.capture, &args.station) {
+        (Some(path), _) => capture(path)?,
+        (_, Some(socket)) => station(socket)?,
+        _ => Estimate::default(),
+    };
+    let (link, facts) = args.given().link(&estimate)?;
+    let runs = args.seeds.unwrap_or_else(|| link.runs());
+    let text = link.scenario(runs)?;
+    if let Some(file) = &args.scenario {
+        output::write(file, text.as_bytes())?;
+    }
+    if let Some(dir) = &args.output {
+        output::prepare(dir)?;
+        output::write(&dir.join("scenario.toml"), text.as_bytes())?;
+    }
+    let question = Question { link: &link, runs, gain: args.gain / 100.0, vary: !args.quick };
+    let maker = Maker::new(None, args.jobs, json)?;
+    let mut make = |plan: &_| maker.results(plan, setup(String::new(), plan));
+    let Some(advice) = ask(&question, facts, estimate.notes, &mut make)? else {
+        eprintln!(
+            "interrupted; advice needs all of its runs: `--quick` and `--seeds 5` take fewer"
+        );
+        return Ok(Outcome::Interrupted);
+    };
+    let remedies = remedies(&advice, &link);
+    if let Some(dir) = &args.output {
+        for (name, body) in remedies.iter().filter_map(|remedy| remedy.file.as_ref()) {
+            output::write(&dir.join(name), body.as_bytes())?;
+        }
+        output::write(&dir.join("advice.json"), output::json(&advice)?.as_bytes())?;
+        let page = compare::page(&advice.comparison);
+        output::write(&dir.join(crate::sweep::PAGE), page.as_bytes())?;
+    }
+    if json {
+        let document = serde_json::json!({
+            "link": link, "advice": advice, "remedies": remedies, "scenario": text,
+        });
+        output::print_json(&document)?;
+    } else {
+        let saved = args.output.as_ref().map(|dir| dir.display().to_string());
+        output::print(&show::advise::text(&advice, &link, &remedies, saved.as_deref()))?;
+    }
+    Ok(if advice.anything_helps { Outcome::Done } else { Outcome::No })
+}
+
+/// What a capture tells about a link.
+fn capture(path: &Path) -> Result<Estimate, Failure> {
+    let help =
+        "give a capture that was taken at the sender, as `tcpdump -s 128 -w FILE tcp` writes it";
+    let capture = analyze::read(path, help, false, LARGEST * analyze::GIB, |_| {
+        let help = "cut the capture: editcap -c 1000000 FILE PARTS";
+        Failure::input(format!("{}: more than {LARGEST} GiB", path.display()), help)
+    })?;
+    Ok(Estimate::of(&capture, help)?)
+}
+
+#[cfg(target_os = "linux")]
+fn station(socket: &Path) -> Result<Estimate, Failure> {
+    station::ask(socket)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn station(socket: &Path) -> Result<Estimate, Failure> {
+    Err(Failure::input(format!("{}: stations run on Linux only", socket.display()), ""))
+}

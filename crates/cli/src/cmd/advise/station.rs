@@ -1,0 +1,70 @@
+//! What a running station tells about its link.
+
+use std::path::Path;
+
+use lasthop_live::control::client::Client;
+use lasthop_live::control::protocol::{Answer, Request, Status};
+use lasthop_proto::event::Cause;
+use lasthop_proto::units::{Probability, Rate};
+use lasthop_study::advise::Estimate;
+
+use crate::failure::Failure;
+
+/// What a running station tells.
+pub fn ask(socket: &Path) -> Result<Estimate, Failure> {
+    let wrong = |error| {
+        Failure::file(
+            socket,
+            error,
+            "give the control socket of a running station, as `lasthop ctl --socket` takes it",
+        )
+    };
+    let answer = Client::connect(socket)
+        .and_then(|mut client| client.ask(&Request::Status {}))
+        .map_err(wrong)?;
+    match answer {
+        Answer::Status(status) => of_status(&status),
+        _ => Err(Failure::input(
+            format!("{}: not a station", socket.display()),
+            "a tunnel cannot tell what its path would do without it; give `--rate`, `--delay` and `--loss`",
+        )),
+    }
+}
+
+fn of_status(status: &Status) -> Result<Estimate, Failure> {
+    let stage = |kind: &'static str| status.stages.iter().filter(move |stage| stage.kind == kind);
+    // The witness of the hosts on the left sees what they send.
+    let sent: u64 = stage("host").take(1).map(|host| host.happened.right.originated.total()).sum();
+    let again = stage("host")
+        .take(1)
+        .map(|host| host.happened.right.originated.total_of(Cause::is_host_retransmission));
+    let local = stage("agent")
+        .map(|agent| agent.happened.right.originated.total_of(Cause::is_local_retransmission));
+    let repeated: u64 = again.chain(local.clone()).sum();
+    if sent == 0 {
+        return Err(Failure::input(
+            "the station has not looked into any packet yet",
+            "a path of `agent = \"none\"` alone passes frames on unread: `lasthop ctl set agent=snoop`, wait for \
+             traffic, and ask again",
+        ));
+    }
+    let on_the_way = sent + local.sum::<u64>();
+    let mut estimate = Estimate {
+        loss: Probability::new(repeated as f64 / on_the_way as f64).map(|p| {
+            (p, format!("{repeated} repeated of {on_the_way} sent towards the wireless side"))
+        }),
+        ..Estimate::default()
+    };
+    estimate.notes.push(
+        "a station counts repetitions, not losses: those of a full queue are among them, and their bursts do not show"
+            .to_owned(),
+    );
+    // A radio in the station's own path imitates one, and its figures are known.
+    for radio in stage("radio") {
+        let of = |key: &str| radio.config.pointer(key).and_then(serde_json::Value::as_u64);
+        if let Some(rate) = of("/radio/rate").and_then(Rate::from_bps) {
+            estimate.rate = Some((rate, "the radio of the station's path".to_owned()));
+        }
+    }
+    Ok(estimate)
+}

@@ -1,0 +1,211 @@
+//! Advice in words.
+
+use lasthop_report::number::short;
+use lasthop_scenario::AS_IS;
+use lasthop_study::advise::{Advice, Basis, Direction, Link, Remedy, TOLD, helping};
+use lasthop_study::compare::{Place, Row, kb, theory};
+use lasthop_study::ranking::Judgement;
+use lasthop_study::tables;
+
+use super::note;
+use crate::style;
+
+/// A sender that gets such a share of what the link could carry copes.
+const COPES: f64 = 0.8;
+
+/// Everything, for a person.
+pub fn text(advice: &Advice, link: &Link, remedies: &[Remedy], saved: Option<&str>) -> String {
+    let Some(place) = advice.comparison.said.points.first() else { return String::new() };
+    let mut text = format!("{}\n", style::heading("The link"));
+    for fact in &advice.facts {
+        let from = match fact.from {
+            Basis::Given => String::new(),
+            Basis::Estimated => format!("  estimated: {}", fact.how),
+            Basis::Assumed => "  assumed".to_owned(),
+        };
+        let line = format!("  {:<13} {:<10}{}", fact.what, fact.value, style::dim(&from));
+        text += &format!("{}\n", line.trim_end());
+    }
+    for line in &advice.notes {
+        text += &format!("  {}", note(line));
+    }
+    text += "\n";
+    text += &present(advice, place);
+    text += &answer(advice, place);
+    text += &sensitivity(advice);
+    if !remedies.is_empty() {
+        text += &format!("\n{}\n", style::heading("How to have it"));
+        for remedy in remedies {
+            text += &format!("  {}: {}\n", remedy.scheme, remedy.how);
+            if let (Some((_, body)), None) = (&remedy.file, saved) {
+                text += &body.lines().map(|line| format!("      {line}\n")).collect::<String>();
+            }
+        }
+    }
+    text += match saved {
+        Some(dir) => format!("\nthe files, the scenario and every number are in {dir}\n"),
+        None => {
+            "\n-o DIR writes the files, --scenario FILE the scenario to go on with\n".to_owned()
+        }
+    }
+    .as_str();
+    if link.direction == Direction::Upload {
+        text += "(the data comes from the lossy side, where no base station stands before the losses)\n";
+    }
+    text
+}
+
+/// What the sender gets now.
+fn present(advice: &Advice, place: &Place) -> String {
+    let Some(row) = place.scheme(AS_IS) else { return String::new() };
+    let rate = kb(Some(row.standing.value.mean));
+    let share = advice.share_of_capacity.map_or(String::new(), |share| {
+        format!(", {:.0} % of what the link could carry with these losses", 100.0 * share)
+    });
+    format!(
+        "The sender as it is gets {rate} KB/s{share}; {} time-outs a run. ({})\n",
+        short((row.measured.timeouts.mean * 10.0).round() / 10.0),
+        theory(place)
+    )
+}
+
+fn answer(advice: &Advice, place: &Place) -> String {
+    let percent = short(advice.threshold * 100.0);
+    if !advice.anything_helps {
+        return nothing(advice, place, &percent);
+    }
+    let mut text = format!("\n{}\n", style::heading("What would help, the best first"));
+    let all: Vec<&Row> = helping(place, advice.threshold).collect();
+    for (i, row) in all.iter().take(TOLD).enumerate() {
+        text += &told(i, row, &all);
+    }
+    if all.len() > TOLD {
+        let rest: Vec<&str> = all[TOLD..].iter().map(|row| row.name()).collect();
+        text += &format!("  less, but more than {percent} %: {}\n", rest.join(", "));
+    }
+    text += &cheapest(&all);
+    let told = |row: &Row| all.iter().any(|other| other.name() == row.name());
+    let harms = |row: &Row| {
+        row.standing.judgement == Judgement::Worse
+            && row.standing.ratio.is_none_or(|ratio| ratio.high < 1.0 - advice.threshold)
+    };
+    let is_as_is = |row: &Row| row.standing.judgement == Judgement::Baseline;
+    let (harm, little): (Vec<&Row>, Vec<&Row>) =
+        place.schemes.iter().filter(|row| !told(row) && !is_as_is(row)).partition(|row| harms(row));
+    for (what, rows) in [
+        (format!("Less than {percent} % either way, or not with confidence"), little),
+        (format!("Would cost more than {percent} %"), harm),
+    ] {
+        let names: Vec<&str> = rows.iter().map(|row| row.name()).collect();
+        if !names.is_empty() {
+            text += &format!("{what}: {}\n", names.join(", "));
+        }
+    }
+    text
+}
+
+/// Why nothing is advised: since nothing is missing, since the runs do not tell, or since no scheme is made for this.
+fn nothing(advice: &Advice, place: &Place, percent: &str) -> String {
+    let mut others = place.schemes.iter().filter(|row| row.name() != AS_IS);
+    let best = others.find(|row| row.standing.ratio.is_some());
+    let may_help = best
+        .and_then(|row| row.standing.ratio)
+        .is_some_and(|ratio| ratio.mean > 1.0 + advice.threshold);
+    let heading = match advice.share_of_capacity {
+        _ if may_help => "Nothing for certain.",
+        Some(share) if share < COPES => {
+            "Nothing: no scheme is made for what slows this sender down."
+        }
+        _ => "Nothing: your sender already copes.",
+    };
+    let mut text = format!(
+        "\n{} No scheme gains more than {percent} % with confidence.\n",
+        style::heading(heading)
+    );
+    if let Some(best) = best {
+        let more = if may_help { " More runs may tell: `--seeds 100`." } else { "" };
+        text += &format!(
+            "The best of the others, {}, would have {} times the throughput.{more}\n",
+            best.name(),
+            times(best)
+        );
+    }
+    text
+}
+
+/// The ratio with its interval.
+fn times(row: &Row) -> String {
+    tables::times(row, row.standing.ratio.as_ref(), 2)
+}
+
+fn told(i: usize, row: &Row, all: &[&Row]) -> String {
+    let tied = all.iter().filter(|other| other.standing.rank == row.standing.rank).count() > 1;
+    let simulated = match row.alternative.run {
+        Some(_) => "",
+        None => " (lasthop only simulates it)",
+    };
+    format!(
+        "  {}{} {:<22} {} times, {} KB/s. To be changed: {}.\n{:27} {}.{simulated}\n",
+        all[..=i]
+            .iter()
+            .position(|other| other.standing.rank == row.standing.rank)
+            .map_or(i, |at| at)
+            + 1,
+        if tied { "=" } else { " " },
+        row.name(),
+        times(row),
+        kb(Some(row.standing.value.mean)),
+        row.alternative.deployed(),
+        "",
+        row.alternative.what,
+    )
+}
+
+/// The best that asks one party alone to change.
+fn cheapest(all: &[&Row]) -> String {
+    let mut parties: Vec<(&str, &Row)> = Vec::new();
+    for row in all {
+        if let Some([only]) = row.alternative.change.as_deref()
+            && row.alternative.run.is_some()
+            && !parties.iter().any(|(party, _)| party == only)
+        {
+            parties.push((only, row));
+        }
+    }
+    if parties.len() < 2 {
+        return String::new();
+    }
+    let parties: Vec<String> = parties
+        .iter()
+        .map(|(party, row)| {
+            format!(
+                "{party}: {} ({:.2} times)",
+                row.name(),
+                row.standing.ratio.map_or(1.0, |r| r.mean)
+            )
+        })
+        .collect();
+    format!("If only one thing can be changed: {}\n", parties.join("; "))
+}
+
+fn sensitivity(advice: &Advice) -> String {
+    if advice.sensitivity.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}\n", style::heading("Would that stay so?"));
+    for variation in &advice.sensitivity {
+        let best = match (&variation.best, variation.times) {
+            (Some(best), Some(times)) => format!("{best} is the best, {times:.2} times"),
+            _ => "nothing helps".to_owned(),
+        };
+        let stays = match (variation.stays, advice.helps.first(), &variation.best) {
+            (true, Some(first), Some(best)) if first != best => {
+                format!("; {first} is not told apart from it")
+            }
+            (true, ..) => String::new(),
+            (false, ..) => "; the advice would change".to_owned(),
+        };
+        text += &format!("  {:<16} {best}{stays}\n", variation.what);
+    }
+    text
+}

@@ -1,0 +1,39 @@
+//! What happened in a capture, as text.
+
+use std::fmt::Write as _;
+
+use lasthop_analyze::Cause;
+use lasthop_study::capture::{Capture, DESCRIBED};
+
+use crate::style;
+
+/// Everything about a capture for a person.
+pub fn text(capture: &Capture) -> String {
+    let mut text = String::new();
+    let mut heading = capture.heading().into_iter();
+    // Writing to a string cannot fail.
+    let _ =
+        writeln!(text, "{}: {}", style::heading(&capture.file), heading.next().unwrap_or_default());
+    heading.for_each(|line| text += &format!("{line}\n"));
+    let transfers = capture.transfers();
+    for transfer in transfers.iter().take(DESCRIBED) {
+        let number = transfer.connection.number;
+        let _ = writeln!(text, "\n{}", style::heading(&format!("{number}: {}", transfer.title())));
+        for (name, value) in transfer.facts() {
+            let value = match (name, transfer.data.verdict.cause) {
+                ("verdict", Cause::NoLoss) => style::good(&value),
+                ("verdict", _) => style::bad(&value),
+                _ => value,
+            };
+            let _ = writeln!(text, "  {}  {value}", style::dim(&format!("{name:<10}")));
+        }
+    }
+    match transfers.len().saturating_sub(DESCRIBED) {
+        0 if transfers.is_empty() => text += "\nno connection carried data\n",
+        0 => {}
+        more => {
+            let _ = writeln!(text, "\nand {more} smaller transfers; `--json` has them all");
+        }
+    }
+    text
+}

@@ -1,0 +1,52 @@
+//! What is said about energy, as text.
+
+use lasthop_report::number::{plural, short};
+use lasthop_study::Document;
+use lasthop_study::energy::{Energy, NOTE, hosts, parts, ranking, verdict};
+
+use super::{missing, note, table, too_few};
+use crate::style;
+
+/// Runs shorter than this, in seconds, say much about how a transfer begins.
+const SHORT: f64 = 300.0;
+
+/// Everything, for a terminal; nothing if the scenario as it is was not run.
+pub fn text(document: &Document<Energy>) -> String {
+    let energy = &document.said;
+    if energy.hosts.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "{}: {} of each change, simulated\n{}\n",
+        style::heading(&document.name),
+        plural(document.seeds.len() as u64, "run"),
+        table(&hosts(&energy.hosts))
+    );
+    for host in energy.hosts.iter().filter(|host| host.assumed) {
+        text += &format!(
+            "{} the file does not say what `{}` is made of; `--hardware` or `battery` does\n",
+            style::bad("assumed:"),
+            host.host
+        );
+    }
+    for host in &energy.hosts {
+        let heading = format!("where the joules of {} go", host.host);
+        text += &format!("\n{}\n{}\n", style::heading(&heading), table(&parts(host)));
+    }
+    if !energy.changes.is_empty() {
+        let heading =
+            format!("what would save most, by the bytes for a joule of {}", energy.ranked_by);
+        text += &format!("\n{}\n{}\n", style::heading(&heading), table(&ranking(energy)));
+        text += &format!("\n{}\n{}\n", style::dim(NOTE), verdict(energy));
+    }
+    text += &too_few(document, 10);
+    let lasts = energy.hosts.iter().map(|host| host.lifetime_s.mean).fold(0.0, f64::max);
+    if energy.endless && energy.horizon_s < SHORT && energy.horizon_s < lasts {
+        text += &note(&format!(
+            "runs of {} s stand for whole batteries, and how a transfer begins weighs more in them than in those \
+             (ACKs by time begin slowly); `--set horizon=600s` is nearer",
+            short(energy.horizon_s)
+        ));
+    }
+    text + &missing(document)
+}

@@ -1,0 +1,44 @@
+//! Studies as text for a terminal.
+
+pub mod advise;
+pub mod capture;
+pub mod compare;
+pub mod energy;
+pub mod sweep;
+
+use lasthop_report::model::Table;
+use lasthop_report::table::render;
+use lasthop_study::Document;
+
+use crate::style;
+
+/// A table, as wide as the terminal allows.
+fn table(table: &Table) -> String {
+    render(table, style::look())
+}
+
+/// A remark that begins with `note:`.
+fn note(text: &str) -> String {
+    format!("{} {text}\n", style::bad("note:"))
+}
+
+/// What one run does not tell; `seeds` would be enough.
+fn too_few<S>(document: &Document<S>, seeds: u32) -> String {
+    match document.seeds.len() {
+        0 | 1 => note(&format!("one run tells nothing about chance; `--seeds {seeds}` does")),
+        _ => String::new(),
+    }
+}
+
+/// What is missing, and why.
+fn missing<S>(document: &Document<S>) -> String {
+    let mut text = String::new();
+    if !document.is_complete() {
+        text += &format!("not finished: {}\n", document.unfinished.join(", "));
+    }
+    if !document.left_out.is_empty() {
+        text += "left out:\n";
+    }
+    text.extend(document.left_out.iter().map(|l| format!("  {}: {}\n", l.name, l.reason)));
+    text
+}

@@ -1,0 +1,164 @@
+//! What is known of a link, and from where: said, estimated, or only usual.
+
+use lasthop_proto::units::{Probability, Rate, Span};
+use serde::Serialize;
+
+use super::estimate::{Estimate, Estimated};
+use super::link::{Direction, Link};
+use crate::Error;
+
+/// Where a value comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// The user said so.
+    Given,
+    /// Estimated from a capture or a station.
+    Estimated,
+    /// Nobody said anything: a usual value.
+    Assumed,
+}
+
+/// One fact about the link.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Fact {
+    /// What, as the option is called.
+    pub what: &'static str,
+    /// Its value, as it would be given.
+    pub value: String,
+    /// Where it comes from.
+    pub from: Basis,
+    /// How it was estimated, and what that may miss.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub how: String,
+}
+
+/// What the user says about the link; see [`Link`].
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// Rate for data.
+    pub rate: Option<Rate>,
+    /// Rate for ACKs.
+    pub rate_back: Option<Rate>,
+    /// Delay of the lossy link one way.
+    pub delay: Option<Span>,
+    /// Delay of the rest of the path one way.
+    pub wired_delay: Option<Span>,
+    /// Share of the packets with data that the link loses.
+    pub loss: Option<Probability>,
+    /// Mean number of packets lost in a row.
+    pub burst: Option<f64>,
+    /// Queue in front of the link.
+    pub queue: Option<String>,
+    /// The sender.
+    pub sender: Option<String>,
+    /// Which way the data goes.
+    pub direction: Direction,
+}
+
+impl Given {
+    /// The link, from what was said, what was found out, and what is usual, in this order.
+    ///
+    /// # Errors
+    ///
+    /// If nothing tells the rate.
+    pub fn link(self, estimate: &Estimate) -> Result<(Link, Vec<Fact>), Error> {
+        let mut facts = Facts(Vec::new());
+        let known = self.rate.or(estimate.rate.as_ref().map(|(rate, _)| *rate));
+        let known = known.ok_or_else(|| {
+            Error::input(
+                "the rate of the link is not known",
+                "give it, `--rate 20mbit`, or a capture to estimate it from, `--capture FILE`",
+            )
+        })?;
+        let rate = facts.settle("rate", self.rate, estimate.rate.clone(), known, shown);
+        let rate_back =
+            facts.settle("rate-back", self.rate_back, estimate.rate_back.clone(), rate, shown);
+        let (usual, rest) = match &estimate.delay {
+            // Where between the ends the lossy link lies cannot be seen from one of them.
+            Some((whole, _)) => {
+                let link = self.delay.unwrap_or(Span::millis(5).min(Span(whole.0 / 2)));
+                (link, whole.saturating_sub(link))
+            }
+            None => (Span::millis(5), Span::millis(20)),
+        };
+        let wired = estimate.delay.as_ref().map(|(whole, how)| {
+            (rest, format!("{whole} for the whole way one way ({how}), less that of the link"))
+        });
+        let delay = facts.settle("delay", self.delay, None, usual, shown);
+        let wired_delay = facts.settle("wired-delay", self.wired_delay, wired, rest, shown);
+        let percent = |p: &Probability, _| format!("{}%", (p.get() * 1e6).round() / 1e4);
+        let loss =
+            facts.settle("loss", self.loss, estimate.loss.clone(), Probability::ZERO, percent);
+        let packets = |burst: &f64, from| match from {
+            Basis::Estimated => format!("{burst:.2}"),
+            _ => burst.to_string(),
+        };
+        let burst = facts.settle("burst", self.burst, estimate.burst.clone(), 1.0, packets);
+        let queue = facts.settle("queue", self.queue, None, "50p".to_owned(), shown);
+        let sender =
+            facts.settle("sender", self.sender, estimate.sender.clone(), "linux".to_owned(), shown);
+        let direction = self.direction;
+        let link =
+            Link { rate, rate_back, delay, wired_delay, loss, burst, queue, sender, direction };
+        Ok((link, facts.0))
+    }
+}
+
+/// A value as it would be given.
+fn shown(value: &impl ToString, _: Basis) -> String {
+    value.to_string()
+}
+
+/// What has been settled.
+struct Facts(Vec<Fact>);
+
+impl Facts {
+    /// The value of `what`, of which the first source that has one is believed.
+    fn settle<T>(
+        &mut self,
+        what: &'static str,
+        given: Option<T>,
+        estimated: Option<Estimated<T>>,
+        usual: T,
+        word: impl Fn(&T, Basis) -> String,
+    ) -> T {
+        let (value, from, how) = match (given, estimated) {
+            (Some(value), _) => (value, Basis::Given, String::new()),
+            (None, Some((value, how))) => (value, Basis::Estimated, how),
+            (None, None) => (usual, Basis::Assumed, String::new()),
+        };
+        self.0.push(Fact { what, value: word(&value, from), from, how });
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_wins_over_what_is_estimated_and_that_over_what_is_usual() {
+        let rate_is_missing = Given::default().link(&Estimate::default());
+        assert!(rate_is_missing.is_err());
+        let rate = |word: &str| word.parse::<Rate>().ok();
+        let estimate = Estimate {
+            rate: rate("2mbit").map(|rate| (rate, "seen".to_owned())),
+            delay: Some((Span::millis(8), "half of a round trip".to_owned())),
+            burst: Some((1.5, "counted".to_owned())),
+            ..Estimate::default()
+        };
+        let given = Given { rate: rate("3mbit"), ..Given::default() };
+        let (link, facts) = given.link(&estimate).unwrap();
+        assert_eq!((Some(link.rate), Some(link.rate_back)), (rate("3mbit"), rate("3mbit")));
+        // Half of the way is the most that the lossy link is taken for.
+        assert_eq!((link.delay, link.wired_delay), (Span::millis(4), Span::millis(4)));
+        let told: Vec<(&str, &str, Basis)> =
+            facts.iter().map(|fact| (fact.what, fact.value.as_str(), fact.from)).collect();
+        assert_eq!(told[0], ("rate", "3mbit", Basis::Given));
+        assert_eq!(told[1].2, Basis::Assumed);
+        assert_eq!(told[3].2, Basis::Estimated);
+        assert_eq!(told[5], ("burst", "1.50", Basis::Estimated));
+        assert_eq!(told[7], ("sender", "linux", Basis::Assumed));
+    }
+}

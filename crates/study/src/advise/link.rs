@@ -1,0 +1,250 @@
+//! The link that advice is about, and the scenario that follows.
+
+use lasthop_proto::tcp::config::PRESETS;
+use lasthop_proto::tcp::words::TCPS;
+use lasthop_proto::units::{Probability, Rate, Span};
+use serde::Serialize;
+
+use super::OF_TODAY;
+use crate::Error;
+
+/// Bytes of a full packet.
+const PACKET: f64 = 1500.0;
+/// How long a transfer should take on a link without losses, in seconds.
+const SECONDS: f64 = 20.0;
+/// The least that is transferred, in bytes.
+const LEAST: f64 = 250e3;
+/// The most that is transferred, in bytes, unless [`WINDOWS`] are more.
+const MOST: f64 = 8e6;
+/// Windows, each the rate times the round trip, that a transfer has at least on a long and fast link.
+const WINDOWS: f64 = 20.0;
+/// The most that is transferred on any link, in bytes.
+const MOST_AT_ALL: f64 = 64e6;
+/// The least number of runs.
+const LEAST_RUNS: f64 = 10.0;
+/// Bursts of losses that all runs together should meet: short runs are more.
+const BURSTS: f64 = 200.0;
+/// The most runs.
+const MOST_RUNS: f64 = 40.0;
+/// The most packets that all runs together should carry.
+const PACKETS: f64 = 60e3;
+
+/// Which way the data goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Towards the host behind the lossy link.
+    #[default]
+    Download,
+    /// From it.
+    Upload,
+}
+
+/// A lossy link, its ends, and what uses it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Link {
+    /// Rate for data.
+    pub rate: Rate,
+    /// Rate for ACKs.
+    pub rate_back: Rate,
+    /// Delay of the lossy link one way.
+    pub delay: Span,
+    /// Delay of the rest of the path one way.
+    pub wired_delay: Span,
+    /// Share of the packets with data that the link loses.
+    pub loss: Probability,
+    /// Mean number of packets lost in a row.
+    pub burst: f64,
+    /// Queue in front of the link, as in scenario files.
+    pub queue: String,
+    /// The sender: a preset, or a TCP.
+    pub sender: String,
+    /// Which way the data goes.
+    pub direction: Direction,
+}
+
+impl Link {
+    /// The lines of `[host.NAME]` of the sender.
+    fn sender_lines(&self) -> Result<String, Error> {
+        let word = self.sender.as_str();
+        if word == "linux" {
+            return Ok("preset = \"linux\"\ntcp = \"cubic\"\n".to_owned());
+        }
+        if OF_TODAY.contains(&word) {
+            return Ok(format!("preset = \"linux\"\ntcp = \"{word}\"\n"));
+        }
+        if PRESETS.iter().any(|(name, _)| *name == word) {
+            return Ok(format!("preset = \"{word}\"\n"));
+        }
+        if TCPS.iter().any(|known| known.key == word) {
+            // Buffers that do not limit it, and nothing else of today.
+            return Ok(format!(
+                "preset = \"rfc\"\ntcp = \"{word}\"\nsend-buffer = \"4MiB\"\nwindow-scale = true\ntimestamps = true\n"
+            ));
+        }
+        let presets = PRESETS.iter().map(|(name, _)| *name);
+        let known: Vec<&str> = presets.chain(TCPS.iter().map(|word| word.key)).collect();
+        Err(Error::input(
+            format!("there is no sender `{word}`"),
+            format!("one of {}; for example `--sender linux`", known.join(", ")),
+        ))
+    }
+
+    /// How much is transferred, in bytes.
+    fn bytes(&self) -> u64 {
+        let rate = self.rate.bps() as f64 / 8.0;
+        let rtt = 2.0 * (self.delay.as_secs_f64() + self.wired_delay.as_secs_f64());
+        let most = MOST.max(WINDOWS * rate * rtt).min(MOST_AT_ALL);
+        ((rate * SECONDS).clamp(LEAST, most) / 1000.0) as u64 * 1000
+    }
+
+    /// How many runs tell: so many that they meet enough losses together, if they are short.
+    pub fn runs(&self) -> u32 {
+        let packets = self.bytes() as f64 / PACKET;
+        let each = self.loss.get() * packets / self.burst;
+        let wanted = if each > 0.0 { BURSTS / each } else { 0.0 };
+        let most = (PACKETS / packets).min(MOST_RUNS);
+        wanted.min(most).max(LEAST_RUNS).ceil() as u32
+    }
+
+    fn errors(&self) -> String {
+        let p = self.loss.get();
+        if p <= 0.0 {
+            return "errors = \"none\"\n".to_owned();
+        }
+        let burst = self.burst.round().max(1.0);
+        if burst < 1.5 {
+            return format!("errors = {{ model = \"packet-loss\", p = {p}, on = [\"data\"] }}\n");
+        }
+        // So many bytes from the beginning of one burst to that of the next.
+        let mean = (burst * PACKET / p).round();
+        format!(
+            "errors = {{ model = \"packet-bursts\", packets = {burst}, mean = {mean}, on = [\"data\"] }}\n"
+        )
+    }
+
+    /// The scenario file.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such sender.
+    pub fn scenario(&self, runs: u32) -> Result<String, Error> {
+        let (from, to, data, acks) = match self.direction {
+            Direction::Download => ("server", "client", "right", "left"),
+            Direction::Upload => ("client", "server", "left", "right"),
+        };
+        let sender = self.sender_lines()?;
+        let radio = self.rate.max(self.rate_back);
+        let wired =
+            Rate::from_bps(radio.bps().saturating_mul(10).max(100_000_000)).unwrap_or(radio);
+        let mut text = format!(
+            "# Made by `lasthop advise`: what it took the link for. Change it, and ask again:\n\
+             #\n\
+             #     lasthop compare THIS-FILE --schemes all\n\n\
+             name = \"advise\"\nruns = {runs}\n\
+             transfer = {{ from = \"{from}\", to = \"{to}\", bytes = {} }}\n\n\
+             [host.{from}]\nside = \"{acks}\"\n{sender}\
+             [host.{to}]\nside = \"{data}\"\npreset = \"linux\"\n\n\
+             [[path]]\n# the rest of the way, which is taken to be fast\n\
+             link = {{ rate = \"{wired}\", delay = \"{}\", queue = \"1000p\" }}\n",
+            self.bytes(),
+            self.wired_delay,
+        );
+        if self.rate != self.rate_back {
+            let (name, towards, rate) = if self.rate < self.rate_back {
+                ("forward", data, self.rate)
+            } else {
+                ("return", acks, self.rate_back)
+            };
+            text += &format!(
+                "[[path]]\nname = \"{name}\"\n# the slower direction of the link\n\
+                 link = {{ rate-{towards} = \"{rate}\", queue = \"{}\" }}\n",
+                self.queue
+            );
+        }
+        text += &format!(
+            "[[path]]\nagent = \"none\"\n[[path]]\n\
+             radio = {{ rate = \"{radio}\", delay = \"{}\", duplex = \"full\", queue = \"{}\" }}\n{}",
+            self.delay,
+            self.queue,
+            self.errors()
+        );
+        Ok(text)
+    }
+
+    /// The same link with another loss and delay.
+    pub fn scaled(&self, loss: f64, delay: f64) -> Link {
+        let p = Probability::new((self.loss.get() * loss).min(0.9)).unwrap_or(self.loss);
+        let scale = |span: Span| Span::from_secs_f64(span.as_secs_f64() * delay);
+        Link {
+            loss: p,
+            delay: scale(self.delay),
+            wired_delay: scale(self.wired_delay),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_scenario::{StageKind, parse};
+
+    fn link() -> Link {
+        Link {
+            rate: "2mbit".parse().unwrap(),
+            rate_back: "2mbit".parse().unwrap(),
+            delay: Span::millis(5),
+            wired_delay: Span::millis(20),
+            loss: Probability::new(0.02).unwrap(),
+            burst: 1.0,
+            queue: "50p".to_owned(),
+            sender: "linux".to_owned(),
+            direction: Direction::Download,
+        }
+    }
+
+    #[test]
+    fn every_link_makes_a_scenario_without_warnings() {
+        let back: Rate = "28.8kbit".parse().unwrap();
+        for direction in [Direction::Download, Direction::Upload] {
+            for rate_back in [link().rate, back, "100mbit".parse().unwrap()] {
+                for (burst, loss) in [(1.0, 0.0), (1.0, 0.02), (6.0, 0.02), (2.4, 1e-6)] {
+                    let loss = Probability::new(loss).unwrap();
+                    let link = Link { direction, rate_back, burst, loss, ..link() };
+                    let text = link.scenario(5).unwrap();
+                    let (plan, warnings) =
+                        parse(&text, "advise", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                    assert!(warnings.is_empty(), "{warnings:?}");
+                    assert_eq!(plan.cells[0].scenario.runs, 5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_slower_direction_has_a_stage_of_its_own() {
+        let slow = Link { rate_back: "28.8kbit".parse().unwrap(), ..link() };
+        let (plan, _) = parse(&slow.scenario(1).unwrap(), "x", &[]).unwrap();
+        let StageKind::Link(line) = &plan.cells[0].scenario.path[1].kind else { panic!() };
+        assert_eq!((line.rate_left, line.rate_right), (Some(slow.rate_back), None));
+    }
+
+    #[test]
+    fn short_runs_with_few_losses_are_more() {
+        assert_eq!(link().runs(), 10);
+        let slow = Link { rate: "100kbit".parse().unwrap(), burst: 4.0, ..link() };
+        assert_eq!(slow.runs(), 40);
+        let clean = Link { loss: Probability::ZERO, ..slow };
+        assert_eq!(clean.runs(), 10);
+    }
+
+    #[test]
+    fn a_sender_is_a_preset_or_a_tcp() {
+        for sender in ["linux", "reno", "sack", "bbr", "freebsd-2.1"] {
+            let link = Link { sender: sender.to_owned(), ..link() };
+            assert!(parse(&link.scenario(1).unwrap(), "x", &[]).is_ok(), "{sender}");
+        }
+        assert!(Link { sender: "windows".to_owned(), ..link() }.scenario(1).is_err());
+    }
+}

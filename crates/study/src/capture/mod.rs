@@ -1,0 +1,218 @@
+//! A capture in words, as plots and as a page.
+
+mod page;
+
+use lasthop_analyze::{
+    Analysis, Cause, Closing, Connection, Direction, Endpoint, Opening, Retransmissions, StallCause,
+};
+use lasthop_proto::units::Time;
+use lasthop_report::number::{KB, plural, short};
+use serde::Serialize;
+
+pub use page::{page, plot};
+
+/// Transfers that are described one by one; of more only the number is told.
+pub const DESCRIBED: usize = 8;
+
+/// One file and what it holds.
+#[derive(Debug, Serialize)]
+pub struct Capture {
+    /// The file as it was named.
+    pub file: String,
+    /// What happened in it.
+    #[serde(flatten)]
+    pub analysis: Analysis,
+}
+
+/// One direction of a connection that carried data.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer<'a> {
+    /// Its connection.
+    pub connection: &'a Connection,
+    /// What the sender sent.
+    pub data: &'a Direction,
+    /// What the receiver sent back.
+    pub back: &'a Direction,
+    from: Endpoint,
+    to: Endpoint,
+}
+
+impl Capture {
+    /// The directions that carried data, those with most bytes first.
+    pub fn transfers(&self) -> Vec<Transfer<'_>> {
+        let mut all: Vec<_> = self.analysis.connections.iter().flat_map(Transfer::both).collect();
+        all.retain(|transfer| transfer.data.unique_bytes > 0);
+        all.sort_by_key(|transfer| core::cmp::Reverse(transfer.data.unique_bytes));
+        all
+    }
+
+    /// What is said about the file as a whole, and what could not be read in it.
+    pub fn heading(&self) -> Vec<String> {
+        let Analysis { packets, tcp_packets, connections, .. } = &self.analysis;
+        let mut lines = vec![format!(
+            "{}, {} of them TCP; {}",
+            plural(*packets, "packet"),
+            tcp_packets,
+            plural(connections.len() as u64, "connection")
+        )];
+        let a = &self.analysis;
+        let of = [
+            (a.malformed_packets, "with headers that make no sense or were cut off"),
+            (a.damaged_packets, "left out for a wrong checksum"),
+            (a.ignored_packets, "left out because there are too many connections"),
+        ];
+        for (n, what) in of.into_iter().filter(|(n, _)| *n > 0) {
+            lines.push(format!("note: {} {what}", plural(n, "packet")));
+        }
+        if a.truncated {
+            lines.push(
+                "note: the file ends within a packet; this covers what came before".to_owned(),
+            );
+        }
+        if let Some(error) = &a.error {
+            lines.push(format!("note: reading stopped early: {error}"));
+        }
+        lines
+    }
+}
+
+impl<'a> Transfer<'a> {
+    fn both(connection: &'a Connection) -> [Transfer<'a>; 2] {
+        let Connection { client, server, to_server, to_client, .. } = connection;
+        let (data, back, from, to) = (to_server, to_client, *client, *server);
+        let forth = Transfer { connection, data, back, from, to };
+        [forth, Transfer { data: back, back: data, from: to, to: from, ..forth }]
+    }
+
+    /// Who sends to whom.
+    pub fn title(&self) -> String {
+        format!("{} > {}", end(&self.from), end(&self.to))
+    }
+
+    /// A name for files: `connection-3-to-server`.
+    pub fn file_name(&self) -> String {
+        let to = if self.to == self.connection.server { "server" } else { "client" };
+        format!("connection-{}-to-{to}", self.connection.number)
+    }
+
+    /// Seconds from the first packet of the connection to the last.
+    pub fn seconds(&self) -> f64 {
+        seconds(self.connection.began, self.connection.ended)
+    }
+
+    /// The verdict in a sentence.
+    fn judged(&self) -> String {
+        let verdict = &self.data.verdict;
+        let cause = match verdict.cause {
+            Cause::NoLoss => return verdict.evidence.clone(),
+            Cause::Radio => "radio, mostly",
+            Cause::Queue => "queue, mostly",
+            Cause::Both => "radio and queue",
+            Cause::Unclear => "unclear",
+        };
+        format!("{cause}: {}", verdict.evidence)
+    }
+
+    /// Name and value of everything worth knowing.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let Transfer { connection, data, back, .. } = self;
+        let kb = |bytes: u64| format!("{} KB", short((bytes as f64 / KB * 10.0).round() / 10.0));
+        let opening = match connection.opening {
+            Opening::Handshake => "",
+            Opening::MidConnection => ", open before the capture began",
+        };
+        let closing = match connection.closing {
+            Closing::Fin => "",
+            Closing::HalfClosed => ", closed by one side",
+            Closing::Reset => ", reset",
+            Closing::Open => ", not closed in the capture",
+        };
+        let mut facts = vec![(
+            "data",
+            format!(
+                "{} in {}, {:.2} s{opening}{closing}",
+                kb(data.unique_bytes),
+                plural(data.data_packets, "packet"),
+                self.seconds()
+            ),
+        )];
+        if let Some(throughput) = data.throughput {
+            let goodput = data.goodput.map_or(String::new(), |g| format!("; goodput {:.4}", g));
+            facts.push(("throughput", format!("{} KB/s{goodput}", short(throughput / 8.0 / KB))));
+        }
+        if let Some(rtt) = &data.rtt {
+            let ms = |s: f64| short((s * 1e4).round() / 10.0);
+            facts.push((
+                "round trip",
+                format!(
+                    "{} ms mean, {} to {} ms, {}",
+                    ms(rtt.mean),
+                    ms(rtt.min),
+                    ms(rtt.max),
+                    plural(rtt.samples, "sample")
+                ),
+            ));
+        }
+        facts.push(("sent again", retransmissions(&data.retransmissions)));
+        facts.push(("dup ACKs", back.duplicate_acks.to_string()));
+        if data.out_of_order > 0 {
+            facts.push(("reordered", plural(data.out_of_order, "packet")));
+        }
+        if !data.losses.is_empty() {
+            let all = data.losses.len() as u64 + data.losses_omitted;
+            let judged = data.verdict.losses;
+            facts.push(("losses", format!("{all}; {judged} of them count for the verdict")));
+        }
+        facts.push(("stalls", stalls(data)));
+        facts.push(("verdict", self.judged()));
+        facts
+    }
+}
+
+fn retransmissions(all: &Retransmissions) -> String {
+    let kinds = [
+        (all.fast, "fast"),
+        (all.recovery, "in recovery"),
+        (all.timeout, "by time-out"),
+        (all.after_timeout, "after a time-out"),
+        (all.spurious, "after their ACK"),
+        (all.other, "otherwise"),
+    ];
+    let needless = match all.needless {
+        0 => String::new(),
+        n => format!("; {n} of them needlessly"),
+    };
+    let kinds: Vec<String> =
+        kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    match all.total() {
+        0 => "nothing".to_owned(),
+        total => format!("{}: {}{needless}", plural(total, "packet"), kinds.join(", ")),
+    }
+}
+
+fn stalls(data: &Direction) -> String {
+    let causes = [
+        (StallCause::Timeout, "waiting for the timer"),
+        (StallCause::ZeroWindow, "closed window"),
+        (StallCause::ApplicationIdle, "nothing to send"),
+        (StallCause::AckDelayed, "late ACK"),
+        (StallCause::Unclear, "unclear"),
+    ];
+    let parts: Vec<String> = causes
+        .into_iter()
+        .filter_map(|(cause, words)| {
+            let of = || data.stalls.iter().filter(|stall| stall.cause == cause);
+            let time: f64 = of().map(|stall| seconds(stall.from, stall.to)).sum();
+            (of().count() > 0).then(|| format!("{} {words} ({time:.1} s)", of().count()))
+        })
+        .collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
+
+fn seconds(from: Time, to: Time) -> f64 {
+    to.0.saturating_sub(from.0) as f64 / 1e9
+}
+
+fn end(end: &Endpoint) -> String {
+    std::net::SocketAddr::new(end.addr, end.port).to_string()
+}

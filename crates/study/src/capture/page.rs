@@ -1,0 +1,156 @@
+//! A capture as plots and a page.
+
+use std::collections::BTreeMap;
+
+use lasthop_analyze::{PointKind, Retransmission};
+use lasthop_proto::units::Time;
+use lasthop_report::html;
+use lasthop_report::model::{Again, Column, Page, Section, Table};
+use lasthop_report::plot::{Plot, TimeSequence};
+use lasthop_trace::sequence::{Lost, SendKind, Sent, Series};
+use lasthop_trace::stalls::Stall;
+
+use super::{Capture, DESCRIBED, Transfer, seconds};
+use crate::tables::figure;
+
+/// Losses that are listed for each transfer.
+const LISTED: usize = 20;
+
+/// The time-sequence plot of a transfer.
+pub fn plot(transfer: &Transfer<'_>) -> Plot {
+    let title = transfer.title();
+    TimeSequence { title: &title, series: &series(transfer), part: None }.plot()
+}
+
+/// The page about captures.
+pub fn page(captures: &[Capture], command: String) -> String {
+    let sections = captures.iter().map(|capture| {
+        let transfers = capture.transfers();
+        let shown = || transfers.iter().take(DESCRIBED);
+        let mut text = capture.heading();
+        if transfers.len() > DESCRIBED {
+            text.push(format!("The {DESCRIBED} largest of {} transfers.", transfers.len()));
+        }
+        Section {
+            title: capture.file.clone(),
+            text,
+            tables: shown().flat_map(|t| [Some(facts(t)), losses(t)]).flatten().collect(),
+            figures: shown()
+                .map(|transfer| {
+                    let caption = format!(
+                        "Connection {}: every packet by the time it passed and its place in the stream.",
+                        transfer.connection.number
+                    );
+                    figure(&plot(transfer), "", caption)
+                })
+                .collect(),
+            ..Section::default()
+        }
+    });
+    html::render(&Page {
+        title: "Captures".to_owned(),
+        subtitle: "What happened to TCP, and why".to_owned(),
+        sections: sections.collect(),
+        again: Again {
+            commands: vec![command],
+            seeds: String::new(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+        ..Page::default()
+    })
+}
+
+fn facts(transfer: &Transfer<'_>) -> Table {
+    let rows = transfer.facts().into_iter().map(|(name, value)| vec![name.to_owned(), value]);
+    Table {
+        title: format!("Connection {}: {}", transfer.connection.number, transfer.title()),
+        columns: vec![Column::text(""), Column::text("")],
+        rows: rows.collect(),
+    }
+}
+
+fn losses(transfer: &Transfer<'_>) -> Option<Table> {
+    let all = &transfer.data.losses;
+    let began = transfer.connection.began;
+    let rows = all.iter().take(LISTED).map(|loss| {
+        vec![
+            format!("{:.3}", seconds(began, loss.at)),
+            loss.offset.to_string(),
+            loss.len.to_string(),
+            word(&loss.repair),
+            loss.rtt_before.map_or(String::new(), |rtt| format!("{:.1}", rtt * 1e3)),
+            loss.burst.to_string(),
+        ]
+    });
+    let title = match all.len() {
+        n if n > LISTED => format!("The first {LISTED} of {n} losses"),
+        _ => "Losses".to_owned(),
+    };
+    (!all.is_empty()).then(|| Table {
+        title,
+        columns: vec![
+            Column::number("repaired at (s)"),
+            Column::number("byte"),
+            Column::number("length"),
+            Column::text("repaired by"),
+            Column::number("round trip before (ms)"),
+            Column::number("losses of the episode"),
+        ],
+        rows: rows.collect(),
+    })
+}
+
+/// The word that JSON has for it.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word.replace('_', " "),
+        _ => String::new(),
+    }
+}
+
+/// The points of an analysis as the plot takes them: seconds from the first packet, bytes from the first.
+fn series(transfer: &Transfer<'_>) -> Series {
+    let Transfer { connection, data, .. } = transfer;
+    let at_s = |at: Time| seconds(connection.began, at);
+    let lowest = data.points.iter().map(|p| p.offset).min().unwrap_or(1).min(1);
+    let byte = |offset: i64| offset.saturating_sub(lowest).max(0) as u64;
+    let repairs: BTreeMap<(Time, i64), Retransmission> =
+        data.losses.iter().map(|loss| ((loss.at, loss.offset), loss.repair)).collect();
+    let mut series = Series {
+        flow: transfer.title().replace(' ', ""),
+        lost: data
+            .losses
+            .iter()
+            .filter_map(|loss| {
+                let (start, sent) = (byte(loss.offset), loss.sent?);
+                Some(Lost { at_s: at_s(sent), start, end: start + u64::from(loss.len) })
+            })
+            .collect(),
+        stalls: data
+            .stalls
+            .iter()
+            .map(|stall| Stall { from_s: at_s(stall.from), to_s: at_s(stall.to) })
+            .collect(),
+        end_s: transfer.seconds(),
+        ..Series::default()
+    };
+    for point in &data.points {
+        let start = byte(point.offset);
+        let kind = match point.kind {
+            PointKind::Data | PointKind::OutOfOrder => SendKind::First,
+            PointKind::Retransmission => match repairs.get(&(point.at, point.offset)) {
+                Some(Retransmission::Fast | Retransmission::Recovery) => SendKind::Fast,
+                Some(Retransmission::Timeout | Retransmission::AfterTimeout) => SendKind::Timeout,
+                _ => SendKind::Again,
+            },
+            PointKind::Ack => {
+                series.acked.push((at_s(point.at), start));
+                continue;
+            }
+            PointKind::DuplicateAck => continue,
+        };
+        let end = start + u64::from(point.len);
+        series.sent.push(Sent { at_s: at_s(point.at), start, end, kind });
+    }
+    series
+}

@@ -1,0 +1,145 @@
+//! What theory allows on the path of a scenario: see [`crate::theory`].
+
+use lasthop_lab::RunResult;
+use lasthop_proto::link::LineConfig;
+use lasthop_proto::tcp::config::{Clock, DelayedAck, TcpConfig};
+use lasthop_proto::units::{Rate, Span};
+use lasthop_scenario::{HostSide, Scenario, StageKind};
+use lasthop_trace::layout::Role;
+use serde::Serialize;
+
+use crate::theory::{TcpPath, capacity, mathis, pftk};
+
+/// Bytes of IP and TCP headers without options.
+const HEADERS: f64 = 40.0;
+
+/// What theory allows, in bytes of payload per second; nothing where a formula does not hold.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bounds {
+    /// Share of the packets with data that the path lost or damaged under the baseline.
+    pub loss: f64,
+    /// Round-trip time of a full segment without queues, in seconds.
+    pub rtt_s: f64,
+    /// The slowest stage less the losses: no scheme can deliver more.
+    pub capacity: Option<f64>,
+    /// TCP end to end by Mathis and others, capacity permitting.
+    pub mathis: Option<f64>,
+    /// TCP end to end by Padhye and others (PFTK), capacity permitting.
+    pub pftk: Option<f64>,
+}
+
+/// A packet with data and an ACK, as they go over the stages of a path that may lose the first.
+struct Journey {
+    rightward: bool,
+    /// Bytes of a full packet.
+    packet: f64,
+    /// Seconds that both take, without queues.
+    rtt: f64,
+    /// Seconds that the slowest stage is busy with a packet.
+    slowest: Option<f64>,
+    /// How probable it is that a packet arrives.
+    survive: f64,
+}
+
+impl Journey {
+    /// A stage with these rates, which adds to each packet `extra`: bytes and seconds.
+    fn pass(&mut self, [right, left]: [Option<Rate>; 2], extra: (f64, f64), delay: Span) {
+        let (there, back) = if self.rightward { (right, left) } else { (left, right) };
+        let seconds =
+            |bytes: f64, rate: Rate| extra.1 + (bytes + extra.0) * 8.0 / rate.bps() as f64;
+        if let Some(seconds) = there.map(|rate| seconds(self.packet, rate)) {
+            self.rtt += seconds;
+            self.slowest = Some(self.slowest.unwrap_or(0.0).max(seconds));
+        }
+        self.rtt += back.map_or(0.0, |rate| seconds(HEADERS, rate));
+        self.rtt += 2.0 * delay.as_secs_f64();
+    }
+
+    fn stage(&mut self, kind: &StageKind) {
+        let line = |line: &LineConfig| {
+            ([line.rate_right, line.rate_left], (f64::from(line.framing), 0.0), line.delay)
+        };
+        let (rates, extra, delay) = match kind {
+            StageKind::Link(link) => line(link),
+            StageKind::Serial(serial) => {
+                self.survive *= 1.0 - serial.frame_loss.get();
+                line(&serial.line)
+            }
+            StageKind::Radio(radio) => {
+                let overhead = radio.radio.overhead.as_secs_f64();
+                ([Some(radio.radio.rate); 2], (0.0, overhead), radio.radio.delay)
+            }
+            StageKind::Cross(cross) => {
+                self.survive *= 1.0 - cross.loss.get();
+                return;
+            }
+            StageKind::Agent(_) => return,
+        };
+        self.pass(rates, extra, delay);
+    }
+}
+
+impl Bounds {
+    /// The bounds of `scenario`, with the losses that `runs` of it met.
+    pub fn of(scenario: &Scenario, runs: &[RunResult]) -> Bounds {
+        let Some(transfer) = scenario.transfers.first() else {
+            return Bounds { loss: 0.0, rtt_s: 0.0, capacity: None, mathis: None, pftk: None };
+        };
+        let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
+        let mss = f64::from(from.tcp.mss.min(to.tcp.mss));
+        let packet = mss + HEADERS;
+        let rightward = from.side == HostSide::Left;
+        let mut journey = Journey { rightward, packet, rtt: 0.0, slowest: None, survive: 1.0 };
+        scenario.path.iter().for_each(|stage| journey.stage(&stage.kind));
+        let Journey { rtt, slowest, survive, .. } = journey;
+        let loss = 1.0 - survive * radio_survival(runs);
+        let rate = slowest.filter(|s| *s > 0.0).map(|seconds| packet * 8.0 / seconds);
+        let capacity = rate.map(|rate| capacity(rate, mss, packet, loss));
+        let path = tcp_path(&from.tcp, &to.tcp, mss, rtt);
+        let flows: u32 = scenario.transfers.iter().map(|transfer| transfer.count).sum();
+        let limited = |rate: f64| {
+            let all = rate.min(path.w_max * mss / rtt) * f64::from(flows);
+            (rtt > 0.0).then(|| capacity.map_or(all, |most| all.min(most)))
+        };
+        Bounds {
+            loss,
+            rtt_s: rtt,
+            capacity,
+            mathis: limited(mathis(&path, loss)),
+            pftk: limited(pftk(&path, loss)),
+        }
+    }
+}
+
+/// The share of the packets with data that the radio hops of `runs` did not damage.
+fn radio_survival(runs: &[RunResult]) -> f64 {
+    let (sent, damaged) = runs
+        .iter()
+        .flat_map(|run| &run.metrics.stages)
+        .filter(|stage| stage.role == Role::Radio)
+        .fold((0, 0), |(sent, damaged), stage| {
+            (sent + stage.data_packets, damaged + stage.damaged_data)
+        });
+    if sent > 0 { 1.0 - damaged as f64 / sent as f64 } else { 1.0 }
+}
+
+/// What the formulas need to know of a sender `from` and a receiver `to`.
+fn tcp_path(from: &TcpConfig, to: &TcpConfig, mss: f64, rtt: f64) -> TcpPath {
+    let window = f64::from(from.send_buffer.min(to.recv_buffer));
+    let window = if from.window_scale && to.window_scale { window } else { window.min(65_535.0) };
+    let tick = match from.clock {
+        Clock::Ticks { slow, .. } => slow.as_secs_f64(),
+        Clock::Fine { granularity } => granularity.as_secs_f64(),
+    };
+    TcpPath {
+        mss,
+        rtt,
+        t0: from.rto_min.as_secs_f64().max(rtt + tick),
+        b: match to.delayed_ack.every {
+            // Where time alone counts, an ACK goes at the latest for half of the window.
+            DelayedAck::BY_TIME => (window / mss / 2.0).floor().max(1.0),
+            every => f64::from(every.max(1)),
+        },
+        w_max: (window / mss).floor().max(1.0),
+    }
+}

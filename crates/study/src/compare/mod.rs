@@ -1,0 +1,172 @@
+//! Schemes against each other on one scenario: what gains how much, beside what theory allows.
+
+mod bounds;
+mod page;
+mod tables;
+
+use lasthop_lab::{CellResults, Results};
+use lasthop_scenario::{Argument, Code, Comparison, Wanted, schemes_of};
+use lasthop_trace::stats::Summary;
+use serde::Serialize;
+
+use crate::{Alternative, Document, Error, Ranked, Runner, Source, rank};
+pub use bounds::Bounds;
+pub use page::{page, pictures};
+pub use tables::{NOTE, kb, matrix, ranking, theory};
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    /// Schemes by name, or `all` alone; nothing is the scenario's own, and where it has none all.
+    pub schemes: &'a [String],
+    /// What the others are compared with; nothing is the scenario as it is.
+    pub baseline: Option<&'a str>,
+    /// Probabilities that a packet with data is lost, in place of the scenario's errors.
+    pub errors: &'a [String],
+}
+
+/// What a comparison says beyond its scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct Points {
+    /// What the errors are varied by, if they are.
+    pub axis: Option<String>,
+    /// The comparison at each point of that axis; one without an axis.
+    pub points: Vec<Place>,
+}
+
+/// The comparison at one point of the axis of errors.
+#[derive(Clone, Debug, Serialize)]
+pub struct Place {
+    /// Its label on the axis.
+    pub label: Option<String>,
+    /// What theory allows.
+    pub bounds: Bounds,
+    /// The schemes, the best first.
+    pub schemes: Vec<Row>,
+}
+
+/// One scheme at one point, ranked by its throughput in bytes per second.
+pub type Row = Ranked<Counts>;
+
+/// What is told of a scheme beside its throughput.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Counts {
+    /// Expirations of the senders' retransmission timers.
+    pub timeouts: Summary,
+    /// Full packets needed by data packets on the radio.
+    pub wireless_goodput: Option<Summary>,
+    /// Runs in which every transfer was complete; nothing for transfers without end.
+    pub complete: Option<usize>,
+}
+
+impl Place {
+    /// A scheme by its name.
+    pub fn scheme(&self, name: &str) -> Option<&Row> {
+        self.schemes.iter().find(|row| row.name() == name)
+    }
+}
+
+/// Lays a comparison out.
+///
+/// # Errors
+///
+/// What is wrong with the scenario, with `arguments`, or with what is asked.
+pub fn lay_out(
+    source: &Source<'_>,
+    arguments: &[Argument],
+    asked: &Asked<'_>,
+) -> Result<Comparison, Error> {
+    let wrong = |error| source.wrong(error, arguments);
+    let wanted = match asked.schemes {
+        [] => Wanted::Own,
+        [all] if all == "all" => Wanted::All,
+        names => Wanted::Named(names.iter().map(|name| name.trim().to_owned()).collect()),
+    };
+    // A wrong name is a wrong argument, not a fault of the file.
+    schemes_of(source.text).map_err(wrong)?;
+    let Source { text, name, .. } = source;
+    lasthop_scenario::compare(text, name, arguments, &wanted, asked.errors, asked.baseline).map_err(
+        |error| match error.code {
+            Code::NoScheme => {
+                let help = format!("{}; `lasthop list schemes` says what each does", error.help);
+                Error::input(error.message.clone(), help)
+            }
+            _ => wrong(error),
+        },
+    )
+}
+
+/// Compares: makes the runs and puts the schemes in order. What the results say of their setup is told with them.
+///
+/// # Errors
+///
+/// If no scheme applies but the baseline, and whatever `run` fails of.
+pub fn answer<E: From<Error>>(
+    comparison: &Comparison,
+    run: &mut Runner<'_, E>,
+) -> Result<Document<Points>, E> {
+    if comparison.schemes.len() < 2 {
+        let why = comparison.left_out.iter().map(|l| format!("{}: {}", l.name, l.reason));
+        let help = why.collect::<Vec<_>>().join("\n        ");
+        return Err(Error::input("there is nothing to compare: no scheme applies", help).into());
+    }
+    Ok(ranked(comparison, &run(&comparison.plan)?))
+}
+
+/// Puts the schemes in order.
+fn ranked(comparison: &Comparison, results: &Results) -> Document<Points> {
+    let points = comparison.points();
+    let whole_cell =
+        |i: usize| results.cells[i].runs.len() == comparison.plan.cells[i].scenario.runs as usize;
+    // Runs are paired by their seeds: a scheme that was interrupted has not the same ones.
+    let (whole, unfinished): (Vec<usize>, Vec<usize>) = (0..comparison.schemes.len())
+        .partition(|scheme| (0..points).all(|i| whole_cell(scheme * points + i)));
+    let baseline = whole.iter().position(|scheme| *scheme == comparison.baseline);
+    let places = baseline.map_or(Vec::new(), |baseline| {
+        (0..points).map(|i| place(comparison, results, &whole, baseline, i)).collect()
+    });
+    let name = |scheme: usize| comparison.schemes[scheme].name.clone();
+    let seeds = comparison.plan.cells.first().map_or(Vec::new(), |cell| cell.seeds().collect());
+    let said =
+        Points { axis: comparison.plan.axes.get(1).map(|axis| axis.name.clone()), points: places };
+    Document {
+        baseline: Some(name(comparison.baseline)),
+        left_out: comparison.left_out.clone(),
+        unfinished: unfinished.into_iter().map(name).collect(),
+        ..Document::new(&comparison.plan.name, &results.setup, seeds, said)
+    }
+}
+
+/// The schemes `whole` at point `i` of the axis; `baseline` is a place among them.
+fn place(
+    comparison: &Comparison,
+    results: &Results,
+    whole: &[usize],
+    baseline: usize,
+    i: usize,
+) -> Place {
+    let points = comparison.points();
+    let cells: Vec<&CellResults> =
+        whole.iter().map(|scheme| &results.cells[scheme * points + i]).collect();
+    let throughputs: Vec<Vec<f64>> = cells
+        .iter()
+        .map(|cell| cell.runs.iter().map(|run| run.metrics.aggregate_throughput).collect())
+        .collect();
+    let alternatives =
+        whole.iter().map(|scheme| Alternative::from(&comparison.schemes[*scheme])).collect();
+    let at = comparison.baseline * points + i;
+    Place {
+        label: comparison.plan.cells[at].labels.get(1).cloned(),
+        bounds: Bounds::of(&comparison.plan.cells[at].scenario, &results.cells[at].runs),
+        schemes: rank(alternatives, &throughputs, baseline, |place| counts(cells[place])),
+    }
+}
+
+fn counts(cell: &CellResults) -> Counts {
+    let endless = cell.runs.iter().flat_map(|run| &run.metrics.flows).any(|f| f.wanted.is_none());
+    Counts {
+        timeouts: cell.mean("timeouts").unwrap_or_default(),
+        wireless_goodput: cell.mean("wireless_goodput"),
+        complete: (!endless).then(|| cell.complete()),
+    }
+}

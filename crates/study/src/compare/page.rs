@@ -1,0 +1,143 @@
+//! A comparison as one page: bars, curves over the losses, and tables.
+
+use lasthop_report::model::Section;
+use lasthop_report::number::KB;
+use lasthop_report::plot::{Curve, Curves, Pen, Plot};
+
+use super::tables::{self, BOUNDS, WORDS};
+use super::{Place, Points, Row};
+use crate::Document;
+use crate::tables::{figure, page as rendered};
+
+/// More bars than this do not fit.
+const MOST_BARS: usize = 16;
+/// More schemes than this nobody can tell apart in a plot of curves; the bounds come on top.
+const MOST_CURVES: usize = 5;
+
+/// The page.
+pub fn page(document: &Document<Points>) -> String {
+    let Points { axis, points } = &document.said;
+    let mut sections = Vec::new();
+    if points.len() > 1 {
+        sections.push(Section {
+            title: "Over the losses".to_owned(),
+            text: vec![
+                "The baseline and the best scheme of each family, with what theory allows. The link less its losses is \
+                 what a scheme could deliver that wastes nothing; the formulas are for TCP end to end."
+                    .to_owned(),
+            ],
+            tables: vec![tables::matrix(axis.as_deref().unwrap_or(""), points)],
+            figures: vec![figure(
+                &curves(document),
+                "throughput against losses",
+                "Means over runs; whiskers are 95 % confidence intervals, drawn a little beside each other. \
+                 Broken lines are theory.",
+            )],
+            ..Section::default()
+        });
+    }
+    sections.extend(points.iter().map(|place| section(document, place)));
+    rendered(document, "schemes compared", "scheme", sections)
+}
+
+fn section(document: &Document<Points>, place: &Place) -> Section {
+    let title = match (&document.said.axis, &place.label) {
+        (Some(axis), Some(label)) => format!("{axis} = {label}"),
+        _ => "Ranking".to_owned(),
+    };
+    Section {
+        title,
+        text: vec![tables::theory(place) + ".", tables::NOTE.replace('\n', " ")],
+        tables: vec![tables::ranking(place), WORDS.sets(&place.schemes)],
+        figures: vec![figure(
+            &bars(document, place),
+            "throughput",
+            "Means over runs, the best first; whiskers are 95 % confidence intervals.",
+        )],
+        ..Section::default()
+    }
+}
+
+/// The plots as files of their own: name and text.
+pub fn pictures(document: &Document<Points>) -> Vec<(String, String)> {
+    let points = document.said.points.iter().enumerate();
+    let mut all: Vec<(String, String)> = points
+        .map(|(i, place)| (format!("ranking-{}.svg", i + 1), bars(document, place).svg()))
+        .collect();
+    if all.len() > 1 {
+        all.push(("losses.svg".to_owned(), curves(document).svg()));
+    }
+    all
+}
+
+/// Bars of the schemes of one point, the best first.
+fn bars(document: &Document<Points>, place: &Place) -> Plot {
+    let mut shown: Vec<&Row> = place.schemes.iter().take(MOST_BARS).collect();
+    // The baseline is always there.
+    let mut others = place.schemes.iter().skip(MOST_BARS);
+    let baseline = others.find(|row| document.baseline.as_deref() == Some(row.name()));
+    if let (Some(row), Some(last)) = (baseline, shown.last_mut()) {
+        *last = row;
+    }
+    let most = place
+        .bounds
+        .capacity
+        .map_or(String::new(), |c| format!(", the link less its losses {:.0}", c / KB));
+    let label = place.label.as_ref().map_or(String::new(), |label| format!(" at {label}"));
+    WORDS.bars(
+        format!("{}{label}: throughput (KB/s)", document.name),
+        "throughput (KB/s)",
+        format!("mean of {} runs{most}", document.seeds.len()),
+        shown.into_iter(),
+    )
+}
+
+/// Throughput over the losses that the baseline met, with the bounds.
+fn curves(document: &Document<Points>) -> Plot {
+    let points = &document.said.points;
+    let x = |place: &Place| place.bounds.loss * 100.0;
+    let mut curves: Vec<Curve> = drawn(document)
+        .into_iter()
+        .map(|name| {
+            let points = points.iter().filter_map(|place| {
+                let value = place.scheme(&name)?.standing.value.in_units_of(KB);
+                Some((x(place), value.mean, value.ci95))
+            });
+            Curve { points: points.collect(), name, pen: Pen::Whiskers }
+        })
+        .collect();
+    for (name, of) in BOUNDS {
+        let points = points.iter().filter_map(|place| Some((x(place), of(place)? / KB, 0.0)));
+        curves.push(Curve { name: name.to_owned(), pen: Pen::Dashes, points: points.collect() });
+    }
+    for curve in &mut curves {
+        curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    Curves {
+        title: format!("{}: throughput against losses", document.name),
+        x_label: "packets with data lost (%)".to_owned(),
+        y_label: "throughput (KB/s)".to_owned(),
+        log_x: false,
+        curves,
+    }
+    .plot()
+}
+
+/// The schemes that have a curve: the baseline and the best of each family.
+fn drawn(document: &Document<Points>) -> Vec<String> {
+    let points = &document.said.points;
+    let family = |name: &String| {
+        points.iter().find_map(|place| place.scheme(name)).map(|row| row.alternative.family)
+    };
+    let mut drawn: Vec<String> = document.baseline.iter().cloned().collect();
+    for name in tables::order(points) {
+        let known = drawn.iter().any(|other| {
+            let is_baseline = document.baseline.as_ref() == Some(other);
+            *other == name || (family(other) == family(&name) && !is_baseline)
+        });
+        if !known && drawn.len() < MOST_CURVES {
+            drawn.push(name);
+        }
+    }
+    drawn
+}

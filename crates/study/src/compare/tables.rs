@@ -1,0 +1,123 @@
+//! A comparison as tables.
+
+use lasthop_report::model::{Column, Table};
+use lasthop_report::number::{KB, short};
+use lasthop_trace::stats::Summary;
+
+use super::{Place, Row};
+use crate::ranking::Judgement;
+use crate::tables::Words;
+
+/// How the ranking is to be read.
+pub const NOTE: &str = "\
+Means over runs ± 95 % confidence interval, KB = 1024 B. `times`: how often the baseline's throughput, by runs of
+the same seed, with the 95 % interval. Schemes of one rank are not told apart from its first. \
+better, worse: with confidence, all
+comparisons together (Holm, 5 %). radio gp: full packets needed / data packets sent over the radio.";
+
+pub(super) const WORDS: Words = Words {
+    noun: "scheme",
+    what: "what it does",
+    unit: "KB/s",
+    size: KB,
+    beside: "beside the baseline",
+    digits: 2,
+};
+
+/// The schemes of one point as a table, the best first.
+pub fn ranking(place: &Place) -> Table {
+    let radio = place.schemes.iter().any(|row| row.measured.wireless_goodput.is_some());
+    let mut columns = vec![Column::number("timeouts")];
+    columns.extend(radio.then(|| Column::number("radio gp")));
+    columns.push(Column::text("to be changed"));
+    WORDS.ranking(&place.schemes, columns, |row| {
+        let mut cells = vec![short((row.measured.timeouts.mean * 100.0).round() / 100.0)];
+        let share = |s: Summary| format!("{:.3}", s.mean);
+        cells.extend(radio.then(|| row.measured.wireless_goodput.map_or("–".to_owned(), share)));
+        cells.push(row.alternative.deployed());
+        cells
+    })
+}
+
+/// A rate in KB/s, as bounds and means over many points are shown.
+pub fn kb(value: Option<f64>) -> String {
+    match value.map(|v| v / KB) {
+        None => "–".to_owned(),
+        Some(v) if v >= 1000.0 => short(v.round()),
+        Some(v) if v < 10.0 => format!("{v:.2}"),
+        Some(v) => format!("{v:.1}"),
+    }
+}
+
+/// What theory allows at a point, in a line.
+pub fn theory(place: &Place) -> String {
+    let b = &place.bounds;
+    format!(
+        "theory at {} % of the data packets lost and a round trip of {} ms: the link less its losses {} KB/s, \
+         TCP end to end {} (Mathis), {} (PFTK)",
+        short((b.loss * 1e4).round() / 100.0),
+        short((b.rtt_s * 1e4).round() / 10.0),
+        kb(b.capacity),
+        kb(b.mathis),
+        kb(b.pftk)
+    )
+}
+
+/// The names of all schemes, the best on the whole first.
+pub(super) fn order(points: &[Place]) -> Vec<String> {
+    let mut names: Vec<(usize, f64, String)> = Vec::new();
+    for row in points.iter().flat_map(|place| &place.schemes) {
+        let (rank, mean) = (row.standing.rank, row.standing.value.mean);
+        match names.iter_mut().find(|(_, _, name)| name == row.name()) {
+            Some((ranks, sum, _)) => {
+                *ranks += rank;
+                *sum += mean;
+            }
+            None => names.push((rank, mean, row.name().to_owned())),
+        }
+    }
+    names.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    names.into_iter().map(|(_, _, name)| name).collect()
+}
+
+/// Schemes by points of the axis.
+pub fn matrix(axis: &str, points: &[Place]) -> Table {
+    let mut columns = vec![Column::text(format!("scheme \\ {axis}"))];
+    columns.extend(points.iter().map(|p| Column::number(p.label.clone().unwrap_or_default())));
+    columns.push(Column::text("to be changed"));
+    let cell = |row: &Row| {
+        let best = if row.standing.rank == 1 { "*" } else { "" };
+        let sign = match row.standing.judgement {
+            Judgement::Better => "+",
+            Judgement::Worse => "-",
+            _ => "",
+        };
+        format!("{best}{sign} {}", kb(Some(row.standing.value.mean))).trim_start().to_owned()
+    };
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for name in order(points) {
+        let at = || points.iter().map(|place| place.scheme(&name));
+        let deployed = at().flatten().next().map_or(String::new(), |r| r.alternative.deployed());
+        let mut cells = vec![name.clone()];
+        cells.extend(at().map(|row| row.map_or("–".to_owned(), cell)));
+        cells.push(deployed);
+        rows.push(cells);
+    }
+    for (name, of) in BOUNDS {
+        let mut cells = vec![name.to_owned()];
+        cells.extend(points.iter().map(|place| kb(of(place))));
+        cells.push(String::new());
+        rows.push(cells);
+    }
+    Table::new(columns, rows)
+}
+
+/// A bound: its name and how it is read.
+type Bound = (&'static str, fn(&Place) -> Option<f64>);
+
+/// The bounds, as rows of tables and curves of plots.
+pub(super) const BOUNDS: [Bound; 3] = [
+    ("link less losses", |place| place.bounds.capacity),
+    ("Mathis", |place| place.bounds.mathis),
+    ("PFTK", |place| place.bounds.pftk),
+];

@@ -1,0 +1,253 @@
+//! Where the joules of a scenario go, and which change would save most.
+
+mod change;
+mod page;
+mod question;
+mod tables;
+
+use lasthop_lab::{CellResults, Setup};
+use lasthop_scenario::{Axis, Cell, LeftOut, Plan, Scenario};
+use lasthop_trace::metrics::NodeEnergy;
+use lasthop_trace::stats::Summary;
+use serde::Serialize;
+
+use crate::ranking::{Ratio, standings};
+use crate::{Alternative, Document, Error, Ranked, Runner, rank};
+pub use page::{page, pictures};
+pub use question::{Question, without_parts};
+pub use tables::{NOTE, hosts, parts, ranking, verdict};
+
+/// The name of what is not changed.
+const AS_IS: &str = "as-is";
+/// The name of all changes that help, made together.
+const TOGETHER: &str = "together";
+
+/// What is said about energy beyond its scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct Energy {
+    /// The longest that a run may take, in seconds.
+    pub horizon_s: f64,
+    /// Whether a transfer has no end, so that a longer run would be nearer to a whole battery.
+    pub endless: bool,
+    /// The hosts on batteries, as the scenario is.
+    pub hosts: Vec<HostEnergy>,
+    /// Whose bytes for a joule the changes are ranked by.
+    pub ranked_by: String,
+    /// The changes, the best first, and what is not changed among them.
+    pub changes: Vec<Row>,
+}
+
+/// A host as the scenario is: means over the runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostEnergy {
+    /// The host.
+    pub host: String,
+    /// What it is made of.
+    pub hardware: String,
+    /// Whether the file does not say so.
+    pub assumed: bool,
+    /// How long the full battery lasts, in seconds.
+    pub lifetime_s: Summary,
+    /// Payload moved for each joule, in bytes.
+    pub bytes_per_joule: Summary,
+    /// Payload moved with a full battery, in bytes.
+    pub bytes_per_battery: Summary,
+    /// Mean power in watts.
+    pub power_w: Summary,
+    /// What draws it.
+    pub parts: Vec<Part>,
+}
+
+/// What draws from a battery.
+#[derive(Clone, Debug, Serialize)]
+pub struct Part {
+    /// Its name.
+    pub name: &'static str,
+    /// Its mean power in watts.
+    pub power_w: Summary,
+    /// Its share of all.
+    pub share: f64,
+}
+
+/// What draws, and how many joules of it a node has spent.
+type Drawn = (&'static str, fn(&NodeEnergy) -> f64);
+
+const PARTS: [Drawn; 6] = [
+    ("base", |n| n.spent.base),
+    ("radio asleep", |n| n.spent.doze),
+    ("radio idle", |n| n.spent.idle),
+    ("receiving", |n| n.spent.receive),
+    ("transmitting", |n| n.spent.transmit),
+    ("processing", |n| n.spent.processing),
+];
+
+/// One change, ranked by the bytes for a joule at one host.
+pub type Row = Ranked<Elsewhere>;
+
+/// What is told of a change beside the bytes for a joule.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Elsewhere {
+    /// How long the battery of that host lasts, in seconds.
+    pub lifetime_s: Summary,
+    /// Bytes for a joule at the other hosts, as often as without the change.
+    pub others: Vec<(String, Option<Ratio>)>,
+}
+
+/// The changes that were run, and their results.
+struct Measured<'a> {
+    question: &'a Question<'a>,
+    changes: Vec<Alternative>,
+    cells: Vec<CellResults>,
+}
+
+/// Answers: runs the scenario as it is and with each change, and then with all that help. `setup` has the scenario in
+/// words.
+///
+/// # Errors
+///
+/// If the changes that help exclude each other, and whatever `run` fails of.
+pub fn answer<E: From<Error>>(
+    question: &Question<'_>,
+    setup: &Setup,
+    run: &mut Runner<'_, E>,
+) -> Result<Document<Energy>, E> {
+    let (mut changes, mut left_out) = change::changes(&question.scenario, question.ends);
+    let mut scenarios = vec![question.scenario.clone()];
+    changes.retain(|change| match question.changed(&change.sets) {
+        Ok(scenario) => {
+            scenarios.push(scenario);
+            true
+        }
+        Err(reason) => {
+            left_out.push(LeftOut { name: change.name.clone(), reason });
+            false
+        }
+    });
+    changes.insert(0, Alternative::setting(AS_IS, "the scenario as it is", Vec::new()));
+    let mut measured = Measured { question, changes: Vec::new(), cells: Vec::new() };
+    measured.run(changes, scenarios, run)?;
+    if let Some(together) = measured.together() {
+        let scenario = question.changed(&together.sets).map_err(|reason| {
+            Error::input(format!("the changes exclude each other: {reason}"), "")
+        })?;
+        measured.run(vec![together], vec![scenario], run)?;
+    }
+    Ok(Document { left_out, ..measured.document(setup) })
+}
+
+impl Measured<'_> {
+    /// Makes the runs of more changes.
+    fn run<E>(
+        &mut self,
+        changes: Vec<Alternative>,
+        scenarios: Vec<Scenario>,
+        run: &mut Runner<'_, E>,
+    ) -> Result<(), E> {
+        let labels: Vec<String> = changes.iter().map(|change| change.name.clone()).collect();
+        let cell = |(label, scenario)| Cell { labels: vec![label], scenario };
+        let plan = Plan {
+            name: self.question.scenario.name.clone(),
+            cells: labels.iter().cloned().zip(scenarios).map(cell).collect(),
+            axes: vec![Axis { name: "change".to_owned(), labels }],
+        };
+        self.cells.extend(run(&plan)?.cells);
+        self.changes.extend(changes);
+        Ok(())
+    }
+
+    /// Everything that helps, if that is more than one change.
+    fn together(&self) -> Option<Alternative> {
+        let (whole, rows) = (self.whole(), self.rows());
+        let helping: Vec<&Alternative> =
+            rows.iter().filter(|row| row.helps()).map(|row| &row.alternative).collect();
+        let names: Vec<&str> = helping.iter().map(|change| change.name.as_str()).collect();
+        (whole.len() == self.changes.len() && helping.len() > 1).then(|| {
+            let sets = helping.iter().flat_map(|change| change.sets.iter().cloned()).collect();
+            Alternative::setting(TOGETHER, format!("all that help: {}", names.join(", ")), sets)
+        })
+    }
+
+    /// The changes of which all runs were made.
+    fn whole(&self) -> Vec<usize> {
+        let wanted = self.question.scenario.runs as usize;
+        (0..self.cells.len()).filter(|i| self.cells[*i].runs.len() == wanted).collect()
+    }
+
+    /// The changes beside none, the best first; nothing unless the runs without a change are there.
+    fn rows(&self) -> Vec<Row> {
+        let whole = self.whole();
+        let Some(baseline) = whole.iter().position(|i| *i == 0) else { return Vec::new() };
+        let bytes_per_joule = |host: &str| -> Vec<Vec<f64>> {
+            let of = |i: &usize| values(&self.cells[*i], host, |n| n.bytes_per_joule);
+            whole.iter().map(of).collect()
+        };
+        let hosts = self.question.scenario.hosts.iter().filter(|h| h.battery.is_some());
+        let others = hosts.filter(|host| host.name != self.question.host).map(|host| {
+            let all = standings(&bytes_per_joule(&host.name), baseline);
+            (&host.name, all)
+        });
+        let others: Vec<_> = others.collect();
+        let host = self.question.host.as_str();
+        let changes = whole.iter().map(|i| self.changes[*i].clone()).collect();
+        rank(changes, &bytes_per_joule(host), baseline, |place| Elsewhere {
+            lifetime_s: Summary::of(&values(&self.cells[whole[place]], host, |n| n.lifetime_s)),
+            others: others.iter().map(|(name, all)| ((*name).clone(), all[place].ratio)).collect(),
+        })
+    }
+
+    fn document(&self, setup: &Setup) -> Document<Energy> {
+        let Question { scenario, host, .. } = self.question;
+        let whole = self.whole();
+        let changes = self.rows();
+        let unfinished = (0..self.cells.len()).filter(|i| !whole.contains(i));
+        let seeds =
+            (0..u64::from(scenario.runs)).map(|i| scenario.first_seed.wrapping_add(i)).collect();
+        let anything_helps = changes.iter().any(Ranked::helps);
+        let said = Energy {
+            horizon_s: scenario.horizon.as_secs_f64(),
+            endless: setup.endless,
+            hosts: host_energy(self.question, &self.cells[0]),
+            ranked_by: host.clone(),
+            changes,
+        };
+        Document {
+            unfinished: unfinished.map(|i| self.changes[i].name.clone()).collect(),
+            anything_helps: Some(anything_helps),
+            ..Document::new(&scenario.name, setup, seeds, said)
+        }
+    }
+}
+
+/// A number of `host` in each run.
+fn values(cell: &CellResults, host: &str, of: impl Fn(&NodeEnergy) -> f64) -> Vec<f64> {
+    let nodes = cell.runs.iter().flat_map(|run| run.metrics.energy.iter().find(|n| n.host == host));
+    nodes.map(of).collect()
+}
+
+fn host_energy(question: &Question<'_>, cell: &CellResults) -> Vec<HostEnergy> {
+    let powered = question.scenario.hosts.iter().filter_map(|h| Some((h, h.battery.as_ref()?)));
+    powered
+        .filter(|_| !cell.runs.is_empty())
+        .map(|(host, hardware)| {
+            let of = |f: fn(&NodeEnergy) -> f64| Summary::of(&values(cell, &host.name, f));
+            let power_w = of(NodeEnergy::mean_power_w);
+            let part = |(name, f): Drawn| {
+                let own = Summary::of(&values(cell, &host.name, |n| {
+                    if n.spent_j > 0.0 { f(n) / n.spent_j * n.mean_power_w() } else { 0.0 }
+                }));
+                let share = if power_w.mean > 0.0 { own.mean / power_w.mean } else { 0.0 };
+                Part { name, power_w: own, share }
+            };
+            HostEnergy {
+                host: host.name.clone(),
+                hardware: hardware.name.clone(),
+                assumed: question.assumed.contains(&host.name),
+                lifetime_s: of(|n| n.lifetime_s),
+                bytes_per_joule: of(|n| n.bytes_per_joule),
+                bytes_per_battery: of(|n| n.bytes_per_battery),
+                power_w,
+                parts: PARTS.into_iter().map(part).collect(),
+            }
+        })
+        .collect()
+}

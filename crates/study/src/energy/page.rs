@@ -1,0 +1,108 @@
+//! What is said about energy, as one page.
+
+use lasthop_report::model::{Column, Section, Table};
+use lasthop_report::plot::{BarChart, BarGroup, BarSeries, Plot};
+
+use super::Energy;
+use super::tables::{self, WORDS};
+use crate::Document;
+use crate::tables::{bar, figure, page as rendered};
+
+/// The page.
+pub fn page(document: &Document<Energy>) -> String {
+    let energy = &document.said;
+    let mut sections = vec![Section {
+        title: "Where the joules go".to_owned(),
+        text: vec![
+            "Base is what the host draws whatever happens; the radio draws what its state draws; processing is the \
+             work of the stack, by its instructions. \
+             A run that ends before its battery is extrapolated at its mean power."
+                .to_owned(),
+        ],
+        tables: vec![tables::hosts(&energy.hosts), parts(energy)],
+        figures: vec![figure(
+            &where_to(document),
+            "mean power",
+            "Means over runs; whiskers are 95 % confidence intervals.",
+        )],
+        ..Section::default()
+    }];
+    if !energy.changes.is_empty() {
+        sections.push(Section {
+            title: "What would save most".to_owned(),
+            text: vec![tables::verdict(energy) + ".", tables::NOTE.replace('\n', " ")],
+            tables: vec![tables::ranking(energy), WORDS.sets(&energy.changes)],
+            figures: vec![figure(
+                &ranking(document),
+                "bytes for a joule",
+                "The best first; whiskers are 95 % confidence intervals of each mean alone. Runs of the same seed \
+                 are compared in pairs, so that the table tells apart what overlaps here.",
+            )],
+            ..Section::default()
+        });
+    }
+    rendered(document, "energy", "change", sections)
+}
+
+/// The plots as files of their own: name and text.
+pub fn pictures(document: &Document<Energy>) -> Vec<(String, String)> {
+    let mut all = vec![("where.svg".to_owned(), where_to(document).svg())];
+    if !document.said.changes.is_empty() {
+        all.push(("changes.svg".to_owned(), ranking(document).svg()));
+    }
+    all
+}
+
+/// What draws how much, all hosts in one table.
+fn parts(energy: &Energy) -> Table {
+    let mut columns = vec![Column::text("drawn by")];
+    for host in &energy.hosts {
+        columns.push(Column::number(format!("{} (W)", host.host)));
+        columns.push(Column::number("%"));
+    }
+    let rows = of_parts(energy).map(|(i, name)| {
+        let mut cells = vec![name.to_owned()];
+        for part in energy.hosts.iter().map(|host| &host.parts[i]) {
+            cells.push(lasthop_report::number::summary(&part.power_w));
+            cells.push(format!("{:.1}", part.share * 100.0));
+        }
+        cells
+    });
+    Table::new(columns, rows)
+}
+
+/// Place and name of each part that may draw.
+fn of_parts(energy: &Energy) -> impl Iterator<Item = (usize, &'static str)> {
+    energy.hosts.iter().take(1).flat_map(|host| &host.parts).map(|part| part.name).enumerate()
+}
+
+/// Bars of what draws how much, a group for each part that draws anything.
+fn where_to(document: &Document<Energy>) -> Plot {
+    let energy = &document.said;
+    let powers = |i: usize| energy.hosts.iter().map(move |host| &host.parts[i].power_w);
+    let groups = of_parts(energy).filter(|(i, _)| powers(*i).any(|power| power.mean > 0.0)).map(
+        |(i, name)| BarGroup {
+            label: name.to_owned(),
+            bars: powers(i).map(|power| Some(bar(power))).collect(),
+        },
+    );
+    let series = |host: &str| BarSeries { name: host.to_owned(), published: false };
+    BarChart {
+        title: format!("{}: where the joules go", document.name),
+        y_label: "mean power (W)".to_owned(),
+        series: energy.hosts.iter().map(|host| series(&host.host)).collect(),
+        groups: groups.collect(),
+    }
+    .plot()
+}
+
+/// Bars of the bytes for a joule of each change, the best first.
+fn ranking(document: &Document<Energy>) -> Plot {
+    let energy = &document.said;
+    WORDS.bars(
+        format!("{}: payload for a joule", document.name),
+        "payload for a joule (kB/J)",
+        energy.ranked_by.clone(),
+        energy.changes.iter(),
+    )
+}

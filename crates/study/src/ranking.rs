@@ -1,0 +1,222 @@
+//! Cells of a sweep against each other, by runs that share their seeds: differences, their intervals, ranks.
+//!
+//! Runs with the same seed meet the same channel, so they are compared pair by pair: a run of the one minus the run
+//! of the other with that seed. The interval of the mean difference is Student's for paired samples. A bootstrap over
+//! seeds was the alternative; with the ten to twenty seeds of a usual comparison its intervals cover less than they
+//! say, Student's hold up well for means of differences, and they are the ones of every other table here.
+//!
+//! Many comparisons find something by chance. What is called better or worse is so at a family-wise level of 5 % by
+//! Holm's step-down procedure: once over all comparisons with the baseline, once over all pairs, which gives the
+//! ranks. Intervals are of each comparison alone.
+
+use lasthop_trace::stats::{Summary, paired_p};
+use serde::{Deserialize, Serialize};
+
+/// The level at which a family of comparisons is called different.
+pub const LEVEL: f64 = 0.05;
+
+/// Smaller differences, as shares of the smaller value, are called none, however sure: options of a few bytes make
+/// some.
+pub const NEGLIGIBLE: f64 = 0.005;
+
+/// Whether a difference is one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// It is what the others are compared with.
+    Baseline,
+    /// More, and not by chance.
+    Better,
+    /// Less, and not by chance.
+    Worse,
+    /// The runs do not tell them apart.
+    Tie,
+    /// Fewer than two pairs of runs: nobody can tell.
+    Unknown,
+}
+
+/// One cell beside the baseline.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Standing {
+    /// Its place by means; cells that are not told apart from the leader of a rank share it.
+    pub rank: usize,
+    /// The value.
+    pub value: Summary,
+    /// The value minus that of the baseline, pair by pair.
+    pub difference: Summary,
+    /// How often the baseline's value it is: the geometric mean of the ratios of the pairs, and its 95 % interval.
+    /// `None` where a value is zero; without an interval where there are fewer than two pairs.
+    pub ratio: Option<Ratio>,
+    /// How probable such a difference is by chance alone, two-sided, of this comparison alone.
+    pub p: Option<f64>,
+    /// The same with Holm's correction for the number of comparisons.
+    pub p_holm: Option<f64>,
+    /// What follows.
+    pub judgement: Judgement,
+}
+
+/// A ratio with its 95 % interval.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The geometric mean of the ratios.
+    pub mean: f64,
+    /// Lower end; the mean itself where no interval can be stated.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Ratio {
+    /// The ratio of `values` to `baseline`, pair by pair.
+    fn of(values: &[f64], baseline: &[f64]) -> Option<Ratio> {
+        if values.len() != baseline.len() || values.iter().chain(baseline).any(|v| *v <= 0.0) {
+            return None;
+        }
+        let logs: Vec<f64> = values.iter().zip(baseline).map(|(v, b)| libm::log(v / b)).collect();
+        let s = Summary::of(&logs);
+        (s.n > 0).then(|| Ratio {
+            mean: libm::exp(s.mean),
+            low: libm::exp(s.low()),
+            high: libm::exp(s.high()),
+        })
+    }
+}
+
+/// Holm's step-down correction: each p-value times the number of hypotheses that are still open, never less than that
+/// of a smaller one, never more than 1. What has no p-value is no hypothesis.
+pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
+    let mut order: Vec<(usize, f64)> =
+        p.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))).collect();
+    order.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut corrected = vec![None; p.len()];
+    let mut last = 0.0_f64;
+    for (done, (i, p)) in order.iter().enumerate() {
+        last = last.max(p * (order.len() - done) as f64).min(1.0);
+        corrected[*i] = Some(last);
+    }
+    corrected
+}
+
+/// How each of `cells` stands beside the one at `baseline`. Each is a list of values in the order of the seeds; only
+/// the seeds that all have are looked at, so that an interrupted sweep compares like with like.
+pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
+    let common = cells.iter().map(Vec::len).min().unwrap_or(0);
+    let cells: Vec<&[f64]> = cells.iter().map(|values| &values[..common]).collect();
+    let Some(base) = cells.get(baseline).copied() else { return Vec::new() };
+    let p: Vec<Option<f64>> = cells
+        .iter()
+        .enumerate()
+        .map(|(i, values)| (i != baseline).then(|| paired_p(values, base)).flatten())
+        .collect();
+    let corrected = holm(&p);
+    let ranks = ranks(&cells);
+    cells
+        .iter()
+        .enumerate()
+        .map(|(i, values)| {
+            let difference = Summary::of_differences(values, base).unwrap_or_default();
+            Standing {
+                rank: ranks[i],
+                value: Summary::of(values),
+                difference,
+                ratio: Ratio::of(values, base),
+                p: p[i],
+                p_holm: corrected[i],
+                judgement: match corrected[i] {
+                    _ if i == baseline => Judgement::Baseline,
+                    None => Judgement::Unknown,
+                    Some(p) if p >= LEVEL || negligible(values, base) => Judgement::Tie,
+                    Some(_) if difference.mean > 0.0 => Judgement::Better,
+                    Some(_) => Judgement::Worse,
+                },
+            }
+        })
+        .collect()
+}
+
+fn negligible(a: &[f64], b: &[f64]) -> bool {
+    let (a, b) = (Summary::of(a).mean, Summary::of(b).mean);
+    (a - b).abs() < NEGLIGIBLE * a.abs().min(b.abs())
+}
+
+/// Ranks by means: a cell shares the rank of the best one that it is not told apart from, and begins a rank of its own
+/// where the leader of the rank above is better with confidence, over all pairs.
+fn ranks(cells: &[&[f64]]) -> Vec<usize> {
+    let mut pairs = Vec::new();
+    for a in 0..cells.len() {
+        pairs.extend((a + 1..cells.len()).map(|b| (a, b)));
+    }
+    let p: Vec<Option<f64>> = pairs.iter().map(|(a, b)| paired_p(cells[*a], cells[*b])).collect();
+    let corrected = holm(&p);
+    let differ = |a: usize, b: usize| {
+        let pair = pairs.iter().position(|pair| *pair == (a.min(b), a.max(b)));
+        pair.and_then(|i| corrected[i]).is_some_and(|p| p < LEVEL)
+            && !negligible(cells[a], cells[b])
+    };
+    let means: Vec<f64> = cells.iter().map(|values| Summary::of(values).mean).collect();
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_by(|a, b| means[*b].total_cmp(&means[*a]));
+    let mut ranks = vec![1; cells.len()];
+    let mut leader = (order.first().copied().unwrap_or(0), 1);
+    for (place, i) in order.into_iter().enumerate() {
+        if differ(leader.0, i) {
+            leader = (i, place + 1);
+        }
+        ranks[i] = leader.1;
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holm_is_as_published() {
+        // S. Holm 1979, as in the manual of R's p.adjust.
+        let p = [Some(0.01), Some(0.04), None, Some(0.03), Some(0.005)];
+        let got: Vec<f64> = holm(&p).into_iter().flatten().collect();
+        for (got, want) in got.iter().zip([0.03, 0.06, 0.06, 0.02]) {
+            assert!((got - want).abs() < 1e-12, "{got} {want}");
+        }
+        assert_eq!(holm(&p)[2], None);
+        assert_eq!(holm(&[Some(0.9), Some(0.8)])[0], Some(1.0));
+    }
+
+    #[test]
+    fn what_is_better_in_every_pair_is_better_and_noise_is_a_tie() {
+        let noise = [3.0, -2.0, 5.0, -4.0, 1.0, 0.0, -3.0, 2.0];
+        let base: Vec<f64> = noise.iter().map(|n| 100.0 + 10.0 * n).collect();
+        let better: Vec<f64> = base.iter().zip(noise).map(|(b, n)| b + 8.0 + n / 10.0).collect();
+        let same: Vec<f64> = base.iter().zip(noise).map(|(b, n)| b + n * n - 8.5).collect();
+        let all = standings(&[base.clone(), better, same, base], 0);
+        assert_eq!(all[0].judgement, Judgement::Baseline);
+        assert_eq!(all[1].judgement, Judgement::Better);
+        assert_eq!((all[1].rank, all[0].rank, all[2].rank), (1, 2, 2));
+        assert_eq!(all[2].judgement, Judgement::Tie);
+        // So is what differs for sure and by nothing to speak of.
+        let hardly: Vec<f64> = cells_of_100().iter().map(|v| v + 0.1).collect();
+        let all_of_100 = standings(&[cells_of_100(), hardly], 0);
+        assert_eq!((all_of_100[1].p, all_of_100[1].judgement), (Some(0.0), Judgement::Tie));
+        assert_eq!(all_of_100[0].rank, 1);
+        // The same values again are a tie, not a difference of nothing with certainty.
+        assert_eq!(all[3].judgement, Judgement::Tie);
+        let ratio = all[1].ratio.unwrap();
+        assert!(ratio.low > 1.0 && ratio.low < ratio.mean && ratio.mean < ratio.high);
+    }
+
+    fn cells_of_100() -> Vec<f64> {
+        vec![100.0; 5]
+    }
+
+    #[test]
+    fn one_run_tells_nothing_and_zeros_have_no_ratio() {
+        let all = standings(&[vec![1.0], vec![2.0]], 0);
+        assert_eq!(all[1].judgement, Judgement::Unknown);
+        assert_eq!((all[0].rank, all[1].rank), (1, 1));
+        let all = standings(&[vec![0.0, 1.0], vec![2.0, 2.0, 7.0]], 0);
+        assert_eq!(all[1].ratio, None);
+        assert_eq!(all[1].value.n, 2);
+        assert!(standings(&[], 0).is_empty());
+    }
+}

@@ -1,0 +1,233 @@
+//! Results as pictures: lines over an axis of numbers, else bars over the cells.
+
+use lasthop_lab::{CellResults, Results};
+use lasthop_report::number::KB;
+use lasthop_report::plot::{
+    Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point,
+};
+
+/// What is drawn: title of the vertical axis, name of the scalar, and what it is divided by.
+const DRAWN: [(&str, &str, f64); 2] =
+    [("throughput (KB/s)", "throughput", KB), ("timer expirations", "timeouts", 1.0)];
+
+/// More lines than this nobody can tell apart.
+const MOST_LINES: usize = 6;
+/// More groups of bars than this do not fit.
+const MOST_GROUPS: usize = 16;
+
+/// The pictures of a sweep, each with what it shows and how to read it; none if there is nothing to compare.
+pub fn charts(results: &Results) -> Vec<(Plot, &'static str, String)> {
+    if results.cells.len() < 2 {
+        return Vec::new();
+    }
+    let numeric = numeric_axis(results);
+    DRAWN
+        .iter()
+        .filter(|(_, name, _)| {
+            results.cells.iter().any(|cell| cell.mean(name).is_some_and(|s| s.mean > 0.0))
+        })
+        .filter_map(|(title, name, scale)| {
+            let of = |cell: &CellResults| cell.mean(name).map(|s| (s.mean / scale, s.ci95 / scale));
+            let (plot, caption) = match &numeric {
+                Some(axis) => lines(results, axis, title, of),
+                None => bars(results, title, of)?,
+            };
+            Some((plot, *title, caption))
+        })
+        .collect()
+}
+
+fn lines(
+    results: &Results,
+    axis: &NumericAxis,
+    title: &str,
+    of: impl Fn(&CellResults) -> Option<(f64, f64)>,
+) -> (Plot, String) {
+    let mut series: Vec<LineSeries> = Vec::new();
+    for cell in &results.cells {
+        let name = others(results, cell, &[axis.index]);
+        let x = axis.of(&cell.labels[axis.index]);
+        let (Some(x), Some((y, ci))) = (x, of(cell)) else { continue };
+        let point = Point { x, y, ci };
+        match series.iter_mut().find(|line| line.name == name) {
+            Some(line) => line.points.push(point),
+            None => series.push(LineSeries { name, published: false, points: vec![point] }),
+        }
+    }
+    let mut caption = "Means over runs; bands are 95 % confidence intervals.".to_owned();
+    if series.len() > MOST_LINES {
+        caption += &format!(" The first {MOST_LINES} of {} lines.", series.len());
+        series.truncate(MOST_LINES);
+    }
+    for line in &mut series {
+        line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    let chart = LineChart {
+        title: format!("{}: {title}", results.name),
+        x_label: axis.title.clone(),
+        y_label: title.to_owned(),
+        log_x: axis.log,
+        series,
+    };
+    (chart.plot(), caption)
+}
+
+/// Bars: the last axis side by side, everything else in groups. `None` where there are too many.
+fn bars(
+    results: &Results,
+    title: &str,
+    of: impl Fn(&CellResults) -> Option<(f64, f64)>,
+) -> Option<(Plot, String)> {
+    let bar = |cell: &CellResults| of(cell).map(|(value, ci)| Bar { value, ci });
+    let last = results.axes.len() - 1;
+    let side_by_side = results.axes.len() > 1 && results.axes[last].labels.len() <= MOST_LINES;
+    let (series, groups) = if side_by_side {
+        let labels = &results.axes[last].labels;
+        let group = |cells: &[CellResults]| BarGroup {
+            label: others(results, &cells[0], &[last]),
+            bars: cells.iter().map(bar).collect(),
+        };
+        let groups: Vec<_> = results.cells.chunks(labels.len()).map(group).collect();
+        (labels.clone(), groups)
+    } else {
+        let group =
+            |cell: &CellResults| BarGroup { label: cell.labels.join(" "), bars: vec![bar(cell)] };
+        (vec![mean_of(results)], results.cells.iter().map(group).collect())
+    };
+    if groups.len() > MOST_GROUPS {
+        return None;
+    }
+    let series = series.into_iter().map(|name| BarSeries { name, published: false }).collect();
+    let chart = BarChart {
+        title: format!("{}: {title}", results.name),
+        y_label: title.to_owned(),
+        series,
+        groups,
+    };
+    Some((chart.plot(), "Means over runs; whiskers are 95 % confidence intervals.".to_owned()))
+}
+
+/// What the bars stand for: `mean of 20 runs`.
+fn mean_of(results: &Results) -> String {
+    let counts = || results.cells.iter().map(|cell| cell.runs.len());
+    match (counts().min(), counts().max()) {
+        (Some(low), Some(high)) if low == high => format!("mean of {low} runs"),
+        _ => "mean".to_owned(),
+    }
+}
+
+/// The labels of a cell without those of some axes.
+fn others(results: &Results, cell: &CellResults, without: &[usize]) -> String {
+    let kept = cell.labels.iter().enumerate().filter(|(i, _)| !without.contains(i));
+    let kept: Vec<&str> = kept.map(|(_, label)| label.as_str()).collect();
+    if kept.is_empty() { results.name.clone() } else { kept.join(" ") }
+}
+
+/// An axis whose labels are amounts.
+#[derive(Debug, PartialEq)]
+struct NumericAxis {
+    index: usize,
+    title: String,
+    /// What one unit of the first label is in base units.
+    unit: f64,
+    log: bool,
+}
+
+impl NumericAxis {
+    fn of(&self, label: &str) -> Option<f64> {
+        amount(label).map(|amount| amount.value * amount.unit / self.unit)
+    }
+}
+
+/// The axis with the most values among those that are amounts of one kind.
+fn numeric_axis(results: &Results) -> Option<NumericAxis> {
+    let axes = results.axes.iter().enumerate().filter_map(|(index, axis)| {
+        let amounts: Option<Vec<Amount>> = axis.labels.iter().map(|label| amount(label)).collect();
+        let amounts = amounts.filter(|all| all.len() > 1)?;
+        let first = &amounts[0];
+        // A bare zero has every unit.
+        if amounts.iter().any(|a| a.kind != first.kind && a.value != 0.0) {
+            return None;
+        }
+        let values: Vec<f64> = amounts.iter().map(|a| a.value * a.unit).collect();
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let unit = if first.name.is_empty() { String::new() } else { format!(" ({})", first.name) };
+        let title = format!("{}{unit}", axis.name);
+        let log = low > 0.0 && high / low >= 8.0;
+        Some(NumericAxis { index, title, unit: first.unit, log })
+    });
+    // The first of those with the most values.
+    axes.rev().max_by_key(|axis| results.axes[axis.index].labels.len())
+}
+
+/// A number with a unit, as scenarios are written.
+#[derive(Debug, PartialEq)]
+struct Amount {
+    value: f64,
+    /// In base units.
+    unit: f64,
+    name: String,
+    kind: char,
+}
+
+fn amount(label: &str) -> Option<Amount> {
+    let digits = |c: char| c.is_ascii_digit() || ".+-_".contains(c);
+    let mut end = label.find(|c| !digits(c)).unwrap_or(label.len());
+    // An exponent belongs to the number.
+    if let Some(rest) = label[end..].strip_prefix(['e', 'E'])
+        && rest.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+')
+    {
+        end += 1 + rest.find(|c| !digits(c)).unwrap_or(rest.len());
+    }
+    let value: f64 = label[..end].replace('_', "").parse().ok()?;
+    let name = label[end..].trim();
+    let (kind, unit) = match name {
+        "" => ('1', 1.0),
+        "%" => ('%', 0.01),
+        "p" => ('p', 1.0),
+        "ns" => ('s', 1e-9),
+        "us" => ('s', 1e-6),
+        "ms" => ('s', 1e-3),
+        "s" => ('s', 1.0),
+        "bit" => ('r', 1.0),
+        "kbit" => ('r', 1e3),
+        "mbit" => ('r', 1e6),
+        "gbit" => ('r', 1e9),
+        "B" => ('b', 1.0),
+        "KB" => ('b', 1e3),
+        "MB" => ('b', 1e6),
+        "GB" => ('b', 1e9),
+        "KiB" => ('b', 1024.0),
+        "MiB" => ('b', 1048576.0),
+        "GiB" => ('b', 1073741824.0),
+        _ => return None,
+    };
+    Some(Amount { value, unit, name: name.to_owned(), kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(labels: &[&str]) -> Option<NumericAxis> {
+        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        let axes = vec![lasthop_scenario::Axis { name: "x".to_owned(), labels }];
+        let setup = lasthop_lab::Setup::default();
+        let (lasthop, name) = (String::new(), String::new());
+        numeric_axis(&Results { lasthop, name, setup, axes, cells: Vec::new() })
+    }
+
+    #[test]
+    fn amounts_are_told_from_words() {
+        let sizes = axis(&["512KiB", "1MiB", "16MiB"]).unwrap();
+        assert_eq!((sizes.title.as_str(), sizes.log), ("x (KiB)", true));
+        assert_eq!(sizes.of("1MiB"), Some(1024.0));
+        assert_eq!(axis(&["1e-6", "1e-5"]).unwrap().of("1e-5"), Some(1e-5));
+        assert_eq!(axis(&["0", "1%", "2%"]).map(|axis| axis.log), None);
+        assert_eq!(axis(&["1%", "2%", "0"]).map(|axis| axis.log), Some(false));
+        assert_eq!(axis(&["none", "snoop"]), None);
+        assert_eq!(axis(&["1s", "1MiB"]), None);
+        assert_eq!(axis(&["1e"]), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Results of a sweep: a table with a row for each cell, pictures, and a page.
+
+mod chart;
+mod page;
+
+use lasthop_lab::{CellResults, Results, RunResult};
+use lasthop_report::model::{Column, Table};
+use lasthop_report::number::{self, KB};
+use lasthop_trace::stats::Summary;
+
+pub use page::{Recorded, heading, page};
+
+/// Heading, the same where there is little room, name of the scalar, and what it is divided by.
+const COLUMNS: [(&str, &str, &str, f64); 9] = [
+    ("KB/s", "KB/s", "throughput", KB),
+    ("wired goodput", "wired gp", "wired_goodput", 1.0),
+    ("radio goodput", "radio gp", "wireless_goodput", 1.0),
+    ("timeouts", "timeouts", "timeouts", 1.0),
+    ("fast rexmits", "fast rx", "fast_retransmits", 1.0),
+    ("stalls", "stalls", "stalls", 1.0),
+    ("short, mean s", "short s", "short_time_mean", 1.0),
+    ("short, 95 % s", "95 % s", "short_time_p95", 1.0),
+    ("cross KB/s", "cross", "cross_throughput", KB),
+];
+
+/// How much room there is for a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// Every mean with its interval.
+    Wide,
+    /// Only the throughput with its interval; short headings.
+    Narrow,
+}
+
+/// How the table is to be read; stands under it.
+pub const NOTE: &str = "\
+Means over runs ± 95 % confidence interval. KB = 1024 B.
+Goodput (gp): full packets needed / data packets sent. Timeouts: expirations of
+the sender's timer. Stalls: long silences in delivery.";
+
+/// A row for each cell; a column that no cell has a number for is left out.
+pub fn table(results: &Results, room: Room) -> Table {
+    let wide = room == Room::Wide;
+    let shown: Vec<_> = COLUMNS
+        .iter()
+        .filter(|(_, _, name, _)| results.cells.iter().any(|cell| cell.mean(name).is_some()))
+        .collect();
+    let mut columns: Vec<Column> =
+        results.axes.iter().map(|axis| Column::text(axis.name.as_str())).collect();
+    columns.push(Column::number(if wide { "complete" } else { "done" }));
+    columns.extend(
+        shown.iter().map(|(title, short, ..)| Column::number(if wide { *title } else { *short })),
+    );
+    let rows = results.cells.iter().map(|cell| {
+        let mut row = cell.labels.clone();
+        let complete = complete(results, cell);
+        row.push(if wide { complete } else { complete.replace(" of ", "/") });
+        row.extend(
+            shown
+                .iter()
+                .enumerate()
+                .map(|(i, (_, _, name, scale))| mean(cell, name, *scale, wide || i == 0)),
+        );
+        row
+    });
+    Table::new(columns, rows)
+}
+
+/// How many runs completed, of how many; transfers without end have only runs.
+fn complete(results: &Results, cell: &CellResults) -> String {
+    match cell.runs.len() {
+        0 => "not run".to_owned(),
+        n if results.setup.endless => format!("{n} runs"),
+        n => format!("{} of {n}", cell.complete()),
+    }
+}
+
+fn mean(cell: &CellResults, name: &str, scale: f64, interval: bool) -> String {
+    let shown = |s: Summary| {
+        let s = s.in_units_of(scale);
+        number::summary(&Summary { ci95: if interval { s.ci95 } else { 0.0 }, ..s })
+    };
+    cell.mean(name).map_or_else(|| "–".to_owned(), shown)
+}
+
+/// What is remarkable about the runs themselves, a line each.
+pub fn remarks(results: &Results) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for cell in &results.cells {
+        let title = results.title(cell);
+        let at = if title.is_empty() { String::new() } else { format!(" ({title})") };
+        let aborted =
+            cell.runs.iter().filter(|r| r.metrics.flows.iter().any(|f| f.aborted)).count();
+        let incomplete = cell.runs.len() - cell.complete();
+        if incomplete > 0 && !results.setup.endless {
+            let why = match aborted {
+                0 => String::new(),
+                n => format!(", {n} of them because TCP gave up"),
+            };
+            remarks.push(format!(
+                "{incomplete} of {} runs did not complete{why}; their means cover what there was{at}",
+                cell.runs.len()
+            ));
+        }
+        for run in &cell.runs {
+            let what = faults(run).into_iter();
+            remarks.extend(what.map(|what| format!("seed {}: {what}{at}", run.seed)));
+        }
+    }
+    remarks
+}
+
+/// What went wrong in a run, apart from TCP.
+fn faults(run: &RunResult) -> Vec<String> {
+    let mut faults = Vec::new();
+    let ours = match run.metrics.corrupted {
+        _ if run.reason == "stuck" => Some("a machine stood still".to_owned()),
+        0 => None,
+        bytes => Some(format!("{bytes} bytes were delivered wrong")),
+    };
+    faults.extend(ours.map(|what| format!("{what}: a fault of lasthop, please report it")));
+    let Some(testbed) = &run.testbed else { return faults };
+    faults.extend(testbed.wrong.iter().cloned());
+    if testbed.lost_frames > 0 {
+        faults.push(format!(
+            "the base station lost {} frames because it could not keep up; the run says little",
+            testbed.lost_frames
+        ));
+    }
+    if testbed.lost_tcp_events > 0 {
+        faults.push(format!(
+            "{} events of the kernel's TCP could not be read in time; time-outs and recoveries may be missing",
+            testbed.lost_tcp_events
+        ));
+    }
+    faults
+}

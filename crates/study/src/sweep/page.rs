@@ -1,0 +1,127 @@
+//! Results as one self-contained page: tables, charts, and time-sequence plots of the first runs.
+
+use lasthop_lab::Results;
+use lasthop_report::html;
+use lasthop_report::model::{Again, Page, Section};
+use lasthop_report::number::plural;
+use lasthop_report::plot::TimeSequence;
+use lasthop_report::table::run_summary;
+use lasthop_trace::metrics::RunMetrics;
+use lasthop_trace::sequence::Series;
+
+use super::{NOTE, Room, chart, remarks, table};
+use crate::tables::{facts, figure, seeds};
+
+/// More time-sequence plots than this make a page heavy; the others are files beside it.
+const MOST_SEQUENCES: usize = 24;
+/// Connections of one run that are drawn on the page.
+const CONNECTIONS: usize = 2;
+/// Cells that stand side by side in the table of all numbers.
+const SIDE_BY_SIDE: usize = 6;
+
+/// The time-sequence series of the first run of a cell, and the folder where they are files.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The folder, as the page names it.
+    pub folder: String,
+    /// The series, one for each connection that was looked at.
+    pub series: Vec<Series>,
+}
+
+/// The page about `results`; `recorded` has an entry for each cell.
+pub fn page(results: &Results, recorded: &[Recorded]) -> String {
+    let charts = chart::charts(results).into_iter();
+    let text = std::iter::once(NOTE.replace('\n', " ")).chain(remarks(results));
+    let mut sections = vec![Section {
+        title: "Results".to_owned(),
+        text: text.collect(),
+        tables: vec![table(results, Room::Wide)],
+        figures: charts.map(|(plot, title, caption)| figure(&plot, title, caption)).collect(),
+        ..Section::default()
+    }];
+    let sequences = sequences(results, recorded);
+    sections.extend((!sequences.figures.is_empty()).then_some(sequences));
+    sections.push(numbers(results));
+
+    let setup = &results.setup;
+    let mut facts = facts(&setup.path, &setup.transfers);
+    facts.extend(
+        results.axes.iter().map(|axis| (format!("Varied: {}", axis.name), axis.labels.join(", "))),
+    );
+    let runs = results.cells.iter().flat_map(|cell| &cell.runs);
+    html::render(&Page {
+        title: results.name.clone(),
+        subtitle: subtitle(results),
+        facts,
+        sections,
+        assumptions: Vec::new(),
+        again: Again {
+            commands: vec![setup.command.clone()],
+            seeds: seeds(runs.map(|run| run.seed)),
+            version: results.lasthop.clone(),
+        },
+    })
+}
+
+fn subtitle(results: &Results) -> String {
+    let runs: usize = results.cells.iter().map(|cell| cell.runs.len()).sum();
+    let runs = plural(runs as u64, "run");
+    match results.cells.len() {
+        1 => format!("{runs}, simulated"),
+        cells => format!("{runs} in {}, simulated", plural(cells as u64, "cell")),
+    }
+}
+
+/// The heading of the plot of connection `n` of `of`.
+pub fn heading(title: &str, n: usize, of: usize) -> String {
+    if of > 1 { format!("{title}, connection {n}") } else { title.to_owned() }
+}
+
+fn sequences(results: &Results, recorded: &[Recorded]) -> Section {
+    let mut figures = Vec::new();
+    let mut left_out = 0;
+    for (Recorded { folder, series }, cell) in recorded.iter().zip(&results.cells) {
+        let title = results.title(cell);
+        let title = if title.is_empty() { results.name.as_str() } else { &title };
+        let seed = cell.runs.first().map_or(0, |run| run.seed);
+        for (i, one) in series.iter().enumerate() {
+            if i >= CONNECTIONS || figures.len() >= MOST_SEQUENCES {
+                left_out += 1;
+                continue;
+            }
+            let heading = heading(&format!("{title}, seed {seed}"), i + 1, series.len());
+            let plot = TimeSequence { title: &heading, series: one, part: None }.plot();
+            figures.push(figure(&plot, "", format!("{}; files in {folder}", one.flow)));
+        }
+    }
+    let mut text = vec![
+        "The first run of each cell: every packet by the time it was sent and its place in the stream. \
+         A straight line is a transfer without trouble; shaded parts are stalls."
+            .to_owned(),
+    ];
+    if left_out > 0 {
+        text.push(format!("{left_out} more are in the folder trace."));
+    }
+    Section { title: "Time-sequence plots".to_owned(), text, figures, ..Section::default() }
+}
+
+fn numbers(results: &Results) -> Section {
+    let cases: Vec<(String, Vec<RunMetrics>)> = results
+        .cells
+        .iter()
+        .map(|cell| {
+            let title = cell.labels.join(" ");
+            let title = if title.is_empty() { results.name.clone() } else { title };
+            (title, cell.runs.iter().map(|run| run.metrics.clone()).collect())
+        })
+        .collect();
+    let tables = cases
+        .chunks(SIDE_BY_SIDE)
+        .map(|part| {
+            let part: Vec<_> =
+                part.iter().map(|(name, runs)| (name.clone(), runs.as_slice())).collect();
+            run_summary("", &part)
+        })
+        .collect();
+    Section { title: "All numbers".to_owned(), tables, ..Section::default() }
+}

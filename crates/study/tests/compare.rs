@@ -1,0 +1,194 @@
+//! Schemes on one scenario: the same channel for all of them, and what that is good for.
+
+use lasthop_lab::{RunResult, measure, measure_all};
+use lasthop_scenario::{Argument, Comparison, Scenario, Wanted, compare, example};
+use lasthop_study::ranking::{Judgement, standings};
+use lasthop_trace::stats::Summary;
+
+fn of(name: &str, wanted: &Wanted, set: &[&str]) -> Comparison {
+    let text = example(name).unwrap().text;
+    let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
+    compare(text, name, &arguments, wanted, &[], None).unwrap()
+}
+
+fn run(comparison: &Comparison) -> Vec<Vec<RunResult>> {
+    let cells = &comparison.plan.cells;
+    let jobs: Vec<(&Scenario, u64)> =
+        cells.iter().flat_map(|cell| cell.seeds().map(|seed| (&cell.scenario, seed))).collect();
+    let mut results = measure_all(&jobs, &()).into_iter().flatten();
+    cells.iter().map(|cell| results.by_ref().take(cell.scenario.runs as usize).collect()).collect()
+}
+
+fn throughputs(runs: &[RunResult]) -> Vec<f64> {
+    runs.iter().map(|run| run.metrics.aggregate_throughput).collect()
+}
+
+/// The variance of a difference is that of the pairs; unpaired it would be the sum of both.
+#[test]
+fn the_same_channel_for_all_makes_differences_sharper() {
+    let named = ["newreno", "sack", "limited-transmit"].map(str::to_owned).to_vec();
+    let comparison = of("rivals", &Wanted::Named(named), &["runs=40"]);
+    let cells: Vec<Vec<f64>> = run(&comparison).iter().map(|runs| throughputs(runs)).collect();
+    let spread = |values: &[f64]| {
+        let sd = Summary::of(values).sd;
+        sd * sd
+    };
+    for (scheme, values) in comparison.schemes.iter().zip(&cells).skip(1) {
+        let paired = Summary::of_differences(values, &cells[0]).unwrap().sd;
+        let unpaired = spread(values) + spread(&cells[0]);
+        assert!(
+            paired * paired < 0.6 * unpaired,
+            "{}: {} of {unpaired}",
+            scheme.name,
+            paired * paired
+        );
+        // With other seeds for one of the two there is nothing to gain.
+        let shifted: Vec<f64> = values[1..].iter().chain(&values[..1]).copied().collect();
+        let strangers = Summary::of_differences(&shifted, &cells[0]).unwrap().sd;
+        assert!(strangers > 1.2 * paired, "{}: {strangers} {paired}", scheme.name);
+    }
+}
+
+/// A channel by packets: the n-th packet with data has the same fate under every scheme, whatever it carries.
+#[test]
+fn packets_meet_the_same_fate_by_their_place() {
+    let named = ["tahoe", "sack"].map(str::to_owned).to_vec();
+    let set = [
+        "runs=1",
+        "errors={ model = \"packet-loss\", p = \"5%\", only = [\"data\"], on = [\"data\"] }",
+    ];
+    let comparison = of("rivals", &Wanted::Named(named), &set);
+    let fates: Vec<Vec<bool>> = comparison
+        .plan
+        .cells
+        .iter()
+        .map(|cell| {
+            let mut fates = Fates::default();
+            lasthop_lab::simulate(&cell.scenario, 1, &mut fates);
+            fates.0
+        })
+        .collect();
+    let common = fates.iter().map(Vec::len).min().unwrap();
+    assert!(common > 1000 && fates[0].iter().any(|lost| *lost));
+    for other in &fates[1..] {
+        assert_eq!(fates[0][..common], other[..common]);
+    }
+}
+
+/// Which packets with data the radio damaged, in the order in which they came out of it.
+#[derive(Default)]
+struct Fates(Vec<bool>);
+
+impl lasthop_trace::Sink for Fates {
+    fn event(&mut self, event: &lasthop_proto::event::Event) {
+        use lasthop_proto::event::{Op, What};
+        use lasthop_proto::machine::{Side, StageId};
+        // Host, link, agent, radio.
+        if event.stage != StageId(3) {
+            return;
+        }
+        let What::Packet { op, side: Side::Right, packet } = &event.what else { return };
+        match op {
+            Op::Transmitted if !packet.body.is_empty() => {
+                self.0.push(packet.damage != lasthop_proto::wire::Damage::None);
+            }
+            _ => {}
+        }
+    }
+
+    fn wants(&self) -> lasthop_proto::event::Wants {
+        lasthop_proto::event::Wants::METRICS
+    }
+}
+
+#[test]
+fn every_scheme_of_the_table_runs_to_the_end() {
+    let comparison = of("rivals", &Wanted::All, &["runs=2", "transfer.bytes=300kB"]);
+    assert!(comparison.schemes.len() > 15);
+    for (scheme, runs) in comparison.schemes.iter().zip(run(&comparison)) {
+        for run in runs {
+            assert!(run.metrics.complete(), "{} seed {}", scheme.name, run.seed);
+            assert_eq!(run.reason, "finished", "{} seed {}", scheme.name, run.seed);
+        }
+    }
+}
+
+/// Of the paper's four kinds each does on this channel what it is there for.
+#[test]
+fn help_near_the_losses_beats_none() {
+    let comparison = of("rivals", &Wanted::Own, &["runs=8"]);
+    let cells: Vec<Vec<f64>> = run(&comparison).iter().map(|runs| throughputs(runs)).collect();
+    let standings = standings(&cells, 0);
+    for name in ["ll-sack", "tulip", "split", "snoop", "seq-cache"] {
+        let i = comparison.schemes.iter().position(|scheme| scheme.name == name).unwrap();
+        assert_eq!(standings[i].judgement, Judgement::Better, "{name}");
+    }
+    assert_eq!(standings[0].judgement, Judgement::Baseline);
+}
+
+#[test]
+fn a_scheme_that_does_not_apply_is_left_out_with_a_reason() {
+    let reason = |comparison: &Comparison, name: &str| {
+        let left = comparison.left_out.iter().find(|left| left.name == name);
+        left.unwrap_or_else(|| panic!("{name} is not left out")).reason.clone()
+    };
+    let wired = compare(
+        "transfer = { from = \"a\", to = \"b\", bytes = \"1MB\" }\n[host.a]\n[host.b]\n\
+         [[path]]\nlink = { delay = \"5ms\" }\n",
+        "wired",
+        &[],
+        &Wanted::All,
+        &[],
+        None,
+    )
+    .unwrap();
+    assert!(reason(&wired, "snoop").contains("no radio"));
+    assert!(reason(&wired, "tulip").contains("no radio"));
+    assert!(reason(&wired, "ack-filter").contains("has a rate"));
+    // The mobile sends: nothing that a base station hears first.
+    let up = of("west97-wan", &Wanted::All, &[]);
+    assert!(reason(&up, "snoop").contains("towards the radio"));
+    assert!(reason(&up, "reno").contains("so already"));
+    // It had no agent and has got one, and its axis of errors stands beside the schemes.
+    assert!(up.schemes.iter().any(|scheme| scheme.name == "split"));
+    assert_eq!(up.points(), 2);
+    let again = measure(&up.plan.cells[0].scenario, 1);
+    assert!(again.metrics.complete());
+}
+
+/// What belongs on the way of the ACKs is put there, on the right side of the slow stage, and does its work.
+#[test]
+fn the_slow_way_back_gets_its_own_help() {
+    use lasthop_proto::event::Cause;
+    let comparison = of("slow-return", &Wanted::All, &["horizon=10s"]);
+    let results = run(&comparison);
+    let of_scheme = |name: &str| {
+        let i = comparison.schemes.iter().position(|scheme| scheme.name == name);
+        &results[i.unwrap_or_else(|| panic!("{name}: {:?}", comparison.left_out))][0].metrics
+    };
+    let forged = |name: &str| of_scheme(name).flows[0].originated_acks.get(Cause::ReconstructedAck);
+    assert_eq!(forged("ack-filter"), 0);
+    assert!(forged("ack-filter+reconstruction") > 100, "{}", forged("ack-filter+reconstruction"));
+    let marked = |name: &str| of_scheme(name).flows[0].marked_acks;
+    assert_eq!((marked("as-is"), marked("red+acks-first")), (0, 0));
+    assert!(marked("acc") > 10, "{}", marked("acc"));
+    let dropped = |name: &str| of_scheme(name).flows[0].dropped_acks.get(Cause::EarlyDrop);
+    assert!(dropped("red+acks-first") > 10, "{}", dropped("red+acks-first"));
+    // One connection has no other to share with.
+    let left = comparison.left_out.iter().find(|left| left.name == "tcp-int").unwrap();
+    assert!(left.reason.contains("several connections"), "{}", left.reason);
+    let four = of("rivals", &Wanted::Named(vec!["tcp-int".to_owned()]), &["transfer.count=4"]);
+    assert_eq!(four.schemes.len(), 2, "{:?}", four.left_out);
+}
+
+/// A base station that does something cannot be a gateway as well.
+#[test]
+fn a_gateway_takes_the_place_of_an_idle_base_station_only() {
+    let named = Wanted::Named(vec!["ack-filter+reconstruction".to_owned()]);
+    let idle = of("rivals", &named, &[]);
+    assert_eq!(idle.schemes.len(), 2, "{:?}", idle.left_out);
+    let text = example("west97-lan").unwrap().text;
+    let set = [Argument::Set("agent=snoop".to_owned())];
+    let busy = compare(text, "west97-lan", &set, &named, &[], None).unwrap();
+    assert!(busy.left_out[0].reason.contains("two agents"), "{:?}", busy.left_out);
+}
