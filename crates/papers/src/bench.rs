@@ -10,9 +10,7 @@ use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
 use crate::live::Live;
-
-/// KB in west97 means 1024 bytes: 2,000,000 B in 9.770 s is printed there as 199.92 KB/s.
-pub const KB: f64 = 1024.0;
+use crate::measure;
 
 /// The observer asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -39,25 +37,30 @@ impl Runs {
         Summary::of(&self.each(of))
     }
 
+    /// Its mean.
+    pub fn mean(&self, of: impl Fn(&RunMetrics) -> f64) -> f64 {
+        self.summary(of).mean
+    }
+
     /// Throughput of all flows together in KB/s.
     pub fn throughput(&self) -> Summary {
-        self.summary(throughput)
+        self.summary(measure::throughput)
     }
 
     /// Expirations of the senders' retransmission timers per run.
     pub fn timeouts(&self) -> Summary {
-        self.summary(|m| m.sum(|f| f.timeouts) as f64)
+        self.summary(measure::timeouts)
     }
 
     /// How many runs transferred everything.
     pub fn complete(&self) -> usize {
         self.0.iter().filter(|run| run.metrics.complete()).count()
     }
-}
 
-/// Throughput of all flows of a run in KB/s.
-pub fn throughput(m: &RunMetrics) -> f64 {
-    m.aggregate_throughput / KB
+    /// Whether every run transferred everything.
+    pub fn all_complete(&self) -> bool {
+        self.complete() == self.0.len()
+    }
 }
 
 /// Where experiments run.
@@ -81,21 +84,21 @@ impl<'a> Bench<'a> {
     /// # Errors
     ///
     /// [`Interrupted`] when the observer said stop.
-    pub fn runs(&mut self, text: &str, changes: &[&str]) -> Result<Runs, Interrupted> {
+    pub fn runs<S: AsRef<str>>(&mut self, text: &str, changes: &[S]) -> Result<Runs, Interrupted> {
         let mut all = self.batch(text, &[(changes, self.seeds)])?;
         Ok(all.swap_remove(0))
     }
 
-    /// The runs of several cases of the testbed `text`, each with its changes and its number of seeds, side by side: runs
-    /// that take long do not leave threads idle.
+    /// The runs of several cases of the testbed `text`, each with its changes and its number of seeds, side by side:
+    /// runs that take long do not leave threads idle.
     ///
     /// # Errors
     ///
     /// [`Interrupted`] when the observer said stop.
-    pub fn batch(
+    pub fn batch<S: AsRef<str>>(
         &mut self,
         text: &str,
-        cases: &[(&[&str], u32)],
+        cases: &[(&[S], u32)],
     ) -> Result<Vec<Runs>, Interrupted> {
         let scenarios: Vec<(String, Scenario, u32)> = cases
             .iter()
@@ -129,13 +132,30 @@ impl<'a> Bench<'a> {
         Ok(scenarios.iter().filter_map(|(key, ..)| self.done.get(key).cloned()).collect())
     }
 
-    /// Whether somebody asked to stop: for experiments that make their runs themselves.
-    pub fn stopped(&self) -> bool {
-        self.observer.stop()
+    /// Whether to go on: for experiments that make their runs themselves.
+    ///
+    /// # Errors
+    ///
+    /// [`Interrupted`] when the observer said stop.
+    pub fn go_on(&self) -> Result<(), Interrupted> {
+        if self.observer.stop() { Err(Interrupted) } else { Ok(()) }
+    }
+
+    /// What `run` gives for each of the first `seeds` seeds, one after another.
+    ///
+    /// # Errors
+    ///
+    /// [`Interrupted`] when the observer said stop.
+    pub fn each_seed<T>(
+        &self,
+        seeds: u32,
+        mut run: impl FnMut(u64) -> T,
+    ) -> Result<Vec<T>, Interrupted> {
+        (1..=u64::from(seeds)).map(|seed| self.go_on().map(|()| run(seed))).collect()
     }
 
     /// One run with its time-sequence series.
-    pub fn record(&self, text: &str, changes: &[&str], seed: u64) -> Recording {
+    pub fn record<S: AsRef<str>>(&self, text: &str, changes: &[S], seed: u64) -> Recording {
         record(&scenario(text, changes), seed, &mut Nothing)
     }
 }
@@ -145,10 +165,11 @@ impl<'a> Bench<'a> {
 /// # Panics
 ///
 /// If the text is no scenario: the testbeds are part of this crate, and a test parses each.
-pub fn scenario(text: &str, changes: &[&str]) -> Scenario {
-    let arguments: Vec<Argument> = changes.iter().map(|c| Argument::Set((*c).to_owned())).collect();
+pub fn scenario<S: AsRef<str>>(text: &str, changes: &[S]) -> Scenario {
+    let set = |change: &S| Argument::Set(change.as_ref().to_owned());
+    let arguments: Vec<Argument> = changes.iter().map(set).collect();
     match parse(text, "experiment", &arguments) {
         Ok((mut plan, _)) => plan.cells.swap_remove(0).scenario,
-        Err(error) => unreachable!("an experiment's own scenario: {error} ({changes:?})"),
+        Err(error) => unreachable!("an experiment's own scenario: {error} ({arguments:?})"),
     }
 }

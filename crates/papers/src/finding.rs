@@ -1,6 +1,9 @@
 //! What an experiment found: figures, and the conditions under which the claim holds.
 
+use core::fmt::Display;
+
 use lasthop_report::model::{Figure, Measured, Table, Verdict};
+use lasthop_trace::stats::Summary;
 
 /// What an experiment found.
 #[derive(Clone, Debug, Default)]
@@ -31,26 +34,45 @@ impl Finding {
     }
 
     /// The claim holds only if `value` lies between `low` and `high`, both included.
-    pub fn within(&mut self, what: &str, value: f64, low: f64, high: f64) {
+    pub fn within(&mut self, what: impl Display, value: f64, low: f64, high: f64) {
         let holds = (low..=high).contains(&value);
         let (low, high) = (short(low), short(high));
         self.require(holds, format!("{what} is {}, wanted {low} to {high}", short(value)));
     }
 
+    /// The claim holds only if `value` lies within `share` of what was published, up or down.
+    pub fn near(&mut self, what: impl Display, value: f64, published: f64, share: f64) {
+        self.within(what, value, (1.0 - share) * published, (1.0 + share) * published);
+    }
+
     /// The claim holds only if `value` is below `high`.
-    pub fn below(&mut self, what: &str, value: f64, high: f64) {
-        self.require(
-            value < high,
-            format!("{what} is {}, wanted below {}", short(value), short(high)),
-        );
+    pub fn below(&mut self, what: impl Display, value: f64, high: f64) {
+        let text = format!("{what} is {}, wanted below {}", short(value), short(high));
+        self.require(value < high, text);
     }
 
     /// The claim holds only if `value` is above `low`.
-    pub fn above(&mut self, what: &str, value: f64, low: f64) {
-        self.require(
-            value > low,
-            format!("{what} is {}, wanted above {}", short(value), short(low)),
-        );
+    pub fn above(&mut self, what: impl Display, value: f64, low: f64) {
+        let text = format!("{what} is {}, wanted above {}", short(value), short(low));
+        self.require(value > low, text);
+    }
+
+    /// A figure that was measured.
+    pub fn measure(&mut self, label: impl Into<String>, value: impl Value, unit: &str) {
+        self.compare(label, value, unit, None::<f64>);
+    }
+
+    /// A figure that was measured, beside the published one, if there is one.
+    pub fn compare(
+        &mut self,
+        label: impl Into<String>,
+        value: impl Value,
+        unit: &str,
+        published: impl Into<Option<f64>>,
+    ) {
+        let (mean, ci) = value.mean_and_ci();
+        let (label, unit, published) = (label.into(), unit.to_owned(), published.into());
+        self.measured.push(Measured { label, mean, ci, unit, published });
     }
 
     /// Something else to be known.
@@ -80,6 +102,30 @@ impl Finding {
         let parts: Vec<&str> =
             core::iter::once(head.as_str()).chain(self.notes.iter().map(String::as_str)).collect();
         parts.join(". ")
+    }
+}
+
+/// A measured figure: a mean with half of its 95 % interval, or one value without an interval.
+pub trait Value {
+    /// The two.
+    fn mean_and_ci(&self) -> (f64, f64);
+}
+
+impl Value for f64 {
+    fn mean_and_ci(&self) -> (f64, f64) {
+        (*self, 0.0)
+    }
+}
+
+impl Value for Summary {
+    fn mean_and_ci(&self) -> (f64, f64) {
+        (self.mean, self.ci95)
+    }
+}
+
+impl Value for &Summary {
+    fn mean_and_ci(&self) -> (f64, f64) {
+        (self.mean, self.ci95)
     }
 }
 

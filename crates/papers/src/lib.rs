@@ -1,27 +1,41 @@
 //! The papers: their systems, what they claim, and the experiments that hold the claims to the test.
 //!
-//! [`claims()`] lists what was published. Each paper whose experiments exist has a module of its own; [`evaluate`]
-//! runs them. A claim is never loosened: its conditions stand in code beside the experiment, and a condition
-//! that fails makes the verdict.
+//! Each paper has a module, and each of its claims is one constant ([`Claim`]) beside its experiment; the paper's
+//! [`Paper::claims`] lists them. [`evaluate`] runs one. A claim is never loosened: its conditions stand in code in
+//! the experiment, and a condition that fails makes the verdict.
 
-pub mod agarwal00;
-pub mod bakshi96;
-pub mod balakrishnan97;
-pub mod bench;
-pub mod claims;
-mod cost;
-pub mod finding;
+mod agarwal00;
+mod bakshi96;
+mod balakrishnan97;
+mod bench;
+mod claim;
+mod figure;
+mod finding;
 pub mod live;
-pub mod parsa98;
+mod measure;
+mod parsa98;
 pub mod systems;
-pub mod west97;
+mod table;
+mod testbed;
+mod west97;
 
-pub use bench::{Bench, Interrupted};
-pub use claims::{Claim, PAPERS, claims};
-pub use cost::cost;
+pub use bench::{Bench, Interrupted, Runs};
+pub use claim::{Claim, Experiment, Paper};
 pub use finding::Finding;
 
-use lasthop_report::model::{Assumption, ClaimResult, Verdict};
+pub(crate) use bench::scenario;
+pub(crate) use finding::short;
+
+use lasthop_report::model::{ClaimResult, Verdict};
+
+/// The papers, in the order of reports.
+pub static PAPERS: [Paper; 5] =
+    [west97::PAPER, parsa98::PAPER, bakshi96::PAPER, balakrishnan97::PAPER, agarwal00::PAPER];
+
+/// Every claim, paper by paper.
+pub fn claims() -> impl Iterator<Item = &'static Claim> {
+    PAPERS.iter().flat_map(|paper| paper.claims)
+}
 
 /// A claim with what became of it.
 #[derive(Debug)]
@@ -32,53 +46,18 @@ pub struct Evaluated {
     pub finding: Option<Finding>,
 }
 
-/// Whether there is an experiment for `claim`.
-pub fn has_experiment(claim: &Claim) -> bool {
-    experiment(claim.id).is_some()
-}
-
-/// Whether what `claim` measures is this machine and not a run of the simulator: then figures differ from run to run.
-pub fn is_of_this_machine(claim: &Claim) -> bool {
-    agarwal00::OF_THIS_MACHINE.contains(&claim.id)
-}
-
-fn experiment(id: &str) -> Option<west97::Experiment> {
-    west97::experiment(id)
-        .or_else(|| bakshi96::experiment(id))
-        .or_else(|| parsa98::experiment(id))
-        .or_else(|| balakrishnan97::experiment(id))
-        .or_else(|| agarwal00::experiment(id))
-}
-
-/// What the experiments of `paper` assume where the paper is silent.
-pub fn assumptions(paper: &str) -> Vec<Assumption> {
-    match paper {
-        "west97" => west97::assumptions(),
-        "bakshi96" => bakshi96::assumptions(),
-        "parsa98" => parsa98::assumptions(),
-        "balakrishnan97" => balakrishnan97::assumptions(),
-        "agarwal00" => agarwal00::assumptions(),
-        _ => Vec::new(),
-    }
-}
-
-/// Assumptions, each as what is assumed and why.
-pub(crate) fn assumed(table: &[(&str, &str)]) -> Vec<Assumption> {
-    let row = |(what, why): &(&str, &str)| Assumption {
-        what: (*what).to_owned(),
-        why: (*why).to_owned(),
-    };
-    table.iter().map(row).collect()
-}
-
 /// Runs the experiment of `claim`, if there is one.
 ///
 /// # Errors
 ///
 /// [`Interrupted`] when the bench's observer said stop.
 pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<Evaluated, Interrupted> {
-    let finding = match experiment(claim.id) {
-        Some(run) => Some(run(bench)?),
+    let finding = match claim.run {
+        Some(run) => {
+            let mut finding = Finding::new(bench.seeds);
+            run(bench, &mut finding)?;
+            Some(finding)
+        }
         None => None,
     };
     let (measured, runs, verdict, reason) = match &finding {
@@ -97,4 +76,33 @@ pub fn evaluate(claim: &Claim, bench: &mut Bench<'_>) -> Result<Evaluated, Inter
         reason,
     };
     Ok(Evaluated { result, finding })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_claim_has_a_name_of_its_own_an_experiment_and_its_paper() {
+        let ids: BTreeSet<&str> = claims().map(|c| c.id).collect();
+        assert_eq!(ids.len(), claims().count());
+        for paper in &PAPERS {
+            for claim in paper.claims {
+                assert_eq!(claim.paper, paper.key, "{}", claim.id);
+                assert!(claim.run.is_some(), "{}", claim.id);
+                let texts = [claim.id, claim.place, claim.setup, claim.published];
+                assert!(texts.iter().all(|text| !text.is_empty()), "{}", claim.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_claim_without_an_experiment_is_not_run() {
+        let claim = Claim { id: "X", ..Claim::of("west97") };
+        let evaluated = evaluate(&claim, &mut Bench::new(1, &())).unwrap();
+        assert_eq!(evaluated.result.verdict, Verdict::NotRun);
+        assert!(evaluated.finding.is_none());
+    }
 }

@@ -1,4 +1,5 @@
-//! What experiments ask of the machine that they run on. This crate knows nothing of testbeds: the program hands one in.
+//! What experiments ask of the machine that they run on. This crate knows nothing of testbeds: the program hands one
+//! in.
 
 use lasthop_trace::cpu_time::Measurement;
 

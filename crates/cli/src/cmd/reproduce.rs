@@ -7,9 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use lasthop_lab::{Observer, RunResult};
-use lasthop_papers::{
-    Bench, Claim, Evaluated, PAPERS, claims, cost, evaluate, has_experiment, is_of_this_machine,
-};
+use lasthop_papers::{Bench, Claim, Evaluated, PAPERS, claims, evaluate};
 use lasthop_report::html;
 use lasthop_report::model::{Again, Page, Section, Verdict};
 use lasthop_report::table::{self, Look};
@@ -54,7 +52,7 @@ pub struct Args {
     /// Write the report to this directory [default: out/reproduce; none with --json]
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Tell on stderr what each claim took, as rows for the table of costs
+    /// Tell on stderr what each claim took, for the costs of the claims
     #[arg(long, hide = true)]
     pub timings: bool,
 }
@@ -118,7 +116,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     // Without a choice, what cannot be run is left out; a claim that was asked for is answered.
     let chosen: Vec<&Claim> =
-        chosen.into_iter().filter(|c| !args.what.is_empty() || has_experiment(c)).collect();
+        chosen.into_iter().filter(|c| !args.what.is_empty() || c.run.is_some()).collect();
     let directory = match (&args.output, json) {
         (Some(dir), _) => Some(dir.clone()),
         (None, false) => Some(PathBuf::from(OUTPUT)),
@@ -127,7 +125,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     if let Some(dir) = &directory {
         output::prepare(dir)?;
     }
-    let total: u64 = chosen.iter().map(|claim| cost(claim)).sum();
+    let total: u64 = chosen.iter().map(|claim| claim.cost).sum();
     let watch = Watch {
         stop: Stop::listen()?,
         progress: Progress::of_work(total, json),
@@ -159,7 +157,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         if args.timings {
             eprintln!("    (\"{}\", {}),", claim.id, began.tenths());
         }
-        watch.progress.advance(cost(claim));
+        watch.progress.advance(claim.cost);
     }
     watch.progress.finish();
 
@@ -245,7 +243,7 @@ pub fn list(chosen: &[&'static Claim], json: bool) -> Result<(), Failure> {
             id: c.id,
             paper: c.paper,
             place: c.place,
-            status: if has_experiment(c) { "experiment" } else { "planned" },
+            status: if c.run.is_some() { "experiment" } else { "planned" },
             setup: c.setup,
             published: c.published,
         })
@@ -295,13 +293,12 @@ fn show(one: &Evaluated, verbose: bool) -> Result<(), Failure> {
 
 fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
     for paper in PAPERS.iter().filter(|p| chosen.iter().any(|c| c.paper == p.key)) {
-        let list = lasthop_papers::assumptions(paper.key);
-        if list.is_empty() {
+        if paper.assumed.is_empty() {
             continue;
         }
         let mut text = format!("\nWhat {} leaves open, and what is assumed:\n", paper.key);
-        for a in list {
-            text.push_str(&format!("- {}\n  {}\n", a.what, a.why));
+        for (what, why) in paper.assumed {
+            text.push_str(&format!("- {what}\n  {why}\n"));
         }
         output::print(&text)?;
     }
@@ -311,7 +308,7 @@ fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
 /// Where the claims were measured.
 fn world(chosen: &[&Claim]) -> String {
     let timed: Vec<&str> =
-        chosen.iter().filter(|claim| is_of_this_machine(claim)).map(|claim| claim.id).collect();
+        chosen.iter().filter(|claim| claim.of_this_machine).map(|claim| claim.id).collect();
     let simulated = "sim: deterministic simulator";
     match timed.len() {
         0 => simulated.to_owned(),
@@ -350,7 +347,7 @@ fn page(args: &Args, chosen: &[&Claim], evaluated: &[Evaluated]) -> Page {
             ("world".to_owned(), world(chosen)),
         ],
         sections,
-        assumptions: papers.iter().flat_map(|p| lasthop_papers::assumptions(p.key)).collect(),
+        assumptions: papers.iter().flat_map(|p| p.assumptions()).collect(),
         again: Again {
             commands: vec![format!("lasthop reproduce{what} --seeds {}", args.seeds)],
             seeds: format!("1..{}", args.seeds),

@@ -4,12 +4,12 @@
 //! acts upon the run. So another price needs no other run: the two lifetimes of 5 then give another base and another
 //! capacity, and every other lifetime follows.
 
-use lasthop_report::model::{Column, Table};
-use lasthop_trace::metrics::RunMetrics;
+use lasthop_trace::metrics::{NodeEnergy, RunMetrics};
 
-use super::cases::node;
-use crate::bench::Runs;
-use crate::finding::{Finding, short};
+use super::calibration::budgets;
+use super::cases::{node, radio_joules};
+use crate::table::table;
+use crate::{Bench, Finding, Interrupted, Runs, short};
 
 /// How long the battery lasted with nothing to do, in minutes.
 pub(super) const IDLE_MIN: f64 = 223.0;
@@ -26,22 +26,19 @@ pub(super) struct Draw {
 
 impl Draw {
     pub(super) fn of(runs: &Runs, host: &str) -> Draw {
-        let mean = |what: &dyn Fn(&RunMetrics) -> f64| runs.summary(what).mean;
-        let spent = |m: &RunMetrics, what: &dyn Fn(&lasthop_trace::metrics::NodeEnergy) -> f64| {
-            node(m, host).map_or(f64::NAN, |n| what(n) / m.end_s)
-        };
-        let radio = |n: &lasthop_trace::metrics::NodeEnergy| {
-            n.spent.doze + n.spent.idle + n.spent.receive + n.spent.transmit
+        let mean = |spent: fn(&NodeEnergy) -> f64| {
+            runs.mean(|m: &RunMetrics| node(m, host).map_or(f64::NAN, |n| spent(n) / m.end_s))
         };
         Draw {
-            radio: mean(&|m| spent(m, &radio)),
-            work: mean(&|m| spent(m, &|n| n.spent.processing)),
-            rate: mean(&|m| spent(m, &|n| (n.sent + n.received) as f64)),
+            radio: mean(radio_joules),
+            work: mean(|n| n.spent.processing),
+            rate: mean(|n| (n.sent + n.received) as f64),
         }
     }
 }
 
-/// A host whose work costs `factor` times what is stated, with the base and the capacity that the two lifetimes of 5 give.
+/// A host whose work costs `factor` times what is stated, with the base and the capacity that the two lifetimes of 5
+/// give.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     pub(super) factor: f64,
@@ -83,23 +80,27 @@ impl Budget {
 /// Half of what is stated, that, and twice.
 pub(super) const FACTORS: [f64; 3] = [0.5, 1.0, 2.0];
 
-/// A table of what becomes of `columns` with another cost of a segment; `row` works one out.
+/// Adds a table of what becomes of columns with another cost of a segment; `row` works one out.
 pub(super) fn sensitivity(
+    bench: &mut Bench<'_>,
     finding: &mut Finding,
-    budgets: &[Budget; 3],
-    columns: &[&str],
+    columns: &str,
     row: impl Fn(&Budget) -> Vec<f64>,
-) {
-    let mut all = vec![Column::number("cost of a segment, times the stated")];
-    all.extend(columns.iter().map(|c| Column::number(*c)));
-    let rows = budgets.iter().map(|budget| {
-        let cells = row(budget).into_iter().map(short);
-        std::iter::once(short(budget.factor)).chain(cells).collect()
-    });
-    finding.tables.push(Table {
-        title: "What this owes to the cost of a segment (base and capacity found anew from the two lifetimes of 5)"
-            .to_owned(),
-        columns: all,
-        rows: rows.collect(),
-    });
+) -> Result<(), Interrupted> {
+    let mut rows = table(
+        "What this owes to the cost of a segment (base and capacity found anew from the two lifetimes of 5)",
+        &format!("cost of a segment, times the stated | {columns}"),
+    );
+    rows.rows.extend(
+        budgets(bench)?
+            .iter()
+            .map(|budget| core::iter::once(budget.factor).chain(row(budget)).map(short).collect()),
+    );
+    finding.tables.push(rows);
+    Ok(())
+}
+
+/// By how many percent `new` is more than `old`.
+pub(super) fn more(new: f64, old: f64) -> f64 {
+    100.0 * (new / old - 1.0)
 }

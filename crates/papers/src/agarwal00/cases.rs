@@ -1,15 +1,16 @@
 //! What the experiments vary: the MTU, what is done to the stack, RTS and CTS, who else sends; and how that is measured
 //! and shown.
 
-use lasthop_report::model::{Column, Figure, Table};
-use lasthop_report::plot::{LineChart, LineSeries, Point};
+use lasthop_proto::event::Cause;
+use lasthop_report::model::{Figure, Table};
 use lasthop_trace::metrics::{NodeEnergy, RunMetrics};
 use lasthop_trace::stats::Summary;
 
-use super::TESTBED;
-use crate::bakshi96::figure;
-use crate::bench::{Bench, Interrupted, Runs};
-use crate::finding::short;
+use super::{RUN_S, TESTBED};
+use crate::figure::{Axes, line, lines, published_line};
+use crate::measure::timeouts;
+use crate::table::{row, table};
+use crate::{Bench, Interrupted, Runs, short};
 
 /// The four sizes of 5.1.
 pub(super) const MTUS: [u32; 4] = [500, 1000, 1500, 2296];
@@ -74,17 +75,27 @@ impl Case {
         self
     }
 
-    pub(super) fn changes(&self) -> Vec<&str> {
-        self.0.iter().map(String::as_str).collect()
+    pub(super) fn changes(&self) -> &[String] {
+        &self.0
     }
 }
 
 /// The runs of `cases`, side by side.
-pub(super) fn run(bench: &mut Bench<'_>, cases: &[Case]) -> Result<Vec<Runs>, Interrupted> {
+pub(super) fn run<const N: usize>(
+    bench: &mut Bench<'_>,
+    cases: &[Case; N],
+) -> Result<[Runs; N], Interrupted> {
     let n = seeds(bench);
-    let changes: Vec<Vec<&str>> = cases.iter().map(Case::changes).collect();
-    let jobs: Vec<(&[&str], u32)> = changes.iter().map(|c| (c.as_slice(), n)).collect();
-    bench.batch(TESTBED, &jobs)
+    batch(bench, cases.each_ref().map(|case| (case, n)))
+}
+
+/// The runs of cases, each with its number of seeds, side by side.
+pub(super) fn batch<const N: usize>(
+    bench: &mut Bench<'_>,
+    cases: [(&Case, u32); N],
+) -> Result<[Runs; N], Interrupted> {
+    let runs = bench.batch(TESTBED, &cases.map(|(case, n)| (case.changes(), n)))?;
+    Ok(runs.try_into().unwrap_or_else(|_| unreachable!("as many as were asked for")))
 }
 
 /// What `host` has spent; its absence shows as no number wherever it is used.
@@ -116,16 +127,29 @@ pub(super) fn kbps(m: &RunMetrics) -> f64 {
     m.aggregate_throughput / 1000.0
 }
 
+/// What a run has `count` of would be so many for a full battery of the sender.
+fn per_battery(m: &RunMetrics, count: f64) -> f64 {
+    of(m, "sender", |node| count * node.lifetime_s / m.end_s)
+}
+
 /// Data packets that the sender sent again, for a full battery.
 pub(super) fn retransmissions(m: &RunMetrics) -> f64 {
-    let sent = m.sum(|f| f.host_retransmissions()) as f64;
-    of(m, "sender", |node| sent * node.lifetime_s / m.end_s)
+    per_battery(m, m.sum(|f| f.host_retransmissions()) as f64)
 }
 
 /// Data packets, for a full battery of the sender.
 pub(super) fn packets(m: &RunMetrics) -> f64 {
-    let sent = m.sum(|f| f.new_packets) as f64;
-    of(m, "sender", |node| sent * node.lifetime_s / m.end_s)
+    per_battery(m, m.sum(|f| f.new_packets) as f64)
+}
+
+/// Packets that medium access gave up, for a full battery of the sender.
+pub(super) fn given_up(m: &RunMetrics) -> f64 {
+    per_battery(m, m.stages.iter().map(|s| s.dropped.get(Cause::RetryLimit)).sum::<u64>() as f64)
+}
+
+/// Time-outs of the sender, for a full battery.
+pub(super) fn expirations(m: &RunMetrics) -> f64 {
+    per_battery(m, timeouts(m))
 }
 
 /// By how many percent `what` is more in `changed` than in `base`: pair by pair, since both ran with the same seeds.
@@ -134,10 +158,6 @@ pub(super) fn gain(changed: &Runs, base: &Runs, what: impl Fn(&RunMetrics) -> f6
     let percent: Vec<f64> =
         changed.iter().zip(&base).map(|(new, old)| 100.0 * (new / old - 1.0)).collect();
     Summary::of(&percent)
-}
-
-pub(super) fn shown(summary: &Summary) -> String {
-    lasthop_report::number::summary(summary)
 }
 
 /// A gain in words: with its sign, and its interval where that shows.
@@ -149,126 +169,114 @@ pub(super) fn percent(summary: &Summary) -> String {
     }
 }
 
-/// One line of a figure: a case by MTU.
-pub(super) struct Line<'a> {
-    pub(super) name: &'a str,
-    pub(super) runs: Vec<(u32, Runs)>,
+/// One line of a figure: a case at each of [`MTUS`].
+#[derive(Clone)]
+pub(super) struct Line {
+    pub(super) name: &'static str,
+    pub(super) runs: [Runs; MTUS.len()],
 }
 
-/// The runs of `parts` at every MTU.
-pub(super) fn line<'a>(
-    bench: &mut Bench<'_>,
-    name: &'a str,
-    parts: &[Changes],
-) -> Result<Line<'a>, Interrupted> {
-    let cases = MTUS.map(|mtu| Case::new(mtu, parts));
-    let runs = run(bench, &cases)?;
-    Ok(Line { name, runs: MTUS.into_iter().zip(runs).collect() })
-}
+impl Line {
+    /// The runs of `parts`.
+    pub(super) fn run(
+        bench: &mut Bench<'_>,
+        name: &'static str,
+        parts: &[Changes],
+    ) -> Result<Line, Interrupted> {
+        Ok(Line { name, runs: run(bench, &MTUS.map(|mtu| Case::new(mtu, parts)))? })
+    }
 
-impl Line<'_> {
-    pub(super) fn at(&self, mtu: u32) -> Option<&Runs> {
-        self.runs.iter().find(|(x, _)| *x == mtu).map(|(_, runs)| runs)
+    /// The runs at one of [`MTUS`].
+    ///
+    /// # Panics
+    ///
+    /// If it is none of them.
+    pub(super) fn at(&self, mtu: u32) -> &Runs {
+        match self.by_mtu().find(|(x, _)| *x == mtu) {
+            Some((_, runs)) => runs,
+            None => unreachable!("nothing was run at an MTU of {mtu}"),
+        }
+    }
+
+    /// Each MTU with its runs.
+    fn by_mtu(&self) -> impl Iterator<Item = (u32, &Runs)> {
+        MTUS.into_iter().zip(&self.runs)
     }
 
     /// The mean of something by MTU.
-    pub(super) fn means(&self, what: impl Fn(&RunMetrics) -> f64) -> Vec<f64> {
-        self.runs.iter().map(|(_, runs)| runs.summary(&what).mean).collect()
+    pub(super) fn means(&self, what: impl Fn(&RunMetrics) -> f64) -> [f64; MTUS.len()] {
+        self.runs.each_ref().map(|runs| runs.mean(&what))
     }
 }
 
 /// A figure over the MTU.
 pub(super) fn chart(
-    lines: &[Line<'_>],
+    all: &[Line],
     what: impl Fn(&RunMetrics) -> f64,
     y_label: &str,
     title: &str,
 ) -> Figure {
-    chart_beside(lines, what, y_label, title, &[])
+    chart_beside(all, what, y_label, title, &[])
 }
 
 /// The same with published values: an MTU and a value for each line.
 pub(super) fn chart_beside(
-    lines: &[Line<'_>],
+    all: &[Line],
     what: impl Fn(&RunMetrics) -> f64,
-    y_label: &str,
+    y: &str,
     title: &str,
     published: &[(u32, f64)],
 ) -> Figure {
-    let series = lines.iter().map(|line| LineSeries {
-        name: line.name.to_owned(),
-        published: false,
-        points: line
-            .runs
-            .iter()
-            .map(|(mtu, runs)| {
-                let y = runs.summary(&what);
-                Point { x: f64::from(*mtu), y: y.mean, ci: y.ci95 }
-            })
-            .collect(),
+    let measured = all.iter().map(|of| {
+        let points = of.by_mtu().map(|(mtu, runs)| (f64::from(mtu), runs.summary(&what)));
+        line(of.name, points)
     });
-    let published = lines.iter().zip(published).map(|(line, (mtu, y))| LineSeries {
-        name: format!("{}, published", line.name),
-        published: true,
-        points: vec![Point { x: f64::from(*mtu), y: *y, ci: 0.0 }],
+    let published = all.iter().zip(published).map(|(of, (mtu, y))| {
+        published_line(format!("{}, published", of.name), [(f64::from(*mtu), *y)])
     });
-    let series = series.chain(published);
-    let plot = LineChart {
-        title: title.to_owned(),
-        x_label: "MTU, bytes".to_owned(),
-        y_label: y_label.to_owned(),
-        log_x: false,
-        series: series.collect(),
-    };
-    let n = lines.iter().flat_map(|l| &l.runs).map(|(_, r)| r.all().len()).max().unwrap_or(0);
+    let n = all.iter().flat_map(|l| &l.runs).map(|r| r.all().len()).max().unwrap_or(0);
     let caption = format!(
-        "Runs of {} s, {n} for each point, extrapolated to a full battery. Bands are 95 % confidence intervals, mostly \
-         thinner than the line.",
-        short(super::RUN_S)
+        "Runs of {} s, {n} for each point, extrapolated to a full battery. Bands are 95 % confidence intervals, \
+         mostly thinner than the line.",
+        short(RUN_S)
     );
-    figure(&plot.plot(), title, &caption)
+    let axes = Axes { x: "MTU, bytes", y, log_x: false };
+    lines(title, axes, measured.chain(published).collect(), &caption)
 }
 
 pub(super) const BYTES: &str = "megabytes per battery";
 pub(super) const LIFETIME: &str = "minutes per battery";
 
 /// Every number of each case by MTU.
-pub(super) fn table(title: &str, lines: &[Line<'_>], host: &'static str) -> Table {
-    let mut table = Table {
-        title: title.to_owned(),
-        columns: vec![
-            Column::number("MTU"),
-            Column::text("stack"),
-            Column::number("MB per battery"),
-            Column::number("minutes"),
-            Column::number("bytes per joule"),
-            Column::number("kB/s"),
-            Column::number("W of the work"),
-            Column::number("W of the radio"),
-            Column::number("data packets sent again"),
-        ],
-        rows: Vec::new(),
-    };
+pub(super) fn by_mtu(title: &str, all: &[Line], host: &'static str) -> Table {
+    let mut rows = table(
+        title,
+        "MTU | <stack | MB per battery | minutes | bytes per joule | kB/s | W of the work | W of the radio | \
+         data packets sent again",
+    );
     let watts = |what: fn(&NodeEnergy) -> f64| {
         move |m: &RunMetrics| of(m, host, |node| what(node) / m.end_s)
     };
-    let work = watts(|n| n.spent.processing);
-    let radio = watts(|n| n.spent.doze + n.spent.idle + n.spent.receive + n.spent.transmit);
     for mtu in MTUS {
-        for line in lines {
-            let Some(runs) = line.at(mtu) else { continue };
-            table.rows.push(vec![
-                mtu.to_string(),
-                line.name.to_owned(),
-                shown(&runs.summary(megabytes(host))),
-                shown(&runs.summary(minutes(host))),
-                shown(&runs.summary(per_joule(host))),
-                shown(&runs.summary(kbps)),
-                shown(&runs.summary(work)),
-                shown(&runs.summary(radio)),
-                shown(&runs.summary(retransmissions)),
-            ]);
+        for line in all {
+            let runs = line.at(mtu);
+            rows.rows.push(row(&[
+                &mtu,
+                &line.name,
+                &runs.summary(megabytes(host)),
+                &runs.summary(minutes(host)),
+                &runs.summary(per_joule(host)),
+                &runs.summary(kbps),
+                &runs.summary(watts(|n| n.spent.processing)),
+                &runs.summary(watts(radio_joules)),
+                &runs.summary(retransmissions),
+            ]));
         }
     }
-    table
+    rows
+}
+
+/// What the radio of a host has spent, in joules.
+pub(super) fn radio_joules(node: &NodeEnergy) -> f64 {
+    node.spent.doze + node.spent.idle + node.spent.receive + node.spent.transmit
 }

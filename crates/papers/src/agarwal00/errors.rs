@@ -1,19 +1,14 @@
 //! Section 5.10: what TCP sends again although 802.11 has done so already.
 
-use lasthop_proto::event::Cause;
-use lasthop_report::model::{Column, Measured, Table};
 use lasthop_trace::metrics::RunMetrics;
 
+use super::CLAIM;
 use super::calibration::whole_run;
-use super::cases::{Case, STOCK, USUAL, node, packets, retransmissions, run, seeds, shown};
-use crate::bench::{Bench, Interrupted};
-use crate::finding::{Finding, short};
-use crate::west97::Experiment;
-
-/// The experiment for the claim `id`.
-pub(super) fn experiment(id: &str) -> Option<Experiment> {
-    (id == "A-ERRORS").then_some(errors)
-}
+use super::cases::{
+    Case, STOCK, USUAL, expirations, given_up, packets, retransmissions, run, seeds,
+};
+use crate::table::{row, shown, table};
+use crate::{Bench, Claim, Finding, Interrupted, short};
 
 /// Other channels than that of the testbed: what would it take?
 const CHANNELS: [(&str, &str); 6] = [
@@ -36,69 +31,50 @@ fn damaged(m: &RunMetrics) -> f64 {
     100.0 * m.air(|f| f.damaged as f64) / m.air(|f| f.frames as f64)
 }
 
-/// Packets that medium access gave up, for a full battery of the sender.
-fn given_up(m: &RunMetrics) -> f64 {
-    let dropped: u64 = m.stages.iter().map(|s| s.dropped.get(Cause::RetryLimit)).sum();
-    dropped as f64 * node(m, "sender").map_or(f64::NAN, |n| n.lifetime_s) / m.end_s
-}
+pub(super) const ERRORS: Claim = Claim {
+    id: "A-ERRORS",
+    place: "5.10",
+    setup: "TCP retransmissions over 802.11's own ARQ during one battery",
+    published: "about 50 at MTU 1500",
+    cost: 61,
+    run: Some(errors),
+    ..CLAIM
+};
 
-/// Time-outs of the sender, for a full battery.
-fn timeouts(m: &RunMetrics) -> f64 {
-    let all = m.sum(|f| f.timeouts) as f64;
-    all * node(m, "sender").map_or(f64::NAN, |n| n.lifetime_s) / m.end_s
-}
-
-fn errors(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(seeds(bench));
+fn errors(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = seeds(bench);
     let whole = whole_run(bench)?;
-    let again = whole.summary(retransmissions);
-    let sent = whole.summary(packets);
-    finding.measured.extend([
-        Measured::new("sent again by TCP during one battery", &again, "packets", Some(50.0)),
-        Measured::new("data packets during one battery", &sent, "packets", None),
-        Measured::new("frames that the channel damaged", &whole.summary(damaged), "%", None),
-        Measured::new("packets that 802.11 gave up", &whole.summary(given_up), "packets", None),
-    ]);
+    let (again, sent) = (whole.summary(retransmissions), whole.summary(packets));
+    finding.compare("sent again by TCP during one battery", again, "packets", 50.0);
+    finding.measure("data packets during one battery", sent, "packets");
+    finding.measure("frames that the channel damaged", whole.summary(damaged), "%");
+    finding.measure("packets that 802.11 gave up", whole.summary(given_up), "packets");
     finding.within("packets sent again by TCP during one battery", again.mean, 5.0, 500.0);
-    let cases: Vec<Case> = CHANNELS
-        .iter()
-        .map(|(_, errors)| Case::new(USUAL, &[STOCK]).with(&["horizon=300s", errors]))
-        .collect();
-    let runs = run(bench, &cases)?;
-    let mut rows = Vec::new();
+    let case = |(_, errors)| Case::new(USUAL, &[STOCK]).with(&["horizon=300s", errors]);
+    let runs = run(bench, &CHANNELS.map(case))?;
+    let mut rows = table(
+        "What another channel would give, for a full battery at an MTU of 1500",
+        "<what the channel takes | % of frames damaged | packets given up by 802.11 | sent again by TCP | \
+         time-outs of TCP",
+    );
     let mut within = Vec::new();
     for ((name, _), runs) in CHANNELS.iter().zip(&runs) {
         let count = runs.summary(retransmissions);
         if (5.0..=500.0).contains(&count.mean) {
             within.push(format!("{name} ({})", shown(&count)));
         }
-        rows.push(vec![
-            (*name).to_owned(),
-            shown(&runs.summary(damaged)),
-            shown(&runs.summary(given_up)),
-            shown(&count),
-            shown(&runs.summary(timeouts)),
-        ]);
+        let (damaged, given_up) = (runs.summary(damaged), runs.summary(given_up));
+        rows.rows.push(row(&[name, &damaged, &given_up, &count, &runs.summary(expirations)]));
     }
-    finding.tables.push(Table {
-        title: "What another channel would give, for a full battery at an MTU of 1500".to_owned(),
-        columns: vec![
-            Column::text("what the channel takes"),
-            Column::number("% of frames damaged"),
-            Column::number("packets given up by 802.11"),
-            Column::number("sent again by TCP"),
-            Column::number("time-outs of TCP"),
-        ],
-        rows,
-    });
+    finding.tables.push(rows);
     finding.note(format!(
-        "In one battery {} data packets are sent and the channel damages {} % of the frames; 802.11 sends those again, up \
-         to seven times, and gives up {}; TCP's timer expires {} times. Between 5 and 500 there would be with: {}",
+        "In one battery {} data packets are sent and the channel damages {} % of the frames; 802.11 sends those again, \
+         up to seven times, and gives up {}; TCP's timer expires {} times. Between 5 and 500 there would be with: {}",
         short(sent.mean),
-        short(whole.summary(damaged).mean),
-        short(whole.summary(given_up).mean),
-        short(whole.summary(timeouts).mean),
+        short(whole.mean(damaged)),
+        short(whole.mean(given_up)),
+        short(whole.mean(expirations)),
         if within.is_empty() { "none of the channels tried".to_owned() } else { within.join("; ") }
     ));
-    Ok(finding)
+    Ok(())
 }

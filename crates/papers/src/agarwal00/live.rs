@@ -4,14 +4,14 @@
 //! of sender and receiver.
 
 use lasthop_report::cpu_tables as report;
-use lasthop_report::model::{Column, Measured, Table};
+use lasthop_report::model::Table;
 use lasthop_trace::cpu_time::{Case, Change, Ends, Measurement, Wire};
-use lasthop_trace::stats::Middle;
+use lasthop_trace::stats::{Middle, Summary};
 
-use crate::bench::{Bench, Interrupted};
-use crate::finding::{Finding, short};
+use super::CLAIM;
 use crate::live::{SIZES, Unmeasured};
-use crate::west97::Experiment;
+use crate::table::{row, table};
+use crate::{Bench, Claim, Finding, Interrupted, short};
 
 /// Bytes of each transfer.
 const BYTES: u64 = 8_000_000;
@@ -19,32 +19,32 @@ const BYTES: u64 = 8_000_000;
 /// Repetitions: as few as leave out the highest and the lowest of the ratios at an interval's ends.
 const ROUNDS: u32 = 9;
 
-/// What is assumed of the measurement.
-pub const ASSUMED: [(&str, &str); 1] = [(
-    "On today's kernel (A-LIVE) CPU time stands for the energy of protocol processing.",
-    "The thesis has one figure for the whole laptop. Of a stack in a namespace nothing else can be measured, and CPU \
-     time is what the options, the segment size and the ACKs act on.",
-)];
+pub(super) const LIVE: Claim = Claim {
+    id: "A-LIVE",
+    place: "5 as a whole, on today's kernel",
+    setup: "CPU cycles (or CPU time) per byte of the real Linux sender and receiver for the same options \
+            and MSS values",
+    published: "-",
+    cost: 111,
+    of_this_machine: true,
+    run: Some(live),
+    ..CLAIM
+};
 
-/// The experiment for the claim `id`.
-pub fn experiment(id: &str) -> Option<Experiment> {
-    (id == "A-LIVE").then_some(live as Experiment)
-}
-
-fn live(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
+fn live(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let measured = match bench.live {
         Some(live) => live.cpu(&SIZES, BYTES, ROUNDS),
         None => Err(Unmeasured::Impossible("this program has no testbed".to_owned())),
     };
     match measured {
-        Ok(measured) => Ok(judge(&measured)),
-        Err(Unmeasured::Interrupted) => Err(Interrupted),
+        Ok(measured) => judge(&measured, finding),
+        Err(Unmeasured::Interrupted) => return Err(Interrupted),
         Err(Unmeasured::Impossible(why)) => {
-            let mut finding = Finding::default();
+            finding.runs = 0;
             finding.note(format!("not measured here: {why}"));
-            Ok(finding)
         }
     }
+    Ok(())
 }
 
 /// What the thesis found, and what it is compared with.
@@ -63,8 +63,8 @@ const FOUND: [(&str, Change, &str); 4] = [
     ),
 ];
 
-fn judge(measured: &Measurement) -> Finding {
-    let mut finding = Finding::new(measured.rounds());
+fn judge(measured: &Measurement, finding: &mut Finding) {
+    finding.runs = measured.rounds();
     let count = |holds: fn(&Middle) -> bool| {
         let of = |case: &&Case| {
             let seconds = measured.seconds_per_gb(**case, Ends::Both).is_some_and(|m| holds(&m));
@@ -85,7 +85,13 @@ fn judge(measured: &Measurement) -> Finding {
                 let case = Case { mss, wire, change: Change::Base };
                 let label = format!("{}, MSS {mss}, {}", ends.name(), wire.name());
                 if let Some(middle) = measured.seconds_per_gb(case, ends) {
-                    finding.measured.push(figure(label, &middle, "CPU s/GB"));
+                    // Half of an interval that covers the one by ranks, which lies unevenly around the median.
+                    let (mean, ci95) = (middle.median, middle.half());
+                    finding.measure(
+                        label,
+                        Summary { mean, ci95, ..Summary::default() },
+                        "CPU s/GB",
+                    );
                 }
             }
         }
@@ -93,14 +99,7 @@ fn judge(measured: &Measurement) -> Finding {
     finding.tables.push(beside(measured));
     finding.tables.extend(report::tables(measured));
     finding.figures.extend(report::figures(measured));
-    notes(measured, &mut finding);
-    finding
-}
-
-fn figure(label: String, middle: &Middle, unit: &str) -> Measured {
-    // Half of an interval that covers the one by ranks, which lies unevenly around the median.
-    let (mean, ci) = (middle.median, middle.half());
-    Measured { label, mean, ci, unit: unit.to_owned(), published: None }
+    notes(measured, finding);
 }
 
 fn percent(middle: Option<Middle>) -> String {
@@ -124,35 +123,25 @@ fn beside(measured: &Measurement) -> Table {
         let of = |mss| Case { mss, wire, change: Change::Base };
         percent(measured.ratio(of(2296), of(500), Ends::Both))
     };
-    let mut rows = vec![vec![
-        "MSS 2296 instead of 500".to_owned(),
-        "5.1: more bytes, \"maximum power saving\"".to_owned(),
-        larger(Wire::Plain),
-        larger(Wire::Offloads),
-    ]];
+    let mut rows = table(
+        "What the thesis found of batteries, and CPU time for a byte of both ends on this kernel, MSS 2296",
+        "<changed | <2000 | CPU time, offloads off | CPU time, offloads on",
+    );
+    let mut add = |changed: &str, found: &str, [plain, offloads]: [String; 2]| {
+        rows.rows.push(row(&[&changed, &found, &plain, &offloads]));
+    };
+    add(
+        "MSS 2296 instead of 500",
+        "5.1: more bytes, \"maximum power saving\"",
+        [Wire::Plain, Wire::Offloads].map(larger),
+    );
     for (name, change, published) in FOUND {
-        let [plain, offloads] = cells(change, 2296);
-        rows.push(vec![name.to_owned(), published.to_owned(), plain, offloads]);
+        add(name, published, cells(change, 2296));
     }
-    rows.push(vec![
-        "header prediction before PAWS".to_owned(),
-        "5.5: 114 instead of 111 min".to_owned(),
-        "cannot be switched in Linux".to_owned(),
-        "cannot be switched in Linux".to_owned(),
-    ]);
-    let [plain, offloads] = cells(Change::Again, 2296);
-    rows.push(vec!["nothing (the same again)".to_owned(), "–".to_owned(), plain, offloads]);
-    Table {
-        title: "What the thesis found of batteries, and CPU time for a byte of both ends on this kernel, MSS 2296"
-            .to_owned(),
-        columns: vec![
-            Column::text("changed"),
-            Column::text("2000"),
-            Column::number("CPU time, offloads off"),
-            Column::number("CPU time, offloads on"),
-        ],
-        rows,
-    }
+    let never = ["cannot be switched in Linux"; 2].map(str::to_owned);
+    add("header prediction before PAWS", "5.5: 114 instead of 111 min", never);
+    add("nothing (the same again)", "–", cells(Change::Again, 2296));
+    rows
 }
 
 fn notes(measured: &Measurement, finding: &mut Finding) {
@@ -175,23 +164,24 @@ fn notes(measured: &Measurement, finding: &mut Finding) {
         measured.ratio_to_base(case, Ends::Both).map_or(f64::NAN, |m| m.median)
     };
     finding.note(format!(
-        "On Linux {} a byte in segments of 500 costs {} times as much CPU time as in segments of 8960 without offloads, \
-         {} times with them and {} times with TSO: what the thesis saved by larger segments is saved today by handling \
-         many segments at once",
+        "On Linux {} a byte in segments of 500 costs {} times as much CPU time as in segments of 8960 without \
+         offloads, {} times with them and {} times with TSO: what the thesis saved by larger segments is saved today \
+         by handling many segments at once",
         measured.about.kernel,
         short(both(500, Wire::Plain) / both(8960, Wire::Plain)),
         short(both(500, Wire::Offloads) / both(8960, Wire::Offloads)),
         short(both(500, Wire::Whole) / both(8960, Wire::Whole)),
     ));
     finding.note(format!(
-        "What has changed since: the kernel makes segments late and joins them early, so that one pass of its stack serves \
-         many (GSO, GRO). ACKs have become rare by themselves: one for {} segments with offloads and for {} without, \
-         since a receiver is not in a hurry before its reader has made room and what arrives meanwhile is taken in \
-         together; the thesis wanted one every 500 ms, which Linux cannot be set to (it waits 200 ms at most). Checksums \
-         are the hardware's with offloads, and nobody's on a veth. The window grows by itself, here to {} bytes at an MSS \
-         of 1460; without scaling it ends at {}, and more waking-up for less data is what costs {} times as much there. \
-         At an MSS of 500 the bound of 200 segments holds both to about the same window, and the factor is {}: the \
-         option itself, as in the thesis, costs little. Header prediction cannot be switched in Linux",
+        "What has changed since: the kernel makes segments late and joins them early, so that one pass of its stack \
+         serves many (GSO, GRO). ACKs have become rare by themselves: one for {} segments with offloads and for {} \
+         without, since a receiver is not in a hurry before its reader has made room and what arrives meanwhile is \
+         taken in together; the thesis wanted one every 500 ms, which Linux cannot be set to (it waits 200 ms at \
+         most). Checksums are the hardware's with offloads, and nobody's on a veth. The window grows by itself, here \
+         to {} bytes at an MSS of 1460; without scaling it ends at {}, and more waking-up for less data is what \
+         costs {} times as much there. At an MSS of 500 the bound of 200 segments holds both to about the same \
+         window, and the factor is {}: the option itself, as in the thesis, costs little. Header prediction cannot \
+         be switched in Linux",
         short(per_ack(Wire::Offloads)),
         short(per_ack(Wire::Plain)),
         short(window(Change::Base)),
@@ -212,8 +202,8 @@ fn notes(measured: &Measurement, finding: &mut Finding) {
     ));
     let rate = |apart| measured.softirqs_per_packet(apart).map_or("–".to_owned(), short);
     finding.note(format!(
-        "Softirqs that took in packets: {} for each packet where the ends are told apart, so that all of the work was \
-         done by threads whose time is counted, and {} where they are not",
+        "Softirqs that took in packets: {} for each packet where the ends are told apart, so that all of the work \
+         was done by threads whose time is counted, and {} where they are not",
         rate(true),
         rate(false)
     ));
@@ -277,7 +267,8 @@ mod tests {
     fn find(machine: &Machine) -> Result<Finding, Interrupted> {
         let mut bench = Bench::new(1, &());
         bench.live = Some(machine);
-        experiment("A-LIVE").expect("it is there")(&mut bench)
+        let mut finding = Finding::new(bench.seeds);
+        live(&mut bench, &mut finding).map(|()| finding)
     }
 
     #[test]
@@ -308,7 +299,8 @@ mod tests {
         assert_eq!(finding.reason(), "not measured here: sysctl user.max_user_namespaces is 0");
         let stopped = find(&Machine { forbidden: Some(Unmeasured::Interrupted), ..PLAIN });
         assert_eq!(stopped.unwrap_err(), Interrupted);
-        let bare = experiment("A-LIVE").unwrap()(&mut Bench::new(1, &())).unwrap();
-        assert_eq!(bare.verdict(), Verdict::NotRun);
+        let mut bare = Finding::new(1);
+        live(&mut Bench::new(1, &()), &mut bare).unwrap();
+        assert_eq!((bare.verdict(), bare.runs), (Verdict::NotRun, 0));
     }
 }

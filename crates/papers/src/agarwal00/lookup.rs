@@ -7,20 +7,12 @@ use lasthop_proto::event::{Event, Wants, What};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::lookup::Lookup;
 use lasthop_proto::wire::{Addr, FlowKey};
-use lasthop_report::model::{Column, Measured, Table};
 use lasthop_trace::Sink;
-use lasthop_trace::stats::Summary;
 
-use super::TESTBED;
 use super::clock::{Task, by_turns};
-use crate::bench::{Bench, Interrupted, scenario};
-use crate::finding::{Finding, short};
-use crate::west97::Experiment;
-
-/// The experiment for the claim `id`.
-pub(super) fn experiment(id: &str) -> Option<Experiment> {
-    (id == "A-LOOKUP").then_some(run)
-}
+use super::{CLAIM, TESTBED};
+use crate::table::{row, table};
+use crate::{Bench, Claim, Finding, Interrupted, scenario};
 
 const CONNECTIONS: [u64; 3] = [1, 100, 100_000];
 /// Segments in a row of one connection.
@@ -29,31 +21,33 @@ const TRAFFIC: [(&str, usize); 3] = [("bulk", 1024), ("trains of 8", 8), ("at ra
 const PACKETS: usize = 1 << 15;
 const ROUNDS: usize = 9;
 
-fn run(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(1);
-    let mut table = Table {
-        title: "3.2: look-ups on this machine".into(),
-        columns: vec![
-            Column::number("connections"),
-            Column::text("segments come"),
-            Column::number("cache hits, %"),
-            Column::number("ns per packet"),
-            Column::number("without the cache"),
-        ],
-        rows: Vec::new(),
-    };
+pub(super) const LOOKUP: Claim = Claim {
+    id: "A-LOOKUP",
+    place: "3.2, 3.4",
+    setup: "connection lookup by hash with one-entry cache; header prediction fast path",
+    published: "one-entry caches hit mostly; the fast path takes five comparisons",
+    cost: 3,
+    of_this_machine: true,
+    run: Some(run),
+    ..CLAIM
+};
+
+fn run(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = 1;
+    let mut rows = table(
+        "3.2: look-ups on this machine",
+        "connections | <segments come | cache hits, % | ns per packet | without the cache",
+    );
     for connections in CONNECTIONS {
         for (traffic, train) in TRAFFIC {
-            if bench.stopped() {
-                return Err(Interrupted);
-            }
-            table.rows.push(look_up(&mut finding, connections, traffic, train));
+            bench.go_on()?;
+            rows.rows.push(look_up(finding, connections, traffic, train));
         }
     }
-    finding.tables.push(table);
-    predict(&mut finding);
+    finding.tables.push(rows);
+    predict(finding);
     finding.note("Times are of the machine on which this ran, and hold for no other");
-    Ok(finding)
+    Ok(())
 }
 
 fn flow(i: u32) -> FlowKey {
@@ -74,43 +68,28 @@ fn look_up(finding: &mut Finding, connections: u64, traffic: &str, train: usize)
         lookup
     });
     let arrivals = &arrivals;
-    let times = {
-        let mut tasks: Vec<Task<'_>> = lookups
-            .iter_mut()
-            .map(|lookup| -> Task<'_> {
-                let all = move || {
-                    let found = arrivals.iter().filter_map(|flow| lookup.find(*black_box(flow)));
-                    black_box(found.count());
-                };
-                (PACKETS as u32, Box::new(all))
-            })
-            .collect();
-        by_turns(ROUNDS, &mut tasks)
-    };
+    let times = by_turns(
+        ROUNDS,
+        &mut lookups.each_mut().map(|lookup| -> Task<'_> {
+            let all = move || {
+                let found = arrivals.iter().filter_map(|flow| lookup.find(*black_box(flow)));
+                black_box(found.count());
+            };
+            (PACKETS as u32, Box::new(all))
+        }),
+    );
     let [cached, plain] = &lookups;
     let hits = 100.0 * cached.cached() as f64 / (cached.cached() + cached.hashed()) as f64;
     let label = format!("{connections} connections, {traffic}");
-    finding.measured.push(Measured::new(
-        format!("{label}: cache hits"),
-        &Summary::of(&[hits]),
-        "%",
-        None,
-    ));
+    finding.measure(format!("{label}: cache hits"), hits, "%");
     for (times, how) in times.iter().zip(["with the cache", "without"]) {
-        let label = format!("{label}: {how}");
-        finding.measured.push(Measured::new(label, &times.summary(), "ns per packet", None));
+        finding.measure(format!("{label}: {how}"), times.summary(), "ns per packet");
     }
     if train > 1 {
-        finding.above(&format!("{label}: share of hits in percent"), hits, 50.0);
+        finding.above(format!("{label}: share of hits in percent"), hits, 50.0);
     }
     finding.require(plain.cached() == 0, "without the cache nothing hits it");
-    vec![
-        connections.to_string(),
-        traffic.to_owned(),
-        short(hits),
-        short(times[0].least()),
-        short(times[1].least()),
-    ]
+    row(&[&connections.to_string(), &traffic, &hits, &times[0].least(), &times[1].least()])
 }
 
 /// How the segments of a run were taken in, at both ends.
@@ -154,18 +133,13 @@ fn predict(finding: &mut Finding) {
         lasthop_sim::run(&scenario, 1, &mut paths);
         let predicted = share(paths.predicted, paths.processed);
         let label = format!("bulk transfer, prediction {prediction}");
-        finding.measured.push(Measured::new(
-            format!("{label}: segments on the fast path"),
-            &Summary::of(&[predicted]),
-            "%",
-            None,
-        ));
+        finding.measure(format!("{label}: segments on the fast path"), predicted, "%");
         if prediction == "off" {
             finding.require(paths.predicted == 0, "without prediction nothing is predicted");
             let hits = share(paths.cached, paths.hashed);
             finding.above("bulk transfer: share of cache hits in percent", hits, 50.0);
         } else {
-            finding.above(&format!("{label}: share on the fast path in percent"), predicted, 50.0);
+            finding.above(format!("{label}: share on the fast path in percent"), predicted, 50.0);
         }
     }
 }

@@ -16,37 +16,35 @@ mod lookup;
 mod options;
 mod sizes;
 
-use lasthop_report::model::Assumption;
+use crate::{Claim, Paper};
 
-use crate::west97::Experiment;
+pub(crate) const PAPER: Paper = Paper {
+    key: "agarwal00",
+    title: "S. Agarwal: Conserving Energy in TCP for Mobile Ad-Hoc Networks. Thesis, Oregon State University, 2000",
+    claims: &[
+        calibration::CAL,
+        sizes::MSS,
+        sizes::SACK,
+        options::OPTIONS,
+        options::DELACK,
+        best::BEST,
+        best::RECEIVER,
+        errors::ERRORS,
+        interference::T5_1,
+        checksum::CHECKSUM,
+        lookup::LOOKUP,
+        live::LIVE,
+    ],
+    assumed: assumed::ASSUMED,
+};
+
+const CLAIM: Claim = Claim::of("agarwal00");
 
 /// Two laptops and a node that interferes (5, Figure 5.1; 5.11).
-pub const TESTBED: &str = include_str!("testbed.toml");
+const TESTBED: &str = include_str!("testbed.toml");
 
 /// Length of a run in seconds: steady state. Where a node interferes now and then, five minutes, once in which it does.
 const RUN_S: f64 = 100.0;
-
-/// Claims that time this machine's code and kernel.
-pub const OF_THIS_MACHINE: [&str; 3] = ["A-CHECKSUM", "A-LOOKUP", "A-LIVE"];
-
-/// The experiment for the claim `id`.
-pub fn experiment(id: &str) -> Option<Experiment> {
-    calibration::experiment(id)
-        .or_else(|| sizes::experiment(id))
-        .or_else(|| options::experiment(id))
-        .or_else(|| best::experiment(id))
-        .or_else(|| errors::experiment(id))
-        .or_else(|| interference::experiment(id))
-        .or_else(|| checksum::experiment(id))
-        .or_else(|| lookup::experiment(id))
-        .or_else(|| live::experiment(id))
-}
-
-/// What the paper leaves open, the same for all of its experiments.
-pub fn assumptions() -> Vec<Assumption> {
-    let sections: [&[(&str, &str)]; 2] = [assumed::ASSUMED, &live::ASSUMED];
-    sections.into_iter().flat_map(crate::assumed).collect()
-}
 
 #[cfg(test)]
 mod tests;

@@ -1,59 +1,71 @@
 //! Sections 5.3 to 5.6: window scaling, timestamps, header prediction, and ACKs by time.
 
-use lasthop_report::model::Measured;
+use lasthop_trace::metrics::RunMetrics;
 
-use super::budget::{Draw, sensitivity};
-use super::calibration::budgets;
+use super::CLAIM;
+use super::budget::{Draw, more, sensitivity};
 use super::cases::{
-    BY_TIME, BYTES, Case, Changes, FROM_TWO, LIFETIME, MTUS, PREDICTED, SCALE_OFF, STAMPS_OFF,
-    STOCK, USUAL, chart, chart_beside, gain, kbps, line, megabytes, minutes, per_joule, percent,
-    run, seeds, table,
+    BY_TIME, BYTES, Case, Changes, FROM_TWO, LIFETIME, Line, MTUS, PREDICTED, SCALE_OFF,
+    STAMPS_OFF, STOCK, USUAL, by_mtu, chart, chart_beside, gain, kbps, megabytes, minutes,
+    per_joule, percent, run, seeds,
 };
-use crate::bench::{Bench, Interrupted, Runs};
-use crate::finding::{Finding, short};
-use crate::west97::Experiment;
+use crate::measure::{count, timeouts};
+use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
-/// The experiment for the claim `id`.
-pub(super) fn experiment(id: &str) -> Option<Experiment> {
-    Some(match id {
-        "A-OPTIONS" => options,
-        "A-DELACK" => by_time,
-        _ => return None,
-    })
+/// Runs with a change and without it at the usual MTU.
+struct Pair {
+    stock: Runs,
+    changed: Runs,
 }
 
-/// What was changed, by MTU beside the stock: a figure, a table, and the two runs at the usual MTU.
-fn beside(
-    bench: &mut Bench<'_>,
-    finding: &mut Finding,
-    (name, parts): (&str, Changes),
-    figure: &str,
-    lifetimes: Option<(f64, f64)>,
-) -> Result<Option<(Runs, Runs)>, Interrupted> {
-    let lines = [line(bench, "stock", &[STOCK])?, line(bench, name, &[parts])?];
-    let title = format!("Figure {figure}: bytes by MTU, {name}");
-    finding.figures.push(chart(&lines, megabytes("sender"), BYTES, &title));
-    if let Some((changed, stock)) = lifetimes {
-        let title = format!("Lifetime by MTU, {name}");
-        let published = [(USUAL, stock), (USUAL, changed)];
-        let plot = chart_beside(&lines, minutes("sender"), LIFETIME, &title, &published);
-        finding.figures.push(plot);
+impl Pair {
+    /// What was changed, by MTU beside the stock, with a figure, a table, and a chart of published lifetimes: with the
+    /// change and without.
+    fn run(
+        bench: &mut Bench<'_>,
+        finding: &mut Finding,
+        (name, parts): (&'static str, Changes),
+        figure: &str,
+        lifetimes: Option<(f64, f64)>,
+    ) -> Result<Pair, Interrupted> {
+        let lines = [Line::run(bench, "stock", &[STOCK])?, Line::run(bench, name, &[parts])?];
+        let title = format!("Figure {figure}: bytes by MTU, {name}");
+        finding.figures.push(chart(&lines, megabytes("sender"), BYTES, &title));
+        if let Some((changed, stock)) = lifetimes {
+            let title = format!("Lifetime by MTU, {name}");
+            let published = [(USUAL, stock), (USUAL, changed)];
+            let plot = chart_beside(&lines, minutes("sender"), LIFETIME, &title, &published);
+            finding.figures.push(plot);
+        }
+        finding.tables.push(by_mtu(&format!("{figure}: {name}"), &lines, "sender"));
+        let each = MTUS.map(|mtu| {
+            let gain = gain(lines[1].at(mtu), lines[0].at(mtu), megabytes("sender"));
+            format!("{mtu}: {}", percent(&gain))
+        });
+        finding.note(format!("Bytes per battery with {name}, by MTU: {}", each.join(", ")));
+        let [stock, changed] = lines.map(|line| line.at(USUAL).clone());
+        Ok(Pair { stock, changed })
     }
-    finding.tables.push(table(&format!("{figure}: {name}"), &lines, "sender"));
-    let each: Vec<String> = MTUS
-        .iter()
-        .filter_map(|mtu| {
-            let (stock, changed) = (lines[0].at(*mtu)?, lines[1].at(*mtu)?);
-            Some(format!("{mtu}: {}", percent(&gain(changed, stock, megabytes("sender")))))
-        })
-        .collect();
-    finding.note(format!("Bytes per battery with {name}, by MTU: {}", each.join(", ")));
-    Ok(lines[0].at(USUAL).cloned().zip(lines[1].at(USUAL).cloned()))
+
+    fn draws(&self) -> [Draw; 2] {
+        [&self.stock, &self.changed].map(|runs| Draw::of(runs, "sender"))
+    }
 }
+
+pub(super) const OPTIONS: Claim = Claim {
+    id: "A-OPTIONS",
+    place: "5.3-5.5, Figures 5.3-5.5",
+    setup: "window scale, timestamps off, header prediction before PAWS",
+    published: "window scale: no saving; timestamps off: lifetime 115 against 111 min; modified header \
+            prediction: 114 against 111; the last two comparable",
+    cost: 54,
+    run: Some(options),
+    ..CLAIM
+};
 
 /// 5.3, 5.4, 5.5.
-fn options(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(seeds(bench));
+fn options(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = seeds(bench);
     let cases = [
         ("window scale off", SCALE_OFF, "5.3", None),
         ("timestamps off", STAMPS_OFF, "5.4", Some((115.0, 111.0))),
@@ -61,99 +73,82 @@ fn options(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     ];
     let mut draws = Vec::new();
     for (name, parts, figure, published) in cases {
-        let pair = beside(bench, &mut finding, (name, parts), figure, published)?;
-        let Some((stock, changed)) = pair else { continue };
-        let bytes = gain(&changed, &stock, megabytes("sender"));
-        let life = gain(&changed, &stock, minutes("sender"));
-        let saved = gain(&stock, &changed, per_joule("sender"));
-        let percents = |what: &str, value, published| {
-            Measured::new(format!("{name}, {what}"), value, "%", published)
-        };
-        finding.measured.extend([
-            percents("bytes per battery", &bytes, None),
-            percents("lifetime", &life, published.map(|(new, old)| 100.0 * (new / old - 1.0))),
-            percents("energy per byte", &saved, None),
-        ]);
-        match published {
-            None => {
-                finding.within(&format!("{name}: bytes in %"), bytes.mean, -1.0, 1.0);
-                finding.within(&format!("{name}: lifetime in %"), life.mean, -1.0, 1.0);
-            }
-            Some(_) => {
-                finding.above(&format!("{name}: bytes in %"), bytes.low(), 0.0);
-                finding.above(&format!("{name}: lifetime in %"), life.low(), 0.0);
+        let pair = Pair::run(bench, finding, (name, parts), figure, published)?;
+        let bytes = gain(&pair.changed, &pair.stock, megabytes("sender"));
+        let life = gain(&pair.changed, &pair.stock, minutes("sender"));
+        let saved = gain(&pair.stock, &pair.changed, per_joule("sender"));
+        finding.measure(format!("{name}, bytes per battery"), bytes, "%");
+        let longer = published.map(|(new, old)| more(new, old));
+        finding.compare(format!("{name}, lifetime"), life, "%", longer);
+        finding.measure(format!("{name}, energy per byte"), saved, "%");
+        for (what, gain) in [("bytes", bytes), ("lifetime", life)] {
+            let what = format!("{name}: {what} in %");
+            match published {
+                None => finding.within(what, gain.mean, -1.0, 1.0),
+                Some(_) => finding.above(what, gain.low(), 0.0),
             }
         }
         if parts == STAMPS_OFF {
-            finding.within(&format!("{name}: energy per byte saved in %"), -saved.mean, 1.0, 8.0);
+            finding.within(format!("{name}: energy per byte saved in %"), -saved.mean, 1.0, 8.0);
         }
-        draws.push([Draw::of(&stock, "sender"), Draw::of(&changed, "sender")]);
+        draws.push(pair.draws());
     }
-    let budgets = budgets(bench)?;
-    let columns = [
-        "window scale off: bytes, %",
-        "timestamps off: bytes, %",
-        "prediction before PAWS: bytes, %",
-        "window scale off: lifetime, %",
-        "timestamps off: lifetime, %",
-        "prediction before PAWS: lifetime, %",
-    ];
-    sensitivity(&mut finding, &budgets, &columns, |budget| {
-        let more = |new: f64, old: f64| 100.0 * (new / old - 1.0);
+    let columns = ["bytes", "lifetime"]
+        .map(|what| cases.map(|(name, ..)| format!("{name}: {what}, %")).join(" | "));
+    sensitivity(bench, finding, &columns.join(" | "), |budget| {
         let bytes =
             draws.iter().map(|[old, new]| more(budget.megabytes(*new), budget.megabytes(*old)));
         let life =
             draws.iter().map(|[old, new]| more(budget.lifetime(*new), budget.lifetime(*old)));
         bytes.chain(life).collect()
-    });
-    Ok(finding)
+    })
 }
 
+/// Frames on the air that carry an ACK of TCP.
+fn acks(m: &RunMetrics) -> f64 {
+    m.stages.iter().filter_map(|s| s.air).map(|a| a.acks.frames as f64).sum()
+}
+
+pub(super) const DELACK: Claim = Claim {
+    id: "A-DELACK",
+    place: "5.6, Figure 5.6",
+    setup: "an ACK every 500 ms only, against every second segment",
+    published: "more bytes at the same lifetime (106 min)",
+    cost: 43,
+    run: Some(by_time),
+    ..CLAIM
+};
+
 /// 5.6.
-fn by_time(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(seeds(bench));
-    let pair = beside(bench, &mut finding, ("ACKs by time", BY_TIME), "5.6", Some((106.0, 106.0)))?;
-    let Some((stock, changed)) = pair else { return Ok(finding) };
-    let efficiency = gain(&changed, &stock, per_joule("sender"));
-    let life = gain(&changed, &stock, minutes("sender"));
-    finding.measured.extend([
-        Measured::new("bytes per joule", &efficiency, "%", None),
-        Measured::new("lifetime", &life, "%", Some(0.0)),
-        Measured::new("throughput", &gain(&changed, &stock, kbps), "%", None),
-        Measured::new("lifetime, stock", &stock.summary(minutes("sender")), "min", Some(106.0)),
-        Measured::new(
-            "lifetime, ACKs by time",
-            &changed.summary(minutes("sender")),
-            "min",
-            Some(106.0),
-        ),
-    ]);
+fn by_time(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = seeds(bench);
+    let published = Some((106.0, 106.0));
+    let pair = Pair::run(bench, finding, ("ACKs by time", BY_TIME), "5.6", published)?;
+    let Pair { stock, changed } = &pair;
+    let efficiency = gain(changed, stock, per_joule("sender"));
+    let life = gain(changed, stock, minutes("sender"));
+    finding.measure("bytes per joule", efficiency, "%");
+    finding.compare("lifetime", life, "%", 0.0);
+    finding.measure("throughput", gain(changed, stock, kbps), "%");
+    finding.compare("lifetime, stock", stock.summary(minutes("sender")), "min", 106.0);
+    let label = "lifetime, ACKs by time";
+    finding.compare(label, changed.summary(minutes("sender")), "min", 106.0);
     finding.above("bytes per joule in %", efficiency.low(), 0.0);
     finding.within("lifetime in %", life.mean, -3.0, 3.0);
-    let acks = |runs: &Runs| {
-        let frames = runs
-            .summary(|m| m.stages.iter().filter_map(|s| s.air).map(|a| a.acks.frames as f64).sum())
-            .mean;
-        let data = runs.summary(|m| m.sum(|f| f.new_packets) as f64).mean;
-        data / frames
-    };
+    let per_ack = |runs: &Runs| runs.mean(count(|f| f.new_packets)) / runs.mean(acks);
     finding.note(format!(
-        "An ACK is for {:.1} segments by time and for {:.1} otherwise. It is the window that calls for it, half of which \
-         goes by in much less than 500 ms: Linux 2.2 sends an ACK that would double what the sender still may send",
-        acks(&changed),
-        acks(&stock)
+        "An ACK is for {:.1} segments by time and for {:.1} otherwise. It is the window that calls for it, half of \
+         which goes by in much less than 500 ms: Linux 2.2 sends an ACK that would double what the sender still may \
+         send",
+        per_ack(changed),
+        per_ack(stock)
     ));
-    opening(bench, &mut finding)?;
-    let draws = [Draw::of(&stock, "sender"), Draw::of(&changed, "sender")];
-    let budgets = budgets(bench)?;
-    sensitivity(&mut finding, &budgets, &["bytes per joule, %", "lifetime, %"], |budget| {
-        let [old, new] = draws;
-        vec![
-            100.0 * (budget.per_joule(new) / budget.per_joule(old) - 1.0),
-            100.0 * (budget.lifetime(new) / budget.lifetime(old) - 1.0),
-        ]
-    });
-    Ok(finding)
+    opening(bench, finding)?;
+    let [old, new] = pair.draws();
+    sensitivity(bench, finding, "bytes per joule, % | lifetime, %", |budget| {
+        let bytes = more(budget.per_joule(new), budget.per_joule(old));
+        vec![bytes, more(budget.lifetime(new), budget.lifetime(old))]
+    })
 }
 
 /// What it takes to open the window from two segments, which runs of a steady state leave out.
@@ -163,20 +158,18 @@ fn opening(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
     let open = SIZES.map(|mtu| Case::new(mtu, &[BY_TIME]));
     let (long, open) = (run(bench, &long)?, run(bench, &open)?);
     let words = SIZES.iter().zip(long.iter().zip(&open)).map(|(mtu, (long, open))| {
-        let steady = open.summary(kbps).mean;
-        let missing = long.summary(|m| m.end_s * (1.0 - kbps(m) / steady));
-        let timeouts = long.summary(|m| m.sum(|f| f.timeouts) as f64).mean;
+        let steady = open.mean(kbps);
+        let missing = long.mean(|m| m.end_s * (1.0 - kbps(m) / steady));
         format!(
             "at {mtu} after {} time-outs, and what is not sent meanwhile would take {} s",
-            short(timeouts),
-            short(missing.mean)
+            short(long.mean(timeouts)),
+            short(missing)
         )
     });
-    let words: Vec<String> = words.collect();
     finding.note(format!(
-        "A connection that begins with two segments has its window opened by one ACK in 500 ms, {}: the first time-out, \
-         of 200 ms, does not wait for that ACK and leaves a threshold of two segments",
-        words.join("; ")
+        "A connection that begins with two segments has its window opened by one ACK in 500 ms, {}: the first \
+         time-out, of 200 ms, does not wait for that ACK and leaves a threshold of two segments",
+        words.collect::<Vec<_>>().join("; ")
     ));
     Ok(())
 }

@@ -3,18 +3,17 @@
 use lasthop_proto::tcp::config::{Prediction, Variant};
 use lasthop_trace::metrics::RunMetrics;
 
+use super::TESTBED;
 use super::cases::{
     BY_TIME, Case, Changes, FROM_TWO, MTUS, PREDICTED, RTS, SACK_OFF, SCALE_OFF, STAMPS_OFF, STOCK,
     USUAL, kbps, node,
 };
-use super::{TESTBED, experiment};
-use crate::bench::scenario;
-use crate::claims::claims;
+use crate::scenario;
 
 /// Two simulated seconds of a case.
 fn metrics(mtu: u32, parts: &[Changes]) -> RunMetrics {
     let case = Case::new(mtu, parts).with(&["horizon=2s"]);
-    lasthop_lab::measure(&scenario(TESTBED, &case.changes()), 1).metrics
+    lasthop_lab::measure(&scenario(TESTBED, case.changes()), 1).metrics
 }
 
 fn instructions(m: &RunMetrics, host: &str) -> f64 {
@@ -25,7 +24,7 @@ fn instructions(m: &RunMetrics, host: &str) -> f64 {
 fn the_testbed_is_a_scenario_in_every_variant() {
     for mtu in MTUS {
         for part in [STOCK, SACK_OFF, SCALE_OFF, STAMPS_OFF, PREDICTED, BY_TIME, RTS, FROM_TWO] {
-            let scenario = scenario(TESTBED, &Case::new(mtu, &[part]).changes());
+            let scenario = scenario(TESTBED, Case::new(mtu, &[part]).changes());
             assert!(scenario.hosts.iter().all(|host| host.tcp.mss == mtu - 40));
             let sender = scenario.hosts.iter().find(|host| host.name == "sender").unwrap();
             assert_eq!(sender.tcp.variant == Variant::NewReno, part == SACK_OFF);
@@ -43,7 +42,7 @@ fn the_testbed_is_a_scenario_in_every_variant() {
 fn every_row_of_table_5_1_is_a_scenario_of_its_own() {
     let cases = super::interference::cases();
     for (i, case) in cases.iter().enumerate() {
-        let transfers = scenario(TESTBED, &case.changes()).transfers;
+        let transfers = scenario(TESTBED, case.changes()).transfers;
         assert_eq!(transfers.len(), 2);
         assert!(transfers[1].cross && !transfers[0].cross);
         assert!(cases[..i].iter().all(|other| other.changes() != case.changes()));
@@ -101,23 +100,4 @@ fn sack_has_work_where_packets_are_lost() {
 fn distance_hardly_matters() {
     let (near, far) = (metrics(USUAL, &[STOCK]), metrics(USUAL, &[&["radio.delay=33ns"]]));
     assert!((kbps(&far) / kbps(&near) - 1.0).abs() < 0.01);
-}
-
-#[test]
-fn the_experiments_of_the_batteries_are_there() {
-    let ids = [
-        "A-CAL",
-        "A-MSS",
-        "A-SACK",
-        "A-OPTIONS",
-        "A-DELACK",
-        "A-BEST",
-        "A-RECEIVER",
-        "A-ERRORS",
-        "A-T5.1",
-    ];
-    for id in ids {
-        assert!(experiment(id).is_some(), "{id}");
-        assert!(claims().any(|claim| claim.id == id));
-    }
 }

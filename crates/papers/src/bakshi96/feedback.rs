@@ -1,136 +1,134 @@
 //! Source quench instead of EBSN (4.2.2), and what the clock of the source matters (4.2.1, 6).
 
-use lasthop_report::model::{Column, Measured, Table};
-use lasthop_report::number;
-
-use super::{BAD, Scheme, kbps, wan};
-use crate::bench::{Bench, Interrupted};
-use crate::finding::{Finding, short};
+use super::{BAD, CLAIM, Scheme, wan};
+use crate::measure::kbps;
+use crate::table::{shown, table};
+use crate::{Bench, Claim, Finding, Interrupted, short};
 
 /// The packet size of the example (4.2.1).
 const SIZE: u32 = 576;
+/// The longest of the mean bad periods.
+const LONGEST: u32 = BAD[BAD.len() - 1];
+
+pub(super) const QUENCH: Claim = Claim {
+    id: "B-QUENCH",
+    place: "4.2.2",
+    setup: "ICMP source quench from the base station instead of EBSN",
+    published: "does not prevent the time-outs of packets already under way; no gain",
+    cost: 10,
+    run: Some(quench),
+    ..CLAIM
+};
 
 /// Source quench does not help.
-pub fn quench(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let mut rows = Vec::new();
+fn quench(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut rows = table(
+        format!("Packets of {SIZE} bytes"),
+        "<bad period | local recovery, kb/s | time-outs | source quench, kb/s | time-outs | EBSN, kb/s | time-outs",
+    );
     for bad in BAD {
         let mut cells = vec![format!("{bad} s")];
         let mut of = Vec::new();
         for scheme in [Scheme::Recovery, Scheme::Quench, Scheme::Ebsn] {
             let runs = wan(bench, scheme, SIZE, bad, &[])?;
             let (throughput, timeouts) = (runs.summary(kbps), runs.timeouts());
-            cells.push(number::summary(&throughput));
-            cells.push(number::summary(&timeouts));
-            if bad == BAD[BAD.len() - 1] {
+            cells.extend([shown(&throughput), shown(&timeouts)]);
+            if bad == LONGEST {
                 let label = |what| format!("{}, {what}, bad {bad} s", scheme.name());
-                finding.measured.push(Measured::new(
-                    label("throughput"),
-                    &throughput,
-                    "kb/s",
-                    None,
-                ));
-                finding.measured.push(Measured::new(
-                    label("time-outs"),
-                    &timeouts,
-                    "per run",
-                    None,
-                ));
+                finding.measure(label("throughput"), throughput, "kb/s");
+                finding.measure(label("time-outs"), timeouts, "per run");
             }
             of.push((throughput.mean, timeouts.mean));
         }
-        finding.below(
-            &format!("throughput with source quench over that without, bad {bad} s,"),
-            of[1].0 / of[0].0,
-            1.1 + 1e-9,
-        );
-        finding.above(&format!("its time-outs per run, bad {bad} s,"), of[1].1, 0.0);
-        rows.push(cells);
+        let what = format!("throughput with source quench over that without, bad {bad} s,");
+        finding.below(what, of[1].0 / of[0].0, 1.1 + 1e-9);
+        finding.above(format!("its time-outs per run, bad {bad} s,"), of[1].1, 0.0);
+        rows.rows.push(cells);
     }
-    let titles = ["local recovery", "source quench", "EBSN"];
-    let mut columns = vec![Column::text("bad period")];
-    for title in titles {
-        columns.push(Column::number(format!("{title}, kb/s")));
-        columns.push(Column::number("time-outs"));
-    }
-    let title = format!("Packets of {SIZE} bytes");
-    finding.tables.push(Table { title, columns, rows });
-    Ok(finding)
+    finding.tables.push(rows);
+    Ok(())
 }
 
 /// Clocks of the source in ms.
 const TICKS: [u32; 3] = [100, 300, 500];
 
-/// Fine clocks hurt local recovery alone.
-pub fn tick(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let bad = BAD[BAD.len() - 1];
-    let mut timeouts = Vec::new();
-    let mut throughput = Vec::new();
-    for network in ["wide area", "local area"] {
-        let mut rows = Vec::new();
-        for tick in TICKS {
-            let clock = format!("host.fixed.granularity={tick}ms");
-            // The smallest time-out is two ticks.
-            let least = format!("host.fixed.rto-min={}ms", 2 * tick);
-            let mut cells = vec![format!("{tick} ms")];
-            for scheme in [Scheme::Recovery, Scheme::Ebsn] {
-                let more = [clock.as_str(), least.as_str()];
-                let runs = match network {
-                    "wide area" => wan(bench, scheme, SIZE, bad, &more)?,
-                    _ => super::lan::runs(bench, scheme, 1600, &more)?,
-                };
-                let (rate, expired) = (runs.summary(kbps), runs.timeouts());
-                cells.push(number::summary(&rate));
-                cells.push(number::summary(&expired));
-                let label = |what| format!("{}, {} with {tick} ms, {what}", network, scheme.name());
-                finding.measured.push(Measured::new(label("time-outs"), &expired, "per run", None));
-                finding.measured.push(Measured::new(label("throughput"), &rate, "kb/s", None));
-                match scheme {
-                    Scheme::Recovery => timeouts.push(expired),
-                    _ => throughput.push(rate.mean),
-                }
+/// Time-outs of local recovery and throughput of EBSN at each of [`TICKS`] on one network.
+type ByTick = [(f64, f64); TICKS.len()];
+
+/// Measures a network with each clock, with a table.
+fn by_tick(
+    bench: &mut Bench<'_>,
+    finding: &mut Finding,
+    network: &str,
+    title: String,
+) -> Result<ByTick, Interrupted> {
+    let mut rows =
+        table(title, "<clock | local recovery, kb/s | time-outs | EBSN, kb/s | time-outs");
+    let mut all = ByTick::default();
+    for (tick, found) in TICKS.into_iter().zip(&mut all) {
+        let clock = format!("host.fixed.granularity={tick}ms");
+        // The smallest time-out is two ticks.
+        let least = format!("host.fixed.rto-min={}ms", 2 * tick);
+        let more = [clock.as_str(), least.as_str()];
+        let mut cells = vec![format!("{tick} ms")];
+        for scheme in [Scheme::Recovery, Scheme::Ebsn] {
+            let runs = match network {
+                "wide area" => wan(bench, scheme, SIZE, LONGEST, &more)?,
+                _ => super::lan::runs(bench, scheme, 1600, &more)?,
+            };
+            let (rate, expired) = (runs.summary(kbps), runs.timeouts());
+            cells.extend([shown(&rate), shown(&expired)]);
+            let label = |what| format!("{network}, {} with {tick} ms, {what}", scheme.name());
+            finding.measure(label("time-outs"), expired, "per run");
+            finding.measure(label("throughput"), rate, "kb/s");
+            match scheme {
+                Scheme::Recovery => found.0 = expired.mean,
+                _ => found.1 = rate.mean,
             }
-            rows.push(cells);
         }
-        finding.tables.push(Table {
-            title: match network {
-                "wide area" => {
-                    format!("Wide area, packets of {SIZE} bytes, bad periods of {bad} s")
-                }
-                _ => "Local area, bad periods of 1.6 s".to_owned(),
-            },
-            columns: vec![
-                Column::text("clock"),
-                Column::number("local recovery, kb/s"),
-                Column::number("time-outs"),
-                Column::number("EBSN, kb/s"),
-                Column::number("time-outs"),
-            ],
-            rows,
-        });
+        rows.rows.push(cells);
     }
+    finding.tables.push(rows);
+    Ok(all)
+}
+
+pub(super) const TICK: Claim = Claim {
+    id: "B-TICK",
+    place: "4.2.1, 6",
+    setup: "timer granularity 100 ms against 300-500 ms, local recovery with and without EBSN",
+    published: "local recovery alone suffers from fine timers, EBSN does not",
+    cost: 21,
+    run: Some(tick),
+    ..CLAIM
+};
+
+/// Fine clocks hurt local recovery alone.
+fn tick(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let title = format!("Wide area, packets of {SIZE} bytes, bad periods of {LONGEST} s");
+    let wide = by_tick(bench, finding, "wide area", title)?;
+    let title = "Local area, bad periods of 1.6 s".to_owned();
+    let local = by_tick(bench, finding, "local area", title)?;
     // The claim is made of the wide area (4.2.1); the local area follows it in the tables.
-    let (local, wide) = (timeouts.split_off(TICKS.len()), timeouts);
-    throughput.truncate(TICKS.len());
-    let (fine, coarse) = (wide[0].mean, wide[TICKS.len() - 1].mean);
+    let last = TICKS.len() - 1;
+    let (fine, coarse) = (wide[0].0, wide[last].0);
     finding.require(
         fine > coarse,
-        format!("local recovery times out {} times a run at 100 ms and {} at 500 ms, wanted more at 100 ms", short(fine), short(coarse)),
+        format!(
+            "local recovery times out {} times a run at 100 ms and {} at 500 ms, wanted more at 100 ms",
+            short(fine),
+            short(coarse)
+        ),
     );
-    let most = throughput.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let least = throughput.iter().copied().fold(f64::INFINITY, f64::min);
-    finding.below(
-        "the spread of EBSN's throughput across ticks in %",
-        100.0 * (most / least - 1.0),
-        5.0,
-    );
+    let most = wide.iter().map(|w| w.1).fold(f64::NEG_INFINITY, f64::max);
+    let least = wide.iter().map(|w| w.1).fold(f64::INFINITY, f64::min);
+    let spread = 100.0 * (most / least - 1.0);
+    finding.below("the spread of EBSN's throughput across ticks in %", spread, 5.0);
     finding.note(format!(
-        "on the wide area the time-out is srtt + 4 rttvar of round trips of seconds: whether they are rounded to 0.1 or \
-         to 0.5 s changes nothing that can be measured. On the local area, where round trips are shorter than the \
+        "on the wide area the time-out is srtt + 4 rttvar of round trips of seconds: whether they are rounded to 0.1 \
+         or to 0.5 s changes nothing that can be measured. On the local area, where round trips are shorter than the \
          ticks, local recovery times out {} times a run at 100 ms and {} at 500 ms",
-        short(local[0].mean),
-        short(local[TICKS.len() - 1].mean)
+        short(local[0].0),
+        short(local[last].0)
     ));
-    Ok(finding)
+    Ok(())
 }

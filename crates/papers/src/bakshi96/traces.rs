@@ -1,13 +1,15 @@
 //! Figures 3 to 5 (4.2.1): one connection through the same bad periods, with nothing, local recovery, and EBSN.
 
-use lasthop_report::model::{Column, Figure, Measured, Table};
+use lasthop_report::model::{Figure, Table};
 use lasthop_report::plot::PacketTrace;
-use lasthop_trace::sequence::{BadPeriod, Series};
+use lasthop_trace::sequence::{BadPeriod, SendKind, Sent, Series};
 
 use super::recovery::BACKOFFS;
-use super::{Scheme, WAN, figure};
-use crate::bench::{Bench, Interrupted};
-use crate::finding::{Finding, short};
+use super::{CLAIM, Scheme, WAN};
+use crate::figure::figure;
+use crate::measure::kbps;
+use crate::table::{row, table};
+use crate::{Bench, Claim, Finding, Interrupted, short};
 
 /// The channel of the example: 10 s good, 4 s bad, as regular as clockwork.
 const EXAMPLE: [&str; 4] =
@@ -61,7 +63,7 @@ fn trace(bench: &Bench<'_>, scheme: Scheme, more: &[&str], seed: u64) -> Option<
         .collect();
     let metrics = &recording.result.metrics;
     let longest_stall = metrics.flows.iter().map(|f| f.longest_stall_s).fold(0.0, f64::max);
-    Some(Trace { series, expired, throughput: super::kbps(metrics), longest_stall })
+    Some(Trace { series, expired, throughput: kbps(metrics), longest_stall })
 }
 
 /// One trace for each seed.
@@ -71,14 +73,8 @@ fn each_seed(
     more: &[&str],
     seeds: u32,
 ) -> Result<Vec<Trace>, Interrupted> {
-    let mut all = Vec::new();
-    for seed in 1..=u64::from(seeds) {
-        if bench.stopped() {
-            return Err(Interrupted);
-        }
-        all.extend(trace(bench, scheme, more, seed));
-    }
-    Ok(all)
+    let all = bench.each_seed(seeds, |seed| trace(bench, scheme, more, seed))?;
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// How many bad periods there are in all traces, and how many of them have a time-out.
@@ -91,41 +87,28 @@ fn mean(all: &[Trace], of: impl Fn(&Trace) -> f64) -> f64 {
     all.iter().map(of).sum::<f64>() / all.len() as f64
 }
 
-/// One trace for each seed, and the figure of the first.
+/// One trace for each seed, with figures of all and the drawing of the first.
 fn traces(
     bench: &Bench<'_>,
+    finding: &mut Finding,
     scheme: Scheme,
     seeds: u32,
     number: u32,
-) -> Result<(Vec<Trace>, Finding), Interrupted> {
+) -> Result<Vec<Trace>, Interrupted> {
     let all = each_seed(bench, scheme, &[], seeds)?;
-    let mut finding = Finding::new(seeds);
+    finding.runs = seeds;
     let (periods, expired) = counted(&all);
+    finding.measure("bad periods per run", mean(&all, |t| t.expired.len() as f64), "");
     let share = 100.0 * expired as f64 / periods as f64;
+    finding.measure("bad periods with a source time-out", share, "%");
     let timeouts = mean(&all, |t| t.series.timeouts.len() as f64);
-    let bad = mean(&all, |t| t.expired.len() as f64);
-    let throughput = mean(&all, |t| t.throughput);
-    finding.measured.extend([
-        plain("bad periods per run", bad, ""),
-        plain("bad periods with a source time-out", share, "%"),
-        plain("source time-outs per run", timeouts, ""),
-        plain("throughput", throughput, "kb/s"),
-    ]);
+    finding.measure("source time-outs per run", timeouts, "");
+    finding.measure("throughput", mean(&all, |t| t.throughput), "kb/s");
     if let Some(trace) = all.first() {
-        finding.tables.push(table(trace, number));
+        finding.tables.push(by_period(trace, number));
         finding.figures.push(drawn(trace, scheme, number));
     }
-    Ok((all, finding))
-}
-
-fn plain(label: &str, value: f64, unit: &str) -> Measured {
-    Measured {
-        label: label.to_owned(),
-        mean: value,
-        ci: 0.0,
-        unit: unit.to_owned(),
-        published: None,
-    }
+    Ok(all)
 }
 
 fn drawn(trace: &Trace, scheme: Scheme, number: u32) -> Figure {
@@ -136,109 +119,130 @@ fn drawn(trace: &Trace, scheme: Scheme, number: u32) -> Figure {
     figure(
         &plot,
         &title,
-        "A mark for each packet that the source sends, seed 1. Packets of 576 bytes, window of 4 KB; the channel is \
-         bad for 4 s after each 10 s.",
+        "A mark for each packet that the source sends, seed 1. Packets of 576 bytes, window of 4 KB; the channel \
+         is bad for 4 s after each 10 s.",
     )
 }
 
 /// What happened in each bad period of a trace.
-fn table(trace: &Trace, number: u32) -> Table {
-    let rows = trace.series.bad.iter().zip(&trace.expired).map(|(bad, expired)| {
-        let again = trace
-            .series
-            .sent
-            .iter()
-            .filter(|s| s.kind != lasthop_trace::sequence::SendKind::First)
-            .filter(|s| s.at_s >= bad.from_s && s.at_s < bad.from_s + GOOD_S + BAD_S);
+fn by_period(trace: &Trace, number: u32) -> Table {
+    let mut rows = table(
+        format!("Figure {number}, seed 1"),
+        "<bad period | <source time-outs until the next | packets sent again",
+    );
+    for (bad, expired) in trace.series.bad.iter().zip(&trace.expired) {
+        let until = bad.from_s + GOOD_S + BAD_S;
+        let again = |s: &&Sent| s.kind != SendKind::First && s.at_s >= bad.from_s && s.at_s < until;
+        let again = trace.series.sent.iter().filter(again).count();
         let times: Vec<String> = expired.iter().map(|at| format!("{at:.2} s")).collect();
-        vec![format!("{}-{} s", bad.from_s, bad.to_s), times.join(", "), again.count().to_string()]
-    });
-    Table {
-        title: format!("Figure {number}, seed 1"),
-        columns: vec![
-            Column::text("bad period"),
-            Column::text("source time-outs until the next"),
-            Column::number("packets sent again"),
-        ],
-        rows: rows.collect(),
+        let period = format!("{}-{} s", bad.from_s, bad.to_s);
+        rows.rows.push(row(&[&period, &times.join(", "), &again.to_string()]));
     }
+    rows
 }
 
+/// The first packet that is sent before the second bad period is over, again in it, and once more before the next one:
+/// its number and the three times.
+fn sent_twice_again(series: &Series, bad: &BadPeriod) -> Option<(u64, [f64; 3])> {
+    let until = bad.from_s + GOOD_S + BAD_S;
+    let sent = |number: u64| {
+        let of = |s: &&Sent| s.start == number * u64::from(PAYLOAD) && s.at_s < until;
+        series.sent.iter().filter(of).map(|s| s.at_s).collect::<Vec<_>>()
+    };
+    (0..series.sent.len() as u64)
+        .filter_map(|number| Some((number, <[f64; 3]>::try_from(sent(number)).ok()?)))
+        .find(|(_, at)| at[0] < bad.to_s && at[1] > bad.from_s)
+}
+
+pub(super) const F3: Claim = Claim {
+    id: "B-F3",
+    place: "4.2.1, Figure 3",
+    setup: "Tahoe, 576 B packets, 4 KB window, MTU 128 B fragments, 56 kb/s wired, 12.8 kb/s effective \
+            wireless, 100 ms tick; deterministic 10 s good / 4 s bad",
+    published: "every bad period loses the packets in flight and ends in a time-out; packet 44 is \
+            retransmitted twice in the third",
+    run: Some(f3),
+    ..CLAIM
+};
+
 /// Figure 3: every bad period ends in a time-out.
-pub fn f3(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
+fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     // Nothing is left to chance here: one run is all runs.
-    let (all, mut finding) = traces(bench, Scheme::Basic, 1, 3)?;
-    for trace in &all {
+    for trace in &traces(bench, finding, Scheme::Basic, 1, 3)? {
         let (with, of) = (trace.with_timeout(), trace.expired.len());
         finding
             .require(with == of && of > 0, format!("{with} of {of} bad periods have a time-out"));
-        if let Some(third) = trace.series.bad.get(1) {
-            let again = |number: u64| {
-                let at = |s: &&lasthop_trace::sequence::Sent| {
-                    s.start == number * u64::from(PAYLOAD) && s.at_s < third.from_s + GOOD_S + BAD_S
-                };
-                trace.series.sent.iter().filter(at).map(|s| s.at_s).collect::<Vec<_>>()
-            };
-            let numbers = 0..trace.series.sent.len() as u64;
-            let twice = numbers
-                .map(|n| (n, again(n)))
-                .filter(|(_, at)| at.len() == 3)
-                .find(|(_, at)| at[0] < third.to_s && at[1] > third.from_s);
-            if let Some((number, at)) = twice {
-                finding.note(format!(
-                    "in the bad period from {} s packet {number}, sent at {:.1} s, is sent again at {:.1} and {:.1} s \
-                     (published: packet 44, at 25.9 and 28.3 s)",
-                    short(third.from_s), at[0], at[1], at[2]
-                ));
-            }
+        let Some(bad) = trace.series.bad.get(1) else { continue };
+        if let Some((number, at)) = sent_twice_again(&trace.series, bad) {
+            finding.note(format!(
+                "in the bad period from {} s packet {number}, sent at {:.1} s, is sent again at {:.1} and {:.1} s \
+                 (published: packet 44, at 25.9 and 28.3 s)",
+                short(bad.from_s),
+                at[0],
+                at[1],
+                at[2]
+            ));
         }
     }
-    Ok(finding)
+    Ok(())
 }
 
+pub(super) const F4: Claim = Claim {
+    id: "B-F4",
+    place: "4.2.1, Figure 4",
+    setup: "the same with local recovery (random back-off, at most 13 tries)",
+    published: "most bad periods cause no source retransmission, some cause a source time-out and a \
+            redundant retransmission",
+    cost: 4,
+    run: Some(f4),
+    ..CLAIM
+};
+
 /// Figure 4: local recovery gets most bad periods over without the source.
-pub fn f4(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
+fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let seeds = bench.seeds;
-    let (all, mut finding) = traces(bench, Scheme::Recovery, seeds, 4)?;
+    let all = traces(bench, finding, Scheme::Recovery, seeds, 4)?;
     let (periods, with) = counted(&all);
     let found = format!("{with} of {periods} bad periods have a time-out");
     finding.require(with > 0, format!("{found}, wanted at least one"));
     finding.require(2 * with < periods, format!("{found}, wanted fewer than half"));
     if with == 0 {
         finding.note(format!(
-            "the source's time-out is longer than the bad periods last, whose longest silence is {} s: before the first one \
-             slow start has just filled the queue, so that rttvar is large, and the later ones find that the first was \
-             measured. The paper's source expired at 13.75 s, 3.75 s after the period began",
+            "the source's time-out is longer than the bad periods last, whose longest silence is {} s: before the \
+             first one slow start has just filled the queue, so that rttvar is large, and the later ones find that \
+             the first was measured. The paper's source expired at 13.75 s, 3.75 s after the period began",
             short(all.iter().map(|t| t.longest_stall).fold(0.0, f64::max))
         ));
     }
-    let mut rows = Vec::new();
+    let mut rows = table(
+        "Figure 4 by the back-off, all seeds",
+        "<back-off | <bad periods with a time-out | kb/s",
+    );
     for (name, more) in BACKOFFS {
         let all = each_seed(bench, Scheme::Recovery, more, seeds)?;
         let (periods, with) = counted(&all);
-        let throughput = short(mean(&all, |t| t.throughput));
-        rows.push(vec![name.to_owned(), format!("{with} of {periods}"), throughput]);
+        let throughput = mean(&all, |t| t.throughput);
+        rows.rows.push(row(&[&name, &format!("{with} of {periods}"), &throughput]));
     }
-    finding.tables.push(Table {
-        title: "Figure 4 by the back-off, all seeds".to_owned(),
-        columns: vec![
-            Column::text("back-off"),
-            Column::text("bad periods with a time-out"),
-            Column::number("kb/s"),
-        ],
-        rows,
-    });
-    Ok(finding)
+    finding.tables.push(rows);
+    Ok(())
 }
 
+pub(super) const F5: Claim = Claim {
+    id: "B-F5",
+    place: "4.2.1, Figure 5",
+    setup: "the same with EBSN after every failed attempt",
+    published: "no source time-out",
+    run: Some(f5),
+    ..CLAIM
+};
+
 /// Figure 5: with EBSN the source never times out.
-pub fn f5(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let seeds = bench.seeds;
-    let (all, mut finding) = traces(bench, Scheme::Ebsn, seeds, 5)?;
+fn f5(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let all = traces(bench, finding, Scheme::Ebsn, bench.seeds, 5)?;
     let timeouts: usize = all.iter().map(|t| t.series.timeouts.len()).sum();
-    finding.require(
-        timeouts == 0,
-        format!("there are {timeouts} source time-outs in {} runs, wanted none", all.len()),
-    );
-    Ok(finding)
+    let runs = all.len();
+    let text = format!("there are {timeouts} source time-outs in {runs} runs, wanted none");
+    finding.require(timeouts == 0, text);
+    Ok(())
 }

@@ -1,25 +1,16 @@
 //! Sections 4.3 and 4.4.1: ACK congestion control and ACK filtering over four return channels, and traffic both ways.
 
 use lasthop_proto::event::Cause;
-use lasthop_report::model::{Column, Measured, Table};
-use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, Curve, Curves, Pen};
-use lasthop_trace::metrics::RunMetrics;
-use lasthop_trace::stats::Summary;
+use lasthop_report::model::Figure;
+use lasthop_report::plot::{Curve, Pen};
+use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
 
-use super::simulations::{figure_5, mbps};
-use crate::bakshi96::figure;
-use crate::bench::{Bench, Interrupted, Runs};
-use crate::finding::{Finding, short};
-use crate::west97::Experiment;
-
-/// The experiment for the claim `id`.
-pub fn experiment(id: &str) -> Option<Experiment> {
-    Some(match id {
-        "D-T1" => table_1,
-        "D-2WAY" => both_ways,
-        _ => return None,
-    })
-}
+use super::CLAIM;
+use super::simulations::figure_5;
+use crate::figure::{Axes, bar, bars, curves, published_bar};
+use crate::measure::{count, dropped, flow_kbps, lost_acks, mbps, timeouts};
+use crate::table::{Cell, row, shown, table};
+use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
 /// What is done about ACKs: a name, and what is set for it.
 type Scheme = (&'static str, &'static [&'static str]);
@@ -73,146 +64,108 @@ fn cell(
 
 /// Segments that an ACK which reached the sender acknowledged, on average.
 fn per_ack(m: &RunMetrics) -> f64 {
-    let acks: u64 = m
-        .stages
-        .iter()
-        .filter(|s| s.name == "return")
-        .map(|s| s.packets - s.data_packets)
-        .sum::<u64>();
+    let back = m.stages.iter().filter(|s| s.name == "return");
+    let acks: u64 = back.map(|s| s.packets - s.data_packets).sum();
     // The stage counts both directions; forward there are only data and the handshake.
     m.sum(|f| f.delivered) as f64 / 960.0 / acks.max(1) as f64
 }
 
-/// ACKs that found the queue of the return channel full.
-fn lost_acks(m: &RunMetrics) -> f64 {
-    m.sum(|f| f.dropped_acks.get(Cause::QueueFull)) as f64
+/// What became of the ACKs and of the data of a case.
+fn causes(case: String, runs: &Runs) -> Vec<String> {
+    let srtt = 1000.0 * runs.mean(|m| m.flows[0].srtt.mean_s);
+    row(&[
+        &case,
+        &runs.mean(per_ack),
+        &runs.mean(lost_acks),
+        &runs.mean(count(|f| f.marked_acks)),
+        &runs.mean(dropped(Cause::QueueFull)),
+        &runs.mean(timeouts),
+        &srtt,
+    ])
 }
 
+pub(super) const T1: Claim = Claim {
+    id: "D-T1",
+    place: "4.3, Table 1",
+    setup: "10 Mb/s forward, 9.6 or 28.8 kb/s return, ACKs 40 B or 6 B (C), 1000 B packets, 100 KB \
+            windows, 10-packet buffers, 50 s; ACC and AF with sender adaptation",
+    published: "Mb/s: 9.6: Reno 1.78, ACC 3.64, AF 6.28; 9.6 C: 6.67, 7.69, 7.93; 28.8: 4.35, 7.58, 9.49; \
+            28.8 C: 9.78, 9.77, 9.88",
+    cost: 283,
+    run: Some(table_1),
+    ..CLAIM
+};
+
 /// 4.3, Table 1.
-fn table_1(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
+fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let title = "Table 1: throughput by return channel";
+    let headings = SCHEMES.map(|(name, _)| format!("{name}, Mb/s | published")).join(" | ");
+    let mut rows = table(title, &format!("<return channel | {headings}"));
+    let mut acks = table(
+        "What became of the ACKs and of the data",
+        "<case | packets per ACK | ACKs dropped | ACKs marked | data dropped | time-outs | mean srtt, ms",
+    );
     let mut groups = Vec::new();
-    let mut rows = Vec::new();
-    let mut causes = Vec::new();
     for (i, (channel, _, published)) in CHANNELS.iter().enumerate() {
         let mut means = Vec::new();
         let mut row = vec![(*channel).to_owned()];
-        let mut bars = Vec::new();
+        let mut group = Vec::new();
         for (scheme, published) in SCHEMES.into_iter().zip(published) {
             let runs = cell(bench, i, scheme, &[])?;
             let measured = runs.summary(packets_mbps);
             let label = format!("{channel}, {}", scheme.0);
-            finding.measured.push(Measured::new(
-                label.clone(),
-                &measured,
-                "Mb/s",
-                Some(*published),
-            ));
-            finding.within(
-                &format!("{label} in Mb/s"),
-                measured.mean,
-                0.8 * published,
-                1.2 * published,
-            );
+            finding.compare(&label, measured, "Mb/s", *published);
+            finding.near(format!("{label} in Mb/s"), measured.mean, *published, 0.2);
             means.push(measured.mean);
-            row.extend([lasthop_report::number::summary(&measured), format!("{published:.2}")]);
-            bars.push(Some(Bar { value: measured.mean, ci: half_width(&measured) }));
-            bars.push(Some(Bar { value: *published, ci: 0.0 }));
-            causes.push(vec![
-                label,
-                short(runs.summary(per_ack).mean),
-                short(runs.summary(lost_acks).mean),
-                short(runs.summary(|m| m.sum(|f| f.marked_acks) as f64).mean),
-                short(runs.summary(|m| m.sum(|f| f.dropped.get(Cause::QueueFull)) as f64).mean),
-                short(runs.summary(|m| m.sum(|f| f.timeouts) as f64).mean),
-                short(1000.0 * runs.summary(|m| m.flows[0].srtt.mean_s).mean),
-            ]);
+            row.extend([shown(&measured), format!("{published:.2}")]);
+            group.extend([bar(&measured), published_bar(*published)]);
+            acks.rows.push(causes(label, &runs));
         }
-        let pairs = [(2, 1), (1, 0)];
-        for (better, worse) in pairs {
+        for (better, worse) in [(2, 1), (1, 0)] {
+            let of = |i: usize| (SCHEMES[i].0, short(means[i]));
+            let ((first, more), (second, less)) = (of(better), of(worse));
             finding.require(
                 means[better] >= 0.99 * means[worse],
                 format!(
-                    "{channel}: {} has {} Mb/s and {} has {}, wanted in this order",
-                    SCHEMES[better].0,
-                    short(means[better]),
-                    SCHEMES[worse].0,
-                    short(means[worse]),
+                    "{channel}: {first} has {more} Mb/s and {second} has {less}, wanted in this order"
                 ),
             );
         }
-        rows.push(row);
-        groups.push(BarGroup { label: (*channel).to_owned(), bars });
+        rows.rows.push(row);
+        groups.push((*channel, group));
     }
-    let title = "Table 1: throughput by return channel";
-    let mut columns = vec![Column::text("return channel")];
-    for (name, _) in SCHEMES {
-        columns.push(Column::number(format!("{name}, Mb/s")));
-        columns.push(Column::number("published"));
-    }
-    finding.tables.push(Table { title: title.to_owned(), columns, rows });
-    finding.tables.push(Table {
-        title: "What became of the ACKs and of the data".to_owned(),
-        columns: vec![
-            Column::text("case"),
-            Column::number("packets per ACK"),
-            Column::number("ACKs dropped"),
-            Column::number("ACKs marked"),
-            Column::number("data dropped"),
-            Column::number("time-outs"),
-            Column::number("mean srtt, ms"),
-        ],
-        rows: causes,
-    });
-    let series = SCHEMES.iter().flat_map(|(name, _)| {
-        let series = |name: String, published| BarSeries { name, published };
-        [series((*name).to_owned(), false), series(format!("{name}, published"), true)]
-    });
-    let chart = BarChart {
-        title: title.to_owned(),
-        y_label: "throughput (Mb/s)".to_owned(),
-        series: series.collect(),
-        groups,
-    };
-    finding.figures.push(figure(&chart.plot(), title, "Published values stand behind in grey."));
-    progress(bench, &mut finding, 0)?;
-    Ok(finding)
-}
-
-fn half_width(summary: &Summary) -> f64 {
-    summary.high() - summary.mean
+    finding.tables.extend([rows, acks]);
+    let series = SCHEMES
+        .iter()
+        .flat_map(|(name, _)| [((*name).to_owned(), false), (format!("{name}, published"), true)]);
+    let caption = "Published values stand behind in grey.";
+    finding.figures.push(bars(title, "throughput (Mb/s)", series, groups, caption));
+    finding.figures.push(progress(bench, 0)?);
+    Ok(())
 }
 
 /// The first seconds of the three transfers over a channel.
-fn progress(bench: &Bench<'_>, finding: &mut Finding, channel: usize) -> Result<(), Interrupted> {
-    let mut curves = Vec::new();
+fn progress(bench: &Bench<'_>, channel: usize) -> Result<Figure, Interrupted> {
+    let mut all = Vec::new();
     for scheme in SCHEMES {
-        if bench.stopped() {
-            return Err(Interrupted);
-        }
+        bench.go_on()?;
         let changes = [CHANNELS[channel].1, scheme.1, &["horizon=10s"]].concat();
         let recording = bench.record(&figure_5(), &changes, 1);
         let acked = recording.series.first().map(|s| s.acked.clone()).unwrap_or_default();
-        curves.push(Curve {
+        all.push(Curve {
             name: scheme.0.to_owned(),
             pen: Pen::Line,
             points: acked.iter().map(|(at, to)| (*at, *to as f64 / 960.0, 0.0)).collect(),
         });
     }
     let title = format!("The first ten seconds with a return channel of {}", CHANNELS[channel].0);
-    let plot = Curves {
-        title: title.clone(),
-        x_label: "time (s)".to_owned(),
-        y_label: "packets acknowledged".to_owned(),
-        log_x: false,
-        curves,
-    };
-    finding.figures.push(figure(&plot.plot(), &title, "Seed 1. Each step is an ACK."));
-    Ok(())
+    let axes = Axes { x: "time (s)", y: "packets acknowledged", log_x: false };
+    Ok(curves(&title, axes, all, "Seed 1. Each step is an ACK."))
 }
 
 /// The way back carries a transfer as well.
-const BOTH: &str = r#"transfer=[{ from = "server", to = "home", bytes = "unlimited" }, { from = "home", to = "server", bytes = "unlimited", start = "5s" }]"#;
+const BOTH: &str = "transfer=[{ from = 'server', to = 'home', bytes = 'unlimited' }, \
+                    { from = 'home', to = 'server', bytes = 'unlimited', start = '5s' }]";
 
 /// What 4.4.1 compares, and its parts.
 const TWO_WAY: [Scheme; 4] = [
@@ -225,105 +178,55 @@ const TWO_WAY: [Scheme; 4] = [
     ),
 ];
 
-/// Throughput of flow `i` in kb/s of payload, from its start to the end.
-fn kbps(m: &RunMetrics, i: usize) -> f64 {
-    m.flows.get(i).map_or(f64::NAN, |f| f.delivered as f64 * 8.0 / 1000.0 / m.end_s)
-}
+pub(super) const BOTH_WAYS: Claim = Claim {
+    id: "D-2WAY",
+    place: "4.4.1",
+    setup: "a transfer in the return direction beside the forward one; FIFO against acks-first with ACC",
+    published: "acks-first with ACC performs well in both directions",
+    cost: 22,
+    run: Some(both_ways),
+    ..CLAIM
+};
 
 /// 4.4.1: two-way traffic.
-fn both_ways(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let mut rows = Vec::new();
+fn both_ways(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut rows = table(
+        "Transfers both ways, 28.8 kb/s on the way back",
+        "<return router | forward, kb/s | reverse, kb/s | ACKs dropped | ACKs marked | forward time-outs",
+    );
     let mut means = Vec::new();
-    for scheme in TWO_WAY {
-        let runs = bench.runs(&figure_5(), &[scheme.1, &[BOTH]].concat())?;
-        let (there, back) = (runs.summary(|m| kbps(m, 0)), runs.summary(|m| kbps(m, 1)));
-        for (direction, measured) in [("forward", &there), ("reverse", &back)] {
-            let label = format!("{}, {direction}", scheme.0);
-            finding.measured.push(Measured::new(label, measured, "kb/s", None));
-        }
-        let cell = lasthop_report::number::summary;
-        rows.push(vec![
-            scheme.0.to_owned(),
-            cell(&there),
-            cell(&back),
-            short(runs.summary(|m| m.flows[0].dropped_acks.get(Cause::QueueFull) as f64).mean),
-            short(runs.summary(|m| m.flows[0].marked_acks as f64).mean),
-            short(runs.summary(|m| m.flows[0].timeouts as f64).mean),
-        ]);
+    for (name, changes) in TWO_WAY {
+        let runs = bench.runs(&figure_5(), &[changes, &[BOTH]].concat())?;
+        let there = runs.summary(|m| flow_kbps(m, 0));
+        let back = runs.summary(|m| flow_kbps(m, 1));
+        finding.measure(format!("{name}, forward"), there, "kb/s");
+        finding.measure(format!("{name}, reverse"), back, "kb/s");
+        let forward = |of: fn(&FlowMetrics) -> u64| runs.mean(|m| of(&m.flows[0]) as f64).cell();
+        rows.rows.push(row(&[
+            &name,
+            &there,
+            &back,
+            &forward(|f| f.dropped_acks.get(Cause::QueueFull)),
+            &forward(|f| f.marked_acks),
+            &forward(|f| f.timeouts),
+        ]));
         means.push((there.mean, back.mean));
     }
     let (fifo, both) = (means[0], means[3]);
-    finding.require(
-        both.0 >= 2.0 * fifo.0,
-        format!("forward over FIFO's is {}, wanted at least 2", short(both.0 / fifo.0)),
-    );
-    finding.require(
-        both.1 >= 0.6 * fifo.1,
-        format!("reverse over FIFO's is {}, wanted at least 0.6", short(both.1 / fifo.1)),
-    );
-    finding.tables.push(Table {
-        title: "Transfers both ways, 28.8 kb/s on the way back".to_owned(),
-        columns: vec![
-            Column::text("return router"),
-            Column::number("forward, kb/s"),
-            Column::number("reverse, kb/s"),
-            Column::number("ACKs dropped"),
-            Column::number("ACKs marked"),
-            Column::number("forward time-outs"),
-        ],
-        rows,
-    });
-    Ok(finding)
+    let forward = short(both.0 / fifo.0);
+    let text = format!("forward over FIFO's is {forward}, wanted at least 2");
+    finding.require(both.0 >= 2.0 * fifo.0, text);
+    let reverse = short(both.1 / fifo.1);
+    let text = format!("reverse over FIFO's is {reverse}, wanted at least 0.6");
+    finding.require(both.1 >= 0.6 * fifo.1, text);
+    finding.tables.push(rows);
+    Ok(())
 }
-
-/// What the paper leaves open.
-pub(super) const ASSUMED: &[(&str, &str)] = &[
-    (
-        "Server, two routers, client: 10 Mb/s everywhere but on the way back between the routers, 1 ms on the outer lines, \
-         5 ms forward and 50 ms back between the routers.",
-        "Figure 5 is not in the text. This is the topology of the scripts that the authors published with their simulator \
-         (ns, tcl/ex/asym). A line here has one delay for both directions; what counts for TCP is the sum.",
-    ),
-    (
-        "Buffers of 10 packets are those of the routers. The hosts' own interfaces hold a whole window.",
-        "4.3 says \"the buffer size at each router\".",
-    ),
-    (
-        "Throughput of Table 1 counts packets of 1000 bytes.",
-        "9.88 of 10 Mb/s cannot be payload beside headers of 40 bytes; packets of the simulator had no headers of their own.",
-    ),
-    (
-        "The router marks from 4 packets on and all from 7 on, with a weight of 0.25 and a probability that rises to 1 in \
-         between. Idle time counts in ACKs of 40 bytes.",
-        "4.2.1 names RED without numbers. 0.4 and 0.7 of the buffer, 0.25 and 1 are those of the published script that has \
-         this topology and buffer.",
-    ),
-    (
-        "There are no timestamps: the receiver tells round trips by the left edge that the option with the sender's window \
-         carries.",
-        "4.2.1 takes timestamps, but 12 bytes of them contradict the ACKs of 40 and 6 bytes of 4.3, and RFC 1144 does not \
-         compress them. The option's 12 bytes go with the data.",
-    ),
-    (
-        "C is RFC 1144 as it is: ACKs mostly take 6 bytes, and a mark sends the whole header of that ACK and of the next.",
-        "4.3 sets the size to 6 bytes. RFC 1144 knows nothing of marks.",
-    ),
-    (
-        "Sender adaptation: the window opens by bytes acknowledged; three segments leave at once, more at the rate of a \
-         window in a round trip.",
-        "4.3 names the techniques. Three is the burst of the published scripts.",
-    ),
-    (
-        "In 4.4.1 the way back has 28.8 kb/s without compression, the reverse transfer starts after 5 s, and both run to 50 s.",
-        "The rate is the default of the published script, which starts the reverse transfer between 5 and 10 s.",
-    ),
-];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::scenario;
+    use crate::scenario;
 
     #[test]
     fn every_case_is_a_scenario() {
@@ -343,21 +246,21 @@ mod tests {
     fn what_is_swapped_for_its_absence_changes_what_it_claims_to_change() {
         let mut bench = Bench::new(2, &());
         let mut cell = |scheme: Scheme, more: &[&str]| cell(&mut bench, 0, scheme, more).unwrap();
-        let marks = |m: &RunMetrics| m.sum(|f| f.marked_acks) as f64;
+        let marks = count(|f| f.marked_acks);
         let acc = cell(SCHEMES[1], &[]);
-        assert!(acc.summary(marks).mean > 0.0);
-        assert!(acc.summary(per_ack).mean > 5.0, "{}", acc.summary(per_ack).mean);
+        assert!(acc.mean(&marks) > 0.0);
+        assert!(acc.mean(per_ack) > 5.0, "{}", acc.mean(per_ack));
         // Without marks the receiver has no reason to hold ACKs back, and they are dropped.
-        let dropped = |runs: &Runs| runs.summary(lost_acks).mean;
+        let dropped = |runs: &Runs| runs.mean(lost_acks);
         let unmarked = cell(("plain queue", &[ADAPTED, SERVER_ACC, HOME_ACC]), &[]);
-        assert_eq!(unmarked.summary(marks).mean, 0.0);
+        assert_eq!(unmarked.mean(&marks), 0.0);
         assert!(dropped(&unmarked) > 10.0 * dropped(&acc), "{}", dropped(&unmarked));
         // Without the receiver's part the marks are in vain: they are not even possible.
         let deaf = cell(SCHEMES[1], &["host.home.acc=false"]);
-        assert_eq!(deaf.summary(marks).mean, 0.0);
+        assert_eq!(deaf.mean(&marks), 0.0);
         // With sparse ACKs a sender that is not adapted opens its window slowly: that shows in the first seconds. Its
         // bursts do no harm here, since its own line is no faster than the next.
-        let window = |runs: &Runs| runs.summary(packets_mbps).mean;
+        let window = |runs: &Runs| runs.mean(packets_mbps);
         let filtered = cell(SCHEMES[2], &["horizon=5s"]);
         let bursty = cell(SCHEMES[2], &["horizon=5s", "host.server.sender-adaptation=false"]);
         assert!(window(&filtered) > 1.2 * window(&bursty), "{}", window(&bursty));

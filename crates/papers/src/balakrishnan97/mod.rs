@@ -3,6 +3,7 @@
 //! Two sets of parameters: the testbed of sections 2 and 3, and the simulations of sections 4 and 5.
 
 mod acks;
+mod assumed;
 mod end_to_end;
 mod link_layers;
 mod semantics;
@@ -13,31 +14,30 @@ mod testbed;
 mod topologies;
 mod web;
 
-use lasthop_report::model::Assumption;
+use crate::{Claim, Paper};
 
-use crate::assumed;
-use crate::west97::Experiment;
+pub(crate) const PAPER: Paper = Paper {
+    key: "balakrishnan97",
+    title: "H. Balakrishnan, V. Padmanabhan, S. Seshan, M. Stemm, E. Amir, R. Katz: TCP Improvements for \
+            Heterogeneous Networks: The Daedalus Approach, 1997",
+    claims: &[
+        snoop::F1,
+        link_layers::F2_LAN,
+        link_layers::F2_WAN,
+        end_to_end::F3_LAN,
+        end_to_end::F3_WAN,
+        split::F4,
+        semantics::ACKSPLIT,
+        topologies::F6,
+        acks::T1,
+        acks::BOTH_WAYS,
+        topologies::MAC,
+        web::F7,
+        web::F8_F9,
+        web::F11_F12,
+        snoop::MOBILE_SENDER,
+    ],
+    assumed: assumed::ASSUMED,
+};
 
-/// The experiment for the claim `id`.
-pub fn experiment(id: &str) -> Option<Experiment> {
-    snoop::experiment(id)
-        .or_else(|| link_layers::experiment(id))
-        .or_else(|| end_to_end::experiment(id))
-        .or_else(|| split::experiment(id))
-        .or_else(|| semantics::experiment(id))
-        .or_else(|| topologies::experiment(id))
-        .or_else(|| acks::experiment(id))
-        .or_else(|| web::experiment(id))
-}
-
-/// What is assumed where the paper is silent, by section.
-pub fn assumptions() -> Vec<Assumption> {
-    let sections = [
-        testbed::ASSUMPTIONS,
-        simulations::ASSUMED,
-        topologies::ASSUMED,
-        acks::ASSUMED,
-        web::ASSUMPTIONS,
-    ];
-    sections.into_iter().flat_map(assumed).collect()
-}
+const CLAIM: Claim = Claim::of("balakrishnan97");

@@ -3,22 +3,13 @@
 use lasthop_proto::event::{Event, TcpKind, Wants, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::FlowKey;
-use lasthop_report::model::Measured;
 use lasthop_proto::agent;
 use lasthop_trace::Sink;
 use lasthop_trace::stats::Summary;
 
-use crate::bench::{Bench, Interrupted, scenario};
-use crate::finding::Finding;
-use crate::west97::{Experiment, LAN, SINGLE, with};
-
-/// The experiment for the claim `id`.
-pub fn experiment(id: &str) -> Option<Experiment> {
-    Some(match id {
-        "D-ACKSPLIT" => acksplit,
-        _ => return None,
-    })
-}
+use super::CLAIM;
+use crate::testbed::{SINGLE, WEST97_LAN};
+use crate::{Bench, Claim, Finding, Interrupted, scenario};
 
 /// When the base station is killed: when the receiver has half of the 2,000,000 bytes. What was acknowledged by then
 /// and has not arrived never will.
@@ -80,7 +71,7 @@ impl Sink for Promise {
 /// How much was acknowledged and never arrives when the base station is killed in the middle of the transfer, and
 /// the most that it would have been at any other time.
 fn killed(what: &str, seed: u64) -> (f64, f64) {
-    let scenario = scenario(LAN, &with(&[SINGLE, what], NEEDS));
+    let scenario = scenario(WEST97_LAN, &[&[SINGLE, what], NEEDS].concat());
     let layout = lasthop_lab::layout(&scenario);
     let mut promise = Promise {
         flow: layout.flows[0].key,
@@ -97,39 +88,37 @@ fn killed(what: &str, seed: u64) -> (f64, f64) {
     (promise.lost.unwrap_or(0) as f64, promise.ahead as f64)
 }
 
+pub(super) const ACKSPLIT: Claim = Claim {
+    id: "D-ACKSPLIT",
+    place: "3.2 (semantics)",
+    setup: "base station is killed in mid-transfer",
+    published: "split connections acknowledge data that has not arrived; the TCP-aware link layer keeps \
+            end-to-end semantics",
+    cost: 12,
+    run: Some(acksplit),
+    ..CLAIM
+};
+
 /// 3.2: split connections acknowledge data that has not arrived; what is aware of TCP and keeps to it does not.
-fn acksplit(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
+fn acksplit(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let agents = agent::words().map(|agent| (agent.word, format!("agent={}", agent.word)));
     let tulip = ("TULIP", "path.wavelan.link-layer=tulip".to_owned());
     for (agent, what) in agents.chain([tulip]) {
-        let mut lost = Vec::new();
-        let mut ahead = Vec::new();
-        for seed in 1..=u64::from(bench.seeds) {
-            if bench.stopped() {
-                return Err(Interrupted);
-            }
-            let (at_the_end, at_most) = killed(&what, seed);
-            lost.push(at_the_end);
-            ahead.push(at_most);
-        }
+        let all = bench.each_seed(bench.seeds, |seed| killed(&what, seed))?;
+        let (lost, ahead): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
         let label = format!("{agent}, acknowledged and lost");
-        finding.measured.push(Measured::new(label, &Summary::of(&lost), "B", None));
-        let worst = ahead.iter().copied().fold(0.0, f64::max);
+        finding.measure(label, Summary::of(&lost), "B");
         if agent.starts_with("split") {
             let least = lost.iter().copied().fold(f64::INFINITY, f64::min);
-            finding.above(&format!("what {agent} loses at least, in bytes"), least, IN_THE_AIR);
+            finding.above(format!("what {agent} loses at least, in bytes"), least, IN_THE_AIR);
         } else {
-            finding.within(
-                &format!("what {agent} acknowledges ahead of its arrival, in bytes"),
-                worst,
-                0.0,
-                0.0,
-            );
+            let worst = ahead.iter().copied().fold(0.0, f64::max);
+            let what = format!("what {agent} acknowledges ahead of its arrival, in bytes");
+            finding.within(what, worst, 0.0, 0.0);
         }
     }
     finding.note(
         "The same is measured between two kernels when a real station is killed: see docs/reproduction.md",
     );
-    Ok(finding)
+    Ok(())
 }

@@ -39,7 +39,8 @@ link = { rate-left = "28.8kbit", queue = "10p" }
 
 /// The topology of Figure 5 as the published scripts of the authors' simulator have it: server, two routers, client;
 /// 10 Mb/s everywhere but on the way back between the routers. There are two lines between the routers because a line
-/// here has one delay: 5 ms forward and 50 ms back between the routers are 5 ms and 22.5 ms each way, of which only the sum counts.
+/// here has one delay: 5 ms forward and 50 ms back between the routers are 5 ms and 22.5 ms each way, of which only
+/// the sum counts.
 const FIGURE_5: &str = r#"
 [[path]]
 name = "server-line"
@@ -80,21 +81,3 @@ pub(super) fn figure_5() -> String {
 pub(super) fn radio() -> String {
     format!("{HOSTS}{RADIO}")
 }
-
-/// Throughput of all transfers of a run in Mb/s of payload.
-pub(super) fn mbps(m: &lasthop_trace::metrics::RunMetrics) -> f64 {
-    m.aggregate_throughput * 8.0 / 1e6
-}
-
-/// What is assumed of all of them.
-pub(super) const ASSUMED: &[(&str, &str)] = &[
-    (
-        "The simulations have Reno with timers of 100 ms granularity, 0.2 s minimum time-out, and one ACK for each packet.",
-        "4.3 names Reno and nothing else. With one ACK for each packet of 1000 bytes, k is 6.25 for 9.6 kb/s with ACKs \
-         of 6 bytes, as 4.3 has it.",
-    ),
-    (
-        "Packets of 1000 bytes carry 960 bytes.",
-        "4.3 gives the packet; ACKs of 40 bytes say how long headers are.",
-    ),
-];

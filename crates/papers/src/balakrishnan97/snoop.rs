@@ -1,22 +1,13 @@
 //! Section 2: the snoop protocol, towards the mobile host (2.2, Figure 1) and from it (2.1).
 
-use lasthop_report::model::{Figure, Measured};
-use lasthop_report::plot::LineChart;
 use lasthop_trace::stats::Summary;
 
-use super::testbed::{ERRORS, LAN, Protocol, mbps, row, rows, show};
-use crate::bench::{Bench, Interrupted, Runs};
-use crate::finding::{Finding, short};
-use crate::west97::Experiment;
-
-/// The experiment for the claim `id`.
-pub fn experiment(id: &str) -> Option<Experiment> {
-    Some(match id {
-        "D-F1" => f1,
-        "D-MOBILE-SENDER" => mobile_sender,
-        _ => return None,
-    })
-}
+use super::CLAIM;
+use super::testbed::{LAN, Protocol, Rows};
+use crate::figure::{Axes, line, lines};
+use crate::measure::mbps;
+use crate::testbed::{SINGLE as ERRORS, UNCHANGED};
+use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
 /// Mean distances of errors in KB: 16 KB to 16 MB.
 const DISTANCES: [u32; 11] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
@@ -25,101 +16,112 @@ const BOUNDARY: u32 = 128;
 /// Curves that differ by less show no significant difference.
 const NO_DIFFERENCE: f64 = 10.0;
 
-fn at(bench: &mut Bench<'_>, agent: &str, distance: u32) -> Result<Runs, Interrupted> {
-    let agent = format!("agent={agent}");
-    let errors =
-        format!(r#"errors={{ model = "exponential", mean = "{distance}KiB", on = ["data"] }}"#);
-    bench.runs(LAN, &[&agent, &errors])
+/// The runs of snoop and of Reno with these errors.
+fn both(bench: &mut Bench<'_>, errors: &str) -> Result<[(&'static str, Runs); 2], Interrupted> {
+    let snoop = bench.runs(LAN, &["agent=snoop", errors])?;
+    Ok([("snoop", snoop), ("Reno", bench.runs(LAN, &["agent=none", errors])?)])
 }
+
+pub(super) const F1: Claim = Claim {
+    id: "D-F1",
+    place: "2.2, Figure 1",
+    setup: "2 Mb/s WaveLAN (1.5 Mb/s without losses), snoop against Reno, mean error distance from 16 KB \
+            to 16 MB and every other packet lost",
+    published: "no difference below 1e-6; improvement by 2 to 20 times above; snoop finishes even when \
+            every other packet is lost, Reno makes no progress",
+    cost: 63,
+    run: Some(f1),
+    ..CLAIM
+};
 
 /// Figure 1.
-fn f1(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let ideal = bench.runs(LAN, &[])?.summary(mbps);
-    finding.measured.push(Measured::new("without losses", &ideal, "Mb/s", Some(1.5)));
+fn f1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let ideal = bench.runs(LAN, UNCHANGED)?.summary(mbps);
+    finding.compare("without losses", ideal, "Mb/s", 1.5);
     let mut curves: [Vec<(f64, Summary)>; 2] = Default::default();
     for distance in DISTANCES {
-        let mut pair = Vec::new();
-        for (agent, curve) in ["snoop", "none"].into_iter().zip(&mut curves) {
-            let throughput = at(bench, agent, distance)?.summary(mbps);
-            let name = if agent == "snoop" { "snoop" } else { "Reno" };
-            let label = format!("{name}, one error per {distance} KB");
-            finding.measured.push(Measured::new(label, &throughput, "Mb/s", None));
+        let errors =
+            format!(r#"errors={{ model = "exponential", mean = "{distance}KiB", on = ["data"] }}"#);
+        let at = format!("one error per {distance} KB");
+        for ((name, runs), curve) in both(bench, &errors)?.iter().zip(&mut curves) {
+            let throughput = runs.summary(mbps);
+            finding.measure(format!("{name}, {at}"), throughput, "Mb/s");
             curve.push((f64::from(distance), throughput));
-            pair.push(throughput.mean);
         }
-        let times = pair[0] / pair[1];
+        let [snoop, reno] = curves.each_ref().map(|curve| curve[curve.len() - 1].1.mean);
+        let times = snoop / reno;
         if distance < BOUNDARY {
-            let what = format!("snoop's throughput over Reno's with one error per {distance} KB");
-            finding.within(&what, times, 2.0, 20.0);
+            let what = format!("snoop's throughput over Reno's with {at}");
+            finding.within(what, times, 2.0, 20.0);
         } else if distance > BOUNDARY {
-            let what = format!("snoop above Reno in % with one error per {distance} KB");
-            let percent = 100.0 * (times - 1.0);
-            finding.within(&what, percent, -NO_DIFFERENCE, NO_DIFFERENCE);
+            let what = format!("snoop above Reno in % with {at}");
+            finding.within(what, 100.0 * (times - 1.0), -NO_DIFFERENCE, NO_DIFFERENCE);
         } else {
-            finding.note(format!(
-                "at one error per {distance} KB, the boundary, snoop has {} times Reno's throughput",
-                short(times)
-            ));
+            let times = short(times);
+            finding
+                .note(format!("at {at}, the boundary, snoop has {times} times Reno's throughput"));
         }
     }
-    let half = r#"errors={ model = "packet-loss", p = "50%", on = ["data"] }"#;
-    let snoop = bench.runs(LAN, &["agent=snoop", half])?;
-    let reno = bench.runs(LAN, &["agent=none", half])?;
-    for (name, runs) in [("snoop", &snoop), ("Reno", &reno)] {
-        let label = format!("{name}, every other packet lost");
-        finding.measured.push(Measured::new(label, &runs.summary(mbps), "Mb/s", None));
-    }
-    finding.require(
-        snoop.complete() == snoop.all().len(),
-        format!(
-            "snoop completes {} of {} transfers with every other packet lost, wanted all",
-            snoop.complete(),
-            snoop.all().len()
-        ),
-    );
-    finding.require(
-        reno.complete() == 0,
-        format!("Reno completes {} of them, wanted none", reno.complete()),
-    );
-    let share = 100.0 * reno.summary(mbps).mean / ideal.mean;
-    finding.below("Reno in % of the error-free transfer with every other packet lost", share, 1.0);
+    every_other_packet(bench, finding, ideal.mean)?;
+    let axes = Axes { x: "mean distance of errors (KB)", y: "throughput (Mb/s)", log_x: true };
     let series = ["snoop", "Reno"].into_iter().zip(curves);
-    let chart = LineChart {
-        title: "Figure 1: throughput by mean distance of errors".to_owned(),
-        x_label: "mean distance of errors (KB)".to_owned(),
-        y_label: "throughput (Mb/s)".to_owned(),
-        log_x: true,
-        series: series.map(|(name, points)| crate::bakshi96::line(name, points)).collect(),
-    };
-    finding.figures.push(Figure {
-        svg: chart.plot().inline(),
-        title: chart.title.clone(),
-        caption: "8 MB to the mobile host; bands are 95 % confidence intervals.".to_owned(),
-    });
-    Ok(finding)
+    finding.figures.push(lines(
+        "Figure 1: throughput by mean distance of errors",
+        axes,
+        series.map(|(name, points)| line(name, points)).collect(),
+        "8 MB to the mobile host; bands are 95 % confidence intervals.",
+    ));
+    Ok(())
 }
 
-const FROM_MOBILE: &str = "transfer={ from = \"mobile\", to = \"fixed\", bytes = 8388608 }";
+/// Snoop finishes when every other packet is lost, and Reno does not.
+fn every_other_packet(
+    bench: &mut Bench<'_>,
+    finding: &mut Finding,
+    ideal: f64,
+) -> Result<(), Interrupted> {
+    let half = r#"errors={ model = "packet-loss", p = "50%", on = ["data"] }"#;
+    let both = both(bench, half)?;
+    for (name, runs) in &both {
+        let label = format!("{name}, every other packet lost");
+        finding.measure(label, runs.summary(mbps), "Mb/s");
+    }
+    let [(_, snoop), (_, reno)] = both;
+    let (complete, all) = (snoop.complete(), snoop.all().len());
+    let text =
+        format!("snoop completes {complete} of {all} transfers with every other packet lost");
+    finding.require(complete == all, format!("{text}, wanted all"));
+    let complete = reno.complete();
+    finding.require(complete == 0, format!("Reno completes {complete} of them, wanted none"));
+    let share = 100.0 * reno.mean(mbps) / ideal;
+    finding.below("Reno in % of the error-free transfer with every other packet lost", share, 1.0);
+    Ok(())
+}
+
+const FROM_MOBILE: &str = r#"transfer={ from = "mobile", to = "fixed", bytes = 8388608 }"#;
 const SENDERS: [Protocol; 3] = [
-    Protocol { name: "Reno", changes: &[], published: None },
-    Protocol { name: "Reno, snoop", changes: &["agent=snoop"], published: None },
-    Protocol {
-        name: "negative acknowledgements",
-        changes: &["agent=snoop-nack", "host.mobile.nack=true"],
-        published: None,
-    },
+    ("Reno", &[]),
+    ("Reno, snoop", &["agent=snoop"]),
+    ("negative acknowledgements", &["agent=snoop-nack", "host.mobile.nack=true"]),
 ];
 
+pub(super) const MOBILE_SENDER: Claim = Claim {
+    id: "D-MOBILE-SENDER",
+    place: "2.1; west97 2.6",
+    setup: "transfer mobile->fixed with snoop's negative acknowledgements (SACK-based) from the base \
+            station",
+    published: "improves transfers from the mobile host too",
+    cost: 8,
+    run: Some(mobile_sender),
+    ..CLAIM
+};
+
 /// 2.1, west97 2.6: transfers from the mobile host.
-fn mobile_sender(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let rows = rows(bench, LAN, &[FROM_MOBILE, ERRORS], &SENDERS)?;
-    show(&mut finding, "From the mobile host", &rows);
-    let times = row(&rows, "negative acknowledgements").mbps() / row(&rows, "Reno").mbps();
-    finding.require(
-        times >= 1.5,
-        format!("negative acknowledgements give {times:.2} times Reno's throughput, wanted 1.5"),
-    );
-    Ok(finding)
+fn mobile_sender(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let rows = Rows::run(bench, LAN, &[FROM_MOBILE, ERRORS], &SENDERS, &[])?;
+    rows.show(finding, "From the mobile host");
+    let times = rows.times("negative acknowledgements", "Reno");
+    let text = format!("negative acknowledgements give {times:.2} times Reno's throughput");
+    finding.require(times >= 1.5, format!("{text}, wanted 1.5"));
+    Ok(())
 }

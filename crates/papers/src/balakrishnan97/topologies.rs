@@ -1,25 +1,14 @@
 //! Sections 4.1 and 4.4.2: the cable modem with three return channels, and packet radio over several hops.
 
-use lasthop_proto::event::Cause;
-use lasthop_report::model::{Column, Measured, Table};
-use lasthop_report::plot::LineChart;
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
-use super::simulations::{asymmetric, mbps, radio};
-use crate::bakshi96::{figure, line};
-use crate::bench::{Bench, Interrupted, Runs};
-use crate::finding::{Finding, short};
-use crate::west97::Experiment;
-
-/// The experiment for the claim `id`.
-pub fn experiment(id: &str) -> Option<Experiment> {
-    Some(match id {
-        "D-F6" => f6,
-        "D-MAC" => mac,
-        _ => return None,
-    })
-}
+use super::CLAIM;
+use super::simulations::{asymmetric, radio};
+use crate::figure::{Axes, line, lines};
+use crate::measure::{jain, lost_acks, mbps};
+use crate::table::{row, shown, table};
+use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
 /// Socket buffers in KB (Figure 6: 8 to 64).
 const BUFFERS: [u32; 6] = [8, 16, 24, 32, 48, 64];
@@ -54,88 +43,65 @@ fn cable(
     ];
     changes.extend(channel.1.iter().copied().map(of_return));
     changes.extend(more.iter().map(|change| (*change).to_owned()));
-    let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
-    let seeds = core::mem::replace(&mut bench.seeds, 1);
-    let runs = bench.runs(&asymmetric(), &changes);
-    bench.seeds = seeds;
-    runs
+    Ok(bench.batch(&asymmetric(), &[(&changes, 1)])?.swap_remove(0))
 }
 
-/// ACKs that the queue of the return channel dropped.
-fn lost_acks(m: &RunMetrics) -> f64 {
-    m.sum(|f| f.dropped_acks.get(Cause::QueueFull)) as f64
-}
+pub(super) const F6: Claim = Claim {
+    id: "D-F6",
+    place: "4.1, Figure 6",
+    setup: "wireless cable modem, return channel Ethernet or dial-up with and without SLIP header \
+            compression, socket buffers 8..64 KB",
+    published: "ACK dilation limits dial-up without compression; compression helps; Ethernet return is \
+            best",
+    cost: 11,
+    run: Some(f6),
+    ..CLAIM
+};
 
 /// 4.1, Figure 6: throughput of the cable modem by its return channel and the socket buffer.
-fn f6(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(1);
-    let mut series = Vec::new();
-    let mut means = Vec::new();
+fn f6(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = 1;
+    let mut means: Vec<Vec<Summary>> = Vec::new();
     for channel in RETURNS {
-        let mut row: Vec<Summary> = Vec::new();
-        for buffer in BUFFERS {
-            row.push(cable(bench, channel, buffer, &[])?.summary(mbps));
-        }
-        series
-            .push(line(channel.0, BUFFERS.iter().map(|b| f64::from(*b)).zip(row.iter().copied())));
-        means.push(row);
+        let row = BUFFERS.iter().map(|b| Ok(cable(bench, channel, *b, &[])?.summary(mbps)));
+        means.push(row.collect::<Result<_, Interrupted>>()?);
     }
+    let channels = RETURNS.map(|(name, _)| name);
+    let headings = format!("socket buffer, KB | {}", channels.join(" | "));
+    let mut rows = table("Figure 6: throughput in Mb/s by return channel", &headings);
     for (i, buffer) in BUFFERS.iter().enumerate() {
-        for (channel, row) in RETURNS.iter().zip(&means) {
-            let label = format!("{}, {buffer} KB", channel.0);
-            finding.measured.push(Measured::new(label, &row[i], "Mb/s", None));
+        for (channel, row) in channels.iter().zip(&means) {
+            finding.measure(format!("{channel}, {buffer} KB"), row[i], "Mb/s");
         }
-        if *buffer < FROM {
-            continue;
+        for pair in [0, 1].into_iter().filter(|_| *buffer >= FROM) {
+            let what = format!("{} over {} at {buffer} KB", channels[pair], channels[pair + 1]);
+            finding.above(what, means[pair][i].mean / means[pair + 1][i].mean, 1.0);
         }
-        for pair in [0, 1] {
-            let (better, worse) = (means[pair][i].mean, means[pair + 1][i].mean);
-            finding.above(
-                &format!("{} over {} at {buffer} KB", RETURNS[pair].0, RETURNS[pair + 1].0),
-                better / worse,
-                1.0,
-            );
-        }
+        let cells = means.iter().map(|row| shown(&row[i]));
+        rows.rows.push(core::iter::once(buffer.to_string()).chain(cells).collect());
     }
-    let plain = cable(bench, RETURNS[2], 64, &[])?;
-    let short_headers = cable(bench, RETURNS[1], 64, &[])?;
+    finding.tables.push(rows);
+    let [_, compressed, plain] = RETURNS;
     finding.note(format!(
         "at 64 KB the dial-up line drops {} ACKs of its full queue without compression and {} with it",
-        short(plain.summary(lost_acks).mean),
-        short(short_headers.summary(lost_acks).mean),
+        short(cable(bench, plain, 64, &[])?.mean(lost_acks)),
+        short(cable(bench, compressed, 64, &[])?.mean(lost_acks)),
     ));
-    let no_delay = ["path.return.link.delay=0ms"];
-    let (far, near) = (
-        cable(bench, RETURNS[1], 32, &[])?.summary(mbps),
-        cable(bench, RETURNS[1], 32, &no_delay)?.summary(mbps),
-    );
     finding.note(format!(
-        "the delay of the modem decides as well: dial-up with compression at 32 KB carries {} Mb/s, and {} Mb/s if the \
-         modem had no delay",
-        short(far.mean),
-        short(near.mean)
+        "the delay of the modem decides as well: dial-up with compression at 32 KB carries {} Mb/s, and {} Mb/s if \
+         the modem had no delay",
+        short(cable(bench, compressed, 32, &[])?.mean(mbps)),
+        short(cable(bench, compressed, 32, &["path.return.link.delay=0ms"])?.mean(mbps))
     ));
-    let rows = BUFFERS.iter().enumerate().map(|(i, buffer)| {
-        let cells = means.iter().map(|row| lasthop_report::number::summary(&row[i]));
-        core::iter::once(buffer.to_string()).chain(cells).collect()
-    });
-    let mut columns = vec![Column::number("socket buffer, KB")];
-    columns.extend(RETURNS.iter().map(|(name, _)| Column::number(*name)));
-    finding.tables.push(Table {
-        title: "Figure 6: throughput in Mb/s by return channel".to_owned(),
-        columns,
-        rows: rows.collect(),
-    });
+    let series = channels
+        .iter()
+        .zip(means)
+        .map(|(channel, row)| line(channel, BUFFERS.iter().map(|b| f64::from(*b)).zip(row)));
+    let axes = Axes { x: "socket buffer (KB)", y: "throughput (Mb/s)", log_x: false };
+    let caption = "Nothing is random, so there is one run.";
     let title = "Figure 6: cable modem by return channel";
-    let chart = LineChart {
-        title: title.to_owned(),
-        x_label: "socket buffer (KB)".to_owned(),
-        y_label: "throughput (Mb/s)".to_owned(),
-        log_x: false,
-        series,
-    };
-    finding.figures.push(figure(&chart.plot(), title, "Nothing is random, so there is one run."));
-    Ok(finding)
+    finding.figures.push(lines(title, axes, series.collect(), caption));
+    Ok(())
 }
 
 /// Hops of the packet radio network.
@@ -159,130 +125,88 @@ fn packet_radio(
 
 /// Packets without data that crossed the whole radio network.
 fn acks_carried(m: &RunMetrics) -> f64 {
-    m.stages
-        .iter()
-        .filter(|stage| stage.name == "radio")
-        .map(|stage| (stage.packets - stage.data_packets) as f64)
-        .sum()
+    let radio = m.stages.iter().filter(|stage| stage.name == "radio");
+    radio.map(|stage| (stage.packets - stage.data_packets) as f64).sum()
 }
 
-/// 4.4.2: ACK filtering at every station of a packet radio network.
-fn mac(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let mut rows = Vec::new();
-    for hops in HOPS {
-        for connections in CONNECTIONS {
-            let fifo = packet_radio(bench, hops, connections, &[])?;
-            let filter = packet_radio(bench, hops, connections, &[FILTER])?;
-            let label = match connections {
-                1 => format!("{hops} hops, one connection"),
-                n => format!("{hops} hops, {n} connections"),
-            };
-            let (without, with) = (fifo.summary(kbps), filter.summary(kbps));
-            finding.measured.push(Measured::new(format!("{label}, FIFO"), &without, "kb/s", None));
-            finding.measured.push(Measured::new(format!("{label}, filter"), &with, "kb/s", None));
-            finding.above(
-                &format!("gain by the filter with {label}, in %"),
-                100.0 * (with.mean / without.mean - 1.0),
-                10.0,
-            );
-            let (before, after) =
-                (fifo.summary(|m| m.jain_index), filter.summary(|m| m.jain_index));
-            if connections > 1 {
-                finding.require(
-                    after.mean >= before.mean,
-                    format!(
-                        "Jain's index with {label} is {:.3} with the filter, wanted at least {:.3}",
-                        after.mean, before.mean
-                    ),
-                );
-            }
-            let cell = lasthop_report::number::summary;
-            rows.push(vec![
-                label,
-                cell(&without),
-                cell(&with),
-                cell(&before),
-                cell(&after),
-                cell(&fifo.timeouts()),
-                cell(&filter.timeouts()),
-                cell(&fifo.summary(acks_carried)),
-                cell(&filter.summary(acks_carried)),
-            ]);
-        }
-    }
-    let fixed = ["path.radio.half-duplex-hops.turnaround=0ms"];
-    let still = packet_radio(bench, HOPS[0], 1, &fixed)?.summary(kbps);
-    let filtered = packet_radio(bench, HOPS[0], 1, &[fixed[0], FILTER])?.summary(kbps);
-    finding.note(format!(
-        "without any turn-around {} hops carry {} kb/s, and {} with the filter",
-        HOPS[0],
-        short(still.mean),
-        short(filtered.mean)
-    ));
-    finding.tables.push(Table {
-        title: "4.4.2: packet radio, first in first out against ACK filter".to_owned(),
-        columns: vec![
-            Column::text("network"),
-            Column::number("FIFO, kb/s"),
-            Column::number("filter, kb/s"),
-            Column::number("FIFO, Jain"),
-            Column::number("filter, Jain"),
-            Column::number("FIFO, time-outs"),
-            Column::number("filter, time-outs"),
-            Column::number("FIFO, ACKs carried"),
-            Column::number("filter, ACKs carried"),
-        ],
-        rows,
-    });
-    Ok(finding)
-}
-
-/// Throughput of all transfers of a run in kb/s of payload.
+/// Throughput of all transfers in kb/s.
 fn kbps(m: &RunMetrics) -> f64 {
     1000.0 * mbps(m)
 }
 
-/// What the paper leaves open.
-pub(super) const ASSUMED: &[(&str, &str)] = &[
-    (
-        "Figure 6 was measured; it is simulated on the topology of Figure 5, with packets of 1000 bytes and buffers of 10 \
-         packets, for 50 s.",
-        "The text gives neither the rates nor the buffers of the Hybrid network. Figure 5 was chosen by the authors to \
-         model it.",
-    ),
-    (
-        "The dial-up line has 28.8 kb/s, and its modems delay each ACK by 50 ms; the Ethernet return has 10 Mb/s and no \
-         delay of its own.",
-        "28.8 kb/s is the faster of the return channels of Table 1. 4.1 says that the Ethernet has much lower delay than \
-         the dial-up lines; 50 ms is what V.34 modems of the time took each way. A line delays both directions here, so \
-         it is set to 25 ms: only the sum counts.",
-    ),
-    (
-        "Packet radio has 100 kb/s, a turn-around of 13.25 ms for each packet, 10 ms to pass a packet on, headers and \
-         polls of 16 bytes, back-offs in units of 20 ms that double and have a random part.",
-        "4.4.2 gives no numbers. These are the defaults of the multi-hop medium access for ns, \"modeled after Metricom's \
-         Ricochet\", by the same authors. What follows a failed poll is theirs as well, but for a bound of the back-off.",
-    ),
-    (
-        "ACKs are filtered in the queue of every station towards the sender, and the sender is plain Reno.",
-        "4.2.2 has the filter where an ACK is about to be enqueued, at routers and hosts. 4.4.2 names filtering alone; \
-         the sender adaptation is mentioned for the experiments of 4.3 only.",
-    ),
-    (
-        "Several connections are four, from one server to one host, begun at the same time, for 50 s.",
-        "4.4.2 says \"multiple connections are simultaneously active\"; 50 s are the transfers of 4.3.",
-    ),
-];
+pub(super) const MAC: Claim = Claim {
+    id: "D-MAC",
+    place: "4.4.2",
+    setup: "packet radio network, two and three half-duplex hops with per-packet turn-around latency; with \
+            and without ACK filtering; one and several connections",
+    published: "ACK filtering improves throughput and fairness",
+    cost: 2,
+    run: Some(mac),
+    ..CLAIM
+};
+
+/// 4.4.2: ACK filtering at every station of a packet radio network.
+fn mac(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let headings = ["kb/s", "Jain", "time-outs", "ACKs carried"]
+        .map(|what| format!("FIFO, {what} | filter, {what}"))
+        .join(" | ");
+    let mut rows = table(
+        "4.4.2: packet radio, first in first out against ACK filter",
+        &format!("<network | {headings}"),
+    );
+    for (hops, connections) in HOPS.into_iter().flat_map(|h| CONNECTIONS.map(|c| (h, c))) {
+        let fifo = packet_radio(bench, hops, connections, &[])?;
+        let filter = packet_radio(bench, hops, connections, &[FILTER])?;
+        let label = match connections {
+            1 => format!("{hops} hops, one connection"),
+            n => format!("{hops} hops, {n} connections"),
+        };
+        let (without, with) = (fifo.summary(kbps), filter.summary(kbps));
+        finding.measure(format!("{label}, FIFO"), without, "kb/s");
+        finding.measure(format!("{label}, filter"), with, "kb/s");
+        let what = format!("gain by the filter with {label}, in %");
+        finding.above(what, 100.0 * (with.mean / without.mean - 1.0), 10.0);
+        let (before, after) = (fifo.summary(jain), filter.summary(jain));
+        if connections > 1 {
+            let (least, got) = (before.mean, after.mean);
+            let text = format!("Jain's index with {label} is {got:.3} with the filter");
+            finding.require(got >= least, format!("{text}, wanted at least {least:.3}"));
+        }
+        rows.rows.push(row(&[
+            &label,
+            &without,
+            &with,
+            &before,
+            &after,
+            &fifo.timeouts(),
+            &filter.timeouts(),
+            &fifo.summary(acks_carried),
+            &filter.summary(acks_carried),
+        ]));
+    }
+    finding.tables.push(rows);
+    let fixed = "path.radio.half-duplex-hops.turnaround=0ms";
+    finding.note(format!(
+        "without any turn-around {} hops carry {} kb/s, and {} with the filter",
+        HOPS[0],
+        short(packet_radio(bench, HOPS[0], 1, &[fixed])?.mean(kbps)),
+        short(packet_radio(bench, HOPS[0], 1, &[fixed, FILTER])?.mean(kbps))
+    ));
+    Ok(())
+}
 
 #[cfg(test)]
 mod tests {
+    use lasthop_proto::event::Cause;
+
     use super::*;
-    use crate::bench::scenario;
+    use crate::measure::count;
+    use crate::scenario;
+    use crate::testbed::UNCHANGED;
 
     #[test]
     fn every_topology_is_a_scenario() {
-        assert_eq!(scenario(&asymmetric(), &[]).path.len(), 2);
+        assert_eq!(scenario(&asymmetric(), UNCHANGED).path.len(), 2);
         assert_eq!(scenario(&radio(), &[FILTER]).path.len(), 2);
     }
 
@@ -292,7 +216,7 @@ mod tests {
         let mut bench = Bench::new(3, &());
         let mut cell = |channel, more: &[&str]| {
             let runs = cable(&mut bench, channel, 64, more).unwrap();
-            (runs.summary(mbps).mean, runs.summary(lost_acks).mean)
+            (runs.mean(mbps), runs.mean(lost_acks))
         };
         let (plain, dropped) = cell(RETURNS[2], &[]);
         let (compressed, dropped_short) = cell(RETURNS[1], &[]);
@@ -305,11 +229,11 @@ mod tests {
 
         let mut air = |more: &[&str]| packet_radio(&mut bench, 3, 1, more).unwrap();
         let (fifo, filter) = (air(&[]), air(&[FILTER]));
-        assert!(filter.summary(acks_carried).mean < fifo.summary(acks_carried).mean);
+        assert!(filter.mean(acks_carried) < fifo.mean(acks_carried));
         let still = air(&["path.radio.half-duplex-hops.turnaround=0ms"]);
-        assert!(still.summary(kbps).mean > fifo.summary(kbps).mean, "the turn-around costs");
+        assert!(still.mean(kbps) > fifo.mean(kbps), "the turn-around costs");
         let near = packet_radio(&mut bench, 1, 1, &[]).unwrap();
-        assert!(near.summary(kbps).mean > fifo.summary(kbps).mean, "each hop costs");
+        assert!(near.mean(kbps) > fifo.mean(kbps), "each hop costs");
     }
 
     #[test]
@@ -319,9 +243,8 @@ mod tests {
         let mut bench = Bench::new(1, &());
         let mut cell = |agent: &str| {
             let runs = bench.runs(text, &[filter, &format!("agent={agent}")]).unwrap();
-            let forged =
-                |m: &RunMetrics| m.sum(|f| f.originated_acks.get(Cause::ReconstructedAck)) as f64;
-            (runs.summary(mbps).mean, runs.summary(forged).mean)
+            let forged = count(|f| f.originated_acks.get(Cause::ReconstructedAck));
+            (runs.mean(mbps), runs.mean(forged))
         };
         let (without, none) = cell("none");
         let (with, forged) = cell("ack-reconstruction");

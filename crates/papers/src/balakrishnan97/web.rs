@@ -1,59 +1,18 @@
-//! Section 5: short transfers and many connections. Right-edge recovery (Figure 7) and integrated congestion control and
-//! loss recovery (Figures 8, 9, 11 and 12), on the router of Figure 10.
+//! Section 5: short transfers and many connections. Right-edge recovery (Figure 7) and integrated congestion control
+//! and loss recovery (Figures 8, 9, 11 and 12), on the router of Figure 10.
 
-use lasthop_report::model::{Column, Figure, Measured, Table};
-use lasthop_report::plot::{Curve, Curves, Pen};
+use lasthop_report::plot::{Curve, Pen};
 use lasthop_trace::sequence::Series;
 use lasthop_trace::stats::{Summary, jain_index};
 
-use crate::bench::{Bench, Interrupted};
-use crate::finding::Finding;
-use crate::west97::Experiment;
+use super::CLAIM;
+use crate::figure::{Axes, curves};
+use crate::measure;
+use crate::table::table;
+use crate::{Bench, Claim, Finding, Interrupted};
 
 /// The router of Figure 10.
-pub const TESTBED: &str = include_str!("web.toml");
-
-/// The experiment for the claim `id`.
-pub fn experiment(id: &str) -> Option<Experiment> {
-    Some(match id {
-        "D-F7" => f7,
-        "D-F8-F9" => f8_f9,
-        "D-F11-F12" => f11_f12,
-        _ => return None,
-    })
-}
-
-/// What is assumed where the paper is silent.
-pub(super) const ASSUMPTIONS: &[(&str, &str)] = &[
-    (
-        "5: access links of 10 Mb/s and 10 ms, a bottleneck of 1.5 Mb/s and 50 ms, 1000 B segments, windows of 20 segments, \
-         a clock of 100 ms, every segment acknowledged.",
-        "The paper names its simulator, not its parameters. These are the rates, sizes and windows of the tests that came \
-         with ns in 1997; the delays give a round trip across a continent.",
-    ),
-    (
-        "5.1.2 and 5.2.3: the router has a buffer of 6 packets beside the one that it sends.",
-        "5.2.2 says 3 for its own test and nothing for the others; 6 is what the tests of ns use most.",
-    ),
-    (
-        "5: each packet waits up to 5 ms, at random, before the router; packets keep their order.",
-        "Where nothing is random, the phases of the senders decide whose packets find the buffer full (Floyd and Jacobson \
-         1992). A random time as long as the bottleneck takes for a packet is their remedy, and ns has it.",
-    ),
-    (
-        "5.1.2: the cross traffic is 40 Reno connections from CT1 to CT2; 5.2.3: four. Each is on and off, 500 ms each on \
-         average, exponentially.",
-        "\"A significant amount\" to force \"frequent losses and small congestion windows\": with 40 a SACK sender has fewer than \
-         four segments in flight on average. \"Several\" are four. 500 ms are the defaults of ns.",
-    ),
-    (
-        "5.2: TCP-INT counts an ACK on another connection for a segment sent later like a duplicate ACK. Where no duplicate \
-         ACK speaks for a segment, it is lost only if the next one of its connection is missed as well, or a segment sent \
-         400 ms later has arrived. One timer for all connections; partial ACKs in a recovery show the next loss.",
-        "The paper says that later packets on other connections tell of a loss, not how many and when. So it is in ns \
-         (`TCP/Int`), which the authors wrote.",
-    ),
-];
+const TESTBED: &str = include_str!("web.toml");
 
 /// The sender whose losses SACK repairs.
 const SACK: [&str; 1] = ["host.s.tcp=sack"];
@@ -84,220 +43,221 @@ impl Run {
     }
 }
 
-fn runs(bench: &Bench<'_>, changes: &[&str], tcp: &[&str]) -> Result<Vec<Run>, Interrupted> {
-    let changes = [changes, tcp].concat();
-    let mut all = Vec::new();
-    for seed in 1..=u64::from(bench.seeds) {
-        if bench.stopped() {
-            return Err(Interrupted);
-        }
-        let recording = bench.record(TESTBED, &changes, seed);
-        let timeouts = recording.result.metrics.sum(|f| f.timeouts) as f64;
-        all.push(Run { series: recording.series, timeouts });
+/// All runs of a case.
+struct Runs(Vec<Run>);
+
+impl Runs {
+    fn run(bench: &Bench<'_>, changes: &[&str], tcp: &[&str]) -> Result<Runs, Interrupted> {
+        let changes = [changes, tcp].concat();
+        let run = |seed| {
+            let recording = bench.record(TESTBED, &changes, seed);
+            let timeouts = measure::timeouts(&recording.result.metrics);
+            Run { series: recording.series, timeouts }
+        };
+        bench.each_seed(bench.seeds, run).map(Runs)
     }
-    Ok(all)
+
+    fn over(&self, of: impl Fn(&Run) -> f64) -> Summary {
+        Summary::of(&self.0.iter().map(of).collect::<Vec<_>>())
+    }
+
+    fn timeouts(&self) -> Summary {
+        self.over(|run| run.timeouts)
+    }
+
+    /// Adds what every connection had sent by when, in the first run, as Figures 7 to 12 show it.
+    fn draw(&self, finding: &mut Finding, title: &str, names: &[&str]) {
+        let Some(first) = self.0.first() else { return };
+        let all = names.iter().zip(&first.series).map(|(name, series)| Curve {
+            name: (*name).to_owned(),
+            pen: Pen::Points,
+            points: series.sent.iter().map(|s| (s.at_s, s.start as f64 / 1000.0, 0.0)).collect(),
+        });
+        let axes = Axes { x: "time (s)", y: "sequence (kB)", log_x: false };
+        let caption = "A mark for each segment sent, seed 1.";
+        finding.figures.push(curves(title, axes, all.collect(), caption));
+    }
 }
 
-fn over(runs: &[Run], of: impl Fn(&Run) -> f64) -> Summary {
-    Summary::of(&runs.iter().map(of).collect::<Vec<_>>())
-}
-
-/// What every connection had sent by when, in the first run, as Figures 7 to 12 show it.
-fn figure(runs: &[Run], title: &str, names: &[&str]) -> Option<Figure> {
-    let first = runs.first()?;
-    let curves = names.iter().zip(&first.series).map(|(name, series)| Curve {
-        name: (*name).to_owned(),
-        pen: Pen::Points,
-        points: series.sent.iter().map(|s| (s.at_s, s.start as f64 / 1000.0, 0.0)).collect(),
-    });
-    let plot = Curves {
-        title: title.to_owned(),
-        x_label: "time (s)".to_owned(),
-        y_label: "sequence (kB)".to_owned(),
-        log_x: false,
-        curves: curves.collect(),
-    };
-    Some(Figure {
-        svg: plot.plot().inline(),
-        title: title.to_owned(),
-        caption: "A mark for each segment sent, seed 1.".to_owned(),
-    })
-}
-
-const F7: [&str; 2] = [
+const CROSSED: [&str; 2] = [
     "horizon=10s",
-    r#"transfer=[{ from = "s", to = "r1", bytes = "unlimited" }, { from = "ct1", to = "ct2", count = 40, cross = true, on-off = { on = "500ms", off = "500ms" } }]"#,
+    "transfer=[{ from = 's', to = 'r1', bytes = 'unlimited' }, \
+     { from = 'ct1', to = 'ct2', count = 40, cross = true, on-off = { on = '500ms', off = '500ms' } }]",
 ];
 
+pub(super) const F7: Claim = Claim {
+    id: "D-F7",
+    place: "5.1, Figure 7",
+    setup: "one 10 s transfer through a router with cross traffic and frequent losses; SACK against \
+            right-edge recovery",
+    published: "right-edge recovery is more than twice as fast; far fewer coarse time-outs",
+    cost: 4,
+    run: Some(f7),
+    ..CLAIM
+};
+
 /// 5.1: right-edge recovery against SACK, a transfer of 10 s among much cross traffic.
-fn f7(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let mut table = Table {
-        title: "One transfer of 10 s among cross traffic".to_owned(),
-        columns: vec![
-            Column::text("sender"),
-            Column::number("kB acknowledged"),
-            Column::number("time-outs"),
-        ],
-        rows: Vec::new(),
-    };
+fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut rows =
+        table("One transfer of 10 s among cross traffic", "<sender | kB acknowledged | time-outs");
     let mut cases = Vec::new();
     for (name, tcp) in [
         ("SACK", &SACK[..]),
-        ("right edge", &RIGHT_EDGE[..]),
-        ("Reno", &RENO[..]),
-        ("SACK, right edge", &SACK_EDGE[..]),
+        ("right edge", &RIGHT_EDGE),
+        ("Reno", &RENO),
+        ("SACK, right edge", &SACK_EDGE),
     ] {
-        let all = runs(bench, &F7, tcp)?;
-        let bytes = over(&all, |run| run.acked(0, 0.0, 10.0) / 1000.0);
-        let timeouts = over(&all, |run| run.timeouts);
-        finding.measured.extend([
-            Measured::new(format!("{name}, acknowledged in 10 s"), &bytes, "kB", None),
-            Measured::new(format!("{name}, coarse time-outs"), &timeouts, "per run", None),
-        ]);
-        table.rows.push(vec![
-            name.to_owned(),
-            format!("{:.0}", bytes.mean),
-            format!("{:.1}", timeouts.mean),
-        ]);
-        finding.figures.extend(figure(&all, &format!("Figure 7: {name}"), &[name]));
+        let runs = Runs::run(bench, &CROSSED, tcp)?;
+        let bytes = runs.over(|run| run.acked(0, 0.0, 10.0) / 1000.0);
+        let timeouts = runs.timeouts();
+        finding.measure(format!("{name}, acknowledged in 10 s"), bytes, "kB");
+        finding.measure(format!("{name}, coarse time-outs"), timeouts, "per run");
+        let cells = [format!("{:.0}", bytes.mean), format!("{:.1}", timeouts.mean)];
+        rows.rows.push(core::iter::once(name.to_owned()).chain(cells).collect());
+        runs.draw(finding, &format!("Figure 7: {name}"), &[name]);
         cases.push((bytes.mean, timeouts.mean));
     }
-    let [sack, edge, reno, both] = cases[..] else { return Ok(finding) };
+    finding.tables.push(rows);
+    let times = |a: usize, b: usize| (cases[a].0 / cases[b].0, cases[a].1 / cases[b].1);
+    let (sack, edge, reno, both) = (0, 1, 2, 3);
+    let (faster, timeouts) = times(edge, sack);
     finding.require(
-        edge.0 / sack.0 >= 1.6,
-        format!("right edge is {:.2} times as fast as SACK, wanted at least 1.6", edge.0 / sack.0),
+        faster >= 1.6,
+        format!("right edge is {faster:.2} times as fast as SACK, wanted at least 1.6"),
     );
     finding.require(
-        edge.1 <= sack.1 / 2.0,
-        format!(
-            "right edge has {:.2} times SACK's time-outs, wanted at most half",
-            edge.1 / sack.1
-        ),
+        cases[edge].1 <= cases[sack].1 / 2.0,
+        format!("right edge has {timeouts:.2} times SACK's time-outs, wanted at most half"),
     );
+    let (beside_reno, beside_sack) = (times(edge, reno), times(both, sack));
     finding.note(format!(
-        "Beside Reno without it, right-edge recovery is {:.2} times as fast with {:.2} times the time-outs; beside SACK \
-         without it, SACK with it is {:.2} times as fast with {:.2} times the time-outs",
-        edge.0 / reno.0,
-        edge.1 / reno.1,
-        both.0 / sack.0,
-        both.1 / sack.1
+        "Beside Reno without it, right-edge recovery is {:.2} times as fast with {:.2} times the time-outs; beside \
+         SACK without it, SACK with it is {:.2} times as fast with {:.2} times the time-outs",
+        beside_reno.0, beside_reno.1, beside_sack.0, beside_sack.1
     ));
-    finding.tables.push(table);
-    Ok(finding)
+    Ok(())
 }
 
-const F8: [&str; 3] = [
+const FOUR: [&str; 3] = [
     "horizon=10s",
     "path.router.link.queue=3p",
-    r#"transfer=[{ from = "s", to = "r1", bytes = "unlimited", start = "0s" }, { from = "s", to = "r1", bytes = "unlimited", start = "2s" }, { from = "s", to = "r1", bytes = "unlimited", start = "4s" }, { from = "s", to = "r1", bytes = "unlimited", start = "6s" }]"#,
+    "transfer=[{ from = 's', to = 'r1', bytes = 'unlimited', start = '0s' }, \
+     { from = 's', to = 'r1', bytes = 'unlimited', start = '2s' }, \
+     { from = 's', to = 'r1', bytes = 'unlimited', start = '4s' }, \
+     { from = 's', to = 'r1', bytes = 'unlimited', start = '6s' }]",
 ];
 const STARTS: [&str; 4] = ["from 0 s", "from 2 s", "from 4 s", "from 6 s"];
 
+pub(super) const F8_F9: Claim = Claim {
+    id: "D-F8-F9",
+    place: "5.2.2, Figures 8 and 9",
+    setup: "four transfers starting at 0, 2, 4, 6 s, ending at 10 s, 3-packet buffer; SACK against TCP-INT",
+    published: "SACK: two of four flows get < 10 % of the bytes; TCP-INT: equal shares, almost no coarse \
+            time-outs, slightly fewer bytes in all",
+    cost: 2,
+    run: Some(f8_f9),
+    ..CLAIM
+};
+
 /// 5.2.2: four transfers to one host through a router with a buffer of three packets.
-fn f8_f9(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let mut table = Table {
-        title: "Four transfers to one host, kB acknowledged".to_owned(),
-        columns: std::iter::once(Column::text("sender"))
-            .chain(STARTS.map(Column::number))
-            .chain([Column::number("Jain 6-10 s"), Column::number("time-outs")])
-            .collect(),
-        rows: Vec::new(),
-    };
+fn f8_f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut rows = table(
+        "Four transfers to one host, kB acknowledged",
+        &format!("<sender | {} | Jain 6-10 s | time-outs", STARTS.join(" | ")),
+    );
     let mut cases = Vec::new();
-    for (name, figure_name, tcp) in [
-        ("SACK", "Figure 8: four TCP-SACK transfers", &SACK[..]),
-        ("TCP-INT", "Figure 9: four TCP-INT transfers", &INTEGRATED[..]),
+    for (name, figure, tcp) in [
+        ("SACK", "Figure 8: four TCP-SACK transfers", SACK),
+        ("TCP-INT", "Figure 9: four TCP-INT transfers", INTEGRATED),
     ] {
-        let all = runs(bench, &F8, tcp)?;
-        let jain = over(&all, |run| {
-            jain_index(&core::array::from_fn::<f64, 4, _>(|i| run.acked(i, 6.0, 10.0)))
+        let runs = Runs::run(bench, &FOUR, &tcp)?;
+        let each = |run: &Run, from| [0, 1, 2, 3].map(|i| run.acked(i, from, 10.0));
+        let jain = runs.over(|run| jain_index(&each(run, 6.0)));
+        let total = runs.over(|run| each(run, 0.0).iter().sum::<f64>() / 1000.0);
+        let small = runs.over(|run| {
+            let bytes = each(run, 0.0);
+            let total: f64 = bytes.iter().sum();
+            bytes.iter().filter(|bytes| **bytes < 0.1 * total).count() as f64
         });
-        let each = |run: &Run| core::array::from_fn::<f64, 4, _>(|i| run.acked(i, 0.0, 10.0));
-        let total = over(&all, |run| each(run).iter().sum::<f64>() / 1000.0);
-        let small = over(&all, |run| {
-            let total: f64 = each(run).iter().sum();
-            each(run).iter().filter(|bytes| **bytes < 0.1 * total).count() as f64
-        });
-        let timeouts = over(&all, |run| run.timeouts);
-        finding.measured.extend([
-            Measured::new(format!("{name}, Jain index of 6 to 10 s"), &jain, "", None),
-            Measured::new(format!("{name}, coarse time-outs"), &timeouts, "per run", None),
-            Measured::new(format!("{name}, acknowledged in 10 s"), &total, "kB", None),
-            Measured::new(format!("{name}, transfers with less than 10 %"), &small, "of 4", None),
-        ]);
+        let timeouts = runs.timeouts();
+        finding.measure(format!("{name}, Jain index of 6 to 10 s"), jain, "");
+        finding.measure(format!("{name}, coarse time-outs"), timeouts, "per run");
+        finding.measure(format!("{name}, acknowledged in 10 s"), total, "kB");
+        finding.measure(format!("{name}, transfers with less than 10 %"), small, "of 4");
         let mut row = vec![name.to_owned()];
-        row.extend((0..4).map(|i| format!("{:.0}", over(&all, |run| each(run)[i] / 1000.0).mean)));
+        let of_flow = |i: usize| runs.over(|run| each(run, 0.0)[i] / 1000.0).mean;
+        row.extend((0..4).map(|i| format!("{:.0}", of_flow(i))));
         row.extend([format!("{:.3}", jain.mean), format!("{:.1}", timeouts.mean)]);
-        table.rows.push(row);
-        finding.figures.extend(figure(&all, figure_name, &STARTS));
+        rows.rows.push(row);
+        runs.draw(finding, figure, &STARTS);
         cases.push((jain.mean, timeouts.mean, total.mean));
     }
-    let [sack, int] = cases[..] else { return Ok(finding) };
+    finding.tables.push(rows);
+    let (sack, int) = (cases[0], cases[1]);
     finding.above("TCP-INT's Jain index", int.0, 0.9);
     finding.above("TCP-INT's Jain index, against SACK's,", int.0, sack.0);
     finding.below("TCP-INT's time-outs per run, against a quarter of SACK's,", int.1, sack.1 / 4.0);
-    finding.within(
-        "TCP-INT's bytes beside SACK's in %",
-        100.0 * (int.2 / sack.2 - 1.0),
-        -15.0,
-        5.0,
-    );
-    finding.tables.push(table);
-    Ok(finding)
+    let beside = 100.0 * (int.2 / sack.2 - 1.0);
+    finding.within("TCP-INT's bytes beside SACK's in %", beside, -15.0, 5.0);
+    Ok(())
 }
 
-const F11: [&str; 2] = [
+const TWO_HOSTS: [&str; 2] = [
     "horizon=30s",
-    r#"transfer=[{ from = "s", to = "r1", bytes = "unlimited" }, { from = "s", to = "r2", bytes = "unlimited" }, { from = "s", to = "r2", bytes = "unlimited", start = "15s" }, { from = "ct1", to = "ct2", count = 4, cross = true, on-off = { on = "500ms", off = "500ms" } }]"#,
+    "transfer=[{ from = 's', to = 'r1', bytes = 'unlimited' }, \
+     { from = 's', to = 'r2', bytes = 'unlimited' }, \
+     { from = 's', to = 'r2', bytes = 'unlimited', start = '15s' }, \
+     { from = 'ct1', to = 'ct2', count = 4, cross = true, on-off = { on = '500ms', off = '500ms' } }]",
 ];
 const CONNECTIONS: [&str; 3] = ["A, to R1", "B, to R2", "C, to R2"];
 
+pub(super) const F11_F12: Claim = Claim {
+    id: "D-F11-F12",
+    place: "5.2.3, Figures 11 and 12",
+    setup: "one connection to host 1, one then two (from 15 s) to host 2, cross traffic; SACK against \
+            TCP-INT",
+    published: "SACK shares by connection (host 2 gets twice); TCP-INT shares by host",
+    cost: 6,
+    run: Some(f11_f12),
+    ..CLAIM
+};
+
 /// 5.2.3: one connection to the first host, one and then two to the second.
-fn f11_f12(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let mut table = Table {
-        title: "From 15 to 30 s, kB acknowledged".to_owned(),
-        columns: std::iter::once(Column::text("sender"))
-            .chain(CONNECTIONS.map(Column::number))
-            .chain([Column::number("R2 / R1"), Column::number("time-outs")])
-            .collect(),
-        rows: Vec::new(),
-    };
-    for (name, figure_name, tcp, low, high) in [
-        ("SACK", "Figure 11: three TCP-SACK transfers to two hosts", &SACK[..], 1.6, 2.4),
-        ("TCP-INT", "Figure 12: three TCP-INT transfers to two hosts", &INTEGRATED[..], 0.8, 1.25),
+fn f11_f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut rows = table(
+        "From 15 to 30 s, kB acknowledged",
+        &format!("<sender | {} | R2 / R1 | time-outs", CONNECTIONS.join(" | ")),
+    );
+    for (name, figure, tcp, low, high) in [
+        ("SACK", "Figure 11: three TCP-SACK transfers to two hosts", SACK, 1.6, 2.4),
+        ("TCP-INT", "Figure 12: three TCP-INT transfers to two hosts", INTEGRATED, 0.8, 1.25),
     ] {
-        let all = runs(bench, &F11, tcp)?;
-        let late = |i: usize| over(&all, |run| run.acked(i, 15.0, 30.0) / 1000.0);
-        let each = [late(0), late(1), late(2)];
+        let runs = Runs::run(bench, &TWO_HOSTS, &tcp)?;
+        let each = [0, 1, 2].map(|i| runs.over(|run| run.acked(i, 15.0, 30.0) / 1000.0));
         // Shares of all runs together: a ratio of one run can be anything when a transfer stands still.
         let ratio = (each[1].mean + each[2].mean) / each[0].mean;
-        let timeouts = over(&all, |run| run.timeouts);
-        for (connection, bytes) in CONNECTIONS.iter().zip(&each) {
-            let label = format!("{name}, {connection}, 15 to 30 s");
-            finding.measured.push(Measured::new(label, bytes, "kB", None));
+        for (connection, bytes) in CONNECTIONS.iter().zip(each) {
+            finding.measure(format!("{name}, {connection}, 15 to 30 s"), bytes, "kB");
         }
-        finding.within(&format!("R2's share over R1's with {name}"), ratio, low, high);
+        finding.within(format!("R2's share over R1's with {name}"), ratio, low, high);
         let mut row = vec![name.to_owned()];
         row.extend(each.iter().map(|bytes| format!("{:.0}", bytes.mean)));
-        row.extend([format!("{ratio:.2}"), format!("{:.1}", timeouts.mean)]);
-        table.rows.push(row);
-        finding.figures.extend(figure(&all, figure_name, &CONNECTIONS));
+        row.extend([format!("{ratio:.2}"), format!("{:.1}", runs.timeouts().mean)]);
+        rows.rows.push(row);
+        runs.draw(finding, figure, &CONNECTIONS);
     }
-    finding.tables.push(table);
-    Ok(finding)
+    finding.tables.push(rows);
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::scenario;
+    use crate::scenario;
 
     #[test]
     fn the_testbed_and_every_case_of_it_parse() {
-        for (changes, transfers) in [(&F7[..], 2), (&F8[..], 4), (&F11[..], 4)] {
+        for (changes, transfers) in [(&CROSSED[..], 2), (&FOUR[..], 4), (&TWO_HOSTS[..], 4)] {
             for tcp in [&SACK[..], &RIGHT_EDGE[..], &INTEGRATED[..]] {
                 let scenario = scenario(TESTBED, &[changes, tcp].concat());
                 assert_eq!(scenario.transfers.len(), transfers);

@@ -1,12 +1,14 @@
 //! What the experiments vary: protocol, window, errors; and how the sweeps over them are shown.
 
-use lasthop_report::model::{Column, Figure, Table};
-use lasthop_report::plot::{Curve, Curves, LineChart, LineSeries, Pen, Plot, Point};
-use lasthop_trace::metrics::RunMetrics;
-use lasthop_trace::stats::Summary;
+use lasthop_report::model::{Figure, Table};
+use lasthop_report::plot::{Curve, Pen};
+use lasthop_trace::metrics::{RunMetrics, StageMetrics};
 
 use super::TESTBED;
-use crate::bench::{Bench, Interrupted, Runs};
+use crate::figure::{Axes, curves, line, lines};
+use crate::measure::kbps;
+use crate::table::{row, table};
+use crate::{Bench, Interrupted, Runs};
 
 /// Which protocol repairs the losses of the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,54 +98,107 @@ pub(super) fn run(
     window: Window,
     errors: &str,
 ) -> Result<Runs, Interrupted> {
-    let changes = case(protocol, window, errors);
-    bench.runs(TESTBED, &changes.iter().map(String::as_str).collect::<Vec<_>>())
+    bench.runs(TESTBED, &case(protocol, window, errors))
 }
 
-/// The runs of one protocol over several error rates, in bits per million.
-pub(super) struct Sweep {
-    pub(super) protocol: Protocol,
-    pub(super) points: Vec<(f64, Runs)>,
+/// The runs of several protocols over several error rates, in bits per million.
+pub(super) struct Sweeps {
+    rates: Vec<f64>,
+    all: Vec<(Protocol, Vec<Runs>)>,
 }
 
-impl Sweep {
-    pub(super) fn at(&self, ppm: f64) -> Option<&Runs> {
-        self.points.iter().find(|(x, _)| *x == ppm).map(|(_, runs)| runs)
-    }
-}
-
-/// A value of `runs`, or no number without any.
-pub(super) fn mean(runs: Option<&Runs>, of: impl Fn(&RunMetrics) -> f64) -> f64 {
-    runs.map_or(f64::NAN, |runs| runs.summary(of).mean)
-}
-
-/// Sweeps over error rates for several protocols; `errors` says what a rate means.
-pub(super) fn sweeps(
-    bench: &mut Bench<'_>,
-    protocols: &[Protocol],
-    window: Window,
-    rates: &[f64],
-    errors: impl Fn(f64) -> String,
-) -> Result<Vec<Sweep>, Interrupted> {
-    let mut all = Vec::new();
-    for protocol in protocols {
-        let mut points = Vec::new();
-        for rate in rates {
-            points.push((*rate, run(bench, *protocol, window, &errors(*rate))?));
+impl Sweeps {
+    /// `errors` says what a rate means.
+    pub(super) fn run(
+        bench: &mut Bench<'_>,
+        protocols: &[Protocol],
+        window: Window,
+        rates: &[f64],
+        errors: impl Fn(f64) -> String,
+    ) -> Result<Sweeps, Interrupted> {
+        let mut all = Vec::new();
+        for protocol in protocols {
+            let runs = rates.iter().map(|rate| run(bench, *protocol, window, &errors(*rate)));
+            all.push((*protocol, runs.collect::<Result<_, _>>()?));
         }
-        all.push(Sweep { protocol: *protocol, points });
+        Ok(Sweeps { rates: rates.to_vec(), all })
     }
-    Ok(all)
+
+    /// The runs of a protocol at an error rate.
+    ///
+    /// # Panics
+    ///
+    /// If it was not swept: protocols and rates are those of the experiment's own sweep.
+    pub(super) fn at(&self, protocol: Protocol, ppm: f64) -> &Runs {
+        let runs = self.all.iter().find(|(p, _)| *p == protocol).map(|(_, runs)| runs);
+        match runs.zip(self.rates.iter().position(|rate| *rate == ppm)) {
+            Some((runs, i)) => &runs[i],
+            None => unreachable!("{protocol:?} was not run at {ppm}"),
+        }
+    }
+
+    /// A mean of its runs.
+    pub(super) fn mean(
+        &self,
+        protocol: Protocol,
+        ppm: f64,
+        of: impl Fn(&RunMetrics) -> f64,
+    ) -> f64 {
+        self.at(protocol, ppm).mean(of)
+    }
+
+    /// The points of each protocol: its error rates and runs.
+    pub(super) fn each(&self) -> impl Iterator<Item = (Protocol, Points<'_>)> {
+        self.all.iter().map(|(p, runs)| (*p, self.rates.iter().copied().zip(runs).collect()))
+    }
+
+    /// Throughput against the error rate.
+    pub(super) fn throughput_chart(&self, title: &str, log_x: bool, caption: &str) -> Figure {
+        let axes = Axes { x: "bit errors per million", y: "throughput, kb/s", log_x };
+        let series = self.each().map(|(protocol, points)| {
+            let points = points.into_iter().map(|(x, runs)| (x, runs.summary(kbps)));
+            line(protocol.name(), points)
+        });
+        lines(title, axes, series.collect(), caption)
+    }
+
+    /// Mean packet delay of `protocols` against the error rate; whiskers are the deviation of packets, as in the paper.
+    pub(super) fn delay_chart(
+        &self,
+        title: &str,
+        protocols: &[Protocol],
+        log_x: bool,
+        caption: &str,
+    ) -> Figure {
+        let axes = Axes { x: "bit errors per million", y: "packet delay, ms", log_x };
+        let curve = |protocol: &Protocol| {
+            let points = self.each().filter(|(p, _)| p == protocol).flat_map(|(_, points)| points);
+            let points = points.map(|(x, runs)| (x, runs.mean(delay), runs.mean(deviation)));
+            Curve { name: protocol.name().to_owned(), pen: Pen::Whiskers, points: points.collect() }
+        };
+        curves(title, axes, protocols.iter().map(curve).collect(), caption)
+    }
+
+    /// Throughput, delay, deviation and time-outs of every case.
+    pub(super) fn table(&self, title: &str) -> Table {
+        let mut rows = table(
+            title,
+            "errors per million bits | <protocol | kb/s | delay ms | deviation ms | TCP time-outs | completed",
+        );
+        for (i, rate) in self.rates.iter().enumerate() {
+            for (protocol, runs) in &self.all {
+                let (name, runs) = (protocol.name(), &runs[i]);
+                let [kbps, delay, deviation, timeouts] =
+                    [kbps, delay, deviation, timeouts].map(|of| runs.summary(of));
+                rows.rows.push(row(&[rate, &name, &kbps, &delay, &deviation, &timeouts, runs]));
+            }
+        }
+        rows
+    }
 }
 
-pub(super) fn find(sweeps: &[Sweep], protocol: Protocol) -> Option<&Sweep> {
-    sweeps.iter().find(|s| s.protocol == protocol)
-}
-
-/// Throughput of a run in kb/s (1 kb is 1000 bits).
-pub(super) fn kbps(m: &RunMetrics) -> f64 {
-    m.aggregate_throughput * 8.0 / 1000.0
-}
+/// Error rates with the runs at each.
+pub(super) type Points<'r> = Vec<(f64, &'r Runs)>;
 
 /// Expirations of the sender's timer once the connection is open: REAL's connections have no handshake.
 pub(super) fn timeouts(m: &RunMetrics) -> f64 {
@@ -162,7 +217,7 @@ pub(super) fn deviation(m: &RunMetrics) -> f64 {
 
 /// Share of the data frames on the air that the channel left unharmed: the goodput that nobody can exceed.
 pub(super) fn ideal_goodput(m: &RunMetrics) -> f64 {
-    let sum = |of: fn(&lasthop_trace::metrics::StageMetrics) -> u64| -> u64 {
+    let sum = |of: fn(&StageMetrics) -> u64| -> u64 {
         let radio = m.stages.iter().filter(|s| s.name == "radio");
         radio.filter(|s| s.data_packets > s.damaged_data).map(of).max().unwrap_or(0)
     };
@@ -173,94 +228,4 @@ pub(super) fn ideal_goodput(m: &RunMetrics) -> f64 {
 /// Goodput over the radio: packets delivered over data frames on the air.
 pub(super) fn goodput(m: &RunMetrics) -> f64 {
     m.wireless_goodput().unwrap_or(f64::NAN)
-}
-
-/// A drawing with words around it.
-pub(super) fn figure(plot: &Plot, title: &str, caption: &str) -> Figure {
-    Figure { svg: plot.inline(), title: title.to_owned(), caption: caption.to_owned() }
-}
-
-/// Something of each run against the error rate, with confidence intervals as bands.
-pub(super) fn chart(
-    sweeps: &[Sweep],
-    of: impl Fn(&RunMetrics) -> f64,
-    y_label: &str,
-    log_x: bool,
-    title: &str,
-) -> Plot {
-    let series = sweeps.iter().map(|sweep| LineSeries {
-        name: sweep.protocol.name().to_owned(),
-        published: false,
-        points: sweep
-            .points
-            .iter()
-            .map(|(x, runs)| {
-                let y = runs.summary(&of);
-                Point { x: *x, y: y.mean, ci: y.ci95 }
-            })
-            .collect(),
-    });
-    let series = series.collect();
-    let x_label = "bit errors per million".to_owned();
-    LineChart { title: title.to_owned(), x_label, y_label: y_label.to_owned(), log_x, series }
-        .plot()
-}
-
-/// Mean packet delay against the error rate; whiskers are the deviation of packets, as in the paper.
-pub(super) fn delay_chart(sweeps: &[&Sweep], log_x: bool, title: &str) -> Plot {
-    let curve = |sweep: &&Sweep| Curve {
-        name: sweep.protocol.name().to_owned(),
-        pen: Pen::Whiskers,
-        points: sweep
-            .points
-            .iter()
-            .map(|(x, runs)| (*x, runs.summary(delay).mean, runs.summary(deviation).mean))
-            .collect(),
-    };
-    Curves {
-        title: title.to_owned(),
-        x_label: "bit errors per million".to_owned(),
-        y_label: "packet delay, ms".to_owned(),
-        log_x,
-        curves: sweeps.iter().map(curve).collect(),
-    }
-    .plot()
-}
-
-pub(super) fn shown(summary: &Summary) -> String {
-    lasthop_report::number::summary(summary)
-}
-
-/// Throughput, delay, deviation and time-outs of every case of a window.
-pub(super) fn table(title: &str, sweeps: &[Sweep]) -> Table {
-    let mut table = Table {
-        title: title.to_owned(),
-        columns: vec![
-            Column::number("errors per million bits"),
-            Column::text("protocol"),
-            Column::number("kb/s"),
-            Column::number("delay ms"),
-            Column::number("deviation ms"),
-            Column::number("TCP time-outs"),
-            Column::number("completed"),
-        ],
-        rows: Vec::new(),
-    };
-    let rates: Vec<f64> =
-        sweeps.first().map_or(Vec::new(), |s| s.points.iter().map(|p| p.0).collect());
-    for rate in rates {
-        for sweep in sweeps {
-            let Some(runs) = sweep.at(rate) else { continue };
-            table.rows.push(vec![
-                lasthop_report::number::short(rate),
-                sweep.protocol.name().to_owned(),
-                shown(&runs.summary(kbps)),
-                shown(&runs.summary(delay)),
-                shown(&runs.summary(deviation)),
-                shown(&runs.summary(timeouts)),
-                format!("{} of {}", runs.complete(), runs.all().len()),
-            ]);
-        }
-    }
-    table
 }

@@ -1,22 +1,13 @@
-//! A closer look at TCP: Figures 12 and 13 (5.1.3, 5.1.4).
+//! A closer look at the start of a transfer: Figure 12 (5.1.3).
 
-use std::collections::VecDeque;
-
-use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
-use lasthop_proto::machine::StageId;
-use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{FlowKey, Seq};
-use lasthop_report::model::Measured;
-use lasthop_report::plot::{Curve, Curves, Pen, TimeSequence};
-use lasthop_trace::Sink;
 use lasthop_trace::sequence::{SendKind, Series};
-use lasthop_trace::stats::{Moments, Summary};
+use lasthop_trace::stats::Summary;
 
-use super::TESTBED;
 use super::cases::Protocol::{Tulip, Unaided};
-use super::cases::{Protocol, Window, bit_errors, case, figure, run, timeouts};
-use crate::bench::{Bench, Interrupted, scenario};
-use crate::finding::Finding;
+use super::cases::{Protocol, Window, bit_errors, case, run, timeouts};
+use super::{CLAIM, TESTBED};
+use crate::figure::sequence;
+use crate::{Bench, Claim, Finding, Interrupted};
 
 /// How much of the transfer Figure 12 shows, in seconds.
 const SHOWN: f64 = 2.0;
@@ -24,20 +15,11 @@ const SHOWN: f64 = 2.0;
 const SEARCHED: f64 = 10.0;
 
 /// The start of a transfer.
-fn start(
-    bench: &Bench<'_>,
-    protocol: Protocol,
-    seed: u64,
-    seconds: f64,
-) -> Result<Series, Interrupted> {
-    if bench.stopped() {
-        return Err(Interrupted);
-    }
+fn start(bench: &Bench<'_>, protocol: Protocol, seed: u64, seconds: f64) -> Series {
     let mut changes = case(protocol, Window::Large, &bit_errors(15.0));
     changes.push(format!("horizon={seconds}s"));
-    let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
     let recording = bench.record(TESTBED, &changes, seed);
-    Ok(recording.series.into_iter().next().unwrap_or_default())
+    recording.series.into_iter().next().unwrap_or_default()
 }
 
 /// The longest time in which the source neither sends nor hears an ACK, from its first packet on.
@@ -95,57 +77,66 @@ fn episode(series: &Series) -> Option<Episode> {
     None
 }
 
+pub(super) const F12: Claim = Claim {
+    id: "T-F12",
+    place: "5.1.3, Figure 12",
+    setup: "BER 15e-6, first two seconds",
+    published: "unaided: two losses in one small window lead to a time-out and a redundant retransmission; \
+            TULIP: 17 losses, idle periods <= 200 ms, no time-out, one packet lost three times",
+    run: Some(f12),
+    ..CLAIM
+};
+
 /// Figure 12: the first two seconds of a transfer.
-pub fn f12(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
+fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let seeds = bench.seeds.max(20);
-    let mut finding = Finding::new(seeds);
-    let mut idle = Vec::new();
-    let mut losses = Vec::new();
-    let mut expired = 0;
-    let mut thrice = 0;
-    let mut drawn = None;
-    for seed in 1..=u64::from(seeds) {
-        let series = start(bench, Tulip, seed, SHOWN)?;
-        idle.push(1000.0 * longest_idle(&series, SHOWN));
-        losses.push(series.lost.len() as f64);
-        expired += series.timeouts.len();
+    finding.runs = seeds;
+    with_tulip(bench, finding, seeds)?;
+    unaided(bench, finding, seeds)
+}
+
+/// No idle period is long, and no timer expires.
+fn with_tulip(bench: &mut Bench<'_>, finding: &mut Finding, seeds: u32) -> Result<(), Interrupted> {
+    let starts = bench.each_seed(seeds, |seed| start(bench, Tulip, seed, SHOWN))?;
+    let idle: Vec<f64> = starts.iter().map(|s| 1000.0 * longest_idle(s, SHOWN)).collect();
+    let losses: Vec<f64> = starts.iter().map(|s| s.lost.len() as f64).collect();
+    let expired: usize = starts.iter().map(|s| s.timeouts.len()).sum();
+    let thrice = |series: &&Series| {
         let times = |start| series.lost.iter().filter(|l| l.start == start).count();
-        let most = series.lost.iter().map(|l| times(l.start)).max().unwrap_or(0);
-        thrice += usize::from(most >= 3);
-        if drawn.is_none() || most >= 3 && thrice == 1 {
-            drawn = Some((seed, series));
-        }
-    }
-    if let Some((seed, series)) = &drawn {
-        let title = "Figure 12 (b): the first two seconds with TULIP";
-        let plot = TimeSequence { title, series, part: Some((0.0, SHOWN)) }.plot();
-        finding.figures.push(figure(&plot, title, &format!("Seed {seed}.")));
-    }
+        series.lost.iter().any(|l| times(l.start) >= 3)
+    };
+    let drawn = starts.iter().position(|series| thrice(&series)).unwrap_or(0);
+    finding.figures.push(sequence(
+        "Figure 12 (b): the first two seconds with TULIP",
+        &starts[drawn],
+        Some((0.0, SHOWN)),
+        &format!("Seed {}.", drawn + 1),
+    ));
     let worst = idle.iter().copied().fold(0.0, f64::max);
-    let idle = Summary::of(&idle);
-    finding.measured.extend([
-        Measured::new("TULIP, longest idle period", &idle, "ms", Some(200.0)),
-        Measured::new("TULIP, packets lost", &Summary::of(&losses), "in 2 s", Some(17.0)),
-    ]);
+    finding.compare("TULIP, longest idle period", Summary::of(&idle), "ms", 200.0);
+    finding.compare("TULIP, packets lost", Summary::of(&losses), "in 2 s", 17.0);
     finding.within("TULIP, the longest idle period of all seeds in ms,", worst, 0.0, 400.0);
     finding.within("TULIP, time-outs in 2 s over all seeds,", expired as f64, 0.0, 0.0);
     let whole = run(bench, Tulip, Window::Large, &bit_errors(15.0))?;
     let all = whole.each(timeouts).iter().sum::<f64>();
     finding.within("TULIP, time-outs in whole transfers over all seeds,", all, 0.0, 0.0);
+    let thrice = starts.iter().filter(thrice).count();
     finding.note(format!(
         "One packet is lost three times or more within two seconds in {thrice} of {seeds} seeds"
     ));
+    Ok(())
+}
 
+/// Without help there is a seed with the events of 5.1.3.
+fn unaided(bench: &Bench<'_>, finding: &mut Finding, seeds: u32) -> Result<(), Interrupted> {
     let mut found = None;
-    for seconds in [SHOWN, SEARCHED] {
-        for seed in 1..=u64::from(seeds) {
-            let series = start(bench, Unaided, seed, seconds)?;
-            if let Some(episode) = episode(&series) {
-                found = Some((seed, seconds, series, episode));
-                break;
-            }
-        }
-        if found.is_some() {
+    for (seconds, seed) in
+        [SHOWN, SEARCHED].into_iter().flat_map(|s| (1..=u64::from(seeds)).map(move |i| (s, i)))
+    {
+        bench.go_on()?;
+        let series = start(bench, Unaided, seed, seconds);
+        if let Some(episode) = episode(&series) {
+            found = Some((seed, series, episode));
             break;
         }
     }
@@ -154,188 +145,19 @@ pub fn f12(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         "a trace without help shows a fast retransmission, two losses in the small window, a time-out and a \
          redundant retransmission",
     );
-    if let Some((seed, _, series, e)) = &found {
-        finding.note(format!(
-            "Without help, seed {seed}: a fast retransmission at {:.2} s, then {} losses, a time-out at {:.2} s, and \
-             at {:.2} s a packet again that had arrived",
-            e.fast, e.lost, e.timeout, e.redundant
-        ));
-        let title = "Figure 12 (a): the start of a transfer without help";
-        let part = Some((0.0, (e.redundant + 0.3).max(SHOWN).min(series.end_s.max(SHOWN))));
-        let plot = TimeSequence { title, series, part }.plot();
-        finding.figures.push(figure(&plot, title, &format!("Seed {seed}.")));
-    }
-    Ok(finding)
-}
-
-/// One measured round trip and what the sender made of it.
-#[derive(Clone, Copy, Debug)]
-struct Trip {
-    at: f64,
-    /// Whether the sender took this as a sample: it times one packet at a time.
-    sample: bool,
-    rtt: f64,
-    srtt: f64,
-    rttvar: f64,
-    rto: f64,
-}
-
-/// Measures the round trip of every packet that was sent once: from its sending to the ACK that covers it.
-struct Trips {
-    flow: FlowKey,
-    sender: StageId,
-    /// Packets on their way: the sequence number past each, when it left, and whether it was sent once only.
-    out: VecDeque<(Seq, Time, bool)>,
-    first: Option<Seq>,
-    /// The packet that the sender times: the sequence number past it.
-    timed: Option<Seq>,
-    trips: Vec<Trip>,
-}
-
-impl Sink for Trips {
-    fn wants(&self) -> Wants {
-        Wants::EVERYTHING
-    }
-
-    fn event(&mut self, event: &Event) {
-        if event.stage != self.sender {
-            return;
-        }
-        match &event.what {
-            What::Packet { op: Op::Originated(cause), packet, .. }
-                if packet.flow() == Some(self.flow) && !packet.body.is_empty() =>
-            {
-                let Some(segment) = packet.segment() else { return };
-                self.first.get_or_insert(segment.seq);
-                let end = segment.seq + packet.body.len();
-                match cause {
-                    Cause::Data => {
-                        self.timed.get_or_insert(end);
-                        self.out.push_back((end, event.at, true));
-                    }
-                    _ => {
-                        self.timed = None;
-                        self.out.iter_mut().filter(|p| p.0 == end).for_each(|p| p.2 = false);
-                    }
-                }
-            }
-            What::Tcp(tcp) if tcp.flow == self.flow && tcp.kind == TcpKind::Acked => {
-                let Some(first) = self.first else { return };
-                let acked = first + (tcp.tcb.snd_una.saturating_sub(1)) as u32;
-                while let Some((end, sent, once)) = self.out.front().copied() {
-                    if (acked.0.wrapping_sub(end.0) as i32) < 0 {
-                        break;
-                    }
-                    self.out.pop_front();
-                    let sample = self.timed == Some(end);
-                    if sample {
-                        self.timed = None;
-                    }
-                    // The packet that the ACK answers is the last one that it covers.
-                    if once && end == acked {
-                        let seconds = Span::as_secs_f64;
-                        self.trips.push(Trip {
-                            at: event.at.as_secs_f64(),
-                            sample,
-                            rtt: seconds(event.at.since(sent)),
-                            srtt: seconds(tcp.tcb.srtt),
-                            rttvar: seconds(tcp.tcb.rttvar),
-                            rto: seconds(tcp.tcb.rto),
-                        });
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn trips(seed: u64) -> Vec<Trip> {
-    let changes = case(Tulip, Window::Large, &bit_errors(15.0));
-    let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
-    let scenario = scenario(TESTBED, &changes);
-    let layout = lasthop_lab::layout(&scenario);
-    let mut sink = Trips {
-        flow: layout.flows[0].key,
-        sender: StageId(0),
-        out: VecDeque::new(),
-        first: None,
-        timed: None,
-        trips: Vec::new(),
-    };
-    lasthop_lab::simulate(&scenario, seed, &mut sink);
-    sink.trips
-}
-
-/// Figure 13: TCP's round trips with TULIP below it.
-pub fn f13(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let (mut means, mut deviations, mut margins) = (Vec::new(), Vec::new(), Vec::new());
-    // Of all packets, and of those that the sender timed.
-    let (mut above, mut measured) = ([0_u64; 2], [0_u64; 2]);
-    for seed in 1..=u64::from(bench.seeds) {
-        if bench.stopped() {
-            return Err(Interrupted);
-        }
-        let trips = trips(seed);
-        let mut rtts = Moments::default();
-        let mut margin = f64::INFINITY;
-        for trip in &trips {
-            rtts.add(trip.rtt);
-            margin = margin.min(trip.rto - trip.rtt);
-            let late = u64::from(trip.rtt >= trip.rto);
-            above[0] += late;
-            above[1] += late * u64::from(trip.sample);
-            measured[1] += u64::from(trip.sample);
-        }
-        measured[0] += rtts.n();
-        means.push(1000.0 * rtts.mean());
-        deviations.push(1000.0 * rtts.sd());
-        margins.push(1000.0 * margin);
-        if seed == 1 {
-            finding.figures.push(round_trips(&trips));
-        }
-    }
-    let deviation = Summary::of(&deviations);
-    finding.measured.extend([
-        Measured::new("round trip", &Summary::of(&means), "ms", None),
-        Measured::new("deviation of round trips", &deviation, "ms", None),
-        Measured::new("least RTO - RTT of a run", &Summary::of(&margins), "ms", None),
-    ]);
-    finding.require(
-        above[1] == 0 && measured[1] > 0,
-        format!("RTO exceeds RTT in all but {} of {} samples of the sender", above[1], measured[1]),
-    );
+    let Some((seed, series, e)) = found else { return Ok(()) };
     finding.note(format!(
-        "Of all packets, timed by the sender or not, {} of {} took as long as the RTO or longer; the timer starts anew \
-         with each ACK and did not expire",
-        above[0], measured[0]
+        "Without help, seed {seed}: a fast retransmission at {:.2} s, then {} losses, a time-out at {:.2} s, and \
+         at {:.2} s a packet again that had arrived",
+        e.fast, e.lost, e.timeout, e.redundant
     ));
-    let worst = deviations.iter().copied().fold(0.0, f64::max);
-    finding.below("deviation of round trips in ms, worst seed,", worst, 500.0);
-    Ok(finding)
-}
-
-fn round_trips(trips: &[Trip]) -> lasthop_report::model::Figure {
-    let curve = |name: &str, pen, of: fn(&Trip) -> f64| Curve {
-        name: name.to_owned(),
-        pen,
-        points: trips.iter().map(|t| (t.at, 1000.0 * of(t), 0.0)).collect(),
-    };
-    let title = "Figure 13: round trips at 15 bit errors per million with TULIP";
-    let plot = Curves {
-        title: title.to_owned(),
-        x_label: "time (s)".to_owned(),
-        y_label: "ms".to_owned(),
-        log_x: false,
-        curves: vec![
-            curve("RTO", Pen::Steps, |t| t.rto),
-            curve("measured RTT", Pen::Line, |t| t.rtt),
-            curve("estimate", Pen::Steps, |t| t.srtt),
-            curve("deviation", Pen::Steps, |t| t.rttvar),
-        ],
-    };
-    figure(&plot.plot(), title, "Seed 1, window 42 KB. The sender measures in units of 500 ms.")
+    finding.figures.push(sequence(
+        "Figure 12 (a): the start of a transfer without help",
+        &series,
+        Some((0.0, (e.redundant + 0.3).max(SHOWN).min(series.end_s.max(SHOWN)))),
+        &format!("Seed {seed}."),
+    ));
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,76 +1,66 @@
 //! Packet delay: Figures 14, 16 and 17 (5.1.5, 5.2.2).
 
-use lasthop_report::model::Measured;
+use lasthop_trace::metrics::RunMetrics;
 
-use super::cases::Protocol::{Snoop, SnoopMended, Tulip, Unaided};
-use super::cases::{
-    Window, bit_errors, delay, delay_chart, deviation, figure, find, mean, sweeps, table,
-};
+use super::CLAIM;
+use super::cases::Protocol::{self, Snoop, SnoopMended, Tulip, Unaided};
+use super::cases::{Sweeps, Window, bit_errors, delay, deviation};
 use super::throughput::{HIGH, LOW};
-use crate::bench::{Bench, Interrupted};
-use crate::finding::Finding;
+use crate::{Bench, Claim, Finding, Interrupted};
 
 const CAPTION: &str = "Mean over the packets of a run and over the runs; whiskers are the standard deviation over the \
                        packets of a run.";
 
+/// Delay and deviation of a protocol as measured figures; `what` begins their labels.
+fn measure(finding: &mut Finding, sweeps: &Sweeps, protocol: Protocol, rate: f64, what: &str) {
+    let runs = sweeps.at(protocol, rate);
+    finding.measure(format!("{what}, delay"), runs.summary(delay), "ms");
+    finding.measure(format!("{what}, deviation"), runs.summary(deviation), "ms");
+}
+
+pub(super) const F14: Claim = Claim {
+    id: "T-F14",
+    place: "5.1.5, Figure 14",
+    setup: "end-to-end packet delay, BER 0..15e-6, 42 KB and 16 KB",
+    published: "TULIP's mean delay below snoop's everywhere, its deviation too as errors rise; 16 KB \
+            window cuts the delay by more than half",
+    run: Some(f14),
+    ..CLAIM
+};
+
 /// Figure 14: delay at low error rates.
-pub fn f14(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let mut means = Vec::new();
+fn f14(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut both = Vec::new();
     for (window, part) in Window::BOTH.into_iter().zip(["(a)", "(b)"]) {
-        let sweeps = sweeps(bench, &[Tulip, Snoop], window, &LOW, bit_errors)?;
+        let sweeps = Sweeps::run(bench, &[Tulip, Snoop], window, &LOW, bit_errors)?;
         let name = window.name();
         let title = format!("Figure 14 {part}: packet delay, window {name}");
-        let plot = delay_chart(&sweeps.iter().collect::<Vec<_>>(), false, &title);
-        finding.figures.push(figure(&plot, &title, CAPTION));
-        finding.tables.push(table(&title, &sweeps));
-        let at = |protocol, rate| find(&sweeps, protocol).and_then(|s| s.at(rate));
-        for rate in LOW {
-            let (tulip, snoop) = (mean(at(Tulip, rate), delay), mean(at(Snoop, rate), delay));
-            finding.require(
-                tulip < snoop,
-                format!("{name}, {rate} per million: TULIP's delay ({tulip:.1} ms) is below snoop's ({snoop:.1})"),
-            );
-            means.push((window, rate, tulip, snoop));
-        }
-        // "As the error rates increase": the upper half of the axis.
-        for rate in LOW.into_iter().filter(|rate| *rate >= 7.5) {
-            let of = |protocol| mean(at(protocol, rate), deviation);
-            let (tulip, snoop) = (of(Tulip), of(Snoop));
-            finding.require(
-                tulip < snoop,
-                format!("{name}, {rate} per million: TULIP's deviation ({tulip:.1} ms) is below snoop's ({snoop:.1})"),
-            );
-        }
-        for (label, protocol) in [("TULIP", Tulip), ("snoop", Snoop)] {
-            if let Some(runs) = at(protocol, 15.0) {
-                let what = format!("{name}, {label} at 15 per million");
-                finding.measured.extend([
-                    Measured::new(format!("{what}, delay"), &runs.summary(delay), "ms", None),
-                    Measured::new(
-                        format!("{what}, deviation"),
-                        &runs.summary(deviation),
-                        "ms",
-                        None,
-                    ),
-                ]);
-            }
-        }
-    }
-    let of = |window, rate| means.iter().find(|m| m.0 == window && m.1 == rate);
-    for rate in LOW {
-        let (Some(large), Some(small)) = (of(Window::Large, rate), of(Window::Small, rate)) else {
-            continue;
+        finding.figures.push(sweeps.delay_chart(&title, &[Tulip, Snoop], false, CAPTION));
+        finding.tables.push(sweeps.table(&title));
+        let mut lower = |what: &str, of: fn(&RunMetrics) -> f64, rate: f64| {
+            let (tulip, snoop) = (sweeps.mean(Tulip, rate, of), sweeps.mean(Snoop, rate, of));
+            let text = format!("{name}, {rate} per million: TULIP's {what} ({tulip:.1} ms)");
+            finding.require(tulip < snoop, format!("{text} is below snoop's ({snoop:.1})"));
         };
-        for (name, ratio) in [("TULIP", small.2 / large.2), ("snoop", small.3 / large.3)] {
-            finding.below(
-                &format!("{name}, {rate} per million: delay with 16 KB over that with 42 KB"),
-                ratio,
-                0.5,
-            );
+        LOW.into_iter().for_each(|rate| lower("delay", delay, rate));
+        // "As the error rates increase": the upper half of the axis.
+        let upper = LOW.into_iter().filter(|rate| *rate >= 7.5);
+        upper.for_each(|rate| lower("deviation", deviation, rate));
+        for protocol in [Tulip, Snoop] {
+            let what = format!("{name}, {} at 15 per million", protocol.name());
+            measure(finding, &sweeps, protocol, 15.0, &what);
+        }
+        both.push(sweeps);
+    }
+    for rate in LOW {
+        for protocol in [Tulip, Snoop] {
+            let [large, small] = [0, 1].map(|i| both[i].mean(protocol, rate, delay));
+            let name = protocol.name();
+            let what = format!("{name}, {rate} per million: delay with 16 KB over that with 42 KB");
+            finding.below(what, small / large, 0.5);
         }
     }
-    Ok(finding)
+    Ok(())
 }
 
 /// Delay at high error rates with `window`: charts, table, figures.
@@ -79,27 +69,20 @@ fn high(
     finding: &mut Finding,
     window: Window,
     place: &str,
-) -> Result<Vec<super::cases::Sweep>, Interrupted> {
-    let sweeps = sweeps(bench, &[Tulip, SnoopMended, Snoop, Unaided], window, &HIGH, bit_errors)?;
-    let pick = |protocols: &[super::cases::Protocol]| {
-        protocols.iter().filter_map(|p| find(&sweeps, *p)).collect::<Vec<_>>()
-    };
+) -> Result<Sweeps, Interrupted> {
+    let protocols = [Tulip, SnoopMended, Snoop, Unaided];
+    let sweeps = Sweeps::run(bench, &protocols, window, &HIGH, bit_errors)?;
     let name = window.name();
-    let title = format!("{place} (a): packet delay, window {name}: snoop and nothing");
-    let plot = delay_chart(&pick(&[Snoop, SnoopMended, Unaided]), false, &title);
-    finding.figures.push(figure(&plot, &title, CAPTION));
-    let title = format!("{place} (b): packet delay, window {name}: TULIP and snoop");
-    let plot = delay_chart(&pick(&[Tulip, SnoopMended]), false, &title);
-    finding.figures.push(figure(&plot, &title, CAPTION));
-    finding.tables.push(table(&format!("{place}: window {name}"), &sweeps));
+    let title = |part: &str| format!("{place} {part}: packet delay, window {name}");
+    let (a, b) = (title("(a)") + ": snoop and nothing", title("(b)") + ": TULIP and snoop");
+    finding.figures.extend([
+        sweeps.delay_chart(&a, &[Snoop, SnoopMended, Unaided], false, CAPTION),
+        sweeps.delay_chart(&b, &[Tulip, SnoopMended], false, CAPTION),
+    ]);
+    finding.tables.push(sweeps.table(&format!("{place}: window {name}")));
     for protocol in [Tulip, SnoopMended, Snoop] {
-        if let Some(runs) = find(&sweeps, protocol).and_then(|s| s.at(75.0)) {
-            let what = format!("{} at 75 per million", protocol.name());
-            finding.measured.extend([
-                Measured::new(format!("{what}, delay"), &runs.summary(delay), "ms", None),
-                Measured::new(format!("{what}, deviation"), &runs.summary(deviation), "ms", None),
-            ]);
-        }
+        let what = format!("{} at 75 per million", protocol.name());
+        measure(finding, &sweeps, protocol, 75.0, &what);
     }
     Ok(sweeps)
 }
@@ -107,45 +90,45 @@ fn high(
 /// "Significantly lowered" (5.2.2): by a fifth at least.
 const MUCH: f64 = 0.8;
 
+pub(super) const F16: Claim = Claim {
+    id: "T-F16",
+    place: "5.2.2, Figure 16",
+    setup: "delay at high BER, 42 KB; snoop with its RTT-sampling fault and with the fault mended",
+    published: "the mend lowers snoop's delay and deviation much; above 35e-6 TULIP's are lower still",
+    run: Some(f16),
+    ..CLAIM
+};
+
 /// Figure 16: delay at high error rates, and what the mended fault is worth.
-pub fn f16(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let sweeps = high(bench, &mut finding, Window::Large, "Figure 16")?;
-    let at = |protocol, rate| find(&sweeps, protocol).and_then(|s| s.at(rate));
+fn f16(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let sweeps = high(bench, finding, Window::Large, "Figure 16")?;
     for rate in HIGH.into_iter().filter(|rate| *rate > 35.0) {
-        let of = |protocol| (mean(at(protocol, rate), delay), mean(at(protocol, rate), deviation));
-        let (tulip, mended, fault) = (of(Tulip), of(SnoopMended), of(Snoop));
-        let words = format!("{rate} per million:");
-        finding.below(
-            &format!("{words} delay of snoop mended over unmended"),
-            mended.0 / fault.0,
-            MUCH,
-        );
-        finding.below(
-            &format!("{words} deviation of snoop mended over unmended"),
-            mended.1 / fault.1,
-            MUCH,
-        );
-        finding.below(
-            &format!("{words} delay of TULIP over snoop mended"),
-            tulip.0 / mended.0,
-            1.0,
-        );
-        finding.below(
-            &format!("{words} deviation of TULIP over snoop mended"),
-            tulip.1 / mended.1,
-            1.0,
-        );
+        for (names, over, under, most) in [
+            ("snoop mended over unmended", SnoopMended, Snoop, MUCH),
+            ("TULIP over snoop mended", Tulip, SnoopMended, 1.0),
+        ] {
+            for (what, of) in [("delay", delay as fn(&_) -> _), ("deviation", deviation)] {
+                let ratio = sweeps.mean(over, rate, of) / sweeps.mean(under, rate, of);
+                finding.below(format!("{rate} per million: {what} of {names}"), ratio, most);
+            }
+        }
     }
-    Ok(finding)
+    Ok(())
 }
 
+pub(super) const F17: Claim = Claim {
+    id: "T-F17",
+    place: "5.2.2, Figure 17",
+    setup: "as T-F16 with 16 KB",
+    published: "snoop's mean delay more than twice TULIP's at the high end",
+    run: Some(f17),
+    ..CLAIM
+};
+
 /// Figure 17: the same with the small window.
-pub fn f17(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let sweeps = high(bench, &mut finding, Window::Small, "Figure 17")?;
-    let at = |protocol| mean(find(&sweeps, protocol).and_then(|s| s.at(75.0)), delay);
-    let ratio = at(SnoopMended) / at(Tulip);
+fn f17(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let sweeps = high(bench, finding, Window::Small, "Figure 17")?;
+    let ratio = sweeps.mean(SnoopMended, 75.0, delay) / sweeps.mean(Tulip, 75.0, delay);
     finding.above("delay of snoop, mended, over TULIP's at 75 per million", ratio, 1.7);
-    Ok(finding)
+    Ok(())
 }

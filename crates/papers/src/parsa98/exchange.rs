@@ -10,10 +10,10 @@ use lasthop_proto::link::frame::{Frame, Header, Load, Timing};
 use lasthop_proto::link::tulip::{Tulip, TulipConfig};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, Packet, PacketId, Segment, Seq};
-use lasthop_report::model::{Column, Measured, Table};
 
-use crate::bench::{Bench, Interrupted};
-use crate::finding::Finding;
+use super::CLAIM;
+use crate::table::{row, table};
+use crate::{Bench, Claim, Finding, Interrupted};
 
 /// What stands above an end.
 #[derive(Default)]
@@ -195,37 +195,39 @@ fn figure_6() -> Vec<String> {
     exchange.log
 }
 
+pub(super) const F6: Claim = Claim {
+    id: "T-F6",
+    place: "3.4, Figure 6",
+    setup: "window 8, packets 7-13, the losses described in the text",
+    published: "exact order: 7, 8, 9(lost), 10, 9*(lost), 11(lost), 12, 9*, 11*, 13; releases and bit \
+            vectors as in the text",
+    cost: 0,
+    run: Some(f6),
+    ..CLAIM
+};
+
 /// 3.4: order, releases and bit vectors are those of the figure.
-pub fn f6(_: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(1);
+fn f6(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = 1;
     let log = figure_6();
-    let rows = log.len().max(TOLD.len());
-    let mut table = Table {
-        title: "Figure 6, packet by packet (a star for each time that a packet was sent before)"
-            .to_owned(),
-        columns: vec![Column::text("as told in 3.4"), Column::text("as it went")],
-        rows: Vec::new(),
-    };
-    for i in 0..rows {
+    let mut rows = table(
+        "Figure 6, packet by packet (a star for each time that a packet was sent before)",
+        "<as told in 3.4 | <as it went",
+    );
+    for i in 0..log.len().max(TOLD.len()) {
         let told = TOLD.get(i).copied().unwrap_or_default();
         let went = log.get(i).map(String::as_str).unwrap_or_default();
-        table.rows.push(vec![told.to_owned(), went.to_owned()]);
+        rows.rows.push(row(&[&told, &went]));
     }
+    finding.tables.push(rows);
     let alike = TOLD.iter().zip(&log).filter(|(told, went)| **told == went.as_str()).count();
-    finding.measured.push(Measured {
-        label: "events as told".to_owned(),
-        mean: alike as f64,
-        ci: 0.0,
-        unit: String::new(),
-        published: Some(TOLD.len() as f64),
-    });
+    finding.compare("events as told", alike as f64, "", TOLD.len() as f64);
     finding.require(
         log == TOLD,
         format!("{alike} of {} events come as told, in their order", TOLD.len()),
     );
     finding.note("The figure writes the second retransmission of 9 with one star as well");
-    finding.tables.push(table);
-    Ok(finding)
+    Ok(())
 }
 
 #[cfg(test)]

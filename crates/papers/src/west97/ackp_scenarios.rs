@@ -8,10 +8,10 @@ use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Ackp, Addr, Body, Flags, Packet, Segment, Seq};
-use lasthop_report::model::{Column, Measured, Table};
 
-use crate::bench::{Bench, Interrupted};
-use crate::finding::Finding;
+use super::CLAIM;
+use crate::table::{row, table};
+use crate::{Bench, Claim, Finding, Interrupted};
 
 const FIXED: Addr = Addr::v4(10, 0, 1, 1);
 const MOBILE: Addr = Addr::v4(10, 0, 2, 1);
@@ -91,31 +91,33 @@ impl Script {
     }
 }
 
-/// Runs the scenarios.
-pub fn run(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let _ = bench;
-    let mut finding = Finding::new(1);
-    let mut table = Table {
-        title: "Partial acknowledgements, packet by packet".to_owned(),
-        columns: vec![
-            Column::text("scenario"),
-            Column::text("partial ACKs: at, for packet"),
-            Column::text("wanted"),
-        ],
-        rows: Vec::new(),
-    };
+pub(super) const ACKP_SCENARIOS: Claim = Claim {
+    id: "W-ACKP-SCENARIOS",
+    place: "3.3, Figures 5-7",
+    setup: "the full base-station algorithm: delayed-ACK timer, lastackp, SYN option negotiation; (1) \
+            in-order, (2) hole from congestion, (3) hole filled",
+    published: "(1) partial ACK for the highest contiguous packet; (2) none; (3) one partial ACK that \
+            jumps to the highest contiguous packet; no partial ACK in error-free operation or to a sender \
+            that did not offer the option",
+    cost: 0,
+    run: Some(run),
+    ..CLAIM
+};
+
+/// The three scenarios, and two in which there must be no partial acknowledgement.
+fn run(_: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = 1;
+    let mut rows = table(
+        "Partial acknowledgements, packet by packet",
+        "<scenario | <partial ACKs: at, for packet | <wanted",
+    );
     let mut check = |what: &str, script: &Script, wanted: &[u32]| {
         let got = script.answers();
         let told: Vec<String> =
             script.partial.iter().map(|(at, n)| format!("{at} ms: {n}")).collect();
-        table.rows.push(vec![what.to_owned(), told.join(", "), format!("{wanted:?}")]);
-        finding.measured.push(Measured {
-            label: format!("partial ACKs, {what}"),
-            mean: got.len() as f64,
-            ci: 0.0,
-            unit: String::new(),
-            published: Some(wanted.len() as f64),
-        });
+        rows.rows.push(row(&[&what, &told.join(", "), &format!("{wanted:?}")]));
+        let label = format!("partial ACKs, {what}");
+        finding.compare(label, got.len() as f64, "", wanted.len() as f64);
         finding
             .require(got == wanted, format!("{what}: partial ACKs for {got:?}, wanted {wanted:?}"));
     };
@@ -159,6 +161,6 @@ pub fn run(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     s.advance(5000);
     check("the sender did not offer the option", &s, &[]);
 
-    finding.tables.push(table);
-    Ok(finding)
+    finding.tables.push(rows);
+    Ok(())
 }

@@ -1,183 +1,174 @@
 //! Figures 9, 10, 12 and 13: time-sequence plots and what they show (4.4, 5.1).
 
-use lasthop_report::model::{Figure, Measured};
-use lasthop_report::plot::Plot;
-use lasthop_report::plot::TimeSequence;
 use lasthop_trace::stats::regression;
 
-use super::{LAN, SINGLE, WAN, with};
-use crate::bench::{Bench, Interrupted, KB, Runs};
-use crate::finding::Finding;
+use super::{CLAIM, WAN};
+use crate::figure;
+use crate::measure::{KB, count, stall_time, throughput, transfer_time};
+use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
+use crate::{Bench, Claim, Finding, Interrupted, Runs};
 
-/// A plot with words around it.
-pub(super) fn figure(plot: &Plot, title: &str, caption: &str) -> Figure {
-    Figure { svg: plot.inline(), title: title.to_owned(), caption: caption.to_owned() }
-}
-
-/// The time-sequence plot of one run.
+/// Adds the time-sequence plot of one run.
 fn sequence(
     bench: &Bench<'_>,
-    text: &str,
-    changes: &[&str],
-    seed: u64,
+    finding: &mut Finding,
+    (text, changes, seed): (&str, &[&str], u64),
     title: &str,
     caption: &str,
-) -> Option<Figure> {
+) {
     let recording = bench.record(text, changes, seed);
-    let series = recording.series.first()?;
-    let plot = TimeSequence { title, series, part: None }.plot();
-    Some(figure(&plot, title, caption))
+    let plot = |series| figure::sequence(title, series, None, caption);
+    finding.figures.extend(recording.series.first().map(plot));
 }
 
-/// The seed whose throughput is the `nth` best.
+/// The seed whose throughput is the `nth` best, and that throughput.
 fn ranked(runs: &Runs, nth: usize) -> (u64, f64) {
     let mut order: Vec<(f64, u64)> =
-        runs.all().iter().map(|r| (crate::bench::throughput(&r.metrics), r.seed)).collect();
+        runs.all().iter().map(|r| (throughput(&r.metrics), r.seed)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (throughput, seed) = order[nth.min(order.len() - 1)];
     (seed, throughput)
 }
 
-/// Figure 9: an ideal transfer is a straight line.
-pub fn f9(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(1);
-    let ideal = bench.runs(LAN, &[])?.throughput();
-    let recording = bench.record(LAN, &[], 1);
-    let points: Vec<(f64, f64)> = recording
-        .series
-        .first()
-        .map(|s| s.sent.iter().map(|sent| (sent.at_s, sent.start as f64)).collect())
-        .unwrap_or_default();
-    let line = regression(&points);
-    let (r2, slope) = line.map_or((f64::NAN, f64::NAN), |l| (l.r2, l.slope / KB));
-    let single = |label: &str, mean: f64, unit: &str, published| Measured {
-        label: label.to_owned(),
-        mean,
-        ci: 0.0,
-        unit: unit.to_owned(),
-        published,
-    };
-    finding.measured.push(single("slope", slope, "KB/s", Some(200.0)));
-    finding.measured.push(single("R^2", r2, "", None));
-    finding.above("R^2 of sequence against time", r2, 0.999);
-    finding.within("slope in KB/s", slope, ideal.mean * 0.95, ideal.mean * 1.05);
-    finding.figures.extend(sequence(
-        bench,
-        LAN,
-        &[],
-        1,
-        "Figure 9: error-free transfer",
-        "Sequence against time at the sender; the slope is the throughput.",
-    ));
-    Ok(finding)
+/// The seed in the middle.
+fn typical(runs: &Runs) -> u64 {
+    ranked(runs, runs.all().len() / 2).0
 }
 
+pub(super) const F9: Claim = Claim {
+    id: "W-F9",
+    place: "4.4, Figure 9",
+    setup: "2,000,000 B fixed->mobile, 10 Mb/s Ethernet + 2 Mb/s WaveLAN, no errors, Reno",
+    published: "time-sequence plot is a straight line, slope = throughput, about 200 KB/s",
+    run: Some(f9),
+    ..CLAIM
+};
+
+/// Figure 9: an ideal transfer is a straight line.
+fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    finding.runs = 1;
+    let ideal = bench.runs(LAN, UNCHANGED)?.throughput();
+    let recording = bench.record(LAN, UNCHANGED, 1);
+    let points = recording.series.first().map(|s| s.sent.iter()).into_iter().flatten();
+    let points: Vec<(f64, f64)> = points.map(|sent| (sent.at_s, sent.start as f64)).collect();
+    let (r2, slope) = regression(&points).map_or((f64::NAN, f64::NAN), |l| (l.r2, l.slope / KB));
+    finding.compare("slope", slope, "KB/s", 200.0);
+    finding.measure("R^2", r2, "");
+    finding.above("R^2 of sequence against time", r2, 0.999);
+    finding.near("slope in KB/s", slope, ideal.mean, 0.05);
+    sequence(
+        bench,
+        finding,
+        (LAN, UNCHANGED, 1),
+        "Figure 9: error-free transfer",
+        "Sequence against time at the sender; the slope is the throughput.",
+    );
+    Ok(())
+}
+
+pub(super) const F10: Claim = Claim {
+    id: "W-F10",
+    place: "5.1, Figure 10",
+    setup: "as W-F9 with one byte error per 64 KB (exponential gaps), Reno",
+    published: "153.67 KB/s in one unusually good run; about 30 losses repaired by fast recovery; the \
+            stalls (flat parts) account for almost the whole difference to the ideal transfer",
+    run: Some(f10),
+    ..CLAIM
+};
+
 /// Figure 10: stalls account for nearly all that Reno loses.
-pub fn f10(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let ideal = bench.runs(LAN, &[])?;
+fn f10(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let ideal = bench.runs(LAN, UNCHANGED)?;
     let reno = bench.runs(LAN, &[SINGLE])?;
-    let time = |runs: &Runs| runs.each(|m| m.flows.iter().map(|f| f.transfer_time_s).sum());
-    let stalled = reno.each(|m| m.flows.iter().map(|f| f.stall_time_s).sum());
-    let ideal_time = time(&ideal).iter().sum::<f64>() / f64::from(bench.seeds);
-    let lost: Vec<f64> = time(&reno).iter().map(|t| t - ideal_time).collect();
-    let share = stalled.iter().sum::<f64>() / lost.iter().sum::<f64>();
-    let recoveries = reno.summary(|m| m.sum(|f| f.recoveries) as f64);
+    let ideal_time = ideal.each(transfer_time).iter().sum::<f64>() / f64::from(bench.seeds);
+    let lost: f64 = reno.each(transfer_time).iter().map(|t| t - ideal_time).sum();
+    let share = reno.each(stall_time).iter().sum::<f64>() / lost;
     let (best_seed, best) = ranked(&reno, 0);
-    finding.measured.push(Measured {
-        label: "stall time over time lost".to_owned(),
-        mean: 100.0 * share,
-        ci: 0.0,
-        unit: "%".to_owned(),
-        published: None,
-    });
-    finding.measured.push(Measured::new(
-        "losses repaired by fast recovery",
-        &recoveries,
-        "per run",
-        Some(30.0),
-    ));
-    finding.measured.push(Measured {
-        label: "throughput of the best seed".to_owned(),
-        mean: best,
-        ci: 0.0,
-        unit: "KB/s".to_owned(),
-        published: Some(153.67),
-    });
+    finding.measure("stall time over time lost", 100.0 * share, "%");
+    let recoveries = reno.summary(count(|f| f.recoveries));
+    finding.compare("losses repaired by fast recovery", recoveries, "per run", 30.0);
+    finding.compare("throughput of the best seed", best, "KB/s", 153.67);
     finding.above("stall time over time lost", share, 0.8);
     finding.within("the best seed in KB/s", best, 140.0, 170.0);
-    finding.figures.extend(sequence(
+    sequence(
         bench,
-        LAN,
-        &[SINGLE],
-        best_seed,
+        finding,
+        (LAN, &[SINGLE], best_seed),
         "Figure 10: Reno, one error per 64 KB, the best of the seeds",
         "Flat parts are stalls: the window is too small for three duplicate ACKs, and the sender waits for \
          its timer.",
-    ));
-    let (typical, _) = ranked(&reno, reno.all().len() / 2);
-    finding.figures.extend(sequence(
+    );
+    sequence(
         bench,
-        LAN,
-        &[SINGLE],
-        typical,
+        finding,
+        (LAN, &[SINGLE], typical(&reno)),
         "The same, a typical seed",
         "The median of the seeds by throughput.",
-    ));
-    Ok(finding)
+    );
+    Ok(())
 }
 
 /// Losses and delays that other people's traffic causes (Figure 12).
 const CONGESTED: [&str; 2] = ["cross.loss=0.44%", "cross.jitter=67ms"];
 
+pub(super) const F12: Claim = Claim {
+    id: "W-F12",
+    place: "5.1, Figure 12",
+    setup: "mobile->fixed WAN, 512 B segments, RTT 67 ms, ideal 61 KB/s, no wireless errors, congestion \
+            losses from competing traffic (17 of ~3,900 packets)",
+    published: "63 s, 31.0 KB/s",
+    cost: 4,
+    run: Some(f12),
+    ..CLAIM
+};
+
 /// Figure 12: congestion alone, over the WAN.
-pub fn f12(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    let ideal = bench.runs(WAN, &[])?.throughput();
+fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let ideal = bench.runs(WAN, UNCHANGED)?.throughput();
     let runs = bench.runs(WAN, &CONGESTED)?;
     let throughput = runs.throughput();
-    finding.measured.push(Measured::new("without losses", &ideal, "KB/s", Some(61.0)));
-    finding.measured.push(Measured::new("throughput", &throughput, "KB/s", Some(31.0)));
-    finding.measured.push(Measured::new("timer expirations", &runs.timeouts(), "per run", None));
+    finding.compare("without losses", ideal, "KB/s", 61.0);
+    finding.compare("throughput", throughput, "KB/s", 31.0);
+    finding.measure("timer expirations", runs.timeouts(), "per run");
     finding.within("throughput in KB/s", throughput.mean, 25.0, 40.0);
-    let (seed, _) = ranked(&runs, runs.all().len() / 2);
-    finding.figures.extend(sequence(
+    sequence(
         bench,
-        WAN,
-        &CONGESTED,
-        seed,
+        finding,
+        (WAN, &CONGESTED, typical(&runs)),
         "Figure 12: WAN, congestion only",
         "A typical seed; crosses are packets that the gateway dropped.",
-    ));
-    Ok(finding)
+    );
+    Ok(())
 }
 
+pub(super) const F13: Claim = Claim {
+    id: "W-F13",
+    place: "5.1, Figure 13",
+    setup: "as W-F12 plus one error per 64 KB on the wireless link (54 losses, 1.38 %)",
+    published: "137 s, 14.3 KB/s: about half of W-F12",
+    cost: 2,
+    run: Some(f13),
+    ..CLAIM
+};
+
 /// Figure 13: congestion and wireless errors, over the WAN.
-pub fn f13(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
+fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let congested = bench.runs(WAN, &CONGESTED)?.throughput();
-    let changes = with(&CONGESTED, &[SINGLE]);
+    let changes = [&CONGESTED[..], &[SINGLE]].concat();
     let runs = bench.runs(WAN, &changes)?;
     let throughput = runs.throughput();
     let percent = 100.0 * throughput.mean / congested.mean;
-    finding.measured.push(Measured::new("throughput", &throughput, "KB/s", Some(14.3)));
-    finding.measured.push(Measured::new("timer expirations", &runs.timeouts(), "per run", None));
-    finding.measured.push(Measured {
-        label: "of the throughput without wireless errors".to_owned(),
-        mean: percent,
-        ci: 0.0,
-        unit: "%".to_owned(),
-        published: Some(100.0 * 14.3 / 31.0),
-    });
+    finding.compare("throughput", throughput, "KB/s", 14.3);
+    finding.measure("timer expirations", runs.timeouts(), "per run");
+    let label = "of the throughput without wireless errors";
+    finding.compare(label, percent, "%", 100.0 * 14.3 / 31.0);
     finding.within("percent of W-F12's throughput", percent, 35.0, 65.0);
-    let (seed, _) = ranked(&runs, runs.all().len() / 2);
-    finding.figures.extend(sequence(
+    sequence(
         bench,
-        WAN,
-        &changes,
-        seed,
+        finding,
+        (WAN, &changes, typical(&runs)),
         "Figure 13: WAN, congestion and wireless errors",
         "A typical seed.",
-    ));
-    Ok(finding)
+    );
+    Ok(())
 }

@@ -1,27 +1,19 @@
 //! What the paper proposed or believed and left open (2.3.3, 5.3 end, 7.0). There is nothing to agree with, so a
 //! claim holds when the question is answered; the answer stands in its reason.
 
-use lasthop_report::model::{Column, Measured, Table};
-use lasthop_report::number::summary as figure;
+use lasthop_proto::event::Cause;
 use lasthop_trace::stats::Summary;
 
-use super::{ACKP, ACKP_FULL, BURSTS, LAN, MANY, SATELLITE, SINGLE, SNOOP, with};
-use crate::bench::{Bench, Interrupted, Runs};
-use crate::finding::{Finding, short};
-
-fn table(title: &str, columns: &[&str]) -> Table {
-    let columns = columns
-        .iter()
-        .enumerate()
-        .map(|(i, name)| if i == 0 { Column::text(*name) } else { Column::number(*name) })
-        .collect();
-    Table { title: title.to_owned(), columns, rows: Vec::new() }
-}
+use super::{ACKP, ACKP_FULL, BURSTS, CLAIM, MANY, SATELLITE, SNOOP};
+use crate::measure::{dropped, jain, throughput, wired};
+use crate::table::{row, shown, table};
+use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
+use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
 /// `a` against `b` seed by seed, in percent of `b`'s mean.
 fn gain(a: &Runs, b: &Runs) -> Summary {
     let base = b.throughput().mean;
-    let percent = |runs: &Runs| runs.each(|m| 100.0 * crate::bench::throughput(m) / base);
+    let percent = |runs: &Runs| runs.each(|m| 100.0 * throughput(m) / base);
     Summary::of_differences(&percent(a), &percent(b)).unwrap_or_default()
 }
 
@@ -29,78 +21,63 @@ fn said(gain: &Summary) -> String {
     format!("{:+.1} % [{:+.1}, {:+.1}]", gain.mean, gain.low(), gain.high())
 }
 
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+pub(super) const LONG_DELAY: Claim = Claim {
+    id: "W-SATELLITE",
+    place: "5.3 end, 7.0 (left open by the author)",
+    setup: "ACKP over a long-delay, high-bandwidth wireless link (RTT 500 ms or more, window 100 KB or \
+            more), burst errors",
+    published: "untested belief: there ACKP should give significant throughput gains",
+    cost: 26,
+    run: Some(satellite),
+    ..CLAIM
+};
+
 /// Does ACKP gain throughput over a satellite link?
-pub fn satellite(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
+fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "A satellite hop: 2 Mb/s, 520 ms of round trip, windows of 256 KB, six-packet bursts",
-        &["agent", "KB/s", "timer expirations", "wired goodput %", "completed"],
+        "<agent | KB/s | timer expirations | wired goodput % | completed",
     );
-    let ideal = bench.runs(SATELLITE, &[])?;
-    let reno = bench.runs(SATELLITE, &[BURSTS])?;
-    let snoop = bench.runs(SATELLITE, &with(SNOOP, &[BURSTS]))?;
-    let full = bench.runs(SATELLITE, &with(ACKP_FULL, &[BURSTS]))?;
-    let each = bench.runs(SATELLITE, &with(ACKP, &[BURSTS]))?;
-    let cases = [
+    let ideal = bench.runs(SATELLITE, UNCHANGED)?;
+    let mut with = |agent: &[&str]| bench.runs(SATELLITE, &[agent, &[BURSTS]].concat());
+    let (reno, snoop, full, each) = (with(&[])?, with(SNOOP)?, with(ACKP_FULL)?, with(ACKP)?);
+    for (name, runs) in [
         ("no errors", &ideal),
         ("Reno", &reno),
         ("snoop", &snoop),
         ("snoop+ACKP, full", &full),
         ("snoop+ACKP, every packet", &each),
-    ];
-    for (name, runs) in cases {
+    ] {
         let (throughput, timeouts) = (runs.throughput(), runs.timeouts());
-        finding.measured.push(Measured::new(
-            format!("{name}, throughput"),
-            &throughput,
-            "KB/s",
-            None,
-        ));
-        finding.measured.push(Measured::new(
-            format!("{name}, timer expirations"),
-            &timeouts,
-            "per run",
-            None,
-        ));
-        rows.rows.push(vec![
-            name.to_owned(),
-            figure(&throughput),
-            figure(&timeouts),
-            figure(&runs.summary(|m| 100.0 * m.wired_goodput().unwrap_or(f64::NAN))),
-            format!("{} of {}", runs.complete(), runs.all().len()),
-        ]);
+        finding.measure(format!("{name}, throughput"), throughput, "KB/s");
+        finding.measure(format!("{name}, timer expirations"), timeouts, "per run");
+        rows.rows.push(row(&[&name, &throughput, &timeouts, &runs.summary(wired), runs]));
     }
     finding.tables.push(rows);
     let (by_full, by_each) = (gain(&full, &snoop), gain(&each, &snoop));
-    finding.measured.push(Measured::new("gain of ACKP (full) over snoop", &by_full, "%", None));
-    finding.measured.push(Measured::new(
-        "gain of ACKP (every packet) over snoop",
-        &by_each,
-        "%",
-        None,
-    ));
+    finding.measure("gain of ACKP (full) over snoop", by_full, "%");
+    finding.measure("gain of ACKP (every packet) over snoop", by_each, "%");
     // Either answer will do, but it must be one: all transfers it compares are whole, and the interval is
     // narrow enough to tell a gain that would matter.
     for (name, runs) in [("snoop", &snoop), ("full ACKP", &full), ("every-packet ACKP", &each)] {
         let (complete, all) = (runs.complete(), runs.all().len());
-        finding.require(
-            complete == all,
-            format!("{complete} of {all} transfers with {name} completed"),
-        );
+        let text = format!("{complete} of {all} transfers with {name} completed");
+        finding.require(complete == all, text);
     }
     for (name, gain) in [("full", &by_full), ("every packet", &by_each)] {
-        let told = gain.n >= 2 && gain.ci95 < 5.0;
         finding.require(
-            told,
+            gain.n >= 2 && gain.ci95 < 5.0,
             format!("the gain of ACKP ({name}) is known to {:.1} points, wanted 5", gain.ci95),
         );
     }
-    let word = if by_full.low() > 0.0 {
-        "yes, the belief is right"
-    } else if by_full.high() < 0.0 {
-        "no, it loses"
-    } else {
-        "no gain that the runs could tell from zero"
+    let word = match () {
+        () if by_full.low() > 0.0 => "yes, the belief is right",
+        () if by_full.high() < 0.0 => "no, it loses",
+        () => "no gain that the runs could tell from zero",
     };
     finding.note(format!(
         "Answer to `should give significant gains`: {word}. Against snoop alone the full algorithm changes \
@@ -111,138 +88,120 @@ pub fn satellite(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         short(full.timeouts().mean),
         short(each.timeouts().mean),
     ));
-    Ok(finding)
+    Ok(())
 }
 
+pub(super) const MULTI: Claim = Claim {
+    id: "W-MULTI",
+    place: "7.0 (left open)",
+    setup: "several connections through one base station, congestion and wireless losses together",
+    published: "proposed study: aggregate throughput, effect of one connection's losses on the others",
+    cost: 37,
+    run: Some(multi),
+    ..CLAIM
+};
+
 /// How do several connections fare?
-pub fn multi(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
+fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Several connections through one base station, congestion and wireless errors together",
-        &[
-            "connections, agent",
-            "aggregate KB/s",
-            "Jain index",
-            "timer expirations",
-            "lost in the queue",
-            "completed",
-        ],
+        "<connections, agent | aggregate KB/s | Jain index | timer expirations | lost in the queue | completed",
     );
     let mut told = Vec::new();
     for count in [2, 8, 32] {
         let transfer = format!("transfer.count={count}");
-        let cases: [(&str, &[&str]); 3] =
-            [("Reno", &[]), ("snoop", SNOOP), ("snoop+ACKP", ACKP_FULL)];
         let mut line = Vec::new();
-        for (name, agent) in cases {
-            let runs = bench.runs(MANY, &with(agent, &[SINGLE, &transfer]))?;
-            let (aggregate, jain) = (runs.throughput(), runs.summary(|m| m.jain_index));
-            let label = |what: &str| format!("{count} x {name}, {what}");
-            finding.measured.push(Measured::new(label("aggregate"), &aggregate, "KB/s", None));
-            finding.measured.push(Measured::new(label("Jain index"), &jain, "", None));
-            rows.rows.push(vec![
-                format!("{count} x {name}"),
-                figure(&aggregate),
-                figure(&jain),
-                figure(&runs.timeouts()),
-                figure(&runs.summary(|m| {
-                    let full = lasthop_proto::event::Cause::QueueFull;
-                    m.sum(|f| f.dropped.get(full)) as f64
-                })),
-                format!("{} of {}", runs.complete(), runs.all().len()),
-            ]);
+        for (name, agent) in [("Reno", &[][..]), ("snoop", SNOOP), ("snoop+ACKP", ACKP_FULL)] {
+            let runs = bench.runs(MANY, &[agent, &[SINGLE, transfer.as_str()]].concat())?;
+            let (aggregate, jain) = (runs.throughput(), runs.summary(jain));
+            let case = format!("{count} x {name}");
+            finding.measure(format!("{case}, aggregate"), aggregate, "KB/s");
+            finding.measure(format!("{case}, Jain index"), jain, "");
+            let lost = runs.summary(dropped(Cause::QueueFull));
+            rows.rows.push(row(&[&case, &aggregate, &jain, &runs.timeouts(), &lost, &runs]));
             // Shares and aggregates of transfers that were cut off would say nothing.
             let (complete, all) = (runs.complete(), runs.all().len());
-            finding.require(
-                complete == all,
-                format!("{complete} of {all} runs of {count} x {name} completed"),
-            );
-            line.push(format!("{name} {} KB/s, Jain {:.2}", figure(&aggregate), jain.mean));
+            finding
+                .require(complete == all, format!("{complete} of {all} runs of {case} completed"));
+            line.push(format!("{name} {} KB/s, Jain {:.2}", shown(&aggregate), jain.mean));
         }
         told.push(format!("{count} connections: {}", line.join("; ")));
     }
     finding.tables.push(rows);
     finding.note(format!("Answer: {}", told.join(". ")));
-    Ok(finding)
+    Ok(())
 }
 
+pub(super) const SEQCACHE: Claim = Claim {
+    id: "W-SEQCACHE",
+    place: "7.0 (left open)",
+    setup: "base station that caches sequence numbers only, shields duplicate ACKs and sends an explicit \
+            loss notification so that the sender retransmits without congestion control",
+    published: "proposed, not built",
+    run: Some(seqcache),
+    ..CLAIM
+};
+
 /// Does a base station that keeps sequence numbers only do as well as snoop?
-pub fn seqcache(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
-    const SEQCACHE: &[&str] =
+fn seqcache(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    const NUMBERS: &[&str] =
         &["agent=seq-cache", "host.fixed.eln=checksum", "host.mobile.eln=checksum"];
     let mut rows = table(
         "A cache of sequence numbers against snoop's cache of packets (LAN, single errors)",
-        &[
-            "agent",
-            "KB/s",
-            "wired goodput %",
-            "timer expirations",
-            "state of the connection, bytes",
-        ],
+        "<agent | KB/s | wired goodput % | timer expirations | state of the connection, bytes",
     );
-    let mut states = Vec::new();
-    let mut throughputs = Vec::new();
-    let cases: [(&str, &[&str]); 3] = [("Reno", &[]), ("snoop", SNOOP), ("seq-cache", SEQCACHE)];
-    for (name, agent) in cases {
-        let runs = bench.runs(LAN, &with(agent, &[SINGLE]))?;
-        let throughput = runs.throughput();
-        let wired = runs.summary(|m| 100.0 * m.wired_goodput().unwrap_or(f64::NAN));
+    let mut means = Vec::new();
+    for (name, agent) in [("Reno", &[][..]), ("snoop", SNOOP), ("seq-cache", NUMBERS)] {
+        let runs = bench.runs(LAN, &[agent, &[SINGLE]].concat())?;
+        let (throughput, wired) = (runs.throughput(), runs.summary(wired));
         let state: Vec<f64> = runs.all().iter().map(|r| r.agent_state_bytes as f64).collect();
         let state = Summary::of(&state);
-        finding.measured.push(Measured::new(
-            format!("{name}, throughput"),
-            &throughput,
-            "KB/s",
-            None,
-        ));
-        finding.measured.push(Measured::new(format!("{name}, wired goodput"), &wired, "%", None));
-        finding.measured.push(Measured::new(format!("{name}, peak state"), &state, "B", None));
-        rows.rows.push(vec![
-            name.to_owned(),
-            figure(&throughput),
-            figure(&wired),
-            figure(&runs.timeouts()),
-            figure(&state),
-        ]);
-        states.push(state.mean);
-        throughputs.push(throughput.mean);
+        finding.measure(format!("{name}, throughput"), throughput, "KB/s");
+        finding.measure(format!("{name}, wired goodput"), wired, "%");
+        finding.measure(format!("{name}, peak state"), state, "B");
+        rows.rows.push(row(&[&name, &throughput, &wired, &runs.timeouts(), &state]));
+        means.push((throughput.mean, state.mean));
     }
     finding.tables.push(rows);
+    let (packets, numbers) = (means[1], means[2]);
     finding.require(
-        states[2] > 0.0 && states[2] * 10.0 <= states[1],
+        numbers.1 > 0.0 && numbers.1 * 10.0 <= packets.1,
         format!(
             "state is {} B against snoop's {} B, wanted at least 10 times less",
-            short(states[2]),
-            short(states[1])
+            short(numbers.1),
+            short(packets.1)
         ),
     );
     finding.note(format!(
         "Answer: {} of snoop's throughput with {} of its state; every loss crosses the wired link again, which \
          its goodput shows",
-        percent(throughputs[2] / throughputs[1]),
-        percent(states[2] / states[1]),
+        percent(numbers.0 / packets.0),
+        percent(numbers.1 / packets.1),
     ));
-    Ok(finding)
+    Ok(())
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
+pub(super) const ELN_CHECKSUM: Claim = Claim {
+    id: "W-ELN-CHECKSUM",
+    place: "2.3.3",
+    setup: "receiver answers a segment whose IP checksum holds and TCP checksum fails with a duplicate ACK \
+            carrying the ELN option; sender retransmits without congestion control",
+    published: "proposed, not built; imperfect because errors in the IP header stay invisible",
+    run: Some(eln_checksum),
+    ..CLAIM
+};
 
 /// How good is a loss notification by the receiver's checksum?
-pub fn eln_checksum(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
-    let mut finding = Finding::new(bench.seeds);
+fn eln_checksum(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let reno = bench.runs(LAN, &[SINGLE])?;
-    let modes = |mode: &str| [format!("host.fixed.eln={mode}"), format!("host.mobile.eln={mode}")];
-    let mut run = |mode: &str| {
-        let [fixed, mobile] = modes(mode);
+    let mut eln = |mode: &str| {
+        let [fixed, mobile] = ["fixed", "mobile"].map(|host| format!("host.{host}.eln={mode}"));
         bench.runs(LAN, &[SINGLE, &fixed, &mobile])
     };
-    let (checksum, ideal) = (run("checksum")?, run("ideal")?);
+    let (checksum, ideal) = (eln("checksum")?, eln("ideal")?);
     let mut rows = table(
         "Explicit loss notification by the receiver's checksum (LAN, single errors)",
-        &["sender", "KB/s", "timer expirations", "losses told of %"],
+        "<sender | KB/s | timer expirations | losses told of %",
     );
     let seen = |runs: &Runs| {
         runs.summary(|m| {
@@ -255,23 +214,12 @@ pub fn eln_checksum(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
         [("Reno", &reno), ("Reno, ELN by checksum", &checksum), ("Reno, ideal ELN", &ideal)]
     {
         let (throughput, share) = (runs.throughput(), seen(runs));
-        finding.measured.push(Measured::new(
-            format!("{name}, throughput"),
-            &throughput,
-            "KB/s",
-            None,
-        ));
-        finding.measured.push(Measured::new(format!("{name}, losses told of"), &share, "%", None));
-        rows.rows.push(vec![
-            name.to_owned(),
-            figure(&throughput),
-            figure(&runs.timeouts()),
-            figure(&share),
-        ]);
+        finding.measure(format!("{name}, throughput"), throughput, "KB/s");
+        finding.measure(format!("{name}, losses told of"), share, "%");
+        rows.rows.push(row(&[&name, &throughput, &runs.timeouts(), &share]));
     }
     finding.tables.push(rows);
     let [low, mid, high] = [&reno, &checksum, &ideal].map(|runs| runs.throughput().mean);
-    let over_reno = gain(&checksum, &reno);
     // Both ELNs see nearly every loss, so seed by seed they differ by less than chance: "not above" means not
     // above by more than the interval of the paired difference.
     let over_ideal = gain(&checksum, &ideal);
@@ -282,8 +230,8 @@ pub fn eln_checksum(bench: &mut Bench<'_>) -> Result<Finding, Interrupted> {
     );
     finding.note(format!(
         "Answer: {} against Reno; the checksum sees {} of the losses (the IP header is 20 of 1500 bytes)",
-        said(&over_reno),
+        said(&gain(&checksum, &reno)),
         percent(seen(&checksum).mean / 100.0),
     ));
-    Ok(finding)
+    Ok(())
 }

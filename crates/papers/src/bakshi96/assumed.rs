@@ -1,0 +1,79 @@
+//! What the paper leaves open, the same for all of its experiments.
+
+/// What is assumed, and why.
+pub(super) const ASSUMED: &[(&str, &str)] = &[
+    (
+        "Throughput is payload over time; headers do not count. kb/s means 1000 bit/s, a file of 100 KB 102,400 \
+         bytes, one of 4 MB 4,194,304.",
+        "5: \"we take into account 40 bytes of header overhead while measuring connection throughput\". With headers \
+         counted, throughput could not rise with the packet size as in Figure 8. The printed 9.0 kb/s beside the \
+         bound of 9.14 agrees: a transfer begins in the good state, which lifts the mean share of good time in its \
+         90 s from 71.4 to 72.3 %, and 12.8 x 0.723 x 1496 / 1536 is 9.02.",
+    ),
+    (
+        "Both directions of the radio are good and bad together, and the connection begins in the good state.",
+        "4.2.1: acknowledgements are lost in the same bad period; the bound of 5.1 counts one share of good time; \
+         the example begins good.",
+    ),
+    (
+        "In the example of 4.2.1 (Figures 3 to 5) the good state loses nothing and the bad state everything.",
+        "Its bit errors are constant: at 1e-6 the first one would come after 78 s of sending, at 1e-2 every frame \
+         has several. \"During the bad periods, all packets transmitted over the wireless link are lost.\" The file \
+         is that of 5.1.",
+    ),
+    (
+        "Bit error rates hold for the bits before coding.",
+        "3.1: the rate of the good state is what is left with the assumed error correction.",
+    ),
+    (
+        "The MTU of 128 bytes counts the packet's bytes; headers of fragments are part of the factor 1.5.",
+        "3.1: a packet of W bytes becomes 1.5 W after framing, error correction, segmentation and synchronization.",
+    ),
+    (
+        "Links delay by 10 ms (56 kb/s) and 0.1 ms (radio), in the local-area network by 0.2 and 0.1 ms; 50 packets \
+         fit each queue.",
+        "The paper gives no delays; those of a leased line, a cell and an Ethernet. No queue ever fills: the window \
+         is smaller.",
+    ),
+    (
+        "The window of 4 KB is a whole number of packets, headers included: 2 of 1536 bytes, 7 of 576, 32 of 128.",
+        "The simulator counts windows in packets; Figure 3 shows seven packets lost at once.",
+    ),
+    (
+        "The window of 64 KB is 65,535 bytes; radio frames of the local-area network have no coding overhead.",
+        "The largest window without an option; 5.2 puts the throughput without errors at 2 Mb/s.",
+    ),
+    (
+        "TCP is the Tahoe of the preset `bakshi96`: first time-out 6 s, then srtt + 4 rttvar, at least two ticks of \
+         100 ms and at most 64 s; one packet timed at a time; every packet acknowledged; three duplicate ACKs.",
+        "The paper names Tahoe and the tick; the rest is ns as of 1996, whose defaults later versions kept.",
+    ),
+    ("With another tick the smallest time-out is two of those ticks.", "As ns had it."),
+    (
+        "Local recovery is stop-and-wait in both directions, fragment by fragment, each acknowledged by a frame of 8 \
+         bytes; the link is full duplex.",
+        "4.2.1 names an acknowledgement for each packet and retransmission \"similar to the protocol in [9]\", which \
+         works on single packets and their acknowledgements. 3.1: the bandwidth is symmetrical. 8 bytes are room for \
+         addresses, a number and a checksum.",
+    ),
+    (
+        "RT_max = 13 counts retransmissions: a fragment is sent 14 times. With it its whole packet is given up.",
+        "4.2.1: \"a maximum of RT_max successive retransmissions are allowed before a packet is discarded\".",
+    ),
+    (
+        "The random back-off is uniform from zero to a limit that doubles from 50 ms to 800 ms, on both networks.",
+        "The paper says only \"random\". For RT_max it follows CDPD, whose back-off doubles from 16 to 256 slots of \
+         60 bits: 50 and 800 ms at 19.2 kb/s. 5.2 changes rates and window for the local-area network and nothing \
+         else.",
+    ),
+    (
+        "An acknowledgement is waited for from the end of the frame until the longest frame of the other direction, \
+         two acknowledgements and the way there and back have passed.",
+        "Then none is still to come. The base station sees a failed attempt at that moment.",
+    ),
+    (
+        "EBSN and source quench are sent after each failed attempt to bring data across, and quote the packet.",
+        "4.2.3: \"after every unsuccessful attempt\". A source that reacts to source quench closes its congestion \
+         window to one packet, as 4.4BSD did.",
+    ),
+];

@@ -1,0 +1,108 @@
+//! Drawings of an experiment.
+
+use lasthop_report::model::Figure;
+use lasthop_report::plot::{
+    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, LineChart, LineSeries, Plot, Point,
+    TimeSequence,
+};
+use lasthop_trace::sequence::Series;
+use lasthop_trace::stats::Summary;
+
+/// How to read lines with bands.
+pub(crate) const BANDS: &str = "Bands are 95 % confidence intervals.";
+/// How to read bars with whiskers.
+pub(crate) const WHISKERS: &str = "Whiskers are 95 % confidence intervals.";
+
+/// A plot with words around it.
+pub(crate) fn figure(plot: &Plot, title: &str, caption: &str) -> Figure {
+    Figure { svg: plot.inline(), title: title.to_owned(), caption: caption.to_owned() }
+}
+
+/// What the axes of a plot are called, and whether the horizontal one is logarithmic.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axes<'a> {
+    pub(crate) x: &'a str,
+    pub(crate) y: &'a str,
+    pub(crate) log_x: bool,
+}
+
+/// A line of means with their intervals.
+pub(crate) fn line(name: &str, points: impl IntoIterator<Item = (f64, Summary)>) -> LineSeries {
+    let points = points.into_iter().map(|(x, s)| Point { x, y: s.mean, ci: s.ci95 }).collect();
+    LineSeries { name: name.to_owned(), published: false, points }
+}
+
+/// Published points.
+pub(crate) fn published_line(
+    name: String,
+    points: impl IntoIterator<Item = (f64, f64)>,
+) -> LineSeries {
+    let points = points.into_iter().map(|(x, y)| Point { x, y, ci: 0.0 }).collect();
+    LineSeries { name, published: true, points }
+}
+
+/// A chart of lines.
+pub(crate) fn lines(title: &str, axes: Axes<'_>, series: Vec<LineSeries>, caption: &str) -> Figure {
+    let chart = LineChart {
+        title: title.to_owned(),
+        x_label: axes.x.to_owned(),
+        y_label: axes.y.to_owned(),
+        log_x: axes.log_x,
+        series,
+    };
+    figure(&chart.plot(), title, caption)
+}
+
+/// A chart of curves, each with a pen of its own.
+pub(crate) fn curves(title: &str, axes: Axes<'_>, curves: Vec<Curve>, caption: &str) -> Figure {
+    let plot = Curves {
+        title: title.to_owned(),
+        x_label: axes.x.to_owned(),
+        y_label: axes.y.to_owned(),
+        log_x: axes.log_x,
+        curves,
+    };
+    figure(&plot.plot(), title, caption)
+}
+
+/// A bar as high as the mean, with its interval.
+pub(crate) fn bar(summary: &Summary) -> Option<Bar> {
+    Some(Bar { value: summary.mean, ci: summary.ci95 })
+}
+
+/// A bar of a published value.
+pub(crate) fn published_bar(value: f64) -> Option<Bar> {
+    Some(Bar { value, ci: 0.0 })
+}
+
+/// Groups of bars: `series` has a name for each bar of a group and whether it was published, `groups` the groups' names
+/// and bars.
+pub(crate) fn bars<S: Into<String>, G: Into<String>>(
+    title: &str,
+    y_label: &str,
+    series: impl IntoIterator<Item = (S, bool)>,
+    groups: impl IntoIterator<Item = (G, Vec<Option<Bar>>)>,
+    caption: &str,
+) -> Figure {
+    let series = series.into_iter();
+    let groups = groups.into_iter();
+    let chart = BarChart {
+        title: title.to_owned(),
+        y_label: y_label.to_owned(),
+        series: series
+            .map(|(name, published)| BarSeries { name: name.into(), published })
+            .collect(),
+        groups: groups.map(|(label, bars)| BarGroup { label: label.into(), bars }).collect(),
+    };
+    figure(&chart.plot(), title, caption)
+}
+
+/// The time-sequence plot of a transfer, or of a part of it in seconds.
+pub(crate) fn sequence(
+    title: &str,
+    series: &Series,
+    part: Option<(f64, f64)>,
+    caption: &str,
+) -> Figure {
+    figure(&TimeSequence { title, series, part }.plot(), title, caption)
+}

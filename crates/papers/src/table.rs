@@ -1,0 +1,70 @@
+//! Tables of an experiment, and what stands in their cells.
+
+use lasthop_report::model::{Column, Table};
+use lasthop_report::number;
+use lasthop_trace::stats::Summary;
+
+use crate::bench::Runs;
+
+/// A table without rows yet. `headings` are separated by ` | `; a column whose heading begins with `<` is of words, the
+/// others are of numbers.
+pub(crate) fn table(title: impl Into<String>, headings: &str) -> Table {
+    let column = |heading: &str| match heading.strip_prefix('<') {
+        Some(words) => Column::text(words),
+        None => Column::number(heading),
+    };
+    let columns = headings.split(" | ").map(column).collect();
+    Table { title: title.into(), columns, rows: Vec::new() }
+}
+
+/// The cells of a row.
+pub(crate) fn row(cells: &[&dyn Cell]) -> Vec<String> {
+    cells.iter().map(|cell| cell.cell()).collect()
+}
+
+/// `measured ± interval`.
+pub(crate) fn shown(summary: &Summary) -> String {
+    number::summary(summary)
+}
+
+/// What can stand in a cell.
+pub(crate) trait Cell {
+    fn cell(&self) -> String;
+}
+
+impl Cell for &str {
+    fn cell(&self) -> String {
+        (*self).to_owned()
+    }
+}
+
+impl Cell for String {
+    fn cell(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Cell for u32 {
+    fn cell(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Cell for f64 {
+    fn cell(&self) -> String {
+        number::short(*self)
+    }
+}
+
+impl Cell for Summary {
+    fn cell(&self) -> String {
+        shown(self)
+    }
+}
+
+/// How many runs are complete.
+impl Cell for Runs {
+    fn cell(&self) -> String {
+        format!("{} of {}", self.complete(), self.all().len())
+    }
+}
