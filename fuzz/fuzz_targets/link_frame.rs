@@ -1,10 +1,10 @@
 //! A frame of the link layer: read or refused, written again as it was; an end takes it without harm.
 #![no_main]
 
+use lasthop_proto::air::Station;
 use lasthop_proto::event::{Cause, LinkNote};
 use lasthop_proto::link::end::{Above, LinkEnd};
 use lasthop_proto::link::frame::{Frame, Header, Load, Timing};
-use lasthop_proto::air::Station;
 use lasthop_proto::link::tulip::{Tulip, TulipConfig, codec};
 use lasthop_proto::units::{Span, Time};
 use libfuzzer_sys::fuzz_target;

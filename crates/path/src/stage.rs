@@ -16,6 +16,10 @@ use crate::witness::Witness;
 
 /// A stage of a path. One match instead of a table of function pointers: the compiler sees through it.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a path has few stages, and a plain line costs no pointer to follow"
+)]
 pub enum Stage {
     /// A host with our TCP.
     Host(Box<Host>),

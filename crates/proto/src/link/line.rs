@@ -86,6 +86,9 @@ impl Machine for Line {
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         for side in Side::BOTH {
             let direction = &mut self.directions[side.index()];
+            if direction.transmitter.pipe.next() > now {
+                continue;
+            }
             if direction.schedule.is_none() {
                 direction.catch_up(now);
             }

@@ -45,8 +45,13 @@ impl<T> Pipe<T> {
             return None;
         }
         let (_, what) = self.under_way.pop_front()?;
-        self.next = self.under_way.front().map_or(Time::NEVER, |(at, _)| *at);
+        self.look_ahead();
         Some(what)
+    }
+
+    #[inline]
+    fn look_ahead(&mut self) {
+        self.next = self.under_way.front().map_or(Time::NEVER, |(at, _)| *at);
     }
 
     /// When the first comes out; [`Time::NEVER`] if there is none.
@@ -75,7 +80,10 @@ impl Pipe {
     /// Hands on to `side` what comes out by `now`.
     #[inline]
     pub fn deliver(&mut self, now: Time, side: Side, out: &mut Out) {
-        while let Some(packet) = self.take(now) {
+        // Not by `take`: that would move each packet once more.
+        while self.next <= now {
+            let Some((_, packet)) = self.under_way.pop_front() else { return };
+            self.look_ahead();
             out.packet_event(Op::Transmitted, side, &packet);
             out.send(side, packet);
         }
