@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lasthop_papers::systems::{SYSTEMS, Status};
+use lasthop_papers::systems::{Status, systems};
 
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -103,7 +103,8 @@ fn every_relative_link_leads_somewhere() {
 fn every_system_that_runs_has_its_page() {
     let pages = root().join("docs/systems");
     let index = fs::read_to_string(pages.join("README.md")).expect("there is an index");
-    for system in SYSTEMS.iter().filter(|system| system.status != Status::Planned) {
+    let papers = systems().into_iter().filter(|system| system.tier > 0);
+    for system in papers.filter(|system| system.status != Status::Planned) {
         let name = format!("{}.md", system.key);
         assert!(pages.join(&name).exists(), "`{}` has no page docs/systems/{name}", system.key);
         assert!(index.contains(&format!("({name})")), "docs/systems/README.md leaves out {name}");

@@ -21,6 +21,7 @@ pub mod machine;
 pub mod place;
 pub mod queue;
 pub mod rng;
+pub mod systems;
 pub mod tcp;
 pub mod tunnel;
 pub mod units;

@@ -1,7 +1,7 @@
 //! What a scenario file means.
 
-use lasthop_proto::channel::Exponential;
 use lasthop_proto::agent::SnoopAgent;
+use lasthop_proto::channel::Exponential;
 use std::collections::BTreeSet;
 
 use lasthop_proto::agent::{AckpMode, AgentConfig};

@@ -1,7 +1,7 @@
 //! The run loop: time jumps from wake to wake.
 
-use lasthop_proto::agent::BaseStation;
 use lasthop_path::{HostKind, Outside, Path, Stage};
+use lasthop_proto::agent::BaseStation;
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::Connection;

@@ -18,6 +18,7 @@ pub mod stalls;
 pub mod stats;
 #[cfg(test)]
 mod testing;
+pub mod tools;
 
 use lasthop_proto::event::{Event, Wants};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use lasthop_papers::systems::{Kind, SYSTEMS, Status, System};
+use lasthop_papers::systems::{self, Kind, Status};
 use lasthop_scenario::{Family, examples};
 use serde::Serialize;
 
@@ -50,8 +50,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         return show(args.what, name, json);
     }
     match args.what {
-        What::Systems if json => output::print_json(&SYSTEMS)?,
-        What::Systems => output::print(&systems())?,
+        What::Systems if json => output::print_json(&systems::systems())?,
+        What::Systems => output::print(&table())?,
         What::Scenarios if json => output::print_json(&scenarios())?,
         What::Scenarios => {
             let rows = scenarios();
@@ -134,24 +134,27 @@ fn schemes() -> String {
     text
 }
 
-fn systems() -> String {
-    let width = SYSTEMS.iter().map(|system| system.key.len()).max().unwrap_or(0);
+fn table() -> String {
+    let all = systems::systems();
+    let width = all.iter().map(|system| system.key.len()).max().unwrap_or(0);
     let mut text = String::new();
     let mut kind = None;
-    for system in SYSTEMS {
+    for system in &all {
         if kind != Some(system.kind) {
             kind = Some(system.kind);
             let gap = if text.is_empty() { "" } else { "\n" };
             let _ = writeln!(text, "{gap}{}", style::heading(title(system.kind)));
         }
-        let System { key, what, syntax, .. } = system;
+        let (key, what, asked) = (system.key, system.what, system.asked());
         let _ = writeln!(text, "  {key:<width$}  {}  {what}", status(system.status));
-        if !syntax.is_empty() {
-            let _ = writeln!(text, "  {:<width$}           {}", "", style::dim(syntax));
+        if !asked.is_empty() {
+            let _ = writeln!(text, "  {:<width$}           {}", "", style::dim(&asked));
         }
     }
-    let runs = SYSTEMS.iter().filter(|system| system.status != Status::Planned).count();
-    let _ = writeln!(text, "\n{runs} of {} run, at least in part", SYSTEMS.len());
+    let published = all.iter().filter(|system| system.tier > 0);
+    let runs = published.clone().filter(|system| system.status != Status::Planned).count();
+    let (of, more) = (published.count(), all.iter().filter(|system| system.tier == 0).count());
+    let _ = writeln!(text, "\n{runs} of the {of} of the papers run, and {more} others");
     text
 }
 
@@ -172,7 +175,6 @@ fn title(kind: Kind) -> &'static str {
 fn status(status: Status) -> String {
     match status {
         Status::Implemented => style::good("runs   "),
-        Status::Partial => style::bad("partly "),
         Status::Planned => style::dim("planned"),
     }
 }

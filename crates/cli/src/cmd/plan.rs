@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::units::Rate;
 use lasthop_scenario::model::{OnOff, Traffic};
@@ -137,30 +136,7 @@ fn stage(stage: &Stage) -> String {
             let how = if serial.compression.is_some() { ", short headers" } else { "" };
             format!("{}{how}", line(&serial.line))
         }
-        StageKind::Agent(AgentConfig::None) => "no agent".to_owned(),
-        StageKind::Agent(AgentConfig::Snoop(SnoopAgent { snoop, ackp: None }))
-            if snoop.selective =>
-        {
-            "snoop-smart".to_owned()
-        }
-        StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp: None, .. })) => "snoop".to_owned(),
-        StageKind::Agent(AgentConfig::SnoopNack(NackAgent { .. })) => "snoop-nack".to_owned(),
-        StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp: Some(_), .. })) => {
-            "snoop+ackp".to_owned()
-        }
-        StageKind::Agent(AgentConfig::SeqCache(SeqCacheAgent { .. })) => "seq-cache".to_owned(),
-        StageKind::Agent(AgentConfig::Split(split)) if split.is_selective() => {
-            "split-sack".to_owned()
-        }
-        StageKind::Agent(AgentConfig::Split(_)) => "split".to_owned(),
-        StageKind::Agent(AgentConfig::Ebsn(Ebsn { .. })) => "ebsn".to_owned(),
-        StageKind::Agent(AgentConfig::SourceQuench(SourceQuench { .. })) => {
-            "source-quench".to_owned()
-        }
-        StageKind::Agent(AgentConfig::GoodPacketSize(sizes)) => {
-            format!("packets up to {} bytes", sizes.now())
-        }
-        StageKind::Agent(AgentConfig::AckReconstruction(_)) => "ack-reconstruction".to_owned(),
+        StageKind::Agent(agent) => agent.plan(),
         StageKind::Radio(radio) => {
             let duplex = if radio.radio.half_duplex { "half" } else { "full" };
             format!("{} {} {duplex} duplex", radio.radio.rate, radio.radio.delay)

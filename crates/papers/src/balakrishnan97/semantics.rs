@@ -1,9 +1,9 @@
 //! Section 3.2: what an acknowledgement means when a base station gives it.
 
+use lasthop_proto::agent;
 use lasthop_proto::event::{Event, TcpKind, Wants, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::FlowKey;
-use lasthop_proto::agent;
 use lasthop_trace::Sink;
 use lasthop_trace::stats::Summary;
 

@@ -46,7 +46,7 @@ pub trait Model {
 }
 
 /// What a model does to the frames of one direction, in the order of their transmission.
-pub trait Errors: Again + Debug {
+pub trait Errors: Again + Debug + Send {
     /// The first damaged byte of a frame of `bytes` bytes that is on the air from `start` for `duration`.
     fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Option<u32>;
 

@@ -1,6 +1,7 @@
 //! What a system is.
 
-use serde::Serialize;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 
 /// What part of a path a system is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -52,7 +53,7 @@ pub enum Status {
 }
 
 /// A system, as it is listed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct System {
     /// Its name everywhere in this project.
     pub key: &'static str,
@@ -64,8 +65,7 @@ pub struct System {
     pub worlds: &'static [Where],
     /// Whether it runs.
     pub status: Status,
-    /// How a scenario file or a command asks for it; empty as long as it is planned.
-    #[serde(rename = "where")]
+    /// How a scenario file or a command asks for it, `*` being its key; empty as long as it is planned.
     pub syntax: &'static str,
     /// What it does, in a sentence.
     pub what: &'static str,
@@ -104,6 +104,11 @@ impl System {
         System { worlds, ..self }
     }
 
+    /// How a scenario file or a command asks for it.
+    pub fn asked(&self) -> String {
+        self.syntax.replace('*', self.key)
+    }
+
     /// A system that is not built yet.
     pub const fn planned(
         kind: Kind,
@@ -113,6 +118,22 @@ impl System {
     ) -> System {
         let system = System::new(kind, key, "", what, source);
         System { tier: 2, worlds: SIM, status: Status::Planned, ..system }
+    }
+}
+
+impl Serialize for System {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let System { key, kind, tier, worlds, status, syntax: _, what, source } = self;
+        let mut row = serializer.serialize_struct("System", 8)?;
+        row.serialize_field("key", key)?;
+        row.serialize_field("kind", kind)?;
+        row.serialize_field("tier", tier)?;
+        row.serialize_field("worlds", worlds)?;
+        row.serialize_field("status", status)?;
+        row.serialize_field("where", &self.asked())?;
+        row.serialize_field("what", what)?;
+        row.serialize_field("source", source)?;
+        row.end()
     }
 }
 

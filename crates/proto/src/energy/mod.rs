@@ -12,9 +12,21 @@ mod operation;
 mod presets;
 mod radio;
 
+use crate::describe::{Kind, SIM, System};
+
 pub use battery::Battery;
 pub use hardware::{Hardware, RadioPower};
 pub use meter::{Meter, Totals};
 pub use operation::{Operation, Work};
 pub use presets::{PRESETS, Preset};
 pub use radio::{Antenna, RadioState, RadioStates, Told};
+
+/// What it is, for lists.
+pub const ENERGY_MODEL: System = System::new(
+    Kind::Tool,
+    "energy-model",
+    "[host.NAME] battery = \"sens-800\", lasthop energy FILE",
+    "battery, radio states and the cost of each packet",
+    "agarwal00 5",
+)
+.runs(SIM);

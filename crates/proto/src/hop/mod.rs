@@ -5,7 +5,7 @@
 //! more than a wake for each frame.
 
 mod air;
-mod pieces;
+pub(crate) mod pieces;
 mod upper;
 
 use std::collections::VecDeque;

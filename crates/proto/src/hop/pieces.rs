@@ -4,11 +4,21 @@
 //! correction, segmentation and synchronization"), so the pieces of a packet have its bytes between them and no more.
 //! The loss of one piece loses the packet (bakshi96 4.1).
 
+use crate::describe::{Kind, System};
 use std::collections::VecDeque;
 
 use crate::air::Station;
 use crate::link::frame::{Load, Piece};
 use crate::wire::Packet;
+
+/// What it is, for lists.
+pub const FRAGMENTATION: System = System::new(
+    Kind::Link,
+    "fragmentation",
+    "path: fragment = \"128B\"",
+    "packets cut to a small wireless MTU; one lost piece loses the packet",
+    "bakshi96 3.3",
+);
 
 /// Packets to be put together at once from one sender; the oldest makes room.
 const OPEN: usize = 64;

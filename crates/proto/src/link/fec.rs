@@ -12,9 +12,20 @@
 //! A code with `t` of zero is pure overhead: for channels whose errors are given as what is left behind a code.
 //! That is how bakshi96 has it (3.1): packets are 1.5 times as long on the air, 19.2 kb/s leave 12.8.
 
+use crate::describe::{Kind, System};
 use serde::Serialize;
 
 use crate::describe::{Form, Keys, Value};
+
+/// What it is, for lists.
+pub const FEC: System = System::new(
+    Kind::Link,
+    "fec",
+    "path: coding = { block = 255, data = 223 }",
+    "block codes by their numbers: bytes on the air, and which errors a frame survives",
+    "bakshi96 3.1",
+)
+.tier(2);
 
 /// A block code over bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

@@ -40,6 +40,7 @@ mod compressor;
 mod decompressor;
 
 use crate::describe::Keys;
+use crate::describe::{self, System};
 use serde::Serialize;
 
 use crate::wire::checksum::Sum;
@@ -48,6 +49,15 @@ use crate::wire::{Addr, Body, Damage, Packet, PacketId, Segment, Transport, opti
 
 pub use compressor::Compressor;
 pub use decompressor::Decompressor;
+
+/// What it is, for lists.
+pub const HEADER_COMPRESSION: System = System::new(
+    describe::Kind::Link,
+    "header-compression",
+    "path: link = { header-compression = \"vj\" | \"vj+twice\" | \"vj+feedback\" }",
+    "TCP/IP headers of 40 bytes in 3 to 7 (RFC 1144), with the repairs of RFC 2507",
+    "RFC 1144",
+);
 
 /// The connection number is sent.
 pub const C: u8 = 0x40;

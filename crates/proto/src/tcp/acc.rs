@@ -14,9 +14,20 @@
 //!
 //! d changes once in a round trip at most, as a sender halves its window once for all marks of a window.
 
+use crate::describe::{Kind, SIM, System};
 use crate::wire::Seq;
 
 use super::config::AccConfig;
+
+/// What it is, for lists.
+pub const ACC: System = System::new(
+    Kind::Receiver,
+    "acc",
+    "host: acc = true, at both ends",
+    "congestion control for ACKs: the receiver sends fewer when the way back is full",
+    "balakrishnan97 4.2.1",
+)
+.runs(SIM);
 
 /// What a segment's options and the connection's state tell about ACKs.
 #[derive(Clone, Copy, Debug)]

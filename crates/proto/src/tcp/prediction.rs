@@ -1,6 +1,16 @@
 //! When headers are predicted; how, stands in `connection::prediction`.
 
+use crate::describe::{Kind, SIM, System};
 use serde::Serialize;
+
+/// What it is, for lists.
+pub const OPTIONS: System = System::new(
+    Kind::Receiver,
+    "tcp-options",
+    "host: mss, window-scale, timestamps, sack, prediction",
+    "MSS, window scaling, timestamps with PAWS and SACK, each on or off; header prediction before or after PAWS",
+    "agarwal00 4.3, 4.4",
+).runs(SIM);
 
 /// Whether the segment that is expected next takes a fast path (header prediction, agarwal00 3.4 and 4.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]

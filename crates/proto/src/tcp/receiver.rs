@@ -1,5 +1,6 @@
 //! The receiving half of a connection: reassembly, delivery, and when to acknowledge.
 
+use crate::describe::{Kind, SIM, System};
 use crate::units::{Span, Time};
 use crate::wire::{Body, SackBlocks, Seq, Snack};
 
@@ -7,6 +8,16 @@ use super::acc::{AckControl, Report};
 use super::config::{AccConfig, Clock, DelayedAck, TcpConfig};
 use super::rope::Rope;
 use super::rtt::Beat;
+
+/// What it is, for lists.
+pub const DELAYED_ACK: System = System::new(
+    Kind::Receiver,
+    "delayed-ack",
+    "host: delayed-ack = { every = 2, timeout = \"200ms\" }",
+    "acknowledge every segment, every other one with a timer, or by the timer alone",
+    "RFC 1122 4.2.3.2, agarwal00 4.5",
+)
+.runs(SIM);
 
 /// What a segment did to the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,6 +1,7 @@
 //! A TCP by its name.
 
 use super::config::TcpConfig;
+use crate::describe::{Kind, System, Where};
 
 /// A TCP by its name.
 #[derive(Clone, Copy, Debug)]
@@ -14,4 +15,18 @@ pub struct Word {
     pub what: &'static str,
     /// Where it is described: a paper and its section, or an RFC.
     pub source: &'static str,
+    /// 1 if the papers built or measured it, 2 if they describe it as related work, 0 if it came after them.
+    pub tier: u8,
+    /// Where it runs.
+    pub worlds: &'static [Where],
+    /// How a host asks for it, `*` being its name.
+    pub syntax: &'static str,
+}
+
+impl Word {
+    /// As a system.
+    pub fn system(&self) -> System {
+        let system = System::new(Kind::Sender, self.key, self.syntax, self.what, self.source);
+        system.tier(self.tier).runs(self.worlds)
+    }
 }

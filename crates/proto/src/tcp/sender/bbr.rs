@@ -24,6 +24,9 @@ pub const WORD: Word = Word {
     },
     what: "RACK at the rate and with the round trip that the path was measured to have, paced; losses do not close it",
     source: "draft-cardwell-iccrg-bbr-congestion-control-00 (version 1), with RFC 8985",
+    tier: 0,
+    worlds: crate::describe::SIM,
+    syntax: "host: tcp = \"*\"",
 };
 
 /// Gains are in 1/256.

@@ -5,13 +5,13 @@ use crate::units::{Rate, Time};
 
 use super::bbr::Bbr;
 use super::cubic::Cubic;
-use super::family::family;
+use super::family::variants;
 use super::growth::{Acked, Growth, Loss, Sample};
 use super::slow_start::SlowStartAvoidance;
 use super::vegas::Vegas;
 use super::{Chunk, Window};
 
-family! {
+variants! {
     /// The window growth that a sender is configured for.
     #[derive(Clone, Debug)]
     AnyGrowth: Growth,

@@ -23,6 +23,9 @@ pub const WORD: Word = Word {
     },
     what: "RACK with a window that follows a cubic function of the time since the last loss; the default of Linux",
     source: "RFC 9438, with RFC 8985 and RFC 9406",
+    tier: 0,
+    worlds: crate::describe::SIM,
+    syntax: "host: tcp = \"*\"",
 };
 
 /// C, in tenths of a segment per second cubed.

@@ -2,7 +2,7 @@
 
 use crate::tcp::config::{TcpConfig, Variant};
 
-use super::family::family;
+use super::family::variants;
 use super::rack::ByTime;
 
 /// What there is to judge by.
@@ -70,7 +70,7 @@ fn threshold(config: &TcpConfig) -> u32 {
     config.dupthresh.max(1)
 }
 
-family! {
+variants! {
     /// The loss detection of a configured variant.
     #[derive(Clone, Copy, Debug)]
     Detector: Detect,

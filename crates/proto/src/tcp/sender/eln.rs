@@ -19,6 +19,9 @@ pub const WORD: Word = Word {
     apply: |c| marks(c, ElnReaction::ThirdDuplicate),
     what: "losses that the receiver marks as corruption do not shrink the window (receiver checksum)",
     source: "balakrishnan97 3.1.2",
+    tier: 1,
+    worlds: crate::describe::SIM,
+    syntax: "host: eln = \"checksum\" | \"ideal\"",
 };
 
 /// The word for marks that are obeyed at once.
@@ -27,6 +30,9 @@ pub const AT_ONCE: Word = Word {
     apply: |c| marks(c, ElnReaction::FirstAck),
     what: "marked ACKs: the first one retransmits, or the third duplicate one, and the window stays",
     source: "balakrishnan97 3.1.2",
+    tier: 1,
+    worlds: crate::describe::SIM,
+    syntax: "host: tcp = \"eln-rxmt\" | \"eln\", peer: eln = \"checksum\"",
 };
 
 /// Reno that asks for marks and obeys them so.

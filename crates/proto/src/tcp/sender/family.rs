@@ -5,7 +5,7 @@
 ///
 /// `asks` lists the methods of the trait that take `&self`, `tells` those that take `&mut self`. A method that is not
 /// listed would do what the trait does by default, whatever the variant.
-macro_rules! family {
+macro_rules! variants {
     (
         $(#[$doc:meta])*
         $any:ident: $seam:ident, $(#[$new:meta])* new $args:tt by $key:expr;
@@ -13,13 +13,13 @@ macro_rules! family {
         asks { $($ask:tt $asked:tt -> $asks:ty;)* }
         tells { $($tell:tt $told:tt -> $tells:ty;)* }
     ) => {
-        family!(@enum [$(#[$doc])*] $any $variants);
+        variants!(@enum [$(#[$doc])*] $any $variants);
         impl $any {
-            family!(@new [$(#[$new])*] $args $key, $any $variants);
+            variants!(@new [$(#[$new])*] $args $key, $any $variants);
         }
         impl $seam for $any {
-            $(family!(@ask $any $variants $ask $asked $asks);)*
-            $(family!(@tell $any $variants $tell $told $tells);)*
+            $(variants!(@ask $any $variants $ask $asked $asks);)*
+            $(variants!(@tell $any $variants $tell $told $tells);)*
         }
     };
     (@enum [$(#[$doc:meta])*] $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }) => {
@@ -41,14 +41,14 @@ macro_rules! family {
         $ask:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
         #[inline]
         fn $ask(&self, $($arg: $type),*) -> $returns {
-            family!(@each self, $any, $ask ($($arg),*), $($name)+)
+            variants!(@each self, $any, $ask ($($arg),*), $($name)+)
         }
     };
     (@tell $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }
         $tell:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
         #[inline]
         fn $tell(&mut self, $($arg: $type),*) -> $returns {
-            family!(@each self, $any, $tell ($($arg),*), $($name)+)
+            variants!(@each self, $any, $tell ($($arg),*), $($name)+)
         }
     };
     (@each $self:ident, $any:ident, $method:ident $args:tt, $($name:ident)+) => {
@@ -58,4 +58,4 @@ macro_rules! family {
     };
 }
 
-pub(super) use family;
+pub(super) use variants;

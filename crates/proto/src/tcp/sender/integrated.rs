@@ -22,6 +22,9 @@ pub const WORD: Word = Word {
     },
     what: "connections to the same host share one congestion window and repair each other's losses",
     source: "balakrishnan97 5.2",
+    tier: 1,
+    worlds: crate::describe::SIM,
+    syntax: "host: tcp = \"*\"",
 };
 
 /// A sender's part in an integrated congestion control.

@@ -20,7 +20,7 @@ pub mod maxima;
 mod nack;
 mod named;
 pub mod newreno;
-mod notices;
+pub mod notices;
 mod output;
 pub mod pacing;
 pub mod prr;

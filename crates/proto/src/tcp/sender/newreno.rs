@@ -17,6 +17,9 @@ pub const WORD: Word = Word {
     apply: |c| c.variant = Variant::NewReno,
     what: "Reno that stays in fast recovery until every loss of the window is repaired",
     source: "west97 2.3.1; RFC 6582",
+    tier: 1,
+    worlds: crate::describe::BOTH,
+    syntax: "host: tcp = \"*\"",
 };
 
 /// NewReno's fast recovery.

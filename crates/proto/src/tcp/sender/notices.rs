@@ -1,12 +1,32 @@
 //! What a sender does when a base station tells it about a segment: explicit bad state notification (bakshi96
 //! 4.2.3 and its appendix), source quench (bakshi96 4.2.2), and partial acknowledgements (west97 3.4).
 
+use crate::describe::{Kind, SIM, System};
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::AckpReaction;
 use crate::units::Time;
 use crate::wire::Notice;
 
 use super::{Sender, Verdict};
+
+/// What it is, for lists.
+pub const ACKP: System = System::new(
+    Kind::Sender,
+    "ackp-sender",
+    "host: ackp = \"rearm\"",
+    "a partial ACK from the base station restarts the retransmission timer and does nothing else",
+    "west97 3.4",
+)
+.runs(SIM);
+
+/// What it is, for lists.
+pub const EBSN: System = System::new(
+    Kind::Sender,
+    "ebsn-sender",
+    "host: ebsn = true",
+    "a notification from the base station restarts the timer with the current time-out",
+    "bakshi96 4.2.3",
+);
 
 impl Sender {
     /// Whether a message about the segment at `position` is heeded; `None` if no position of this connection has its

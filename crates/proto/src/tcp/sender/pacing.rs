@@ -3,8 +3,19 @@
 //! The rate is that of the congestion control, or the window spread over a round trip. So much may leave back to
 //! back as [`TcpConfig::burst`] says.
 
+use crate::describe::{Kind, SIM, System};
 use crate::tcp::config::TcpConfig;
 use crate::units::{Rate, Span, Time};
+
+/// What it is, for lists.
+pub const ADAPTATION: System = System::new(
+    Kind::Sender,
+    "sender-adaptation",
+    "host: sender-adaptation = true",
+    "the window grows by bytes acknowledged and bursts are paced, for paths where ACKs are rare",
+    "balakrishnan97 4.2, 4.3",
+)
+.runs(SIM);
 
 /// The least rate: a window of nothing must not stop a sender for ever.
 const LEAST: u64 = 1000;

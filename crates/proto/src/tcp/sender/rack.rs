@@ -27,6 +27,9 @@ pub const WORD: Word = Word {
     apply,
     what: "losses found by time, probes of the tail, a window that comes down in step with what arrives; Reno's growth",
     source: "RFC 8985, RFC 6937",
+    tier: 0,
+    worlds: crate::describe::SIM,
+    syntax: "host: tcp = \"*\"",
 };
 
 /// RACK-TLP with Reno's window. What is under way is known by the segment, so new data follows what is reported

@@ -16,6 +16,9 @@ pub const WORD: Word = Word {
     apply: |c| c.variant = Variant::Reno,
     what: "Tahoe with fast recovery: duplicate ACKs inflate the window instead of emptying the pipe",
     source: "west97 2.2.2; RFC 5681 section 3.2",
+    tier: 1,
+    worlds: crate::describe::BOTH,
+    syntax: "host: tcp = \"*\"",
 };
 
 /// Reno's fast recovery.

@@ -12,4 +12,7 @@ pub const WORD: Word = Word {
     },
     what: "a new segment on each of the first two duplicate ACKs, so that small windows see a third",
     source: "balakrishnan97 5.1; RFC 3042",
+    tier: 1,
+    worlds: crate::describe::SIM,
+    syntax: "host: limited-transmit = true",
 };

@@ -19,6 +19,9 @@ pub const WORD: Word = Word {
     },
     what: "selective acknowledgements with a scoreboard and an estimate of the pipe",
     source: "west97 2.3.2; RFC 2018, RFC 6675",
+    tier: 1,
+    worlds: crate::describe::BOTH,
+    syntax: "host: tcp = \"*\"",
 };
 
 /// SACK-based recovery.

@@ -33,6 +33,9 @@ pub const WORD: Word = Word {
     },
     what: "the receiver names the segment that caused each ACK; the sender infers the holes",
     source: "balakrishnan97 3.1.2, 3.2; Keshav and Morgan 1997",
+    tier: 1,
+    worlds: crate::describe::SIM,
+    syntax: "host: tcp = \"*\", peer: smart = true",
 };
 
 /// SMART's recovery.

@@ -31,6 +31,9 @@ pub const WORD: Word = Word {
     },
     what: "SNACK option and the configurable default assumption about the cause of losses",
     source: "CCSDS 714.0-B section 3.5.3",
+    tier: 2,
+    worlds: crate::describe::SIM,
+    syntax: "host: tcp = \"*\", loss-cause = \"congestion\" | \"corruption\"; peer: snack = true",
 };
 
 /// What a SNACK says of a range.

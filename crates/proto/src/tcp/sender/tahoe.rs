@@ -15,6 +15,9 @@ pub const WORD: Word = Word {
     apply: |c| c.variant = Variant::Tahoe,
     what: "slow start and congestion avoidance; three duplicate ACKs retransmit at once, then slow start",
     source: "west97 2.2.1",
+    tier: 1,
+    worlds: crate::describe::BOTH,
+    syntax: "host: tcp = \"*\"",
 };
 
 /// Tahoe's repair: never "in recovery", it starts over.

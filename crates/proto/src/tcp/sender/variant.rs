@@ -4,7 +4,7 @@ use crate::event::TcpKind;
 use crate::tcp::config::{TcpConfig, Variant};
 use crate::units::Time;
 
-use super::family::family;
+use super::family::variants;
 use super::growth::Acked;
 use super::integrated::{Part, Together};
 use super::newreno::NewReno;
@@ -17,7 +17,7 @@ use super::snack::Holes;
 use super::tahoe::Tahoe;
 use super::{AckInfo, Chunk, Core, Timers, Window};
 
-family! {
+variants! {
     /// The recovery of a configured variant.
     #[derive(Clone, Debug)]
     AnyRecovery: Recovery,

@@ -30,6 +30,9 @@ pub const WORD: Word = Word {
     },
     what: "congestion avoidance by round-trip times, losses noticed by the clock, as SCPS-TP uses it",
     source: "Brakmo and Peterson 1995, section 3",
+    tier: 1,
+    worlds: crate::describe::SIM,
+    syntax: "host: tcp = \"*\"",
 };
 
 /// Congestion avoidance by round trips.

@@ -1,0 +1,34 @@
+//! Every system that this crate knows: those that a word of a file stands for, and those that a key switches on.
+
+use crate::describe::System;
+use crate::tcp::sender::{notices, pacing};
+use crate::tcp::words::TCPS;
+use crate::tcp::{acc, prediction, receiver};
+use crate::{agent, channel, energy, hop, link, mac, queue};
+
+/// Systems that are part of others and are switched on by a key, in the order of a path from sender to receiver.
+const SWITCHES: &[System] = &[
+    notices::ACKP,
+    notices::EBSN,
+    pacing::ADAPTATION,
+    receiver::DELAYED_ACK,
+    acc::ACC,
+    prediction::OPTIONS,
+    hop::pieces::FRAGMENTATION,
+    link::fec::FEC,
+    link::header_compression::HEADER_COMPRESSION,
+    energy::ENERGY_MODEL,
+];
+
+/// All systems, those of a kind in the order of their registry.
+pub fn systems() -> Vec<System> {
+    let words = TCPS.iter().map(|word| word.system());
+    let words = words.chain(agent::words().map(|agent| agent.system));
+    let words = words.chain(link::layer::words().map(|layer| layer.system));
+    let words = words.chain(mac::all_words().map(|mac| mac.system));
+    let words = words.chain(queue::words().map(|discipline| discipline.system));
+    let words = words.chain(channel::words().map(|model| model.system));
+    let mut all: Vec<System> = words.chain(SWITCHES.iter().copied()).collect();
+    all.sort_by_key(|system| system.kind as u8);
+    all
+}
