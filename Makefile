@@ -6,7 +6,7 @@ CARGO ?= cargo
 DENY = -D warnings
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup fmt fmt-check lint code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: help test setup fmt fmt-check manual lint code-tests purity licences doc fuzz-check bench instructions advisories clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,11 +23,17 @@ test: ## Everything that CI checks; installs what is missing
 setup: ## Install the tools that the tests need and this machine lacks
 	@.ci/setup
 
+# Every file by its name: `cargo fmt` does not see the files that a registry's macro declares.
+SOURCES = find crates fuzz -name '*.rs' -not -path '*/target/*' -print0 | xargs -0 rustfmt --edition 2024
+
 fmt: ## Format the code
-	$(CARGO) fmt --all
+	$(SOURCES)
 
 fmt-check: ## Is the code formatted?
-	$(CARGO) fmt --all --check
+	$(SOURCES) --check
+
+manual: ## Write the tables of the manual anew, from what systems and keys say of themselves
+	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test manual
 
 lint: ## Clippy, with warnings as errors
 	$(CARGO) clippy --locked --workspace --all-targets -- $(DENY)

@@ -73,6 +73,7 @@ enum Command {
     Link(cmd::link::Args),
     #[cfg(target_os = "linux")]
     Ctl(cmd::ctl::Args),
+    Schema(cmd::schema::Args),
     Completions(cmd::completions::Args),
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
@@ -119,6 +120,7 @@ fn main() -> ExitCode {
         Command::Link(args) => cmd::link::run(&args, json),
         #[cfg(target_os = "linux")]
         Command::Ctl(args) => cmd::ctl::run(&args, json),
+        Command::Schema(args) => cmd::schema::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
         #[cfg(target_os = "linux")]
         Command::TestbedRun => cmd::testbed_run::run(),

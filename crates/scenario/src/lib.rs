@@ -31,8 +31,10 @@ mod compare;
 mod document;
 mod error;
 pub mod examples;
+mod json_schema;
 pub mod keys;
 mod live;
+pub mod manual;
 pub mod model;
 pub mod plan;
 mod read;
@@ -46,6 +48,7 @@ pub use build::tunnel::{Key, TunnelFile};
 pub use compare::{AS_IS, Comparison, LeftOut, Wanted, compare};
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
+pub use json_schema::{File, json_schema};
 pub use live::LivePath;
 pub use model::{
     CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind,

@@ -3,6 +3,7 @@
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::{agent, channel, link, mac, queue};
 use lasthop_scenario::keys::Listed;
+use lasthop_scenario::manual::generated;
 use lasthop_scenario::{PARTS, parse};
 
 const MANUAL: &str = include_str!("../../../docs/scenario-files.md");
@@ -46,6 +47,34 @@ fn every_key_is_in_its_manual() {
         let untold = untold(&part.keys, manual);
         assert!(untold.is_empty(), "the manual of `{}` lacks {untold:?}", part.name);
     }
+}
+
+/// What stands between `<!-- generated: NAME -->` and `<!-- end -->` in the manual is made of what the systems and keys say
+/// of themselves. `make manual` writes it anew.
+#[test]
+fn the_tables_of_the_manual_are_those_of_the_program() {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut tables = 0;
+    for file in ["scenario-files.md", "station.md", "link.md", "systems/README.md"] {
+        let path = docs.join(file);
+        let old = std::fs::read_to_string(&path).unwrap();
+        let mut new = String::new();
+        let mut parts = old.split("<!-- generated: ");
+        new.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            let (name, rest) = part.split_once(" -->\n").expect("a name");
+            let (_, after) = rest.split_once("<!-- end -->").expect("an end");
+            let table = generated(name).unwrap_or_else(|| panic!("{file}: no table `{name}`"));
+            new.push_str(&format!("<!-- generated: {name} -->\n\n{table}\n<!-- end -->{after}"));
+            tables += 1;
+        }
+        if std::env::var_os("LASTHOP_WRITE_MANUAL").is_some() {
+            std::fs::write(&path, new).unwrap();
+        } else {
+            assert!(old == new, "docs/{file} is out of date: run `make manual`");
+        }
+    }
+    assert!(tables > 10, "{tables}");
 }
 
 /// Every TOML block of the manual that is a whole scenario is accepted.

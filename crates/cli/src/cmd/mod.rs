@@ -20,6 +20,7 @@ mod presets;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod schema;
 #[cfg(target_os = "linux")]
 pub mod send;
 #[cfg(target_os = "linux")]

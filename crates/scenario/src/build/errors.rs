@@ -31,7 +31,7 @@ pub(crate) fn all(k: &mut Keys<'_>) {
 }
 
 /// Any rate, where keys are listed.
-pub(super) fn any_rate() -> Rate {
+pub(crate) fn any_rate() -> Rate {
     "1mbit".parse().unwrap_or_else(|_| unreachable!("a rate"))
 }
 

@@ -1,0 +1,174 @@
+//! JSON Schema (draft 2020-12) of scenario, station and tunnel files, for editors that complete and check while one types.
+//!
+//! Made of the same lists of keys that the reader checks against. What a schema cannot say is left to the reader: which
+//! keys exclude each other, how far limits depend on other keys, and which options a chosen system uses.
+
+use lasthop_proto::agent;
+use lasthop_proto::describe::{Form, Need};
+use serde_json::{Map, Value, json};
+
+use crate::keys::Listed;
+use crate::manual::written;
+use crate::schema::of;
+
+/// A file that has a schema.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum File {
+    /// A scenario.
+    Scenario,
+    /// The file of a station.
+    Station,
+    /// The file of a tunnel.
+    Tunnel,
+}
+
+/// The schema of a file.
+pub fn json_schema(file: File) -> Value {
+    let (title, mut schema) = match file {
+        File::Scenario => ("A scenario of lasthop", scenario()),
+        File::Station => {
+            let mut station = table(&of("station").keys);
+            put(&mut station, "path", path());
+            ("The file of a base station of lasthop", station)
+        }
+        File::Tunnel => ("The file of a tunnel of lasthop", table(&of("tunnel").keys)),
+    };
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!(title);
+    schema
+}
+
+fn put(table: &mut Value, key: &str, schema: Value) {
+    table["properties"][key] = schema;
+}
+
+fn scenario() -> Value {
+    let mut file = table(&of("scenario").keys);
+    let transfer = table(&of("transfer").keys);
+    let several = json!({ "type": "array", "items": transfer, "minItems": 1 });
+    let what = "what is sent by whom to whom";
+    put(&mut file, "transfer", json!({ "description": what, "anyOf": [transfer, several] }));
+    let host = table(&of("host").keys);
+    let hosts = json!({
+        "description": "the hosts, by name",
+        "type": "object",
+        "additionalProperties": host,
+        "minProperties": 1,
+    });
+    put(&mut file, "host", hosts);
+    put(&mut file, "path", path());
+    let what = "axes: a key and the list of its values, or labelled points that set several keys";
+    put(&mut file, "vary", json!({ "description": what, "type": "object" }));
+    let what = "schemes of its own for comparisons";
+    put(&mut file, "schemes", json!({ "description": what, "type": "object" }));
+    file["required"] = json!(["transfer", "host", "path"]);
+    file
+}
+
+fn path() -> Value {
+    let name = json!({ "description": "the name of the stage", "type": "string" });
+    let stage = |kind: &str, beside: &[&str], inside: Value| {
+        let beside = beside.iter().flat_map(|part| of(part).keys.clone());
+        let mut stage = table(&beside.collect::<Vec<_>>());
+        put(&mut stage, "name", name.clone());
+        put(&mut stage, kind, inside);
+        stage["required"] = json!([kind]);
+        stage
+    };
+    let words: Vec<&str> = agent::words().map(|agent| agent.word).collect();
+    let what = "what runs at the base station";
+    let agents = json!({ "description": what, "enum": words });
+    let stages = [
+        stage("link", &[], table(&of("link").keys)),
+        stage("agent", &["agent"], agents),
+        stage("radio", &["errors", "hop"], table(&of("radio").keys)),
+        stage("cross", &[], table(&of("cross").keys)),
+    ];
+    let what = "the stages between the hosts, from the wired side to the wireless";
+    json!({ "description": what, "type": "array", "minItems": 1, "items": { "anyOf": stages } })
+}
+
+/// A table that has these keys and no others.
+fn table(keys: &[Listed]) -> Value {
+    let mut properties = Map::new();
+    let mut required: Vec<&str> = Vec::new();
+    for listed in keys {
+        properties.insert(listed.key.name.to_owned(), property(listed));
+        if let Need::Required(_) = listed.key.need {
+            required.push(listed.key.name);
+        }
+    }
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn property(listed: &Listed) -> Value {
+    let mut schema = form(&listed.key.form, &listed.inner);
+    let default = match listed.key.need {
+        Need::Default => written(&listed.default).map(|default| format!("; default {default}")),
+        Need::Required(example) => Some(format!("; for example {example}")),
+        Need::Else("") => None,
+        Need::Else(what) => Some(format!("; without it {what}")),
+    };
+    let what = listed.key.what;
+    schema["description"] = json!(format!("{what}{}", default.unwrap_or_default()));
+    schema
+}
+
+/// A quantity with its unit; letters may be of either case.
+fn quantity(units: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("^\\s*[0-9._]+([eE][+-]?[0-9]+)?\\s*{units}\\s*$") })
+}
+
+/// Nothing, of whatever unit.
+fn or_zero(schema: Value) -> Value {
+    json!({ "anyOf": [schema, { "const": 0 }, { "const": "0" }] })
+}
+
+fn form(form: &Form, inner: &[Listed]) -> Value {
+    let alternatives = |schemas: Vec<Value>| json!({ "anyOf": schemas });
+    match form {
+        Form::Flag => json!({ "type": "boolean" }),
+        Form::Count(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Form::Number(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
+        Form::Time(..) => or_zero(quantity("[nNuUmM]?[sS]([eE][cC][sS]?)?")),
+        Form::Size(..) => alternatives(vec![
+            json!({ "type": "integer", "minimum": 0 }),
+            quantity("([kKmMgG][iI]?)?[bB]?"),
+        ]),
+        Form::Rate => quantity("[kKmMgG]?[bB][iI][tT]"),
+        Form::Probability => alternatives(vec![
+            json!({ "type": "number", "minimum": 0, "maximum": 1 }),
+            quantity("%?"),
+        ]),
+        Form::Limit => quantity("(p|([kKmMgG][iI]?)?[bB])"),
+        Form::Speed(..) => or_zero(quantity("([kK][mM]/?[hH]|[mM]/[sS])")),
+        Form::Frequency(..) => quantity("[mMgGkK]?[hH][zZ]"),
+        Form::Decibels(..) => {
+            json!({ "type": "string", "pattern": "^\\s*[+-]?[0-9.]+\\s*[dD][bB]\\s*$" })
+        }
+        Form::Power => or_zero(quantity("[uUmM]?[wWaA]")),
+        Form::Energy => or_zero(quantity("([nNuUmMkK]?[jJ]|[mM]?[wWaA][hH])")),
+        Form::Voltage => quantity("[mM]?[vV]"),
+        Form::Word(words) => json!({ "enum": words }),
+        Form::Words(words) => {
+            let word = json!({ "enum": words });
+            alternatives(vec![
+                word.clone(),
+                json!({ "type": "array", "items": word, "minItems": 1 }),
+            ])
+        }
+        Form::Text(_) => json!({ "type": "string" }),
+        Form::Texts(_) => json!({ "type": "array", "items": { "type": "string" } }),
+        Form::Or(words, other) => {
+            alternatives(vec![json!({ "enum": words }), self::form(other, inner)])
+        }
+        Form::Table => table(inner),
+        Form::TableOr(other) => alternatives(vec![table(inner), self::form(other, inner)]),
+        Form::Tables => json!({ "type": "array", "items": table(inner) }),
+    }
+}

@@ -1,0 +1,454 @@
+//! Every key of a scenario does what it says: set to something that is not its default, it changes the field of the
+//! configuration that it is named after, and no other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lasthop_proto::describe::{Form, Keys, Need, Value};
+use lasthop_proto::units::{Bytes, Rate, Span};
+use lasthop_proto::{agent, channel, link, mac};
+use lasthop_scenario::keys::{Listed, list};
+use lasthop_scenario::manual::written;
+use lasthop_scenario::{PARTS, parse};
+
+/// The fields that a key sets where they are not called like it; an empty list stands for several of its own.
+const FIELDS: &[(&str, &[&str])] = &[
+    // Words that stand for whole configurations.
+    ("preset", &[]),
+    ("tcp", &[]),
+    ("battery", &[]),
+    ("agent-preset", &[]),
+    ("split-preset", &[]),
+    ("split-sack", &[]),
+    ("mac", &["mac", "hop", "hops"]),
+    ("link-layer", &["hop", "link"]),
+    ("model", &[]),
+    // Shorthands.
+    ("sender-adaptation", &["byte_counting", "pacing", "burst"]),
+    ("acc", &["acc", "ecn"]),
+    ("ticks", &["clock", "delayed_ack"]),
+    ("slow", &["clock"]),
+    ("fast", &["clock", "delayed_ack"]),
+    ("granularity", &["clock"]),
+    ("rate", &["rate", "rate_right", "rate_left"]),
+    ("discipline", &["discipline_right", "discipline_left"]),
+    ("header-compression", &["stage", "line", "compression", "frame_loss", "loss_noticed"]),
+    ("frame-loss", &["stage", "line", "compression", "frame_loss", "loss_noticed"]),
+    ("packet-size", &["table", "bad_period"]),
+    ("packet-sizes", &["table"]),
+    ("every", &["transfers"]),
+    ("on-off", &["traffic", "bytes"]),
+    ("shape", &["shape", "size"]),
+    ("max", &["max", "size"]),
+    ("speed", &["speed", "good", "bad"]),
+    ("carrier", &["carrier", "good", "bad"]),
+    ("margin", &["good", "bad"]),
+    ("clock", &["model", "good", "bad", "good_bits", "bad_bits", "deterministic", "reciprocal"]),
+    ("fragment", &["fragment", "hop"]),
+    ("coding", &["coding", "hop"]),
+    ("power-save", &["power_save"]),
+    // Other names.
+    ("seed", &["first_seed"]),
+    ("timeout-rule", &["timeout"]),
+    ("ackp-mode", &["ackp"]),
+    ("cache", &["cache", "memory"]),
+    ("ack-thresh", &["thresh"]),
+    ("ack-interval", &["interval"]),
+    ("duplex", &["half_duplex"]),
+    ("compression-slots", &["slots"]),
+    ("typical", &["packet_time"]),
+    ("encrypted", &["opaque"]),
+    ("spacing", &["spacing", "uniform"]),
+    ("block", &["n", "t"]),
+    ("data", &["k", "t"]),
+    ("corrects", &["t"]),
+    ("bad", &["bad", "table"]),
+    ("size", &["size", "table"]),
+    ("testbed-runs", &["runs"]),
+    // What is left where the network begins: which host, which end of the path.
+    ("from", &["from", "to", "side", "addr"]),
+    ("to", &["from", "to", "side", "addr"]),
+];
+
+/// Keys that cannot stand alone in a scenario that is otherwise the same.
+const ELSEWHERE: &[&str] = &[
+    // Both hosts would hang on one end; tests of plans choose sides.
+    "side", // Not part of what is simulated; tests of plans look at them.
+    "kernel", "stack", "supply",
+];
+
+/// The leaves of a configuration, by their way from the root.
+fn leaves(value: &serde_json::Value, way: &str, into: &mut BTreeMap<String, String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                leaves(value, &format!("{way}/{name}"), into);
+            }
+        }
+        serde_json::Value::Array(items) => {
+            for (i, value) in items.iter().enumerate() {
+                leaves(value, &format!("{way}/{i}"), into);
+            }
+        }
+        leaf => {
+            into.insert(way.to_owned(), leaf.to_string());
+        }
+    }
+}
+
+fn configuration(text: &str) -> BTreeMap<String, String> {
+    let (plan, _) = parse(text, "test", &[]).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
+    let json = serde_json::to_value(&plan.cells[0].scenario).unwrap();
+    let mut found = BTreeMap::new();
+    leaves(&json, "", &mut found);
+    found
+}
+
+/// The ways to what differs.
+fn difference(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Vec<String> {
+    let ways: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    ways.into_iter().filter(|way| a.get(*way) != b.get(*way)).cloned().collect()
+}
+
+/// A value that may stand at a key and is not its default, as it would be written.
+fn other(form: &Form, default: &Value, inner: &[Listed]) -> String {
+    let text = |value: Value| written(&value).unwrap();
+    match (form, default) {
+        (Form::Flag, Value::Flag(flag)) => (!flag).to_string(),
+        (Form::Count(least, most), Value::Count(count)) => {
+            if count < most { count + 1 } else { *least }.to_string()
+        }
+        (Form::Count(least, most), _) => (least + 2).min(*most).to_string(),
+        (Form::Number(least, most), Value::Number(number)) => {
+            let next = if number * 1.5 <= *most { number * 1.5 } else { *least };
+            format!("{next:?}")
+        }
+        (Form::Number(least, _), _) => format!("{:?}", least + 0.25),
+        (Form::Time(least, most), Value::Time(time)) => {
+            let twice = Span((time.0 * 2).clamp(least.0, most.0));
+            text(Value::Time(if twice == *time { Span(least.0.max(1_000_000)) } else { twice }))
+        }
+        (Form::Time(least, most), _) => {
+            text(Value::Time(Span((least.0 * 3).clamp(20_000_000, most.0))))
+        }
+        (Form::Size(least, most), Value::Size(size)) => {
+            let next = if size < most { size.0 + 1 } else { least.0 };
+            next.to_string()
+        }
+        (Form::Size(least, most), _) => Bytes((least.0 * 2).clamp(100, most.0)).0.to_string(),
+        (Form::Rate, _) => "\"3mbit\"".to_owned(),
+        (Form::Probability, _) => "0.3".to_owned(),
+        (Form::Limit, _) => "\"77p\"".to_owned(),
+        (Form::Speed(..), _) => "\"5km/h\"".to_owned(),
+        (Form::Frequency(..), _) => "\"900MHz\"".to_owned(),
+        (Form::Decibels(..), _) => "\"15dB\"".to_owned(),
+        (Form::Power, _) => "\"123mW\"".to_owned(),
+        (Form::Energy, _) => "\"12345J\"".to_owned(),
+        (Form::Voltage, _) => "\"5V\"".to_owned(),
+        (Form::Word(words), default) => {
+            let word = words.iter().find(|word| *default != Value::Word(word)).unwrap();
+            format!("\"{word}\"")
+        }
+        (Form::Words(words), _) => format!("[\"{}\"]", words[0]),
+        (Form::Text(example), _) | (Form::Texts(example), _) => (*example).to_owned(),
+        (Form::Or(_, form), default) => other(form, default, inner),
+        (Form::TableOr(form), default) => other(form, default, inner),
+        (Form::Table | Form::Tables, _) => unreachable!("tables are gone into"),
+    }
+}
+
+/// Puts each of `keys` into the text that `write` makes of `key = value`, and looks at what it changes.
+fn check(
+    keys: &[Listed],
+    tables: &[&str],
+    write: &dyn Fn(&[&str], &str) -> Option<(String, String)>,
+    done: &mut BTreeSet<String>,
+) {
+    for Listed { key, default, inner } in keys {
+        let mut way = tables.to_vec();
+        way.push(key.name);
+        if !inner.is_empty() && key.form != Form::Tables {
+            check(inner, &way, write, done);
+        }
+        if matches!(key.form, Form::Table | Form::Tables) || ELSEWHERE.contains(&key.name) {
+            continue;
+        }
+        let value = other(&key.form, default, inner);
+        let Some((before, after)) = write(&way, &value) else { continue };
+        let changed = difference(&configuration(&before), &configuration(&after));
+        let named = key.name.replace('-', "_");
+        let fields = FIELDS.iter().find(|(name, _)| *name == key.name).map(|(_, fields)| *fields);
+        let own = [named.as_str()];
+        let fields = fields.unwrap_or(&own);
+        assert!(!changed.is_empty(), "`{} = {value}` changes nothing\n{after}", way.join("."));
+        for way_of_field in &changed {
+            let meant = |segment: &str| fields.contains(&segment);
+            let fits = fields.is_empty() || way_of_field.split('/').any(meant);
+            assert!(fits, "`{} = {value}` changes {way_of_field}\n{after}", way.join("."));
+        }
+        done.insert(way.join("."));
+    }
+}
+
+const HEAD: &str = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }\n";
+const HOSTS: &str = "[host.fixed]\n[host.mobile]\n";
+const PATH: &str = "[[path]]\nlink = { rate = \"10mbit\", delay = \"1ms\" }\n[[path]]\nradio = { rate = \"2mbit\" }\n";
+
+/// `key = value` in the tables above it, in braces.
+fn braces(way: &[&str], value: &str) -> String {
+    match way {
+        [] => value.to_owned(),
+        [key, rest @ ..] if rest.is_empty() => format!("{key} = {value}"),
+        [key, rest @ ..] => format!("{key} = {{ {} }}", braces(rest, value)),
+    }
+}
+
+fn part(name: &str) -> &'static [Listed] {
+    &PARTS.iter().find(|part| part.name == name).unwrap().keys
+}
+
+fn stage(text: &str) -> String {
+    format!("{HEAD}{HOSTS}{text}")
+}
+
+#[test]
+fn keys_of_the_file_and_of_hosts() {
+    let mut done = BTreeSet::new();
+    let top = |way: &[&str], value: &str| {
+        if matches!(way, ["name" | "runs" | "world"]) {
+            // A run does not depend on them: tests of plans look at them.
+            return None;
+        }
+        let world = if way == ["testbed-runs"] { "world = \"testbed\"\n" } else { "" };
+        let text = format!("{HEAD}{HOSTS}{PATH}");
+        Some((format!("{world}{text}"), format!("{world}{}\n{text}", braces(way, value))))
+    };
+    check(part("scenario"), &[], &top, &mut done);
+    let host = |way: &[&str], value: &str| {
+        let beside = match way {
+            ["snack"] | ["smart"] | ["sack"] => "",
+            ["battery", key] if *key != "preset" => "preset = \"sens-800\", ",
+            _ => "",
+        };
+        let (first, table) = match way {
+            ["battery", "preset"] | ["battery"] => ("battery = \"esp32\"".to_owned(), None),
+            ["battery", ..] => ("battery = { preset = \"sens-800\" }".to_owned(), Some(beside)),
+            ["ticks", _] => ("ticks = { slow = \"500ms\", fast = \"200ms\" }".to_owned(), None),
+            ["acc", _] => ("acc = true".to_owned(), None),
+            ["delayed-ack", _] => ("delayed-ack = { every = 2 }".to_owned(), None),
+            _ => (String::new(), None),
+        };
+        let set = braces(way, value).replacen("{ ", &format!("{{ {}", table.unwrap_or("")), 1);
+        // A battery makes a hop of its radio, and a hop tells what is on the air.
+        let text = |host: &str| format!("{HEAD}[host.fixed]\n{host}\n[host.mobile]\n{PATH}");
+        Some((text(&first), text(&set)))
+    };
+    check(part("host"), &[], &host, &mut done);
+    assert!(done.len() > 60, "{done:?}");
+}
+
+#[test]
+fn keys_of_transfers() {
+    let mut done = BTreeSet::new();
+    let transfer = |way: &[&str], value: &str| {
+        let (value, application) = match way {
+            ["from"] => ("\"mobile\"", ""),
+            ["to"] => return None,
+            ["on-off", _] => (value, "on-off = { on = \"500ms\" }, "),
+            ["web", "size", _] => (value, "web = { size = { mean = \"10kB\" } }, "),
+            ["web", _] => (value, "web = { sessions = 1 }, "),
+            ["bytes"] => (value, ""),
+            _ => (value, "bytes = \"1MB\", "),
+        };
+        let ends = match way {
+            ["from"] => "to = \"fixed\", bytes = \"1MB\", ",
+            ["bytes"] => "from = \"fixed\", to = \"mobile\", ",
+            _ => "from = \"fixed\", to = \"mobile\", ",
+        };
+        let text =
+            |set: &str| format!("horizon = \"60s\"\ntransfer = {{ {ends}{set} }}\n{HOSTS}{PATH}");
+        let before = match way {
+            ["from"] => {
+                let old = "from = \"fixed\", to = \"mobile\", bytes = \"1MB\"";
+                format!("horizon = \"60s\"\ntransfer = {{ {old} }}\n{HOSTS}{PATH}")
+            }
+            ["bytes"] => text("bytes = \"1MB\""),
+            _ => text(application.trim_end_matches(", ")),
+        };
+        let set = match way {
+            ["on-off" | "web", ..] => braces(way, value),
+            _ => format!("{application}{}", braces(way, value)),
+        };
+        Some((before, text(&set)))
+    };
+    check(part("transfer"), &[], &transfer, &mut done);
+    assert!(done.len() > 12, "{done:?}");
+}
+
+#[test]
+fn keys_in_the_braces_of_a_stage() {
+    let mut done = BTreeSet::new();
+    for kind in ["link", "radio", "cross"] {
+        let inside = |way: &[&str], value: &str| {
+            let (rate, beside) = match (kind, way) {
+                ("cross", _) => ("", ""),
+                (_, ["rate"]) => ("", ""),
+                ("link", ["rate-right" | "rate-left"]) => ("", ""),
+                (_, ["red", _]) => ("rate = \"1mbit\", ", "discipline = \"red\", "),
+                (_, ["loss-noticed"]) => ("rate = \"1mbit\", ", "frame-loss = \"1%\", "),
+                (_, ["compression-slots"]) => {
+                    ("rate = \"1mbit\", ", "header-compression = \"vj\", ")
+                }
+                _ => ("rate = \"1mbit\", ", ""),
+            };
+            let old = if way == ["rate"] { "rate = \"1mbit\", " } else { rate };
+            let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n"));
+            let before = format!("{old}{beside}");
+            let after = format!("{rate}{beside}{}", braces(way, value));
+            Some((text(before.trim_end_matches(", ")), text(&after)))
+        };
+        check(part(kind), &[], &inside, &mut done);
+    }
+    assert!(done.len() > 25, "{done:?}");
+}
+
+/// The keys of `go`, without those in `without`.
+fn own<T>(go: impl FnMut(&mut Keys<'_>) -> T) -> Vec<Listed> {
+    list(go)
+}
+
+#[test]
+fn options_of_agents() {
+    let mut done = BTreeSet::new();
+    for agent in agent::words() {
+        let word = agent.word;
+        let beside = |way: &[&str], value: &str| {
+            let text = |set: &str| {
+                stage(&format!(
+                    "[[path]]\nagent = \"{word}\"\n{set}\n[[path]]\nradio = {{ rate = \"1mbit\" }}\n"
+                ))
+            };
+            Some((text(""), text(&braces(way, value))))
+        };
+        check(&own(agent.read), &[], &beside, &mut done);
+    }
+    // A list of tables, whose keys stand in its rows.
+    let text = |rows: &str| {
+        stage(&format!(
+            "[[path]]\nagent = \"good-packet-size\"\npacket-sizes = [{rows}]\n[[path]]\nradio = {{ rate = \"1mbit\" }}\n"
+        ))
+    };
+    let (one, two) = ("{ bad = \"1s\", size = 512 }", "{ bad = \"2s\", size = 512 }");
+    let changed = difference(&configuration(&text(one)), &configuration(&text(two)));
+    assert_eq!(changed.len(), 1, "{changed:?}");
+    let known: BTreeSet<&str> = part("agent").iter().map(|listed| listed.key.name).collect();
+    let missed: Vec<_> = known.iter().filter(|key| !done.contains(**key)).collect();
+    assert_eq!(missed, [&"packet-sizes"]);
+}
+
+#[test]
+fn options_of_hops() {
+    let mut done = BTreeSet::new();
+    let text = |beside: &str, set: &str| {
+        stage(&format!("[[path]]\nradio = {{ rate = \"1mbit\" }}\n{beside}\n{set}\n"))
+    };
+    for mac in mac::all_words() {
+        let beside = format!("mac = \"{}\"", mac.word);
+        let write = |way: &[&str], value: &str| {
+            // A smallest window above the largest one would raise that as well.
+            let old = if let ["dcf", "power-save", _] = way {
+                "dcf = { power-save = \"ps-poll\" }"
+            } else {
+                ""
+            };
+            Some((text(&beside, old), text(&beside, &braces(way, value))))
+        };
+        check(&own(mac.read), &[], &write, &mut done);
+    }
+    for layer in link::layer::words() {
+        let beside = format!("link-layer = \"{}\"", layer.word);
+        let write = |way: &[&str], value: &str| {
+            Some((text(&beside, ""), text(&beside, &braces(way, value))))
+        };
+        check(&own(|k| (layer.read)(k, None)), &[], &write, &mut done);
+    }
+    let rest: Vec<Listed> = part("hop")
+        .iter()
+        .filter(|listed| ["mac", "link-layer", "fragment", "coding"].contains(&listed.key.name))
+        .cloned()
+        .collect();
+    let write = |way: &[&str], value: &str| {
+        let old = if let ["coding", _] = way { "coding = { block = 255 }" } else { "" };
+        Some((text("", old), text("", &braces(way, value))))
+    };
+    check(&rest, &[], &write, &mut done);
+    assert!(done.len() > 35, "{done:?}");
+}
+
+#[test]
+fn keys_of_channels() {
+    let mut done = BTreeSet::new();
+    let rate = Rate::from_bps(1_000_000).unwrap();
+    for model in channel::words() {
+        let word = model.word;
+        let keys = own(|k| (model.read)(k, rate));
+        let write = |way: &[&str], value: &str| {
+            let needed = keys.iter().filter_map(|listed| match listed.key.need {
+                Need::Required(example) => Some(format!("{} = {example}", listed.key.name)),
+                _ => None,
+            });
+            let mut given: Vec<String> = needed.collect();
+            let more: &[&str] = match (word, way[0]) {
+                ("two-state", "good-bits" | "bad-bits") => &["good-bits = 9", "bad-bits = 9"],
+                ("two-state", "speed" | "carrier" | "margin" | "clock") => {
+                    &["speed = \"2km/h\"", "carrier = \"2.4GHz\"", "margin = \"10dB\""]
+                }
+                ("two-state", _) => &["good = \"1s\"", "bad = \"1s\""],
+                ("rayleigh", _) => &["speed = \"2km/h\"", "carrier = \"2.4GHz\"", "snr = \"20dB\""],
+                _ => &[],
+            };
+            given.extend(more.iter().map(|text| (*text).to_owned()));
+            let text = |given: &[String]| {
+                let all = given.join(", ");
+                stage(&format!(
+                    "[[path]]\nradio = {{ rate = \"1mbit\" }}\nerrors = {{ model = \"{word}\", {all} }}\n"
+                ))
+            };
+            let before = text(&given);
+            given.retain(|set| set.split(' ').next() != Some(way[0]));
+            given.push(braces(way, value));
+            Some((before, text(&given)))
+        };
+        check(&keys, &[word], &|way, value| write(&way[1..], value), &mut done);
+    }
+    // What all models have.
+    let text = |set: &str| {
+        stage(&format!(
+            "[[path]]\nradio = {{ rate = \"1mbit\" }}\nerrors = {{ model = \"packet-loss\", p = 0.1 {set} }}\n"
+        ))
+    };
+    let changed = difference(&configuration(&text("")), &configuration(&text(", only = \"data\"")));
+    assert!(
+        changed.iter().all(|way| way.ends_with("/only") || way.contains("/only/")),
+        "{changed:?}"
+    );
+    let changed = difference(&configuration(&text("")), &configuration(&text(", on = \"data\"")));
+    assert!(
+        !changed.is_empty() && changed.iter().all(|way| way.contains("errors_left")),
+        "{changed:?}"
+    );
+    for (key, side) in [
+        ("errors-right", "errors_right"),
+        ("errors-left", "errors_left"),
+        ("errors-data", "errors_right"),
+        ("errors-ack", "errors_left"),
+    ] {
+        let none = stage("[[path]]\nradio = { rate = \"1mbit\" }\n");
+        let set = format!("{none}{key} = {{ model = \"packet-loss\", p = 0.1 }}\n");
+        let changed = difference(&configuration(&none), &configuration(&set));
+        assert!(
+            !changed.is_empty() && changed.iter().all(|way| way.contains(side)),
+            "{key}: {changed:?}"
+        );
+    }
+    assert!(done.len() > 20, "{done:?}");
+}
