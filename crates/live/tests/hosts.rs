@@ -2,6 +2,7 @@
 
 mod common;
 
+use lasthop_proto::channel::BitErrors;
 use std::net::UdpSocket;
 
 use common::*;

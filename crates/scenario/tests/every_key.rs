@@ -152,7 +152,7 @@ fn other(form: &Form, default: &Value, inner: &[Listed]) -> String {
         (Form::Text(example), _) | (Form::Texts(example), _) => (*example).to_owned(),
         (Form::Or(_, form), default) => other(form, default, inner),
         (Form::TableOr(form), default) => other(form, default, inner),
-        (Form::Table | Form::Tables, _) => unreachable!("tables are gone into"),
+        (form, default) => unreachable!("{form:?} with the default {default:?}"),
     }
 }
 

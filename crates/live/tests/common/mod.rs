@@ -8,6 +8,7 @@
 //! with it, whatever happens.
 #![allow(dead_code, reason = "each test uses its part")]
 
+use lasthop_proto::agent::SnoopAgent;
 use std::fs::File;
 use std::process::Command;
 use std::sync::mpsc::channel;
