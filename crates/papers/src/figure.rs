@@ -2,11 +2,13 @@
 
 use lasthop_report::model::Figure;
 use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, LineChart, LineSeries, Plot, Point,
+    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, LineChart, LineSeries, Pen, Plot, Point,
     TimeSequence,
 };
 use lasthop_trace::sequence::Series;
 use lasthop_trace::stats::Summary;
+
+use crate::{Bench, Interrupted};
 
 /// How to read lines with bands.
 pub(crate) const BANDS: &str = "Bands are 95 % confidence intervals.";
@@ -63,6 +65,27 @@ pub(crate) fn curves(title: &str, axes: Axes<'_>, curves: Vec<Curve>, caption: &
         curves,
     };
     figure(&plot.plot(), title, caption)
+}
+
+/// How far a transfer on the testbed `text` is over time, for each case of a name and its changes: what is acknowledged
+/// with seed 1, in packets of `payload` bytes.
+pub(crate) fn progress<S: AsRef<str>>(
+    bench: &Bench<'_>,
+    text: &str,
+    cases: impl IntoIterator<Item = (&'static str, Vec<S>)>,
+    payload: f64,
+    (title, caption): (&str, &str),
+) -> Result<Figure, Interrupted> {
+    let mut all = Vec::new();
+    for (name, changes) in cases {
+        bench.go_on()?;
+        let recording = bench.record(text, &changes, 1);
+        let acked = recording.series.first().map(|s| s.acked.iter()).into_iter().flatten();
+        let points = acked.map(|(at, to)| (*at, *to as f64 / payload, 0.0)).collect();
+        all.push(Curve { name: name.to_owned(), pen: Pen::Line, points });
+    }
+    let axes = Axes { x: "time (s)", y: "packets acknowledged", log_x: false };
+    Ok(curves(title, axes, all, caption))
 }
 
 /// A bar as high as the mean, with its interval.

@@ -99,6 +99,7 @@ fn judge(measured: &Measurement, finding: &mut Finding) {
     finding.tables.push(beside(measured));
     finding.tables.extend(report::tables(measured));
     finding.figures.extend(report::figures(measured));
+    changed(measured, finding);
     notes(measured, finding);
 }
 
@@ -144,7 +145,8 @@ fn beside(measured: &Measurement) -> Table {
     rows
 }
 
-fn notes(measured: &Measurement, finding: &mut Finding) {
+/// What segment sizes, ACKs and windows cost today, in words.
+fn changed(measured: &Measurement, finding: &mut Finding) {
     let both = |mss, wire| {
         let case = Case { mss, wire, change: Change::Base };
         measured.seconds_per_gb(case, Ends::Both).map_or(f64::NAN, |m| m.median)
@@ -189,6 +191,10 @@ fn notes(measured: &Measurement, finding: &mut Finding) {
         short(option(8960, Change::NoScaling)),
         short(option(500, Change::NoScaling)),
     ));
+}
+
+/// How far the figures can be trusted.
+fn notes(measured: &Measurement, finding: &mut Finding) {
     let chance: Vec<bool> = measured
         .cases
         .iter()

@@ -2,6 +2,7 @@
 
 use lasthop_proto::event::Cause;
 use lasthop_report::model::Table;
+use lasthop_report::plot::LineSeries;
 use lasthop_trace::stats::Summary;
 
 use super::size::{Sweep, bounds};
@@ -10,7 +11,7 @@ use crate::measure::{dropped, kbps};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
-/// Limits of the back-off beside the one assumed: what that choice decides. A back-off that begins there does not grow.
+/// Back-offs beside the one assumed, to show what that choice decides. One whose first limit is its last does not grow.
 pub(super) const BACKOFFS: [(&str, &[&str]); 6] = [
     ("0 to 100 ms", &["local-recovery.backoff=100ms", "local-recovery.backoff-max=100ms"]),
     ("0 to 400 ms", &["local-recovery.backoff=400ms", "local-recovery.backoff-max=400ms"]),
@@ -169,15 +170,12 @@ fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     ));
     finding.tables.push(basic.table("Figure 9: KB sent again by the source, basic TCP"));
     finding.tables.push(ebsn.table("Figure 9: KB sent again by the source, EBSN"));
-    let mut lines = ebsn.lines();
-    for line in &mut lines {
-        line.name = format!("EBSN, {}", line.name);
-    }
-    // The lines of EBSN carry their colours on: four for basic TCP, then these.
+    let longest = ebsn.lines().pop();
+    let longest = longest.map(|line| LineSeries { name: format!("EBSN, {}", line.name), ..line });
     finding.figures.push(basic.chart(
         "Figure 9: sent again by the source, wide area",
         "sent again (KB)",
-        &lines[lines.len() - 1..],
+        longest.as_slice(),
         "100 KB file. Basic TCP for each bad period, and EBSN for the longest.",
     ));
     Ok(())

@@ -11,12 +11,12 @@ use crate::measure::kbps;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, short};
 
-/// The channel of the example: 10 s good, 4 s bad, as regular as clockwork.
+/// The channel of the example: 10 s good, 4 s bad, without any variation.
 const EXAMPLE: [&str; 4] =
     ["errors.bad=4s", "errors.deterministic=true", "errors.ber-good=0", "errors.ber-bad=1"];
 const GOOD_S: f64 = 10.0;
 const BAD_S: f64 = 4.0;
-/// Packet numbers begin again there.
+/// The vertical axis counts packets modulo this.
 const MODULO: u32 = 90;
 /// Payload of a packet of 576 bytes.
 const PAYLOAD: u32 = 536;
@@ -50,7 +50,7 @@ fn trace(bench: &Bench<'_>, scheme: Scheme, more: &[&str], seed: u64) -> Option<
     let changes = [&EXAMPLE, scheme.changes(), more].concat();
     let recording = bench.record(WAN, &changes, seed);
     let mut series = recording.series.into_iter().next()?;
-    // The radio tells a turn with the next frame; these are the turns themselves.
+    // The radio reports a change of state with the next frame; these are the times of the changes.
     series.bad = bad_periods(series.end_s);
     let cycle = GOOD_S + BAD_S;
     let expired = series
@@ -167,7 +167,7 @@ pub(super) const F3: Claim = Claim {
 
 /// Figure 3: every bad period ends in a time-out.
 fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    // Nothing is left to chance here: one run is all runs.
+    // Nothing is random here, so every run is the same.
     for trace in &traces(bench, finding, Scheme::Basic, 1, 3)? {
         let (with, of) = (trace.with_timeout(), trace.expired.len());
         finding

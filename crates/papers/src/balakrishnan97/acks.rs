@@ -1,13 +1,11 @@
 //! Sections 4.3 and 4.4.1: ACK congestion control and ACK filtering over four return channels, and traffic both ways.
 
 use lasthop_proto::event::Cause;
-use lasthop_report::model::Figure;
-use lasthop_report::plot::{Curve, Pen};
 use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
 
 use super::CLAIM;
 use super::simulations::figure_5;
-use crate::figure::{Axes, bar, bars, curves, published_bar};
+use crate::figure::{bar, bars, progress, published_bar};
 use crate::measure::{count, dropped, flow_kbps, lost_acks, mbps, timeouts};
 use crate::table::{Cell, row, shown, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
@@ -140,27 +138,12 @@ fn table_1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupt
         .flat_map(|(name, _)| [((*name).to_owned(), false), (format!("{name}, published"), true)]);
     let caption = "Published values stand behind in grey.";
     finding.figures.push(bars(title, "throughput (Mb/s)", series, groups, caption));
-    finding.figures.push(progress(bench, 0)?);
+    let (slowest, changes, _) = CHANNELS[0];
+    let cases = SCHEMES.map(|(name, scheme)| (name, [changes, scheme, &["horizon=10s"]].concat()));
+    let title = format!("The first ten seconds with a return channel of {slowest}");
+    let words = (title.as_str(), "Seed 1. Each step is an ACK.");
+    finding.figures.push(progress(bench, &figure_5(), cases, 960.0, words)?);
     Ok(())
-}
-
-/// The first seconds of the three transfers over a channel.
-fn progress(bench: &Bench<'_>, channel: usize) -> Result<Figure, Interrupted> {
-    let mut all = Vec::new();
-    for scheme in SCHEMES {
-        bench.go_on()?;
-        let changes = [CHANNELS[channel].1, scheme.1, &["horizon=10s"]].concat();
-        let recording = bench.record(&figure_5(), &changes, 1);
-        let acked = recording.series.first().map(|s| s.acked.clone()).unwrap_or_default();
-        all.push(Curve {
-            name: scheme.0.to_owned(),
-            pen: Pen::Line,
-            points: acked.iter().map(|(at, to)| (*at, *to as f64 / 960.0, 0.0)).collect(),
-        });
-    }
-    let title = format!("The first ten seconds with a return channel of {}", CHANNELS[channel].0);
-    let axes = Axes { x: "time (s)", y: "packets acknowledged", log_x: false };
-    Ok(curves(&title, axes, all, "Seed 1. Each step is an ACK."))
 }
 
 /// The way back carries a transfer as well.

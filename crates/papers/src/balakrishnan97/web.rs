@@ -18,9 +18,9 @@ const TESTBED: &str = include_str!("web.toml");
 const SACK: [&str; 1] = ["host.s.tcp=sack"];
 /// Reno, with new data for the first two duplicate ACKs.
 const RIGHT_EDGE: [&str; 2] = ["host.s.tcp=reno", "host.s.limited-transmit=true"];
-/// Reno alone: what right-edge recovery is beside nothing.
+/// Reno alone: what right-edge recovery is compared with.
 const RENO: [&str; 1] = ["host.s.tcp=reno"];
-/// What SACK itself gains.
+/// SACK, with new data for the first two duplicate ACKs.
 const SACK_EDGE: [&str; 2] = ["host.s.tcp=sack", "host.s.limited-transmit=true"];
 /// All connections to one host together.
 const INTEGRATED: [&str; 1] = ["host.s.tcp=tcp-int"];

@@ -17,7 +17,7 @@ pub(super) enum Protocol {
     Tulip,
     /// TULIP whose answers contend for the channel like anything else.
     TulipPlain,
-    /// Snoop as it was on line, with the fault of 5.2.
+    /// Snoop as its code was available, with the fault of 5.2.
     Snoop,
     /// Snoop with the fault mended.
     SnoopMended,
@@ -147,7 +147,7 @@ impl Sweeps {
         self.at(protocol, ppm).mean(of)
     }
 
-    /// The points of each protocol: its error rates and runs.
+    /// Each protocol with its error rates and runs.
     pub(super) fn each(&self) -> impl Iterator<Item = (Protocol, Points<'_>)> {
         self.all.iter().map(|(p, runs)| (*p, self.rates.iter().copied().zip(runs).collect()))
     }

@@ -6,7 +6,7 @@ use lasthop_report::plot::{Curve, Pen};
 use super::cases::Protocol::{Snoop, SnoopMended, Tulip, TulipPlain, Unaided};
 use super::cases::{Sweeps, Window, bit_errors, case, goodput, ideal_goodput, run, timeouts};
 use super::{CLAIM, TESTBED};
-use crate::figure::{Axes, BANDS, curves};
+use crate::figure::{Axes, BANDS, curves, progress};
 use crate::measure::{count, kbps, transfer_time};
 use crate::table::{shown, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs};
@@ -18,24 +18,6 @@ pub(super) const HIGH: [f64; 5] = [15.0, 30.0, 45.0, 60.0, 75.0];
 
 /// Bytes of the whole transfer.
 const WHOLE: f64 = 10e6;
-
-/// How far the transfer of each protocol is over time at an error rate.
-fn progress(bench: &Bench<'_>, rate: f64, title: &str) -> Result<Figure, Interrupted> {
-    let mut all = Vec::new();
-    for protocol in [Tulip, Snoop, Unaided] {
-        bench.go_on()?;
-        let changes = case(protocol, Window::Large, &bit_errors(rate));
-        let recording = bench.record(TESTBED, &changes, 1);
-        let acked = recording.series.first().map(|s| s.acked.clone()).unwrap_or_default();
-        all.push(Curve {
-            name: protocol.name().to_owned(),
-            pen: Pen::Line,
-            points: acked.iter().map(|(at, to)| (*at, *to as f64 / 1400.0, 0.0)).collect(),
-        });
-    }
-    let axes = Axes { x: "time (s)", y: "packets acknowledged", log_x: false };
-    Ok(curves(title, axes, all, "Seed 1, window 42 KB."))
-}
 
 pub(super) const F9: Claim = Claim {
     id: "T-F9",
@@ -51,8 +33,13 @@ pub(super) const F9: Claim = Claim {
 
 /// Figure 9: the progress of a transfer with each protocol.
 fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
-    finding.figures.push(progress(bench, 3.9, "Figure 9 (a) 3.9 bit errors per million")?);
-    finding.figures.push(progress(bench, 15.0, "Figure 9 (b) 15 bit errors per million")?);
+    for (rate, part) in [(3.9, "(a) 3.9"), (15.0, "(b) 15")] {
+        let cases = [Tulip, Snoop, Unaided]
+            .map(|protocol| (protocol.name(), case(protocol, Window::Large, &bit_errors(rate))));
+        let title = format!("Figure 9 {part} bit errors per million");
+        let words = (title.as_str(), "Seed 1, window 42 KB.");
+        finding.figures.push(progress(bench, TESTBED, cases, 1400.0, words)?);
+    }
     let errors = bit_errors(15.0);
     let tulip = run(bench, Tulip, Window::Large, &errors)?;
     let snoop = run(bench, Snoop, Window::Large, &errors)?;
