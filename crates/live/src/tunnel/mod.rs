@@ -24,11 +24,11 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::metrics::{self, Endpoint};
+use crate::status::TunnelStatus;
 use crate::sys::{path_mtu, tun};
 use crate::testbed::ip;
 use crate::{control, notify::Manager};
 
-use crate::status::TunnelStatus;
 use driver::Driver;
 use seal::{Ciphers, KEY};
 use status::Shown;
