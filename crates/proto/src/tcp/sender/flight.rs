@@ -18,6 +18,9 @@ use super::{Chunk, Window};
 /// A sender keeps no more records. At 1460 bytes that is 95 MB in flight.
 const RECORDS_MAX: usize = 1 << 16;
 
+/// Segments that are known by their first position: beyond these, what is sent is left to what needs no record.
+const NAMED_MAX: usize = 1 << 14;
+
 /// A segment that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
@@ -40,8 +43,12 @@ pub struct Sent {
 }
 
 impl Sent {
+    /// Positions `from` to `to`, sent for the first time.
+    fn new(at: Time, from: u64, to: u64, stamp: Stamp) -> Sent {
+        Sent { from, to, at, order: 0, again: false, sacked: false, lost: false, stamp }
+    }
     /// Bytes of it.
-    pub fn len(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.to - self.from
     }
     fn pending(&self) -> bool {
@@ -146,23 +153,15 @@ impl Flight {
         self.order += 1;
         let (from, to, order) = (chunk.from, chunk.end(), self.order);
         if self.records.back().is_none_or(|last| from >= last.to) {
-            if !self.is_full() {
-                self.pipe += to - from;
-                let (sacked, lost, stamp) = (false, false, Stamp::default());
-                self.records.push_back(Sent {
-                    from,
-                    to,
-                    at: now,
-                    order,
-                    again,
-                    sacked,
-                    lost,
-                    stamp,
-                });
+            if self.records.len() < NAMED_MAX {
+                self.push(Sent { order, again, ..Sent::new(now, from, to, Stamp::default()) });
             }
         } else if let Some(i) = self.position(from) {
-            self.find_again(i);
             let r = &mut self.records[i];
+            if core::mem::take(&mut r.lost) {
+                self.lost -= r.bytes();
+                self.pipe += r.bytes();
+            }
             // One that grew since, or that a probe had cut, is known by what went out last.
             let more = to.saturating_sub(r.to);
             r.to += more;
@@ -173,13 +172,9 @@ impl Flight {
         }
     }
 
-    /// The record at `index` is in the network again, if it was lost.
-    fn find_again(&mut self, index: usize) {
-        let r = &mut self.records[index];
-        if core::mem::take(&mut r.lost) {
-            self.lost -= r.len();
-            self.pipe += r.len();
-        }
+    fn push(&mut self, new: Sent) {
+        self.pipe += new.bytes();
+        self.records.push_back(new);
     }
 
     /// Positions `from` to `to` leave at `now`, for the first time or again; `stamp` is what had been delivered.
@@ -191,27 +186,15 @@ impl Flight {
             if r.from < from || r.sacked {
                 continue;
             }
-            if r.lost {
-                r.lost = false;
-                self.lost -= r.len();
-                self.pipe += r.len();
+            if core::mem::take(&mut r.lost) {
+                self.lost -= r.bytes();
+                self.pipe += r.bytes();
             }
             (r.at, r.again, r.stamp) = (now, true, stamp);
             self.repeated.push_back((r.from, now));
         }
         if to > end {
-            let from = from.max(end);
-            self.pipe += to - from;
-            self.records.push_back(Sent {
-                from,
-                to,
-                at: now,
-                order: 0,
-                again: false,
-                sacked: false,
-                lost: false,
-                stamp,
-            });
+            self.push(Sent::new(now, from.max(end), to, stamp));
         }
         if self.repeated.len() > 2 * self.records.len() + 16 {
             self.forget_stale();
@@ -266,19 +249,12 @@ impl Flight {
         let Some(whole) = self.board.range_at(from) else { return false };
         for (from, to) in gaps {
             let mut i = self.index(from);
-            while let Some(r) = self.records.get_mut(i).filter(|r| r.from < to) {
+            while let Some(r) = self.records.get(i).filter(|r| r.from < to) {
+                if !r.sacked && r.from >= whole.0 && r.to <= whole.1 {
+                    self.arrive(i);
+                    each(&self.records[i]);
+                }
                 i += 1;
-                if r.sacked || r.from < whole.0 || r.to > whole.1 {
-                    continue;
-                }
-                r.sacked = true;
-                self.sacked_segments += 1;
-                if core::mem::take(&mut r.lost) {
-                    self.lost -= r.len();
-                } else {
-                    self.pipe -= r.len();
-                }
-                each(r);
             }
         }
         true
@@ -297,9 +273,9 @@ impl Flight {
         r.sacked = true;
         self.sacked_segments += 1;
         if core::mem::take(&mut r.lost) {
-            self.lost -= r.len();
+            self.lost -= r.bytes();
         } else {
-            self.pipe -= r.len();
+            self.pipe -= r.bytes();
         }
     }
 
@@ -334,21 +310,17 @@ impl Flight {
         let before = self.lost;
         let mut i = self.index(self.first_pending);
         let mut decided = true;
-        while let Some(r) = self.records.get_mut(i) {
+        while let Some(r) = self.records.get(i) {
+            let to = r.to;
             if r.pending() && !r.again {
                 match verdict(r) {
-                    Judgement::Lost => {
-                        r.lost = true;
-                        self.lost += r.len();
-                        self.pipe -= r.len();
-                        self.lost_from = self.lost_from.min(r.from);
-                    }
+                    Judgement::Lost => self.lose(i),
                     Judgement::Wait | Judgement::Arrived => decided = false,
                     Judgement::Later => break,
                 }
             }
             if decided {
-                self.first_pending = r.to;
+                self.first_pending = to;
             }
             i += 1;
         }
@@ -370,8 +342,8 @@ impl Flight {
     fn lose(&mut self, index: usize) {
         if let Some(r) = self.records.get_mut(index).filter(|r| r.pending()) {
             r.lost = true;
-            self.lost += r.len();
-            self.pipe -= r.len();
+            self.lost += r.bytes();
+            self.pipe -= r.bytes();
             self.lost_from = self.lost_from.min(r.from);
         }
     }
@@ -386,7 +358,7 @@ impl Flight {
             self.sacked_segments = 0;
             for r in self.records.iter_mut().filter(|r| r.sacked) {
                 r.sacked = false;
-                self.pipe += r.len();
+                self.pipe += r.bytes();
                 if r.again {
                     self.repeated.push_back((r.from, r.at));
                 }

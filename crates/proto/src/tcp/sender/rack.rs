@@ -372,7 +372,7 @@ impl Recovery for Rack {
         blocks.sort_unstable();
         for (from, to) in blocks {
             if to > from && from >= info.ack && to <= w.nxt {
-                reported |= self.flight.report(from, to, |sent| arrived.take(sent, sent.len()));
+                reported |= self.flight.report(from, to, |sent| arrived.take(sent, sent.bytes()));
             }
         }
         let news = arrived.news;

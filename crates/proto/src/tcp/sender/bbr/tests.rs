@@ -1,0 +1,139 @@
+use super::*;
+use crate::tcp::sender::rate::RateSample;
+
+const MS: u64 = 1_000_000;
+/// 10 Mb/s and 40 ms: 50 segments of 1000 bytes.
+const RATE: u64 = 10_000_000;
+
+struct Path {
+    bbr: Bbr,
+    w: Window,
+    now: u64,
+    total: u64,
+    flight: u64,
+}
+
+impl Path {
+    fn new() -> Path {
+        let config = TcpConfig { mss: 1000, initial_window: 10, ..TcpConfig::rfc() };
+        let mut w = Window::new(&config);
+        w.largest = u32::MAX;
+        Path { bbr: Bbr::new(&config), w, now: 0, total: 0, flight: 10_000 }
+    }
+
+    /// One ACK ends a round trip of `rtt` ms; it covers what the path has carried. Then follows what window and
+    /// pace allow.
+    fn round(&mut self, rtt: u64, lost: u32, repair: Repair) {
+        let prior = self.total;
+        let before = self.flight;
+        let delivered = before.min(RATE / 8 * rtt / 1000);
+        self.flight -= delivered;
+        (self.now, self.total) = (self.now + rtt, self.total + delivered);
+        let sample = Sample {
+            now: Time(self.now * MS),
+            delivered: delivered as u32,
+            lost,
+            pipe: (before, self.flight),
+            rtt: Some(Span::millis(rtt)),
+            rate: Some(RateSample {
+                delivered,
+                interval: Span::millis(rtt),
+                prior,
+                app_limited: false,
+            }),
+            total: self.total,
+            repair,
+        };
+        self.bbr.on_sample(&mut self.w, &sample);
+        let pace = self.bbr.pacing().map_or(u64::MAX, |rate| rate.bps() / 8 * rtt / 1000);
+        self.flight += u64::from(self.w.cwnd).saturating_sub(self.flight).min(pace);
+    }
+
+    fn settled() -> Path {
+        let mut path = Path::new();
+        while path.bbr.mode != Mode::ProbeBw {
+            path.round(40, 0, Repair::None);
+            assert!(path.now < 2000, "{:?}", path.bbr);
+        }
+        path
+    }
+}
+
+#[test]
+fn startup_ends_after_three_rounds_without_growth_and_what_it_queued_is_drained() {
+    let mut path = Path::new();
+    let mut modes = vec![path.bbr.mode];
+    while path.bbr.mode != Mode::ProbeBw && path.now < 2000 {
+        path.round(40, 0, Repair::None);
+        modes.push(path.bbr.mode);
+    }
+    assert_eq!(path.bbr.rate.get(), RATE);
+    assert_eq!(modes.last(), Some(&Mode::ProbeBw));
+    // 10 segments double to 50 within three rounds, three more without growth; then the queue goes.
+    let drain = modes.iter().position(|mode| *mode == Mode::Drain);
+    assert!(drain.is_some_and(|at| (6..=8).contains(&at)), "{modes:?}");
+}
+
+#[test]
+fn a_cycle_has_one_phase_above_the_rate_and_one_below() {
+    let mut path = Path::settled();
+    let mut phases = Vec::new();
+    for _ in 0..40 {
+        path.round(41, 0, Repair::None);
+        let percent = path.bbr.pacing().unwrap().bps() * 100 / (RATE * 99 / 100);
+        phases.push(match percent {
+            120..=130 => "up",
+            70..=80 => "down",
+            95..=105 => "cruise",
+            _ => "?",
+        });
+    }
+    assert!(phases.iter().filter(|p| **p == "cruise").count() > 20, "{phases:?}");
+    phases.dedup();
+    assert!(phases.len() > 7, "{phases:?}");
+    let order = ["up", "down", "cruise", "up"];
+    let in_order = |pair: &[&str]| order.windows(2).any(|two| two == pair);
+    assert!(phases.windows(2).all(in_order), "{phases:?}");
+}
+
+#[test]
+fn in_recovery_no_more_is_sent_than_arrives_and_then_the_window_is_back() {
+    let mut path = Path::settled();
+    for _ in 0..8 {
+        path.round(40, 0, Repair::None);
+    }
+    let before = path.w.cwnd;
+    path.bbr.after_loss(Time(path.now * MS), &path.w, Loss::Detected);
+    // An ACK within the round trip: nothing but conservation.
+    let sample = Sample {
+        now: Time(path.now * MS + MS),
+        delivered: 1000,
+        lost: 3000,
+        pipe: (50_000, 46_000),
+        rtt: None,
+        rate: None,
+        total: path.total + 1000,
+        repair: Repair::Recovery,
+    };
+    path.bbr.on_sample(&mut path.w, &sample);
+    assert_eq!(path.w.cwnd, 47_000);
+    path.bbr.on_sample(
+        &mut path.w,
+        &Sample { lost: 0, repair: Repair::None, pipe: (46_000, 45_000), ..sample },
+    );
+    assert!(path.w.cwnd >= before.min(100_000), "{} {before}", path.w.cwnd);
+    assert_eq!(path.bbr.after_loss(Time(0), &path.w, Loss::Detected), path.w.ssthresh);
+}
+
+#[test]
+fn after_ten_seconds_without_a_shorter_round_trip_the_path_is_drained() {
+    let mut path = Path::settled();
+    let mut least = u32::MAX;
+    let begin = path.now;
+    while path.now < begin + 12_000 {
+        path.round(if path.now < begin + 1000 { 40 } else { 45 }, 0, Repair::None);
+        least = least.min(path.w.cwnd);
+    }
+    assert_eq!((least, path.bbr.min_rtt), (4000, Some(Span::millis(45))));
+    assert_ne!(path.bbr.mode, Mode::ProbeRtt);
+}
