@@ -5,7 +5,7 @@
 use lasthop_live::frame::{self, Incoming};
 use lasthop_live::offload;
 use lasthop_path::{Outside, Path, Stage, Witness};
-use lasthop_proto::agent::{Agent, AgentConfig, AckpMode, SnoopConfig};
+use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopConfig};
 use lasthop_proto::event::{Event, Wants};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};

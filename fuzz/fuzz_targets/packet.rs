@@ -1,9 +1,9 @@
 //! Any bytes are a packet or an error; a packet's bytes are the packet again.
 #![no_main]
 
+use lasthop_proto::wire::Quote;
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::{Mode, parse, view};
-use lasthop_proto::wire::Quote;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -4,6 +4,7 @@
 //! as megabytes while most people mean megabits.
 
 mod electric;
+mod limit;
 mod physical;
 
 use core::fmt;
@@ -13,6 +14,7 @@ use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub use electric::{Charge, Current, Energy, Power, Voltage};
+pub use limit::Limit;
 pub use physical::{Decibels, Frequency, Speed};
 
 /// A point in time: nanoseconds since the run began.

@@ -92,6 +92,10 @@ fn read(k: &mut Keys<'_>) -> AgentConfig {
         let bad = (Span::secs(1), "\"1s\"");
         let bad = row.needed("bad", bad, Span::ZERO..=Span(u64::MAX), "the mean bad period");
         let size = row.needed("size", (Bytes(512), "\"512B\""), SIZES, "the size of an IP packet");
+        // Where keys are listed there is no row.
+        if !row.has("bad") {
+            return;
+        }
         if table.last().is_some_and(|(before, _)| *before >= bad) {
             let message =
                 format!("`{}` is not longer than that of the row before", row.path("bad"));

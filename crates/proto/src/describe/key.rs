@@ -2,10 +2,9 @@
 
 use core::ops::RangeInclusive;
 
-use crate::queue::Limit;
 use crate::units::{
-    Bytes, Charge, Current, Decibels, Energy, Frequency, Power, Probability, Rate, Span, Speed,
-    Voltage,
+    Bytes, Charge, Current, Decibels, Energy, Frequency, Limit, Power, Probability, Rate, Span,
+    Speed, Voltage,
 };
 
 /// A key and what may stand there.

@@ -14,30 +14,12 @@ use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 use crate::wire::{Damage, Flags, Packet};
 
+pub use crate::units::Limit;
+
 pub use ack_filter::AckFilter;
 pub use acks_first::AcksFirst;
 pub use drop_tail::{DropTail, Fifo};
 pub use red::{Red, RedConfig};
-
-/// How much a queue holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Limit {
-    /// So many packets, the one in transmission not counted.
-    Packets(u32),
-    /// So many bytes, the packet in transmission not counted.
-    Bytes(Bytes),
-}
-
-impl Limit {
-    /// Whether a queue that holds `packets` of together `bytes` has room for one more of `more` bytes.
-    pub fn admits(self, packets: usize, bytes: u64, more: u32) -> bool {
-        match self {
-            Limit::Packets(limit) => packets < limit as usize,
-            Limit::Bytes(limit) => bytes + u64::from(more) <= limit.0,
-        }
-    }
-}
 
 /// Goes over the keys of a discipline before a transmitter of this rate.
 pub type Read = fn(&mut Keys<'_>, Option<Rate>) -> Discipline;
