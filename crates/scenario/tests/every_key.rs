@@ -150,7 +150,7 @@ fn other(form: &Form, default: &Value, inner: &[Listed]) -> String {
             // Without a default the first word is the usual one.
             let usual =
                 if *default == Value::Absent { Value::Word(words[0]) } else { default.clone() };
-            let word = words.iter().find(|word| usual != Value::Word(word)).unwrap();
+            let word = words.iter().find(|word| usual != Value::Word(word)).unwrap_or(&words[0]);
             format!("\"{word}\"")
         }
         (Form::Words(words), _) => format!("[\"{}\"]", words[0]),
