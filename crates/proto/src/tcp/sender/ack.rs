@@ -39,6 +39,7 @@ impl Sender {
     }
 
     /// The left edge moves to `info.ack`.
+    #[inline]
     fn advance(&mut self, now: Time, info: &AckInfo<'_>, news: &News, notified: bool) -> TcpKind {
         let core = &mut self.core;
         let timed = core.timers.timed.take_if(|(end, _)| info.ack >= *end).map(|(_, sent)| sent);
@@ -145,6 +146,7 @@ impl Sender {
 
     /// Is something lost, and may the window grow? `repaired`: a probe has repaired a loss that nothing else showed.
     /// Whether a recovery begins.
+    #[inline]
     pub(super) fn react(&mut self, step: &mut Step, repaired: bool) -> bool {
         let now = step.ack.now;
         if repaired && !self.recovery.active() {

@@ -383,9 +383,11 @@ impl Recovery for Rack {
         let repaired = self.probe.on_ack(info.ack, duplicate, repeats) == Probed::Repaired;
         News { reported: Some(reported), repaired, ..news }
     }
+    #[inline]
     fn judge(&mut self, now: Time, core: &Core) -> u64 {
         self.detect(now, &core.window, core.timers.rtt.srtt())
     }
+    #[inline]
     fn grow(&mut self, core: &mut Core, step: &Step) {
         let w = &mut core.window;
         let rate = self.meter.sample(self.min_rtt());
@@ -409,6 +411,7 @@ impl Recovery for Rack {
             core.growth.on_ack(w, &step.ack);
         }
     }
+    #[inline]
     fn settle(&mut self, core: &mut Core, step: &Step) {
         let (w, timers, now) = (&core.window, &mut core.timers, step.ack.now);
         if w.una >= w.last() {
@@ -428,6 +431,7 @@ impl Recovery for Rack {
             timers.rearm(now);
         }
     }
+    #[inline]
     fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
         if chunk.cause == Cause::WindowProbe || chunk.from == 0 {
             return None;
@@ -451,6 +455,7 @@ impl Recovery for Rack {
     }
 
     /// A probe that is due, what is lost, then what is new.
+    #[inline]
     fn next_chunk(&mut self, core: &mut Core, _: Time) -> Choice {
         let w = &mut core.window;
         if let Some(probe) = self.tail_probe(w) {

@@ -160,6 +160,7 @@ impl Window {
     }
 
     /// The next piece from `nxt` onwards, if the windows allow one and it is not silly.
+    #[inline]
     pub fn next_chunk(&self) -> Option<Chunk> {
         let limit = self.una + self.allowed();
         let sendable = self.end.min(limit);
