@@ -116,7 +116,7 @@ fn other(form: &Form, default: &Value, inner: &[Listed]) -> String {
     match (form, default) {
         (Form::Flag, Value::Flag(flag)) => (!flag).to_string(),
         (Form::Flag, _) => "true".to_owned(),
-        (Form::Count(least, most), Value::Count(count)) => {
+        (Form::Count(_, most), Value::Count(count)) => {
             if count < most { count + 1 } else { count - 1 }.to_string()
         }
         (Form::Count(least, most), _) => (least + 2).min(*most).to_string(),

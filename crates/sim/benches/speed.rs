@@ -7,6 +7,12 @@
     reason = "speed is measured by the wall clock, which no run sees"
 )]
 
+use lasthop_proto::channel::BitErrors;
+use lasthop_proto::channel::Exponential;
+use lasthop_proto::channel::PacketBursts;
+use lasthop_proto::channel::Rayleigh;
+use lasthop_proto::channel::TwoState;
+use lasthop_proto::channel::TwoStateBits;
 use std::io::sink;
 use std::time::Instant;
 

@@ -3,6 +3,7 @@
 #[expect(dead_code, reason = "other tests use more of it")]
 mod common;
 
+use lasthop_proto::agent::SnoopAgent;
 use std::collections::BTreeMap;
 
 use lasthop_path::Witness;

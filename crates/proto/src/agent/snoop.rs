@@ -22,6 +22,7 @@ pub(super) mod cache;
 mod config;
 mod flow;
 pub(super) mod rtt;
+mod timeout;
 
 use core::mem::size_of;
 
@@ -35,9 +36,10 @@ use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
 use crate::wake::WakeTree;
 use crate::wire::{Ackp, Damage, Flags, FlowKey, Packet, Seq};
-pub use config::{DupAcks, SnoopConfig, TimeoutRule};
+pub use config::{DupAcks, SnoopConfig};
 use flow::{Flow, Verdict};
 use serde::Serialize;
+pub use timeout::TimeoutRule;
 
 /// Local retransmission, with partial acknowledgements or without.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -11,7 +11,7 @@ use crate::describe::Keys;
 use crate::event::Cause;
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
-use crate::units::{Bytes, Rate, Time};
+use crate::units::{Rate, Time};
 use crate::wire::{Damage, Flags, Packet};
 
 pub use crate::units::Limit;

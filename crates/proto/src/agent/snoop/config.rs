@@ -3,18 +3,9 @@
 use serde::Serialize;
 
 use super::super::flows;
+use super::TimeoutRule;
 use crate::describe::Keys;
 use crate::units::{Bytes, Span};
-
-/// How the local time-out follows from the round trips measured over the wireless link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimeoutRule {
-    /// Twice the smoothed round trip (parsa98 4, after the published description of snoop).
-    TwiceSrtt,
-    /// The smoothed round trip plus four times its variation, as TCP has it (the Berkeley implementation).
-    SrttPlusVar,
-}
 
 /// What becomes of duplicate ACKs that tell of losses on the wireless link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -149,12 +140,10 @@ impl SnoopConfig {
             &dup_acks,
             "whether the sender sees duplicate ACKs of wireless losses",
         );
-        let rules =
-            [("twice-srtt", TimeoutRule::TwiceSrtt), ("srtt-plus-var", TimeoutRule::SrttPlusVar)];
         k.word(
             "timeout-rule",
             &mut c.timeout,
-            &rules,
+            TimeoutRule::WORDS,
             "how the local time-out follows from local round trips",
         );
         let what = "the local time-out of a flow without a measured round trip";

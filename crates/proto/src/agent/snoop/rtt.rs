@@ -1,6 +1,7 @@
 //! Round-trip time over the wireless link, as the agent measures it, and the local time-out from it.
 
-use super::{SnoopConfig, TimeoutRule};
+use super::SnoopConfig;
+use super::timeout::Measured;
 use crate::units::{Span, Time};
 
 /// The estimator of one flow. One packet per window is timed, from its arrival at the agent to the ACK that
@@ -88,10 +89,9 @@ impl Rtt {
     /// The local time-out. It is not backed off: the wireless link is not congested by its losses, and several
     /// attempts must fit into the sender's own time-out.
     pub(in super::super) fn timeout(&self, config: &SnoopConfig) -> Span {
-        let base = match (self.estimate, config.timeout) {
-            (None, _) => self.bound.map_or(config.initial_timeout, |bound| bound * 2),
-            (Some((srtt, _)), TimeoutRule::TwiceSrtt) => srtt * 2,
-            (Some((srtt, rttvar)), TimeoutRule::SrttPlusVar) => srtt + rttvar * 4,
+        let base = match self.estimate {
+            None => self.bound.map_or(config.initial_timeout, |bound| bound * 2),
+            Some((srtt, rttvar)) => config.timeout.timeout(Measured { srtt, rttvar }, config),
         };
         base.max(config.min_timeout).max(Span(1))
     }

@@ -1,0 +1,6 @@
+//! The smoothed round trip plus four times its variation, as TCP has it (the Berkeley implementation).
+
+use super::Rule;
+
+pub(super) const RULE: Rule =
+    Rule { word: "srtt-plus-var", timeout: |measured, _| measured.srtt + measured.rttvar * 4 };
