@@ -1,7 +1,7 @@
 //! Every system that the papers describe, and what came after them, and whether it runs yet.
 //!
-//! What runs describes itself where it stands. A system of the papers that is not built yet has its row here, so that the
-//! list is complete and its status honest.
+//! What runs describes itself where it stands. A system of the papers that is not built yet has its row here, so that
+//! the list is complete and its status honest.
 
 use lasthop_proto::describe::LIVE;
 pub use lasthop_proto::describe::{Kind, Status, System, Where};

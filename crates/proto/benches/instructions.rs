@@ -1,9 +1,9 @@
 //! Counts the instructions of what a stack does for a segment, and prints them as the table of `energy::costs`.
 //!
 //! Each case does its work a number of times; run twice with different numbers, the difference is what the work itself
-//! takes. `callgrind` counts, so that the figures do not depend on how busy the machine is. Bytes are moved as a machine
-//! with words of 32 bits and a card with registers of 16 moves them: the words are atomic cells, of which a compiler
-//! never makes wider ones.
+//! takes. `callgrind` counts, so that the figures do not depend on how busy the machine is. Bytes are moved as a
+//! machine with words of 32 bits and a card with registers of 16 moves them: the words are atomic cells, of which a
+//! compiler never makes wider ones.
 //!
 //! ```text
 //! make instructions

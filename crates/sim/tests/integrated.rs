@@ -1,4 +1,5 @@
-//! TCP-INT, right-edge recovery, and traffic that comes and goes: what each changes, and that its absence changes it back.
+//! TCP-INT, right-edge recovery, and traffic that comes and goes: what each changes, and that its absence changes it
+//! back.
 
 use lasthop_proto::units::Span;
 use lasthop_scenario::{Argument, Scenario, parse};

@@ -130,7 +130,8 @@ pub trait Visitor {
     /// A key that was visited before must be there, others being as they are. `expected` says what instead of its form.
     fn missing(&mut self, key: &str, expected: Option<(&str, &str)>);
 
-    /// Of a table of several kinds, this is the one called `kind`: keys that it has not, though others have, do not belong.
+    /// Of a table of several kinds, this is the one called `kind`: keys that it has not, though others have, do not
+    /// belong.
     fn kind(&mut self, kind: &str, inner: &mut dyn FnMut(&mut Keys<'_>));
 
     /// The key as it would be addressed from outside, for messages.

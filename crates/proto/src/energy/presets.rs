@@ -68,8 +68,8 @@ pub const PRESETS: [Preset; 5] = [
         name: "sens-800",
         about: "laptop of 1996 with a WaveLAN card of 1999, screen off (90 MHz Pentium)",
         source: "agarwal00 5: currents and the two lifetimes; Intel's data sheet of the Pentium for `segment`",
-        // These two follow from the lifetimes: 223 min idle, 110 min sending. crates/sim/tests/calibration.rs works them
-        // out again.
+        // These two follow from the lifetimes: 223 min idle, 110 min sending. crates/sim/tests/calibration.rs works
+        // them out again.
         capacity: joules(94_390.0),
         base: watts(6.155),
         // The card has no state of its own for listening without a frame (agarwal00 5).
@@ -121,7 +121,8 @@ pub const PRESETS: [Preset; 5] = [
         about: "microcontroller with Wi-Fi (ESP32), one 18650 cell",
         source: "Espressif, ESP32 Series Datasheet: current consumption depending on RF modes and on power modes",
         capacity: joules(9.6 * 3600.0),
-        // The processor at 80 MHz with the modem asleep, 20 mA; the radio's figures are those of the whole chip less that.
+        // The processor at 80 MHz with the modem asleep, 20 mA; the radio's figures are those of the whole chip less
+        // that.
         base: watts(3.3 * 0.020),
         radio: currents(3.3, [0.0, 77.5, 77.5, 220.0]),
         segment: joules(150e-6),

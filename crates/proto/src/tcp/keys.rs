@@ -224,7 +224,8 @@ impl TcpConfig {
         );
     }
 
-    /// Congestion control of acknowledgements; with it both data and ACKs may be marked, unless the file says otherwise.
+    /// Congestion control of acknowledgements; with it both data and ACKs may be marked, unless the file says
+    /// otherwise.
     fn acc(&mut self, k: &mut Keys<'_>) {
         let mut acc = AccConfig::default();
         let mut is_table = false;
