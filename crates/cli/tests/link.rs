@@ -151,7 +151,8 @@ fn world() {
     fs::write("/run/a.toml", a).unwrap();
     fs::write("/run/b.toml", b).unwrap();
     let path = "left = \"sa\"\nright = \"sb\"\n[[path]]\n\
-                radio = { rate = \"50mbit\", delay = \"2ms\", overhead = \"0us\", duplex = \"full\", queue = \"200p\" }\n\
+                radio = { rate = \"50mbit\", delay = \"2ms\", overhead = \"0us\", \
+                duplex = \"full\", queue = \"200p\" }\n\
                 errors = { model = \"packet-loss\", p = \"1%\", on = [\"data\", \"ack\"] }\n";
     fs::write("/run/base.toml", path).unwrap();
 }

@@ -162,7 +162,10 @@ fn count(case: &str) -> Result<f64, String> {
             .args(["count", case, &times.to_string()])
             .output()
             .map_err(|e| {
-                format!("instructions are counted by valgrind, which cannot be run: {e}\nInstall it, for example with `apt-get install valgrind`, and run `make instructions` again.")
+                format!(
+                    "instructions are counted by valgrind, which cannot be run: {e}\n\
+                     Install it, for example with `apt-get install valgrind`, and run `make instructions` again."
+                )
             })?;
         let said = String::from_utf8_lossy(&run.stderr);
         let counted = said.lines().find_map(|line| line.split("Collected : ").nth(1));

@@ -94,7 +94,8 @@ pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "phone-wifi",
         about: "smartphone with 802.11n or ac, screen off",
-        source: "Sun et al., Modeling WiFi Active Power/Energy Consumption in Smartphones (ICDCS 2014), orders of magnitude",
+        source: "Sun et al., Modeling WiFi Active Power/Energy Consumption in Smartphones (ICDCS 2014), \
+                 orders of magnitude",
         capacity: joules(15.0 * 3600.0),
         base: watts(0.30),
         radio: RadioPower {
@@ -108,7 +109,8 @@ pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "lte-m-modem",
         about: "sensor with an LTE-M modem at 23 dBm, two AA cells of lithium",
-        source: "Nordic Semiconductor, nRF9160 Product Specification (modem current consumption) and white paper nWP-034",
+        source: "Nordic Semiconductor, nRF9160 Product Specification (modem current consumption) \
+                 and white paper nWP-034",
         capacity: joules(9.0 * 3600.0),
         // The application's processor at work.
         base: watts(3.7 * 0.0022),
