@@ -5,8 +5,10 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-const HEAD: &str = "horizon = \"4s\"\nruns = 3\ntransfer = { from = \"sender\", to = \"receiver\", bytes = \"unlimited\" }\n\
-                    [host.receiver]\nside = \"left\"\npreset = \"linux-2.2\"\n[host.sender]\nside = \"right\"\npreset = \"linux-2.2\"\n";
+const HEAD: &str = "horizon = \"4s\"\nruns = 3\n\
+                    transfer = { from = \"sender\", to = \"receiver\", bytes = \"unlimited\" }\n\
+                    [host.receiver]\nside = \"left\"\npreset = \"linux-2.2\"\n\
+                    [host.sender]\nside = \"right\"\npreset = \"linux-2.2\"\n";
 const HOP: &str =
     "[[path]]\nradio = { rate = \"11mbit\", delay = \"1us\", queue = \"100p\" }\nmac = \"dcf\"\n";
 

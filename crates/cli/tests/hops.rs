@@ -173,14 +173,17 @@ fn acks_of_kernels_are_filtered_and_filled_in_again() {
 
 #[test]
 fn kernels_speak_over_packet_radio() {
-    let scenario = r#"
+    let scenario = concat!(
+        r#"
         transfer = { from = "fixed", to = "mobile", bytes = "60KB" }
         host.fixed = {}
         host.mobile = {}
-        path = [{ radio = { rate = "10mbit" }, mac = "half-duplex-hops", half-duplex-hops = { hops = 3, turnaround = "200us", backoff = "400us" } }]
+        path = [{ radio = { rate = "10mbit" }, mac = "half-duplex-hops", "#,
+        r#"half-duplex-hops = { hops = 3, turnaround = "200us", backoff = "400us" } }]
         [vary]
         radio.discipline-left = ["fifo", "ack-filter"]
-    "#;
+    "#
+    );
     let (world, file) = world("packet-radio", scenario);
     for (label, metrics, flow) in runs(&world, &file, &[]) {
         let has = |kind| frames(&metrics, kind) > 0;

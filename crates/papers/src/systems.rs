@@ -1,7 +1,7 @@
 //! Every system that the papers describe, and what came after them, and whether it runs yet.
 //!
-//! What runs describes itself where it stands. A system of the papers that is not built yet has its row here, so that the
-//! list is complete and its status honest.
+//! What runs describes itself where it stands. A system of the papers that is not built yet has its row here, so that
+//! the list is complete and its status honest.
 
 use lasthop_proto::describe::LIVE;
 pub use lasthop_proto::describe::{Kind, Status, System, Where};
@@ -11,25 +11,25 @@ const PLANNED: &[System] = &[
         Kind::Sender,
         "fast-rtx-handoff",
         "fast retransmit as soon as a hand-off is over, instead of waiting for a time-out",
-        "balakrishnan97 6",
+        "bakshi96 2, agarwal00 2; Caceres and Iftode 1995",
     ),
     System::planned(
         Kind::Sender,
         "t-tcp",
         "transactions whose first segment carries data (RFC 1644)",
-        "RFC 1644",
+        "agarwal00 2; RFC 1644",
     ),
     System::planned(
         Kind::Agent,
         "i-tcp-handoff",
         "moves the state of an agent to the next base station at a hand-off",
-        "bakshi96 2",
+        "west97 2.5",
     ),
     System::planned(
         Kind::Agent,
         "m-tcp",
         "a split connection that keeps end-to-end acknowledgements and outlives disconnections",
-        "bakshi96 2",
+        "parsa98 2, agarwal00 2; Brown and Singh 1997",
     ),
     System::planned(
         Kind::Link,
@@ -52,7 +52,7 @@ const LIVE_TOOLS: &[System] = &[
         "test-sender",
         "lasthop send, lasthop discard",
         "bulk sender and discard receiver on real hosts",
-        "west97 4.1",
+        "west97 4.5",
     )
     .runs(LIVE),
     System::new(
@@ -60,7 +60,7 @@ const LIVE_TOOLS: &[System] = &[
         "wireless-config",
         "lasthop ctl get, set, watch",
         "reads and changes errors and enhancements of a running base station",
-        "west97 4.3",
+        "west97 4.6",
     )
     .runs(LIVE),
 ];

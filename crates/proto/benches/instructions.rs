@@ -1,9 +1,9 @@
 //! Counts the instructions of what a stack does for a segment, and prints them as the table of `energy::costs`.
 //!
 //! Each case does its work a number of times; run twice with different numbers, the difference is what the work itself
-//! takes. `callgrind` counts, so that the figures do not depend on how busy the machine is. Bytes are moved as a machine
-//! with words of 32 bits and a card with registers of 16 moves them: the words are atomic cells, of which a compiler
-//! never makes wider ones.
+//! takes. `callgrind` counts, so that the figures do not depend on how busy the machine is. Bytes are moved as a
+//! machine with words of 32 bits and a card with registers of 16 moves them: the words are atomic cells, of which a
+//! compiler never makes wider ones.
 //!
 //! ```text
 //! make instructions
@@ -162,7 +162,10 @@ fn count(case: &str) -> Result<f64, String> {
             .args(["count", case, &times.to_string()])
             .output()
             .map_err(|e| {
-                format!("instructions are counted by valgrind, which cannot be run: {e}\nInstall it, for example with `apt-get install valgrind`, and run `make instructions` again.")
+                format!(
+                    "instructions are counted by valgrind, which cannot be run: {e}\n\
+                     Install it, for example with `apt-get install valgrind`, and run `make instructions` again."
+                )
             })?;
         let said = String::from_utf8_lossy(&run.stderr);
         let counted = said.lines().find_map(|line| line.split("Collected : ").nth(1));

@@ -59,9 +59,10 @@ pub struct Comparison {
 
 /// Lays `text` out for a comparison.
 ///
-/// `errors` are probabilities that a packet with data is lost, which replace the errors of the scenario; without them an
-/// axis of the scenario that changes nothing but errors is kept. All its other axes stay at their first points.
-/// `baseline` names a scheme of the comparison; without it that is the scenario as it is, or the first point of its axis.
+/// `errors` are probabilities that a packet with data is lost, which replace the errors of the scenario; without them
+/// an axis of the scenario that changes nothing but errors is kept. All its other axes stay at their first points.
+/// `baseline` names a scheme of the comparison; without it that is the scenario as it is, or the first point of its
+/// axis.
 ///
 /// # Errors
 ///

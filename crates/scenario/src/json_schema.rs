@@ -1,4 +1,5 @@
-//! JSON Schema (draft 2020-12) of scenario, station and tunnel files, for editors that complete and check while one types.
+//! JSON Schema (draft 2020-12) of scenario, station and tunnel files, for editors that complete and check while one
+//! types.
 //!
 //! Made of the same lists of keys that the reader checks against. What a schema cannot say is left to the reader: which
 //! keys exclude each other, how far limits depend on other keys, and which options a chosen system uses.

@@ -97,8 +97,8 @@ impl<'t> Reader<'t> {
             .into()
     }
 
-    /// A key of another kind of this table is a slip worth its own words: this one is `kind` and has the keys `own`, beside
-    /// those that every kind has.
+    /// A key of another kind of this table is a slip worth its own words: this one is `kind` and has the keys `own`,
+    /// beside those that every kind has.
     pub fn belongs(&self, kind: &str, own: &[&str], every: &[&str]) -> Result<(), Error> {
         let has = |key: &str| own.contains(&key) || every.contains(&key);
         let Some(entry) = self.table.entries.iter().find(|entry| !has(&entry.key)) else {

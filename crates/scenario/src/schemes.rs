@@ -1,7 +1,7 @@
 //! Schemes: named sets of changes on a scenario, with what must be deployed to have them.
 //!
-//! The table is data, `schemes.toml`; a scenario's own `[schemes]` has the same form. How a scheme meets a scenario is in
-//! `compare.rs`.
+//! The table is data, `schemes.toml`; a scenario's own `[schemes]` has the same form. How a scheme meets a scenario is
+//! in `compare.rs`.
 
 use serde::Serialize;
 
@@ -62,8 +62,8 @@ pub struct Scheme {
     pub change: Vec<String>,
     /// What it does, in a few words.
     pub what: String,
-    /// How it can be had today: `station` or `link` (lasthop runs it), or a command for the sending host. Without it, it is
-    /// only simulated.
+    /// How it can be had today: `station` or `link` (lasthop runs it), or a command for the sending host. Without it,
+    /// it is only simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     #[serde(skip)]
@@ -108,8 +108,8 @@ pub fn schemes() -> Vec<Scheme> {
     read.unwrap_or_else(|error| unreachable!("schemes.toml: {error}: {}", error.help))
 }
 
-/// The schemes that the scenario `text` may be compared under: its own, and those of the program that it does not define
-/// anew.
+/// The schemes that the scenario `text` may be compared under: its own, and those of the program that it does not
+/// define anew.
 ///
 /// # Errors
 ///

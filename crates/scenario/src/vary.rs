@@ -12,11 +12,11 @@ const MAX_CELLS: usize = 10_000;
 /// An argument of the command line that changes a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Argument {
-    /// `--set KEY=VALUE`: one value; an axis of the file with this key is dropped. Of a labelled axis it is the label of
-    /// the point that stays.
+    /// `--set KEY=VALUE`: one value; an axis of the file with this key is dropped. Of a labelled axis it is the label
+    /// of the point that stays.
     Set(String),
-    /// `--vary KEY=A,B,C`: an axis; it replaces an axis of the file with this key. Of a labelled axis these are the labels
-    /// of the points that stay.
+    /// `--vary KEY=A,B,C`: an axis; it replaces an axis of the file with this key. Of a labelled axis these are the
+    /// labels of the points that stay.
     Vary(String),
 }
 

@@ -345,7 +345,8 @@ fn options_of_agents() {
     // A list of tables, whose keys stand in its rows.
     let text = |rows: &str| {
         stage(&format!(
-            "[[path]]\nagent = \"good-packet-size\"\npacket-sizes = [{rows}]\n[[path]]\nradio = {{ rate = \"1mbit\" }}\n"
+            "[[path]]\nagent = \"good-packet-size\"\npacket-sizes = [{rows}]\n\
+             [[path]]\nradio = {{ rate = \"1mbit\" }}\n"
         ))
     };
     let (one, two) = ("{ bad = \"1s\", size = 512 }", "{ bad = \"2s\", size = 512 }");

@@ -49,8 +49,8 @@ fn every_key_is_in_its_manual() {
     }
 }
 
-/// What stands between `<!-- generated: NAME -->` and `<!-- end -->` in the manual is made of what the systems and keys say
-/// of themselves. `make manual` writes it anew.
+/// What stands between `<!-- generated: NAME -->` and `<!-- end -->` in the manual is made of what the systems and keys
+/// say of themselves. `make manual` writes it anew.
 #[test]
 fn the_tables_of_the_manual_are_those_of_the_program() {
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");

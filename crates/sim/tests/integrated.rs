@@ -1,4 +1,5 @@
-//! TCP-INT, right-edge recovery, and traffic that comes and goes: what each changes, and that its absence changes it back.
+//! TCP-INT, right-edge recovery, and traffic that comes and goes: what each changes, and that its absence changes it
+//! back.
 
 use lasthop_proto::units::Span;
 use lasthop_scenario::{Argument, Scenario, parse};
@@ -71,7 +72,10 @@ fn a_connection_gets_as_much_as_the_others_of_its_host() {
 
 #[test]
 fn without_integration_the_shares_go_by_connection() {
-    let three = r#"transfer=[{ from = "s", to = "r1", stop = "60s" }, { from = "s", to = "r2", count = 2, stop = "60s" }]"#;
+    let three = concat!(
+        r#"transfer=[{ from = "s", to = "r1", stop = "60s" }, "#,
+        r#"{ from = "s", to = "r2", count = 2, stop = "60s" }]"#
+    );
     let share = |m: &RunMetrics| {
         let bytes: Vec<f64> = m.flows.iter().map(|f| f.delivered as f64).collect();
         (bytes[1] + bytes[2]) / bytes[0]
@@ -85,7 +89,10 @@ fn without_integration_the_shares_go_by_connection() {
 #[test]
 fn a_connection_builds_on_the_window_of_the_others() {
     // The second transfer finds a window that is open: it is over sooner than one that begins with slow start.
-    let late = r#"transfer=[{ from = "s", to = "r1", stop = "6s" }, { from = "s", to = "r1", bytes = 10000, start = "5s" }]"#;
+    let late = concat!(
+        r#"transfer=[{ from = "s", to = "r1", stop = "6s" }, "#,
+        r#"{ from = "s", to = "r1", bytes = 10000, start = "5s" }]"#
+    );
     let time = |m: &RunMetrics| m.flows[1].transfer_time_s;
     let of = |tcp| mean(&[late, tcp, "path.router.link.queue=50p"], time);
     let (apart, integrated) = (of("host.s.tcp=reno"), of("host.s.tcp=tcp-int"));
@@ -124,7 +131,10 @@ fn a_bounded_transfer_may_be_over_before_it_is_stopped() {
     assert!(m.flows[0].completed_s.unwrap() < 14.0);
 }
 
-const WEB: &str = r#"transfer=[{ from = "s", to = "r1", web = { sessions = 4, think = "300ms", size = { mean = "10kB", shape = 1.3 } }, stop = "60s" }]"#;
+const WEB: &str = concat!(
+    r#"transfer=[{ from = "s", to = "r1", web = { sessions = 4, think = "300ms", "#,
+    r#"size = { mean = "10kB", shape = 1.3 } }, stop = "60s" }]"#
+);
 
 #[test]
 fn users_fetch_the_same_whatever_the_network_does() {
@@ -176,7 +186,10 @@ fn a_source_is_on_and_off() {
 
 #[test]
 fn other_peoples_traffic_is_measured_for_itself() {
-    let beside = r#"transfer=[{ from = "s", to = "r1", bytes = "500kB" }, { from = "s", to = "r2", count = 3, stop = "20s", cross = true }]"#;
+    let beside = concat!(
+        r#"transfer=[{ from = "s", to = "r1", bytes = "500kB" }, "#,
+        r#"{ from = "s", to = "r2", count = 3, stop = "20s", cross = true }]"#
+    );
     let m = measure(&scenario(ROUTER, &[beside, "horizon=60s"]), 1);
     assert_eq!(m.flows.len(), 4);
     assert_eq!(m.ours().count(), 1);

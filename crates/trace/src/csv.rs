@@ -21,7 +21,7 @@ use crate::layout::{Layout, flow_name};
 /// |---|---|
 /// | `time_s` | seconds since the run began, nine decimals |
 /// | `stage` | name of the stage |
-/// | `event` | `originated`, `transmitted`, `damaged`, `received`, `dropped`; `tcp-...`, `agent-...`, `channel-good`, `channel-bad` |
+/// | `event` | `originated`, `transmitted`, `damaged`, `received`, `dropped`; `tcp-...`, `agent-...`, `channel-...` |
 /// | `cause` | why a packet was originated or dropped |
 /// | `side` | direction of travel: `left` or `right` |
 /// | `id` | identity of this transmission |
@@ -33,6 +33,8 @@ use crate::layout::{Layout, flow_name};
 /// | `length` | the whole IP packet in bytes |
 /// | `damage` | `ip` or `tcp` when that checksum is wrong |
 /// | `value` | `tcp-delivered`: bytes; `agent-local-rtt`: nanoseconds |
+///
+/// A channel that changes its state writes `channel-good` or `channel-bad`.
 pub const EVENT_COLUMNS: &str =
     "time_s,stage,event,cause,side,id,flow,seq,ack,flags,window,payload,length,damage,value\n";
 

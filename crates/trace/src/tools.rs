@@ -9,14 +9,14 @@ pub const TOOLS: &[System] = &[
         "packet-filter",
         "lasthop run -o DIR",
         "captures on each link that Wireshark, tcpdump and tcptrace open",
-        "west97 4.2",
+        "west97 4.4",
     ),
     System::new(
         Kind::Tool,
         "tcb-trace",
         "lasthop run -o DIR",
         "the TCP control block at each event: windows, round trips, time-outs",
-        "west97 4.2",
+        "west97 4.4",
     ),
     System::new(
         Kind::Tool,

@@ -1,21 +1,21 @@
 //! ACK reconstruction: behind a slow return link, the ACKs that filtering took out are filled in again.
 //!
-//! A sender that counts ACKs opens its window slowly when few come, and sends a burst at each. This agent stands between
-//! the return link and the sender (RFC 3449 5.3.1; H. Balakrishnan, V. Padmanabhan and R. Katz, "The Effects of Asymmetry
-//! on TCP Performance", MOBICOM 1997). Where an ACK acknowledges more than `thresh` segments it is held, ACKs for that
-//! many segments each go before it, and it goes last. They are spread over the time that lies between two ACKs of the
-//! return link, as a moving average has it.
+//! A sender that counts ACKs opens its window slowly when few come, and sends a burst at each. This agent stands
+//! between the return link and the sender (RFC 3449 5.3.1; H. Balakrishnan, V. Padmanabhan and R. Katz, "The Effects of
+//! Asymmetry on TCP Performance", MOBICOM 1997). Where an ACK acknowledges more than `thresh` segments it is held, ACKs
+//! for that many segments each go before it, and it goes last. They are spread over the time that lies between two ACKs
+//! of the return link, as a moving average has it.
 //!
 //! **End to end.** A reconstructed ACK acknowledges less than one of the receiver that has arrived here, never more. It
-//! repeats that one's timestamps and window, so it is only made while the window stands still: its right edge is then one
-//! that the receiver has promised.
+//! repeats that one's timestamps and window, so it is only made while the window stands still: its right edge is then
+//! one that the receiver has promised.
 //!
 //! **What passes unchanged**: duplicates, ACKs with SACK blocks, ECN marks, notifications or unknown options, window
-//! updates, data, SYN, FIN, RST. Such a segment makes what is held go first, at once, so that order is kept. A newer plain
-//! ACK takes the place of the one that is held (cause `superseded-ack`): it says the same and more.
+//! updates, data, SYN, FIN, RST. Such a segment makes what is held go first, at once, so that order is kept. A newer
+//! plain ACK takes the place of the one that is held (cause `superseded-ack`): it says the same and more.
 //!
-//! **State** is soft: the last ACK of each connection and at most one packet. Without it ACKs just pass. The length of a
-//! segment is that of the longest one seen in the direction of the data.
+//! **State** is soft: the last ACK of each connection and at most one packet. Without it ACKs just pass. The length of
+//! a segment is that of the longest one seen in the direction of the data.
 
 use serde::Serialize;
 

@@ -58,7 +58,8 @@ impl Config for SnoopAgent {
                 Kind::Agent,
                 "snoop",
                 "path: agent = \"snoop\"",
-                "caches data, retransmits locally on duplicate ACKs and short time-outs, and hides them from the sender",
+                "caches data, retransmits locally on duplicate ACKs and short time-outs, \
+                 and hides them from the sender",
                 "balakrishnan97 2, west97 2.6, parsa98 4",
             ),
             read: |k| AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::keys(k), ackp: None }),

@@ -1,5 +1,5 @@
 //! Snoop for both directions: local retransmission towards the mobile host, and negative acknowledgements for what the
-//! mobile host sends (balakrishnan97 2.1; west97 2.6).
+//! mobile host sends (balakrishnan97 2; west97 2.6).
 //!
 //! The base station cannot retransmit data that it never received. It watches which bytes of the mobile host have come
 //! over the air, and at the first packet behind a hole it names the hole to the mobile host: an ACK in the receiver's
@@ -45,7 +45,7 @@ impl Config for NackAgent {
             "snoop-nack",
             "path: agent = \"snoop-nack\"; host: nack",
             "for data from the mobile host: the base station asks for what the air has lost",
-            "balakrishnan97 2.1, west97 2.6",
+            "balakrishnan97 2, west97 2.6",
         ),
         read: |k| AgentConfig::SnoopNack(NackAgent { snoop: SnoopConfig::keys(k) }),
     }];

@@ -1,5 +1,5 @@
-//! ICMP source quench after each failed attempt of the link layer (bakshi96 4.2.2). The machine is that of [`super::ebsn`]
-//! with another message.
+//! ICMP source quench after each failed attempt of the link layer (bakshi96 4.2.2). The machine is that of
+//! [`super::ebsn`] with another message.
 
 use serde::Serialize;
 

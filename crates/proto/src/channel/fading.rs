@@ -9,8 +9,8 @@
 //! T = (exp(rho^2) - 1) / (rho fd sqrt(2 pi))    seconds long on average,
 //! ```
 //!
-//! so that good periods last `1/N - T = 1 / (rho fd sqrt(2 pi))` (Clarke 1968; Jakes 1974; Wang and Moayeri 1995, eqs. 5
-//! and 8, make the transition probabilities of a two-state chain of them: level crossings per symbol).
+//! so that good periods last `1/N - T = 1 / (rho fd sqrt(2 pi))` (Clarke 1968; Jakes 1974; Wang and Moayeri 1995, eqs.
+//! 5 and 8, make the transition probabilities of a two-state chain of them: level crossings per symbol).
 
 use core::f64::consts::PI;
 use core::ops::RangeInclusive;

@@ -1,5 +1,5 @@
-//! A channel that is good or bad in turn and changes between bits (parsa98 5.3.2). Its word is `two-state`, as that of the
-//! channel that changes with time.
+//! A channel that is good or bad in turn and changes between bits (parsa98 5.3.2). Its word is `two-state`, as that of
+//! the channel that changes with time.
 
 use serde::Serialize;
 

@@ -8,7 +8,9 @@
 //! a [`Visitor`], reads values from a file, or lists the keys without any file. Nothing here knows a file format.
 
 mod key;
+mod keys;
 mod system;
 
-pub use key::{Fault, Form, Key, Keys, Need, Quantity, Value, Visitor, Whole};
+pub use key::{Fault, Form, Key, Need, Quantity, Value, Visitor, Whole};
+pub use keys::Keys;
 pub use system::{BOTH, Descriptor, Kind, LIVE, SIM, Status, System, Where, find};

@@ -15,8 +15,8 @@ pub struct Hardware {
     pub base: Power,
     /// What its radio draws.
     pub radio: RadioPower,
-    /// What the work on one full segment costs beyond `base`: sent with timestamps, with 1448 bytes of data, as the stack
-    /// of 2000 does it. All other work is charged in proportion to its instructions.
+    /// What the work on one full segment costs beyond `base`: sent with timestamps, with 1448 bytes of data, as the
+    /// stack of 2000 does it. All other work is charged in proportion to its instructions.
     pub segment: Energy,
 }
 

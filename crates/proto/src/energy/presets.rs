@@ -68,8 +68,8 @@ pub const PRESETS: [Preset; 5] = [
         name: "sens-800",
         about: "laptop of 1996 with a WaveLAN card of 1999, screen off (90 MHz Pentium)",
         source: "agarwal00 5: currents and the two lifetimes; Intel's data sheet of the Pentium for `segment`",
-        // These two follow from the lifetimes: 223 min idle, 110 min sending. crates/sim/tests/calibration.rs works them
-        // out again.
+        // These two follow from the lifetimes: 223 min idle, 110 min sending. crates/sim/tests/calibration.rs works
+        // them out again.
         capacity: joules(94_390.0),
         base: watts(6.155),
         // The card has no state of its own for listening without a frame (agarwal00 5).
@@ -94,7 +94,8 @@ pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "phone-wifi",
         about: "smartphone with 802.11n or ac, screen off",
-        source: "Sun et al., Modeling WiFi Active Power/Energy Consumption in Smartphones (ICDCS 2014), orders of magnitude",
+        source: "Sun et al., Modeling WiFi Active Power/Energy Consumption in Smartphones (ICDCS 2014), \
+                 orders of magnitude",
         capacity: joules(15.0 * 3600.0),
         base: watts(0.30),
         radio: RadioPower {
@@ -108,7 +109,8 @@ pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "lte-m-modem",
         about: "sensor with an LTE-M modem at 23 dBm, two AA cells of lithium",
-        source: "Nordic Semiconductor, nRF9160 Product Specification (modem current consumption) and white paper nWP-034",
+        source: "Nordic Semiconductor, nRF9160 Product Specification (modem current consumption) \
+                 and white paper nWP-034",
         capacity: joules(9.0 * 3600.0),
         // The application's processor at work.
         base: watts(3.7 * 0.0022),
@@ -121,7 +123,8 @@ pub const PRESETS: [Preset; 5] = [
         about: "microcontroller with Wi-Fi (ESP32), one 18650 cell",
         source: "Espressif, ESP32 Series Datasheet: current consumption depending on RF modes and on power modes",
         capacity: joules(9.6 * 3600.0),
-        // The processor at 80 MHz with the modem asleep, 20 mA; the radio's figures are those of the whole chip less that.
+        // The processor at 80 MHz with the modem asleep, 20 mA; the radio's figures are those of the whole chip less
+        // that.
         base: watts(3.3 * 0.020),
         radio: currents(3.3, [0.0, 77.5, 77.5, 220.0]),
         segment: joules(150e-6),

@@ -17,7 +17,7 @@ pub const FRAGMENTATION: System = System::new(
     "fragmentation",
     "path: fragment = \"128B\"",
     "packets cut to a small wireless MTU; one lost piece loses the packet",
-    "bakshi96 3.3",
+    "bakshi96 3.1, 4.1",
 );
 
 /// Packets to be put together at once from one sender; the oldest makes room.

@@ -34,7 +34,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         "fama-ncs",
         "path: mac = \"fama-ncs\"",
         "the floor is acquired by RTS and CTS before data; tells its neighbours when it transmits or waits",
-        "parsa98 5.2",
+        "parsa98 3.2, 3.3; Fullmer and Garcia-Luna-Aceves 1997",
     ),
     read: |k| Chosen::Hop(MacConfig::FamaNcs(FamaConfig::keys(k))),
 }];

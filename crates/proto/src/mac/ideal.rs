@@ -20,7 +20,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         "ideal",
         "path: mac = \"ideal\"",
         "stations with frames waiting take turns, nothing collides",
-        "parsa98 5.1",
+        "bakshi96 3.1",
     )
     .tier(0),
     read: |_| Chosen::Hop(MacConfig::Ideal),

@@ -19,7 +19,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         "drop-tail",
         "path: queue = \"50p\" or \"64KiB\"",
         "what does not fit is dropped; measured in packets or bytes",
-        "west97 4.0",
+        "balakrishnan97 4.1, 4.2.1",
     ),
     read: |_, _| Discipline::Fifo,
 }];

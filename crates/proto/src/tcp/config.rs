@@ -280,7 +280,7 @@ pub struct TcpConfig {
     pub ackp_karn: bool,
     /// Offer and obey explicit loss notifications, and which losses a receiver notices.
     pub eln: ElnMode,
-    /// Offer and obey negative acknowledgements of a base station (balakrishnan97 2.1).
+    /// Offer and obey negative acknowledgements of a base station (west97 2.6).
     pub nack: bool,
     /// What a sender does upon loss notifications.
     pub eln_reaction: ElnReaction,

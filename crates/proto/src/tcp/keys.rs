@@ -180,7 +180,8 @@ impl TcpConfig {
         if adapts {
             tcp.adapt_to_sparse_acks();
         }
-        let what = "the window opens by bytes acknowledged, of at most so many segments an ACK (L of RFC 3465); 0 counts ACKs";
+        let what = "the window opens by bytes acknowledged, of at most so many segments an ACK \
+                    (L of RFC 3465); 0 counts ACKs";
         k.count("byte-counting", &mut tcp.byte_counting, 0..=u32::MAX.into(), what);
         k.flag(
             "pacing",
@@ -224,7 +225,8 @@ impl TcpConfig {
         );
     }
 
-    /// Congestion control of acknowledgements; with it both data and ACKs may be marked, unless the file says otherwise.
+    /// Congestion control of acknowledgements; with it both data and ACKs may be marked, unless the file says
+    /// otherwise.
     fn acc(&mut self, k: &mut Keys<'_>) {
         let mut acc = AccConfig::default();
         let mut is_table = false;
@@ -268,7 +270,8 @@ impl TcpConfig {
         );
         let elns =
             [("off", ElnMode::Off), ("checksum", ElnMode::Checksum), ("ideal", ElnMode::Ideal)];
-        let what = "explicit loss notification: none, of segments whose TCP checksum fails, or of every damaged segment";
+        let what = "explicit loss notification: none, of segments whose TCP checksum fails, \
+                    or of every damaged segment";
         k.word("eln", &mut self.eln, &elns, what);
         k.flag(
             "nack",

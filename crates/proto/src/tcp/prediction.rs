@@ -9,7 +9,7 @@ pub const OPTIONS: System = System::new(
     "tcp-options",
     "host: mss, window-scale, timestamps, sack, prediction",
     "MSS, window scaling, timestamps with PAWS and SACK, each on or off; header prediction before or after PAWS",
-    "agarwal00 4.3, 4.4",
+    "agarwal00 4.1 to 4.4, 4.6",
 ).runs(SIM);
 
 /// Whether the segment that is expected next takes a fast path (header prediction, agarwal00 3.4 and 4.4).

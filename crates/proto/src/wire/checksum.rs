@@ -267,13 +267,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn wide_words_agree_with_the_definition(bytes in prop::collection::vec(any::<u8>(), 0..300), skip in 0usize..9) {
+        fn wide_words_agree_with_the_definition(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            skip in 0usize..9,
+        ) {
             let bytes = &bytes[skip.min(bytes.len())..];
             prop_assert_eq!(checksum(bytes), by_definition(bytes));
         }
 
         #[test]
-        fn words_of_every_size_and_order_add_up_to_the_same(bytes in prop::collection::vec(any::<u8>(), 0..300), skip in 0usize..9) {
+        fn words_of_every_size_and_order_add_up_to_the_same(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            skip in 0usize..9,
+        ) {
             let bytes = &bytes[skip.min(bytes.len())..];
             prop_assert_eq!(in_all_words(bytes), [reference::by_definition(bytes); 6]);
         }
@@ -297,7 +303,10 @@ mod tests {
         }
 
         #[test]
-        fn pieces_add_up_to_the_whole(bytes in prop::collection::vec(any::<u8>(), 0..200), cuts in prop::collection::vec(0usize..200, 0..6)) {
+        fn pieces_add_up_to_the_whole(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            cuts in prop::collection::vec(0usize..200, 0..6),
+        ) {
             let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(bytes.len())).collect();
             cuts.extend([0, bytes.len()]);
             cuts.sort_unstable();
@@ -307,7 +316,11 @@ mod tests {
         }
 
         #[test]
-        fn an_update_equals_a_new_sum(mut bytes in prop::collection::vec(any::<u8>(), 4..64), at in 0usize..64, new in any::<u32>()) {
+        fn an_update_equals_a_new_sum(
+            mut bytes in prop::collection::vec(any::<u8>(), 4..64),
+            at in 0usize..64,
+            new in any::<u32>(),
+        ) {
             // The one case that the method cannot tell: everything zero.
             bytes[0] |= 1;
             let at = (2 + at % (bytes.len() - 3)) & !1;
@@ -324,7 +337,12 @@ mod tests {
         }
 
         #[test]
-        fn the_pseudo_header_is_the_one_of_the_rfcs(src in any::<u128>(), dst in any::<u128>(), v4 in any::<bool>(), len in any::<u32>()) {
+        fn the_pseudo_header_is_the_one_of_the_rfcs(
+            src in any::<u128>(),
+            dst in any::<u128>(),
+            v4 in any::<bool>(),
+            len in any::<u32>(),
+        ) {
             let (src, dst, laid_out) = if v4 {
                 let (src, dst) = (Ipv4Addr::from(src as u32), Ipv4Addr::from(dst as u32));
                 let mut bytes = [src.octets(), dst.octets()].concat();

@@ -121,9 +121,9 @@ struct Ip {
 
 /// The headers of the IP packet at the start of `bytes`.
 ///
-/// TCP (and ICMP that quotes a TCP segment) is read behind IPv4 (with options, which are skipped) and directly behind IPv6. Fragments and IPv6
-/// extension headers make a packet [`Transport::Other`]: no machine here acts on half a segment.
-/// A TCP option of impossible length is reported in [`View::bad_option`]; what stands before it counts.
+/// TCP (and ICMP that quotes a TCP segment) is read behind IPv4 (with options, which are skipped) and directly behind
+/// IPv6. Fragments and IPv6 extension headers make a packet [`Transport::Other`]: no machine here acts on half a
+/// segment. A TCP option of impossible length is reported in [`View::bad_option`]; what stands before it counts.
 ///
 /// # Errors
 /// When the bytes do not hold the headers, or their length fields contradict each other.

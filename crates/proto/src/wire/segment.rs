@@ -118,7 +118,7 @@ pub enum Smart {
     Caused(Seq),
 }
 
-/// Negative acknowledgements by a base station (balakrishnan97 2.1), an experimental option (RFC 6994).
+/// Negative acknowledgements by a base station (west97 2.6), an experimental option (RFC 6994).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Nack {
     /// On a SYN: the sender understands them.

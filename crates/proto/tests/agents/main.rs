@@ -18,3 +18,4 @@ mod snoop_nack;
 mod snoop_smart;
 mod split;
 mod split_paths;
+mod split_script;

@@ -15,8 +15,9 @@
 //! count from the initial sequence number, which is 0. Further words: `syn`, `fin`, `rst`, `win N` (16384
 //! unless said), `at N` (the sequence number of a packet without
 //! data), `acks N` (what the fixed host acknowledges of the mobile host's data), `sack A-B` (a block), `caused A-`
-//! (SMART), `nack` (option permitted), `missing A-B` (a negative acknowledgement), `ackp` and `eln` (options permitted), `partial`, `lost N` (options on an ACK), `ip-damage`,
-//! `tcp-damage`, and `port N` for another flow. Lines after `#` are comments.
+//! (SMART), `nack` (option permitted), `missing A-B` (a negative acknowledgement), `ackp` and `eln` (options
+//! permitted), `partial`, `lost N` (options on an ACK), `ip-damage`, `tcp-damage`, and `port N` for another flow. Lines
+//! after `#` are comments.
 
 use crate::path::{FIXED, MOBILE};
 use crate::record::{compare, lines, words};

@@ -114,7 +114,8 @@ proptest! {
         plans in [plans(), plans()],
         tcp in [presets(), presets()],
         station in presets(),
-        (buffer, selective, opener) in (prop_oneof![Just(700u64), Just(5_000), Just(1 << 16)], any::<bool>(), 0usize..2),
+        (buffer, selective, opener) in
+            (prop_oneof![Just(700u64), Just(5_000), Just(1 << 16)], any::<bool>(), 0usize..2),
         (losses, seed) in ([0u64..80, 0u64..120], any::<u64>()),
     ) {
         let config = SplitConfig { buffer: Bytes(buffer), ..SplitConfig::new(station) };

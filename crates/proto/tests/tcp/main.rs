@@ -43,8 +43,8 @@ fn sender(variant: Variant, segments: u32) -> TcpConfig {
 }
 
 /// The peer has not agreed to `option`, so what its ACKs say in that option is not heeded: `config`, a sender of four
-/// segments, waits for the third duplicate ACK. `reports` are what they say of 1001, 2001 and 3001. Once more with SACK,
-/// to which the peer has agreed.
+/// segments, waits for the third duplicate ACK. `reports` are what they say of 1001, 2001 and 3001. Once more with
+/// SACK, to which the peer has agreed.
 #[track_caller]
 fn falls_back_without_consent(config: &TcpConfig, option: &str, reports: [&str; 3]) {
     for sack in [false, true] {

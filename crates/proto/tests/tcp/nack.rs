@@ -1,4 +1,4 @@
-//! Negative acknowledgements of a base station, at the mobile sender (balakrishnan97 2.1).
+//! Negative acknowledgements of a base station, at the mobile sender (west97 2.6).
 
 use lasthop_proto::tcp::{TcpConfig, Variant};
 

@@ -128,7 +128,8 @@ fn errors(
     }))
 }
 
-/// Goes over the keys of a table of errors beside a radio of this rate. Which model it is decides which keys there may be.
+/// Goes over the keys of a table of errors beside a radio of this rate. Which model it is decides which keys there may
+/// be.
 fn table(k: &mut Keys<'_>, has_on: bool, rate: Rate) -> (ErrorSpec, On) {
     let registry: Vec<_> = words().collect();
     let names: Vec<_> = registry.iter().map(|model| model.word).collect();

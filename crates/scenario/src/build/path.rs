@@ -24,7 +24,8 @@ const MAX_DELAY: Span = Span::secs(1000);
 const QUEUE: Limit = Limit::Packets(50);
 
 const EXAMPLE: &str = "for example\n\n    [[path]]\n    link = { rate = \"10mbit\", delay = \"0.2ms\" }\n    \
-                       [[path]]\n    agent = \"snoop\"\n    [[path]]\n    radio = { rate = \"2mbit\", delay = \"1ms\" }";
+                       [[path]]\n    agent = \"snoop\"\n    \
+                       [[path]]\n    radio = { rate = \"2mbit\", delay = \"1ms\" }";
 
 /// Reads and checks the path.
 pub(super) fn read(

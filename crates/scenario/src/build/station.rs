@@ -196,8 +196,8 @@ fn metrics(k: &mut Keys<'_>) -> Option<SocketAddr> {
             format!("`{}` can be reached from outside", address.ip()),
             "not a loopback address",
             format!(
-                "the figures are for this machine only, since nobody is asked who they are: `listen = {EXAMPLE}`; let a \
-                 proxy with access control pass them on"
+                "the figures are for this machine only, since nobody is asked who they are: `listen = {EXAMPLE}`; let \
+                 a proxy with access control pass them on"
             ),
         ),
         Err(_) => k.refuse(

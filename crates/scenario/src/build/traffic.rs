@@ -108,8 +108,8 @@ pub(super) fn traffic(
         let most = end.0.saturating_sub(start.0) / web.think.0.max(1) * u64::from(web.sessions);
         if most > MAX_SHORT {
             let help = format!(
-                "{} sessions that think for {} would make up to {most} transfers until {end}, and {MAX_SHORT} is the most; \
-                 lower `sessions`, or raise `think`",
+                "{} sessions that think for {} would make up to {most} transfers until {end}, and {MAX_SHORT} is the \
+                 most; lower `sessions`, or raise `think`",
                 web.sessions, web.think
             );
             return Err(reader.out_of_range(key, &help));

@@ -150,7 +150,8 @@ fn transfers(
         return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.place("every"))
             .message("`every` needs a `horizon` or a `stop`")
             .label("never ends by itself")
-            .help("say at the top of the file when a run is cut off, for example `horizon = \"600s\"`, or here when it ends: `stop = \"600s\"`")
+            .help("say at the top of the file when a run is cut off, for example `horizon = \"600s\"`, or here \
+                   when it ends: `stop = \"600s\"`")
             .into());
     };
     let times = end.0.saturating_sub(spec.transfer.start.0).div_ceil(every.0).max(1);
@@ -186,8 +187,8 @@ fn transfer(
                 .message("an unlimited transfer needs a `horizon` or a `stop`")
                 .label("never ends by itself")
                 .help(
-                    "say at the top of the file when a run is cut off, for example `horizon = \"60s\"`, or here when it \
-                     ends: `stop = \"60s\"`",
+                    "say at the top of the file when a run is cut off, for example `horizon = \"60s\"`, or here when \
+                     it ends: `stop = \"60s\"`",
                 )
                 .into());
         }

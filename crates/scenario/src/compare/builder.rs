@@ -118,8 +118,8 @@ impl Builder<'_> {
         })
     }
 
-    /// An agent on the sender's side of the slowest stage that ACKs wait at. A base station's agent that does nothing makes
-    /// room for it.
+    /// An agent on the sender's side of the slowest stage that ACKs wait at. A base station's agent that does nothing
+    /// makes room for it.
     fn put_return_agent(&self, document: &mut Table, agent: &str) -> Result<(), String> {
         let mut at = self.slowest_return()? + usize::from(!self.data_right());
         if let Some((_, Some(idle))) = last_hop(document)

@@ -385,8 +385,8 @@ pub fn hopping(case: u64) -> Scenario {
     scenario
 }
 
-/// The scenario of `case`, but its hosts may share windows between connections, and its transfers stop, are on and off, or
-/// are short ones in a row.
+/// The scenario of `case`, but its hosts may share windows between connections, and its transfers stop, are on and off,
+/// or are short ones in a row.
 pub fn coming_and_going(case: u64) -> Scenario {
     let mut scenario = Dice::new(case).scenario();
     let mut dice = Dice(Stream::new(case, "comings and goings"));

@@ -113,8 +113,8 @@ impl TulipConfig {
             k.bytes("ack-size", &mut c.rule.ack_size, 20..=65_535, what);
             let what = "in full duplex, one acknowledgement for so many packets; a 64th of the window without it";
             k.maybe_count("lack-every", &mut c.lack_every, windows, what);
-            let what = "in full duplex, how long an acknowledgement may be put off; an eighth of the propagation delay, \
-                        at least 100 us, without it";
+            let what = "in full duplex, how long an acknowledgement may be put off; an eighth of the propagation \
+                        delay, at least 100 us, without it";
             k.maybe("lack-delay", &mut c.lack_delay, Span::micros(1)..=Span::secs(60), what);
         });
         c

@@ -1,5 +1,5 @@
-//! What a sender does when a base station tells it which of its bytes the air has lost (balakrishnan97 2.1; west97
-//! 2.6): they are sent again at once, and the congestion window stays as it is.
+//! What a sender does when a base station tells it which of its bytes the air has lost (west97 2.6): they
+//! are sent again at once, and the congestion window stays as it is.
 
 use crate::event::{Cause, TcpKind};
 use crate::units::Time;

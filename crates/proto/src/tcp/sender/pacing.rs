@@ -13,7 +13,7 @@ pub const ADAPTATION: System = System::new(
     "sender-adaptation",
     "host: sender-adaptation = true",
     "the window grows by bytes acknowledged and bursts are paced, for paths where ACKs are rare",
-    "balakrishnan97 4.2, 4.3",
+    "balakrishnan97 4.1, 4.3",
 )
 .runs(SIM);
 

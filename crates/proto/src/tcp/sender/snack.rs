@@ -30,7 +30,7 @@ pub const WORD: Word = Word {
         c.congestion = Congestion::Vegas;
     },
     what: "SNACK option and the configurable default assumption about the cause of losses",
-    source: "CCSDS 714.0-B section 3.5.3",
+    source: "west97 2.7; CCSDS 714.0-B section 3.5.3",
     tier: 2,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\", loss-cause = \"congestion\" | \"corruption\"; peer: snack = true",

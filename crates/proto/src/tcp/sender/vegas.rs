@@ -29,7 +29,7 @@ pub const WORD: Word = Word {
         c.congestion = Congestion::Vegas;
     },
     what: "congestion avoidance by round-trip times, losses noticed by the clock, as SCPS-TP uses it",
-    source: "Brakmo and Peterson 1995, section 3",
+    source: "west97 2.7; Brakmo and Peterson 1995, section 3",
     tier: 1,
     worlds: crate::describe::SIM,
     syntax: "host: tcp = \"*\"",

@@ -1,0 +1,320 @@
+//! The keys of one table, gone over one by one.
+
+use core::ops::RangeInclusive;
+
+use super::key::{Fault, Form, Key, Need, Quantity, Value, Visitor, Whole};
+use crate::units::{Bytes, Limit, Probability, Rate};
+
+/// The keys of one table, gone over one by one. Each method takes the key, the place of its value with the default in
+/// it, what may stand there, and what it means.
+pub struct Keys<'v>(&'v mut dyn Visitor);
+
+impl core::fmt::Debug for Keys<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Keys")
+    }
+}
+
+type Words<'w, T> = &'w [(&'static str, T)];
+
+fn words<T>(table: Words<'_, T>) -> Vec<&'static str> {
+    table.iter().map(|(word, _)| *word).collect()
+}
+
+fn named<T: Clone>(table: Words<'_, T>, word: &str) -> Option<T> {
+    table.iter().find(|(name, _)| *name == word).map(|(_, value)| value.clone())
+}
+
+impl<'v> Keys<'v> {
+    /// The keys that `visitor` goes over.
+    pub fn of(visitor: &'v mut dyn Visitor) -> Keys<'v> {
+        Keys(visitor)
+    }
+
+    fn visit(
+        &mut self,
+        name: &'static str,
+        form: Form,
+        need: Need,
+        default: Value,
+        what: &'static str,
+    ) -> Value {
+        let mut value = default;
+        self.0.key(&Key { name, what, form, need }, &mut value);
+        value
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&mut self, key: &'static str, slot: &mut bool, what: &'static str) {
+        let value = self.visit(key, Form::Flag, Need::Default, Value::Flag(*slot), what);
+        if let Value::Flag(flag) = value {
+            *slot = flag;
+        }
+    }
+
+    /// A whole number.
+    pub fn count<N: Whole>(
+        &mut self,
+        key: &'static str,
+        slot: &mut N,
+        range: RangeInclusive<u64>,
+        what: &'static str,
+    ) {
+        let form = Form::Count(*range.start(), *range.end());
+        let value = self.visit(key, form, Need::Default, Value::Count(slot.wide()), what);
+        if let Value::Count(count) = value {
+            *slot = N::narrow(count);
+        }
+    }
+
+    /// A whole number that may be left out, which means something else.
+    pub fn maybe_count<N: Whole>(
+        &mut self,
+        key: &'static str,
+        slot: &mut Option<N>,
+        range: RangeInclusive<u64>,
+        what: &'static str,
+    ) {
+        let form = Form::Count(*range.start(), *range.end());
+        let default = slot.map_or(Value::Absent, |count| Value::Count(count.wide()));
+        let value = self.visit(key, form, Need::Else(""), default, what);
+        if let Value::Count(count) = value {
+            *slot = Some(N::narrow(count));
+        }
+    }
+
+    /// A quantity within limits.
+    pub fn within<Q: Quantity>(
+        &mut self,
+        key: &'static str,
+        slot: &mut Q,
+        range: RangeInclusive<Q>,
+        what: &'static str,
+    ) {
+        let value = self.visit(key, Q::form(range), Need::Default, slot.value(), what);
+        *slot = Q::of(&value).unwrap_or(*slot);
+    }
+
+    /// A quantity that may be left out, which means something else.
+    pub fn maybe<Q: Quantity>(
+        &mut self,
+        key: &'static str,
+        slot: &mut Option<Q>,
+        range: RangeInclusive<Q>,
+        what: &'static str,
+    ) {
+        let default = slot.map_or(Value::Absent, Quantity::value);
+        let value = self.visit(key, Q::form(range), Need::Else(""), default, what);
+        *slot = Q::of(&value).or(*slot);
+    }
+
+    /// A quantity that must be there. `example` is what is used where only the keys are listed.
+    pub fn needed<Q: Quantity>(
+        &mut self,
+        key: &'static str,
+        example: (Q, &'static str),
+        range: RangeInclusive<Q>,
+        what: &'static str,
+    ) -> Q {
+        let (usual, text) = example;
+        let value = self.visit(key, Q::form(range), Need::Required(text), usual.value(), what);
+        Q::of(&value).unwrap_or(usual)
+    }
+
+    /// A size that is kept in 32 bits.
+    pub fn bytes(
+        &mut self,
+        key: &'static str,
+        slot: &mut u32,
+        range: RangeInclusive<u64>,
+        what: &'static str,
+    ) {
+        let mut size = Bytes(u64::from(*slot));
+        self.within(key, &mut size, Bytes(*range.start())..=Bytes(*range.end()), what);
+        *slot = u32::narrow(size.0);
+    }
+
+    /// A probability.
+    pub fn probability(&mut self, key: &'static str, slot: &mut Probability, what: &'static str) {
+        let default = Value::Probability(*slot);
+        if let Value::Probability(p) =
+            self.visit(key, Form::Probability, Need::Default, default, what)
+        {
+            *slot = p;
+        }
+    }
+
+    /// A probability that must be there.
+    pub fn needed_probability(
+        &mut self,
+        key: &'static str,
+        example: &'static str,
+        what: &'static str,
+    ) -> Probability {
+        let (need, default) = (Need::Required(example), Value::Probability(Probability::ZERO));
+        match self.visit(key, Form::Probability, need, default, what) {
+            Value::Probability(p) => p,
+            _ => Probability::ZERO,
+        }
+    }
+
+    /// A rate that may be left out.
+    pub fn maybe_rate(&mut self, key: &'static str, slot: &mut Option<Rate>, what: &'static str) {
+        let default = slot.map_or(Value::Absent, Value::Rate);
+        if let Value::Rate(rate) = self.visit(key, Form::Rate, Need::Else(""), default, what) {
+            *slot = Some(rate);
+        }
+    }
+
+    /// The length of a queue.
+    pub fn limit(&mut self, key: &'static str, slot: &mut Limit, what: &'static str) {
+        let value = self.visit(key, Form::Limit, Need::Default, Value::Limit(*slot), what);
+        if let Value::Limit(limit) = value {
+            *slot = limit;
+        }
+    }
+
+    /// One of several words, each with what it means; the default must be among them or is told by nothing.
+    pub fn word<T: Clone + PartialEq>(
+        &mut self,
+        key: &'static str,
+        slot: &mut T,
+        table: Words<'_, T>,
+        what: &'static str,
+    ) {
+        let default = table.iter().find(|(_, value)| value == slot);
+        let (need, default) = match default {
+            Some((word, _)) => (Need::Default, Value::Word(word)),
+            None => (Need::Else(""), Value::Absent),
+        };
+        let value = self.visit(key, Form::Word(words(table)), need, default, what);
+        if let Value::Word(word) = value
+            && let Some(value) = named(table, word)
+        {
+            *slot = value;
+        }
+    }
+
+    /// One of several words, if the key is there.
+    pub fn maybe_word<T: Clone>(
+        &mut self,
+        key: &'static str,
+        table: Words<'_, T>,
+        what: &'static str,
+    ) -> Option<T> {
+        let form = Form::Word(words(table));
+        match self.visit(key, form, Need::Else(""), Value::Absent, what) {
+            Value::Word(word) => named(table, word),
+            _ => None,
+        }
+    }
+
+    /// A value of any form; without the key it is the default.
+    pub fn value(
+        &mut self,
+        key: &'static str,
+        form: Form,
+        need: Need,
+        default: Value,
+        what: &'static str,
+    ) -> Value {
+        self.visit(key, form, need, default, what)
+    }
+
+    /// A table of keys.
+    pub fn table(
+        &mut self,
+        key: &'static str,
+        what: &'static str,
+        mut inner: impl FnMut(&mut Keys<'_>),
+    ) {
+        let key = Key { name: key, what, form: Form::Table, need: Need::Else("") };
+        self.0.table(&key, &mut Value::Absent, &mut inner);
+    }
+
+    /// A table of keys, or a value of another form, which is the answer.
+    pub fn table_or(
+        &mut self,
+        key: &'static str,
+        form: Form,
+        what: &'static str,
+        mut inner: impl FnMut(&mut Keys<'_>),
+    ) -> Value {
+        let form = Form::TableOr(Box::new(form));
+        let mut value = Value::Absent;
+        self.0.table(&Key { name: key, what, form, need: Need::Else("") }, &mut value, &mut inner);
+        value
+    }
+
+    /// A list of tables.
+    pub fn tables(
+        &mut self,
+        key: &'static str,
+        what: &'static str,
+        mut inner: impl FnMut(&mut Keys<'_>),
+    ) {
+        let key = Key { name: key, what, form: Form::Tables, need: Need::Else("") };
+        self.0.tables(&key, &mut inner);
+    }
+
+    /// The value of a key that was visited before and must be there, others being as they are; `listed` where only the
+    /// keys are listed.
+    pub fn demand<T>(&mut self, key: &str, value: Option<T>, listed: T) -> T {
+        if value.is_none() {
+            self.0.missing(key, None);
+        }
+        value.unwrap_or(listed)
+    }
+
+    /// The key must be there: what was expected, and an example as it would be written.
+    pub fn missing(&mut self, key: &str, expected: &str, example: &str) {
+        self.0.missing(key, Some((expected, example)));
+    }
+
+    /// Of a table of several kinds, this is the one called `kind`. Keys of the others do not belong there.
+    pub fn kind(&mut self, kind: &str, mut inner: impl FnMut(&mut Keys<'_>)) {
+        self.0.kind(kind, &mut inner);
+    }
+
+    /// Whether the file has the key.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.has(key)
+    }
+
+    /// The first of `keys` that the file has.
+    pub fn first<'k>(&self, keys: &[&'k str]) -> Option<&'k str> {
+        keys.iter().copied().find(|key| self.has(key))
+    }
+
+    /// The key as it would be addressed from outside.
+    pub fn path(&self, key: &str) -> String {
+        self.0.path(key)
+    }
+
+    /// The value at `key` is out of range.
+    pub fn out_of_range(&mut self, key: &str, help: impl Into<String>) {
+        self.0.out_of_range(key, help.into());
+    }
+
+    /// What stands at `key` cannot be meant.
+    pub fn refuse(
+        &mut self,
+        key: &str,
+        message: impl Into<String>,
+        label: &str,
+        help: impl Into<String>,
+    ) {
+        self.0.refuse(Fault::Value, key, message.into(), label, help.into());
+    }
+
+    /// What stands at `key` needs something else.
+    pub fn lacks(
+        &mut self,
+        key: &str,
+        message: impl Into<String>,
+        label: &str,
+        help: impl Into<String>,
+    ) {
+        self.0.refuse(Fault::Missing, key, message.into(), label, help.into());
+    }
+}

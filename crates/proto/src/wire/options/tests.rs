@@ -1,0 +1,86 @@
+use super::*;
+
+const TS: Timestamps = Timestamps { value: 0x0102_0304, echo: 0x0506_0708 };
+
+fn sack(n: u32) -> Options {
+    let mut options = Options::default();
+    (0..n).for_each(|i| assert!(options.sack.push(Seq(10 * i), Seq(10 * i + 5))));
+    options
+}
+
+#[test]
+fn unknown_options_do_not_stop_the_walk() {
+    let bytes = [19, 4, 7, 7, 1, 253, 2, 2, 4, 5, 180, 0, 99, 99];
+    let read = read(&bytes);
+    let options = read.options.unwrap();
+    assert_eq!(options.mss, Some(1460));
+    assert_eq!(options.unknown, [19, 4, 7, 7, 253, 2]);
+    assert_eq!(read.error, None, "bytes behind the end of the list are nobody's");
+}
+
+#[test]
+fn impossible_lengths_are_told_apart_from_the_end() {
+    for (bytes, at) in [
+        (&[8u8, 0][..], 0),
+        (&[8, 1], 0),
+        (&[1, 5, 10, 0, 0], 1),
+        (&[2, 4, 5, 180, 7], 4),
+        (&[30, 255], 0),
+    ] {
+        let error = read(bytes).error.unwrap();
+        assert_eq!(error.at, at, "{bytes:?}");
+    }
+    assert_eq!(read(&[0, 5]).error, None);
+    assert_eq!(read(&[1, 1, 1]).error, None);
+}
+
+#[test]
+fn what_comes_before_a_malformed_option_counts() {
+    let read = read(&[2, 4, 5, 180, 3, 9]);
+    assert_eq!(read.options.unwrap().mss, Some(1460));
+    assert!(read.error.is_some());
+}
+
+#[test]
+fn wrong_lengths_and_repetitions_are_kept_as_they_stood() {
+    let bytes = [2, 3, 5, 2, 4, 5, 180, 2, 4, 9, 9, 5, 2, 254, 3, 76, 254, 5, 0x4c, 0x50, 7];
+    let options = read(&bytes).options.unwrap();
+    assert_eq!(options.mss, Some(1460));
+    assert_eq!(options.unknown, [2, 3, 5, 2, 4, 9, 9, 5, 2, 254, 3, 76, 254, 5, 0x4c, 0x50, 7]);
+}
+
+#[test]
+fn timestamps_leave_room_for_three_blocks() {
+    let all = write(None, &sack(4)).unwrap();
+    assert_eq!(all.as_slice().len(), 36);
+    assert_eq!(all.as_slice()[..4], [1, 1, 5, 34]);
+    let three = write(Some(TS), &sack(4)).unwrap();
+    assert_eq!(three.as_slice().len(), 40);
+    let read = read(three.as_slice());
+    assert_eq!(read.options.unwrap().sack, sack(3).sack, "the most recent blocks stay");
+    assert_eq!(read.timestamps, Some(TS));
+}
+
+#[test]
+fn alignment_gives_way_to_content() {
+    // A fast-open SYN of Linux with an 18-byte cookie needs every byte there is.
+    let options = Options {
+        mss: Some(1460),
+        sack_permitted: true,
+        window_scale: Some(7),
+        unknown: [&[34, 21][..], &[9; 19]].concat(),
+        ..Options::default()
+    };
+    let written = write(Some(TS), &options).unwrap();
+    assert_eq!(written.as_slice().len(), 40);
+    let read = read(written.as_slice());
+    assert_eq!((*read.options.unwrap(), read.timestamps), (options, Some(TS)));
+}
+
+#[test]
+fn what_cannot_fit_is_refused() {
+    let options = Options { unknown: [&[30, 41][..], &[0; 39]].concat(), ..Options::default() };
+    assert!(matches!(write(None, &options), Err(WriteError::TooLong { len: 41 })));
+    let options = Options { unknown: vec![30, 9], ..Options::default() };
+    assert!(matches!(write(None, &options), Err(WriteError::Malformed(_))));
+}

@@ -1,0 +1,185 @@
+//! Scripts of split connections, packet by packet.
+//!
+//! A script is the complete record of what passes a base station, in the manner of [`crate::script`]:
+//!
+//! ```text
+//! 0ms  fixed S 0 => split-taken             a packet of the fixed host, and what became of it
+//! 0ms  right S 0 => split-control           the base station sends a packet of its own to the right, and why
+//! 5ms  fixed . 1 ack 1                      it passed untouched
+//! 9ms  note no-room                         the base station notices something
+//! ```
+//!
+//! Flags are tcpdump's. Numbers count from the initial sequence number of the end they belong to: `SEQ` or
+//! `SEQ+LEN`, then `ack N`. `win N` is the window, 16384 on what the ends send unless said and shown on what the
+//! base station sends when it is not its whole buffer. `mss N`, `sackok` and `port N` are as elsewhere; a packet
+//! with `ce` was marked by a router.
+
+use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
+use lasthop_proto::event::{AgentNote, Op, Wants, What};
+use lasthop_proto::machine::{Machine, Out, Side};
+use lasthop_proto::tcp::{DelayedAck, TcpConfig};
+use lasthop_proto::units::{Bytes, Span, Time};
+use lasthop_proto::wire::{Body, CE, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
+
+use crate::path::{FIXED, MOBILE};
+use crate::record::{compare, flags, letters, lines, words};
+use crate::script::{fate_of, stamp, wake_until};
+
+pub const BUFFER: u64 = 4_000;
+const PORT: u16 = 5001;
+
+/// The base station acknowledges every segment, so that scripts need no delayed ACKs.
+pub fn config() -> SplitConfig {
+    let tcp = TcpConfig {
+        mss: 1000,
+        initial_window: 4,
+        delayed_ack: DelayedAck { every: 1, timeout: Span::millis(100) },
+        ..TcpConfig::rfc()
+    };
+    SplitConfig { buffer: Bytes(BUFFER), flows: 2, ..SplitConfig::new(tcp) }
+}
+
+#[track_caller]
+pub fn check(config: &SplitConfig, script: &str) {
+    for (fixed, mobile) in [(0, 7000), (u32::MAX - 500, u32::MAX), (1 << 31, u32::MAX - 1500)] {
+        let got = play(config, script, [Seq(fixed), Seq(mobile)]);
+        let want: Vec<String> = lines(script).map(|line| words(line).join(" ")).collect();
+        compare(fixed, &got, &want);
+    }
+}
+
+fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
+    let mut agent = Agent::new(&AgentConfig::Split(config.clone()));
+    let mut out = Out::new(Wants::METRICS.union(Wants::DETAIL));
+    let mut record = Vec::new();
+    for (n, line) in lines(script).enumerate() {
+        let words = words(line);
+        let at = Time::ZERO + words[0].parse::<Span>().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let side = match words[1] {
+            "fixed" => Some(Side::Left),
+            "mobile" => Some(Side::Right),
+            "end" => None,
+            _ => continue,
+        };
+        wake_until(&mut agent, &mut out, at, |out| drain(out, config, isn, &mut record));
+        let Some(side) = side else {
+            record.push(words.join(" "));
+            continue;
+        };
+        let put = words.iter().position(|w| *w == "=>").unwrap_or(words.len());
+        let mut packet = packet(side, &words[2..put], isn);
+        packet.id = PacketId(1 + n as u64);
+        out.begin(Default::default(), at);
+        agent.on_packet(at, side, packet.clone(), &mut out);
+        let fate = fate_of(&packet, side, &mut out);
+        record.push(format!("{}{fate}", words[..put].join(" ")));
+        drain(&mut out, config, isn, &mut record);
+        assert_eq!(agent.holds(), 0);
+    }
+    record
+}
+
+fn packet(from: Side, words: &[&str], isn: [Seq; 2]) -> Packet {
+    let [own, other] = match from {
+        Side::Left => isn,
+        Side::Right => [isn[1], isn[0]],
+    };
+    let mut segment = Segment::new(PORT, 9, own, Seq(0), flags(words[0]));
+    segment.window = 16_384;
+    let (mut len, mut offset, mut damage, mut tos) = (0, 0, Damage::None, 0);
+    let mut words = words[1..].iter();
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|w| w.parse::<u32>().ok()).expect(word);
+        match *word {
+            "ack" => segment.ack = other + number(),
+            "win" => segment.window = number() as u16,
+            "mss" => segment.options_mut().mss = Some(number() as u16),
+            "sackok" => segment.options_mut().sack_permitted = true,
+            "port" => segment.src_port = number() as u16,
+            "ip-damage" => damage = Damage::Ip,
+            "tcp-damage" => damage = Damage::Tcp,
+            "ce" => tos = CE,
+            span => {
+                let (start, count) = span.split_once('+').unwrap_or((span, "0"));
+                let start: u32 = start.parse().unwrap_or_else(|_| panic!("what is {span}?"));
+                (len, offset) = (count.parse().unwrap(), u64::from(start.saturating_sub(1)));
+                segment.seq = segment.seq + start;
+            }
+        }
+    }
+    let (mut src, mut dst) = (FIXED, MOBILE);
+    if from == Side::Right {
+        (src, dst) = (dst, src);
+        (segment.src_port, segment.dst_port) = (segment.dst_port, segment.src_port);
+    }
+    let stream = 1 + from.index() as u32;
+    let mut packet = Packet::tcp(src, dst, segment, Body::Pattern { stream, len, offset });
+    (packet.damage, packet.tos) = (damage, tos);
+    packet
+}
+
+fn drain(out: &mut Out, config: &SplitConfig, isn: [Seq; 2], record: &mut Vec<String>) {
+    for event in out.events.drain(..) {
+        let at = stamp(event.at);
+        match event.what {
+            What::Packet { op: Op::Originated(cause), side, packet } => {
+                assert_eq!(out.sends.remove(0), (side, packet.clone()));
+                let line = describe(side, &packet, config, isn);
+                record.push(format!("{at} {line} => {}", cause.name()));
+            }
+            What::Split(_) | What::Agent { note: AgentNote::FlowSeen, .. } => {}
+            What::Agent { note: AgentNote::FlowForgotten, .. } => {
+                record.push(format!("{at} note forgotten"));
+            }
+            What::Agent { note: AgentNote::NoRoom, .. } => {
+                record.push(format!("{at} note no-room"))
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert!(out.sends.is_empty(), "sent without saying why");
+}
+
+fn describe(to: Side, packet: &Packet, config: &SplitConfig, isn: [Seq; 2]) -> String {
+    let Transport::Tcp(s) = &packet.transport else { panic!("not TCP") };
+    let ([own, other], name, ends) = match to {
+        Side::Right => (isn, "right", [FIXED, MOBILE]),
+        Side::Left => ([isn[1], isn[0]], "left", [MOBILE, FIXED]),
+    };
+    assert_eq!([packet.src, packet.dst], ends, "in the name of the real ends");
+    let mut words = vec![name.to_owned(), letters(s.flags)];
+    // What refuses a SYN has neither number nor window.
+    let refusal = s.flags.has(Flags::RST) && s.window == 0;
+    let at = if refusal { 0 } else { s.seq - own };
+    words.push(if packet.body.is_empty() {
+        at.to_string()
+    } else {
+        format!("{at}+{}", packet.body.len())
+    });
+    if s.flags.has(Flags::ACK) {
+        words.push(format!("ack {}", s.ack - other));
+    }
+    if u64::from(s.window) != config.buffer.0 && !refusal {
+        words.push(format!("win {}", s.window));
+    }
+    words.extend(s.options().sack_permitted.then(|| "sackok".to_owned()));
+    let port = if to == Side::Right { s.src_port } else { s.dst_port };
+    if port != PORT {
+        words.push(format!("port {port}"));
+    }
+    words.join(" ")
+}
+
+/// Both ends have shaken hands with the base station.
+const OPEN: &str = "
+    0ms fixed S 0 mss 1000 => split-taken
+    0ms right S 0 => split-control
+    10ms mobile S. 0 ack 1 mss 1000 => split-taken
+    10ms right . 1 ack 1 => split-ack
+    10ms left S. 0 ack 1 => split-control
+    12ms fixed . 1 ack 1 => split-taken
+";
+
+pub fn after_opening(script: &str) -> String {
+    format!("{OPEN}{script}")
+}
