@@ -79,6 +79,10 @@ impl Config for Reconstruction {
     fn agent(&self) -> AckReconstruction {
         AckReconstruction::new(self)
     }
+
+    fn needs_radio(&self) -> bool {
+        false
+    }
 }
 
 /// What is known of a connection, in the direction of its ACKs.

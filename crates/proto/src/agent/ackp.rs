@@ -6,8 +6,9 @@
 use serde::Serialize;
 
 use super::snoop::{SnoopAgent, SnoopConfig};
-use super::{AgentConfig, Read};
+use super::{AgentConfig, Ends, Idle, Read};
 use crate::describe::{Descriptor, Kind, System};
+use crate::tcp::config::AckpReaction;
 use crate::wire::{
     Ackp, Body, Eln, Flags, FlowKey, Nack, Options, Packet, SackBlocks, Segment, Seq, Timestamps,
 };
@@ -44,6 +45,18 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         AgentConfig::Snoop(SnoopAgent { snoop, ackp: Some(mode) })
     },
 };
+
+/// Partial acknowledgements go only to senders that offered the option.
+pub(super) fn idle(ends: &Ends<'_>) -> Option<Idle> {
+    let (name, sender) = ends.from;
+    (ends.rightwards && sender.ackp == AckpReaction::Off).then(|| Idle {
+        message: format!(
+            "`snoop+ackp` sends no partial acknowledgements to `{name}`, which does not offer them"
+        ),
+        label: "the same as `snoop` for this sender",
+        help: format!("write `ackp = \"rearm\"` in `[host.{name}]`"),
+    })
+}
 
 /// What a base station must know of a receiver to write an ACK in its name.
 //= west97#4.2: the base station is no part of the connection, its packet must look like the receiver's

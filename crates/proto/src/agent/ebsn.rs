@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use super::none::admit;
-use super::{AgentConfig, BaseStation, Config, Read};
+use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read};
 use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
@@ -39,6 +39,20 @@ impl Config for Ebsn {
     fn agent(&self) -> Notifier {
         Notifier::new(Notice::BadState, self.spacing)
     }
+
+    fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
+        unheeded("ebsn", "ebsn", ends.from.1.ebsn, ends)
+    }
+}
+
+/// What a base station says is for senders that heed it.
+pub(super) fn unheeded(agent: &str, key: &str, heeds: bool, ends: &Ends<'_>) -> Option<Idle> {
+    let name = ends.from.0;
+    (ends.rightwards && !heeds).then(|| Idle {
+        message: format!("`{agent}` tells `{name}` what it does not heed"),
+        label: "the same as `none` for this sender",
+        help: format!("write `{key} = true` in `[host.{name}]`"),
+    })
 }
 
 pub(super) fn spacing(k: &mut Keys<'_>) -> Span {

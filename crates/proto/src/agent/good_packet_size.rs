@@ -71,6 +71,10 @@ impl Config for PacketSizes {
     fn plan(&self) -> String {
         format!("packets up to {} bytes", self.now())
     }
+
+    fn helps_both_ways(&self) -> bool {
+        true
+    }
 }
 
 /// Rows of a table of packet sizes.

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::describe::{Descriptor, Keys};
 use crate::machine::{Machine, Out, Side, Signal};
+use crate::tcp::TcpConfig;
 use crate::units::Time;
 use crate::wire::Packet;
 
@@ -32,6 +33,28 @@ pub use split::Split;
 
 /// Goes over the keys of an agent.
 pub type Read = fn(&mut Keys<'_>) -> AgentConfig;
+
+/// Who sends data to whom past an agent: names and TCPs of both hosts.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends<'a> {
+    /// The sender.
+    pub from: (&'a str, &'a TcpConfig),
+    /// The receiver.
+    pub to: (&'a str, &'a TcpConfig),
+    /// Whether the data travels from the wired to the wireless side.
+    pub rightwards: bool,
+}
+
+/// Why an agent does not do for somebody's data what it is there for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Idle {
+    /// What is the case, in a sentence.
+    pub message: String,
+    /// What that amounts to, in a few words.
+    pub label: &'static str,
+    /// What would help.
+    pub help: String,
+}
 
 /// The configuration of an agent, and what there is to know about it.
 pub trait Config {
@@ -51,6 +74,22 @@ pub trait Config {
     /// What the line of a plan says of it.
     fn plan(&self) -> String {
         self.word().to_owned()
+    }
+
+    /// What it lacks to be of use for data between these hosts, if it is of none.
+    fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
+        let _ = ends;
+        None
+    }
+
+    /// Whether it repairs what a radio on its right loses.
+    fn needs_radio(&self) -> bool {
+        true
+    }
+
+    /// Whether it helps data on its way to the left as well.
+    fn helps_both_ways(&self) -> bool {
+        false
     }
 }
 
@@ -115,6 +154,30 @@ macro_rules! agents {
                 match self {
                     AgentConfig::None => "no agent".to_owned(),
                     $(AgentConfig::$Name(config) => config.plan(),)*
+                }
+            }
+
+            /// What it lacks to be of use for data between these hosts, if it is of none.
+            pub fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
+                match self {
+                    AgentConfig::None => None,
+                    $(AgentConfig::$Name(config) => config.idle(ends),)*
+                }
+            }
+
+            /// Whether it repairs what a radio on its right loses.
+            pub fn needs_radio(&self) -> bool {
+                match self {
+                    AgentConfig::None => false,
+                    $(AgentConfig::$Name(config) => config.needs_radio(),)*
+                }
+            }
+
+            /// Whether it helps data on its way to the left, or has nothing to help.
+            pub fn helps_both_ways(&self) -> bool {
+                match self {
+                    AgentConfig::None => true,
+                    $(AgentConfig::$Name(config) => config.helps_both_ways(),)*
                 }
             }
         }

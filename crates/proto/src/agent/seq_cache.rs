@@ -23,10 +23,11 @@ use super::ackp::{Receiver, is_partial};
 use super::flows::Flows;
 use super::none::admit;
 use super::snoop::rtt::Rtt;
-use super::{AgentConfig, BaseStation, Config, Read, flows};
+use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, flows};
 use crate::describe::{Descriptor, Kind, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side};
+use crate::tcp::{ElnMode, ElnReaction};
 use crate::units::Time;
 use crate::wake::WakeTree;
 use crate::wire::{Damage, Eln, Flags, FlowKey, Packet, Seq};
@@ -58,6 +59,23 @@ impl Config for SeqCacheAgent {
 
     fn agent(&self) -> SeqCache {
         SeqCache::new(self.flows)
+    }
+
+    /// Senders are notified whose connections agreed on explicit loss notification.
+    fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
+        let ((from, sender), (to, receiver)) = (ends.from, ends.to);
+        let agreed = sender.eln != ElnMode::Off
+            && sender.eln_reaction == ElnReaction::Named
+            && receiver.eln != ElnMode::Off;
+        (ends.rightwards && !agreed).then(|| Idle {
+            message: format!(
+                "`seq-cache` sends no loss notifications to `{from}`: both ends must agree on them"
+            ),
+            label: "the same as `none` for this sender",
+            help: format!(
+                "write `eln = \"checksum\"` in `[host.{from}]` and `[host.{to}]`, without `eln-reaction`"
+            ),
+        })
     }
 }
 

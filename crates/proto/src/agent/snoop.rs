@@ -29,7 +29,7 @@ use core::mem::size_of;
 use super::ackp::is_partial;
 use super::flows::Flows;
 use super::none::admit;
-use super::{AckpMode, AgentConfig, BaseStation, Config, Read, ackp, snoop_smart};
+use super::{AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, ackp, snoop_smart};
 use crate::describe::{Descriptor, Kind, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
@@ -78,6 +78,14 @@ impl Config for SnoopAgent {
             _ if self.snoop.selective => "snoop-smart",
             Some(_) => "snoop+ackp",
             None => "snoop",
+        }
+    }
+
+    fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
+        match self.ackp {
+            _ if self.snoop.selective => snoop_smart::idle(ends),
+            Some(_) => ackp::idle(ends),
+            None => None,
         }
     }
 }

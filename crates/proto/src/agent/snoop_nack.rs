@@ -22,10 +22,11 @@ use serde::Serialize;
 use super::ackp::Receiver;
 use super::flows::Flows;
 use super::snoop::rtt::Rtt;
-use super::{AgentConfig, BaseStation, Config, Read, Snoop, SnoopConfig};
+use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, Snoop, SnoopConfig};
 use crate::describe::{Descriptor, Kind, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
+use crate::tcp::Variant;
 use crate::units::{Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Damage, Flags, FlowKey, Nack, Packet, SackBlocks, Seq};
@@ -53,6 +54,33 @@ impl Config for NackAgent {
 
     fn agent(&self) -> SnoopNack {
         SnoopNack::new(self.snoop.clone())
+    }
+
+    /// Negative acknowledgements are for senders on the wireless side that offer and heed them.
+    fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
+        let (name, sender) = ends.from;
+        let label = "the same as `snoop` for this sender";
+        if ends.rightwards {
+            None
+        } else if !sender.nack {
+            let message = format!(
+                "`snoop-nack` sends no negative acknowledgements to `{name}`, which does not offer them"
+            );
+            let help = format!("write `nack = true` in `[host.{name}]`");
+            Some(Idle { message, label, help })
+        } else if sender.variant == Variant::Rack {
+            let message = format!(
+                "`{name}` finds losses by time (RACK) and does not act on negative acknowledgements"
+            );
+            let help = format!("choose `tcp = \"sack\"` in `[host.{name}]`, for example");
+            Some(Idle { message, label, help })
+        } else {
+            None
+        }
+    }
+
+    fn helps_both_ways(&self) -> bool {
+        true
     }
 }
 

@@ -9,7 +9,7 @@
 
 use super::snoop::cache::Entry;
 use super::snoop::{SnoopAgent, SnoopConfig};
-use super::{AgentConfig, Read};
+use super::{AgentConfig, Ends, Idle, Read};
 use crate::describe::{Descriptor, Kind, System};
 
 pub(super) const WORD: Descriptor<Read> = Descriptor {
@@ -26,6 +26,18 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         AgentConfig::Snoop(SnoopAgent { snoop, ackp: None })
     },
 };
+
+/// It learns from SACK blocks.
+pub(super) fn idle(ends: &Ends<'_>) -> Option<Idle> {
+    let ((from, sender), (to, receiver)) = (ends.from, ends.to);
+    (ends.rightwards && !(sender.sack && receiver.sack)).then(|| Idle {
+        message: format!("`snoop-smart` learns nothing from `{to}`, which sends no SACK blocks"),
+        label: "the same as `snoop` for this host",
+        help: format!(
+            "write `sack = true` in `[host.{from}]` and `[host.{to}]`; the sender may ignore the blocks"
+        ),
+    })
+}
 
 /// What reports tell of the wireless link.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use super::ebsn::{Notifier, spacing};
-use super::{AgentConfig, Config, Read};
+use super::ebsn::{Notifier, spacing, unheeded};
+use super::{AgentConfig, Config, Ends, Idle, Read};
 use crate::describe::{Descriptor, Kind, System};
 use crate::units::Span;
 use crate::wire::Notice;
@@ -32,5 +32,9 @@ impl Config for SourceQuench {
 
     fn agent(&self) -> Notifier {
         Notifier::new(Notice::SourceQuench, self.spacing)
+    }
+
+    fn idle(&self, ends: &Ends<'_>) -> Option<Idle> {
+        unheeded("source-quench", "quench", ends.from.1.quench, ends)
     }
 }

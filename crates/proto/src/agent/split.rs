@@ -114,6 +114,10 @@ impl Config for SplitConfig {
     fn word(&self) -> &'static str {
         if self.is_selective() { "split-sack" } else { "split" }
     }
+
+    fn helps_both_ways(&self) -> bool {
+        true
+    }
 }
 
 /// A pair that was silent for so long makes room for a new one when there is none.

@@ -1,7 +1,7 @@
 //! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
 
-use lasthop_proto::agent::{AgentConfig, SnoopAgent, SplitConfig};
-use lasthop_proto::tcp::config::{AckpReaction, Variant};
+use lasthop_proto::agent::{AgentConfig, Ends, Idle, SplitConfig};
+use lasthop_proto::tcp::config::Variant;
 use lasthop_proto::tcp::{ElnMode, ElnReaction};
 
 use super::Noted;
@@ -19,10 +19,7 @@ pub(super) fn run(
     notes: &mut Vec<Noted>,
 ) {
     let view = View { scenario, file, specs };
-    view.partial_acks(notes);
-    view.loss_notifications(notes);
-    view.selective_agents(notes);
-    view.feedback(notes);
+    view.agents_without_use(notes);
     view.sack_needs_both(notes);
     view.reports_need_both(notes);
     view.split_connections(notes);
@@ -71,150 +68,26 @@ impl View<'_> {
         senders
     }
 
-    /// A base station sends partial acknowledgements only to senders that offered the option.
-    fn partial_acks(&self, notes: &mut Vec<Noted>) {
+    /// What an agent lacks to be of use to those whose data passes it.
+    fn agents_without_use(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.scenario.path.iter().enumerate() {
-            let StageKind::Agent(AgentConfig::Snoop(SnoopAgent { ackp: Some(_), .. })) =
-                &stage.kind
-            else {
-                continue;
-            };
-            for sender in self.senders() {
-                let host = &self.scenario.hosts[sender];
-                if host.side != HostSide::Left || host.tcp.ackp != AckpReaction::Off {
-                    continue;
-                }
-                note(
-                    notes,
-                    Diagnostic::new(Code::NoEffect, format!("path.{}.agent", i + 1), &self.agent_place(i))
-                        .message(format!(
-                            "`snoop+ackp` sends no partial acknowledgements to `{}`, which does not offer them",
-                            host.name
-                        ))
-                        .label("the same as `snoop` for this sender")
-                        .help(format!("write `ackp = \"rearm\"` in `[host.{}]`", host.name)),
-                );
-            }
-        }
-    }
-
-    /// A sequence cache notifies senders whose connections agreed on explicit loss notification.
-    fn loss_notifications(&self, notes: &mut Vec<Noted>) {
-        for (i, stage) in self.scenario.path.iter().enumerate() {
-            let StageKind::Agent(AgentConfig::SeqCache(_)) = &stage.kind else {
-                continue;
-            };
+            let StageKind::Agent(agent) = &stage.kind else { continue };
             for transfer in &self.scenario.transfers {
                 let (from, to) =
                     (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
-                if from.side != HostSide::Left
-                    || (from.tcp.eln != ElnMode::Off
-                        && from.tcp.eln_reaction == ElnReaction::Named
-                        && to.tcp.eln != ElnMode::Off)
-                {
-                    continue;
-                }
-                let key = format!("path.{}.agent", i + 1);
-                note(
-                    notes,
-                    Diagnostic::new(Code::NoEffect, key, &self.agent_place(i))
-                        .message(format!(
-                            "`seq-cache` sends no loss notifications to `{}`: both ends must agree on them",
-                            from.name
-                        ))
-                        .label("the same as `none` for this sender")
-                        .help(format!(
-                            "write `eln = \"checksum\"` in `[host.{}]` and `[host.{}]`, without `eln-reaction`",
-                            from.name, to.name
-                        )),
-                );
-            }
-        }
-    }
-
-    /// Selective snoop learns from SACK blocks, and negative acknowledgements are for senders that offer them.
-    fn selective_agents(&self, notes: &mut Vec<Noted>) {
-        for (i, stage) in self.scenario.path.iter().enumerate() {
-            let key = format!("path.{}.agent", i + 1);
-            for transfer in &self.scenario.transfers {
-                let (from, to) =
-                    (&self.scenario.hosts[transfer.from], &self.scenario.hosts[transfer.to]);
-                let leftwards = from.side == HostSide::Right;
-                let (message, label, help) = match &stage.kind {
-                    StageKind::Agent(AgentConfig::Snoop(SnoopAgent { snoop, .. }))
-                        if snoop.selective && !leftwards && !(from.tcp.sack && to.tcp.sack) =>
-                    {
-                        (
-                            format!(
-                                "`snoop-smart` learns nothing from `{}`, which sends no SACK blocks",
-                                to.name
-                            ),
-                            "the same as `snoop` for this host",
-                            format!(
-                                "write `sack = true` in `[host.{}]` and `[host.{}]`; the sender may ignore the \
-                                 blocks",
-                                from.name, to.name
-                            ),
-                        )
-                    }
-                    StageKind::Agent(AgentConfig::SnoopNack(_)) if leftwards && !from.tcp.nack => (
-                        format!(
-                            "`snoop-nack` sends no negative acknowledgements to `{}`, which does not offer them",
-                            from.name
-                        ),
-                        "the same as `snoop` for this sender",
-                        format!("write `nack = true` in `[host.{}]`", from.name),
-                    ),
-                    StageKind::Agent(AgentConfig::SnoopNack(_))
-                        if leftwards && from.tcp.variant == Variant::Rack =>
-                    {
-                        (
-                            format!(
-                                "`{}` finds losses by time (RACK) and does not act on negative acknowledgements",
-                                from.name
-                            ),
-                            "the same as `snoop` for this sender",
-                            format!(
-                                "choose `tcp = \"sack\"` in `[host.{}]`, for example",
-                                from.name
-                            ),
-                        )
-                    }
-                    _ => continue,
+                let ends = Ends {
+                    from: (&from.name, &from.tcp),
+                    to: (&to.name, &to.tcp),
+                    rightwards: from.side == HostSide::Left,
                 };
-                note(
-                    notes,
-                    Diagnostic::new(Code::NoEffect, key.clone(), &self.agent_place(i))
-                        .message(message)
-                        .label(label)
-                        .help(help),
-                );
-            }
-        }
-    }
-
-    /// What a base station says is for senders that heed it.
-    fn feedback(&self, notes: &mut Vec<Noted>) {
-        for (i, stage) in self.scenario.path.iter().enumerate() {
-            let (agent, option) = match &stage.kind {
-                StageKind::Agent(AgentConfig::Ebsn(_)) => ("ebsn", "ebsn"),
-                StageKind::Agent(AgentConfig::SourceQuench(_)) => ("source-quench", "quench"),
-                _ => continue,
-            };
-            for sender in self.senders() {
-                let host = &self.scenario.hosts[sender];
-                let heeds = if option == "ebsn" { host.tcp.ebsn } else { host.tcp.quench };
-                if host.side != HostSide::Left || heeds {
-                    continue;
-                }
+                let Some(Idle { message, label, help }) = agent.idle(&ends) else { continue };
                 let key = format!("path.{}.agent", i + 1);
-                note(
-                    notes,
-                    Diagnostic::new(Code::NoEffect, key, &self.agent_place(i))
-                        .message(format!("`{agent}` tells `{}` what it does not heed", host.name))
-                        .label("the same as `none` for this sender")
-                        .help(format!("write `{option} = true` in `[host.{}]`", host.name)),
-                );
+                let warning = Diagnostic::new(Code::NoEffect, key, &self.agent_place(i));
+                let warning = warning.message(message).label(label).help(help);
+                // Several transfers of a host are one matter.
+                if notes.iter().all(|other| other.warning != warning) {
+                    note(notes, warning);
+                }
             }
         }
     }
@@ -382,9 +255,7 @@ impl View<'_> {
     fn agents_without_radio(&self, notes: &mut Vec<Noted>) {
         for (i, stage) in self.scenario.path.iter().enumerate() {
             let idle = match &stage.kind {
-                StageKind::Agent(agent) => {
-                    matches!(agent, AgentConfig::None | AgentConfig::AckReconstruction(_))
-                }
+                StageKind::Agent(agent) => !agent.needs_radio(),
                 _ => true,
             };
             let radio = self.scenario.path[i..]
@@ -411,26 +282,18 @@ impl View<'_> {
             return;
         }
         for (i, stage) in self.scenario.path.iter().enumerate() {
-            match &stage.kind {
-                StageKind::Agent(
-                    AgentConfig::None
-                    | AgentConfig::Split(_)
-                    | AgentConfig::GoodPacketSize(_)
-                    | AgentConfig::SnoopNack(_),
-                ) => {}
-                StageKind::Agent(_) => note(
-                    notes,
-                    Diagnostic::new(
-                        Code::NoEffect,
-                        format!("path.{}.agent", i + 1),
-                        &self.agent_place(i),
-                    )
+            let StageKind::Agent(agent) = &stage.kind else { continue };
+            if agent.helps_both_ways() {
+                continue;
+            }
+            let key = format!("path.{}.agent", i + 1);
+            note(
+                notes,
+                Diagnostic::new(Code::NoEffect, key, &self.agent_place(i))
                     .message(format!("the agent `{}` has no data to help", stage.name))
                     .label("all data flows to the left")
                     .help("agents help data from the left end of the path to the right, not back"),
-                ),
-                _ => {}
-            }
+            );
         }
     }
 
