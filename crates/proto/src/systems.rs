@@ -29,6 +29,7 @@ pub fn systems() -> Vec<System> {
     let words = words.chain(queue::words().map(|discipline| discipline.system));
     let words = words.chain(channel::words().map(|model| model.system));
     let mut all: Vec<System> = words.chain(SWITCHES.iter().copied()).collect();
+    all.retain(|system| system.tier != System::UNLISTED);
     all.sort_by_key(|system| system.kind as u8);
     all
 }

@@ -16,7 +16,7 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         "packets are only forwarded",
         "RFC 1812",
     )
-    .tier(0),
+    .tier(System::UNLISTED),
     read: |_| AgentConfig::None,
 };
 

@@ -59,7 +59,8 @@ pub struct System {
     pub key: &'static str,
     /// What part of a path it is.
     pub kind: Kind,
-    /// 1 if the papers built or measured it, 2 if they describe it as related work, 0 if it came after them.
+    /// 1 if the papers built or measured it, 2 if they describe it as related work, 0 if it came after them;
+    /// [`System::UNLISTED`] for a word that is no system of its own.
     pub tier: u8,
     /// Where it is meant to run.
     pub worlds: &'static [Where],
@@ -74,6 +75,9 @@ pub struct System {
 }
 
 impl System {
+    /// The tier of words that stand for nothing at all, or for several systems together.
+    pub const UNLISTED: u8 = u8::MAX;
+
     /// A system of the papers that runs in both worlds.
     pub const fn new(
         kind: Kind,

@@ -16,7 +16,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         "each packet is sent once",
         "RFC 3819",
     )
-    .tier(0),
+    .tier(System::UNLISTED),
     read: |_, _| LinkLayerConfig::None,
 }];
 

@@ -22,7 +22,7 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
         "stations with frames waiting take turns, nothing collides",
         "bakshi96 3.1",
     )
-    .tier(0),
+    .tier(System::UNLISTED),
     read: |_| Chosen::Hop(MacConfig::Ideal),
 }];
 

@@ -40,7 +40,7 @@ pub(super) const WITH_FILTER: &[Descriptor<Read>] = &[Descriptor {
         "ACKs overtake data, and a newer one throws out older ones",
         "balakrishnan97 4.4.1",
     )
-    .tier(0),
+    .tier(System::UNLISTED),
     read: |_, _| Discipline::AckFilterAcksFirst,
 }];
 

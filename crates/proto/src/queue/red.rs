@@ -46,7 +46,7 @@ pub(super) const BEFORE_CLASSES: &[Descriptor<Read>] = &[Descriptor {
         "random early detection before two classes, ACKs first",
         "balakrishnan97 4.4.1",
     )
-    .tier(0),
+    .tier(System::UNLISTED),
     read: |k, rate| Discipline::RedAcksFirst(RedConfig::keys(k, rate)),
 }];
 
