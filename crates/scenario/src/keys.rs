@@ -3,7 +3,7 @@
 use lasthop_proto::describe::{Fault, Form, Key, Keys, Need, Value, Visitor};
 
 use crate::document::{Node, Value as Written};
-use crate::error::{Code, Diagnostic, Error};
+use crate::error::{Code, Diagnostic, Error, listed};
 use crate::read::{Limits, Reader, Word, not_a_choice, read};
 
 /// A key as a lister sees it.
@@ -132,13 +132,14 @@ impl Visitor for Reading<'_, '_> {
         };
         match &key.form {
             Form::TableOr(other) if node.as_table().is_none() => {
-                let word = matches!(**other, Form::Word(_));
-                if word && node.as_str().is_none() {
+                if let Form::Word(words) = &**other
+                    && node.as_str().is_none()
+                {
                     let path = self.reader.key(key.name);
                     let error = Diagnostic::new(Code::BadValue, &path, &node.at)
                         .message(format!("`{path}`: this is {}", node.kind()))
                         .label("expected a word or a table")
-                        .help(key.what);
+                        .help(format!("{}; there are {}", key.what, listed(words)));
                     self.note::<()>(Err(error.into()));
                     return;
                 }
@@ -275,7 +276,10 @@ fn by_form(
         Form::Texts(example) => Value::Texts(texts(node, &path, name, example)?),
         Form::Or(words, form) => match words.iter().find(|word| Some(**word) == node.as_str()) {
             Some(word) => Value::Word(word),
-            None => by_form(reader, node, key, form, default)?,
+            None => by_form(reader, node, key, form, default).map_err(|mut error| {
+                error.0.help.push_str(&format!("; or {}", listed(words)));
+                error
+            })?,
         },
         Form::TableOr(form) => by_form(reader, node, key, form, default)?,
         Form::Table | Form::Tables => return Ok(default.clone()),
