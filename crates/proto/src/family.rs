@@ -23,7 +23,11 @@ macro_rules! family {
 
         $(#[$of_configs])*
         pub enum $Config {
-            $( $(#[$of_config])* $System $(($Own))?, )*
+            $(
+                $(#[$of_config])*
+                $(#[doc = concat!("See the module `", stringify!($file), "`.")])?
+                $System $(($Own))?,
+            )*
         }
 
         $(#[$of_machines])*

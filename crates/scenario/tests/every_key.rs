@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lasthop_proto::describe::{Form, Keys, Need, Value};
+use lasthop_proto::describe::{Form, Need, Value};
 use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_proto::{agent, channel, link, mac};
 use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::manual::written;
-use lasthop_scenario::{PARTS, parse};
+use lasthop_scenario::{PARTS, parse, parse_station, parse_tunnel};
 
 /// The fields that a key sets where they are not called like it; an empty list stands for several of its own.
 const FIELDS: &[(&str, &[&str])] = &[
@@ -74,7 +74,8 @@ const FIELDS: &[(&str, &[&str])] = &[
 const ELSEWHERE: &[&str] = &[
     // Both hosts would hang on one end; tests of plans choose sides.
     "side", // Not part of what is simulated; tests of plans look at them.
-    "kernel", "stack", "supply",
+    "kernel", "stack", // A voltage means something only beside a current.
+    "supply",
 ];
 
 /// The leaves of a configuration, by their way from the root.
@@ -322,11 +323,6 @@ fn keys_in_the_braces_of_a_stage() {
     assert!(done.len() > 22, "{done:?}");
 }
 
-/// The keys of `go`, without those in `without`.
-fn own<T>(go: impl FnMut(&mut Keys<'_>) -> T) -> Vec<Listed> {
-    list(go)
-}
-
 #[test]
 fn options_of_agents() {
     let mut done = BTreeSet::new();
@@ -340,7 +336,7 @@ fn options_of_agents() {
             };
             Some((text(""), text(&braces(way, value))))
         };
-        check(&own(agent.read), &[], &beside, &mut done);
+        check(&list(agent.read), &[], &beside, &mut done);
     }
     // A list of tables, whose keys stand in its rows.
     let text = |rows: &str| {
@@ -373,14 +369,14 @@ fn options_of_hops() {
             };
             Some((text(&beside, old), text(&beside, &braces(way, value))))
         };
-        check(&own(mac.read), &[], &write, &mut done);
+        check(&list(mac.read), &[], &write, &mut done);
     }
     for layer in link::layer::words() {
         let beside = format!("link-layer = \"{}\"", layer.word);
         let write = |way: &[&str], value: &str| {
             Some((text(&beside, ""), text(&beside, &braces(way, value))))
         };
-        check(&own(|k| (layer.read)(k, None)), &[], &write, &mut done);
+        check(&list(|k| (layer.read)(k, None)), &[], &write, &mut done);
     }
     let rest: Vec<Listed> = part("hop")
         .iter()
@@ -402,7 +398,7 @@ fn keys_of_channels() {
     let rate = Rate::from_bps(1_000_000).unwrap();
     for model in channel::words() {
         let word = model.word;
-        let keys = own(|k| (model.read)(k, rate));
+        let keys = list(|k| (model.read)(k, rate));
         let write = |way: &[&str], value: &str| {
             let needed = keys.iter().filter_map(|listed| match listed.key.need {
                 Need::Required(example) => Some(format!("{} = {example}", listed.key.name)),
@@ -463,4 +459,76 @@ fn keys_of_channels() {
         );
     }
     assert!(done.len() > 20, "{done:?}");
+}
+
+/// The fields of a file of a station or a tunnel that differ, by their lines.
+fn lines(a: &str, b: &str) -> BTreeSet<String> {
+    let (a, b): (BTreeSet<&str>, BTreeSet<&str>) = (a.lines().collect(), b.lines().collect());
+    let field = |line: &&str| line.trim().split([':', ' ']).next().unwrap_or_default().to_owned();
+    a.symmetric_difference(&b).map(field).filter(|field| !field.is_empty()).collect()
+}
+
+/// Sets the keys of a station's or a tunnel's file one by one; `read` shows what a file means, field by field.
+fn check_file(part_name: &str, base: &str, read: &dyn Fn(&str) -> String) {
+    for Listed { key, default, inner } in part(part_name) {
+        let rows: Vec<(Vec<&str>, &Form, &Value)> = match inner.as_slice() {
+            [] => vec![(vec![key.name], &key.form, default)],
+            inner => inner
+                .iter()
+                .map(|listed| (vec![key.name, listed.key.name], &listed.key.form, &listed.default))
+                .collect(),
+        };
+        for (way, form, default) in rows {
+            let value = match way[..] {
+                ["right"] => "\"wlan7\"".to_owned(),
+                ["listen"] => "\"0.0.0.0:4748\"".to_owned(),
+                ["tun"] => "\"tun7\"".to_owned(),
+                ["left"] => "\"eth7\"".to_owned(),
+                _ => other(form, default, &[]),
+            };
+            let needed = match way[..] {
+                ["capture", _] => "capture = { dir = \"/tmp\" }\n",
+                _ => "",
+            };
+            let set = braces(&way, &value);
+            let set = match way[..] {
+                ["capture", sub] if sub != "dir" => set.replacen("{ ", "{ dir = \"/tmp\", ", 1),
+                _ => set,
+            };
+            let kept = base.lines().filter(|line| line.split(' ').next() != Some(way[0]));
+            let kept: Vec<&str> = kept.collect();
+            let after = format!("{set}\n{}", kept.join("\n"));
+            let before = format!("{needed}{base}");
+            let changed = lines(&read(&before), &read(&after));
+            let name = way[way.len() - 1].replace('-', "_");
+            let fits = |field: &String| match way[..] {
+                ["key-file" | "key-env"] => {
+                    field == "key" || field.starts_with(['N', 'F', 'E', '"', ')'])
+                }
+                ["metrics", "listen"] => {
+                    field == "metrics" || !field.starts_with(|c: char| c.is_ascii_lowercase())
+                }
+                ["addresses"] => field.starts_with(['"', ']']) || field == "addresses",
+                _ => *field == name || field.starts_with(|c: char| !c.is_ascii_lowercase()),
+            };
+            assert!(!changed.is_empty(), "`{set}` changes nothing");
+            assert!(changed.iter().all(fits), "`{set}` changes {changed:?}");
+        }
+    }
+}
+
+#[test]
+fn keys_of_stations_and_tunnels() {
+    let station = "left = \"eth0\"\nright = \"wlan0\"\n[[path]]\nagent = \"none\"\n";
+    check_file("station", station, &|text| {
+        let (file, _) = parse_station(text).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
+        format!(
+            "left: {:?}\nright: {:?}\nseed: {:?}\nsocket: {:?}\nmetrics: {:?}\n{:#?}\n{:#?}",
+            file.left, file.right, file.seed, file.socket, file.metrics, file.capture, file.limits
+        )
+    });
+    check_file("tunnel", "listen = \"0.0.0.0:4747\"\n", &|text| {
+        let file = parse_tunnel(text).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
+        format!("{file:#?}")
+    });
 }
