@@ -33,7 +33,7 @@ fmt-check: ## Is the code formatted?
 	$(SOURCES) --check
 
 manual: ## Write the tables of the manual anew, from what systems and keys say of themselves
-	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test manual
+	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test manual the_tables_of_the_manual
 
 lint: ## Clippy, with warnings as errors
 	$(CARGO) clippy --locked --workspace --all-targets -- $(DENY)
