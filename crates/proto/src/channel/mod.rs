@@ -152,6 +152,7 @@ models! {
     two_state::TwoState,
     two_state_bits::TwoStateBits,
     packet_loss::PacketLoss,
+    gilbert_elliott::GilbertElliott,
     rayleigh::Rayleigh,
 }
 
