@@ -42,6 +42,7 @@ family! {
     /// First in, first out; what does not fit is dropped. See [`drop_tail`].
     #[default]
     [drop_tail] Fifo => Fifo = Fifo::default(), drop_tail::WORDS;
+    [head_drop] HeadDrop => Box<head_drop::HeadDrop> = Box::default(), head_drop::WORDS;
     /// A new ACK clears the older ones of its connection (balakrishnan97 4.2.2). See [`AckFilter`].
     [ack_filter] AckFilter => Box<AckFilter> = Box::default(), ack_filter::WORDS;
     /// ACKs go before everything else (balakrishnan97 4.4.1). See [`AcksFirst`].
