@@ -49,4 +49,5 @@ macro_rules! rules {
 rules! {
     twice_srtt::TwiceSrtt,
     srtt_plus_var::SrttPlusVar,
+    fixed::Fixed,
 }

@@ -1,0 +1,22 @@
+//! The time-out before the first measurement for ever: a timer that learns nothing, as early link layers had. Beside it
+//! shows what measuring the local round trip is worth.
+
+use super::Rule;
+
+pub(super) const RULE: Rule = Rule { word: "fixed", timeout: |_, config| config.initial_timeout };
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::SnoopConfig;
+    use super::super::{Measured, TimeoutRule};
+    use crate::units::Span;
+
+    #[test]
+    fn what_is_measured_does_not_matter() {
+        let config = SnoopConfig { timeout: TimeoutRule::Fixed, ..SnoopConfig::west97() };
+        for ms in [1, 50, 5000] {
+            let measured = Measured { srtt: Span::millis(ms), rttvar: Span::millis(ms) };
+            assert_eq!(config.timeout.timeout(measured, &config), config.initial_timeout);
+        }
+    }
+}
