@@ -112,7 +112,7 @@ fn difference(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Vec
 }
 
 /// A value that may stand at a key and is not its default, as it would be written.
-fn other(form: &Form, default: &Value, inner: &[Listed]) -> String {
+fn other(form: &Form, default: &Value) -> String {
     let text = |value: Value| written(&value).unwrap();
     match (form, default) {
         (Form::Flag, Value::Flag(flag)) => (!flag).to_string(),
@@ -156,19 +156,17 @@ fn other(form: &Form, default: &Value, inner: &[Listed]) -> String {
         }
         (Form::Words(words), _) => format!("[\"{}\"]", words[0]),
         (Form::Text(example), _) | (Form::Texts(example), _) => (*example).to_owned(),
-        (Form::Or(_, form), default) => other(form, default, inner),
-        (Form::TableOr(form), default) => other(form, default, inner),
+        (Form::Or(_, form), default) => other(form, default),
+        (Form::TableOr(form), default) => other(form, default),
         (form, default) => unreachable!("{form:?} with the default {default:?}"),
     }
 }
 
+/// Writes a file without a key and one with it, given the way to the key and its value; nothing where that makes no sense.
+type Writer<'w> = dyn Fn(&[&str], &str) -> Option<(String, String)> + 'w;
+
 /// Puts each of `keys` into the text that `write` makes of `key = value`, and looks at what it changes.
-fn check(
-    keys: &[Listed],
-    tables: &[&str],
-    write: &dyn Fn(&[&str], &str) -> Option<(String, String)>,
-    done: &mut BTreeSet<String>,
-) {
+fn check(keys: &[Listed], tables: &[&str], write: &Writer<'_>, done: &mut BTreeSet<String>) {
     for Listed { key, default, inner } in keys {
         let mut way = tables.to_vec();
         way.push(key.name);
@@ -178,7 +176,7 @@ fn check(
         if matches!(key.form, Form::Table | Form::Tables) || ELSEWHERE.contains(&key.name) {
             continue;
         }
-        let value = other(&key.form, default, inner);
+        let value = other(&key.form, default);
         let Some((before, after)) = write(&way, &value) else { continue };
         let changed = difference(&configuration(&before), &configuration(&after));
         let named = key.name.replace('-', "_");
@@ -203,7 +201,7 @@ const PATH: &str = "[[path]]\nlink = { rate = \"10mbit\", delay = \"1ms\" }\n[[p
 fn braces(way: &[&str], value: &str) -> String {
     match way {
         [] => value.to_owned(),
-        [key, rest @ ..] if rest.is_empty() => format!("{key} = {value}"),
+        [key] => format!("{key} = {value}"),
         [key, rest @ ..] => format!("{key} = {{ {} }}", braces(rest, value)),
     }
 }
@@ -484,7 +482,7 @@ fn check_file(part_name: &str, base: &str, read: &dyn Fn(&str) -> String) {
                 ["listen"] => "\"0.0.0.0:4748\"".to_owned(),
                 ["tun"] => "\"tun7\"".to_owned(),
                 ["left"] => "\"eth7\"".to_owned(),
-                _ => other(form, default, &[]),
+                _ => other(form, default),
             };
             let needed = match way[..] {
                 ["capture", _] => "capture = { dir = \"/tmp\" }\n",

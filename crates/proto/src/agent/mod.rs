@@ -121,6 +121,7 @@ macro_rules! agents {
         #[derive(Clone, PartialEq, Debug, Serialize)]
         #[serde(rename_all = "kebab-case", tag = "agent")]
         #[expect(missing_docs, reason = "each is described by its configuration")]
+        #[expect(clippy::large_enum_variant, reason = "a scenario has one for each base station")]
         pub enum AgentConfig {
             /// Packets are only forwarded.
             None,

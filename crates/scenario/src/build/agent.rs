@@ -11,7 +11,9 @@ use crate::read::{Reader, not_a_choice};
 
 /// Goes over the options of every agent.
 pub(crate) fn options(k: &mut Keys<'_>) {
-    words().for_each(|agent| drop((agent.read)(k)));
+    for agent in words() {
+        let _ = (agent.read)(k);
+    }
 }
 
 /// Reads the agent of a stage and the options beside it.

@@ -26,7 +26,9 @@ pub(crate) const KEYS: [(&str, &str); 5] = [
 pub(crate) fn all(k: &mut Keys<'_>) {
     for (key, what) in KEYS {
         let none = Form::Word(vec!["none"]);
-        k.table_or(key, none, what, |k| drop(table(k, key == "errors", any_rate())));
+        k.table_or(key, none, what, |k| {
+            let _ = table(k, key == "errors", any_rate());
+        });
     }
 }
 
@@ -160,7 +162,11 @@ fn table(k: &mut Keys<'_>, has_on: bool, rate: Rate) -> (ErrorSpec, On) {
     match find(&registry, word) {
         Some(model) => k.kind(&format!("the model `{word}`"), |k| spec = (model.read)(k, rate)),
         // The keys of all models are listed where none is chosen.
-        None => registry.iter().for_each(|model| drop((model.read)(k, rate))),
+        None => {
+            for model in &registry {
+                let _ = (model.read)(k, rate);
+            }
+        }
     }
     spec.only = only;
     (spec, on)

@@ -24,8 +24,12 @@ pub(crate) fn all(k: &mut Keys<'_>) {
     words(k, "link-layer", layers, "what is sent again, and when");
     fragment(k);
     Coding::keys(k);
-    mac::all_words().for_each(|mac| drop((mac.read)(k)));
-    layer::words().for_each(|layer| drop((layer.read)(k, None)));
+    for mac in mac::all_words() {
+        let _ = (mac.read)(k);
+    }
+    for layer in layer::words() {
+        let _ = (layer.read)(k, None);
+    }
 }
 
 /// Reads what stands beside `radio`: the hop, unless it has neither link layer nor medium access; or packet radio over
