@@ -1,10 +1,16 @@
 //! Every system that this crate knows: those that a word of a file stands for, and those that a key switches on.
 
+use crate::agent;
+use crate::channel;
 use crate::describe::System;
+use crate::energy;
+use crate::hop;
+use crate::link;
+use crate::mac;
+use crate::queue;
 use crate::tcp::sender::{notices, pacing};
 use crate::tcp::words::TCPS;
 use crate::tcp::{acc, prediction, receiver};
-use crate::{agent, channel, energy, hop, link, mac, queue};
 
 /// Systems that are part of others and are switched on by a key, in the order of a path from sender to receiver.
 const SWITCHES: &[System] = &[

@@ -4,11 +4,12 @@
 //! Made of the same lists of keys that the reader checks against. What a schema cannot say is left to the reader: which
 //! keys exclude each other, how far limits depend on other keys, and which options a chosen system uses.
 
-use lasthop_proto::agent;
 use lasthop_proto::describe::{Form, Need};
+use lasthop_proto::{agent, channel};
 use serde_json::{Map, Value, json};
 
-use crate::keys::Listed;
+use crate::build::errors::{KEYS, any_rate};
+use crate::keys::{Listed, list};
 use crate::manual::written;
 use crate::schema::of;
 
@@ -107,8 +108,30 @@ fn table(keys: &[Listed]) -> Value {
     })
 }
 
+/// A table of errors for each model, with the keys that it has.
+fn errors(every: &[Listed]) -> Value {
+    let general = |listed: &&Listed| ["on", "only"].contains(&listed.key.name);
+    let models = channel::words().map(|model| {
+        let mut keys: Vec<Listed> = every.iter().filter(general).cloned().collect();
+        keys.extend(list(|k| (model.read)(k, any_rate())));
+        let mut schema = table(&keys);
+        let what = model.system.what;
+        put(&mut schema, "model", json!({ "description": what, "const": model.word }));
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.push(json!("model"));
+        }
+        schema
+    });
+    let none = json!({ "const": "none" });
+    json!({ "anyOf": models.chain([none]).collect::<Vec<_>>() })
+}
+
 fn property(listed: &Listed) -> Value {
-    let mut schema = form(&listed.key.form, &listed.inner);
+    let of_errors = KEYS.iter().any(|(key, _)| *key == listed.key.name);
+    let mut schema = match of_errors {
+        true => errors(&listed.inner),
+        false => form(&listed.key.form, &listed.inner),
+    };
     let default = match listed.key.need {
         Need::Default => written(&listed.default).map(|default| format!("; default {default}")),
         Need::Required(example) => Some(format!("; for example {example}")),
