@@ -5,7 +5,7 @@
 use lasthop_live::frame::{self, Incoming};
 use lasthop_live::offload;
 use lasthop_path::{Outside, Path, Stage, Witness};
-use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopConfig};
+use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::event::{Event, Wants};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
@@ -35,10 +35,10 @@ fn same(packet: &Packet, bytes: &[u8]) {
 fuzz_target!(|bytes: &[u8]| {
     let stages = vec![
         Stage::Witness(Box::new(Witness::of_all(Side::Right))),
-        Stage::Agent(Box::new(Agent::new(&AgentConfig::Snoop {
+        Stage::Agent(Box::new(Agent::new(&AgentConfig::Snoop(SnoopAgent {
             snoop: SnoopConfig::west97(),
             ackp: Some(AckpMode::Full),
-        }))),
+        })))),
         Stage::Witness(Box::new(Witness::of_all(Side::Left))),
     ];
     let mut path = Path::new(stages, 1..2, vec![0, 2], Wants::EVERYTHING);

@@ -37,7 +37,7 @@ pub struct DcfConfig {
     /// How long after its own frame a station waits for the CTS or ACK; `None` is a SIFS, that frame, a slot and a
     /// round trip.
     pub timeout: Option<Span>,
-    /// Rate of RTS, CTS and ACK, if it is not that of [`Phy`]; never above the data rate.
+    /// Rate of RTS, CTS and ACK, if it is not that of [`Phy`](crate::mac::Phy); never above the data rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_rate: Option<Rate>,
     /// How mobile stations sleep; `None` keeps them awake.
