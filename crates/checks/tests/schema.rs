@@ -1,5 +1,5 @@
-//! The JSON Schema that `lasthop schema` prints says of a file what the reader says: each scenario of the repository fits
-//! it, and slips of all kinds do not.
+//! The JSON Schema that `lasthop schema` prints says of a file what the reader says: each scenario of the repository
+//! fits it, and slips of all kinds do not.
 
 use std::fs;
 use std::path::Path;

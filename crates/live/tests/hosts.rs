@@ -2,13 +2,12 @@
 
 mod common;
 
-use lasthop_proto::channel::BitErrors;
 use std::net::UdpSocket;
 
 use common::*;
 use lasthop_live::station::Station;
 use lasthop_path::Stage;
-use lasthop_proto::channel::{Channel, ErrorModel};
+use lasthop_proto::channel::{BitErrors, Channel, ErrorModel};
 use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::link::{Radio, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};

@@ -1,8 +1,6 @@
 //! Link layers over a lossy hop: every packet arrives once, whatever the channel does.
 
-use lasthop_proto::channel::BitErrors;
-use lasthop_proto::channel::PacketLoss;
-use lasthop_proto::channel::{Channel, ErrorModel};
+use lasthop_proto::channel::{BitErrors, Channel, ErrorModel, PacketLoss};
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::fec::{Code, Coding};

@@ -1,7 +1,6 @@
 //! Lines, radios and their queues: nothing vanishes, order is kept, rates are met to the nanosecond.
 
-use lasthop_proto::channel::TwoState;
-use lasthop_proto::channel::{Channel, ErrorModel};
+use lasthop_proto::channel::{Channel, ErrorModel, TwoState};
 use lasthop_proto::event::Cause;
 use lasthop_proto::link::{Cross, CrossTraffic, Line, LineConfig, Radio, RadioConfig};
 use lasthop_proto::machine::Side;

@@ -1,8 +1,7 @@
 //! Local recovery on an ideal medium: what is sent when, what becomes of it, and what the neighbours are told.
 
 use lasthop_proto::air::FrameKind;
-use lasthop_proto::channel::PacketLoss;
-use lasthop_proto::channel::{Channel, ErrorModel};
+use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
 use lasthop_proto::event::{Cause, LinkNote, Op, Wants, What};
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::local_recovery::LocalRecoveryConfig;

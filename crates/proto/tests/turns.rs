@@ -1,8 +1,6 @@
 //! A radio that tells the turns of its channels, and channels that concern only some frames.
 
-use lasthop_proto::channel::PacketBursts;
-use lasthop_proto::channel::TwoState;
-use lasthop_proto::channel::{Channel, ErrorModel, Kinds, Traffic};
+use lasthop_proto::channel::{Channel, ErrorModel, Kinds, PacketBursts, Traffic, TwoState};
 use lasthop_proto::event::{Wants, What};
 use lasthop_proto::link::{Radio, RadioConfig};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};

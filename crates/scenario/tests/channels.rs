@@ -1,9 +1,8 @@
 //! Channels that scenario files can ask for.
 
-use lasthop_proto::channel::Rayleigh;
-use lasthop_proto::channel::TwoState;
-use lasthop_proto::channel::TwoStateBits;
-use lasthop_proto::channel::{ErrorModel, Kinds, Modulation, Traffic};
+use lasthop_proto::channel::{
+    ErrorModel, Kinds, Modulation, Rayleigh, Traffic, TwoState, TwoStateBits,
+};
 use lasthop_scenario::{ErrorSpec, StageKind, parse};
 
 /// The errors towards the right and towards the left of a radio of 1 Mbit/s.

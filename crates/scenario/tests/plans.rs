@@ -1,15 +1,12 @@
 //! What a scenario file means.
 
-use lasthop_proto::agent::SnoopAgent;
-use lasthop_proto::channel::Exponential;
 use std::collections::BTreeSet;
 
-use lasthop_proto::agent::{AckpMode, AgentConfig};
-use lasthop_proto::channel::ErrorModel;
+use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopAgent};
+use lasthop_proto::channel::{ErrorModel, Exponential};
 use lasthop_proto::energy::Preset;
-use lasthop_proto::link::LinkLayerConfig;
 use lasthop_proto::link::header_compression::Recovery;
-use lasthop_proto::link::{LineConfig, RadioConfig};
+use lasthop_proto::link::{LineConfig, LinkLayerConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit, RedConfig};
 use lasthop_proto::tcp::config::{AckpReaction, Clock, DelayedAck, Prediction, TcpConfig, Variant};

@@ -7,17 +7,14 @@
     reason = "speed is measured by the wall clock, which no run sees"
 )]
 
-use lasthop_proto::channel::BitErrors;
-use lasthop_proto::channel::Exponential;
-use lasthop_proto::channel::PacketBursts;
-use lasthop_proto::channel::Rayleigh;
-use lasthop_proto::channel::TwoState;
-use lasthop_proto::channel::TwoStateBits;
 use std::io::sink;
 use std::time::Instant;
 
 use lasthop_proto::agent::AgentConfig;
-use lasthop_proto::channel::{Channel, ErrorModel, Modulation};
+use lasthop_proto::channel::{
+    BitErrors, Channel, ErrorModel, Exponential, Modulation, PacketBursts, Rayleigh, TwoState,
+    TwoStateBits,
+};
 use lasthop_proto::event::{Event, TcpKind, Wants, What};
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};

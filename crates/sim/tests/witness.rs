@@ -3,11 +3,10 @@
 #[expect(dead_code, reason = "other tests use more of it")]
 mod common;
 
-use lasthop_proto::agent::SnoopAgent;
 use std::collections::BTreeMap;
 
 use lasthop_path::Witness;
-use lasthop_proto::agent::{AckpMode, AgentConfig};
+use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopAgent};
 use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;

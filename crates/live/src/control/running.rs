@@ -1,10 +1,9 @@
 //! A running station as others see it: what it is, how it fares, and how its path is changed.
 
-use lasthop_proto::agent::BaseStation;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lasthop_path::Stage;
-use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::agent::{AgentConfig, BaseStation};
 use lasthop_scenario::{LivePath, StageKind};
 use serde_json::Value;
 

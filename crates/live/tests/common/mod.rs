@@ -8,7 +8,6 @@
 //! with it, whatever happens.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use lasthop_proto::agent::SnoopAgent;
 use std::fs::File;
 use std::process::Command;
 use std::sync::mpsc::channel;
@@ -19,7 +18,7 @@ use lasthop_live::header::VNET;
 use lasthop_live::station::{Handle, Port, PortCounts, Station};
 use lasthop_live::sys::packet_socket::{Inbox, PacketSocket};
 use lasthop_path::{Path, Stage, Witness};
-use lasthop_proto::agent::{Agent, AgentConfig, SnoopConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::event::Wants;
 use lasthop_proto::link::{Line, LineConfig};
 use lasthop_proto::machine::{Side, StageId};

@@ -3,8 +3,7 @@
 //! The base station's agent is driven directly: packets go in at stated times, and every partial acknowledgement
 //! that comes out is held against the paper's words.
 
-use lasthop_proto::agent::SnoopAgent;
-use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopConfig};
+use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopAgent, SnoopConfig};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;

@@ -1,9 +1,53 @@
-//! The keys of one table, gone over one by one.
+//! The keys of one table, gone over one by one, and who goes over them.
 
 use core::ops::RangeInclusive;
 
-use super::key::{Fault, Form, Key, Need, Quantity, Value, Visitor, Whole};
+use super::key::{Form, Key, Need, Quantity, Value, Whole};
 use crate::units::{Bytes, Limit, Probability, Rate};
+
+/// Whoever goes over the keys of a configuration.
+///
+/// A reader puts into the value what its file says. A lister changes nothing and notes what it sees. A visitor that has
+/// met a fault changes nothing from then on, so that a configuration's function needs not stop.
+pub trait Visitor {
+    /// A key whose default is `value`.
+    fn key(&mut self, key: &Key, value: &mut Value);
+
+    /// A key with a table, and what goes over the table's keys. A table of another form (see [`Form::TableOr`]) goes to
+    /// `value`. `inner` is called once if there is a table, and by a lister.
+    fn table(&mut self, key: &Key, value: &mut Value, inner: &mut dyn FnMut(&mut Keys<'_>));
+
+    /// A key with a list of tables; `inner` is called for each of them.
+    fn tables(&mut self, key: &Key, inner: &mut dyn FnMut(&mut Keys<'_>));
+
+    /// Whether the file has the key; a lister's has none.
+    fn has(&self, key: &str) -> bool;
+
+    /// A key that was visited before must be there, others being as they are. `expected` says what instead of its form.
+    fn missing(&mut self, key: &str, expected: Option<(&str, &str)>);
+
+    /// Of a table of several kinds, this is the one called `kind`: keys that it has not, though others have, do not
+    /// belong.
+    fn kind(&mut self, kind: &str, inner: &mut dyn FnMut(&mut Keys<'_>));
+
+    /// The key as it would be addressed from outside, for messages.
+    fn path(&self, key: &str) -> String;
+
+    /// The value at `key` is out of range; `help` says what is right.
+    fn out_of_range(&mut self, key: &str, help: String);
+
+    /// What stands at `key` cannot be meant.
+    fn refuse(&mut self, fault: Fault, key: &str, message: String, label: &str, help: String);
+}
+
+/// What is wrong with what stands at a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The value.
+    Value,
+    /// Something else that it needs is missing.
+    Missing,
+}
 
 /// The keys of one table, gone over one by one. Each method takes the key, the place of its value with the default in
 /// it, what may stand there, and what it means.

@@ -11,6 +11,6 @@ mod key;
 mod keys;
 mod system;
 
-pub use key::{Fault, Form, Key, Need, Quantity, Value, Visitor, Whole};
-pub use keys::Keys;
+pub use key::{Form, Key, Need, Quantity, Value, Whole};
+pub use keys::{Fault, Keys, Visitor};
 pub use system::{BOTH, Descriptor, Kind, LIVE, SIM, Status, System, Where, find};

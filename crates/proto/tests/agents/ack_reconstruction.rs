@@ -1,7 +1,6 @@
 //! ACKs that are filled in behind a slow return link.
 
-use lasthop_proto::agent::BaseStation;
-use lasthop_proto::agent::{Agent, AgentConfig, Reconstruction};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, Reconstruction};
 use lasthop_proto::event::{Cause, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};

@@ -1,10 +1,9 @@
 //! Who acknowledges what has not arrived (balakrishnan97 3.2): in mid-transfer the base station is replaced by a
 //! fresh one, and then we count the bytes that the sender believes to be delivered and that never are.
 
-use lasthop_proto::agent::NackAgent;
-use lasthop_proto::agent::SeqCacheAgent;
-use lasthop_proto::agent::SnoopAgent;
-use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, SnoopConfig, SplitConfig};
+use lasthop_proto::agent::{
+    AckpMode, Agent, AgentConfig, NackAgent, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
+};
 use lasthop_proto::tcp::{AckpReaction, ElnMode, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 

@@ -1,8 +1,6 @@
 //! Partial acknowledgements, packet for packet (west97 3.3).
 
-use lasthop_proto::agent::SeqCacheAgent;
-use lasthop_proto::agent::SnoopAgent;
-use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig};
+use lasthop_proto::agent::{AckpMode, AgentConfig, SeqCacheAgent, SnoopAgent, SnoopConfig};
 use lasthop_proto::units::Span;
 
 use crate::script::check;

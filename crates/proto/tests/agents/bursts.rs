@@ -7,14 +7,11 @@
 //! On the slow link of 5.3 the delay is spent where the base station forwards a packet, so data waits before the
 //! agent and not between agent and radio: local round trips are short, and a local retransmission overtakes.
 
-use lasthop_proto::agent::SnoopAgent;
-use lasthop_proto::channel::PacketBursts;
-use lasthop_proto::channel::PacketLoss;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-use lasthop_proto::agent::{Agent, AgentConfig, SnoopConfig};
-use lasthop_proto::channel::{Channel, ErrorModel, damage_at};
+use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
+use lasthop_proto::channel::{Channel, ErrorModel, PacketBursts, PacketLoss, damage_at};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::rng::Stream;

@@ -1,10 +1,6 @@
 //! Explicit feedback to sources (bakshi96 4.2), with a link layer that the test speaks for.
 
-use lasthop_proto::agent::BaseStation;
-use lasthop_proto::agent::Ebsn;
-use lasthop_proto::agent::SeqCacheAgent;
-use lasthop_proto::agent::SourceQuench;
-use lasthop_proto::agent::{Agent, AgentConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, Ebsn, SeqCacheAgent, SourceQuench};
 use lasthop_proto::event::{AgentNote, Cause, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::units::{Span, Time};

@@ -1,10 +1,9 @@
 //! What holds for every agent, whatever passes.
 
-use lasthop_proto::agent::BaseStation;
-use lasthop_proto::agent::NackAgent;
-use lasthop_proto::agent::SeqCacheAgent;
-use lasthop_proto::agent::SnoopAgent;
-use lasthop_proto::agent::{AckpMode, Agent, AgentConfig, DupAcks, SnoopConfig, SplitConfig};
+use lasthop_proto::agent::{
+    AckpMode, Agent, AgentConfig, BaseStation, DupAcks, NackAgent, SeqCacheAgent, SnoopAgent,
+    SnoopConfig, SplitConfig,
+};
 use lasthop_proto::event::{Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::TcpConfig;

@@ -1,7 +1,6 @@
 //! The sequence cache (west97 7.0).
 
-use lasthop_proto::agent::AgentConfig;
-use lasthop_proto::agent::SeqCacheAgent;
+use lasthop_proto::agent::{AgentConfig, SeqCacheAgent};
 
 use crate::script::check;
 

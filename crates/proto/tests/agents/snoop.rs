@@ -1,7 +1,6 @@
 //! Snoop, mechanism by mechanism.
 
-use lasthop_proto::agent::SnoopAgent;
-use lasthop_proto::agent::{AgentConfig, SnoopConfig, TimeoutRule};
+use lasthop_proto::agent::{AgentConfig, SnoopAgent, SnoopConfig, TimeoutRule};
 use lasthop_proto::units::{Bytes, Span};
 
 use crate::script::check;

@@ -1,7 +1,6 @@
 //! Negative acknowledgements to a mobile host, mechanism by mechanism.
 
-use lasthop_proto::agent::NackAgent;
-use lasthop_proto::agent::{AgentConfig, SnoopConfig};
+use lasthop_proto::agent::{AgentConfig, NackAgent, SnoopConfig};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::units::{Bytes, Span, Time};
 

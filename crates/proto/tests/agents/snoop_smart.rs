@@ -1,7 +1,6 @@
 //! Selective snoop, mechanism by mechanism.
 
-use lasthop_proto::agent::SnoopAgent;
-use lasthop_proto::agent::{AgentConfig, DupAcks, SnoopConfig};
+use lasthop_proto::agent::{AgentConfig, DupAcks, SnoopAgent, SnoopConfig};
 use lasthop_proto::units::Span;
 
 use crate::script::check;

@@ -1,8 +1,7 @@
 //! Split connections between real hosts: whatever is lost, written, read late or closed, every byte is
 //! delivered once and in order, or both ends are reset.
 
-use lasthop_proto::agent::BaseStation;
-use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, SplitConfig};
 use lasthop_proto::tcp::state::State;
 use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};

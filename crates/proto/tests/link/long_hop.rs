@@ -1,7 +1,6 @@
 //! A hop of 1 Gb/s with 10 ms of propagation, whose queue never runs dry.
 
-use lasthop_proto::channel::PacketLoss;
-use lasthop_proto::channel::{Channel, ErrorModel};
+use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
 use lasthop_proto::event::Wants;
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::tulip::{Pacing, TulipConfig};

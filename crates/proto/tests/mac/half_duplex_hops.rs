@@ -1,8 +1,7 @@
 //! Packet radio over several hops: a turn-around for each packet, and one radio for both hops of a relay.
 
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
-use lasthop_proto::channel::PacketLoss;
-use lasthop_proto::channel::{Channel, ErrorModel};
+use lasthop_proto::channel::{Channel, ErrorModel, PacketLoss};
 use lasthop_proto::event::{Cause, Wants, What};
 use lasthop_proto::link::RadioConfig;
 use lasthop_proto::mac::{HalfDuplexHops, Hops};

@@ -1,8 +1,7 @@
 //! Radio hops with any medium access under random traffic: nothing vanishes, everything ends, a late clock makes
 //! nothing but lateness.
 
-use lasthop_proto::channel::BitErrors;
-use lasthop_proto::channel::{Channel, ErrorModel};
+use lasthop_proto::channel::{BitErrors, Channel, ErrorModel};
 use lasthop_proto::hop::{Hop, HopConfig};
 use lasthop_proto::link::fec::Coding;
 use lasthop_proto::link::{Radio, RadioConfig};

@@ -1,15 +1,11 @@
 //! Random scenarios: anything that a user could write down, and much that nobody would.
 
-use lasthop_proto::agent::SeqCacheAgent;
-use lasthop_proto::agent::SnoopAgent;
-use lasthop_proto::agent::{AckpMode, AgentConfig, SnoopConfig, SplitConfig};
-use lasthop_proto::channel::BitErrors;
-use lasthop_proto::channel::ErrorModel;
-use lasthop_proto::channel::Exponential;
-use lasthop_proto::channel::PacketBursts;
-use lasthop_proto::channel::PacketLoss;
-use lasthop_proto::channel::TwoState;
-use lasthop_proto::channel::TwoStateBits;
+use lasthop_proto::agent::{
+    AckpMode, AgentConfig, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
+};
+use lasthop_proto::channel::{
+    BitErrors, ErrorModel, Exponential, PacketBursts, PacketLoss, TwoState, TwoStateBits,
+};
 use lasthop_proto::hop::HopConfig;
 use lasthop_proto::link::fec::{Code, Coding};
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};

@@ -1,6 +1,8 @@
 //! Every key of a scenario does what it says: set to something that is not its default, it changes the field of the
 //! configuration that it is named after, and no other.
 
+mod live_files;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_proto::describe::{Form, Need, Value};
@@ -8,7 +10,7 @@ use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_proto::{agent, channel, link, mac};
 use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::manual::written;
-use lasthop_scenario::{PARTS, parse, parse_station, parse_tunnel};
+use lasthop_scenario::{PARTS, parse};
 
 /// The fields that a key sets where they are not called like it; an empty list stands for several of its own.
 const FIELDS: &[(&str, &[&str])] = &[
@@ -162,7 +164,8 @@ fn other(form: &Form, default: &Value) -> String {
     }
 }
 
-/// Writes a file without a key and one with it, given the way to the key and its value; nothing where that makes no sense.
+/// Writes a file without a key and one with it, given the way to the key and its value; nothing where that makes no
+/// sense.
 type Writer<'w> = dyn Fn(&[&str], &str) -> Option<(String, String)> + 'w;
 
 /// Puts each of `keys` into the text that `write` makes of `key = value`, and looks at what it changes.
@@ -457,76 +460,4 @@ fn keys_of_channels() {
         );
     }
     assert!(done.len() > 20, "{done:?}");
-}
-
-/// The fields of a file of a station or a tunnel that differ, by their lines.
-fn lines(a: &str, b: &str) -> BTreeSet<String> {
-    let (a, b): (BTreeSet<&str>, BTreeSet<&str>) = (a.lines().collect(), b.lines().collect());
-    let field = |line: &&str| line.trim().split([':', ' ']).next().unwrap_or_default().to_owned();
-    a.symmetric_difference(&b).map(field).filter(|field| !field.is_empty()).collect()
-}
-
-/// Sets the keys of a station's or a tunnel's file one by one; `read` shows what a file means, field by field.
-fn check_file(part_name: &str, base: &str, read: &dyn Fn(&str) -> String) {
-    for Listed { key, default, inner } in part(part_name) {
-        let rows: Vec<(Vec<&str>, &Form, &Value)> = match inner.as_slice() {
-            [] => vec![(vec![key.name], &key.form, default)],
-            inner => inner
-                .iter()
-                .map(|listed| (vec![key.name, listed.key.name], &listed.key.form, &listed.default))
-                .collect(),
-        };
-        for (way, form, default) in rows {
-            let value = match way[..] {
-                ["right"] => "\"wlan7\"".to_owned(),
-                ["listen"] => "\"0.0.0.0:4748\"".to_owned(),
-                ["tun"] => "\"tun7\"".to_owned(),
-                ["left"] => "\"eth7\"".to_owned(),
-                _ => other(form, default),
-            };
-            let needed = match way[..] {
-                ["capture", _] => "capture = { dir = \"/tmp\" }\n",
-                _ => "",
-            };
-            let set = braces(&way, &value);
-            let set = match way[..] {
-                ["capture", sub] if sub != "dir" => set.replacen("{ ", "{ dir = \"/tmp\", ", 1),
-                _ => set,
-            };
-            let kept = base.lines().filter(|line| line.split(' ').next() != Some(way[0]));
-            let kept: Vec<&str> = kept.collect();
-            let after = format!("{set}\n{}", kept.join("\n"));
-            let before = format!("{needed}{base}");
-            let changed = lines(&read(&before), &read(&after));
-            let name = way[way.len() - 1].replace('-', "_");
-            let fits = |field: &String| match way[..] {
-                ["key-file" | "key-env"] => {
-                    field == "key" || field.starts_with(['N', 'F', 'E', '"', ')'])
-                }
-                ["metrics", "listen"] => {
-                    field == "metrics" || !field.starts_with(|c: char| c.is_ascii_lowercase())
-                }
-                ["addresses"] => field.starts_with(['"', ']']) || field == "addresses",
-                _ => *field == name || field.starts_with(|c: char| !c.is_ascii_lowercase()),
-            };
-            assert!(!changed.is_empty(), "`{set}` changes nothing");
-            assert!(changed.iter().all(fits), "`{set}` changes {changed:?}");
-        }
-    }
-}
-
-#[test]
-fn keys_of_stations_and_tunnels() {
-    let station = "left = \"eth0\"\nright = \"wlan0\"\n[[path]]\nagent = \"none\"\n";
-    check_file("station", station, &|text| {
-        let (file, _) = parse_station(text).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
-        format!(
-            "left: {:?}\nright: {:?}\nseed: {:?}\nsocket: {:?}\nmetrics: {:?}\n{:#?}\n{:#?}",
-            file.left, file.right, file.seed, file.socket, file.metrics, file.capture, file.limits
-        )
-    });
-    check_file("tunnel", "listen = \"0.0.0.0:4747\"\n", &|text| {
-        let file = parse_tunnel(text).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
-        format!("{file:#?}")
-    });
 }
