@@ -323,6 +323,8 @@ pub fn transfer(from: &str, to: &str, addr: &'static str, len: usize) {
         let listener = std::net::TcpListener::bind((addr, 0)).unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
+        // A transfer that stands still fails instead of waiting for ever.
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
         let mut buffer = vec![0; 1 << 16];
         let mut at = 0;
         loop {
