@@ -30,8 +30,10 @@ impl Model for BitErrors {
         },
     }];
 
-    fn errors(&self, stream: Stream, _: Option<Stream>) -> Box<dyn Errors> {
-        Box::new(IndependentErrors::new(self.ber, stream))
+    type Errors = IndependentErrors;
+
+    fn errors(&self, stream: Stream, _: Option<Stream>) -> IndependentErrors {
+        IndependentErrors::new(self.ber, stream)
     }
 }
 

@@ -36,8 +36,10 @@ impl Model for Exponential {
         },
     }];
 
-    fn errors(&self, stream: Stream, _: Option<Stream>) -> Box<dyn Errors> {
-        Box::new(ExponentialErrors::new(self.mean, stream))
+    type Errors = ExponentialErrors;
+
+    fn errors(&self, stream: Stream, _: Option<Stream>) -> ExponentialErrors {
+        ExponentialErrors::new(self.mean, stream)
     }
 }
 

@@ -42,8 +42,10 @@ impl Model for GilbertElliott {
         read,
     }];
 
-    fn errors(&self, stream: Stream, _: Option<Stream>) -> Box<dyn Errors> {
-        Box::new(Chain { config: self.clone(), stream, good: true })
+    type Errors = Chain;
+
+    fn errors(&self, stream: Stream, _: Option<Stream>) -> Chain {
+        Chain { config: self.clone(), stream, good: true }
     }
 
     fn has_states(&self) -> bool {
@@ -68,7 +70,7 @@ fn read(k: &mut Keys<'_>, _: Rate) -> ErrorSpec {
 
 /// The chain of one direction.
 #[derive(Clone, Debug)]
-struct Chain {
+pub struct Chain {
     config: GilbertElliott,
     stream: Stream,
     good: bool,

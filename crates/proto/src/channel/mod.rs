@@ -31,8 +31,10 @@ pub type Read = fn(&mut Keys<'_>, Rate) -> ErrorSpec;
 pub trait Model {
     /// The words that stand for it.
     const WORDS: &'static [Descriptor<Read>];
+    /// What it does in a run.
+    type Errors: Errors + Clone + Debug;
     /// Its errors, drawn from `stream`. If fades are to depend on the time alone, they are drawn from `states`.
-    fn errors(&self, stream: Stream, states: Option<Stream>) -> Box<dyn Errors>;
+    fn errors(&self, stream: Stream, states: Option<Stream>) -> Self::Errors;
 
     /// Whether it changes with time even while nothing is sent: only then can both directions share its states.
     fn goes_by_time(&self) -> bool {
@@ -46,7 +48,7 @@ pub trait Model {
 }
 
 /// What a model does to the frames of one direction, in the order of their transmission.
-pub trait Errors: Again + Debug + Send {
+pub trait Errors {
     /// The first damaged byte of a frame of `bytes` bytes that is on the air from `start` for `duration`.
     fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Option<u32>;
 
@@ -84,27 +86,9 @@ pub trait Errors: Again + Debug + Send {
     }
 }
 
-/// What can be copied behind a box.
-pub trait Again {
-    /// A copy.
-    fn again(&self) -> Box<dyn Errors>;
-}
-
-impl<E: Errors + Clone + 'static> Again for E {
-    fn again(&self) -> Box<dyn Errors> {
-        Box::new(self.clone())
-    }
-}
-
-impl Clone for Box<dyn Errors> {
-    fn clone(&self) -> Box<dyn Errors> {
-        (**self).again()
-    }
-}
-
-/// Makes the enum of all models from the list of their files.
+/// Makes the enums of all models from the list of their files.
 macro_rules! models {
-    ($($file:ident::$Model:ident,)*) => {
+    ($dollar:tt; $($file:ident::$Model:ident,)*) => {
         $(mod $file;
         pub use $file::$Model;)*
 
@@ -116,15 +100,30 @@ macro_rules! models {
             $($Model($Model),)*
         }
 
+        #[derive(Clone, Debug)]
+        #[expect(clippy::large_enum_variant, reason = "a radio has two, and a box would cost each frame")]
+        enum AnyErrors {
+            $($Model(<$Model as Model>::Errors),)*
+        }
+
+        /// One match for whichever model it is, so that a frame costs no indirect call.
+        macro_rules! each {
+            ($dollar any:expr, $dollar errors:ident => $dollar call:expr) => {
+                match $dollar any {
+                    $(AnyErrors::$Model($dollar errors) => $dollar call,)*
+                }
+            };
+        }
+
         /// The words for a model, in the order of the manual.
         pub fn words() -> impl Iterator<Item = &'static Descriptor<Read>> {
             [$($Model::WORDS),*].into_iter().flatten()
         }
 
         impl ErrorModel {
-            fn errors(&self, stream: Stream, states: Option<Stream>) -> Box<dyn Errors> {
+            fn errors(&self, stream: Stream, states: Option<Stream>) -> AnyErrors {
                 match self {
-                    $(ErrorModel::$Model(model) => model.errors(stream, states),)*
+                    $(ErrorModel::$Model(model) => AnyErrors::$Model(model.errors(stream, states)),)*
                 }
             }
 
@@ -146,6 +145,7 @@ macro_rules! models {
 }
 
 models! {
+    $;
     exponential_errors::Exponential,
     bit_errors::BitErrors,
     packet_bursts::PacketBursts,
@@ -208,7 +208,7 @@ pub fn damage_at(position: u32, packet: &Packet) -> Damage {
 /// One direction of a radio link, with its own stream of draws.
 #[derive(Clone, Debug)]
 pub struct Channel {
-    errors: Box<dyn Errors>,
+    errors: AnyErrors,
     only: Kinds,
     tells: bool,
 }
@@ -256,10 +256,9 @@ impl Channel {
     /// A packet of `bytes` bytes (IP header included) is on the air from `start` for `duration`.
     #[inline]
     pub fn pass(&mut self, start: Time, duration: Span, bytes: u32) -> Fate {
-        let errors = &mut self.errors;
-        let before = errors.is_good();
-        let damaged_at = errors.pass(start, duration, bytes);
-        let after = errors.is_good();
+        let before = self.is_good();
+        let damaged_at = each!(&mut self.errors, errors => errors.pass(start, duration, bytes));
+        let after = self.is_good();
         Fate { damaged_at, turned: (after != before).then_some(after) }
     }
 
@@ -273,41 +272,41 @@ impl Channel {
         bytes: u32,
         hit: &mut dyn FnMut(u32),
     ) -> Harm {
-        let errors = &mut self.errors;
-        let before = errors.is_good();
+        let before = self.is_good();
         let mut count = 0;
-        let whole = errors.pass_symbols(start, duration, bytes, &mut |byte| {
+        let mut told = |byte| {
             count += 1;
             hit(byte);
-        });
-        let after = errors.is_good();
+        };
+        let told = &mut told;
+        let whole = each!(&mut self.errors, e => e.pass_symbols(start, duration, bytes, told));
+        let after = self.is_good();
         Harm { bytes: count, whole, turned: (after != before).then_some(after) }
     }
 
     /// Whether the channel is in its good state; channels without states always are.
     #[inline]
     pub fn is_good(&self) -> bool {
-        self.errors.is_good()
+        each!(&self.errors, errors => errors.is_good())
     }
 
     /// When the state will change, for channels that change with time even while nothing is sent.
     pub fn next_turn(&self) -> Option<Time> {
-        self.errors.next_turn()
+        each!(&self.errors, errors => errors.next_turn())
     }
 
     /// Brings such a channel up to `now`; the new state if it differs.
     pub fn advance(&mut self, now: Time) -> Option<bool> {
-        let errors = &mut self.errors;
-        let before = errors.is_good();
-        errors.advance(now);
-        let after = errors.is_good();
+        let before = self.is_good();
+        each!(&mut self.errors, errors => errors.advance(now));
+        let after = self.is_good();
         (after != before).then_some(after)
     }
 
     /// The turns of a channel that has its states from a stream of their own, to be watched beside it: a frame takes
     /// the channel to the frame's end, while its turns still lie ahead of whoever waits for them.
     pub fn turns(&self) -> Option<Turns> {
-        self.errors.turns()
+        each!(&self.errors, errors => errors.turns())
     }
 }
 

@@ -49,8 +49,10 @@ impl Model for PacketBursts {
         },
     }];
 
-    fn errors(&self, stream: Stream, _: Option<Stream>) -> Box<dyn Errors> {
-        Box::new(BurstErrors::new(self.packets, self.mean, self.uniform, stream))
+    type Errors = BurstErrors;
+
+    fn errors(&self, stream: Stream, _: Option<Stream>) -> BurstErrors {
+        BurstErrors::new(self.packets, self.mean, self.uniform, stream)
     }
 }
 

@@ -31,8 +31,10 @@ impl Model for PacketLoss {
         },
     }];
 
-    fn errors(&self, stream: Stream, _: Option<Stream>) -> Box<dyn Errors> {
-        Box::new(PacketLosses::new(self.p, stream))
+    type Errors = PacketLosses;
+
+    fn errors(&self, stream: Stream, _: Option<Stream>) -> PacketLosses {
+        PacketLosses::new(self.p, stream)
     }
 }
 

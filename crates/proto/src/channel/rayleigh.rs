@@ -95,10 +95,12 @@ impl Model for Rayleigh {
         read,
     }];
 
-    fn errors(&self, mut stream: Stream, states: Option<Stream>) -> Box<dyn Errors> {
+    type Errors = RayleighErrors;
+
+    fn errors(&self, mut stream: Stream, states: Option<Stream>) -> RayleighErrors {
         let phases = states.unwrap_or_else(|| Stream::new(stream.next_u64(), "rayleigh.phases"));
         let doppler = self.carrier.doppler(self.speed);
-        Box::new(RayleighErrors::new(doppler, self.snr, self.modulation, stream, phases))
+        RayleighErrors::new(doppler, self.snr, self.modulation, stream, phases)
     }
 
     fn goes_by_time(&self) -> bool {

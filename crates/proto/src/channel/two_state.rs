@@ -38,14 +38,16 @@ impl Model for TwoState {
         read,
     }];
 
-    fn errors(&self, stream: Stream, states: Option<Stream>) -> Box<dyn Errors> {
+    type Errors = TwoStateErrors;
+
+    fn errors(&self, stream: Stream, states: Option<Stream>) -> TwoStateErrors {
         let (means, bers) = ([self.good, self.bad], [self.ber_good, self.ber_bad]);
-        Box::new(match states {
+        match states {
             None => TwoStateErrors::new(means, bers, self.deterministic, stream),
             Some(states) => {
                 TwoStateErrors::with_states(means, bers, self.deterministic, stream, states)
             }
-        })
+        }
     }
 
     fn goes_by_time(&self) -> bool {

@@ -25,9 +25,11 @@ pub struct TwoStateBits {
 impl Model for TwoStateBits {
     const WORDS: &'static [Descriptor<Read>] = &[];
 
-    fn errors(&self, stream: Stream, _: Option<Stream>) -> Box<dyn Errors> {
+    type Errors = TwoStateBitErrors;
+
+    fn errors(&self, stream: Stream, _: Option<Stream>) -> TwoStateBitErrors {
         let bits = [self.good_bits, self.bad_bits];
-        Box::new(TwoStateBitErrors::new(bits, [self.ber_good, self.ber_bad], stream))
+        TwoStateBitErrors::new(bits, [self.ber_good, self.ber_bad], stream)
     }
 
     fn has_states(&self) -> bool {
