@@ -6,8 +6,9 @@ use lasthop_proto::describe::Keys;
 use super::Noted;
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, meant};
-use crate::keys::{self, take};
+use crate::keys::take;
 use crate::read::{Reader, not_a_choice};
+use crate::schema;
 
 /// Goes over the options of every agent.
 pub(crate) fn options(k: &mut Keys<'_>) {
@@ -33,8 +34,7 @@ pub(super) fn read(reader: &Reader<'_>, notes: &mut Vec<Noted>) -> Result<AgentC
         }
     }
     let (agent, uses) = chosen;
-    let beside = keys::names(&keys::list(options));
-    for key in beside.iter().filter(|key| reader.has(key) && !uses.contains(key)) {
+    for key in schema::beside("agent").iter().filter(|key| reader.has(key) && !uses.contains(key)) {
         notes.push(Noted::unused(
             reader,
             key,

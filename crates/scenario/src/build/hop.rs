@@ -9,7 +9,7 @@ use lasthop_proto::units::Bytes;
 
 use super::Noted;
 use crate::error::{Code, Diagnostic, Error};
-use crate::keys::{self, take};
+use crate::keys::take;
 use crate::read::{Reader, not_a_choice};
 
 /// Goes over all keys of medium access and link layers, whichever are chosen.
@@ -120,16 +120,16 @@ fn chosen<R: Copy, T>(
     read: impl Fn(R, &mut Keys<'_>) -> T,
 ) -> Result<T, Error> {
     let word = word(stage, key, registry)?;
-    let (mut config, mut uses) = (None, Vec::new());
+    let (mut config, mut uses, mut all) = (None, Vec::new(), Vec::new());
     // All options are read whatever the system is: a wrong one is wrong in every cell of a sweep.
     for system in registry {
         let (value, keys) = take(stage, |k| read(system.read, k))?;
         if system.word == word {
-            (config, uses) = (Some(value), keys);
+            (config, uses) = (Some(value), keys.clone());
         }
+        all.push((system, keys));
     }
-    for system in registry {
-        let own = keys::names(&keys::list(|k| read(system.read, k)));
+    for (system, own) in all {
         for option in own {
             if !stage.has(option) || uses.contains(&option) {
                 continue;
