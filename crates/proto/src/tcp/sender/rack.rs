@@ -186,7 +186,7 @@ impl Rack {
         let (newest, mut latest) = (self.facts.newest, None);
         let lost = self.flight.judge(|sent| {
             //= rfc8985#section-6.2: RACK_sent_after
-            if (sent.at, sent.to) >= newest {
+            if (sent.at, sent.to()) >= newest {
                 return Judgement::Later;
             }
             let due = sent.at + patience;
@@ -259,7 +259,7 @@ impl Rack {
             self.probe.sent(new.end(), false);
             return Some(new);
         }
-        let (from, to) = self.flight.last().map(|r| (r.from, r.to))?;
+        let (from, to) = self.flight.last().map(|r| (r.from, r.to()))?;
         self.probe.sent(w.nxt, true);
         Some(w.chunk_at(from, Cause::TailLossProbe).cut(to))
     }
@@ -444,7 +444,7 @@ impl Recovery for Rack {
         if self.active {
             self.prr.sent(end - chunk.from);
         }
-        let new = self.flight.last().is_none_or(|last| end > last.to);
+        let new = self.flight.last().is_none_or(|last| end > last.to());
         self.flight.sent(now, chunk.from, end, self.meter.stamp());
         if new {
             self.schedule_probe(now, w, &core.timers);
