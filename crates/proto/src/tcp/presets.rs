@@ -216,6 +216,7 @@ impl TcpConfig {
             initial_window: 2,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
             limited_transmit: false,
+            growth: GrowthRule::Rfc5681,
             prediction: Prediction::AfterPaws,
             ..TcpConfig::linux()
         }
@@ -235,6 +236,7 @@ impl TcpConfig {
             timestamps: true,
             window_scale: true,
             sack: true,
+            growth: GrowthRule::Linux,
             limited_transmit: true,
             ..TcpConfig::rfc()
         }

@@ -203,7 +203,11 @@ impl Dice {
         let mut path = vec![StageKind::Link(self.line())];
         for _ in 0..self.below(2) {
             let loss = self.probability(0.0001, 0.2);
-            path.push(StageKind::Cross(CrossTraffic { loss, jitter: self.delay() }));
+            path.push(StageKind::Cross(CrossTraffic {
+                loss,
+                jitter: self.delay(),
+                ..CrossTraffic::default()
+            }));
         }
         for _ in 0..1 + self.below(2) {
             path.push(StageKind::Agent(self.agent()));

@@ -16,6 +16,8 @@ pub mod flight;
 pub mod growth;
 pub mod hystart;
 pub mod integrated;
+pub mod linux_cubic;
+pub mod linux_reno;
 pub mod maxima;
 mod nack;
 mod named;
