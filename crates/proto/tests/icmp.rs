@@ -189,6 +189,16 @@ fn what_resembles_a_notice_is_none() {
 }
 
 #[test]
+fn the_longest_datagram_is_quoted_with_its_length() {
+    let Some((_, quote)) = example(false).quote() else { panic!("a quote") };
+    for len in [60, 0xffff, 40 + 65_495, 40 + 65_496, 40 + 0xffff] {
+        let mut bytes = Vec::new();
+        Quote { len, ..quote }.body().copy_into(u32::MAX, &mut bytes);
+        assert_eq!(Quote::read(&bytes), Some(Quote { len, ..quote }));
+    }
+}
+
+#[test]
 fn a_packet_is_quoted_as_it_is() {
     let (src, dst) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1));
     let segment = Segment::new(1024, 9, Seq(77), Seq(1), Flags::ACK);
