@@ -137,7 +137,9 @@ proptest! {
                 prop_assert!([1, 58].contains(&protocol));
                 prop_assert_eq!(packet.body.len() as usize, frame.len() - ip);
             }
-            Transport::Tcp(_) => prop_assert!(false, "ICMP is no TCP"),
+            Transport::Tcp(_) | Transport::Fragment(_) => {
+                prop_assert!(false, "ICMP is no TCP, and nobody touched the IP header")
+            }
         }
     }
 
