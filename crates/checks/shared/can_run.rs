@@ -1,5 +1,5 @@
-//! Tests that need what a machine may lack: tshark, root, /dev/net/tun. For every crate's tests, which take this file in
-//! by its path.
+//! Tests that need what a machine may lack: tshark, root, /dev/net/tun. For every crate's tests, which take this file
+//! in by its path.
 
 use std::io::Write as _;
 use std::{env, fs, thread};

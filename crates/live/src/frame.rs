@@ -6,7 +6,8 @@
 //!
 //! A frame that no stage changes leaves as the very bytes that came: IP options, identification, flow label, a
 //! checksum that is still to be completed, everything. A packet shares the bytes of its frame, so that is a
-//! matter of comparing headers. Damage and a queue's mark are put into those bytes. What is new is written with the addresses that frames of these hosts had.
+//! matter of comparing headers. Damage and a queue's mark are put into those bytes. What is new is written with the
+//! addresses that frames of these hosts had.
 
 use std::sync::Arc;
 

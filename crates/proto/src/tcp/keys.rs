@@ -176,8 +176,8 @@ impl TcpConfig {
             ("bsd", GrowthRule::Bsd),
             ("linux", GrowthRule::Linux),
         ];
-        let what = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD, `linux` counts segments as Linux \
-                    does and has its CUBIC and its PRR";
+        let what = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD, \
+                    `linux` counts segments as Linux does and has its CUBIC and its PRR";
         k.word("growth", &mut tcp.growth, &growths, what);
         let mut adapts = false;
         let what = "what a sender needs where ACKs are sparse: byte counting without limit and paced bursts of three";

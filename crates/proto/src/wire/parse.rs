@@ -123,7 +123,8 @@ struct Ip {
 ///
 /// TCP (and ICMP that quotes a TCP segment) is read behind IPv4 (with options, which are skipped) and directly behind
 /// IPv6. Fragments of IPv4 are [`Transport::Fragment`], and IPv6 extension headers make a packet
-/// [`Transport::Other`]: no machine here acts on half a segment. A TCP option of impossible length is reported in [`View::bad_option`]; what stands before it counts.
+/// [`Transport::Other`]: no machine here acts on half a segment. A TCP option of impossible length is reported in
+/// [`View::bad_option`]; what stands before it counts.
 ///
 /// # Errors
 /// When the bytes do not hold the headers, or their length fields contradict each other.
