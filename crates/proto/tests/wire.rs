@@ -96,6 +96,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                     acc,
                     scps,
                     snack,
+                    stamp: None,
                     unknown,
                     urgent,
                 }

@@ -1,7 +1,7 @@
 //! What the seams of a sender work on together: its windows, its timers, and what is counted until the left edge
 //! moves.
 
-use crate::tcp::config::TcpConfig;
+use crate::tcp::config::{TcpConfig, TimerOrder};
 use crate::tcp::rtt::{Beat, RttEstimator};
 use crate::units::Time;
 
@@ -28,7 +28,14 @@ impl Core {
         Core {
             window: Window::new(config),
             growth: AnyGrowth::new(config),
-            timers: Timers { rtt, timed: None, rexmt: None, persist: None, persist_backoff: 0 },
+            timers: Timers {
+                rtt,
+                order: config.timer_order,
+                timed: None,
+                rexmt: None,
+                persist: None,
+                persist_backoff: 0,
+            },
             tally: Tally::default(),
         }
     }
@@ -39,6 +46,8 @@ impl Core {
 pub struct Timers {
     /// Round-trip estimation.
     pub rtt: RttEstimator,
+    /// When the retransmission timer starts again.
+    pub order: TimerOrder,
     /// One segment is timed at a time: the position past its end, and when it was sent.
     pub timed: Option<(u64, Time)>,
     /// When the retransmission timer expires.
@@ -53,6 +62,16 @@ impl Timers {
     /// The retransmission timer starts again, with the time-out in force.
     pub fn rearm(&mut self, now: Time) {
         self.rexmt = Some(self.rtt.deadline(now, 1));
+    }
+
+    /// The time-out doubles, and the retransmission timer starts again.
+    pub fn back_off(&mut self, now: Time) {
+        if self.order == TimerOrder::First {
+            self.rearm(now);
+            return self.rtt.back_off();
+        }
+        self.rtt.back_off();
+        self.rearm(now);
     }
 
     /// The timer of window probes starts, with `factor` times the time-out in force.

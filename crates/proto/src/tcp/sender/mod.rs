@@ -43,7 +43,7 @@ pub mod window;
 use crate::event::{Cause, Tcb, TcpKind};
 use crate::units::Time;
 
-use super::config::{AckpReaction, ElnReaction, Halving, TcpConfig, Variant};
+use super::config::{AckpReaction, ElnReaction, Halving, TcpConfig, TimerOrder, Variant};
 use super::rtt::Beat;
 pub use ack_info::AckInfo;
 pub use common::{Core, Tally, Timers};
@@ -100,6 +100,8 @@ pub struct Sender {
     ackp_karn: bool,
     ebsn: bool,
     quench: bool,
+    fast_backoff: bool,
+    stamps: bool,
     rtt_from_syn: bool,
     eln: ElnReaction,
     /// An echoed mark below this position belongs to a window that was reduced already.
@@ -127,6 +129,8 @@ impl Sender {
             ackp_karn: config.ackp_karn,
             ebsn: config.ebsn,
             quench: config.quench,
+            fast_backoff: config.fast_backoff,
+            stamps: config.stamps,
             rtt_from_syn: config.rtt_from_syn,
             eln: config.eln_reaction,
             reduced_below: 0,
@@ -250,7 +254,10 @@ impl Sender {
         if first || self.halve_at_each_timeout {
             w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
         }
-        core.timers.rtt.back_off();
+        let late = core.timers.order == TimerOrder::First;
+        if !late {
+            core.timers.rtt.back_off();
+        }
         core.timers.timed = None;
         core.tally.timed_out();
         let under_way = self.recovery.on_timeout(now, core);
@@ -265,6 +272,9 @@ impl Sender {
         w.again = Cause::TimeoutRetransmit;
         (self.reduced_below, self.reduced) = (w.max, true);
         core.timers.rearm(now);
+        if late {
+            core.timers.rtt.back_off();
+        }
     }
 
     /// Time-outs since the peer last acknowledged something. A closed window is probed for ever, so probes do

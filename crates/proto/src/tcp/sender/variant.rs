@@ -26,8 +26,8 @@ variants! {
     {
         Together(Box<Together>): (Variant::Reno, true) => Box::new(Together::new(config)),
         Tahoe(Tahoe): (Variant::Tahoe, _) => Tahoe::default(),
-        Reno(Reno): (Variant::Reno, false) => Reno::default(),
-        NewReno(NewReno): (Variant::NewReno, _) => NewReno::default(),
+        Reno(Reno): (Variant::Reno, false) => Reno::new(config),
+        NewReno(NewReno): (Variant::NewReno, _) => NewReno::new(config),
         Sack(Box<Sack>): (Variant::Sack, _) => Box::default(),
         Smart(Box<Smart>): (Variant::Smart, _) => Box::new(Smart::new(config.smart_repeat)),
         Snack(Box<Holes>): (Variant::Snack, _) => Box::new(Holes::new(config.loss_cause)),
