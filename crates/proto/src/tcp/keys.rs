@@ -186,7 +186,8 @@ impl TcpConfig {
             ("at-end", Deflation::AtEnd),
             ("past-threshold", Deflation::PastThreshold),
         ];
-        let what = "when the inflated window of fast recovery comes down: also at partial ACKs, at its end only (ns-2), or \
+        let what = "when the inflated window of fast recovery comes down: also at partial ACKs, at its end only \
+        (ns-2), or \
                     then if more duplicate ACKs came than `dupthresh` (4.4BSD, Reno only)";
         k.word("deflation", &mut tcp.deflation, &deflations, what);
         let mut adapts = false;
@@ -329,7 +330,8 @@ impl TcpConfig {
                     fine timers";
         k.flag("stamps", &mut tcp.stamps, what);
         let orders = [("last", TimerOrder::Last), ("first", TimerOrder::First)];
-        let what = "whether the timer starts again after a back-off and a round trip have changed the time-out, or before";
+        let what = "whether the timer starts again after a back-off and a round trip have changed the \
+                    time-out, or before";
         k.word("timer-order", &mut tcp.timer_order, &orders, what);
         let what = "a fast retransmit doubles the time-out as well";
         k.flag("fast-backoff", &mut tcp.fast_backoff, what);
