@@ -98,6 +98,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                     acc,
                     scps,
                     snack,
+                    stamp: None,
                     unknown,
                     urgent,
                 }

@@ -5,7 +5,7 @@ use lasthop_report::plot::LineSeries;
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
-use super::{BAD, CLAIM, SIZES, Scheme, bound, published, rises, wan};
+use super::{BAD, CLAIM, SIZES, Scheme, bound, many, published, rises, wan};
 use crate::figure::{Axes, line, lines};
 use crate::measure::{kbps, stall_time};
 use crate::table::{shown, table};
@@ -111,21 +111,25 @@ pub(super) const F7: Claim = Claim {
 /// Figure 7.
 fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let basic = Sweep::run(bench, Scheme::Basic, kbps)?;
-    for (size, bad, given) in
-        [(512, 1, Some(8.7)), (1536, 1, None), (1536, 4, Some(4.5)), (128, 1, None), (384, 3, None)]
-    {
-        let label = format!("{size} B, bad {bad} s");
-        finding.compare(label, basic.at(size, bad), "kb/s", given);
+    // What decides has ten times the seeds: 20 gave gains from 1 to 11 %.
+    let mut exact = Vec::new();
+    for (size, bad, given) in [(512, 1, Some(8.7)), (1536, 1, None), (1536, 4, Some(4.5))] {
+        let runs = many(bench, Scheme::Basic, size, bad, &[])?.summary(kbps);
+        finding.compare(format!("{size} B, bad {bad} s"), runs, "kb/s", given);
+        exact.push(runs.mean);
+    }
+    for (size, bad) in [(128, 1), (384, 3)] {
+        finding.measure(format!("{size} B, bad {bad} s"), basic.at(size, bad), "kb/s");
     }
     for bad in BAD {
         let best = basic.best(bad);
         let text = format!("the best packet size for a bad period of {bad} s is {best} B");
         finding.require((256..=768).contains(&best), format!("{text}, wanted 256 to 768"));
     }
-    let gain = 100.0 * (basic.at(512, 1).mean / basic.at(1536, 1).mean - 1.0);
-    finding.near("512 B at 1 s in kb/s", basic.at(512, 1).mean, 8.7, 0.15);
+    let gain = 100.0 * (exact[0] / exact[1] - 1.0);
+    finding.near("512 B at 1 s in kb/s", exact[0], 8.7, 0.15);
     finding.within("its gain over 1536 B in %", gain, 15.0, 45.0);
-    finding.near("1536 B at 4 s in kb/s", basic.at(1536, 4).mean, 4.5, 0.25);
+    finding.near("1536 B at 4 s in kb/s", exact[2], 4.5, 0.25);
     let falls = SIZES.iter().all(|size| {
         let by_bad: Vec<Summary> = basic.by_bad(*size).into_iter().rev().collect();
         rises(&by_bad)

@@ -25,7 +25,17 @@ const RED: &str =
 /// The columns of Table 1.
 const SCHEMES: [Scheme; 3] = [
     ("Reno", &[]),
-    ("ACC", &[ADAPTED, SERVER_ACC, HOME_ACC, "path.return.link.discipline-left=red", RED]),
+    (
+        "ACC",
+        &[
+            ADAPTED,
+            SERVER_ACC,
+            HOME_ACC,
+            "path.return.link.discipline-left=red",
+            "path.return.link.queue=10p",
+            RED,
+        ],
+    ),
     ("AF", &[ADAPTED, "path.return.link.discipline-left=ack-filter"]),
 ];
 
@@ -35,13 +45,13 @@ const CHANNELS: [(&str, &[&str], [f64; 3]); 4] = [
     ("9.6 kb/s", &["path.return.link.rate-left=9.6kbit"], [1.78, 3.64, 6.28]),
     (
         "9.6 kb/s C",
-        &["path.return.link.rate-left=9.6kbit", "path.return.link.header-compression=vj"],
+        &["path.return.link.rate-left=9.6kbit", "path.return.link.ack-size=6B"],
         [6.67, 7.69, 7.93],
     ),
     ("28.8 kb/s", &["path.return.link.rate-left=28.8kbit"], [4.35, 7.58, 9.49]),
     (
         "28.8 kb/s C",
-        &["path.return.link.rate-left=28.8kbit", "path.return.link.header-compression=vj"],
+        &["path.return.link.rate-left=28.8kbit", "path.return.link.ack-size=6B"],
         [9.78, 9.77, 9.88],
     ),
 ];
@@ -154,7 +164,17 @@ const BOTH: &str = "transfer=[{ from = 'server', to = 'home', bytes = 'unlimited
 const TWO_WAY: [Scheme; 4] = [
     ("FIFO", &[]),
     ("acks-first", &[ADAPTED, "path.return.link.discipline-left=acks-first"]),
-    ("ACC", &[ADAPTED, SERVER_ACC, HOME_ACC, "path.return.link.discipline-left=red", RED]),
+    (
+        "ACC",
+        &[
+            ADAPTED,
+            SERVER_ACC,
+            HOME_ACC,
+            "path.return.link.discipline-left=red",
+            "path.return.link.queue=10p",
+            RED,
+        ],
+    ),
     (
         "acks-first with ACC",
         &[ADAPTED, SERVER_ACC, HOME_ACC, "path.return.link.discipline-left=red+acks-first", RED],

@@ -31,10 +31,10 @@ window-scale = true
 const ASYMMETRIC: &str = r#"
 [[path]]
 name = "forward"
-link = { rate-right = "10mbit", delay = "5ms", queue = "10p" }
+link = { rate-right = "10mbit", delay = "5ms", queue = "9p" }
 [[path]]
 name = "return"
-link = { rate-left = "28.8kbit", queue = "10p" }
+link = { rate-left = "28.8kbit", queue = "9p" }
 "#;
 
 /// The topology of Figure 5 as the published scripts of the authors' simulator have it: server, two routers, client;
@@ -47,10 +47,10 @@ name = "server-line"
 link = { rate = "10mbit", delay = "1ms", queue = "110p" }
 [[path]]
 name = "forward"
-link = { rate-right = "10mbit", delay = "5ms", queue = "10p" }
+link = { rate-right = "10mbit", delay = "5ms", queue = "9p" }
 [[path]]
 name = "return"
-link = { rate-left = "28.8kbit", delay = "22.5ms", queue = "10p" }
+link = { rate-left = "28.8kbit", delay = "22.5ms", queue = "9p" }
 [[path]]
 name = "home-line"
 link = { rate = "10mbit", delay = "1ms", queue = "110p" }
@@ -60,9 +60,9 @@ link = { rate = "10mbit", delay = "1ms", queue = "110p" }
 const RADIO: &str = r#"
 [[path]]
 name = "wired"
-link = { rate = "10mbit", delay = "5ms", queue = "10p" }
+link = { rate = "10mbit", delay = "5ms", queue = "9p" }
 [[path]]
-radio = { rate = "100kbit", delay = "10ms", overhead = "1280us", queue = "10p" }
+radio = { rate = "100kbit", delay = "10ms", overhead = "1280us", queue = "9p" }
 mac = "half-duplex-hops"
 half-duplex-hops = { hops = 2 }
 "#;

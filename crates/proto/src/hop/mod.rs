@@ -97,6 +97,7 @@ impl Hop {
         let medium = Medium::new(&config.mac, radio, count, config.coding, stream("mac"));
         let timing = medium.timing();
         let stations = (0..count).map(Station);
+        let fragment = config.fragment.filter(|_| !config.link.takes_whole());
         let upper = |station: Station| {
             let own = if station == Station::BASE { Side::Left } else { Side::Right };
             let queue =
@@ -106,7 +107,7 @@ impl Hop {
                 own,
                 queues: (0..count).map(queue).collect(),
                 order: VecDeque::new(),
-                cutter: config.fragment.map(|limit| Cutter::new(limit, count)),
+                cutter: fragment.map(|limit| Cutter::new(limit, count)),
                 gatherers: (0..count).map(|_| Gatherer::default()).collect(),
                 given_up: VecDeque::new(),
             }

@@ -44,6 +44,13 @@ family! {
     Tulip(tulip: TulipConfig) => Tulip = Tulip::new(tulip, station, stations, timing), tulip::WORDS;
 }
 
+impl LinkLayerConfig {
+    /// Whether its frames carry whole packets, however long.
+    pub fn takes_whole(&self) -> bool {
+        matches!(self, LinkLayerConfig::LocalRecovery(config) if config.whole)
+    }
+}
+
 impl LinkEnd for LinkLayer {
     fn on_frame(&mut self, now: Time, frame: Frame, above: &mut dyn Above) {
         each!(self, end => end.on_frame(now, frame, above));

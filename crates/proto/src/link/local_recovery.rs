@@ -39,6 +39,9 @@ pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
 pub struct LocalRecoveryConfig {
     /// `RT_max`: how often a load is sent again before it is given up; the first transmission is not counted.
     pub max_retransmits: u32,
+    /// Whether whole packets are sent again, not the pieces that the hop would cut them into: then it cuts nothing.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub whole: bool,
     /// The back-off before the first retransmission is uniform between zero and this; the limit doubles with each
     /// further one.
     pub backoff: Span,
@@ -62,6 +65,8 @@ impl LocalRecoveryConfig {
         k.table("local-recovery", "options of `local-recovery`", |k| {
             let what = "how often a frame is sent again before it is given up";
             k.count("max-retransmits", &mut c.max_retransmits, 0..=1_000_000, what);
+            let units = [("fragment", false), ("packet", true)];
+            k.word("unit", &mut c.whole, &units, "what is acknowledged and sent again: pieces, or whole packets");
             k.within("backoff", &mut c.backoff, times.clone(), "the limit of the random back-off begins with this");
             // A back-off that begins beyond the usual limit does not grow, unless the file says so.
             c.backoff_max = c.backoff_max.max(c.backoff);
@@ -82,6 +87,7 @@ impl LocalRecoveryConfig {
     pub fn bakshi96() -> LocalRecoveryConfig {
         LocalRecoveryConfig {
             max_retransmits: 13,
+            whole: false,
             backoff: Span::millis(50),
             backoff_max: Span::millis(800),
             timeout: None,

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::event::{Cause, Op};
 use crate::machine::{Machine, Out, Side};
+use crate::queue::is_pure_ack;
 use crate::rng::Stream;
 use crate::units::{Probability, Time};
 use crate::wire::{Damage, Packet};
@@ -27,6 +28,10 @@ pub struct SerialConfig {
     pub line: LineConfig,
     /// How headers are compressed, in both directions.
     pub compression: Option<CompressionConfig>,
+    /// What a pure ACK takes on the line, in bytes, whatever its header: in simulators ACKs have the size that they are
+    /// given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_size: Option<u32>,
     /// Probability that a frame is lost on the line, whatever its length.
     pub frame_loss: Probability,
     /// Whether the far end notices that: framing with a check sequence does, and tells the decompressor.
@@ -59,6 +64,7 @@ struct Ends {
 struct Direction {
     transmitter: Transmitter<UnderWay>,
     framing: u32,
+    ack_size: Option<u32>,
     loss: f64,
     chance: Stream,
     /// Requests go before packets.
@@ -90,6 +96,7 @@ impl Serial {
         let directions = Side::BOTH.map(|side| Direction {
             transmitter: config.line.transmitter(side, &stream),
             framing: config.line.framing,
+            ack_size: config.ack_size,
             loss: config.frame_loss.get(),
             chance: stream(&format!("frames.{}", side.word())),
             requests: VecDeque::new(),
@@ -165,7 +172,8 @@ impl Direction {
             Some(ends) => ends.compressor.compress(&packet),
             None => Compressed::IP,
         };
-        let bytes = form.on_air(&packet);
+        let given = self.ack_size.filter(|_| is_pure_ack(&packet));
+        let bytes = given.unwrap_or_else(|| form.on_air(&packet));
         self.transmit(start, Frame::Packet { packet, form }, bytes);
     }
 

@@ -76,6 +76,33 @@ impl DelayedAck {
     pub const BY_TIME: u32 = u32::MAX;
 }
 
+/// By what a receiver counts what it has not acknowledged, where [`DelayedAck::every`] counts at all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MaxSeg {
+    /// By segments, whatever they carry.
+    #[default]
+    None,
+    /// By bytes, as 4.4BSD: in multiples of the connection's segment size, which options do not reduce.
+    Mss,
+    /// The same, where that segment size is known to be this one.
+    Bytes(u32),
+}
+
+/// When the window that duplicate ACKs have inflated in fast recovery comes down to the threshold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deflation {
+    /// Always, and at a partial ACK by what that acknowledges (RFC 5681, RFC 6582).
+    #[default]
+    Always,
+    /// At the end only, to the threshold itself; until then each ACK lets two new segments go at most: NewReno of ns-2.
+    /// With Reno it is as [`Deflation::Always`].
+    AtEnd,
+    /// Only where more duplicate ACKs came than it takes to begin: 4.4BSD.
+    PastThreshold,
+}
+
 /// What a sender does with a partial acknowledgement of a base station (west97 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -90,8 +117,7 @@ pub enum AckpReaction {
     Exponential,
 }
 
-/// What a loss halves to give the slow-start threshold. The result is rounded down to whole segments and is
-/// at least two of them.
+/// What a loss halves to give the slow-start threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Halving {
@@ -110,6 +136,64 @@ pub enum Rounding {
     Up,
     /// To the nearest, and at least one: the network simulators of LBNL (bakshi96 3.3).
     Nearest,
+    /// Beats of the clock while it lasted, at least one; the phase is random. With integer arithmetic only.
+    Beats,
+}
+
+/// How exactly round trips are averaged, with [`Clock::Fine`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arithmetic {
+    /// In nanoseconds.
+    #[default]
+    Exact,
+    /// In eighths (srtt) and quarters (rttvar) of the granularity, truncated: the arithmetic of 4.4BSD, which the
+    /// simulators of LBNL took over.
+    Integer,
+}
+
+/// Until when the window opens by slow start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlowStart {
+    /// Up to the threshold: at the threshold itself it still does.
+    #[default]
+    Up,
+    /// Below the threshold.
+    Below,
+}
+
+/// What remains of half a window that is no whole number of segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Halves {
+    /// Whole segments.
+    #[default]
+    Whole,
+    /// In fast recovery the exact half; slow start ends at whole segments all the same.
+    Exact,
+}
+
+/// When the retransmission timer starts again, beside what becomes of the time-out at the same moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerOrder {
+    /// After a round trip or a back-off has changed the time-out (RFC 6298).
+    #[default]
+    Last,
+    /// Before: the first retransmission waits for a time-out that is not doubled, and an ACK restarts the timer with
+    /// the time-out from before its round trip.
+    First,
+}
+
+/// Whether this is the least threshold of RFC 5681.
+fn is_two(segments: &u32) -> bool {
+    *segments == 2
+}
+
+/// Whether `value` is what it would be by default: then it is left out of the names of runs.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What opens the congestion window, and how far a loss closes it.
@@ -213,6 +297,22 @@ pub struct TcpConfig {
     pub rto_rule: RtoRule,
     /// How round trips are rounded; of [`Clock::Fine`] only.
     pub rtt_rounding: Rounding,
+    /// How they are averaged; of [`Clock::Fine`] only.
+    #[serde(skip_serializing_if = "is_default")]
+    pub rtt_arithmetic: Arithmetic,
+    /// Packets carry the time of their sending and ACKs echo it, beside the header: each ACK of new data gives a round
+    /// trip. As in simulators; on real packets nothing carries it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub stamps: bool,
+    /// When the retransmission timer starts again.
+    #[serde(skip_serializing_if = "is_default")]
+    pub timer_order: TimerOrder,
+    /// A fast retransmit doubles the time-out as well.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fast_backoff: bool,
+    /// Connections begin with a handshake. Without one both ends are open from the start, as in simulators.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub handshake: bool,
     /// Whether the handshake's round trip is a measurement. Simulators of one-way TCP had no handshake.
     pub rtt_from_syn: bool,
     /// Smallest retransmission time-out.
@@ -237,6 +337,22 @@ pub struct TcpConfig {
     pub initial_ssthresh: u32,
     /// What a loss halves.
     pub halving: Halving,
+    /// What becomes of a fraction of a segment.
+    #[serde(skip_serializing_if = "is_default")]
+    pub halves: Halves,
+    /// The congestion window lets whole segments go, as where windows are counted in packets: a fraction of a segment
+    /// is for none that is sent again either.
+    #[serde(skip_serializing_if = "is_default")]
+    pub whole_segments: bool,
+    /// The least slow-start threshold in segments.
+    #[serde(skip_serializing_if = "is_two")]
+    pub ssthresh_min: u32,
+    /// Until when the window opens by slow start.
+    #[serde(skip_serializing_if = "is_default")]
+    pub slow_start: SlowStart,
+    /// Reno begins no fast retransmit for a window of data whose repair has begun.
+    #[serde(skip_serializing_if = "is_default")]
+    pub once_per_window: bool,
     /// What opens the congestion window, and how far a loss closes it.
     pub congestion: Congestion,
     /// How it opens, with [`Congestion::Reno`].
@@ -254,6 +370,15 @@ pub struct TcpConfig {
     pub dupthresh: u32,
     /// Receiver: when to acknowledge.
     pub delayed_ack: DelayedAck,
+    /// Receiver: by what it counts.
+    #[serde(skip_serializing_if = "is_default")]
+    pub maxseg: MaxSeg,
+    /// When Reno and NewReno take the inflation of their window back.
+    #[serde(skip_serializing_if = "is_default")]
+    pub deflation: Deflation,
+    /// The window also grows on the ACK that ends fast recovery of Reno and NewReno, as in 4.4BSD and ns-2.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub exit_growth: bool,
     /// Offer explicit congestion notification (RFC 3168).
     pub ecn: bool,
     /// Offer congestion control of acknowledgements.

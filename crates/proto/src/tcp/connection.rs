@@ -52,6 +52,8 @@ pub struct Connection {
     /// The sequence number of the segment that the next ACK answers.
     caused: Option<Seq>,
     ts_recent: u32,
+    /// When the peer sent the data that came last, if it says so beside the header.
+    stamped: Option<Time>,
     /// The peer is told of a mark of congestion until it says that it has reduced its window.
     echo: bool,
     /// ACKs of the peer that came marked.
@@ -123,6 +125,7 @@ impl Connection {
             damaged: Vec::new(),
             caused: None,
             ts_recent: 0,
+            stamped: None,
             echo: false,
             marked_acks: 0,
             last_ack_sent: 0,
@@ -242,6 +245,12 @@ impl Connection {
     pub fn on_wake(&mut self, now: Time, out: &mut Out) {
         if self.open_at.is_some_and(|at| at <= now) {
             self.open_at = None;
+            if !self.config.handshake {
+                self.report(TcpKind::Opening, out);
+                self.begin(now, [Input::Open, Input::SynAck], out);
+                self.flush(now, out);
+                return;
+            }
             self.go(Input::Open);
             self.send_syn(now, false, out);
             self.report(TcpKind::Opening, out);
@@ -338,6 +347,9 @@ impl Connection {
     /// When the segment was sent whose timestamp this one echoes. Tick-driven stacks time one segment at a
     /// time instead, as theirs did.
     fn echoed(&self, now: Time, segment: &Segment) -> Option<Time> {
+        if self.config.stamps {
+            return segment.options().stamp?.echo;
+        }
         let Clock::Fine { .. } = self.config.clock else { return None };
         let ts = segment.timestamps.filter(|_| self.agreed.timestamps)?;
         let age = self.timestamp(now).wrapping_sub(ts.echo);

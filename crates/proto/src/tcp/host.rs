@@ -242,7 +242,7 @@ impl Host {
         });
         let index = match found {
             Some(index) => index,
-            None if opens && !self.is_full() => {
+            None if (opens || self.begins(flow, &body)) && !self.is_full() => {
                 let index = self.add(flow, 0);
                 if let Some(limit) = self.serving {
                     self.connections[index].attach(limit);
@@ -263,6 +263,11 @@ impl Host {
             connection.on_arrival(now, segment, body, marked, out);
         });
         Some(self.connections[index].steps())
+    }
+
+    /// Whether data begins a connection, since there is no handshake.
+    fn begins(&self, flow: FlowKey, body: &Body) -> bool {
+        !self.config.tcp.handshake && !body.is_empty() && self.lookup.peek(flow).is_none()
     }
 
     /// Answers a segment for no connection.

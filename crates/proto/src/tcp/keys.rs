@@ -1,12 +1,13 @@
 //! The keys of a TCP: a preset, a word for the sender, and what the file changes about both.
 
 use super::config::{
-    AccConfig, AckpReaction, Clock, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving,
-    LossCause, PRESETS, Prediction, Rounding, RtoRule, TcpConfig, Variant,
+    AccConfig, AckpReaction, Arithmetic, Clock, Deflation, DelayedAck, ElnMode, ElnReaction,
+    GrowthRule, Halves, Halving, LossCause, MaxSeg, PRESETS, Prediction, Rounding, RtoRule,
+    SlowStart, TcpConfig, TimerOrder, Variant,
 };
 use super::words::TCPS;
 use crate::describe::{Form, Keys, Need, Value};
-use crate::units::Span;
+use crate::units::{Bytes, Span};
 
 /// No timer of a TCP is longer than a day.
 const DAY: Span = Span::secs(86_400);
@@ -31,6 +32,7 @@ impl TcpConfig {
         tcp.sizes(k);
         tcp.windows(k);
         tcp.feedback(k);
+        tcp.simulators(k);
         tcp.vegas(k);
         tcp.ticks(k);
         tcp.acknowledgements(k);
@@ -179,6 +181,20 @@ impl TcpConfig {
         let what = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD, \
                     `linux` counts segments as Linux does and has its CUBIC and its PRR";
         k.word("growth", &mut tcp.growth, &growths, what);
+        k.flag(
+            "exit-growth",
+            &mut tcp.exit_growth,
+            "the window also grows on the ACK that ends fast recovery of Reno or NewReno (4.4BSD)",
+        );
+        let deflations = [
+            ("always", Deflation::Always),
+            ("at-end", Deflation::AtEnd),
+            ("past-threshold", Deflation::PastThreshold),
+        ];
+        let what = "when the inflated window of fast recovery comes down: also at partial ACKs, at its end only \
+        (ns-2), or \
+                    then if more duplicate ACKs came than `dupthresh` (4.4BSD, Reno only)";
+        k.word("deflation", &mut tcp.deflation, &deflations, what);
         let mut adapts = false;
         let what = "what a sender needs where ACKs are sparse: byte counting without limit and paced bursts of three";
         k.flag("sender-adaptation", &mut adapts, what);
@@ -299,9 +315,45 @@ impl TcpConfig {
         let what =
             "whether the handshake's round trip is measured; simulators of one-way TCP had none";
         k.flag("rtt-from-syn", &mut self.rtt_from_syn, what);
-        let roundings = [("up", Rounding::Up), ("nearest", Rounding::Nearest)];
-        let what = "how fine timers round a measured round trip to the granularity";
-        k.word("rtt-rounding", &mut self.rtt_rounding, &roundings, what);
+    }
+
+    /// How simulators measure and time, where they differ from kernels.
+    fn simulators(&mut self, k: &mut Keys<'_>) {
+        let tcp = self;
+        let roundings =
+            [("up", Rounding::Up), ("nearest", Rounding::Nearest), ("beats", Rounding::Beats)];
+        let what = "how fine timers round a measured round trip to the granularity; `beats` counts those of the clock";
+        k.word("rtt-rounding", &mut tcp.rtt_rounding, &roundings, what);
+        let arithmetics = [("exact", Arithmetic::Exact), ("integer", Arithmetic::Integer)];
+        let what = "how fine timers average round trips: exactly, or in whole eighths and quarters of the granularity";
+        k.word("rtt-arithmetic", &mut tcp.rtt_arithmetic, &arithmetics, what);
+        if tcp.rtt_rounding == Rounding::Beats && tcp.rtt_arithmetic == Arithmetic::Exact {
+            let key = if k.has("rtt-rounding") { "rtt-rounding" } else { "rtt-arithmetic" };
+            k.out_of_range(key, "beats are counted with `rtt-arithmetic = \"integer\"`");
+        }
+        let what = "packets carry their time of sending beside the header and ACKs echo it, as in simulators; needs \
+                    fine timers";
+        k.flag("stamps", &mut tcp.stamps, what);
+        let orders = [("last", TimerOrder::Last), ("first", TimerOrder::First)];
+        let what = "whether the timer starts again after a back-off and a round trip have changed the \
+                    time-out, or before";
+        k.word("timer-order", &mut tcp.timer_order, &orders, what);
+        let what = "a fast retransmit doubles the time-out as well";
+        k.flag("fast-backoff", &mut tcp.fast_backoff, what);
+        let what = "connections begin with a handshake; where both hosts have none, they are open from the start";
+        k.flag("handshake", &mut tcp.handshake, what);
+        let halves = [("whole", Halves::Whole), ("exact", Halves::Exact)];
+        let what = "half of a window in fast recovery: whole segments, or what it is";
+        k.word("halves", &mut tcp.halves, &halves, what);
+        let what = "the congestion window lets whole segments go, those that are sent again too";
+        k.flag("whole-segments", &mut tcp.whole_segments, what);
+        let what = "the least slow-start threshold in segments";
+        k.count("ssthresh-min", &mut tcp.ssthresh_min, 0..=10_000, what);
+        let starts = [("up", SlowStart::Up), ("below", SlowStart::Below)];
+        let what = "until when slow start opens the window: up to the threshold, or below it";
+        k.word("slow-start", &mut tcp.slow_start, &starts, what);
+        let what = "Reno begins no fast retransmit for a window of data whose repair has begun";
+        k.flag("once-per-window", &mut tcp.once_per_window, what);
     }
 
     /// What Vegas aims at.
@@ -378,6 +430,21 @@ impl TcpConfig {
         if value == Value::Word("off") {
             // The fast tick stays: it belongs to the clock.
             self.delayed_ack.every = 1;
+        }
+        let sizes = Form::Size(Bytes(1), Bytes(65_495));
+        let form = Form::Or(vec!["none", "mss"], Box::new(sizes));
+        let default = match self.maxseg {
+            MaxSeg::None => Value::Word("none"),
+            MaxSeg::Mss => Value::Word("mss"),
+            MaxSeg::Bytes(bytes) => Value::Size(Bytes(bytes.into())),
+        };
+        let what = "the segment size by which a receiver counts bytes: an ACK when the window has moved by `every` \
+                    of them (4.4BSD); \"mss\" is each connection's own, \"none\" counts segments";
+        match k.value("maxseg", form, Need::Default, default, what) {
+            Value::Size(bytes) => self.maxseg = MaxSeg::Bytes(bytes.0 as u32),
+            Value::Word("mss") => self.maxseg = MaxSeg::Mss,
+            Value::Word("none") => self.maxseg = MaxSeg::None,
+            _ => {}
         }
     }
 }

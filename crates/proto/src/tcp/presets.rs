@@ -3,14 +3,15 @@
 use crate::units::Span;
 
 use super::config::{
-    AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule, Halving,
-    LossCause, Prediction, Rounding, RtoRule, TcpConfig, Variant, VegasRule,
+    AckpReaction, Arithmetic, Clock, Congestion, Deflation, DelayedAck, ElnMode, ElnReaction,
+    GrowthRule, Halves, Halving, LossCause, MaxSeg, Prediction, Rounding, RtoRule, SlowStart,
+    TcpConfig, TimerOrder, Variant, VegasRule,
 };
 
 type Row = (&'static str, &'static str, fn() -> TcpConfig);
 
 /// Every preset: its name, what it stands for, and what makes it.
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 8] = [
     (
         "freebsd-2.1",
         "FreeBSD 2.1 (1995): 500 ms and 200 ms ticks, RTO 1 s to 64 s, 16 KiB buffers",
@@ -18,8 +19,13 @@ const ROWS: [Row; 7] = [
     ),
     (
         "ns",
-        "a network simulator's TCP: 1000 B segments, 20-segment window, every segment acknowledged",
+        "the TCP of ns-2: 1000 B segments, 20-segment window, every segment acknowledged, a clock of 100 ms",
         TcpConfig::ns,
+    ),
+    (
+        "ns-1996",
+        "the TCP of ns as of 1996: no handshake, a round trip from each new ACK, back-off from the second time on",
+        TcpConfig::ns_1996,
     ),
     (
         "real",
@@ -72,6 +78,11 @@ impl TcpConfig {
             clock: Clock::Ticks { slow: Span::millis(500), fast: Span::millis(200) },
             rto_rule: RtoRule::Rfc6298,
             rtt_rounding: Rounding::Up,
+            rtt_arithmetic: Arithmetic::Exact,
+            stamps: false,
+            timer_order: TimerOrder::Last,
+            fast_backoff: false,
+            handshake: true,
             rtt_from_syn: true,
             rto_min: Span::secs(1),
             rto_max: Span::secs(64),
@@ -84,6 +95,11 @@ impl TcpConfig {
             loss_window: 1,
             initial_ssthresh: u32::MAX,
             halving: Halving::Window,
+            halves: Halves::Whole,
+            whole_segments: false,
+            ssthresh_min: 2,
+            slow_start: SlowStart::Up,
+            once_per_window: false,
             congestion: Congestion::Reno,
             growth: GrowthRule::Rfc5681,
             byte_counting: 0,
@@ -92,6 +108,9 @@ impl TcpConfig {
             burst: 1,
             dupthresh: 3,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
+            maxseg: MaxSeg::None,
+            deflation: Deflation::Always,
+            exit_growth: false,
             ecn: false,
             acc: None,
             timestamps: false,
@@ -130,18 +149,58 @@ impl TcpConfig {
         }
     }
 
-    /// The TCP of a network simulator: segments as packets, a fixed window, no delayed ACKs.
+    /// The TCP of ns-2, as it was set up before its clock became finer: segments as packets, a fixed window, no delayed
+    /// ACKs.
+    ///
+    /// Known of its behaviour, and compared with the program packet for packet (`docs/fidelity.md`): round trips are
+    /// counted in beats of 100 ms and averaged in whole eighths and quarters, so that the least time-out is 0.3 s; a
+    /// loss halves the window, and half of an odd window stays a half; congestion avoidance begins at the threshold;
+    /// the window also opens on the ACK that ends fast recovery; and Reno repairs a window of data once.
     pub fn ns() -> TcpConfig {
         TcpConfig {
             clock: Clock::Fine { granularity: Span::millis(100) },
+            rtt_rounding: Rounding::Beats,
+            rtt_arithmetic: Arithmetic::Integer,
             rto_min: Span::millis(200),
             rto_initial: Span::secs(3),
             mss: 1000,
             send_buffer: 20_000,
             recv_buffer: 20_000,
             initial_window: 1,
+            halving: Halving::Window,
+            halves: Halves::Exact,
+            whole_segments: true,
+            slow_start: SlowStart::Below,
+            exit_growth: true,
+            deflation: Deflation::AtEnd,
+            once_per_window: true,
             delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
             ..TcpConfig::rfc()
+        }
+    }
+
+    /// The TCP of ns as it was in December 1996, with the Tahoe, packets and window of bakshi96 3.3.
+    ///
+    /// Known of it: packets carry the time of their sending and each ACK of new data gives a round trip, to the nearest
+    /// beat of 100 ms, without a byte in the header; the averages are whole eighths and quarters; the first time-out is
+    /// 3 s, the least two beats. The retransmission timer starts before the back-off doubles, so that the first
+    /// retransmission waits for an undoubled time-out; an ACK starts it before its round trip is counted; a fast
+    /// retransmit doubles the time-out as well; a back-off ends with the ACK of a packet that was sent once. Slow start
+    /// opens the window below the threshold, which may be less than two packets. There is no handshake.
+    ///
+    /// Assumed: the largest time-out of 64 s, as in BSD, and that a source never gives up (255 tries here).
+    pub fn ns_1996() -> TcpConfig {
+        TcpConfig {
+            rtt_arithmetic: Arithmetic::Integer,
+            stamps: true,
+            timer_order: TimerOrder::First,
+            fast_backoff: true,
+            handshake: false,
+            rto_initial: Span::secs(3),
+            whole_segments: true,
+            ssthresh_min: 0,
+            slow_start: SlowStart::Below,
+            ..TcpConfig::bakshi96()
         }
     }
 

@@ -5,7 +5,7 @@ use crate::units::{Span, Time};
 use crate::wire::{Body, SackBlocks, Seq, Snack};
 
 use super::acc::{AckControl, Report};
-use super::config::{AccConfig, Clock, DelayedAck, TcpConfig};
+use super::config::{AccConfig, Clock, DelayedAck, MaxSeg, TcpConfig};
 use super::rope::Rope;
 use super::rtt::Beat;
 
@@ -59,6 +59,8 @@ pub struct Receiver {
     ack_at: Option<Time>,
     unacked: u32,
     every: u32,
+    /// Bytes are counted, in multiples of so many; 0 counts segments.
+    maxseg: u32,
     /// Congestion control of what this end acknowledges, if both ends agreed on it.
     control: Option<Box<AckControl>>,
     timeout: Span,
@@ -96,17 +98,24 @@ impl Receiver {
             ack_at: None,
             unacked: 0,
             every: config.delayed_ack.every.max(1),
+            maxseg: 0,
             control: None,
             timeout: config.delayed_ack.timeout,
             fast: matches!(config.clock, Clock::Ticks { .. }).then_some(fast),
         }
     }
 
-    /// The peer's SYN was taken in; data starts at position 1.
-    pub fn synchronise(&mut self, mss: u32) {
+    /// The peer's SYN was taken in; data starts at position 1, in segments of `mss` bytes. `whole` is their size before
+    /// options take their room.
+    pub fn synchronise(&mut self, config: &TcpConfig, mss: u32, whole: u32) {
         self.nxt = 1;
         self.edge = 1 + u64::from(self.buffer);
         self.mss = mss;
+        self.maxseg = match config.maxseg {
+            MaxSeg::None => 0,
+            MaxSeg::Mss => whole,
+            MaxSeg::Bytes(bytes) => bytes,
+        };
     }
 
     /// Both ends agreed on congestion control of acknowledgements.
@@ -221,7 +230,12 @@ impl Receiver {
     fn count_in_order(&mut self, now: Time) {
         self.unacked += 1;
         let every = self.control.as_ref().map_or(self.every, |control| control.every());
-        if self.unacked >= every || every == DelayedAck::BY_TIME && self.opens_twofold() {
+        let enough = if self.maxseg > 0 && every != DelayedAck::BY_TIME {
+            self.opens_by(u64::from(every) * u64::from(self.maxseg))
+        } else {
+            self.unacked >= every
+        };
+        if enough || every == DelayedAck::BY_TIME && self.opens_twofold() {
             self.ack_now = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(match self.fast {
@@ -229,6 +243,14 @@ impl Receiver {
                 None => now + self.timeout,
             });
         }
+    }
+
+    /// Whether an ACK could move the edge of the window by so many bytes, or by half of the buffer. So 4.4BSD decides
+    /// whether to send one; where segments are smaller than its segment size, it takes more of them.
+    fn opens_by(&self, bytes: u64) -> bool {
+        let free = u64::from(self.buffer).saturating_sub(self.unread);
+        let moved = (self.nxt + free).saturating_sub(self.edge);
+        moved >= bytes || 2 * moved >= u64::from(self.buffer)
     }
 
     /// Whether the window that an ACK could offer is twice what the peer still has: it must not run out of it.
@@ -385,7 +407,7 @@ impl Receiver {
         self.unread = self.unread.saturating_sub(bytes);
         let before = self.edge;
         self.window();
-        let step = u64::from((2 * self.mss).min(self.buffer / 2));
+        let step = u64::from((2 * self.mss.max(self.maxseg)).min(self.buffer / 2));
         if self.edge >= before + step || before <= self.nxt && self.edge > before {
             self.ack_now = true;
         }
@@ -406,7 +428,7 @@ mod tests {
     fn receiver() -> Receiver {
         let config = TcpConfig { recv_buffer: 65_535, ..TcpConfig::rfc() };
         let mut r = Receiver::new(&config, Beat::new(Span::millis(200), Span::ZERO));
-        r.synchronise(1000);
+        r.synchronise(&config, 1000, 1000);
         r
     }
 

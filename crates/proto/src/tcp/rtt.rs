@@ -2,7 +2,7 @@
 
 use crate::units::{Span, Time};
 
-use super::config::{Clock, Rounding, RtoRule, TcpConfig};
+use super::config::{Arithmetic, Clock, Rounding, RtoRule, TcpConfig};
 
 /// A clock that beats at a period from a phase: BSD's slow and fast time-outs are host-wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,8 @@ enum Kind {
     /// 4.4BSD: `srtt` in eighths of a tick, `rttvar` in quarters, integer arithmetic throughout. The
     /// truncation keeps a LAN's time-out at three ticks, so it is part of what the papers measured.
     Ticks { beat: Beat, srtt: i32, rttvar: i32 },
+    /// The simulators of LBNL: the same arithmetic in units of the granularity, with timers of their own.
+    Integer { beat: Beat, rounding: Rounding, srtt: i32, rttvar: i32 },
     Fine {
         granularity: Span,
         /// The least that is added to `srtt`: the granularity by RFC 6298, nothing by Jacobson, the least time-out
@@ -58,6 +60,32 @@ enum Kind {
         srtt: Option<Span>,
         rttvar: Span,
     },
+}
+
+impl Rounding {
+    /// A round trip in units of the granularity, at least one.
+    fn count(self, beat: Beat, sent: Time, now: Time) -> u64 {
+        let (g, measured) = (beat.period.0, now.since(sent).0);
+        let count = match self {
+            Rounding::Up => measured.div_ceil(g),
+            //= bakshi96#3.3: round-trip times are measured to the nearest 100 msec
+            Rounding::Nearest => measured.saturating_add(g / 2) / g,
+            Rounding::Beats => beat.count(now) - beat.count(sent),
+        };
+        count.max(1)
+    }
+}
+
+/// Takes a round trip of `rtt` units into the integer estimate; `later` is what counts of it once there is one.
+fn average(srtt: &mut i32, rttvar: &mut i32, rtt: i32, later: i32) {
+    if *srtt == 0 {
+        *srtt = rtt << 3;
+        *rttvar = rtt << 1;
+    } else {
+        let error = later - (*srtt >> 3);
+        *srtt = (*srtt + error).max(1);
+        *rttvar = (*rttvar + error.abs() - (*rttvar >> 2)).max(1);
+    }
 }
 
 /// BSD's `tcp_backoff[]`: doubling up to 64 times.
@@ -73,6 +101,10 @@ impl RttEstimator {
             Clock::Ticks { slow: period, .. } => {
                 let default = (Span::secs(3).0 / period.0.max(1)) as i32;
                 Kind::Ticks { beat: slow, srtt: 0, rttvar: default << 2 }
+            }
+            Clock::Fine { granularity } if config.rtt_arithmetic == Arithmetic::Integer => {
+                let beat = Beat { period: Span(granularity.0.max(1)), ..slow };
+                Kind::Integer { beat, rounding: config.rtt_rounding, srtt: 0, rttvar: 0 }
             }
             Clock::Fine { granularity } => {
                 let margin = match config.rto_rule {
@@ -100,28 +132,25 @@ impl RttEstimator {
 
     /// A segment sent at `sent`, and only once, was acknowledged at `now`. Ends any back-off.
     pub fn sample(&mut self, sent: Time, now: Time) {
+        self.backoff = 0;
+        self.estimate(sent, now);
+    }
+
+    /// What was sent at `sent` was acknowledged at `now`; it may have been sent before. A back-off goes on.
+    pub fn estimate(&mut self, sent: Time, now: Time) {
         match &mut self.kind {
             Kind::Ticks { beat, srtt, rttvar } => {
                 // t_rtt counts from one.
-                let rtt = (beat.count(now) - beat.count(sent)) as i32 + 1;
-                if *srtt == 0 {
-                    *srtt = rtt << 3;
-                    *rttvar = rtt << 1;
-                } else {
-                    let error = rtt - 1 - (*srtt >> 3);
-                    *srtt = (*srtt + error).max(1);
-                    *rttvar = (*rttvar + error.abs() - (*rttvar >> 2)).max(1);
-                }
+                let rtt = (beat.count(now) - beat.count(sent)) as i32;
+                average(srtt, rttvar, rtt + 1, rtt);
+            }
+            Kind::Integer { beat, rounding, srtt, rttvar } => {
+                let rtt = rounding.count(*beat, sent, now).min(1 << 20) as i32;
+                average(srtt, rttvar, rtt, rtt);
             }
             Kind::Fine { granularity, rounding, srtt, rttvar, .. } => {
-                let g = granularity.0.max(1);
-                let measured = now.since(sent).0;
-                let beats = match rounding {
-                    Rounding::Up => measured.div_ceil(g),
-                    //= bakshi96#3.3: round-trip times are measured to the nearest 100 msec
-                    Rounding::Nearest => measured.saturating_add(g / 2) / g,
-                };
-                let rtt = Span(beats.max(1) * g);
+                let beat = Beat::new(*granularity, Span::ZERO);
+                let rtt = beat.period * rounding.count(beat, sent, now);
                 match srtt {
                     //= rfc6298#section-2.2: the first measurement sets both
                     None => {
@@ -136,7 +165,6 @@ impl RttEstimator {
                 }
             }
         }
-        self.backoff = 0;
         self.sampled = true;
         self.set_rto(false);
     }
@@ -148,7 +176,9 @@ impl RttEstimator {
         self.set_rto(false);
         // 4.4BSD: after the fourth time-out in a row the estimate is thought stale; it moves into the
         // variation, so that the next measurement starts afresh.
-        if let Kind::Ticks { srtt, rttvar, .. } = &mut self.kind {
+        if let Kind::Ticks { srtt, rttvar, .. } | Kind::Integer { srtt, rttvar, .. } =
+            &mut self.kind
+        {
             if self.backoff > 3 {
                 *rttvar += *srtt >> 3;
                 *srtt = 0;
@@ -167,6 +197,11 @@ impl RttEstimator {
                     if initial { ticks(self.initial) } else { ((*srtt >> 3) + *rttvar) as u64 };
                 self.rto_ticks = (base * factor).clamp(ticks(self.min), ticks(self.max));
                 self.rto = beat.period * self.rto_ticks;
+            }
+            Kind::Integer { beat, srtt, rttvar, .. } => {
+                let ticks = ((*srtt >> 3) + *rttvar) as u64;
+                let base = if self.sampled { beat.period * ticks } else { self.initial };
+                self.rto = (base * factor).max(self.min).min(self.max);
             }
             Kind::Fine { margin, srtt, rttvar, .. } => {
                 let base = match srtt {
@@ -187,7 +222,7 @@ impl RttEstimator {
                 let most = self.max.0.div_ceil(beat.period.0);
                 beat.nth_after(now, self.rto_ticks.saturating_mul(factor).min(most))
             }
-            Kind::Fine { .. } => now + (self.rto * factor).min(self.max),
+            Kind::Integer { .. } | Kind::Fine { .. } => now + (self.rto * factor).min(self.max),
         }
     }
 
@@ -218,7 +253,9 @@ impl RttEstimator {
     /// Smoothed round-trip time; zero before the first measurement.
     pub fn srtt(&self) -> Span {
         match &self.kind {
-            Kind::Ticks { beat, srtt, .. } => beat.period * (*srtt as u64) / 8,
+            Kind::Ticks { beat, srtt, .. } | Kind::Integer { beat, srtt, .. } => {
+                beat.period * (*srtt as u64) / 8
+            }
             Kind::Fine { srtt, .. } => srtt.unwrap_or(Span::ZERO),
         }
     }
@@ -226,7 +263,9 @@ impl RttEstimator {
     /// Round-trip time variation.
     pub fn rttvar(&self) -> Span {
         match &self.kind {
-            Kind::Ticks { beat, rttvar, .. } => beat.period * (*rttvar as u64) / 4,
+            Kind::Ticks { beat, rttvar, .. } | Kind::Integer { beat, rttvar, .. } => {
+                beat.period * (*rttvar as u64) / 4
+            }
             Kind::Fine { rttvar, .. } => *rttvar,
         }
     }

@@ -19,6 +19,7 @@ pub use body::Body;
 pub use icmp::{Notice, Quote};
 pub use packet::{Addr, CE, Damage, ECT, FlowKey, Fragment, Packet, PacketId, Transport};
 pub use segment::{
-    Acc, Ackp, Eln, Flags, Nack, Options, SackBlocks, Scps, Segment, Smart, Snack, Timestamps,
+    Acc, Ackp, Eln, Flags, Nack, Options, SackBlocks, Scps, Segment, Smart, Snack, Stamp,
+    Timestamps,
 };
 pub use seq::Seq;

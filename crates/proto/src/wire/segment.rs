@@ -6,6 +6,7 @@ use core::ops::BitOr;
 use serde::{Deserialize, Serialize};
 
 use super::Seq;
+use crate::units::Time;
 
 /// TCP header flags as they stand in the header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -83,6 +84,15 @@ pub struct Timestamps {
     pub value: u32,
     /// TSecr: the last TSval received from the other side.
     pub echo: u32,
+}
+
+/// What the packets of simulators carry beside their header: it takes no bytes, and real packets have none of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Stamp {
+    /// When this packet was sent.
+    pub sent: Time,
+    /// When that was sent which came last from the other side.
+    pub echo: Option<Time>,
 }
 
 /// The partial-acknowledgement option (west97 3.2, 3.4), an experimental option (RFC 6994).
@@ -275,6 +285,8 @@ pub struct Options {
     pub scps: Option<Scps>,
     /// Selective negative acknowledgement.
     pub snack: Option<Snack>,
+    /// No option at all: what a simulator's packet carries beside the header.
+    pub stamp: Option<Stamp>,
     /// Options this code does not know, as they stood in the header (kind, length, value ...).
     pub unknown: Vec<u8>,
     /// Urgent pointer; meaningful when URG is set.
@@ -293,6 +305,7 @@ static NO_OPTIONS: Options = Options {
     acc: None,
     scps: None,
     snack: None,
+    stamp: None,
     unknown: Vec::new(),
     urgent: 0,
 };
@@ -339,6 +352,9 @@ impl fmt::Debug for Options {
         }
         if self.snack.is_some() {
             form.field("snack", &self.snack);
+        }
+        if self.stamp.is_some() {
+            form.field("stamp", &self.stamp);
         }
         form.finish()
     }

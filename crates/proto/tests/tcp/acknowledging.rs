@@ -1,5 +1,6 @@
 //! The receiver: when it acknowledges, and what its SACK blocks tell.
 
+use lasthop_proto::tcp::config::MaxSeg;
 use lasthop_proto::tcp::{DelayedAck, TcpConfig};
 use lasthop_proto::units::Span;
 
@@ -278,6 +279,91 @@ fn by_time_alone_disorder_and_the_last_segment_do_not_wait() {
         40ms   note Delivered { bytes: 500 }
         40ms   > F. ack 2502 win 7499
         41ms   end
+        ",
+    );
+}
+
+/// A 4.4BSD receiver of 1460-byte segments whose peer sends 1400 bytes each.
+fn by_bytes() -> TcpConfig {
+    TcpConfig { maxseg: MaxSeg::Bytes(1460), ..fine() }
+}
+
+#[test]
+fn bsd_acknowledges_two_of_its_own_segments_however_many_those_of_the_peer_are() {
+    check(
+        &by_bytes(),
+        "
+        0ms    < S mss 1400
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1+1400 ack 1
+        20ms   note Delivered { bytes: 1400 }
+        21ms   < . 1401+1400 ack 1      # 2800 bytes are less than 2920
+        21ms   note Delivered { bytes: 1400 }
+        22ms   < . 2801+1400 ack 1
+        22ms   note Delivered { bytes: 1400 }
+        22ms   > . ack 4201
+        30ms   < . 4201+1400 ack 1      # alone: after 200 ms
+        30ms   note Delivered { bytes: 1400 }
+        230ms  > . ack 5601
+        500ms  end
+        ",
+    );
+}
+
+#[test]
+fn bsd_acknowledges_half_of_its_buffer_however_large_its_segments_are() {
+    check(
+        &TcpConfig { recv_buffer: 4000, ..by_bytes() },
+        "
+        0ms    < S mss 1400
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1+1400 ack 1
+        20ms   note Delivered { bytes: 1400 }
+        21ms   < . 1401+1400 ack 1
+        21ms   note Delivered { bytes: 1400 }
+        21ms   > . ack 2801
+        500ms  end
+        ",
+    );
+}
+
+#[test]
+fn the_segment_size_that_bytes_are_counted_by_is_that_of_each_connection() {
+    // Timestamps shorten the segments to 988 bytes, and not what two of them are.
+    check(
+        &TcpConfig { maxseg: MaxSeg::Mss, timestamps: true, ..fine() },
+        "
+        0ms    < S mss 1000 ts 100 0
+        0ms    > S. ack 1 mss 1000 ts 0 100
+        10ms   < . ack 1 ts 110 0
+        10ms   note Established
+        20ms   < . 1+988 ack 1 ts 120 0
+        20ms   note Delivered { bytes: 988 }
+        21ms   < . 989+988 ack 1 ts 121 0
+        21ms   note Delivered { bytes: 988 }
+        22ms   < . 1977+988 ack 1 ts 122 0
+        22ms   note Delivered { bytes: 988 }
+        22ms   > . ack 2965 ts 22 120
+        500ms  end
+        ",
+    );
+    check(
+        &TcpConfig { maxseg: MaxSeg::Mss, ..fine() },
+        "
+        0ms    < S mss 512
+        0ms    > S. ack 1 mss 1000
+        10ms   < . ack 1
+        10ms   note Established
+        20ms   < . 1+512 ack 1
+        20ms   note Delivered { bytes: 512 }
+        21ms   < . 513+512 ack 1
+        21ms   note Delivered { bytes: 512 }
+        21ms   > . ack 1025
+        500ms  end
         ",
     );
 }

@@ -5,6 +5,7 @@ use lasthop_proto::tcp::{TcpConfig, Variant};
 
 mod acc;
 mod acknowledging;
+mod bsd;
 mod closing;
 mod ecn;
 mod eln;

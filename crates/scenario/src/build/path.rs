@@ -4,7 +4,7 @@ use lasthop_proto::describe::{Form, Keys, Need, Value};
 use lasthop_proto::link::header_compression::CompressionConfig;
 use lasthop_proto::link::{LineConfig, Ordinals, RadioConfig, SerialConfig};
 use lasthop_proto::queue::{self, Discipline, Limit, Read};
-use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
 
 use super::transfer::Directions;
@@ -252,13 +252,18 @@ pub(crate) fn link(k: &mut Keys<'_>) -> SerialConfig {
     let (mut frame_loss, mut loss_noticed) = (Probability::ZERO, true);
     k.probability("frame-loss", &mut frame_loss, "the probability that the line loses a frame");
     k.flag("loss-noticed", &mut loss_noticed, "whether the far end of the line learns of that");
-    SerialConfig { line, compression, frame_loss, loss_noticed }
+    let mut ack_size = None;
+    let what = "what a pure ACK takes on the line, whatever its header, as in simulators";
+    k.maybe("ack-size", &mut ack_size, Bytes(1)..=Bytes(65_535), what);
+    let ack_size = ack_size.map(|size: Bytes| size.0 as u32);
+    SerialConfig { line, compression, ack_size, frame_loss, loss_noticed }
 }
 
 impl From<SerialConfig> for StageKind {
     /// A plain line stays what it is, and as fast as it is.
     fn from(serial: SerialConfig) -> StageKind {
-        if serial.compression.is_none() && serial.frame_loss == Probability::ZERO {
+        let plain = serial.compression.is_none() && serial.ack_size.is_none();
+        if plain && serial.frame_loss == Probability::ZERO {
             StageKind::Link(serial.line)
         } else {
             StageKind::Serial(serial)

@@ -35,6 +35,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("discipline", &["discipline_right", "discipline_left"]),
     ("header-compression", &[]),
     ("frame-loss", &[]),
+    ("ack-size", &[]),
     ("packet-size", &["table", "bad_period"]),
     ("packet-sizes", &["table"]),
     ("every", &["transfers", "every"]),
@@ -52,6 +53,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     // Other names.
     ("seed", &["first_seed"]),
     ("timeout-rule", &["timeout"]),
+    ("unit", &["whole"]),
     ("ackp-mode", &["ackp"]),
     ("cache", &["cache", "memory"]),
     ("ack-thresh", &["thresh"]),

@@ -27,6 +27,27 @@ use lasthop_scenario::{
 /// Draws a scenario. The same number draws the same scenario for ever (or a pinned seed means nothing).
 pub struct Dice(Stream);
 
+/// A preset as it was when the digests were pinned: `ns` did not do then what ns-2 does.
+fn preset_as_pinned(name: &str) -> TcpConfig {
+    let tcp = TcpConfig::preset(name).unwrap();
+    if name != "ns" {
+        return tcp;
+    }
+    let TcpConfig { clock, rto_min, rto_initial, mss, send_buffer, recv_buffer, .. } = tcp;
+    let TcpConfig { initial_window, delayed_ack, .. } = tcp;
+    TcpConfig {
+        clock,
+        rto_min,
+        rto_initial,
+        mss,
+        send_buffer,
+        recv_buffer,
+        initial_window,
+        delayed_ack,
+        ..TcpConfig::rfc()
+    }
+}
+
 impl Dice {
     pub fn new(case: u64) -> Dice {
         Dice(Stream::new(case, "scenario"))
@@ -111,7 +132,7 @@ impl Dice {
 
     fn tcp(&mut self) -> TcpConfig {
         let preset = self.pick(&["freebsd-2.1", "ns", "rfc", "linux"]);
-        let mut tcp = TcpConfig::preset(preset).unwrap();
+        let mut tcp = preset_as_pinned(preset);
         tcp.variant = self.pick(&[Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack]);
         tcp.halving = self.pick(&[Halving::Window, Halving::Flight]);
         tcp.growth = self.pick(&[GrowthRule::Rfc5681, GrowthRule::Bsd]);
@@ -242,7 +263,7 @@ impl Dice {
 
     fn split(&mut self) -> AgentConfig {
         let preset = self.pick(&["freebsd-2.1", "ns", "rfc", "linux"]);
-        let mut config = SplitConfig::new(TcpConfig::preset(preset).unwrap());
+        let mut config = SplitConfig::new(preset_as_pinned(preset));
         config.buffer = Bytes(self.pick(&[1, 1_000, 4_000, 64 << 10, 64 << 10, 1 << 20]));
         config.flows = self.pick(&[1, 2, 100]);
         AgentConfig::Split(if self.one_in(2) { config.selective() } else { config })

@@ -30,11 +30,20 @@ impl Connection {
         out: &mut Out,
     ) {
         self.steps = Steps::default();
+        if self.awaits_data() && !body.is_empty() {
+            self.begin(now, [Input::Syn, Input::SynAcked], out);
+        }
         match self.state {
             State::Closed => self.on_segment_closed(now, segment, out),
             State::SynSent => self.on_segment_syn_sent(now, segment, out),
             _ => self.on_segment_open(now, segment, body, marked, out),
         }
+    }
+
+    /// Whether data opens this connection, since there is no handshake.
+    fn awaits_data(&self) -> bool {
+        let fresh = self.open_at.is_none() && !self.aborted && !self.complete;
+        self.state == State::Closed && !self.config.handshake && fresh
     }
 
     /// Passive open: a SYN to a connection that does not exist yet.
@@ -122,6 +131,7 @@ impl Connection {
             };
         if len > 0 {
             self.caused = Some(segment.seq);
+            self.stamped = segment.options().stamp.map(|stamp| stamp.sent);
         }
         if !acceptable || segment.flags.any(Flags::RST | Flags::SYN) {
             self.turn_away(now, segment, from, body.len(), acceptable, out);

@@ -8,7 +8,8 @@ use crate::tcp::state::{Input, State};
 use crate::tcp::work;
 use crate::units::Time;
 use crate::wire::{
-    Acc, Ackp, Body, Eln, Flags, Nack, Packet, Scps, Segment, Seq, Smart, Timestamps, options,
+    Acc, Ackp, Body, Eln, Flags, Nack, Packet, Scps, Segment, Seq, Smart, Stamp, Timestamps,
+    options,
 };
 
 use crate::wire::segment::SNACK_LEN;
@@ -78,6 +79,9 @@ impl Connection {
         if self.agreed.timestamps {
             segment.timestamps =
                 Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
+        }
+        if self.config.stamps {
+            segment.options_mut().stamp = Some(Stamp { sent: now, echo: self.stamped });
         }
         segment
     }
@@ -169,6 +173,25 @@ impl Connection {
 
     /// Our SYN, or SYN-ACK when the peer's has come.
     pub(super) fn send_syn(&mut self, now: Time, again: bool, out: &mut Out) {
+        let segment = self.syn(now, again);
+        self.originate(segment, Body::EMPTY, Cause::Control, out);
+        self.tx.syn_sent(now, again);
+    }
+
+    /// Without a handshake this end is open at once, and knows of its peer what it would offer itself. Both begin with
+    /// number 0, since neither can tell the other.
+    pub(super) fn begin(&mut self, now: Time, through: [Input; 2], out: &mut Out) {
+        self.iss = Seq(0);
+        let syn = self.syn(now, false);
+        self.take_syn(&syn);
+        self.tx.syn_sent(now, true);
+        through.into_iter().for_each(|input| {
+            self.go(input);
+        });
+        self.establish(now, &syn, out);
+    }
+
+    fn syn(&mut self, now: Time, again: bool) -> Segment {
         let config = self.config.clone();
         let answering = self.state == State::SynReceived;
         let flags = if answering { Flags::SYN | Flags::ACK } else { Flags::SYN };
@@ -212,8 +235,7 @@ impl Connection {
         if offers(config.acc.is_some(), self.agreed.acc) {
             options.acc = Some(Acc::Permitted);
         }
-        self.originate(segment, Body::EMPTY, Cause::Control, out);
-        self.tx.syn_sent(now, again);
+        segment
     }
 
     /// Takes in the peer's SYN and what it offers.
@@ -239,9 +261,10 @@ impl Connection {
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.value;
         }
-        let mss = payload_mss(config.mss.min(peer_mss), agreed.timestamps);
+        let whole = config.mss.min(peer_mss);
+        let mss = payload_mss(whole, agreed.timestamps);
         self.tx.core.window.mss = mss;
-        self.rx.synchronise(mss);
+        self.rx.synchronise(config, mss, whole);
         self.agree(segment);
     }
 

@@ -2,6 +2,7 @@
 //! and the window growth take their part, and the timers are set.
 
 use crate::event::{Cause, TcpKind};
+use crate::tcp::config::TimerOrder;
 use crate::units::{Span, Time};
 
 use super::detect::{Detect, Evidence};
@@ -41,11 +42,18 @@ impl<R: Recovery> Way<'_, R> {
     /// The left edge moves to `info.ack`.
     #[inline]
     fn advance(&mut self, now: Time, info: &AckInfo<'_>, news: &News, notified: bool) -> TcpKind {
-        let core = &mut self.core;
+        let core = &mut *self.core;
         let timed = core.timers.timed.take_if(|(end, _)| info.ack >= *end).map(|(_, sent)| sent);
         let rtt = news.rtt.or(timed.map(|sent| now.since(sent)));
         let bytes = (info.ack - core.window.una) as u32;
-        self.measure(now, sent_before(now, news).or(info.echoed).or(timed), rtt);
+        let early = core.timers.order == TimerOrder::First;
+        let early = early.then(|| (core.window.nxt > info.ack, core.timers.rtt.deadline(now, 1)));
+        if core.stamps && timed.is_none() {
+            // Only what was sent once ends a back-off.
+            info.echoed.inspect(|sent| core.timers.rtt.estimate(*sent, now));
+        } else {
+            self.measure(now, sent_before(now, news).or(info.echoed).or(timed), rtt);
+        }
         let core = &mut self.core;
         core.window.una = info.ack;
         core.window.nxt = core.window.nxt.max(info.ack);
@@ -70,6 +78,9 @@ impl<R: Recovery> Way<'_, R> {
             verdict = TcpKind::FastRetransmit;
         }
         self.recovery.settle(&mut self.core, &step);
+        if let (Some((outstanding, at)), true) = (early, self.core.timers.rexmt.is_some()) {
+            self.core.timers.rexmt = outstanding.then_some(at);
+        }
         if verdict == TcpKind::RecoveryEnded && self.recovery.unfinished() {
             verdict = self.enter_recovery(now);
         }
@@ -190,7 +201,11 @@ impl<R: Recovery> Way<'_, R> {
         }
         core.window.end_extra();
         self.recovery.enter(&mut core.window, core.tally.dupacks);
-        core.timers.rearm(now);
+        if core.fast_backoff {
+            core.timers.back_off(now);
+        } else {
+            core.timers.rearm(now);
+        }
         TcpKind::FastRetransmit
     }
 

@@ -1,7 +1,7 @@
 //! What the seams of a sender work on together: its windows, its timers, and what is counted until the left edge
 //! moves.
 
-use crate::tcp::config::{ElnReaction, Halving, TcpConfig};
+use crate::tcp::config::{ElnReaction, Halving, TcpConfig, TimerOrder};
 use crate::tcp::rtt::{Beat, RttEstimator};
 use crate::units::Time;
 
@@ -26,6 +26,8 @@ pub struct Core {
     pub(super) loss_window: u32,
     pub(super) halve_at_each_timeout: bool,
     pub(super) eln: ElnReaction,
+    pub(super) fast_backoff: bool,
+    pub(super) stamps: bool,
     /// An echoed mark below this position belongs to a window that was reduced already.
     pub(super) reduced_below: u64,
     /// The window was reduced, and the peer has not been told.
@@ -44,13 +46,22 @@ impl Core {
         Core {
             window: Window::new(config),
             growth: AnyGrowth::new(config),
-            timers: Timers { rtt, timed: None, rexmt: None, persist: None, persist_backoff: 0 },
+            timers: Timers {
+                rtt,
+                order: config.timer_order,
+                timed: None,
+                rexmt: None,
+                persist: None,
+                persist_backoff: 0,
+            },
             tally: Tally::default(),
             detector: Detector::new(config.variant, config),
             limited_transmit: config.limited_transmit,
             loss_window: config.loss_window,
             halve_at_each_timeout: config.halving == Halving::Window,
             eln: config.eln_reaction,
+            fast_backoff: config.fast_backoff,
+            stamps: config.stamps,
             reduced_below: 0,
             reduced: false,
             pacer: Pacer::new(config),
@@ -65,6 +76,8 @@ impl Core {
 pub struct Timers {
     /// Round-trip estimation.
     pub rtt: RttEstimator,
+    /// When the retransmission timer starts again.
+    pub order: TimerOrder,
     /// One segment is timed at a time: the position past its end, and when it was sent.
     pub timed: Option<(u64, Time)>,
     /// When the retransmission timer expires.
@@ -79,6 +92,16 @@ impl Timers {
     /// The retransmission timer starts again, with the time-out in force.
     pub fn rearm(&mut self, now: Time) {
         self.rexmt = Some(self.rtt.deadline(now, 1));
+    }
+
+    /// The time-out doubles, and the retransmission timer starts again.
+    pub fn back_off(&mut self, now: Time) {
+        if self.order == TimerOrder::First {
+            self.rearm(now);
+            return self.rtt.back_off();
+        }
+        self.rtt.back_off();
+        self.rearm(now);
     }
 
     /// The timer of window probes starts, with `factor` times the time-out in force.

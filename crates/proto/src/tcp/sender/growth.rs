@@ -65,8 +65,8 @@ pub trait Growth {
 
     /// The slow-start threshold after a loss. The recovery takes the congestion window down to it in its own way.
     fn after_loss(&mut self, now: Time, window: &Window, loss: Loss) -> u32 {
-        let _ = (now, loss);
-        window.half()
+        let _ = now;
+        window.half(loss)
     }
 
     /// Whether it sets the window by [`Growth::on_sample`]: then neither recovery nor `on_ack` touches it.

@@ -171,7 +171,7 @@ pub struct Together {
 impl Together {
     /// It has joined nobody yet.
     pub fn new(config: &TcpConfig) -> Together {
-        Together { part: Part::new(config), alone: Reno::default() }
+        Together { part: Part::new(config), alone: Reno::new(config) }
     }
 }
 

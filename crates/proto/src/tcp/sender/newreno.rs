@@ -2,14 +2,14 @@
 //! recovery alive.
 
 use crate::event::{Cause, TcpKind};
-use crate::tcp::config::Variant;
+use crate::tcp::config::{Deflation, TcpConfig, Variant};
 use crate::tcp::word::Word;
 use crate::units::Time;
 
-use super::growth::Acked;
-use super::recovery::{Progress, Recovery};
+use super::growth::{Acked, Growth};
+use super::recovery::{Choice, Progress, Recovery};
 use super::reno::inflate;
-use super::{Core, Window};
+use super::{Chunk, Core, Window};
 
 /// The word.
 pub const WORD: Word = Word {
@@ -30,6 +30,19 @@ pub struct NewReno {
     recover: u64,
     /// Whether a partial ACK has come in this recovery.
     partial_seen: bool,
+    /// The window stays inflated to the end, and each ACK lets two new segments go at most.
+    keeps: bool,
+    exit_growth: bool,
+    /// New segments since the last ACK.
+    new: u32,
+}
+
+impl NewReno {
+    /// NewReno with what `config` says of its window.
+    pub fn new(config: &TcpConfig) -> NewReno {
+        let keeps = config.deflation == Deflation::AtEnd;
+        NewReno { keeps, exit_growth: config.exit_growth, ..NewReno::default() }
+    }
 }
 
 impl Recovery for NewReno {
@@ -46,25 +59,40 @@ impl Recovery for NewReno {
         self.recover = w.max;
         inflate(w, dupacks);
     }
+    fn next_chunk(&mut self, _: &mut Core, _: Time) -> Choice {
+        if self.active && self.keeps && self.new >= 2 { Choice::Wait } else { Choice::Window }
+    }
+    fn on_sent(&mut self, _: Time, _: &mut Core, chunk: &Chunk) -> Option<bool> {
+        self.new += u32::from(chunk.cause == Cause::Data);
+        None
+    }
     fn on_dup_ack(&mut self, core: &mut Core, _: Time) -> TcpKind {
+        self.new = 0;
         core.window.open(core.window.mss);
         TcpKind::DupAck
     }
     fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
+        self.new = 0;
         let (w, acked) = (&mut core.window, ack.bytes);
         if w.una >= self.recover {
             self.active = false;
             //= rfc6582#section-3.2: full ACK: deflate, but without leaving room for a burst
-            w.cwnd = w.ssthresh.min(w.flight().max(w.mss) + w.mss);
+            let room = if self.keeps { u32::MAX } else { w.flight().max(w.mss) + w.mss };
+            w.cwnd = w.ssthresh.min(room);
+            if self.exit_growth {
+                core.growth.on_ack(w, ack);
+            }
             return Progress::Over;
         }
         //= rfc6582#section-3.2: partial ACK: send the next hole, deflate by what was acknowledged, add one
         w.repair = Some((w.una, Cause::FastRetransmit));
-        w.cwnd = w.cwnd.saturating_sub(acked);
-        if acked >= w.mss {
-            w.cwnd += w.mss;
+        if !self.keeps {
+            w.cwnd = w.cwnd.saturating_sub(acked);
+            if acked >= w.mss {
+                w.cwnd += w.mss;
+            }
+            w.cwnd = w.cwnd.max(w.mss);
         }
-        w.cwnd = w.cwnd.max(w.mss);
         let first = !self.partial_seen;
         self.partial_seen = true;
         Progress::Partial { rearm: first }

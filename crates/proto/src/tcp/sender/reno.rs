@@ -2,11 +2,11 @@
 //! for new data. Two losses in one window halve the window twice, or leave too few duplicate ACKs.
 
 use crate::event::{Cause, TcpKind};
-use crate::tcp::config::Variant;
+use crate::tcp::config::{Deflation, TcpConfig, Variant};
 use crate::tcp::word::Word;
 use crate::units::Time;
 
-use super::growth::Acked;
+use super::growth::{Acked, Growth};
 use super::recovery::{Progress, Recovery};
 use super::{Core, Window};
 
@@ -22,9 +22,24 @@ pub const WORD: Word = Word {
 };
 
 /// Reno's fast recovery.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reno {
     active: bool,
+    /// More duplicate ACKs have come than it took to begin.
+    more: bool,
+    deflation: Deflation,
+    exit_growth: bool,
+    /// One recovery for each window of data: an ACK of this or more is for data first sent after the last loss.
+    recover: Option<u64>,
+}
+
+impl Reno {
+    /// Reno with what `config` says of the end of a recovery.
+    pub fn new(config: &TcpConfig) -> Reno {
+        let TcpConfig { deflation, exit_growth, .. } = *config;
+        let recover = config.once_per_window.then_some(0);
+        Reno { active: false, more: false, deflation, exit_growth, recover }
+    }
 }
 
 /// What Reno and NewReno do alike when a loss is detected.
@@ -38,21 +53,33 @@ impl Recovery for Reno {
     fn active(&self) -> bool {
         self.active
     }
+    fn may_enter(&self, w: &Window) -> bool {
+        self.recover.is_none_or(|recover| w.una >= recover)
+    }
     fn enter(&mut self, w: &mut Window, dupacks: u32) {
-        self.active = true;
+        (self.active, self.more) = (true, false);
+        self.recover = self.recover.map(|_| w.max + 1);
         inflate(w, dupacks);
     }
     fn on_dup_ack(&mut self, core: &mut Core, _: Time) -> TcpKind {
+        self.more = true;
         core.window.open(core.window.mss);
         TcpKind::DupAck
     }
-    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
+    fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
         self.active = false;
-        core.window.cwnd = core.window.ssthresh;
+        let w = &mut core.window;
+        if self.more || self.deflation != Deflation::PastThreshold {
+            w.cwnd = w.ssthresh;
+        }
+        if self.exit_growth {
+            core.growth.on_ack(w, ack);
+        }
         Progress::Over
     }
-    fn on_timeout(&mut self, _: Time, _: &mut Core) -> Option<u64> {
+    fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
         self.active = false;
+        self.recover = self.recover.map(|_| core.window.max + 1);
         None
     }
 }

@@ -1,7 +1,7 @@
 //! Slow start below the threshold, congestion avoidance above it: the congestion control of Tahoe, Reno and their
 //! descendants. Counted per ACK, or per byte acknowledged, for paths on which ACKs are sparse (RFC 3465).
 
-use crate::tcp::config::{GrowthRule, TcpConfig};
+use crate::tcp::config::{GrowthRule, SlowStart, TcpConfig};
 
 use super::Window;
 use super::growth::{Acked, Growth};
@@ -11,6 +11,7 @@ use super::growth::{Acked, Growth};
 #[derive(Clone, Copy, Debug)]
 pub struct SlowStartAvoidance {
     rule: GrowthRule,
+    start: SlowStart,
     /// Segments of an ACK that count; 0 counts ACKs.
     limit: u32,
     /// Bytes acknowledged above the threshold since the window last opened.
@@ -20,7 +21,12 @@ pub struct SlowStartAvoidance {
 impl SlowStartAvoidance {
     /// The growth that `config` asks for.
     pub fn new(config: &TcpConfig) -> SlowStartAvoidance {
-        SlowStartAvoidance { rule: config.growth, limit: config.byte_counting, counted: 0 }
+        let TcpConfig { growth: rule, slow_start: start, byte_counting: limit, .. } = *config;
+        SlowStartAvoidance { rule, start, limit, counted: 0 }
+    }
+
+    fn starts(&self, w: &Window) -> bool {
+        w.cwnd < w.ssthresh || self.start == SlowStart::Up && w.cwnd == w.ssthresh
     }
 
     /// Opens the window by the `bytes` that an ACK acknowledges.
@@ -28,7 +34,7 @@ impl SlowStartAvoidance {
     //= rfc3465#section-2.1: avoidance opens by a segment for each window of bytes acknowledged
     fn count_bytes(&mut self, w: &mut Window, bytes: u32) {
         let mut left = bytes.min(w.mss.saturating_mul(self.limit));
-        if w.cwnd <= w.ssthresh {
+        if self.starts(w) {
             // An ACK that crosses the threshold counts with each part where it belongs.
             let slow = left.min((w.ssthresh - w.cwnd).saturating_add(1));
             w.open(slow);
@@ -47,7 +53,7 @@ impl Growth for SlowStartAvoidance {
         if self.limit > 0 {
             return self.count_bytes(w, ack.bytes);
         }
-        if w.cwnd <= w.ssthresh {
+        if self.starts(w) {
             w.open(w.mss);
             return;
         }

@@ -37,6 +37,7 @@ impl Recovery for Tahoe {
     }
     fn enter(&mut self, w: &mut Window, _: u32) {
         self.recover = w.max + 1;
+        w.ssthresh = w.in_segments(w.ssthresh);
         w.cwnd = w.mss;
         w.nxt = w.una;
         w.again = Cause::FastRetransmit;

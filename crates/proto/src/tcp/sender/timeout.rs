@@ -1,6 +1,7 @@
 //! What a timer of a sender means.
 
 use crate::event::{Cause, TcpKind};
+use crate::tcp::config::TimerOrder;
 use crate::units::Time;
 
 use super::growth::{Growth, Loss};
@@ -47,7 +48,10 @@ impl<R: Recovery> Way<'_, R> {
         if first || core.halve_at_each_timeout {
             w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
         }
-        core.timers.rtt.back_off();
+        let late = core.timers.order == TimerOrder::First;
+        if !late {
+            core.timers.rtt.back_off();
+        }
         core.timers.timed = None;
         core.tally.timed_out();
         let under_way = self.recovery.on_timeout(now, core);
@@ -62,5 +66,8 @@ impl<R: Recovery> Way<'_, R> {
         w.again = Cause::TimeoutRetransmit;
         (core.reduced_below, core.reduced) = (w.max, true);
         core.timers.rearm(now);
+        if late {
+            core.timers.rtt.back_off();
+        }
     }
 }

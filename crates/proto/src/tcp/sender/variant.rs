@@ -24,8 +24,8 @@ variants! {
     {
         Together(Box<Together>): (Variant::Reno, true) => Box::new(Together::new(config)),
         Tahoe(Box<Tahoe>): (Variant::Tahoe, _) => Box::default(),
-        Reno(Box<Reno>): (Variant::Reno, false) => Box::default(),
-        NewReno(Box<NewReno>): (Variant::NewReno, _) => Box::default(),
+        Reno(Box<Reno>): (Variant::Reno, false) => Box::new(Reno::new(config)),
+        NewReno(Box<NewReno>): (Variant::NewReno, _) => Box::new(NewReno::new(config)),
         Sack(Box<Sack>): (Variant::Sack, _) => Box::default(),
         Smart(Box<Smart>): (Variant::Smart, _) => Box::new(Smart::new(config.smart_repeat)),
         Snack(Box<Holes>): (Variant::Snack, _) => Box::new(Holes::new(config.loss_cause)),

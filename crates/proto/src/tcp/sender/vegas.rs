@@ -148,7 +148,7 @@ impl Growth for Vegas {
             return w.cwnd.max(2 * w.mss);
         }
         self.shrunk = Some(now);
-        w.half()
+        w.half(loss)
     }
 
     fn on_sent(&mut self, now: Time, w: &Window, chunk: &Chunk) {

@@ -1,9 +1,10 @@
 //! The edges and windows of a sender, and the classic choice of what to send next.
 
 use crate::event::Cause;
-use crate::tcp::config::{Halving, TcpConfig};
+use crate::tcp::config::{Halves, Halving, TcpConfig};
 
 use super::Chunk;
+use super::growth::Loss;
 
 /// Edges, windows and thresholds of a sender, in bytes and stream positions.
 #[derive(Clone, Debug)]
@@ -41,6 +42,9 @@ pub struct Window {
     /// Socket send buffer: bounds what may be outstanding.
     send_buffer: u32,
     halving: Halving,
+    halves: Halves,
+    whole_segments: bool,
+    ssthresh_min: u32,
 }
 
 impl Window {
@@ -64,6 +68,9 @@ impl Window {
             largest: 0xffff,
             send_buffer: config.send_buffer,
             halving: config.halving,
+            halves: config.halves,
+            whole_segments: config.whole_segments,
+            ssthresh_min: config.ssthresh_min,
         }
     }
 
@@ -90,15 +97,23 @@ impl Window {
         (self.max - self.una) as u32
     }
 
-    /// The new slow-start threshold after a loss: half of what [`Halving`] says, in whole segments.
+    /// The new slow-start threshold after a loss: half of what [`Halving`] says, in whole segments unless fast recovery
+    /// is to go on from the exact half.
     //= rfc5681#section-3.1: at most max(FlightSize / 2, 2 * SMSS)
-    pub fn half(&self) -> u32 {
+    pub fn half(&self, loss: Loss) -> u32 {
         let whole = match self.halving {
             Halving::Window => self.cwnd.min(self.peer),
             //= rfc5681#section-3.2: what limited transmit added is not counted
             Halving::Flight => self.flight().saturating_sub(self.limited),
         };
-        (whole / 2 / self.mss * self.mss).max(2 * self.mss)
+        let exact = self.halves == Halves::Exact && loss == Loss::Detected;
+        let half = if exact { whole / 2 } else { self.in_segments(whole / 2) };
+        half.max(self.ssthresh_min.saturating_mul(self.mss))
+    }
+
+    /// `bytes` rounded down to whole segments.
+    pub fn in_segments(&self, bytes: u32) -> u32 {
+        bytes / self.mss * self.mss
     }
 
     /// What duplicate ACKs made room for counts no longer.
@@ -146,6 +161,8 @@ impl Window {
     /// Bytes that may be outstanding now.
     pub fn allowed(&self) -> u64 {
         let congestion = self.cwnd.saturating_add(self.extra);
+        let congestion =
+            if self.whole_segments { self.in_segments(congestion) } else { congestion };
         u64::from(congestion.min(self.peer).min(self.send_buffer))
     }
 
