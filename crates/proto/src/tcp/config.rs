@@ -329,6 +329,9 @@ pub struct TcpConfig {
     pub send_buffer: u32,
     /// Socket receive buffer in bytes: the largest advertised window.
     pub recv_buffer: u32,
+    /// The receive window begins small and follows what comes, up to the buffer. Needs timestamps.
+    #[serde(skip_serializing_if = "is_default")]
+    pub recv_tuning: bool,
     /// Initial congestion window in segments.
     pub initial_window: u32,
     /// Congestion window after a time-out, in segments.

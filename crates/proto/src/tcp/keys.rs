@@ -140,6 +140,9 @@ impl TcpConfig {
             1..=BUFFER,
             "the receive buffer: the largest window advertised",
         );
+        let what = "the receive window begins with 64 KB and follows what comes, up to the buffer, as in Linux; \
+                    needs timestamps";
+        k.flag("recv-tuning", &mut self.recv_tuning, what);
         for (key, buffer) in [("send-buffer", self.send_buffer), ("recv-buffer", self.recv_buffer)]
         {
             if buffer < self.mss {
