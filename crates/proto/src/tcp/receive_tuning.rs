@@ -52,7 +52,7 @@ impl Tuning {
         }
     }
 
-    /// A segment came in order, and the application has taken everything below `taken`; `ahead` bytes wait above a
+    /// A segment came, and the application has taken everything below `taken`; `ahead` bytes wait above a
     /// hole. The window that may be offered after one of `window`.
     pub(super) fn take(&mut self, now: Time, taken: u64, ahead: u64, window: u32) -> u32 {
         if self.round.1 == Time::ZERO {

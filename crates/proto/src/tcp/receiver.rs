@@ -201,7 +201,8 @@ impl Receiver {
                 self.deliver(&piece.body.slice(skip, u32::MAX), &mut taken);
             }
         }
-        if let (Some(tuning), true) = (&mut self.tuning, taken.delivered > 0) {
+        // Out of order or not: what has come shows that the sender is there.
+        if let (Some(tuning), true) = (&mut self.tuning, to > from) {
             let ahead = self.pieces.last().map_or(0, |piece| piece.to - self.nxt);
             self.buffer = tuning.take(now, self.nxt - self.unread, ahead, self.buffer);
         }
