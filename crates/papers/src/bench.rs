@@ -11,7 +11,7 @@ use lasthop_trace::stats::Summary;
 
 use crate::live::Live;
 use crate::measure::{throughput, timeouts};
-use crate::open::has_place;
+use crate::open::fitting;
 
 /// The observer asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -70,10 +70,14 @@ pub struct Bench<'a> {
     pub seeds: u32,
     /// What measures on this machine's own kernel; `None` where that cannot be.
     pub live: Option<&'a dyn Live>,
-    /// What is set after an experiment's own changes, so that runs take less.
+    /// How many times as many seeds comparisons have that `seeds` cannot decide.
+    pub many: u32,
+    /// What is set so that runs take less.
     pub shorter: &'static [&'static str],
-    /// A set of what is left open that is tried: then only conditions are of interest.
-    set: Option<&'a [String]>,
+    /// What is set of the testbeds in place of what is assumed, as of `--set`; an experiment's own changes come after.
+    pub set: Vec<String>,
+    /// Whether sets are tried, so that only conditions are of interest.
+    trying: bool,
     observer: &'a dyn Observer,
     done: BTreeMap<String, Runs>,
 }
@@ -81,27 +85,43 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// A bench that runs each case with `seeds` seeds.
     pub fn new(seeds: u32, observer: &'a dyn Observer) -> Bench<'a> {
-        Bench { seeds, live: None, shorter: &[], set: None, observer, done: BTreeMap::new() }
+        Bench {
+            seeds,
+            live: None,
+            shorter: &[],
+            set: Vec::new(),
+            trying: false,
+            observer,
+            done: BTreeMap::new(),
+        }
     }
 
-    /// A bench whose testbeds have the values of `set` (as of `--set`) in place of what is assumed; an experiment's own
-    /// changes come after it. Runs are made one after the other: it is sets that are tried side by side.
-    pub fn trying(seeds: u32, set: &'a [String], observer: &'a dyn Observer) -> Bench<'a> {
-        Bench { set: Some(set), ..Bench::new(seeds, observer) }
+    /// A bench for sets of what is left open. Runs are made one after the other: it is sets that are tried side by side.
+    pub fn trying(seeds: u32, observer: &'a dyn Observer) -> Bench<'a> {
+        Bench { trying: true, ..Bench::new(seeds, observer) }
     }
 
-    /// Whether tables, drawings and notes are looked at, or only conditions: what costs runs and decides nothing can be
-    /// left out then.
+    /// What `of` gives with many times as many seeds as usual.
+    pub fn with_many<T>(&mut self, of: impl FnOnce(&mut Bench<'a>) -> T) -> T {
+        let usual = self.seeds;
+        self.seeds = self.many * usual;
+        let result = of(self);
+        self.seeds = usual;
+        result
+    }
+
+    /// Whether tables, drawings and notes are looked at, or only conditions: then what costs runs and decides nothing
+    /// can be left out.
     pub fn is_shown(&self) -> bool {
-        self.set.is_none()
+        !self.trying
     }
 
     /// The testbed `text` with `changes`.
     pub fn scenario<S: AsRef<str>>(&self, text: &str, changes: &[S]) -> Scenario {
-        let set = self.set.unwrap_or_default().iter().map(String::as_str);
+        let set = self.set.iter().filter_map(|setting| fitting(text, setting));
         let own = changes.iter().map(AsRef::as_ref);
-        let all = set.filter(|setting| has_place(text, setting)).chain(own);
-        scenario(text, &all.chain(self.shorter.iter().copied()).collect::<Vec<_>>())
+        let shorter = self.shorter.iter().copied();
+        scenario(text, &set.chain(own).chain(shorter).collect::<Vec<_>>())
     }
 
     /// The runs of the testbed `text` with `changes` (as of `--set`).

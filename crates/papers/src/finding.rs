@@ -99,13 +99,7 @@ impl Finding {
     }
 
     /// The claim holds only if `value` keeps within `bound`; `text` says so.
-    pub fn judge(
-        &mut self,
-        what: impl Display,
-        value: f64,
-        bound: Bound,
-        text: impl Into<String>,
-    ) {
+    pub fn judge(&mut self, what: impl Display, value: f64, bound: Bound, text: impl Into<String>) {
         let (what, text) = (what.to_string(), text.into());
         self.conditions.push(Condition { what, value, bound, text });
     }

@@ -103,7 +103,11 @@ impl Open {
 fn digits(x: f64) -> String {
     let places = (2 - x.abs().log10().floor() as i32).clamp(0, 12) as usize;
     let text = format!("{x:.places$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 impl Claim {
@@ -120,14 +124,22 @@ impl Claim {
     }
 }
 
-/// Whether the scenario file `text` has the host or the stage that `setting` names, if it names one.
-pub(crate) fn has_place(text: &str, setting: &str) -> bool {
+/// The setting for the scenario file `text`, if that has the host or the stage which it names. `NAME: KEY=VALUE` is for
+/// the scenario of this name alone.
+pub(crate) fn fitting<'a>(text: &str, setting: &'a str) -> Option<&'a str> {
+    let named = |name: &str| text.contains(&format!("name = \"{name}\""));
+    let setting = match setting.split_once(": ") {
+        Some((name, rest)) if named(name) => rest,
+        Some(_) => return None,
+        None => setting,
+    };
     let mut parts = setting.split('.');
-    match (parts.next(), parts.next()) {
-        (Some("path"), Some(stage)) => text.contains(&format!("name = \"{stage}\"")),
+    let has = match (parts.next(), parts.next()) {
+        (Some("path"), Some(stage)) => named(stage),
         (Some("host"), Some(host)) => text.contains(&format!("[host.{host}]")),
         _ => true,
-    }
+    };
+    has.then_some(setting)
 }
 
 #[cfg(test)]
@@ -149,7 +161,10 @@ mod tests {
     fn places_become_values() {
         assert_eq!(OPEN.value(0.0), "50ms");
         assert_eq!(OPEN.value(0.5), "200ms");
-        assert_eq!(OPEN.parts(), ["50ms to 100ms", "100ms to 200ms", "200ms to 400ms", "400ms to 800ms"]);
+        assert_eq!(
+            OPEN.parts(),
+            ["50ms to 100ms", "100ms to 200ms", "200ms to 400ms", "400ms to 800ms"]
+        );
         let words = Open { values: Values::Words(&["off", "on"]), ..OPEN };
         assert_eq!([words.value(0.49), words.value(0.5)], ["off", "on"]);
         assert_eq!(Open { values: Values::Linear(0.0, 1.5, ""), ..OPEN }.value(0.1), "0.15");
@@ -166,18 +181,25 @@ mod tests {
             let paper = PAPERS.iter().find(|paper| paper.key == claim.paper).unwrap();
             for open in claim.open() {
                 let name = format!("{}, {}", testbed.key, open.name());
-                let belongs = paper.assumed.iter().filter(|(what, _)| what.starts_with(open.assumption));
+                let belongs =
+                    paper.assumed.iter().filter(|(what, _)| what.starts_with(open.assumption));
                 assert_eq!(belongs.count(), 1, "{name}: {}", open.assumption);
                 let mut places = 0;
                 for text in testbed.texts {
                     let key = |changes: &[String]| RunKey::of(&scenario(text, changes), 1);
                     let fitting = |settings: Vec<String>| -> Vec<String> {
-                        settings.into_iter().filter(|setting| has_place(text, setting)).collect()
+                        let fit = settings.iter().filter_map(|setting| fitting(text, setting));
+                        fit.map(str::to_owned).collect()
                     };
                     let assumed = open.keys.iter().map(|key| format!("{key}={}", open.assumed));
                     let assumed = fitting(assumed.collect());
                     places += assumed.len();
-                    assert_eq!(key(&assumed), key(&[]), "{name} is not assumed to be {}", open.assumed);
+                    assert_eq!(
+                        key(&assumed),
+                        key(&[]),
+                        "{name} is not assumed to be {}",
+                        open.assumed
+                    );
                     for part in 0..open.parts().len() {
                         let place = (part as f64 + 0.5) / open.parts().len() as f64;
                         scenario(text, &fitting(open.settings(place).collect()));

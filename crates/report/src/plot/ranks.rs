@@ -67,6 +67,11 @@ impl Ranks {
                 canvas.marks(mark(j), colour(j), [(x.at(estimate.value), y)]);
             }
         }
-        Plot { width: right + RIGHT, height: bottom + 56.0, title: self.title.clone(), body: canvas.body }
+        Plot {
+            width: right + RIGHT,
+            height: bottom + 56.0,
+            title: self.title.clone(),
+            body: canvas.body,
+        }
     }
 }

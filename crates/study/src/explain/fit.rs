@@ -29,7 +29,12 @@ pub struct Split {
 }
 
 /// Chooses on the conditions `fit`, or on random halves where there are none; `None` where nothing is left to judge.
-pub(super) fn split(sets: &[Tried], assumed: &Tried, conditions: usize, fit: &[usize]) -> Option<Split> {
+pub(super) fn split(
+    sets: &[Tried],
+    assumed: &Tried,
+    conditions: usize,
+    fit: &[usize],
+) -> Option<Split> {
     let on = if fit.is_empty() { conditions / 2 } else { fit.len() };
     if on == 0 || on >= conditions || sets.is_empty() {
         return None;

@@ -131,9 +131,9 @@ pub struct Explained {
     pub met: Vec<Met>,
     /// Pairs that exclude each other, the most surprising first.
     pub apart: Vec<Apart>,
-    /// The best sets, by their places: those that meet most conditions, in the order in which they were tried.
+    /// The best sets, by their places: those that meet most conditions.
     pub best: Vec<usize>,
-    /// The sets of `best` that were tried again with all seeds and whole transfers; what is assumed comes first.
+    /// The sets of [`Explained::told`] that were tried again with all seeds and whole transfers; what is assumed comes first.
     pub again: Vec<Tried>,
     /// Seeds of each case when they were tried again.
     pub again_seeds: u32,
@@ -141,12 +141,25 @@ pub struct Explained {
     pub split: Option<Split>,
 }
 
+/// So many of the best sets are told of.
+const TOLD: usize = 3;
+
+impl Explained {
+    /// The best sets that are told of: from the first to the last, since neighbours are alike.
+    pub fn told(&self) -> Vec<usize> {
+        let n = self.best.len();
+        let told = n.min(TOLD);
+        (0..told).map(|i| self.best[i * (n - 1) / (told - 1).max(1)]).collect()
+    }
+}
+
 /// Fewer sets than this are no surprise: by chance alone there is none in one case of twenty.
 const SURPRISING: f64 = 3.0;
 
 /// What the sets tell; `fit` has the places of conditions on which sets are to be chosen, none for halves at random.
 pub fn answer(asked: Asked, fit: &[usize]) -> Explained {
-    let parts: Vec<Vec<usize>> = asked.sets.iter().map(|set| parts(&asked.parameters, set)).collect();
+    let parts: Vec<Vec<usize>> =
+        asked.sets.iter().map(|set| parts(&asked.parameters, set)).collect();
     let most = asked.sets.iter().map(Tried::met).max().unwrap_or(0);
     let best = (0..asked.sets.len()).filter(|i| asked.sets[*i].met() == most).collect();
     let ranking = ranking(&asked, &parts, most);
@@ -171,9 +184,15 @@ fn ranking(asked: &Asked, parts: &[Vec<usize>], most: usize) -> Vec<Decides> {
         .map(|(i, effect)| {
             let count = asked.parameters[i].parts.len();
             let within = |part: usize| {
-                asked.sets.iter().zip(parts).filter(move |(_, of)| of[i] == part).map(|(set, _)| set.met())
+                asked
+                    .sets
+                    .iter()
+                    .zip(parts)
+                    .filter(move |(_, of)| of[i] == part)
+                    .map(|(set, _)| set.met())
             };
-            let mean = |part| within(part).sum::<usize>() as f64 / within(part).count().max(1) as f64;
+            let mean =
+                |part| within(part).sum::<usize>() as f64 / within(part).count().max(1) as f64;
             let by_part = (0..count).map(|part| (mean(part), within(part).max().unwrap_or(0)));
             let best = |part| within(part).filter(|met| *met == most).count() as f64;
             let all: f64 = (0..count).map(best).sum();
@@ -192,7 +211,8 @@ fn ranking(asked: &Asked, parts: &[Vec<usize>], most: usize) -> Vec<Decides> {
 fn condition(asked: &Asked, parts: &[Vec<usize>], condition: usize) -> Met {
     let holds = |set: &Tried| f64::from(u8::from(set.holds[condition]));
     let values: Option<Vec<f64>> = asked.sets.iter().map(|set| set.values[condition]).collect();
-    let results = values.map_or_else(|| asked.sets.iter().map(holds).collect(), |values| ranks(&values));
+    let results =
+        values.map_or_else(|| asked.sets.iter().map(holds).collect(), |values| ranks(&values));
     let effects = asked.effects(parts, &results);
     let mains = effects.iter().map(|effect| effect.main).enumerate();
     Met {
@@ -216,7 +236,8 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 
 /// The pairs of conditions that are each met by so many sets that one should meet both, and that none does.
 fn apart(asked: &Asked) -> Vec<Apart> {
-    let count = |of: &dyn Fn(&Tried) -> bool| asked.sets.iter().filter(|set| of(set)).count() as f64;
+    let count =
+        |of: &dyn Fn(&Tried) -> bool| asked.sets.iter().filter(|set| of(set)).count() as f64;
     let each: Vec<f64> = (0..asked.conditions.len()).map(|c| count(&|set| set.holds[c])).collect();
     let mut all = Vec::new();
     for a in 0..each.len() {

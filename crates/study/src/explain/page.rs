@@ -22,7 +22,10 @@ pub fn page(explained: &Explained, command: &str) -> String {
         ));
     }
     let assumptions = asked.parameters.iter().map(|parameter| Assumption {
-        what: format!("{}: {} is assumed; tried: {}", parameter.name, parameter.assumed, parameter.range),
+        what: format!(
+            "{}: {} is assumed; tried: {}",
+            parameter.name, parameter.assumed, parameter.range
+        ),
         why: parameter.why.clone(),
     });
     html::render(&Page {

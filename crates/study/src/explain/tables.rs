@@ -9,8 +9,6 @@ use super::{Explained, Share, Tried};
 const LEAST_TOLD: usize = 3;
 /// So many pairs are told.
 const MOST_PAIRS: usize = 10;
-/// So many of the best sets are told.
-const MOST_BEST: usize = 3;
 
 /// The parts of the answer, from the top.
 pub fn sections(explained: &Explained) -> Vec<Section> {
@@ -56,7 +54,8 @@ fn ranking(explained: &Explained) -> Section {
 }
 
 fn values(explained: &Explained) -> Section {
-    let clear = explained.ranking.iter().take_while(|decides| decides.effect.main.low > 0.0).count();
+    let clear =
+        explained.ranking.iter().take_while(|decides| decides.effect.main.low > 0.0).count();
     let mut rows = Vec::new();
     for decides in explained.ranking.iter().take(clear.max(LEAST_TOLD)) {
         let parameter = &explained.asked.parameters[decides.parameter];
@@ -106,8 +105,10 @@ fn conditions(explained: &Explained) -> Section {
         Column::number("sets, %"),
         Column::text("decided by"),
     ];
-    let never: Vec<String> =
-        (0..explained.met.len()).filter(|i| explained.met[*i].share == 0.0).map(|i| (i + 1).to_string()).collect();
+    let never: Vec<String> = (0..explained.met.len())
+        .filter(|i| explained.met[*i].share == 0.0)
+        .map(|i| (i + 1).to_string())
+        .collect();
     let never = match never.as_slice() {
         [] => "Each condition is met by some set.".to_owned(),
         [one] => format!("No set meets condition {one}."),
@@ -139,19 +140,17 @@ fn best(explained: &Explained) -> Section {
     let asked = &explained.asked;
     let of = asked.conditions.len();
     let most = explained.best.first().map_or(0, |i| asked.sets[*i].met());
-    let again = |i: usize| explained.again.get(i).map_or_else(String::new, |set| set.met().to_string());
-    let row = |name: String, set: &Tried, i: usize| {
-        vec![name, set.met().to_string(), again(i), set.sets.join(" ")]
-    };
+    let again =
+        |i: usize| explained.again.get(i).map_or_else(String::new, |set| set.met().to_string());
+    let row = |name: String, set: &Tried, i: usize| vec![name, set.met().to_string(), again(i)];
+    let told = explained.told();
     let mut rows = vec![row("as assumed".to_owned(), &asked.assumed, 0)];
-    let told = explained.best.iter().take(MOST_BEST).enumerate();
-    rows.extend(told.map(|(i, set)| row((set + 1).to_string(), &asked.sets[*set], i + 1)));
-    let columns = vec![
-        Column::text("set"),
-        Column::number("met"),
-        Column::number("again"),
-        Column::text("what it sets"),
-    ];
+    rows.extend(
+        told.iter()
+            .enumerate()
+            .map(|(i, set)| row((set + 1).to_string(), &asked.sets[*set], i + 1)),
+    );
+    let columns = vec![Column::text("set"), Column::number("met"), Column::number("again")];
     let mut text = vec![format!(
         "{} of {} meet the most, {most} of {of} conditions; what is assumed meets {}.",
         explained.best.len(),
@@ -164,6 +163,15 @@ fn best(explained: &Explained) -> Section {
             plural(explained.again_seeds.into(), "seed")
         ));
     }
+    let named = |setting: &&String| {
+        let key = setting.split('=').next();
+        asked.parameters.iter().any(|parameter| Some(parameter.name.as_str()) == key)
+    };
+    text.extend(told.iter().map(|set| {
+        let settings: Vec<&str> =
+            asked.sets[*set].sets.iter().filter(named).map(String::as_str).collect();
+        format!("Set {}: {}", set + 1, settings.join(" "))
+    }));
     section("Best sets", text, Table::new(columns, rows))
 }
 

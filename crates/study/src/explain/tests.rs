@@ -44,7 +44,8 @@ fn an_answer_tells_what_decides_what_excludes_and_what_is_best() {
     assert_eq!(best.met(), 2);
     assert!(best.places.iter().all(|place| *place >= 0.5), "{best:?}");
     assert_eq!(explained.ranking[0].best, [0.0, 1.0]);
-    let titles: Vec<String> = sections(&explained).into_iter().map(|section| section.title).collect();
+    let titles: Vec<String> =
+        sections(&explained).into_iter().map(|section| section.title).collect();
     assert_eq!(titles.first().map(String::as_str), Some("What decides"));
     assert!(titles.contains(&"Never together".to_owned()));
     assert!(page(&explained, "lasthop explain X").contains("What decides X"));
