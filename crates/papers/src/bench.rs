@@ -88,6 +88,7 @@ impl<'a> Bench<'a> {
         Bench {
             seeds,
             live: None,
+            many: 10,
             shorter: &[],
             set: Vec::new(),
             trying: false,

@@ -61,14 +61,10 @@ impl Scheme {
         match self {
             Scheme::Basic => &[],
             Scheme::Recovery => &["link-layer=local-recovery"],
-            Scheme::Ebsn => {
-                &["link-layer=local-recovery", "agent=ebsn", "host.fixed.ebsn=true"]
+            Scheme::Ebsn => &["link-layer=local-recovery", "agent=ebsn", "host.fixed.ebsn=true"],
+            Scheme::Quench => {
+                &["link-layer=local-recovery", "agent=source-quench", "host.fixed.quench=true"]
             }
-            Scheme::Quench => &[
-                "link-layer=local-recovery",
-                "agent=source-quench",
-                "host.fixed.quench=true",
-            ],
         }
     }
 

@@ -105,9 +105,9 @@ pub struct Met {
     pub share: f64,
     /// Whether what is assumed meets it.
     pub assumed: bool,
-    /// The parameter with the largest main effect on the rank of its value, with that effect; of whether it holds, where
-    /// it has no value.
-    pub by: Option<(usize, Share)>,
+    /// The parameters with the largest main effects on the rank of its value, with those; on whether it holds, where it
+    /// has no value. At most two, and only such whose interval lies above zero.
+    pub by: Vec<(usize, Share)>,
 }
 
 /// Two conditions that no set meets together.
@@ -141,6 +141,8 @@ pub struct Explained {
     pub split: Option<Split>,
 }
 
+/// So many parameters are named that decide a condition.
+const DECIDERS: usize = 2;
 /// So many of the best sets are told of.
 const TOLD: usize = 3;
 
@@ -215,10 +217,13 @@ fn condition(asked: &Asked, parts: &[Vec<usize>], condition: usize) -> Met {
         values.map_or_else(|| asked.sets.iter().map(holds).collect(), |values| ranks(&values));
     let effects = asked.effects(parts, &results);
     let mains = effects.iter().map(|effect| effect.main).enumerate();
+    let mut by: Vec<(usize, Share)> = mains.filter(|(_, main)| main.low > 0.0).collect();
+    by.sort_by(|a, b| b.1.share.total_cmp(&a.1.share));
+    by.truncate(DECIDERS);
     Met {
         share: asked.sets.iter().map(holds).sum::<f64>() / asked.sets.len().max(1) as f64,
         assumed: asked.assumed.holds[condition],
-        by: mains.max_by(|a, b| a.1.share.total_cmp(&b.1.share)).filter(|(_, main)| main.low > 0.0),
+        by,
     }
 }
 

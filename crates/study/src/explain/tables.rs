@@ -86,10 +86,10 @@ fn values(explained: &Explained) -> Section {
 
 fn conditions(explained: &Explained) -> Section {
     let rows = explained.met.iter().enumerate().map(|(i, met)| {
-        let by = met.by.map_or_else(String::new, |(parameter, main)| {
-            let name = &explained.asked.parameters[parameter].name;
-            format!("{name} {:.0} %", 100.0 * main.share)
+        let by = met.by.iter().map(|(parameter, main)| {
+            format!("{} {:.0} %", explained.asked.parameters[*parameter].name, 100.0 * main.share)
         });
+        let by = by.collect::<Vec<_>>().join(", ");
         vec![
             (i + 1).to_string(),
             explained.asked.conditions[i].clone(),
@@ -114,8 +114,8 @@ fn conditions(explained: &Explained) -> Section {
         [one] => format!("No set meets condition {one}."),
         all => format!("No set meets the conditions {}.", all.join(", ")),
     };
-    let text = "Whether what is assumed meets a condition, how many sets do, and the parameter with the largest main \
-                effect on the rank of the measured value (on whether the condition holds, where nothing is measured).";
+    let text = "Whether what is assumed meets a condition, how many sets do, and the parameters with the largest main \
+                effects on the rank of the measured value (on whether the condition holds, where nothing is measured).";
     section("Conditions", vec![text.to_owned(), never], Table::new(columns, rows))
 }
 

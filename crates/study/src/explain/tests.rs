@@ -39,7 +39,7 @@ fn an_answer_tells_what_decides_what_excludes_and_what_is_best() {
     assert!(explained.ranking.iter().all(|decides| decides.effect.total.share > 0.3));
     assert_eq!(explained.apart[0].conditions, (0, 1));
     assert!(explained.apart.iter().any(|apart| apart.conditions == (1, 2)));
-    assert_eq!(explained.met[0].by.map(|(parameter, _)| parameter), Some(0));
+    assert_eq!(explained.met[0].by.first().map(|(parameter, _)| *parameter), Some(0));
     let best = &explained.asked.sets[explained.best[0]];
     assert_eq!(best.met(), 2);
     assert!(best.places.iter().all(|place| *place >= 0.5), "{best:?}");
