@@ -97,7 +97,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// A bench for sets of what is left open. Runs are made one after the other: it is sets that are tried side by side.
+    /// A bench for sets of what is left open. Runs are made one after the other: sets are tried side by side.
     pub fn trying(seeds: u32, observer: &'a dyn Observer) -> Bench<'a> {
         Bench { trying: true, ..Bench::new(seeds, observer) }
     }

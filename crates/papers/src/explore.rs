@@ -44,7 +44,7 @@ pub struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// The conditions of the claims with `set` in place of what is assumed. Runs that several claims need are made once.
+    /// The conditions of the claims with `set` in place of what is assumed. Runs that claims share are made once.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Trial<'_> {
 }
 
 /// Those of `judged` that are the conditions `of`, in that order; `None` where one is not among them. Conditions are
-/// known by their claims and words without numbers, which may be measured ones, and by their order where these are alike.
+/// known by claims and words without numbers, which may be measured ones, and by their order where these are alike.
 pub fn aligned<'a>(of: &[Judged], judged: &'a [Judged]) -> Vec<Option<&'a Judged>> {
     let name = |j: &Judged| (j.claim.clone(), without_numbers(&j.what));
     let names: Vec<_> = judged.iter().map(name).collect();
@@ -173,7 +173,7 @@ mod tests {
             let judged = trial.judge(&[set.to_owned()], &()).unwrap();
             judged.iter().find(|j| j.what.starts_with("slope")).unwrap().value
         };
-        // The sender offers twice as much, the receiver takes half: other values of other keys are none of its business.
+        // What is open counts; a key that is not (it is fitted) is left alone.
         assert_ne!(slope("host.fixed.send-buffer=2KiB"), assumed[1].value);
         assert_eq!(slope("path.wavelan.radio.overhead=9ms"), assumed[1].value);
     }

@@ -26,11 +26,11 @@ const OPEN: &[Open] = &[
     Open {
         keys: &["host.fixed.maxseg", "host.mobile.maxseg"],
         assumed: "1460B",
-        values: Values::Words(&["700B", "1400B", "1460B", "2190B"]),
+        values: Values::Words(&["600B", "1300B", "1460B", "2190B"]),
         assumption: "Hosts acknowledge in bytes",
-        why: "An ACK for each twice as many bytes, which is for each first, second, third and fourth segment of 1400: \
-              receivers that answer each segment were known, the second is RFC 5681's, the third 4.4BSD's where its own \
-              segments have 1460 bytes, the fourth that of three such segments.",
+        why: "An ACK for each twice as many bytes: for each first, second, third or fourth segment of 1400 (or 1388). \
+              Receivers that answer each segment were known; the second is RFC 5681's, the third 4.4BSD's where its \
+              own segments have 1460 bytes, the fourth that of three such segments.",
     },
     Open {
         keys: &["host.fixed.growth", "host.mobile.growth"],

@@ -133,7 +133,7 @@ pub struct Explained {
     pub apart: Vec<Apart>,
     /// The best sets, by their places: those that meet most conditions.
     pub best: Vec<usize>,
-    /// The sets of [`Explained::told`] that were tried again with all seeds and whole transfers; what is assumed comes first.
+    /// The sets of [`Explained::told`], tried again with all seeds and whole transfers; what is assumed comes first.
     pub again: Vec<Tried>,
     /// Seeds of each case when they were tried again.
     pub again_seeds: u32,

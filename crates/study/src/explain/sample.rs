@@ -1,9 +1,9 @@
 //! Which sets of parameters are tried.
 //!
-//! The parameters' places are numbers from 0 to 1. Half of the sets are drawn at random. The others come in blocks, as A.
-//! Saltelli and others 2010 ("Variance based sensitivity analysis of model output", Computer Physics Communications 181)
-//! lay them out: a set drawn at random, and for each parameter the same set with this one drawn anew. All draws are
-//! Latin hypercubes (M. McKay and others 1979): of as many parts of a range as there are sets, each is met once.
+//! The parameters' places are numbers from 0 to 1. Half of the sets are drawn at random. The others come in blocks, as
+//! A. Saltelli and others 2010 ("Variance based sensitivity analysis of model output", Computer Physics Communications
+//! 181) lay them out: a set drawn at random, and for each parameter the same set with this one drawn anew. All draws
+//! are Latin hypercubes (M. McKay and others 1979): of as many parts of a range as there are sets, each is met once.
 
 use core::iter::once;
 

@@ -184,8 +184,9 @@ fn split(explained: &Explained) -> Option<Section> {
         format!("the conditions {}", fit.join(", "))
     };
     let text = format!(
-        "Chosen on {chosen}, the best sets meet {} of these, and {} of the other {}. A set that nobody has chosen meets \
-         {} of the others, what is assumed {}. Only what is met of the others counts as found: the rest is fitted.",
+        "Chosen on {chosen}, the best sets meet {} of these, and {} of the other {}. A set that nobody has \
+         chosen meets {} of the others, what is assumed {}. Only what is met of the others counts as \
+         found: the rest is fitted.",
         short(split.met_on),
         short(split.met_others),
         split.others,

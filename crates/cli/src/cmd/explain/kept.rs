@@ -1,5 +1,5 @@
-//! Sets that were tried, kept on disk in `sets.jsonl`, a line each, so that a command that was interrupted goes on where
-//! it stopped. A line counts only for the program that wrote it and for the same question.
+//! Sets that were tried, kept on disk in `sets.jsonl`, a line each, so that a command that was interrupted goes on
+//! where it stopped. A line counts only for the program that wrote it and for the same question.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
