@@ -67,7 +67,7 @@ impl Open {
                 words[at.min(words.len() - 1)].to_owned()
             }
             Values::Linear(low, high, unit) => number(low + place * (high - low), unit),
-            Values::Log(low, high, unit) => number(low * (high / low).powf(place), unit),
+            Values::Log(low, high, unit) => number(low * libm::pow(high / low, place), unit),
         }
     }
 
@@ -101,7 +101,7 @@ impl Open {
 
 /// A number with three digits, as a scenario is written.
 fn digits(x: f64) -> String {
-    let places = (2 - x.abs().log10().floor() as i32).clamp(0, 12) as usize;
+    let places = (2 - libm::log10(x.abs()).floor() as i32).clamp(0, 12) as usize;
     let text = format!("{x:.places$}");
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
