@@ -5,6 +5,10 @@ CARGO ?= cargo
 # Warnings are errors here and not in the code, so that a new compiler's warning breaks no user's build.
 DENY = -D warnings
 
+# Tests that cannot run on this machine put themselves on this list, see crates/checks/shared/can_run.rs. With CI set
+# they fail.
+NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
+
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual lint code-tests purity licences doc fuzz-check bench instructions advisories clean
 
@@ -18,7 +22,10 @@ test: ## Everything that CI checks; installs what is missing
 		$(MAKE) --no-print-directory $$step; \
 		printf '== make %s: %s s\n' $$step $$(($$(date +%s) - start)); \
 	done
-	@printf '\nAll checks passed.\n'
+	@if [ -s '$(NOT_RUN)' ]; then \
+		printf '\nThese tests did not run, for want of something:\n'; sort -u '$(NOT_RUN)'; \
+		printf '\nAll other checks passed.\n'; \
+	else printf '\nAll checks passed.\n'; fi
 
 setup: ## Install the tools that the tests need and this machine lacks
 	@.ci/setup
@@ -39,7 +46,8 @@ lint: ## Clippy, with warnings as errors
 	$(CARGO) clippy --locked --workspace --all-targets -- $(DENY)
 
 code-tests: ## All tests of the code, purity and licences among them
-	$(CARGO) test --locked --workspace
+	@rm -f '$(NOT_RUN)'
+	LASTHOP_NOT_RUN='$(NOT_RUN)' $(CARGO) test --locked --workspace
 
 purity: ## Do the pure crates run in WebAssembly without imports, and alike?
 	$(CARGO) test --locked --package lasthop-checks --test purity

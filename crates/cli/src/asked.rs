@@ -144,7 +144,9 @@ impl Maker<'_> {
         };
         let runs = job.measure();
         progress.finish();
-        Ok(Results::new(plan, setup, runs?))
+        let results = Results::new(plan, setup, runs?);
+        Failure::if_stuck(results.stuck())?;
+        Ok(results)
     }
 }
 

@@ -8,7 +8,8 @@ use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, S
 
 use crate::style;
 
-/// Why a command could not do what it was asked. All of them end the program with exit code 2.
+/// Why a command could not do what it was asked. All of them end the program with exit code 2, but for a fault of
+/// lasthop itself ([`FAULT`]).
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A scenario is wrong; shown with the line concerned.
@@ -35,9 +36,25 @@ pub enum Failure {
     /// The standard output is gone or full.
     #[error("cannot write to the standard output: {0}")]
     Output(io::Error),
+    /// Simulated time stood still, which no scenario may bring about: what is to be reported, a line for each run.
+    #[error("simulated time stood still, a fault of lasthop; please report this:\n  {}", .0.join("\n  "))]
+    Stuck(Vec<String>),
 }
 
+/// The exit code after a fault of lasthop (`EX_SOFTWARE` of sysexits.h).
+pub const FAULT: u8 = 70;
+
 impl Failure {
+    /// The exit code that says so.
+    pub fn code(&self) -> u8 {
+        if matches!(self, Failure::Stuck(_)) { FAULT } else { 2 }
+    }
+
+    /// An error if time stood still in any of these runs.
+    pub fn if_stuck(runs: Vec<String>) -> Result<(), Failure> {
+        if runs.is_empty() { Ok(()) } else { Err(Failure::Stuck(runs)) }
+    }
+
     /// A wrong argument.
     pub fn input(message: impl Into<String>, help: impl Into<String>) -> Failure {
         Failure::Input { message: message.into(), help: help.into() }
@@ -75,6 +92,9 @@ impl Failure {
             }),
             Failure::Output(_) => {
                 serde_json::json!({ "code": "output", "message": self.to_string() })
+            }
+            Failure::Stuck(runs) => {
+                serde_json::json!({ "code": "stuck", "message": self.to_string(), "runs": runs })
             }
         }
     }

@@ -36,7 +36,8 @@ Examples:
   lasthop run my.toml --dry-run                 what would be run
   lasthop list scenarios                        what there is to start from
 
-Exit codes: 0 done, 1 the answer is no, 2 bad input, 130 interrupted (what is finished is kept).";
+Exit codes: 0 done, 1 the answer is no, 2 bad input, 70 a fault of lasthop (the message says what to \
+report), 130 interrupted (what is finished is kept).";
 
 /// What does a wireless last hop do to TCP, and what would help?
 #[derive(Parser, Debug)]
@@ -139,7 +140,7 @@ fn main() -> ExitCode {
         }
         Err(failure) => {
             failure.show(json);
-            ExitCode::from(2)
+            ExitCode::from(failure.code())
         }
     }
 }

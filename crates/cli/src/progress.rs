@@ -60,6 +60,11 @@ impl Progress {
         self.0.set_message(what);
     }
 
+    /// Takes the bar away while `print` writes to the terminal.
+    pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.0.suspend(print)
+    }
+
     /// So many runs were done before this program began.
     pub fn begin_at(&self, done: u64) {
         self.0.set_position(done);

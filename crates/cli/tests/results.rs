@@ -254,3 +254,30 @@ fn interrupt(child: &Child) {
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(status.expect("kill runs").success());
 }
+
+/// No scenario is known that does it, so the kept result of a run is made to say so.
+#[test]
+fn a_run_in_which_time_stood_still_is_reported_with_an_exit_code_of_its_own() {
+    let place = Place::new();
+    let arguments = ["run", "tiny.toml", "-o", "out"];
+    place.good(&arguments);
+    let kept = fs::read_dir(place.path("out/runs")).expect("kept").next().expect("one");
+    let kept = kept.expect("one").path();
+    let mut run: Value = serde_json::from_slice(&fs::read(&kept).expect("read")).expect("JSON");
+    run["stuck"] = "stage 5 (mobile) at 2.5s".into();
+    fs::write(&kept, run.to_string()).expect("written");
+    let output = place.run(&arguments);
+    assert_eq!(output.status.code(), Some(70));
+    let (out, errors) = (text(&output), String::from_utf8_lossy(&output.stderr).into_owned());
+    assert!(
+        out.contains("time stood still at stage 5 (mobile) at 2.5s: a fault of lasthop"),
+        "{out}"
+    );
+    let agent = if errors.contains("snoop") { "snoop" } else { "none" };
+    let line = format!(
+        "scenario tiny (agent={agent}), seed {}, stage 5 (mobile) at 2.5s, lasthop {}",
+        run["seed"],
+        env!("CARGO_PKG_VERSION")
+    );
+    assert!(errors.contains(&line), "{errors}");
+}

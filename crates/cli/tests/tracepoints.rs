@@ -2,6 +2,8 @@
 //! what the kernel counted and with what the links carried.
 #![cfg(target_os = "linux")]
 
+#[path = "../../checks/shared/can_run.rs"]
+mod can_run;
 mod support;
 
 use std::collections::BTreeSet;
@@ -12,6 +14,7 @@ use std::thread;
 
 use serde_json::Value;
 
+use can_run::can_run;
 use support::{User, World, is_root};
 
 /// Losses of whole windows: duplicate ACKs are too few, and the timer has to help.
@@ -127,7 +130,7 @@ fn compare(output: &Path) -> u64 {
 
 #[test]
 fn every_time_out_stands_at_its_own_time() {
-    if !is_root() {
+    if !can_run(is_root(), "root") {
         return falls_back(User::Nobody);
     }
     let world = World::new("tracepoints", User::Root);
@@ -145,7 +148,7 @@ fn every_time_out_stands_at_its_own_time() {
 
 #[test]
 fn two_testbeds_at_once_do_not_mix() {
-    if !is_root() {
+    if !can_run(is_root(), "root") {
         return falls_back(User::Nobody);
     }
     // The same names, addresses and ports, at the same time; but not the same losses.
@@ -201,7 +204,7 @@ fn buffers() -> Vec<String> {
 
 #[test]
 fn what_a_killed_run_leaves_is_removed() {
-    if !is_root() {
+    if !can_run(is_root(), "root") {
         return falls_back(User::Nobody);
     }
     let world = World::new("tracepoints-killed", User::Root);

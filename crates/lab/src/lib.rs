@@ -29,6 +29,9 @@ pub struct RunResult {
     pub seed: u64,
     /// Why it ended: `finished`, `horizon`, `idle` or `stuck`.
     pub reason: String,
+    /// At which stage time stood still, and when, if it did: a fault of lasthop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<String>,
     /// Packets carried by links.
     pub hops: u64,
     /// Largest state that a base-station agent held, in bytes; zero without an agent.
@@ -79,12 +82,13 @@ impl Observer for () {}
 
 /// Runs `scenario` once with `seed` and measures it.
 pub fn measure(scenario: &Scenario, seed: u64) -> RunResult {
-    let mut metrics = Metrics::new(layout(scenario));
+    let layout = layout(scenario);
+    let mut metrics = Metrics::new(layout.clone());
     let end = lasthop_sim::run(scenario, seed, &mut metrics);
-    result(seed, &end, metrics.finish(end.at))
+    result(seed, &end, &layout, metrics.finish(end.at))
 }
 
-fn result(seed: u64, end: &RunEnd, metrics: RunMetrics) -> RunResult {
+fn result(seed: u64, end: &RunEnd, layout: &Layout, metrics: RunMetrics) -> RunResult {
     let reason = match end.reason {
         Reason::Finished => "finished",
         Reason::Horizon => "horizon",
@@ -94,6 +98,10 @@ fn result(seed: u64, end: &RunEnd, metrics: RunMetrics) -> RunResult {
     RunResult {
         seed,
         reason: reason.to_owned(),
+        stuck: end.stuck.map(|stage| {
+            let name = layout.stages.get(usize::from(stage.0)).map_or("?", |info| &info.name);
+            format!("stage {} ({name}) at {}", stage.0, end.at)
+        }),
         hops: end.hops,
         agent_state_bytes: end.agent_state.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0),
         metrics,
@@ -154,7 +162,7 @@ pub fn record<S: Sink>(scenario: &Scenario, seed: u64, also: &mut S) -> Recordin
         ended.insert(end).at
     });
     let Some(end) = ended else { unreachable!("the run was made") };
-    Recording { result: result(seed, &end, sinks.1.finish(end.at)), end: end.at, series }
+    Recording { result: result(seed, &end, &layout, sinks.1.finish(end.at)), end: end.at, series }
 }
 
 /// Runs `scenario` in the simulator, hands every event to `sink`, and says when the run ended.

@@ -86,6 +86,21 @@ impl Results {
         Results::new(plan, setup, measure_all(&runs, &()))
     }
 
+    /// What is to be reported of runs in which time stood still, a line each.
+    pub fn stuck(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for cell in &self.cells {
+            let title = self.title(cell);
+            let at = if title.is_empty() { title } else { format!(" ({title})") };
+            lines.extend(cell.runs.iter().filter_map(|run| {
+                let (name, seed, version) = (&self.name, run.seed, &self.lasthop);
+                let place = run.stuck.as_ref()?;
+                Some(format!("scenario {name}{at}, seed {seed}, {place}, lasthop {version}"))
+            }));
+        }
+        lines
+    }
+
     /// The labels of `cell` in one line, such as `agent=snoop tcp=reno`; empty if nothing was varied.
     pub fn title(&self, cell: &CellResults) -> String {
         let pairs = self.axes.iter().zip(&cell.labels);

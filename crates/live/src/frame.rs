@@ -6,11 +6,12 @@
 //!
 //! A frame that no stage changes leaves as the very bytes that came: IP options, identification, flow label, a
 //! checksum that is still to be completed, everything. A packet shares the bytes of its frame, so that is a
-//! matter of comparing headers. What is new is written with the addresses that frames of these hosts had.
+//! matter of comparing headers. Damage and a queue's mark are put into those bytes. What is new is written with the
+//! addresses that frames of these hosts had.
 
 use std::sync::Arc;
 
-use lasthop_proto::wire::checksum::checksum;
+use lasthop_proto::wire::checksum::{checksum, update};
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::protocol::PROTOCOL_TCP;
@@ -51,11 +52,11 @@ pub fn link_header(frame: &[u8]) -> Option<&[u8]> {
 /// Neighbour discovery and group membership keep a link alive; they are not traffic.
 fn is_link_local_control(view: &View, ip: &[u8]) -> bool {
     let byte = |at: usize| ip.get(at).copied().unwrap_or(0);
-    let icmp = match view.transport {
-        Transport::Other(IGMP) => return view.src.is_v4(),
-        Transport::Other(ICMPV6) => view.body_at,
+    let icmp = match view.transport.opaque() {
+        Some(IGMP) => return view.src.is_v4(),
+        Some(ICMPV6) => view.body_at,
         // Multicast listener reports stand behind a hop-by-hop header.
-        Transport::Other(HOP_BY_HOP) if byte(view.body_at) == ICMPV6 => {
+        Some(HOP_BY_HOP) if byte(view.body_at) == ICMPV6 => {
             view.body_at + 8 + 8 * usize::from(byte(view.body_at + 1))
         }
         _ => return false,
@@ -159,7 +160,8 @@ impl AsRef<[u8]> for Outgoing {
     }
 }
 
-/// The frame that `packet` came in, if nothing but the channel has touched it since.
+/// The frame that `packet` came in, if nothing has touched it since but the channel and a router's mark: damage is
+/// put in, and so is the traffic class, in place.
 pub fn untouched(packet: &Packet) -> Option<Outgoing> {
     let Body::Bytes { frame, from, len } = &packet.body else { return None };
     let at = network_at(frame)?;
@@ -170,7 +172,6 @@ pub fn untouched(packet: &Packet) -> Option<Outgoing> {
         && came.src == packet.src
         && came.dst == packet.dst
         && came.transport == packet.transport
-        && came.tos == packet.tos
         && came.ttl == packet.ttl;
     if !same {
         return None;
@@ -180,12 +181,30 @@ pub fn untouched(packet: &Packet) -> Option<Outgoing> {
         Damage::Ip if !packet.src.is_v4() => Damage::Tcp,
         damage => damage,
     };
-    if damage == Damage::None || is_damaged(&frame[at..], vnet, damage) {
+    let is_sound = damage == Damage::None || is_damaged(&frame[at..], vnet, damage);
+    if is_sound && came.tos == packet.tos {
         return Some(Outgoing::Same(frame.clone()));
     }
     let mut bytes = frame.to_vec();
-    spoil(&mut bytes, at, &came, vnet, damage);
+    set_traffic_class(&mut bytes[at..], packet.tos);
+    if !is_sound {
+        spoil(&mut bytes, at, &came, vnet, damage);
+    }
     Some(Outgoing::New(bytes))
+}
+
+/// Writes the traffic class into an IP header. The checksum of an IPv4 header follows, and stays wrong if it was.
+fn set_traffic_class(ip: &mut [u8], tos: u8) {
+    if ip[0] >> 4 != 4 {
+        ip[0] = 0x60 | tos >> 4;
+        ip[1] = tos << 4 | ip[1] & 0x0f;
+        return;
+    }
+    let word = |ip: &[u8], at: usize| u16::from_be_bytes([ip[at], ip[at + 1]]);
+    let old = word(ip, 0);
+    ip[1] = tos;
+    let sum = update(word(ip, 10), old, word(ip, 0));
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// Whether the packet came in with this damage already.

@@ -117,7 +117,7 @@ impl Testbed {
                 if kernels.contains(&true) {
                     // What the kernel agrees to is seen, not known.
                     flow.mss = None;
-                    flow.wireless_mss = None;
+                    flow.split_mss = None;
                 }
             }
         }

@@ -3,6 +3,7 @@
 use lasthop_live::frame::{self, Incoming};
 use lasthop_live::header::{VNET, VnetHeader};
 use lasthop_live::offload;
+use lasthop_proto::wire::checksum::checksum;
 use lasthop_proto::wire::emit::emit;
 use lasthop_proto::wire::parse::{Mode, parse, view};
 use lasthop_proto::wire::{
@@ -86,6 +87,14 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
         })
 }
 
+/// Makes the checksum of an IPv4 header right.
+fn seal(ip: &mut [u8]) {
+    let header = usize::from(ip[0] & 15) * 4;
+    ip[10..12].fill(0);
+    let sum = checksum(&ip[..header]);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -95,6 +104,29 @@ proptest! {
             let out = frame::untouched(&packet).expect("nobody touched it");
             prop_assert_eq!(out.bytes(), &frame[..]);
         }
+    }
+
+    #[test]
+    fn a_mark_changes_the_ecn_bits_and_nothing_else(mut frame in frames(), fragment in any::<[u8; 4]>()) {
+        let Incoming::Packet(packet) = frame::read(&frame) else { return Ok(()) };
+        let at = VNET + link_of(&packet, 0).len();
+        if packet.src.is_v4() && frame[at - 2..at] == [8, 0] {
+            frame[at + 4..at + 8].copy_from_slice(&fragment);
+            seal(&mut frame[at..]);
+        }
+        let Incoming::Packet(mut packet) = frame::read(&frame) else { return Ok(()) };
+        let was = packet.damage;
+        packet.tos |= 3;
+        let out = frame::untouched(&packet).expect("only marked");
+        let out = out.bytes();
+        prop_assert_eq!(out.len(), frame.len());
+        let Incoming::Packet(read) = frame::read(out) else { panic!("a packet") };
+        prop_assert_eq!((read.tos, read.damage), (packet.tos, was));
+        let changed: Vec<usize> = (0..out.len()).filter(|i| out[*i] != frame[*i]).collect();
+        // Traffic class, and the sum over the header of IPv4.
+        let ip = changed.first().copied().unwrap_or(at) - 1;
+        let may: &[usize] = if packet.src.is_v4() { &[1, 10, 11] } else { &[1] };
+        prop_assert!(changed.iter().all(|i| may.contains(&(i - ip))), "{:?}", changed);
     }
 
     #[test]

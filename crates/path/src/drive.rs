@@ -79,6 +79,11 @@ impl Path {
         self.wakes.first().map(|(at, _)| at)
     }
 
+    /// The stage that waits for that time.
+    pub fn next_stage(&self) -> Option<StageId> {
+        self.wakes.first().map(|(_, i)| StageId(i as u16))
+    }
+
     /// Wakes the stage that waits for the earliest time, and forwards what it answers.
     pub fn wake<O: Outside>(&mut self, now: Time, outside: &mut O) {
         let Some((_, i)) = self.wakes.first() else { return };

@@ -36,30 +36,52 @@ fn clamp(scenario: &Scenario, stages: Range<usize>, v4: bool) -> u32 {
     sizes.min().unwrap_or(u32::MAX)
 }
 
-/// What a full segment carries on the first radio hop that the data crosses, or on the first wired link: what
-/// the TCPs on both sides of it agree on.
-fn mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
+/// What a full segment of `transfer` carries between its hosts if no base station splits it.
+fn mss(scenario: &Scenario, transfer: &model::Transfer) -> u32 {
+    agreed(scenario, transfer, 0..scenario.path.len(), ends_of(scenario, transfer))
+}
+
+/// What the TCPs on both sides of `stretch` agree on.
+fn agreed(
+    scenario: &Scenario,
+    transfer: &model::Transfer,
+    stretch: Range<usize>,
+    [left, right]: [&TcpConfig; 2],
+) -> u32 {
+    let mut left = left.clone();
+    left.mss = left.mss.min(clamp(scenario, stretch, scenario.hosts[transfer.from].addr.is_v4()));
+    agreed_mss(&left, right)
+}
+
+/// The TCPs of the hosts, left and right.
+fn ends_of<'a>(scenario: &'a Scenario, transfer: &model::Transfer) -> [&'a TcpConfig; 2] {
     let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
-    let (left, right) = match from.side {
-        HostSide::Left => (&from.tcp, &to.tcp),
-        HostSide::Right => (&to.tcp, &from.tcp),
-    };
+    match from.side {
+        HostSide::Left => [&from.tcp, &to.tcp],
+        HostSide::Right => [&to.tcp, &from.tcp],
+    }
+}
+
+/// What a full segment carries on the first radio hop that the data crosses, or on the first wired link, if base
+/// stations split the connection.
+fn split_mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
     let here = |stage: &model::Stage| match stage.kind {
         StageKind::Radio(_) => radio,
         StageKind::Link(_) | StageKind::Serial(_) => !radio,
         _ => false,
     };
-    let link = match from.side {
+    let link = match scenario.hosts[transfer.from].side {
         HostSide::Left => scenario.path.iter().position(here),
         HostSide::Right => scenario.path.iter().rposition(here),
     };
-    let Some(link) = link else { return agreed_mss(left, right) };
+    let Some(link) = link else { return mss(scenario, transfer) };
+    let [left, right] = ends_of(scenario, transfer);
     let before = ends(scenario).take_while(|(i, _)| *i < link).last();
     let behind = ends(scenario).find(|(i, _)| *i > link);
     let stretch = before.map_or(0, |(i, _)| i)..behind.map_or(scenario.path.len(), |(i, _)| i);
-    let mut left = before.map_or(left, |(_, ends)| ends[1]).clone();
-    left.mss = left.mss.min(clamp(scenario, stretch, from.addr.is_v4()));
-    agreed_mss(&left, behind.map_or(right, |(_, ends)| ends[0]))
+    let (left, right) =
+        (before.map_or(left, |(_, ends)| ends[1]), behind.map_or(right, |(_, ends)| ends[0]));
+    agreed(scenario, transfer, stretch, [left, right])
 }
 
 /// The stage at which host number `host` of `scenario` stands.
@@ -102,8 +124,9 @@ pub fn layout(scenario: &Scenario) -> Layout {
                     HostSide::Right => Side::Left,
                 },
                 bytes: transfer.bytes.map(|b| b.0),
-                mss: Some(mss(scenario, transfer, false)),
-                wireless_mss: splits.then(|| mss(scenario, transfer, true)),
+                mss: Some(mss(scenario, transfer)),
+                split_mss: splits
+                    .then(|| [false, true].map(|radio| split_mss(scenario, transfer, radio))),
                 cross: transfer.cross,
             });
             *nth += 1;

@@ -164,7 +164,7 @@ impl Stage {
                 }
             }
             StageKind::Agent(config) => Stage::Agent(Box::new(Agent::new(config))),
-            StageKind::Cross(config) => Stage::Cross(Cross::new(*config, stream("cross"))),
+            StageKind::Cross(config) => Stage::Cross(Cross::new(config.clone(), stream("cross"))),
         }
     }
 }

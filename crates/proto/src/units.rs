@@ -36,7 +36,7 @@ pub struct Bytes(pub u64);
 pub struct Rate(u64);
 
 /// A probability, always within 0..=1.
-#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default, Serialize, Deserialize)]
 pub struct Probability(f64);
 
 const NANOS: u64 = 1_000_000_000;

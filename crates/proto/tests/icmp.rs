@@ -137,7 +137,9 @@ proptest! {
                 prop_assert!([1, 58].contains(&protocol));
                 prop_assert_eq!(packet.body.len() as usize, frame.len() - ip);
             }
-            Transport::Tcp(_) => prop_assert!(false, "ICMP is no TCP"),
+            Transport::Tcp(_) | Transport::Fragment(_) => {
+                prop_assert!(false, "ICMP is no TCP, and nobody touched the IP header")
+            }
         }
     }
 
@@ -186,6 +188,16 @@ fn what_resembles_a_notice_is_none() {
     }
     assert_eq!(change(true, 20, 4), Transport::Icmp(Notice::SourceQuench));
     assert_eq!(change(false, 40, 101), Transport::Icmp(Notice::SourceQuench));
+}
+
+#[test]
+fn the_longest_datagram_is_quoted_with_its_length() {
+    let Some((_, quote)) = example(false).quote() else { panic!("a quote") };
+    for len in [60, 0xffff, 40 + 65_495, 40 + 65_496, 40 + 0xffff] {
+        let mut bytes = Vec::new();
+        Quote { len, ..quote }.body().copy_into(u32::MAX, &mut bytes);
+        assert_eq!(Quote::read(&bytes), Some(Quote { len, ..quote }));
+    }
 }
 
 #[test]

@@ -299,8 +299,12 @@ proptest! {
         seed in any::<u64>(),
         tick in ticks(),
     ) {
-        let config = CrossTraffic { loss: Probability::new(0.3).unwrap(), jitter: Span::millis(9) };
-        let machine = || Cross::new(config, Stream::new(seed, "cross"));
+        let config = CrossTraffic {
+            loss: Probability::new(0.3).unwrap(),
+            jitter: Span::millis(9),
+            ..CrossTraffic::default()
+        };
+        let machine = || Cross::new(config.clone(), Stream::new(seed, "cross"));
         let exact = play(&mut machine(), &arrivals);
         let late = play_late(&mut machine(), &arrivals, coarse(tick));
         prop_assert_eq!(sorted(late), seen_coarsely(exact, tick));
@@ -323,8 +327,12 @@ proptest! {
 
     #[test]
     fn a_shared_router_keeps_order_and_drops_only_data(arrivals in arrivals(), seed in any::<u64>()) {
-        let config = CrossTraffic { loss: Probability::new(0.3).unwrap(), jitter: Span::millis(9) };
-        let mut cross = Cross::new(config, Stream::new(seed, "cross"));
+        let config = CrossTraffic {
+            loss: Probability::new(0.3).unwrap(),
+            jitter: Span::millis(9),
+            ..CrossTraffic::default()
+        };
+        let mut cross = Cross::new(config.clone(), Stream::new(seed, "cross"));
         let outcome = play(&mut cross, &arrivals);
         prop_assert!(in_order(&outcome));
         for (_, id, cause) in outcome.dropped {

@@ -3,12 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use lasthop_proto::wire::checksum::checksum;
 use lasthop_proto::wire::emit::{EmitError, emit, emit_prefix};
 use lasthop_proto::wire::options::{self, walk};
 use lasthop_proto::wire::parse::{Mode, ParseError, parse, view};
+use lasthop_proto::wire::protocol::{PROTOCOL_ICMP, PROTOCOL_TCP};
 use lasthop_proto::wire::{
-    Acc, Ackp, Addr, Body, Damage, Eln, Flags, Nack, Options, Packet, PacketId, SackBlocks, Scps,
-    Segment, Seq, Smart, Snack, Timestamps, Transport,
+    Acc, Ackp, Addr, Body, Damage, Eln, Flags, Fragment, Nack, Notice, Options, Packet, PacketId,
+    Quote, SackBlocks, Scps, Segment, Seq, Smart, Snack, Timestamps, Transport,
 };
 use proptest::prelude::*;
 
@@ -239,6 +241,36 @@ proptest! {
         let _ = parse(&frame, 0, false);
     }
 
+    /// What was parsed and is emitted says the same, fragments and notices among it.
+    #[test]
+    fn any_packet_is_emitted_as_what_it_is(
+        mut bytes in prop::collection::vec(any::<u8>(), 28..120),
+        protocol in prop::sample::select(vec![1u8, 6, 17, 58]),
+        place in prop::sample::select(vec![0u16, 0x4000, 0x2000, 0x0001, 0x2100]),
+        notice in any::<bool>(),
+    ) {
+        let len = bytes.len() as u16;
+        bytes[0] = 0x45;
+        bytes[2..4].copy_from_slice(&len.to_be_bytes());
+        bytes[6..8].copy_from_slice(&place.to_be_bytes());
+        bytes[9] = protocol;
+        if notice {
+            let quoted = bytes_of(&Packet::notice(Notice::BadState, &Quote::of(&sample()).unwrap()));
+            bytes.splice(20.., quoted[20..].iter().copied());
+            bytes[2..4].copy_from_slice(&(quoted.len() as u16).to_be_bytes());
+        }
+        let Ok(packet) = parse(&bytes.into(), 0, true) else { return Ok(()) };
+        let mut again = Vec::new();
+        if emit(&packet, &mut again).is_ok() {
+            let reparsed = parse(&again.into(), 0, true).expect("what is emitted can be parsed");
+            prop_assert_eq!(reparsed.segment(), packet.segment());
+            prop_assert_eq!(reparsed.quote(), packet.quote());
+            if matches!(packet.transport, Transport::Fragment(_)) {
+                prop_assert_eq!(reparsed.transport, packet.transport);
+            }
+        }
+    }
+
     #[test]
     fn parsing_and_emitting_again_changes_nothing(packet in packets()) {
         let mut bytes = Vec::new();
@@ -354,9 +386,11 @@ fn fragments_and_extension_headers_are_not_tcp() {
     let mut fragment = bytes_of(&sample()).to_vec();
     fragment[6] = 0x20;
     let parsed = parse(&fragment.into(), 0, false).unwrap();
-    assert_eq!(parsed.transport, Transport::Other(6));
+    let fragment = Fragment { protocol: 6, id: 0, place: 0x2000 };
+    assert_eq!(parsed.transport, Transport::Fragment(fragment));
     assert_eq!(parsed.body.len(), 37);
-    assert_eq!(emit(&parsed, &mut Vec::new()), Err(EmitError::Fragment));
+    let unreadable = Packet { transport: Transport::Other(6), ..parsed };
+    assert_eq!(emit(&unreadable, &mut Vec::new()), Err(EmitError::Unreadable));
 
     let mut extended = vec![0x60, 0, 0, 0, 0, 28, 0, 64];
     extended.extend([0; 32]);
@@ -365,6 +399,29 @@ fn fragments_and_extension_headers_are_not_tcp() {
     let parsed = parse(&extended.into(), 0, true).unwrap();
     assert_eq!(parsed.transport, Transport::Other(0));
     assert_eq!(parsed.body.len(), 28);
+}
+
+#[test]
+fn a_fragment_is_emitted_as_the_fragment_it_is() {
+    // A later fragment, of any protocol, with the bytes of a source quench that quotes a segment.
+    let quote = Quote::of(&sample()).unwrap();
+    let notice = bytes_of(&Packet::notice(Notice::SourceQuench, &quote));
+    for protocol in [PROTOCOL_ICMP, PROTOCOL_TCP, 17] {
+        for place in [0x0001u16, 0x2001, 0x2000, 0xa005] {
+            let mut bytes = notice.to_vec();
+            bytes[4..6].copy_from_slice(&[0x12, 0x34]);
+            bytes[6..8].copy_from_slice(&place.to_be_bytes());
+            bytes[9] = protocol;
+            bytes[10..12].fill(0);
+            let sum = checksum(&bytes[..20]);
+            bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+            let parsed = parse(&bytes.clone().into(), 0, true).unwrap();
+            assert_eq!((parsed.segment(), parsed.quote()), (None, None));
+            let mut again = Vec::new();
+            assert_eq!(emit(&parsed, &mut again), Ok(bytes.len()), "{protocol} at {place:#x}");
+            assert_eq!(again, bytes);
+        }
+    }
 }
 
 #[test]

@@ -65,8 +65,9 @@ impl Measured {
 #[derive(Serialize, Deserialize)]
 struct MeasuredJson {
     label: String,
-    value: f64,
-    interval95: (f64, f64),
+    // What is no number stands there as `null`.
+    value: Option<f64>,
+    interval95: (Option<f64>, Option<f64>),
     unit: String,
     published: Option<f64>,
 }
@@ -75,8 +76,8 @@ impl From<Measured> for MeasuredJson {
     fn from(m: Measured) -> MeasuredJson {
         MeasuredJson {
             label: m.label,
-            value: m.mean,
-            interval95: (m.mean - m.ci, m.mean + m.ci),
+            value: Some(m.mean),
+            interval95: (Some(m.mean - m.ci), Some(m.mean + m.ci)),
             unit: m.unit,
             published: m.published,
         }
@@ -85,8 +86,10 @@ impl From<Measured> for MeasuredJson {
 
 impl From<MeasuredJson> for Measured {
     fn from(m: MeasuredJson) -> Measured {
-        let ci = (m.interval95.1 - m.interval95.0) / 2.0;
-        Measured { label: m.label, mean: m.value, ci, unit: m.unit, published: m.published }
+        let [mean, low, high] =
+            [m.value, m.interval95.0, m.interval95.1].map(|value| value.unwrap_or(f64::NAN));
+        let ci = (high - low) / 2.0;
+        Measured { label: m.label, mean, ci, unit: m.unit, published: m.published }
     }
 }
 
@@ -115,7 +118,7 @@ pub struct ClaimResult {
 }
 
 /// A drawing with words around it.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Figure {
     /// Inline SVG, as [`crate::plot::Plot::inline`] gives it. It is the one text that the page does not
     /// escape.
@@ -127,7 +130,7 @@ pub struct Figure {
 }
 
 /// A column of a table.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Column {
     /// Heading, with the unit where there is one.
     pub title: String,
@@ -148,7 +151,7 @@ impl Column {
 }
 
 /// A table of words and numbers, for terminals and pages alike.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
     /// What it shows; may be empty.
     pub title: String,

@@ -220,7 +220,7 @@ fn senders() {
             let mut tcp = TcpConfig::linux();
             (word.apply)(&mut tcp);
             let Some(loss) = Probability::new(loss) else { return };
-            let cross = CrossTraffic { loss, jitter: Span::ZERO };
+            let cross = CrossTraffic { loss, ..CrossTraffic::default() };
             let path = vec![
                 line("first", "1gbit", Span::millis(1), 1000),
                 Stage { name: "loss".into(), kind: StageKind::Cross(cross) },

@@ -41,6 +41,8 @@ pub struct RunEnd {
     pub at: Time,
     /// Why.
     pub reason: Reason,
+    /// The stage for which time stood still, if it did.
+    pub stuck: Option<StageId>,
     /// How many packets links and radios carried.
     pub hops: u64,
     /// How many wakes it took.

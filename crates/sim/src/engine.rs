@@ -82,6 +82,7 @@ impl<'a> Engine<'a> {
         RunEnd {
             at,
             reason,
+            stuck: self.path.next_stage().filter(|_| reason == Reason::Stuck),
             hops: self.path.hops(),
             wakes,
             transfers: self.transfers(),

@@ -130,10 +130,10 @@ fn bbr_does_not_mind_random_loss() {
     assert!(cubic < 0.5 * bbr && rack < 0.5 * bbr, "{bbr} {cubic} {rack}");
 }
 
-/// The same path and seeds with RFC 6675's SACK, NewReno without a tail loss probe, and RACK.
+/// The same path, seeds and growth of the window with RFC 6675's SACK and with RACK.
 #[test]
 fn rack_avoids_the_time_outs_of_lost_retransmissions_and_tails() {
-    let set = ["path.core.cross.loss=5%", "transfer.bytes=200KB"];
+    let set = ["path.core.cross.loss=5%", "transfer.bytes=200KB", "growth=rfc5681"];
     let timeouts = |tcp: &str| -> u64 {
         (1..=40).map(|seed| course(seed, &[&set[..], &[tcp]].concat()).0.timeouts).sum()
     };

@@ -114,6 +114,31 @@ fn each_half_is_measured_by_its_own_segments() {
     assert_eq!(seen.flow.redundant, 0);
 }
 
+/// The second connection finds no room and passes unsplit, with the segments that the hosts agree on.
+#[test]
+fn what_passes_unsplit_is_measured_by_the_segments_of_its_hosts() {
+    for (hosts, preset) in [("1460", "bakshi96"), ("536", "freebsd-2.1")] {
+        let text = TEXT
+            .replace("bytes = \"500kB\"", "bytes = \"500kB\", count = 2")
+            .replace("mss = 536", &format!("mss = {hosts}"))
+            .replace("\"split\"", &format!("\"split\"\nflows = 1\nsplit-preset = \"{preset}\""));
+        let (plan, _) = parse(&text, "split", &[]).expect("a scenario");
+        let scenario = &plan.cells[0].scenario;
+        let mut metrics = Metrics::new(layout(scenario));
+        let end = run(scenario, 1, &mut metrics);
+        let run = metrics.finish(end.at);
+        assert!(run.flows[0].dropped.get(Cause::SplitTaken) > 0);
+        assert_eq!(run.flows[1].dropped.get(Cause::SplitTaken), 0);
+        assert_eq!(run.flows[1].mss.to_string(), hosts);
+        let flows = run.flows.iter().flat_map(|f| [f.wired_goodput, f.wireless_goodput]);
+        let all = [run.wired_goodput(), run.wireless_goodput()];
+        let stages = run.stages.iter().filter(|s| s.data_packets > 0).map(|s| s.goodput);
+        for goodput in flows.chain(all).chain(stages) {
+            assert!((0.7..=1.0).contains(&goodput.expect("packets")), "{hosts}: {run:#?}");
+        }
+    }
+}
+
 #[test]
 fn what_the_base_station_repairs_is_not_the_senders_doing() {
     let errors = "{ model = \"packet-loss\", p = \"5%\", on = [\"data\"] }";

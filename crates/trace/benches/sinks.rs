@@ -30,7 +30,7 @@ fn layout(flows: u16) -> Layout {
         towards: Side::Right,
         bytes: None,
         mss: Some(MSS),
-        wireless_mss: None,
+        split_mss: None,
         cross: false,
     };
     Layout { stages: stages.into(), flows: (0..flows).map(info).collect(), ..Layout::default() }

@@ -33,6 +33,11 @@ impl Completion {
         }
     }
 
+    /// Whether a base station sends the flow on over a connection of its own.
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.relays > 0
+    }
+
     /// When the flow was complete, if it was.
     pub(crate) fn at(&self) -> Option<Time> {
         let sender = self.sender?;

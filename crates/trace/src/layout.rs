@@ -49,10 +49,11 @@ pub struct FlowInfo {
     pub towards: Side,
     /// Bytes to transfer; `None` sends until the run ends.
     pub bytes: Option<u64>,
-    /// Payload of a full segment in bytes, TCP options taken off; `None` takes the largest payload seen.
+    /// Payload of a full segment in bytes, TCP options taken off, between the two hosts; `None` takes the largest
+    /// payload seen.
     pub mss: Option<u32>,
-    /// The same on the radio hop, where it differs: a base station has split the connection.
-    pub wireless_mss: Option<u32>,
+    /// The same on the wired links and on the radio hop, once a base station has split the connection.
+    pub split_mss: Option<[u32; 2]>,
     /// Whether it is other people's traffic.
     pub cross: bool,
 }

@@ -30,7 +30,7 @@ pub(crate) fn layout() -> Layout {
             towards: Side::Right,
             bytes: Some(2000),
             mss: Some(1000),
-            wireless_mss: None,
+            split_mss: None,
             cross: false,
         }],
         ..Layout::default()

@@ -164,6 +164,7 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
     job.progress.finish();
     if json {
         output::print_json(&results)?;
+        Failure::if_stuck(results.stuck())?;
         return Ok(Outcome::Done);
     }
     let demonstration = args.scenario.is_none() && args.changes.is_empty();
@@ -179,6 +180,7 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
         shown += &format!("\nresults, traces and {} are in {}\n", sweep::PAGE, dir.display());
     }
     output::print(&shown)?;
+    Failure::if_stuck(results.stuck())?;
     Ok(Outcome::Done)
 }
 

@@ -156,6 +156,7 @@ fn one(
     let finish = move |metrics: &Metrics| RunResult {
         seed,
         reason,
+        stuck: None,
         hops,
         agent_state_bytes,
         metrics: metrics.finish(at),

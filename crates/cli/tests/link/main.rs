@@ -7,6 +7,8 @@
 //! It needs root and /dev/net/tun. Where there is none, only refusals are tried.
 #![cfg(target_os = "linux")]
 
+#[path = "../../../checks/shared/can_run.rs"]
+mod can_run;
 #[path = "../support/quic.rs"]
 mod quic;
 mod world;

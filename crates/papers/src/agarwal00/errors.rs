@@ -80,8 +80,10 @@ fn errors(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupte
     finding.tables.push(rows);
     let [low, high] = PUBLISHED_RATES;
     finding.note(format!(
-        "the paper's own figures exclude errors that come one by one: its sender brings {low:.0} to {high:.0} kB/s across \
-         (Table 5.1, intermittent interference without RTS), here {:.0} without errors and {:.0} with 2 bits in 100,000, \
+        "the paper's own figures exclude errors that come one by one: its sender brings {low:.0} to {high:.0} kB/s \
+         across \
+         (Table 5.1, intermittent interference without RTS), here {:.0} without errors and {:.0} with 2 bits in \
+         100,000, \
          which would give its 50; and 10 m gave what 1 inch gave (5.8). What is left are rare moments in which nothing \
          gets through",
         whole.mean(rate),

@@ -32,7 +32,8 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "Links delay by 2 ms (56 kb/s) and 0.1 ms (radio), in the local-area network by 0.2 and 0.1 ms; 50 packets \
          fit each queue.",
-        "The paper gives no delays. The times that it prints bound the wired one: packet 27 times out at 13.75 s with 0 \
+        "The paper gives no delays. The times that it prints bound the wired one: packet 27 times out at 13.75 s \
+         with 0 \
          to 2 ms and at 13.79 s with 10 ms. It was 10 ms before those times had been looked at; no verdict but that of \
          B-F3 depends on it. No queue ever fills: the window is smaller.",
     ),
@@ -45,17 +46,21 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
         "The largest window without an option; 5.2 puts the throughput without errors at 2 Mb/s.",
     ),
     (
-        "TCP is the Tahoe of ns as of December 1996, the preset `ns-1996`: a round trip by each new ACK, to the nearest \
-         100 ms; averages in whole eighths and quarters; 3 s at first, at least two ticks, at most 64 s; the timer starts \
+        "TCP is the Tahoe of ns as of December 1996, the preset `ns-1996`: a round trip by each new ACK, to the \
+         nearest \
+         100 ms; averages in whole eighths and quarters; 3 s at first, at least two ticks, at most 64 s; the timer \
+         starts \
          before the back-off doubles and before a round trip is counted; a fast retransmit backs off too; slow start \
          below the threshold, which may be less than two packets; no handshake. Changed after figures had been seen: \
          with `preset = \"bakshi96\"`, which took later versions for that of 1996, three of the nine claims held.",
-        "The paper names Tahoe and the tick (3.3). The rest was read in the simulator's source of the time, and gives the \
+        "The paper names Tahoe and the tick (3.3). The rest was read in the simulator's source of the time, and \
+         gives the \
          three times that the paper prints, which the preset before did not: 13.75, 25.9 and 28.3 s.",
     ),
     ("With another tick the smallest time-out is two of those ticks.", "As ns had it."),
     (
-        "Local recovery is stop-and-wait in both directions, packet by packet, each acknowledged by a frame of 8 bytes; \
+        "Local recovery is stop-and-wait in both directions, packet by packet, each acknowledged by a frame of 8 \
+         bytes; \
          the link is full duplex. Changed after figures had been seen: it was fragment by fragment \
          (`local-recovery.unit=fragment`), and B-F9 failed.",
         "4.2.1 names an acknowledgement for each packet and retransmission \"similar to the protocol in [9]\", which \

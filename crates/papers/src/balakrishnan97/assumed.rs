@@ -13,15 +13,18 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "Hosts acknowledge in bytes, as 4.4BSD: when the window has moved by two segments of 1460 bytes, so that every \
          third segment of 1400 bytes has an ACK. Changed after figures had been seen: with an ACK for every second \
-         segment (`maxseg = \"none\"`, radio frames of 1.08 ms) seven of the fifteen claims hold, and D-F1, D-F2-LAN, \
+         segment (`maxseg = \"none\"`, radio frames of 1.08 ms) seven of the fifteen claims held, and D-F1, D-F2-LAN, \
          D-F2-WAN, D-F3-LAN and D-F4 do not.",
         "4.4BSD's tcp_output decides by the window that it could offer, in units of t_maxseg, which options do not \
-         shorten; why segments here are shorter than 1460 bytes the paper does not say (timestamps, or the way in which \
+         shorten; why segments here are shorter than 1460 bytes the paper does not say (timestamps, or the way in \
+         which \
          the sender writes). Three other traits of the same source are not assumed, and each makes Reno better: on the \
          LAN it has 0.65 Mb/s, with growth on the ACK that ends a recovery (`exit-growth`) 0.69, without deflation at \
-         exactly three duplicates (`deflation = \"past-threshold\"`) 0.75, with both 0.81, with the eighth of a segment \
-         (`growth = \"bsd\"`) as well 0.92. With the three together this is 4.4BSD to the letter, and Reno is as good as \
-         with every second segment.",
+         exactly three duplicates (`deflation = \"past-threshold\"`) 0.75, with both 0.81, with the eighth of a \
+         segment \
+         (`growth = \"bsd\"`) as well 0.92: 4.4BSD to the letter has a better Reno than an ACK for every second \
+         segment \
+         gives without them.",
     ),
     (
         "Each radio frame takes 1.226 ms beside its bits; the two stations take turns; 50 packets fit each queue.",
@@ -76,7 +79,8 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     ),
     (
         "The simulations have the Reno of ns-2 (preset `ns`): timers of 100 ms, and one ACK for each packet.",
-        "4.3 names Reno and nothing else; the authors' simulator was ns. With one ACK for each packet of 1000 bytes, k is 6.25 for 9.6 kb/s with \
+        "4.3 names Reno and nothing else; the authors' simulator was ns. With one ACK for each packet of 1000 bytes, \
+         k is 6.25 for 9.6 kb/s with \
          ACKs of 6 bytes, as 4.3 has it.",
     ),
     (
@@ -121,7 +125,8 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "Buffers of 10 packets are those of the routers; 9 of them wait while one is sent, but where RED decides. The \
          hosts' own interfaces hold a whole window.",
-        "4.3 says \"the buffer size at each router\". A DropTail queue of ns with a limit of 10 holds 9, and 4.3 reckons \
+        "4.3 says \"the buffer size at each router\". A DropTail queue of ns with a limit of 10 holds 9, and 4.3 \
+         reckons \
          10 ACKs as the delay of a full buffer, the one that is sent included.",
     ),
     (
@@ -143,7 +148,8 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     ),
     (
         "C means ACKs of 6 bytes in Table 1, whatever is marked; in Figure 6, which was measured, it is RFC 1144.",
-        "4.3 sets the size to 6 bytes. With RFC 1144, which knows nothing of marks, each change of marks sends two whole \
+        "4.3 sets the size to 6 bytes. With RFC 1144, which knows nothing of marks, each change of marks sends two \
+         whole \
          headers (`header-compression = \"vj\"`), and ACC has 9.10 Mb/s at 28.8 kb/s.",
     ),
     (

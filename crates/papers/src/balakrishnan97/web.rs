@@ -125,7 +125,8 @@ fn f7(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let pairs: Vec<f64> = pairs.collect();
     let above = pairs.iter().filter(|ratio| **ratio > 2.0).count();
     finding.note(format!(
-        "the figure of the paper is one run of each: of the {} pairs of a run here with right-edge recovery and one with \
+        "the figure of the paper is one run of each: of the {} pairs of a run here with right-edge recovery and one \
+         with \
          SACK, {:.1} % have it more than twice as fast, and the 95th percentile is {:.2} times",
         pairs.len(),
         100.0 * above as f64 / pairs.len() as f64,

@@ -20,7 +20,8 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
     (
         "The congestion window opens by one segment a window.",
         "RFC 5681. 4.4BSD added an eighth of a segment per ACK; whether FreeBSD 2.1 still did is not known. `--set \
-         host.fixed.growth=bsd` shows the difference: Reno of Table 1 gains about 7 %. 4.4BSD's window also grew on the \
+         host.fixed.growth=bsd` shows the difference: Reno of Table 1 gains about 7 %. 4.4BSD's window also grew on \
+         the \
          ACK that ends a recovery (`exit-growth=true`: 6 %), and stayed inflated at exactly three duplicate ACKs \
          (`deflation=past-threshold`: 8 %).",
     ),

@@ -340,7 +340,8 @@ fn t3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     finding.note(format!(
         "No model of losses can give it: the published transfers take 259.8 s with a standard deviation of \
          {PUBLISHED_DEVIATION_S} s. If each of some {losses:.0} losses cost c seconds, the deviation of their number \
-         alone would make that of the times {:.1} c, so c is at most {most:.1} s, and losses explain at most {:.0} of the \
+         alone would make that of the times {:.1} c, so c is at most {most:.1} s, and losses explain at most {:.0} \
+         of the \
          121.7 s. What took the rest took it in every transfer alike",
         losses.sqrt(),
         most * losses
@@ -393,7 +394,8 @@ fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let local = |cause| snoop.mean(count(move |f| f.originated.get(cause)));
     finding.note(format!(
         "With the fault the persist timer drives retransmissions whatever the round trips, which hold the queue of a \
-         whole window before the slow link: {:.1} losses a run wait for the local time-out, {:.1} for the persist timer, \
+         whole window before the slow link: {:.1} losses a run wait for the local time-out, {:.1} for the persist \
+         timer, \
          {:.1} are repaired on a duplicate ACK",
         local(Cause::LocalTimeout),
         local(Cause::LocalPersist),

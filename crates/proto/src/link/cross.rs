@@ -1,4 +1,5 @@
-//! A router that other people's traffic shares: it drops some data packets and delays what passes.
+//! A router that other people's traffic shares: it drops some packets, at random or those that a script names, and
+//! delays what passes.
 
 use serde::Serialize;
 
@@ -6,17 +7,58 @@ use crate::event::Cause;
 use crate::machine::{Machine, Out, Side};
 use crate::rng::Stream;
 use crate::units::{Probability, Span, Time};
-use crate::wire::Packet;
+use crate::wire::{Flags, Packet};
 
 use super::transmitter::Pipe;
 
 /// How much other traffic there is.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct CrossTraffic {
     /// Probability that a packet with data is dropped.
     pub loss: Probability,
     /// Largest extra delay; each packet draws uniformly below it, and order is kept.
     pub jitter: Span,
+    /// Packets with data that are dropped as well: the first one that comes from either side is 1.
+    #[serde(skip_serializing_if = "Ordinals::is_empty")]
+    pub drop_data: Ordinals,
+    /// TCP segments without data and without SYN that are dropped, counted for each side in the same way.
+    #[serde(skip_serializing_if = "Ordinals::is_empty")]
+    pub drop_acks: Ordinals,
+}
+
+/// Which packets of a row, by their place in it from 1 on: ranges in ascending order.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Ordinals(Vec<(u64, u64)>);
+
+/// A script names no more ranges.
+const RANGES_MAX: usize = 1 << 16;
+
+impl Ordinals {
+    /// As they are written: `3, 8-10`, ascending. `None` if that is not what `text` is.
+    pub fn parse(text: &str) -> Option<Ordinals> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for part in text.split(',').filter(|_| !text.trim().is_empty()) {
+            let (from, to) = part.split_once('-').unwrap_or((part, part));
+            let (from, to) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+            let above = ranges.last().map_or(0, |last| last.1);
+            if from <= above || to < from || ranges.len() >= RANGES_MAX {
+                return None;
+            }
+            ranges.push((from, to));
+        }
+        Some(Ordinals(ranges))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the one at `place` is among them.
+    pub fn has(&self, place: u64) -> bool {
+        let i = self.0.partition_point(|(_, to)| *to < place);
+        self.0.get(i).is_some_and(|(from, _)| *from <= place)
+    }
 }
 
 /// The router.
@@ -25,19 +67,34 @@ pub struct Cross {
     config: CrossTraffic,
     chance: Stream,
     pipes: [Pipe; 2],
+    /// Packets with data, and others, that have come towards each side.
+    seen: [[u64; 2]; 2],
 }
 
 impl Cross {
     /// An empty router that draws from `chance`.
     pub fn new(config: CrossTraffic, chance: Stream) -> Cross {
-        Cross { config, chance, pipes: Default::default() }
+        Cross { config, chance, pipes: Default::default(), seen: [[0; 2]; 2] }
+    }
+
+    /// Whether the script names this packet, the next one towards `side`.
+    fn is_named(&mut self, side: Side, packet: &Packet) -> bool {
+        let row = match packet.segment() {
+            Some(_) if packet.is_data() => 0,
+            Some(segment) if !segment.flags.has(Flags::SYN) => 1,
+            _ => return false,
+        };
+        let seen = &mut self.seen[side.index()][row];
+        *seen += 1;
+        [&self.config.drop_data, &self.config.drop_acks][row].has(*seen)
     }
 }
 
 impl Machine for Cross {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let side = from.other();
-        if packet.is_data() && self.chance.chance(self.config.loss.get()) {
+        let named = self.is_named(side, &packet);
+        if named || packet.is_data() && self.chance.chance(self.config.loss.get()) {
             out.discard(side, packet, Cause::CrossTraffic);
             return;
         }
@@ -61,5 +118,21 @@ impl Machine for Cross {
 
     fn holds(&self) -> usize {
         self.pipes.iter().map(Pipe::len).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_in_ascending_order() {
+        let read = Ordinals::parse("3, 8-10,12").unwrap();
+        let named: Vec<u64> = (0..20).filter(|place| read.has(*place)).collect();
+        assert_eq!(named, [3, 8, 9, 10, 12]);
+        assert!(Ordinals::parse("").unwrap().is_empty());
+        for wrong in ["0", "3,3", "4-2", "5,4", "x", "1,,2", "-1"] {
+            assert_eq!(Ordinals::parse(wrong), None, "{wrong}");
+        }
     }
 }

@@ -29,7 +29,7 @@ use crate::rng::Stream;
 use crate::units::{Rate, Span};
 use transmitter::Transmitter;
 
-pub use cross::{Cross, CrossTraffic};
+pub use cross::{Cross, CrossTraffic, Ordinals};
 pub use layer::LinkLayerConfig;
 pub use line::Line;
 pub use radio::Radio;

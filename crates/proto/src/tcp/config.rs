@@ -230,6 +230,9 @@ pub enum GrowthRule {
     /// 4.4BSD: one segment per window plus an eighth of a segment per ACK, which RFC 2525 section 2.3 lists
     /// among the known faults of the TCPs that descend from it.
     Bsd,
+    /// By segments acknowledged, as Linux: with its CUBIC where that is configured, and its proportional rate
+    /// reduction.
+    Linux,
 }
 
 /// What a loss is taken for where nothing tells: the default assumption of SCPS-TP, which leaves it to the
@@ -326,6 +329,9 @@ pub struct TcpConfig {
     pub send_buffer: u32,
     /// Socket receive buffer in bytes: the largest advertised window.
     pub recv_buffer: u32,
+    /// The receive window begins small and follows what comes, up to the buffer. Needs timestamps.
+    #[serde(skip_serializing_if = "is_default")]
+    pub recv_tuning: bool,
     /// Initial congestion window in segments.
     pub initial_window: u32,
     /// Congestion window after a time-out, in segments.

@@ -259,7 +259,8 @@ impl Connection {
         if self.time_wait_until.is_some_and(|until| until <= now) {
             self.time_wait_until = None;
             self.go(Input::Expired);
-            self.report(TcpKind::Closed, out);
+            // The pacer's turn and a delayed ACK may come later still: nobody would be there to take them.
+            self.finish(out);
         }
         if self.state == State::Closed {
             return;

@@ -140,6 +140,9 @@ impl TcpConfig {
             1..=BUFFER,
             "the receive buffer: the largest window advertised",
         );
+        let what = "the receive window begins with 64 KB and follows what comes, up to the buffer, as in Linux; \
+                    needs timestamps";
+        k.flag("recv-tuning", &mut self.recv_tuning, what);
         for (key, buffer) in [("send-buffer", self.send_buffer), ("recv-buffer", self.recv_buffer)]
         {
             if buffer < self.mss {
@@ -173,8 +176,13 @@ impl TcpConfig {
             1..=u32::MAX.into(),
             "the initial slow-start threshold",
         );
-        let growths = [("rfc5681", GrowthRule::Rfc5681), ("bsd", GrowthRule::Bsd)];
-        let what = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD";
+        let growths = [
+            ("rfc5681", GrowthRule::Rfc5681),
+            ("bsd", GrowthRule::Bsd),
+            ("linux", GrowthRule::Linux),
+        ];
+        let what = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD, \
+                    `linux` counts segments as Linux does and has its CUBIC and its PRR";
         k.word("growth", &mut tcp.growth, &growths, what);
         k.flag(
             "exit-growth",
@@ -186,7 +194,8 @@ impl TcpConfig {
             ("at-end", Deflation::AtEnd),
             ("past-threshold", Deflation::PastThreshold),
         ];
-        let what = "when the inflated window of fast recovery comes down: also at partial ACKs, at its end only (ns-2), or \
+        let what = "when the inflated window of fast recovery comes down: also at partial ACKs, at its end only \
+        (ns-2), or \
                     then if more duplicate ACKs came than `dupthresh` (4.4BSD, Reno only)";
         k.word("deflation", &mut tcp.deflation, &deflations, what);
         let mut adapts = false;
@@ -329,7 +338,8 @@ impl TcpConfig {
                     fine timers";
         k.flag("stamps", &mut tcp.stamps, what);
         let orders = [("last", TimerOrder::Last), ("first", TimerOrder::First)];
-        let what = "whether the timer starts again after a back-off and a round trip have changed the time-out, or before";
+        let what = "whether the timer starts again after a back-off and a round trip have changed the \
+                    time-out, or before";
         k.word("timer-order", &mut tcp.timer_order, &orders, what);
         let what = "a fast retransmit doubles the time-out as well";
         k.flag("fast-backoff", &mut tcp.fast_backoff, what);

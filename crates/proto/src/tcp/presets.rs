@@ -91,6 +91,7 @@ impl TcpConfig {
             mss: 1460,
             send_buffer: 16 * 1024,
             recv_buffer: 16 * 1024,
+            recv_tuning: false,
             initial_window: 1,
             loss_window: 1,
             initial_ssthresh: u32::MAX,
@@ -272,9 +273,11 @@ impl TcpConfig {
             rto_initial: Span::secs(3),
             send_buffer: 64 * 1024 - 1,
             recv_buffer: 32_767,
+            recv_tuning: false,
             initial_window: 2,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(200) },
             limited_transmit: false,
+            growth: GrowthRule::Rfc5681,
             prediction: Prediction::AfterPaws,
             ..TcpConfig::linux()
         }
@@ -289,11 +292,13 @@ impl TcpConfig {
             max_retries: 15,
             send_buffer: 4 << 20,
             recv_buffer: 6 << 20,
+            recv_tuning: true,
             initial_window: 10,
             delayed_ack: DelayedAck { every: 2, timeout: Span::millis(40) },
             timestamps: true,
             window_scale: true,
             sack: true,
+            growth: GrowthRule::Linux,
             limited_transmit: true,
             ..TcpConfig::rfc()
         }

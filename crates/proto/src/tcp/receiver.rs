@@ -6,6 +6,7 @@ use crate::wire::{Body, SackBlocks, Seq, Snack};
 
 use super::acc::{AckControl, Report};
 use super::config::{AccConfig, Clock, DelayedAck, MaxSeg, TcpConfig};
+use super::receive_tuning::Tuning;
 use super::rope::Rope;
 use super::rtt::Beat;
 
@@ -35,10 +36,12 @@ pub struct Taken {
 pub struct Receiver {
     /// Next position expected.
     pub nxt: u64,
-    buffer: u32,
-    mss: u32,
+    /// What may be offered by now.
+    pub(super) buffer: u32,
+    pub(super) tuning: Option<Box<Tuning>>,
+    pub(super) mss: u32,
     /// One past the last position that was ever advertised; never shrinks.
-    edge: u64,
+    pub(super) edge: u64,
     /// Delivered, but not yet read by the application.
     unread: u64,
     /// Whether the application reads everything at once.
@@ -83,6 +86,7 @@ impl Receiver {
         Receiver {
             nxt: 0,
             buffer: config.recv_buffer,
+            tuning: None,
             mss: config.mss,
             edge: 0,
             unread: 0,
@@ -109,13 +113,13 @@ impl Receiver {
     /// options take their room.
     pub fn synchronise(&mut self, config: &TcpConfig, mss: u32, whole: u32) {
         self.nxt = 1;
-        self.edge = 1 + u64::from(self.buffer);
         self.mss = mss;
         self.maxseg = match config.maxseg {
             MaxSeg::None => 0,
             MaxSeg::Mss => whole,
             MaxSeg::Bytes(bytes) => bytes,
         };
+        self.edge = 1 + u64::from(self.buffer);
     }
 
     /// Both ends agreed on congestion control of acknowledgements.
@@ -196,6 +200,10 @@ impl Receiver {
                 let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;
                 self.deliver(&piece.body.slice(skip, u32::MAX), &mut taken);
             }
+        }
+        if let (Some(tuning), true) = (&mut self.tuning, taken.delivered > 0) {
+            let ahead = self.pieces.last().map_or(0, |piece| piece.to - self.nxt);
+            self.buffer = tuning.take(now, self.nxt - self.unread, ahead, self.buffer);
         }
         if self.fin_at == Some(self.nxt) {
             self.nxt += 1;

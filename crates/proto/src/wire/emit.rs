@@ -3,14 +3,14 @@
 //! [`emit`] writes what stands on the wire. A damaged packet is written with a checksum that is really
 //! wrong, so that the receiver of the bytes drops it for the reason the channel model gave.
 //!
-//! What a [`Packet`] does not keep is written anew: the IPv4 identification from the packet's identity,
-//! "don't fragment" set, no IPv4 options, an IPv6 flow label of zero.
+//! What a [`Packet`] does not keep is written anew: the IPv4 identification from the packet's identity and
+//! "don't fragment" set, except in fragments; no IPv4 options, an IPv6 flow label of zero.
 
 use super::checksum::{Sum, checksum};
 use super::icmp;
 use super::options::{self, WriteError};
 use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_TCP};
-use super::{Damage, Packet, Segment, Transport};
+use super::{Damage, Fragment, Packet, Segment, Transport};
 
 /// Wrong for every right checksum: no two checksums that differ so are equal in ones' complement.
 const SPOIL: u16 = 0x5555;
@@ -21,10 +21,9 @@ pub enum EmitError {
     /// One address is IPv4 and the other IPv6.
     #[error("source and destination address are of different families")]
     MixedFamilies,
-    /// TCP that was not parsed as such is a fragment (or sits behind extension headers), and where it belongs in
-    /// its packet is not kept. Forward its bytes instead.
-    #[error("a fragment cannot be emitted, its place in the packet is not known")]
-    Fragment,
+    /// TCP whose header could not be read. Forward its bytes instead.
+    #[error("a segment whose options cannot be read cannot be emitted")]
+    Unreadable,
     /// The packet is longer than IP can say.
     #[error("{len} bytes are more than an IP packet can hold")]
     TooLong {
@@ -71,7 +70,7 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
         return Err(EmitError::MixedFamilies);
     }
     if packet.transport == Transport::Other(PROTOCOL_TCP) {
-        return Err(EmitError::Fragment);
+        return Err(EmitError::Unreadable);
     }
     let written = match &packet.transport {
         Transport::Tcp(segment) if segment.timestamps.is_some() || segment.has_options() => {
@@ -83,7 +82,7 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
     let header = match packet.transport {
         Transport::Tcp(_) => 20 + options.len() as u32,
         Transport::Icmp(_) => icmp::HEADER_LEN,
-        Transport::Other(_) => 0,
+        Transport::Fragment(_) | Transport::Other(_) => 0,
     };
     let transport_len = u64::from(header) + u64::from(packet.body.len());
     let ip_header = packet.ip_header_len();
@@ -121,7 +120,7 @@ pub fn emit_prefix(packet: &Packet, payload: u32, out: &mut Vec<u8>) -> Result<P
             let check = sum.checksum() ^ if spoiled { SPOIL } else { 0 };
             out[at + 2..at + 4].copy_from_slice(&check.to_be_bytes());
         }
-        Transport::Other(_) => {
+        Transport::Fragment(_) | Transport::Other(_) => {
             packet.body.copy_into(payload, out);
             if spoiled
                 && payload == packet.body.len()
@@ -140,7 +139,7 @@ fn protocol(packet: &Packet) -> u8 {
         Transport::Tcp(_) => PROTOCOL_TCP,
         Transport::Icmp(_) if packet.src.is_v4() => PROTOCOL_ICMP,
         Transport::Icmp(_) => PROTOCOL_ICMPV6,
-        Transport::Other(protocol) => protocol,
+        Transport::Fragment(Fragment { protocol, .. }) | Transport::Other(protocol) => protocol,
     }
 }
 
@@ -152,8 +151,12 @@ fn ipv4(packet: &Packet, len: u16, out: &mut Vec<u8>) {
     header[1] = packet.tos;
     header[2..4].copy_from_slice(&len.to_be_bytes());
     //= rfc6864#section-4.1: with fragmentation forbidden the identification may be any value
-    header[4..6].copy_from_slice(&(packet.id.0 as u16).to_be_bytes());
-    header[6] = 0x40;
+    let (id, place) = match packet.transport {
+        Transport::Fragment(fragment) => (fragment.id, fragment.place),
+        _ => (packet.id.0 as u16, 0x4000),
+    };
+    header[4..6].copy_from_slice(&id.to_be_bytes());
+    header[6..8].copy_from_slice(&place.to_be_bytes());
     header[8] = packet.ttl;
     header[9] = protocol(packet);
     header[12..16].copy_from_slice(&octets(packet.src));

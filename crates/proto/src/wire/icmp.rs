@@ -148,7 +148,7 @@ impl Quote {
         } else {
             let mut header = [0u8; 40];
             header[0] = 0x60;
-            let len = self.len.clamp(60, 40 + 0xffff) as u16 - 40;
+            let len = (self.len.clamp(60, 40 + 0xffff) - 40) as u16;
             header[4..6].copy_from_slice(&len.to_be_bytes());
             header[6] = PROTOCOL_TCP;
             header[7] = 64;

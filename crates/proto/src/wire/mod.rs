@@ -17,7 +17,7 @@ pub mod seq;
 
 pub use body::Body;
 pub use icmp::{Notice, Quote};
-pub use packet::{Addr, CE, Damage, ECT, FlowKey, Packet, PacketId, Transport};
+pub use packet::{Addr, CE, Damage, ECT, FlowKey, Fragment, Packet, PacketId, Transport};
 pub use segment::{
     Acc, Ackp, Eln, Flags, Nack, Options, SackBlocks, Scps, Segment, Smart, Snack, Stamp,
     Timestamps,

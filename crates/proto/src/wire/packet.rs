@@ -115,8 +115,33 @@ pub enum Transport {
     Tcp(Segment),
     /// ICMP that tells the source about one of its datagrams; the quote is the body.
     Icmp(Notice),
+    /// A piece of an IPv4 packet; what it holds of header and payload is the body.
+    Fragment(Fragment),
     /// Anything else: the IP protocol number; header and payload are the body.
     Other(u8),
+}
+
+impl Transport {
+    /// The IP protocol number of what is not looked into.
+    pub fn opaque(&self) -> Option<u8> {
+        match self {
+            Transport::Tcp(_) | Transport::Icmp(_) => None,
+            Transport::Fragment(Fragment { protocol, .. }) | Transport::Other(protocol) => {
+                Some(*protocol)
+            }
+        }
+    }
+}
+
+/// What the IPv4 header of a fragment says of the packet that it is a piece of (RFC 791 section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fragment {
+    /// The IP protocol number of the whole packet.
+    pub protocol: u8,
+    /// The identification that its pieces have in common.
+    pub id: u16,
+    /// Flags and fragment offset, as the header has them.
+    pub place: u16,
 }
 
 /// ECN bits of the traffic class: an ECN-capable transport, as every sender here says it (RFC 3168 section 5).
@@ -210,7 +235,7 @@ impl Packet {
     pub fn segment(&self) -> Option<&Segment> {
         match &self.transport {
             Transport::Tcp(segment) => Some(segment),
-            Transport::Icmp(_) | Transport::Other(_) => None,
+            Transport::Icmp(_) | Transport::Fragment(_) | Transport::Other(_) => None,
         }
     }
 
@@ -234,7 +259,7 @@ impl Packet {
         let transport = match &self.transport {
             Transport::Tcp(segment) => segment.header_len(),
             Transport::Icmp(_) => icmp::HEADER_LEN,
-            Transport::Other(_) => 0,
+            Transport::Fragment(_) | Transport::Other(_) => 0,
         };
         self.ip_header_len() + transport
     }

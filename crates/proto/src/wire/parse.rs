@@ -13,7 +13,7 @@ use super::checksum::{Sum, checksum};
 use super::icmp::{self, Notice};
 use super::options::{self, OptionError};
 use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_TCP};
-use super::{Addr, Body, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
+use super::{Addr, Body, Damage, Flags, Fragment, Packet, PacketId, Segment, Seq, Transport};
 
 /// Why bytes are not a packet. Positions count from the first byte of the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -115,15 +115,16 @@ struct Ip {
     /// Length of the packet on the wire, header included.
     total: usize,
     damaged: bool,
-    /// Whether the payload is the transport packet from its first byte.
-    whole: bool,
+    /// Flags and offset of an IPv4 fragment; `None` if the payload is the whole transport packet.
+    fragment: Option<u16>,
 }
 
 /// The headers of the IP packet at the start of `bytes`.
 ///
 /// TCP (and ICMP that quotes a TCP segment) is read behind IPv4 (with options, which are skipped) and directly behind
-/// IPv6. Fragments and IPv6 extension headers make a packet [`Transport::Other`]: no machine here acts on half a
-/// segment. A TCP option of impossible length is reported in [`View::bad_option`]; what stands before it counts.
+/// IPv6. Fragments of IPv4 are [`Transport::Fragment`], and IPv6 extension headers make a packet
+/// [`Transport::Other`]: no machine here acts on half a segment. A TCP option of impossible length is reported in
+/// [`View::bad_option`]; what stands before it counts.
 ///
 /// # Errors
 /// When the bytes do not hold the headers, or their length fields contradict each other.
@@ -139,7 +140,12 @@ pub fn view(bytes: &[u8], mode: Mode) -> Result<View, ParseError> {
     let mut view = View {
         src: ip.src,
         dst: ip.dst,
-        transport: Transport::Other(ip.protocol),
+        transport: match ip.fragment {
+            Some(place) => {
+                Transport::Fragment(Fragment { protocol: ip.protocol, id: ip.id, place })
+            }
+            None => Transport::Other(ip.protocol),
+        },
         tos: ip.tos,
         ttl: ip.ttl,
         ip_id: ip.id,
@@ -149,12 +155,11 @@ pub fn view(bytes: &[u8], mode: Mode) -> Result<View, ParseError> {
         captured: (end - ip.header) as u32,
         bad_option: None,
     };
-    if ip.protocol == PROTOCOL_TCP && ip.whole {
-        tcp(packet, &ip, mode, &mut view)?;
-    } else if ip.protocol == (if ip.src.is_v4() { PROTOCOL_ICMP } else { PROTOCOL_ICMPV6 })
-        && ip.whole
-    {
-        icmp(packet, &ip, mode, &mut view);
+    let icmp_is = if ip.src.is_v4() { PROTOCOL_ICMP } else { PROTOCOL_ICMPV6 };
+    match view.transport {
+        Transport::Other(PROTOCOL_TCP) => tcp(packet, &ip, mode, &mut view)?,
+        Transport::Other(protocol) if protocol == icmp_is => icmp(packet, &ip, mode, &mut view),
+        _ => {}
     }
     Ok(view)
 }
@@ -198,8 +203,7 @@ fn ipv4(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
     if bytes.len() < header {
         return Err(short("IPv4", header, bytes));
     }
-    // Fragment offset or more-fragments.
-    let fragment = u16_at(fixed, 6) & 0x3fff != 0;
+    let place = u16_at(fixed, 6);
     let addr = |at| Addr::from(IpAddr::V4(Ipv4Addr::from(u32_at(fixed, at))));
     Ok(Ip {
         src: addr(12),
@@ -211,7 +215,8 @@ fn ipv4(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
         header,
         total: total(usize::from(u16_at(fixed, 2)), header, bytes, mode)?,
         damaged: mode.verify && checksum(&bytes[..header]) != 0,
-        whole: !fragment,
+        // More fragments follow, or some came before.
+        fragment: (place & 0x3fff != 0).then_some(place),
     })
 }
 
@@ -235,7 +240,7 @@ fn ipv6(bytes: &[u8], mode: Mode) -> Result<Ip, ParseError> {
         header: 40,
         total: total(claimed, 40, bytes, mode)?,
         damaged: false,
-        whole: true,
+        fragment: None,
     })
 }
 

@@ -1,4 +1,4 @@
-//! The preset `ns` beside ns-2 itself: the order in which a source sends 100 packets, of which some are lost on the way.
+//! The preset `ns` beside ns-2 itself: the order in which a source sends 100 packets, of which some are lost.
 //!
 //! `orders.txt` is what ns-2 2.35 does. `orders.sh` writes it anew with `orders.tcl`; these tests need neither.
 

@@ -28,6 +28,26 @@ fn the_side_that_closes_first_waits() {
     );
 }
 
+/// The pacer would let the next segment go at 135 ms, when there is neither a segment nor a connection.
+#[test]
+fn nothing_wakes_a_connection_whose_wait_is_over() {
+    check(
+        &TcpConfig { pacing: true, time_wait: Span::millis(2), ..fine() },
+        "
+        10ms   established 1500
+        10ms   > . 1+1000 ack 1
+        110ms  < . ack 1001
+        110ms  > FP. 1001+500 ack 1
+        111ms  < F. ack 1502
+        111ms  note Complete
+        111ms  > . at 1502 ack 2 win 31999
+        111ms  tcb state TimeWait
+        113ms  note Closed
+        1000ms end
+        ",
+    );
+}
+
 #[test]
 fn the_side_that_closes_second_does_not() {
     check(

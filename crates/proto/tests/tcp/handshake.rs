@@ -70,6 +70,7 @@ fn what_both_offer_is_used() {
         initial_window: 1,
         ackp: AckpReaction::Rearm,
         eln: ElnMode::Checksum,
+        recv_tuning: false,
         ..TcpConfig::linux()
     };
     check(

@@ -2,7 +2,7 @@
 
 use lasthop_proto::describe::{Form, Keys, Need, Value};
 use lasthop_proto::link::header_compression::CompressionConfig;
-use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig};
+use lasthop_proto::link::{LineConfig, Ordinals, RadioConfig, SerialConfig};
 use lasthop_proto::queue::{self, Discipline, Limit, Read};
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
 use lasthop_proto::wire::Addr;
@@ -357,7 +357,7 @@ pub(crate) fn radio(k: &mut Keys<'_>) -> RadioConfig {
 
 /// Goes over the keys of `cross`.
 pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
-    let mut cross = CrossTraffic { loss: Probability::ZERO, jitter: Span::ZERO };
+    let mut cross = CrossTraffic::default();
     k.probability(
         "loss",
         &mut cross.loss,
@@ -365,5 +365,27 @@ pub(crate) fn cross(k: &mut Keys<'_>) -> CrossTraffic {
     );
     let what = "the longest time by which other packets delay one";
     k.within("jitter", &mut cross.jitter, Span::ZERO..=Span::secs(60), what);
+    let what = "packets with data that are lost, by their place among those to the same side";
+    ordinals(k, "drop-data", &mut cross.drop_data, what);
+    let what = "TCP segments without data and SYN that are lost, by their place among those to the same side";
+    ordinals(k, "drop-acks", &mut cross.drop_acks, what);
     cross
+}
+
+/// Goes over a key with the places of packets in a row.
+fn ordinals(k: &mut Keys<'_>, key: &'static str, slot: &mut Ordinals, what: &'static str) {
+    const EXAMPLE: &str = "\"3, 8-10\"";
+    if let Value::Text(text) =
+        k.value(key, Form::Text(EXAMPLE), Need::Else("none"), Value::Absent, what)
+    {
+        match Ordinals::parse(&text) {
+            Some(read) => *slot = read,
+            None => {
+                let message = format!("`{text}` at `{}` names no places", k.path(key));
+                let help =
+                    format!("ascending, the first one is 1, for example `{key} = {EXAMPLE}`");
+                k.refuse(key, message, "expected places of packets", help);
+            }
+        }
+    }
 }

@@ -27,9 +27,10 @@ use lasthop_scenario::{
 /// Draws a scenario. The same number draws the same scenario for ever (or a pinned seed means nothing).
 pub struct Dice(Stream);
 
-/// A preset as it was when the digests were pinned: `ns` did not do then what ns-2 does.
+/// A preset as it was when the digests were pinned: `ns` did not do then what ns-2 does, and the receive window of
+/// `linux` did not follow what comes.
 fn preset_as_pinned(name: &str) -> TcpConfig {
-    let tcp = TcpConfig::preset(name).unwrap();
+    let tcp = TcpConfig { recv_tuning: false, ..TcpConfig::preset(name).unwrap() };
     if name != "ns" {
         return tcp;
     }
@@ -224,7 +225,11 @@ impl Dice {
         let mut path = vec![StageKind::Link(self.line())];
         for _ in 0..self.below(2) {
             let loss = self.probability(0.0001, 0.2);
-            path.push(StageKind::Cross(CrossTraffic { loss, jitter: self.delay() }));
+            path.push(StageKind::Cross(CrossTraffic {
+                loss,
+                jitter: self.delay(),
+                ..CrossTraffic::default()
+            }));
         }
         for _ in 0..1 + self.below(2) {
             path.push(StageKind::Agent(self.agent()));

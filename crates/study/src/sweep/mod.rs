@@ -113,10 +113,10 @@ pub fn remarks(results: &Results) -> Vec<String> {
 /// What went wrong in a run, apart from TCP.
 fn faults(run: &RunResult) -> Vec<String> {
     let mut faults = Vec::new();
-    let ours = match run.metrics.corrupted {
-        _ if run.reason == "stuck" => Some("a machine stood still".to_owned()),
-        0 => None,
-        bytes => Some(format!("{bytes} bytes were delivered wrong")),
+    let ours = match (&run.stuck, run.metrics.corrupted) {
+        (Some(place), _) => Some(format!("time stood still at {place}")),
+        (None, 0) => None,
+        (None, bytes) => Some(format!("{bytes} bytes were delivered wrong")),
     };
     faults.extend(ours.map(|what| format!("{what}: a fault of lasthop, please report it")));
     let Some(testbed) = &run.testbed else { return faults };

@@ -74,7 +74,7 @@ impl Flows {
         flow.declared = Some(Declared {
             bytes: info.bytes,
             mss: info.mss,
-            wireless_mss: info.wireless_mss,
+            split_mss: info.split_mss,
             cross: info.cross,
         });
     }
@@ -98,7 +98,7 @@ const REMEMBERED: usize = 4;
 struct Declared {
     bytes: Option<u64>,
     mss: Option<u32>,
-    wireless_mss: Option<u32>,
+    split_mss: Option<[u32; 2]>,
     cross: bool,
 }
 
@@ -301,8 +301,9 @@ impl Flow {
     /// Payload of a full segment on the wired links, or on the radio hop.
     fn mss(&self, radio: bool) -> u32 {
         let declared = self.declared.unwrap_or_default();
-        let wireless = declared.wireless_mss.filter(|_| radio);
-        wireless.or(declared.mss).unwrap_or(self.largest)
+        // A base station without room for another connection lets it pass as it is.
+        let split = declared.split_mss.filter(|_| self.completion.is_relayed());
+        split.map(|mss| mss[usize::from(radio)]).or(declared.mss).unwrap_or(self.largest)
     }
 
     /// Full segments needed there for what was delivered.
@@ -376,7 +377,7 @@ impl Flow {
             opened_s: opened.map(Time::as_secs_f64),
             completed_s: completed.map(Time::as_secs_f64),
             complete: completed.is_some(),
-            aborted: self.aborted || acks.aborted,
+            aborted: completed.is_none() && (self.aborted || acks.aborted),
             wanted: declared.bytes,
             cross: declared.cross,
             delivered: self.delivered,

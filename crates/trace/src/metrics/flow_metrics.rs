@@ -22,7 +22,8 @@ pub struct FlowMetrics {
     pub completed_s: Option<f64>,
     /// Whether all its data was delivered and acknowledged.
     pub complete: bool,
-    /// Whether its connection was given up or reset.
+    /// Whether its connection was given up or reset before that. What becomes of the connection behind its last byte,
+    /// such as a FIN that nobody answers, takes nothing from a flow that is complete.
     pub aborted: bool,
     /// Bytes to be transferred, if the layout names a number.
     pub wanted: Option<u64>,
@@ -37,7 +38,7 @@ pub struct FlowMetrics {
     pub throughput: f64,
     /// Payload of a full segment in bytes, as declared or the largest seen.
     pub mss: u32,
-    /// Full segments needed for `delivered`: the "ideal number of data packets" of west97 5.2.
+    /// Full segments needed for `delivered` on the wired links: the "ideal number of data packets" of west97 5.2.
     pub ideal_packets: u64,
     /// Data packets recorded on the first wired link on its way.
     pub wired_packets: u64,
@@ -45,7 +46,7 @@ pub struct FlowMetrics {
     pub wireless_packets: u64,
     /// `ideal_packets / wired_packets` (west97 5.2); `None` without a wired link.
     pub wired_goodput: Option<f64>,
-    /// `ideal_packets / wireless_packets` (west97 5.2); `None` without a radio hop.
+    /// The same on the radio hop, where a connection that is split has segments of its own; `None` without one.
     pub wireless_goodput: Option<f64>,
     /// Expirations of the sender's retransmission timer, that of the SYN included.
     pub timeouts: u64,
@@ -115,6 +116,12 @@ pub struct FlowMetrics {
 }
 
 impl FlowMetrics {
+    /// Full segments needed for `delivered` on the radio hop: what the goodput there is a share of.
+    pub fn ideal_on_radio(&self) -> u64 {
+        let goodput = self.wireless_goodput.unwrap_or(0.0);
+        (goodput * self.wireless_packets as f64).round() as u64
+    }
+
     /// Data packets that the host sent again, for whatever reason.
     pub fn host_retransmissions(&self) -> u64 {
         self.originated.total_of(Cause::is_host_retransmission)

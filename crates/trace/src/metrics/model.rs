@@ -107,19 +107,23 @@ impl RunMetrics {
     }
 
     /// Goodput over all flows: ideal packets over recorded ones; `None` if nothing was recorded.
-    fn goodput(&self, recorded: impl Fn(&FlowMetrics) -> u64) -> Option<f64> {
+    fn goodput(
+        &self,
+        ideal: impl Fn(&FlowMetrics) -> u64,
+        recorded: impl Fn(&FlowMetrics) -> u64,
+    ) -> Option<f64> {
         let packets = self.sum(recorded);
-        (packets > 0).then(|| self.sum(|f| f.ideal_packets) as f64 / packets as f64)
+        (packets > 0).then(|| self.sum(ideal) as f64 / packets as f64)
     }
 
     /// Goodput on the wired link over all flows.
     pub fn wired_goodput(&self) -> Option<f64> {
-        self.goodput(|f| f.wired_packets)
+        self.goodput(|f| f.ideal_packets, |f| f.wired_packets)
     }
 
     /// Goodput on the radio hop over all flows.
     pub fn wireless_goodput(&self) -> Option<f64> {
-        self.goodput(|f| f.wireless_packets)
+        self.goodput(FlowMetrics::ideal_on_radio, |f| f.wireless_packets)
     }
 
     /// A number of the frames on the air of all radio hops.

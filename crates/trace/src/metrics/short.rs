@@ -18,7 +18,7 @@ pub struct ShortTransfers {
     pub begun: u64,
     /// Transfers that were completed.
     pub complete: u64,
-    /// Transfers that were given up or reset.
+    /// Transfers that were given up or reset before they were complete.
     pub aborted: u64,
     /// Bytes delivered by all of them, those under way included.
     pub delivered: u64,

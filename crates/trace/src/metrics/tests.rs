@@ -46,6 +46,22 @@ fn close(a: f64, b: f64) {
     assert!((a - b).abs() < 1e-9, "{a} is not {b}");
 }
 
+/// On a link of a few bits a second the FIN may find no answer in time; the data has long arrived.
+#[test]
+fn a_flow_is_complete_or_aborted_and_never_both() {
+    let mut events = story();
+    events.push(tcp_at_sender(3000 * MS, TcpKind::Aborted));
+    let run = measure(&events);
+    assert!(run.flows[0].complete && !run.flows[0].aborted);
+    // The receiver gives up on a FIN of its own.
+    *events.last_mut().unwrap() = tcp_at_receiver(3000 * MS, TcpKind::Aborted);
+    assert!(!measure(&events).flows[0].aborted);
+    // Before that it is the connection that decides.
+    events.retain(|event| !matches!(&event.what, What::Tcp(tcp) if tcp.kind == TcpKind::Complete));
+    let run = measure(&events);
+    assert!(!run.flows[0].complete && run.flows[0].aborted);
+}
+
 #[test]
 fn a_known_story_has_known_numbers() {
     let run = measure(&story());

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::wire::{Packet, Transport};
+use crate::wire::Packet;
 
 /// Protocol numbers (IANA).
 const TCP: u8 = 6;
@@ -70,16 +70,16 @@ impl Rule {
     //= parsa98#3.1: TCP data in RLPs; TCP ACKs without data, UDP and link ACKs in ULPs
     pub fn service(&self, packet: &Packet) -> Service {
         let long = packet.wire_len() > self.ack_size;
-        let reliable = match packet.transport {
-            Transport::Tcp(_) => packet.is_data(),
+        let reliable = match packet.transport.opaque() {
             // A fragment, or a segment that makes no sense: what is behind the IP header is all there is to see.
-            Transport::Other(TCP) => !packet.body.is_empty(),
-            Transport::Other(ESP | AH) if self.reliable == Reliable::Tcp => match self.opaque {
+            Some(TCP) => !packet.body.is_empty(),
+            Some(ESP | AH) if self.reliable == Reliable::Tcp => match self.opaque {
                 Opaque::BySize => long,
                 Opaque::Reliable => true,
                 Opaque::Unreliable => false,
             },
-            Transport::Icmp(_) | Transport::Other(_) => self.reliable == Reliable::All && long,
+            None if packet.segment().is_some() => packet.is_data(),
+            _ => self.reliable == Reliable::All && long,
         };
         if reliable { Service::Reliable } else { Service::Unreliable }
     }
@@ -88,7 +88,7 @@ impl Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Addr, Body, Flags, Segment, Seq};
+    use crate::wire::{Addr, Body, Flags, Segment, Seq, Transport};
 
     fn packet(v6: bool, transport: Transport, len: u32) -> Packet {
         let addr = |n| {

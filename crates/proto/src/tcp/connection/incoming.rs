@@ -365,6 +365,11 @@ impl Connection {
         if body.is_empty() && !fin {
             return;
         }
+        if self.rx.wants_echoes()
+            && let Some(sent) = self.echoed(now, segment)
+        {
+            self.rx.echo(now, sent);
+        }
         self.absorb(now, from, body, fin, out);
     }
 

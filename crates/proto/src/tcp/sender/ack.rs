@@ -8,11 +8,11 @@ use crate::units::{Span, Time};
 use super::detect::{Detect, Evidence};
 use super::growth::{Acked, Growth, Loss};
 use super::recovery::{News, Progress, Recovery, Step};
-use super::{AckInfo, Sender, Verdict};
+use super::{AckInfo, Verdict, Way};
 
-impl Sender {
+impl<R: Recovery> Way<'_, R> {
     /// An acknowledgement that is not beyond what was sent. The caller sends afterwards.
-    pub fn on_ack(&mut self, now: Time, info: &AckInfo<'_>) -> Verdict {
+    pub(super) fn on_ack(&mut self, now: Time, info: &AckInfo<'_>) -> Verdict {
         let (w, timers) = (&mut self.core.window, &mut self.core.timers);
         let una = w.una;
         //= rfc5681#section-2: a duplicate ACK has no data and the same window
@@ -28,7 +28,7 @@ impl Sender {
         let news = self.recovery.hear(now, w, info);
         let notified = info.lost.is_some_and(|lost| self.notify(now, lost));
         // Duplicate ACKs that follow tell of the same loss and count towards nothing.
-        let told = (notified && self.detector.counts()).then_some(TcpKind::LossNotified);
+        let told = (notified && self.core.detector.counts()).then_some(TcpKind::LossNotified);
         if info.ack > una {
             let verdict = self.advance(now, info, &news, notified);
             return told.or_else(|| self.after_advance(now, info, verdict));
@@ -42,13 +42,13 @@ impl Sender {
     /// The left edge moves to `info.ack`.
     #[inline]
     fn advance(&mut self, now: Time, info: &AckInfo<'_>, news: &News, notified: bool) -> TcpKind {
-        let core = &mut self.core;
+        let core = &mut *self.core;
         let timed = core.timers.timed.take_if(|(end, _)| info.ack >= *end).map(|(_, sent)| sent);
         let rtt = news.rtt.or(timed.map(|sent| now.since(sent)));
         let bytes = (info.ack - core.window.una) as u32;
         let early = core.timers.order == TimerOrder::First;
         let early = early.then(|| (core.window.nxt > info.ack, core.timers.rtt.deadline(now, 1)));
-        if self.stamps && timed.is_none() {
+        if core.stamps && timed.is_none() {
             // Only what was sent once ends a back-off.
             info.echoed.inspect(|sent| core.timers.rtt.estimate(*sent, now));
         } else {
@@ -110,7 +110,7 @@ impl Sender {
         plain: bool,
         notified: bool,
     ) -> Verdict {
-        let (w, counts) = (&self.core.window, self.detector.counts());
+        let (w, counts) = (&self.core.window, self.core.detector.counts());
         // While a closed window is probed, the answers to the probes are no duplicates: no timer, no data sent.
         let outstanding = w.max > w.una && (self.core.timers.rexmt.is_some() || !counts);
         //= rfc6675#section-2: with SACK a duplicate ACK is one that reports something new
@@ -132,7 +132,9 @@ impl Sender {
         step.fresh = !self.recovery.active();
         if self.react(&mut step, news.repaired) {
             verdict = Some(TcpKind::FastRetransmit);
-        } else if self.limited_transmit && self.core.tally.dupacks < self.detector.threshold() {
+        } else if self.core.limited_transmit
+            && self.core.tally.dupacks < self.core.detector.threshold()
+        {
             //= rfc3042#section-2: one new segment for each of the first two duplicate ACKs
             self.core.window.extra = self.core.window.mss.saturating_mul(self.core.tally.dupacks);
         }
@@ -182,24 +184,24 @@ impl Sender {
     fn detects(&mut self, now: Time, lost: u64) -> bool {
         let (w, dupacks) = (&self.core.window, self.core.tally.dupacks);
         let evidence = Evidence { dupacks, sacked: self.recovery.sacked_above(), lost };
-        (self.detector.lost(&evidence) || self.core.growth.overdue(now, w))
+        (self.core.detector.lost(&evidence) || self.core.growth.overdue(now, w))
             && self.recovery.may_enter(w)
     }
 
     /// A loss was detected.
     pub(super) fn enter_recovery(&mut self, now: Time) -> TcpKind {
-        let core = &mut self.core;
+        let core = &mut *self.core;
         core.timers.timed = None;
         if !self.recovery.keeps_window() {
             core.window.ssthresh = core.growth.after_loss(now, &core.window, Loss::Detected);
             // One that judges by time tells the peer of time-outs and of marks only.
-            if self.detector.counts() {
-                (self.reduced_below, self.reduced) = (core.window.max, true);
+            if core.detector.counts() {
+                (core.reduced_below, core.reduced) = (core.window.max, true);
             }
         }
         core.window.end_extra();
         self.recovery.enter(&mut core.window, core.tally.dupacks);
-        if self.fast_backoff {
+        if core.fast_backoff {
             core.timers.back_off(now);
         } else {
             core.timers.rearm(now);
@@ -212,7 +214,7 @@ impl Sender {
         if let Some(sent) = sent {
             self.core.timers.rtt.sample(sent, now);
         }
-        if let (Some(pacer), Some(rtt)) = (&mut self.pacer, rtt) {
+        if let (Some(pacer), Some(rtt)) = (&mut self.core.pacer, rtt) {
             pacer.sample(rtt);
         }
     }

@@ -1,14 +1,16 @@
 //! What the seams of a sender work on together: its windows, its timers, and what is counted until the left edge
 //! moves.
 
-use crate::tcp::config::{TcpConfig, TimerOrder};
+use crate::tcp::config::{ElnReaction, Halving, TcpConfig, TimerOrder};
 use crate::tcp::rtt::{Beat, RttEstimator};
 use crate::units::Time;
 
 use super::Window;
 use super::control::AnyGrowth;
+use super::detect::Detector;
+use super::pacing::Pacer;
 
-/// What loss detection, recovery and window growth of one sender have in common.
+/// What a sender consists of besides its recovery, which works on it.
 #[derive(Clone, Debug)]
 pub struct Core {
     /// Windows and edges.
@@ -19,6 +21,22 @@ pub struct Core {
     pub timers: Timers,
     /// Counters.
     pub tally: Tally,
+    pub(super) detector: Detector,
+    pub(super) limited_transmit: bool,
+    pub(super) loss_window: u32,
+    pub(super) halve_at_each_timeout: bool,
+    pub(super) eln: ElnReaction,
+    pub(super) fast_backoff: bool,
+    pub(super) stamps: bool,
+    /// An echoed mark below this position belongs to a window that was reduced already.
+    pub(super) reduced_below: u64,
+    /// The window was reduced, and the peer has not been told.
+    pub(super) reduced: bool,
+    pub(super) pacer: Option<Pacer>,
+    /// When the pacer lets the next segment go, if one waits for that.
+    pub(super) pace_at: Option<Time>,
+    /// The peer's window is to be probed now.
+    pub(super) probe_now: bool,
 }
 
 impl Core {
@@ -37,6 +55,18 @@ impl Core {
                 persist_backoff: 0,
             },
             tally: Tally::default(),
+            detector: Detector::new(config.variant, config),
+            limited_transmit: config.limited_transmit,
+            loss_window: config.loss_window,
+            halve_at_each_timeout: config.halving == Halving::Window,
+            eln: config.eln_reaction,
+            fast_backoff: config.fast_backoff,
+            stamps: config.stamps,
+            reduced_below: 0,
+            reduced: false,
+            pacer: Pacer::new(config),
+            pace_at: None,
+            probe_now: false,
         }
     }
 }

@@ -4,7 +4,6 @@ use crate::event::TcpKind;
 use crate::units::Time;
 
 use super::growth::{Growth, Loss};
-use super::recovery::Recovery;
 use super::{Sender, Verdict};
 
 impl Sender {
@@ -12,17 +11,17 @@ impl Sender {
     //= rfc3168#section-6.1.2: react as to a loss, at most once per window of data
     pub fn on_congestion_echo(&mut self, now: Time) -> Verdict {
         let w = &mut self.core.window;
-        if w.una < self.reduced_below || self.recovery.active() || w.una >= w.max {
+        if w.una < self.core.reduced_below || self.recovery.active() || w.una >= w.max {
             return None;
         }
         w.ssthresh = self.core.growth.after_loss(now, w, Loss::Detected);
         w.cwnd = w.cwnd.min(w.ssthresh);
-        (self.reduced_below, self.reduced) = (w.max, true);
+        (self.core.reduced_below, self.core.reduced) = (w.max, true);
         Some(TcpKind::CongestionEchoed)
     }
 
     /// Whether the peer must now be told that the window was reduced.
     pub fn take_reduced(&mut self) -> bool {
-        core::mem::take(&mut self.reduced)
+        core::mem::take(&mut self.core.reduced)
     }
 }

@@ -1,12 +1,14 @@
 //! The window growths by name: to register one is one file and one line here.
 
-use crate::tcp::config::{Congestion, TcpConfig};
+use crate::tcp::config::{Congestion, GrowthRule, TcpConfig};
 use crate::units::{Rate, Time};
 
 use super::bbr::Bbr;
 use super::cubic::Cubic;
 use super::family::variants;
 use super::growth::{Acked, Growth, Loss, Sample};
+use super::linux_cubic::LinuxCubic;
+use super::linux_reno::LinuxReno;
 use super::slow_start::SlowStartAvoidance;
 use super::vegas::Vegas;
 use super::{Chunk, Window};
@@ -16,12 +18,14 @@ variants! {
     #[derive(Clone, Debug)]
     AnyGrowth: Growth,
     /// The window growth that `config` asks for.
-    new(config: &TcpConfig) by config.congestion;
+    new(config: &TcpConfig) by (config.congestion, config.growth);
     {
-        Reno(SlowStartAvoidance): Congestion::Reno => SlowStartAvoidance::new(config),
-        Cubic(Box<Cubic>): Congestion::Cubic => Box::new(Cubic::new(config)),
-        Bbr(Box<Bbr>): Congestion::Bbr => Box::new(Bbr::new(config)),
-        Vegas(Box<Vegas>): Congestion::Vegas => Box::new(Vegas::new(config.vegas)),
+        LinuxReno(LinuxReno): (Congestion::Reno, GrowthRule::Linux) => LinuxReno::default(),
+        LinuxCubic(Box<LinuxCubic>): (Congestion::Cubic, GrowthRule::Linux) => Box::default(),
+        Reno(SlowStartAvoidance): (Congestion::Reno, _) => SlowStartAvoidance::new(config),
+        Cubic(Box<Cubic>): (Congestion::Cubic, _) => Box::new(Cubic::new(config)),
+        Bbr(Box<Bbr>): (Congestion::Bbr, _) => Box::new(Bbr::new(config)),
+        Vegas(Box<Vegas>): (Congestion::Vegas, _) => Box::new(Vegas::new(config.vegas)),
     }
     asks {
         steers() -> bool;

@@ -171,7 +171,7 @@ impl Growth for Cubic {
 }
 
 /// The largest integer whose cube is not larger than `x`.
-fn cube_root(x: u128) -> u64 {
+pub(super) fn cube_root(x: u128) -> u64 {
     // Digit by digit, in base 2: exact, and the same everywhere.
     let mut root = 0u128;
     for bit in (0..42).rev() {

@@ -11,7 +11,7 @@ use crate::units::Time;
 
 use super::detect::Detect;
 use super::recovery::Recovery;
-use super::{AckInfo, Sender};
+use super::{AckInfo, Way};
 
 /// The word for marks that the third duplicate ACK obeys.
 pub const WORD: Word = Word {
@@ -49,7 +49,7 @@ pub(super) const NOTIFIED_MAX: usize = 64;
 /// Loss notifications for one segment that are obeyed in a row.
 const NOTICES_MAX: u32 = 12;
 
-impl Sender {
+impl<R: Recovery> Way<'_, R> {
     /// A wireless loss at `position`: queue it again without touching the window. False if it is not
     /// outstanding.
     //= west97#2.3.3: the sender retransmits at once and takes no congestion measures
@@ -77,7 +77,7 @@ impl Sender {
     /// sent again.
     //= balakrishnan97#3.1.2: E2E-ELN-RXMT immediately retransmits when receiving acknowledgments with the ELN bit set
     pub(super) fn marked_edge(&mut self, now: Time, info: &AckInfo<'_>) -> bool {
-        let at_once = self.eln == ElnReaction::FirstAck && self.detector.counts();
+        let at_once = self.core.eln == ElnReaction::FirstAck && self.core.detector.counts();
         at_once && !self.recovery.active() && self.notify(now, info.ack)
     }
 
@@ -87,9 +87,9 @@ impl Sender {
         let tally = &mut self.core.tally;
         tally.marked |= info.marked;
         let (marked, dupacks) = (tally.marked, tally.dupacks);
-        let enough = match self.eln {
+        let enough = match self.core.eln {
             ElnReaction::Named => false,
-            ElnReaction::ThirdDuplicate => dupacks >= self.detector.threshold(),
+            ElnReaction::ThirdDuplicate => dupacks >= self.core.detector.threshold(),
             ElnReaction::FirstAck => true,
         };
         if !(marked && enough && self.notify(now, self.core.window.una)) {

@@ -1,10 +1,13 @@
 //! How the variants behind a seam become one type.
 
-/// Makes an enum of the variants behind a trait. It has a constructor that chooses by a key, and each method of the
-/// trait goes to the variant at hand. A variant is one line: its name, its type, its key, and how it is made.
+/// Makes an enum of the variants behind a trait. It has a constructor that chooses by a key. A variant is one line: its
+/// name, its type, its key, and how it is made.
 ///
-/// `asks` lists the methods of the trait that take `&self`, `tells` those that take `&mut self`. A method that is not
-/// listed would do what the trait does by default, whatever the variant.
+/// With `asks` and `tells` alone the enum has the trait: `asks` lists the methods that take `&self`, `tells` those that
+/// take `&mut self`. A method that is not listed would do what the trait does by default, whatever the variant.
+///
+/// With `ways` the enum does not have the trait, and has what is listed as methods of its own; `ways` lists the methods
+/// of [`Way`](super::Way) that become methods of a sender, compiled for each variant.
 macro_rules! variants {
     (
         $(#[$doc:meta])*
@@ -18,8 +21,26 @@ macro_rules! variants {
             variants!(@new [$(#[$new])*] $args $key, $any $variants);
         }
         impl $seam for $any {
-            $(variants!(@ask $any $variants $ask $asked $asks);)*
-            $(variants!(@tell $any $variants $tell $told $tells);)*
+            $(variants!(@ask [] $any $variants $ask $asked $asks);)*
+            $(variants!(@tell [] $any $variants $tell $told $tells);)*
+        }
+    };
+    (
+        $(#[$doc:meta])*
+        $any:ident: $seam:ident, $(#[$new:meta])* new $args:tt by $key:expr;
+        $variants:tt
+        ways { $($(#[$walk:meta])* fn $way:tt $walked:tt -> $walks:ty;)* }
+        asks { $($ask:tt $asked:tt -> $asks:ty;)* }
+        tells { $($tell:tt $told:tt -> $tells:ty;)* }
+    ) => {
+        variants!(@enum [$(#[$doc])*] $any $variants);
+        impl $any {
+            variants!(@new [$(#[$new])*] $args $key, $any $variants);
+            $(variants!(@ask [pub(super)] $any $variants $ask $asked $asks);)*
+            $(variants!(@tell [pub(super)] $any $variants $tell $told $tells);)*
+        }
+        impl Sender {
+            $(variants!(@way [$(#[$walk])*] $any $variants $way $walked $walks);)*
         }
     };
     (@enum [$(#[$doc:meta])*] $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }) => {
@@ -37,18 +58,29 @@ macro_rules! variants {
             }
         }
     };
-    (@ask $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }
+    (@ask [$($vis:tt)*] $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }
         $ask:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
         #[inline]
-        fn $ask(&self, $($arg: $type),*) -> $returns {
+        $($vis)* fn $ask(&self, $($arg: $type),*) -> $returns {
             variants!(@each self, $any, $ask ($($arg),*), $($name)+)
         }
     };
-    (@tell $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }
+    (@tell [$($vis:tt)*] $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }
         $tell:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
         #[inline]
-        fn $tell(&mut self, $($arg: $type),*) -> $returns {
+        $($vis)* fn $tell(&mut self, $($arg: $type),*) -> $returns {
             variants!(@each self, $any, $tell ($($arg),*), $($name)+)
+        }
+    };
+    (@way [$(#[$walk:meta])*] $any:ident $variants:tt $way:ident ($($arg:ident: $type:ty),*) $returns:ty) => {
+        $(#[$walk])*
+        pub fn $way(&mut self, $($arg: $type),*) -> $returns {
+            variants!(@match self, $any $variants, $way ($($arg),*))
+        }
+    };
+    (@match $self:ident, $any:ident { $($name:ident($kind:ty): $by:pat => $make:expr,)+ }, $way:ident $args:tt) => {
+        match &mut $self.recovery {
+            $($any::$name(it) => Way { core: &mut $self.core, recovery: &mut **it }.$way $args,)+
         }
     };
     (@each $self:ident, $any:ident, $method:ident $args:tt, $($name:ident)+) => {

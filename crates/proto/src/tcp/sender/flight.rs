@@ -26,8 +26,8 @@ const NAMED_MAX: usize = 1 << 14;
 pub struct Sent {
     /// Its first position.
     pub from: u64,
-    /// One past its last position.
-    pub to: u64,
+    /// Its bytes. A record fills one line of the cache.
+    len: u32,
     /// When it was last sent.
     pub at: Time,
     /// Which transmission of the connection that was, if they are counted.
@@ -42,14 +42,21 @@ pub struct Sent {
     pub stamp: Stamp,
 }
 
+const _: () = assert!(size_of::<Sent>() == 64);
+
 impl Sent {
     /// Positions `from` to `to`, sent for the first time.
     fn new(at: Time, from: u64, to: u64, stamp: Stamp) -> Sent {
-        Sent { from, to, at, order: 0, again: false, sacked: false, lost: false, stamp }
+        let len = (to - from) as u32;
+        Sent { from, len, at, order: 0, again: false, sacked: false, lost: false, stamp }
+    }
+    /// One past its last position.
+    pub fn to(&self) -> u64 {
+        self.from + self.bytes()
     }
     /// Bytes of it.
     pub fn bytes(&self) -> u64 {
-        self.to - self.from
+        self.len.into()
     }
     fn pending(&self) -> bool {
         !self.sacked && !self.lost
@@ -116,7 +123,12 @@ impl Flight {
 
     /// The first record that ends above `position`.
     fn index(&self, position: u64) -> usize {
-        self.records.partition_point(|r| r.to <= position)
+        // Nearly always the oldest one is asked for, or one that is not there yet.
+        match (self.records.front(), self.records.back()) {
+            (Some(first), _) if first.to() > position => 0,
+            (_, Some(last)) if last.to() <= position => self.records.len(),
+            _ => self.records.partition_point(|r| r.to() <= position),
+        }
     }
 
     /// Whether anything is lost, or was sent again and is not known to have arrived.
@@ -131,6 +143,10 @@ impl Flight {
     }
 
     fn position(&self, from: u64) -> Option<usize> {
+        // Nearly always the oldest one.
+        if self.records.front().is_some_and(|r| r.from == from) {
+            return Some(0);
+        }
         let i = self.records.partition_point(|r| r.from < from);
         self.records.get(i).is_some_and(|r| r.from == from).then_some(i)
     }
@@ -138,7 +154,7 @@ impl Flight {
     /// The lowest segment that is lost: its first position and one past its last.
     pub fn first_lost(&self) -> Option<(u64, u64)> {
         let lost = self.records.iter().filter(|_| self.lost > 0).find(|r| r.lost);
-        lost.map(|r| (r.from, r.to))
+        lost.map(|r| (r.from, r.to()))
     }
 
     /// Forgets everything.
@@ -152,7 +168,7 @@ impl Flight {
         self.acknowledge(w.una, |_, _| {});
         self.order += 1;
         let (from, to, order) = (chunk.from, chunk.end(), self.order);
-        if self.records.back().is_none_or(|last| from >= last.to) {
+        if self.records.back().is_none_or(|last| from >= last.to()) {
             if self.records.len() < NAMED_MAX {
                 self.push(Sent { order, again, ..Sent::new(now, from, to, Stamp::default()) });
             }
@@ -163,8 +179,8 @@ impl Flight {
                 self.pipe += r.bytes();
             }
             // One that grew since, or that a probe had cut, is known by what went out last.
-            let more = to.saturating_sub(r.to);
-            r.to += more;
+            let more = to.saturating_sub(r.to());
+            r.len += more as u32;
             (r.at, r.order, r.again) = (now, order, true);
             if !r.sacked {
                 self.pipe += more;
@@ -179,9 +195,9 @@ impl Flight {
 
     /// Positions `from` to `to` leave at `now`, for the first time or again; `stamp` is what had been delivered.
     pub fn sent(&mut self, now: Time, from: u64, to: u64, stamp: Stamp) {
-        let end = self.records.back().map_or(from, |r| r.to);
+        let end = self.records.back().map_or(from, |r| r.to());
         let mut i = self.index(from);
-        while let Some(r) = self.records.get_mut(i).filter(|r| r.to <= to) {
+        while let Some(r) = self.records.get_mut(i).filter(|r| r.to() <= to) {
             i += 1;
             if r.from < from || r.sacked {
                 continue;
@@ -220,17 +236,18 @@ impl Flight {
     #[inline]
     pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Sent, u64)) {
         while let Some(r) = self.records.front_mut().filter(|r| r.from < una) {
-            let gone = una.min(r.to) - r.from;
+            let gone = una.min(r.to()) - r.from;
             if r.sacked {
-                self.sacked_segments -= usize::from(r.to <= una);
+                self.sacked_segments -= usize::from(r.to() <= una);
             } else if r.lost {
                 self.lost -= gone;
             } else {
                 self.pipe -= gone;
             }
             each(r, gone);
-            if r.to > una {
+            if r.to() > una {
                 r.from = una;
+                r.len -= gone as u32;
                 break;
             }
             self.records.pop_front();
@@ -250,7 +267,7 @@ impl Flight {
         for (from, to) in gaps {
             let mut i = self.index(from);
             while let Some(r) = self.records.get(i).filter(|r| r.from < to) {
-                if !r.sacked && r.from >= whole.0 && r.to <= whole.1 {
+                if !r.sacked && r.from >= whole.0 && r.to() <= whole.1 {
                     self.arrive(i);
                     each(&self.records[i]);
                 }
@@ -311,7 +328,7 @@ impl Flight {
         let mut i = self.index(self.first_pending);
         let mut decided = true;
         while let Some(r) = self.records.get(i) {
-            let to = r.to;
+            let to = r.to();
             if r.pending() && !r.again {
                 match verdict(r) {
                     Judgement::Lost => self.lose(i),
@@ -388,12 +405,12 @@ impl Flight {
         if r.from >= limit {
             return None;
         }
-        if r.to > limit && !self.is_full() {
-            self.records[i].to = limit;
-            self.records.insert(i + 1, Sent { from: limit, ..r });
+        if r.to() > limit && !self.is_full() {
+            self.records[i].len = (limit - self.records[i].from) as u32;
+            self.records.insert(i + 1, Sent { from: limit, len: (r.to() - limit) as u32, ..r });
             return Some((r.from, limit));
         }
-        Some((r.from, r.to))
+        Some((r.from, r.to()))
     }
 }
 

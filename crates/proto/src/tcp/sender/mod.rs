@@ -16,6 +16,8 @@ pub mod flight;
 pub mod growth;
 pub mod hystart;
 pub mod integrated;
+pub mod linux_cubic;
+pub mod linux_reno;
 pub mod maxima;
 mod nack;
 mod named;
@@ -35,6 +37,7 @@ pub mod slow_start;
 pub mod smart;
 pub mod snack;
 pub mod tahoe;
+mod timeout;
 pub mod tlp;
 pub mod variant;
 pub mod vegas;
@@ -43,15 +46,13 @@ pub mod window;
 use crate::event::{Cause, Tcb, TcpKind};
 use crate::units::Time;
 
-use super::config::{AckpReaction, ElnReaction, Halving, TcpConfig, TimerOrder, Variant};
+use super::config::{AckpReaction, TcpConfig, Variant};
 use super::rtt::Beat;
 pub use ack_info::AckInfo;
 pub use common::{Core, Tally, Timers};
 use control::AnyGrowth;
 use detect::{Detect, Detector};
-use growth::{Growth, Loss};
-use pacing::Pacer;
-use recovery::{Recovery, Step, Woken};
+use growth::Growth;
 use slow_start::SlowStartAvoidance;
 use variant::AnyRecovery;
 pub use window::Window;
@@ -86,33 +87,24 @@ impl Chunk {
 /// What became of an ACK: the event to report, if any.
 pub type Verdict = Option<TcpKind>;
 
+/// A sender whose recovery is known. What an ACK, a timer or a turn to send brings about is compiled for each recovery,
+/// so that a variant does not pay for what others do.
+pub(super) struct Way<'a, R> {
+    core: &'a mut Core,
+    recovery: &'a mut R,
+}
+
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// What the three seams work on together: windows, timers, counters.
     pub core: Core,
-    detector: Detector,
     recovery: AnyRecovery,
-    limited_transmit: bool,
-    loss_window: u32,
-    halve_at_each_timeout: bool,
     ackp: AckpReaction,
     ackp_karn: bool,
     ebsn: bool,
     quench: bool,
-    fast_backoff: bool,
-    stamps: bool,
     rtt_from_syn: bool,
-    eln: ElnReaction,
-    /// An echoed mark below this position belongs to a window that was reduced already.
-    reduced_below: u64,
-    /// The window was reduced, and the peer has not been told.
-    reduced: bool,
-    pacer: Option<Pacer>,
-    /// When the pacer lets the next segment go, if one waits for that.
-    pace_at: Option<Time>,
-    /// The peer's window is to be probed now.
-    probe_now: bool,
 }
 
 impl Sender {
@@ -120,24 +112,12 @@ impl Sender {
     pub fn new(config: &TcpConfig, slow: Beat) -> Sender {
         Sender {
             core: Core::new(config, slow),
-            detector: Detector::new(config.variant, config),
             recovery: AnyRecovery::new(config.variant, config),
-            limited_transmit: config.limited_transmit,
-            loss_window: config.loss_window,
-            halve_at_each_timeout: config.halving == Halving::Window,
             ackp: config.ackp,
             ackp_karn: config.ackp_karn,
             ebsn: config.ebsn,
             quench: config.quench,
-            fast_backoff: config.fast_backoff,
-            stamps: config.stamps,
             rtt_from_syn: config.rtt_from_syn,
-            eln: config.eln_reaction,
-            reduced_below: 0,
-            reduced: false,
-            pacer: Pacer::new(config),
-            pace_at: None,
-            probe_now: false,
         }
     }
 
@@ -168,7 +148,7 @@ impl Sender {
         core.tally.retries = 0;
         if variant != config.variant {
             self.recovery = AnyRecovery::new(variant, config);
-            self.detector = Detector::new(variant, config);
+            core.detector = Detector::new(variant, config);
             if core.growth.steers() {
                 // No rate is sampled without records of what is in flight.
                 core.growth = AnyGrowth::Reno(SlowStartAvoidance::new(config));
@@ -202,78 +182,27 @@ impl Sender {
 
     /// Whether segments are recorded one by one, so that each segment of the peer is looked at.
     pub fn keeps_records(&self) -> bool {
-        !self.detector.counts()
+        !self.core.detector.counts()
+    }
+
+    /// Whether anything may be waiting to be sent. A mere receiver never has any.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        let w = &self.core.window;
+        w.nxt < w.last()
+            || w.repair.is_some()
+            || !self.core.tally.missing.is_empty()
+            || self.core.probe_now
+            || self.recovery.has_work()
     }
 
     /// When a timer of this sender expires next.
     pub fn next_wake(&self) -> Option<Time> {
         let timers = &self.core.timers;
-        let own = [timers.rexmt, timers.persist, self.pace_at].into_iter().flatten().min();
+        let own = [timers.rexmt, timers.persist, self.core.pace_at].into_iter().flatten().min();
         match self.recovery.next_wake() {
             None => own,
             Some(at) => Some(own.map_or(at, |own| own.min(at))),
-        }
-    }
-
-    /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
-    pub fn on_wake(&mut self, now: Time) -> Verdict {
-        self.recovery.called();
-        // What waited for the pacer may have been acknowledged meanwhile: then nobody polls.
-        self.pace_at = self.pace_at.filter(|at| *at > now);
-        let timers = &mut self.core.timers;
-        if timers.persist.is_some_and(|at| at <= now) {
-            timers.persist = None;
-            timers.persist_backoff = (timers.persist_backoff + 1).min(6);
-            self.probe_now = true;
-            return Some(TcpKind::WindowProbe);
-        }
-        match self.recovery.on_wake(now, &mut self.core) {
-            Some(Woken::Acts(kind)) => return Some(kind),
-            Some(Woken::Judges) => {
-                let begins = self.react(&mut Step::new(now), false);
-                return begins.then_some(TcpKind::FastRetransmit);
-            }
-            None => {}
-        }
-        if self.core.timers.rexmt.is_some_and(|at| at <= now) {
-            if let Some(at) = self.recovery.postponed(now, &self.core.timers) {
-                self.core.timers.rexmt = Some(at);
-                return None;
-            }
-            self.on_timeout(now);
-            return Some(TcpKind::Timeout);
-        }
-        None
-    }
-
-    fn on_timeout(&mut self, now: Time) {
-        let core = &mut self.core;
-        let w = &mut core.window;
-        //= rfc5681#section-3.1: the threshold is held while the same segment times out again
-        let first = core.timers.rtt.backoff() == 0 && w.una > 0 && !self.recovery.unrepaired(w);
-        if first || self.halve_at_each_timeout {
-            w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
-        }
-        let late = core.timers.order == TimerOrder::First;
-        if !late {
-            core.timers.rtt.back_off();
-        }
-        core.timers.timed = None;
-        core.tally.timed_out();
-        let under_way = self.recovery.on_timeout(now, core);
-        let w = &mut core.window;
-        w.cwnd = w.mss * self.loss_window;
-        w.end_extra();
-        w.repair = None;
-        match under_way {
-            Some(bytes) => w.cwnd += bytes as u32,
-            None => w.nxt = w.una,
-        }
-        w.again = Cause::TimeoutRetransmit;
-        (self.reduced_below, self.reduced) = (w.max, true);
-        core.timers.rearm(now);
-        if late {
-            core.timers.rtt.back_off();
         }
     }
 
@@ -287,7 +216,7 @@ impl Sender {
 
     /// Stops all timers.
     pub fn stop(&mut self) {
-        self.pace_at = None;
+        self.core.pace_at = None;
         (self.core.timers.rexmt, self.core.timers.persist) = (None, None);
         self.recovery.stop();
     }

@@ -5,7 +5,7 @@ use crate::event::{Cause, TcpKind};
 use crate::units::Time;
 
 use super::eln::NOTIFIED_MAX;
-use super::{Chunk, Sender};
+use super::{Chunk, Core, Sender};
 
 /// Ranges that wait to be sent again.
 const RANGES_MAX: usize = 16;
@@ -35,10 +35,12 @@ impl Sender {
         self.core.timers.rearm(now);
         Some(TcpKind::LossNotified)
     }
+}
 
+impl Core {
     /// The next segment of what the base station misses.
     pub(super) fn next_missing(&mut self) -> Option<Chunk> {
-        let (w, tally) = (&self.core.window, &mut self.core.tally);
+        let (w, tally) = (&self.window, &mut self.tally);
         while let Some((from, to)) = tally.missing.first_mut() {
             *from = (*from).max(w.una);
             if *from >= *to {

@@ -6,29 +6,18 @@ use crate::units::Time;
 use super::detect::Detect;
 use super::growth::Growth;
 use super::recovery::{Choice, Recovery};
-use super::{Chunk, Sender};
+use super::{Chunk, Way};
 
-impl Sender {
-    /// Whether anything may be waiting to be sent. A mere receiver never has any.
-    #[inline]
-    pub fn has_work(&self) -> bool {
-        let w = &self.core.window;
-        w.nxt < w.last()
-            || w.repair.is_some()
-            || !self.core.tally.missing.is_empty()
-            || self.probe_now
-            || self.recovery.has_work()
-    }
-
+impl<R: Recovery> Way<'_, R> {
     /// The next piece to send, if the windows allow one. Call until it answers `None`.
-    pub fn poll(&mut self, now: Time) -> Option<Chunk> {
-        self.pace_at = self.pacer.as_ref().and_then(|pacer| pacer.blocked(now));
-        if self.pace_at.is_some() {
+    pub(super) fn poll(&mut self, now: Time) -> Option<Chunk> {
+        self.core.pace_at = self.core.pacer.as_ref().and_then(|pacer| pacer.blocked(now));
+        if self.core.pace_at.is_some() {
             return None;
         }
         let chunk = self.choose(now)?;
-        let core = &mut self.core;
-        if let Some(pacer) = &mut self.pacer {
+        let core = &mut *self.core;
+        if let Some(pacer) = &mut core.pacer {
             // What the peer's window or the socket buffer forbids is not there to be spread.
             let window = core.window.allowed().min(u32::MAX.into()) as u32;
             pacer.sent(now, chunk.len, window, core.growth.pacing());
@@ -51,7 +40,7 @@ impl Sender {
             }
             w.max = end;
             //= rfc6298#section-3: only data sent for the first time is timed (Karn's rule)
-            if timers.timed.is_none() && self.detector.counts() {
+            if timers.timed.is_none() && core.detector.counts() {
                 timers.timed = Some((end, now));
             }
         } else if timers.timed.is_some_and(|(timed, _)| chunk.from < timed) {
@@ -61,7 +50,7 @@ impl Sender {
     }
 
     fn choose(&mut self, now: Time) -> Option<Chunk> {
-        let core = &mut self.core;
+        let core = &mut *self.core;
         let w = &mut core.window;
         if let Some((position, cause)) = w.repair.take() {
             if position >= w.una && position < w.max {
@@ -69,13 +58,12 @@ impl Sender {
             }
         }
         if !core.tally.missing.is_empty()
-            && self.detector.counts()
-            && let Some(chunk) = self.next_missing()
+            && core.detector.counts()
+            && let Some(chunk) = core.next_missing()
         {
             return Some(chunk);
         }
-        let core = &mut self.core;
-        if core::mem::take(&mut self.probe_now)
+        if core::mem::take(&mut core.probe_now)
             && let Some(probe) = core.window.probe()
         {
             if probe.cause == Cause::WindowProbe {

@@ -23,6 +23,8 @@ pub struct Heard {
     pub ssthresh: u64,
     /// Segment size.
     pub mss: u64,
+    /// Whether one segment more may go than has arrived, once the pipe is below the threshold.
+    pub safe: bool,
 }
 
 impl Prr {
@@ -43,7 +45,8 @@ impl Prr {
         let allowed = if heard.pipe > heard.ssthresh {
             (self.delivered * heard.ssthresh).div_ceil(self.flight).saturating_sub(self.out)
         } else {
-            let limit = self.delivered.saturating_sub(self.out).max(heard.delivered) + heard.mss;
+            let more = if heard.safe { heard.mss } else { 0 };
+            let limit = self.delivered.saturating_sub(self.out).max(heard.delivered) + more;
             limit.min(heard.ssthresh - heard.pipe)
         };
         // The first retransmission goes out whatever the pipe says.
@@ -65,7 +68,7 @@ mod tests {
         let mut sent = Vec::new();
         for _ in 0..19 {
             pipe -= 1;
-            let heard = Heard { delivered: 1, pipe, ssthresh: 10, mss: 1 };
+            let heard = Heard { delivered: 1, pipe, ssthresh: 10, mss: 1, safe: true };
             let n = prr.window(&heard) - pipe;
             prr.sent(n);
             pipe += n;
@@ -83,7 +86,8 @@ mod tests {
         let mut sent = Vec::new();
         for _ in 0..4 {
             pipe -= 1;
-            let n = prr.window(&Heard { delivered: 1, pipe, ssthresh: 10, mss: 1 }) - pipe;
+            let n =
+                prr.window(&Heard { delivered: 1, pipe, ssthresh: 10, mss: 1, safe: true }) - pipe;
             prr.sent(n);
             pipe += n;
             sent.push(n);

@@ -7,7 +7,7 @@
 mod arrivals;
 
 use crate::event::{Cause, TcpKind};
-use crate::tcp::config::{Clock, TcpConfig, Variant};
+use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
 use crate::tcp::word::Word;
 use crate::units::{Span, Time};
 
@@ -101,6 +101,8 @@ pub struct Rack {
     reordering: Reordering,
     last: Last,
     active: bool,
+    /// Windows are those of Linux.
+    kernel: bool,
     /// One past the highest position sent when recovery began, or when the timer expired.
     recover: u64,
     /// Whether the last thing sent was stopped by the congestion window.
@@ -125,6 +127,7 @@ impl Rack {
             reordering: Reordering { quarters: 1, persist: 0, round: None },
             last: Last::default(),
             active: false,
+            kernel: config.growth == GrowthRule::Linux,
             recover: 0,
             limited: false,
             most: (0, 0),
@@ -186,7 +189,7 @@ impl Rack {
         let (newest, mut latest) = (self.facts.newest, None);
         let lost = self.flight.judge(|sent| {
             //= rfc8985#section-6.2: RACK_sent_after
-            if (sent.at, sent.to) >= newest {
+            if (sent.at, sent.to()) >= newest {
                 return Judgement::Later;
             }
             let due = sent.at + patience;
@@ -225,10 +228,18 @@ impl Rack {
         }
     }
 
+    /// Opens the window. Linux goes by what has newly arrived, not by how far the left edge moved.
+    fn open(&self, core: &mut Core, ack: &Acked) {
+        let bytes = if self.kernel { self.last.delivered as u32 } else { ack.bytes };
+        core.growth.on_ack(&mut core.window, &Acked { bytes, ..*ack });
+    }
+
     /// Brings the window down in step with what has arrived.
-    fn reduce(&mut self, w: &mut Window) {
+    fn reduce(&mut self, w: &mut Window, step: &Step) {
         let (pipe, ssthresh, mss) = (self.flight.pipe(), w.ssthresh.into(), w.mss.into());
-        let heard = Heard { delivered: self.last.delivered, pipe, ssthresh, mss };
+        //= rfc9937#section-7: one more than was delivered where the left edge moves and nothing is newly lost
+        let safe = !self.kernel || step.moved && step.lost == 0;
+        let heard = Heard { delivered: self.last.delivered, pipe, ssthresh, mss, safe };
         w.cwnd = self.prr.window(&heard).min(u32::MAX.into()) as u32;
     }
 
@@ -259,7 +270,7 @@ impl Rack {
             self.probe.sent(new.end(), false);
             return Some(new);
         }
-        let (from, to) = self.flight.last().map(|r| (r.from, r.to))?;
+        let (from, to) = self.flight.last().map(|r| (r.from, r.to()))?;
         self.probe.sent(w.nxt, true);
         Some(w.chunk_at(from, Cause::TailLossProbe).cut(to))
     }
@@ -302,10 +313,11 @@ impl Recovery for Rack {
     fn enter(&mut self, w: &mut Window, _: u32) {
         self.active = true;
         self.recover = w.nxt;
-        self.prr = Prr::new(w.nxt - w.una);
+        // Linux takes the reduction in proportion to the window, not to what is in flight.
+        self.prr = Prr::new(if self.kernel { w.cwnd.into() } else { w.nxt - w.una });
         self.probe.cancel();
     }
-    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
+    fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
         let w = &mut core.window;
         if w.una < self.recover {
             return Progress::Partial { rearm: true };
@@ -313,6 +325,9 @@ impl Recovery for Rack {
         self.leave();
         if !core.growth.steers() {
             w.cwnd = w.ssthresh;
+            if self.kernel && self.may_grow(w) {
+                self.open(core, ack);
+            }
         }
         Progress::Over
     }
@@ -405,10 +420,10 @@ impl Recovery for Rack {
             core.growth.on_sample(w, &sample);
         } else if self.active {
             if self.last.delivered > 0 || step.fresh {
-                self.reduce(w);
+                self.reduce(w, step);
             }
         } else if step.grows && self.may_grow(w) {
-            core.growth.on_ack(w, &step.ack);
+            self.open(core, &step.ack);
         }
     }
     #[inline]
@@ -444,7 +459,7 @@ impl Recovery for Rack {
         if self.active {
             self.prr.sent(end - chunk.from);
         }
-        let new = self.flight.last().is_none_or(|last| end > last.to);
+        let new = self.flight.last().is_none_or(|last| end > last.to());
         self.flight.sent(now, chunk.from, end, self.meter.stamp());
         if new {
             self.schedule_probe(now, w, &core.timers);

@@ -35,7 +35,11 @@ impl Scoreboard {
     }
 
     /// Forgets what is below the left edge.
+    #[inline]
     pub fn acknowledge(&mut self, una: u64) {
+        if self.ranges.is_empty() {
+            return;
+        }
         let gone = self.ranges.partition_point(|r| r.1 <= una);
         self.ranges.drain(..gone);
         if let Some(first) = self.ranges.first_mut() {

@@ -59,7 +59,7 @@ impl Growth for SlowStartAvoidance {
         }
         let linear = u64::from(w.mss) * u64::from(w.mss) / u64::from(w.cwnd);
         let extra = match self.rule {
-            GrowthRule::Rfc5681 => 0,
+            GrowthRule::Rfc5681 | GrowthRule::Linux => 0,
             GrowthRule::Bsd => w.mss / 8,
         };
         w.open((linear as u32 + extra).max(1));

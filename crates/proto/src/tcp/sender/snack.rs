@@ -100,7 +100,7 @@ impl Holes {
     fn acknowledge(&mut self, una: u64) {
         let Named { flight, latest, .. } = &mut self.named;
         flight.acknowledge(una, |sent, _| {
-            if sent.to <= una {
+            if sent.to() <= una {
                 *latest = sent.order.max(*latest);
             }
         });
@@ -112,7 +112,7 @@ impl Holes {
         let report = Report::new(snack, ack, w.mss);
         let Named { flight, latest, .. } = &mut self.named;
         // What arrived first: it shows which retransmissions are lost.
-        let arrived = flight.review(|sent| match report.of(sent.from, sent.to) {
+        let arrived = flight.review(|sent| match report.of(sent.from, sent.to()) {
             Told::Arrived => {
                 *latest = sent.order.max(*latest);
                 Judgement::Arrived
@@ -121,7 +121,7 @@ impl Holes {
         });
         let lost = flight.review(|sent| {
             let under_way = sent.again && sent.order >= *latest;
-            match !sent.lost && !under_way && report.of(sent.from, sent.to) == Told::Missing {
+            match !sent.lost && !under_way && report.of(sent.from, sent.to()) == Told::Missing {
                 true => Judgement::Lost,
                 false => Judgement::Wait,
             }

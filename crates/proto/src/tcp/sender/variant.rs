@@ -1,21 +1,19 @@
 //! The recoveries by name: to register a variant is one file and one line here.
 
-use crate::event::TcpKind;
 use crate::tcp::config::{TcpConfig, Variant};
 use crate::units::Time;
 
 use super::family::variants;
-use super::growth::Acked;
 use super::integrated::{Part, Together};
 use super::newreno::NewReno;
 use super::rack::Rack;
-use super::recovery::{Choice, News, Progress, Recovery, Step, Woken};
+use super::recovery::Recovery;
 use super::reno::Reno;
 use super::sack::Sack;
 use super::smart::Smart;
 use super::snack::Holes;
 use super::tahoe::Tahoe;
-use super::{AckInfo, Chunk, Core, Timers, Window};
+use super::{AckInfo, Chunk, Sender, Verdict, Way};
 
 variants! {
     /// The recovery of a configured variant.
@@ -25,42 +23,29 @@ variants! {
     new(variant: Variant, config: &TcpConfig) by (variant, config.integrated);
     {
         Together(Box<Together>): (Variant::Reno, true) => Box::new(Together::new(config)),
-        Tahoe(Tahoe): (Variant::Tahoe, _) => Tahoe::default(),
-        Reno(Reno): (Variant::Reno, false) => Reno::new(config),
-        NewReno(NewReno): (Variant::NewReno, _) => NewReno::new(config),
+        Tahoe(Box<Tahoe>): (Variant::Tahoe, _) => Box::default(),
+        Reno(Box<Reno>): (Variant::Reno, false) => Box::new(Reno::new(config)),
+        NewReno(Box<NewReno>): (Variant::NewReno, _) => Box::new(NewReno::new(config)),
         Sack(Box<Sack>): (Variant::Sack, _) => Box::default(),
         Smart(Box<Smart>): (Variant::Smart, _) => Box::new(Smart::new(config.smart_repeat)),
         Snack(Box<Holes>): (Variant::Snack, _) => Box::new(Holes::new(config.loss_cause)),
         Rack(Box<Rack>): (Variant::Rack, _) => Box::new(Rack::new(config)),
     }
+    ways {
+        /// An acknowledgement that is not beyond what was sent. The caller sends afterwards.
+        fn on_ack(now: Time, info: &AckInfo<'_>) -> Verdict;
+        /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
+        fn on_wake(now: Time) -> Verdict;
+        /// The next piece to send, if the windows allow one. Call until it answers `None`.
+        fn poll(now: Time) -> Option<Chunk>;
+    }
     asks {
         active() -> bool;
-        engaged() -> bool;
-        may_enter(window: &Window) -> bool;
-        unrepaired(window: &Window) -> bool;
         next_wake() -> Option<Time>;
-        postponed(now: Time, timers: &Timers) -> Option<Time>;
         has_work() -> bool;
-        keeps_window() -> bool;
-        unfinished() -> bool;
-        sacked_above() -> u64;
-        waits() -> bool;
     }
     tells {
-        enter(window: &mut Window, dupacks: u32) -> ();
-        on_dup_ack(core: &mut Core, now: Time) -> TcpKind;
-        on_ack(core: &mut Core, ack: &Acked) -> Progress;
-        on_timeout(now: Time, core: &mut Core) -> Option<u64>;
-        called() -> ();
-        on_wake(now: Time, core: &mut Core) -> Option<Woken>;
         stop() -> ();
-        hear(now: Time, window: &Window, info: &AckInfo<'_>) -> News;
-        judge(now: Time, core: &Core) -> u64;
-        grow(core: &mut Core, step: &Step) -> ();
-        settle(core: &mut Core, step: &Step) -> ();
-        on_sent(now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool>;
-        next_chunk(core: &mut Core, now: Time) -> Choice;
-        on_blocked() -> ();
         part() -> Option<&mut Part>;
     }
 }

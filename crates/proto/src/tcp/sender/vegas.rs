@@ -119,7 +119,7 @@ impl Growth for Vegas {
         // The round trip of the last segment that is acknowledged whole, if it was sent once.
         let mut rtt = None;
         self.flight.acknowledge(w.una, |sent, _| {
-            if sent.to <= w.una {
+            if sent.to() <= w.una {
                 rtt = (!sent.again).then(|| ack.now.since(sent.at));
             }
         });

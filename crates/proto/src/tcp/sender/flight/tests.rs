@@ -85,14 +85,14 @@ proptest! {
                 }
             }
             let sum = |which: &dyn Fn(&Sent) -> bool| -> u64 {
-                f.records.iter().filter(|r| which(r)).map(|r| r.to - r.from).sum()
+                f.records.iter().filter(|r| which(r)).map(|r| r.to() - r.from).sum()
             };
             prop_assert_eq!(sum(&|_| true), nxt - una);
             prop_assert_eq!(sum(&|r| r.lost), f.lost());
             prop_assert_eq!(sum(&|r| !r.lost && !r.sacked), f.pipe());
             prop_assert!(f.records.iter().all(|r| !(r.lost && r.sacked)));
             prop_assert_eq!(f.records.iter().filter(|r| r.sacked).count(), f.sacked_segments());
-            let side_by_side = f.records.iter().zip(f.records.iter().skip(1)).all(|(a, b)| a.to == b.from);
+            let side_by_side = f.records.iter().zip(f.records.iter().skip(1)).all(|(a, b)| a.to() == b.from);
             prop_assert!(side_by_side);
         }
     }

@@ -57,11 +57,11 @@ impl Arrived<'_> {
             self.news.oldest = self.news.oldest.max(Some(rtt));
             self.news.rtt = Some(self.news.rtt.map_or(rtt, |least| least.min(rtt)));
             //= rfc8985#section-6.2: step 3: sent once, and arrived after later positions
-            facts.reordered |= sent.to < facts.highest;
+            facts.reordered |= sent.to() < facts.highest;
         }
-        facts.highest = facts.highest.max(sent.to);
-        if (sent.at, sent.to) > facts.newest {
-            facts.newest = (sent.at, sent.to);
+        facts.highest = facts.highest.max(sent.to());
+        if (sent.at, sent.to()) > facts.newest {
+            facts.newest = (sent.at, sent.to());
             facts.rtt = rtt;
         }
     }

@@ -1,0 +1,27 @@
+//! Tests that need what a machine may lack: tshark, root, /dev/net/tun. For every crate's tests, which take this file
+//! in by its path.
+
+use std::io::Write as _;
+use std::{env, fs, thread};
+
+/// Whether the calling test can run: `there` says whether this machine has what it `needs`. A test that cannot run puts
+/// itself on the list that `make test` shows in the end, and fails where `CI` is set.
+///
+/// # Panics
+/// If `CI` is set and it cannot run.
+pub fn can_run(there: bool, needs: &str) -> bool {
+    if there {
+        return true;
+    }
+    let file = env::current_exe().unwrap_or_default();
+    let file = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let program = file.rsplit_once('-').map_or(&*file, |(name, _)| name);
+    let line = format!("{program}: {} needs {needs}\n", thread::current().name().unwrap_or("?"));
+    assert!(env::var_os("CI").is_none(), "CI is set, and this cannot run: {line}");
+    eprint!("not run: {line}");
+    if let Some(list) = env::var_os("LASTHOP_NOT_RUN") {
+        let list = fs::File::options().create(true).append(true).open(list);
+        list.and_then(|mut list| list.write_all(line.as_bytes())).expect("the list is written");
+    }
+    false
+}

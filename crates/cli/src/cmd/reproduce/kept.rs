@@ -1,0 +1,142 @@
+//! What became of claims, kept on disk: `claims/ID.json`, one file each, so that a command that was interrupted goes on
+//! where it stopped, and a report holds what several commands evaluated.
+//!
+//! A kept result stands for an evaluation if the program and the number of seeds are the same: nothing else that
+//! can be asked for bears on a verdict. The program is known by its version and its file, since a version is built
+//! many times while it is worked on. A claim that could not be tried is tried again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use lasthop_papers::{Evaluated, claims};
+use lasthop_report::model::{ClaimResult, Figure, Table, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Where a result is from.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// Runs per case.
+    pub seeds: u32,
+    /// Version of lasthop.
+    pub lasthop: String,
+    /// The program's file: its length and when it was written. Empty if that is not known.
+    pub build: String,
+}
+
+impl Origin {
+    /// Of what this program evaluates with `seeds`.
+    pub fn new(seeds: u32) -> Origin {
+        let file = std::env::current_exe().and_then(fs::metadata);
+        let build = file.and_then(|file| {
+            let written = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            Ok(format!("{:x}-{:x}", file.len(), written.as_nanos()))
+        });
+        let lasthop = env!("CARGO_PKG_VERSION").to_owned();
+        Origin { seeds, lasthop, build: build.unwrap_or_default() }
+    }
+
+    /// Whether a result from here is what `now` would give.
+    fn serves(&self, now: &Origin) -> bool {
+        self == now && !self.build.is_empty()
+    }
+
+    /// In words, beside what the program is now.
+    pub fn words(&self, now: &Origin) -> String {
+        let Origin { seeds, lasthop, .. } = self;
+        let stale = match (self.build == now.build, self.seeds == now.seeds) {
+            (true, true) => "",
+            (true, false) => ", another number than in the last run",
+            (false, _) => ", another build than that of the last run",
+        };
+        format!("Evaluated with {seeds} seeds by lasthop {lasthop}{stale}.")
+    }
+}
+
+/// What became of a claim.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct Kept {
+    /// Where it is from.
+    pub origin: Origin,
+    /// The verdict and the figures.
+    pub result: ClaimResult,
+    /// For the report.
+    pub tables: Vec<Table>,
+    /// For the report.
+    pub figures: Vec<Figure>,
+    /// Whether it was found on disk.
+    #[serde(skip)]
+    pub found: bool,
+}
+
+/// A claim as programs are told of it.
+#[derive(Serialize)]
+pub struct Told<'a> {
+    #[serde(flatten)]
+    result: &'a ClaimResult,
+    seeds: u32,
+    lasthop: &'a str,
+    /// Whether another program or another number of seeds than those of the last run made it.
+    stale: bool,
+}
+
+impl Kept {
+    /// What was just evaluated.
+    pub fn new(Evaluated { result, finding }: Evaluated, origin: Origin) -> Kept {
+        let finding = finding.unwrap_or_default();
+        let (tables, figures) = (finding.tables, finding.figures);
+        Kept { origin, result, tables, figures, found: false }
+    }
+
+    /// For a program; `now` is the last run.
+    pub fn told(&self, now: &Origin) -> Told<'_> {
+        let Origin { seeds, lasthop, .. } = &self.origin;
+        Told { result: &self.result, seeds: *seeds, lasthop, stale: self.origin != *now }
+    }
+}
+
+/// A directory with a report and what it is made from.
+#[derive(Debug)]
+pub struct Store {
+    /// The directory.
+    pub dir: PathBuf,
+    claims: PathBuf,
+}
+
+impl Store {
+    /// The store in `dir`; made if it is not there.
+    pub fn open(dir: &Path) -> Result<Store, Failure> {
+        let claims = dir.join("claims");
+        output::prepare(&claims)?;
+        Ok(Store { dir: dir.to_owned(), claims })
+    }
+
+    fn path(&self, id: &str) -> PathBuf {
+        self.claims.join(format!("{id}.json"))
+    }
+
+    /// Keeps what became of a claim, in place of what was kept of it.
+    pub fn save(&self, kept: &Kept) -> Result<(), Failure> {
+        output::write(&self.path(&kept.result.id), output::json(kept)?.as_bytes())
+    }
+
+    /// What is kept of the claim `id`. A file that does not read as that counts as missing.
+    fn load(&self, id: &str) -> Option<Kept> {
+        let kept: Kept = serde_json::from_slice(&fs::read(self.path(id)).ok()?).ok()?;
+        (kept.result.id == id).then_some(Kept { found: true, ..kept })
+    }
+
+    /// The same, if it stands for an evaluation `now`.
+    pub fn valid(&self, id: &str, now: &Origin) -> Option<Kept> {
+        let tried = |kept: &Kept| kept.result.verdict != Verdict::NotRun;
+        self.load(id).filter(|kept| kept.origin.serves(now) && tried(kept))
+    }
+
+    /// Everything that is kept, in the order of the papers.
+    pub fn all(&self) -> Vec<Kept> {
+        claims().filter_map(|claim| self.load(claim.id)).collect()
+    }
+}

@@ -1,0 +1,285 @@
+//! `lasthop reproduce`: published results beside measured ones, with a verdict for each.
+
+mod kept;
+mod page;
+mod shown;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use lasthop_lab::{Observer, RunResult};
+use lasthop_papers::{Bench, Claim, PAPERS, claims, evaluate};
+use lasthop_report::model::Verdict;
+
+use crate::cpu::ForClaims;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::stop::Stop;
+use crate::{Outcome, output};
+use kept::{Kept, Origin, Store};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop reproduce                       everything that can be run
+  lasthop reproduce west97                one paper
+  lasthop reproduce W-T1 W-T2 --verbose   two of its tables, with all assumptions
+  lasthop reproduce west97 --check        exit code 1 if one of its claims fails
+  lasthop reproduce --list                what there is
+
+Papers: west97, parsa98, bakshi96, balakrishnan97, agarwal00.
+
+The report is one HTML page that needs no network. It holds what was evaluated into its directory by \
+all commands, each claim with its seeds and its version. A claim is kept as soon as it is evaluated, \
+and taken from there when the program and the number of seeds are the same: a command that was \
+interrupted goes on from where it stopped.
+
+Exit codes: 0 everything was evaluated, 1 a claim fails (with --check), 130 interrupted by Ctrl-C.";
+
+/// Where the report goes if nothing else is said.
+const OUTPUT: &str = "out/reproduce";
+
+/// Run the papers' experiments and compare with what they published
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Papers or claims; all that can be run if none is given
+    #[arg(value_name = "PAPER|CLAIM")]
+    pub what: Vec<String>,
+    /// List the claims instead of testing them
+    #[arg(long)]
+    pub list: bool,
+    /// Print tables, each measured value, and the assumptions, as in the report
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Exit code 1 if a claim fails
+    #[arg(long)]
+    pub check: bool,
+    /// Evaluate again what is kept from an earlier run
+    #[arg(long)]
+    pub fresh: bool,
+    /// Runs per case, each with a seed of its own [default: 20, as in the papers' tables]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, hide_default_value = true,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub seeds: u32,
+    /// Add to the report in this directory [default: out/reproduce; none with --json]
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Tell on stderr what each claim took, for the costs of the claims
+    #[arg(long, hide = true, requires = "fresh")]
+    pub timings: bool,
+}
+
+/// Tells how long something took.
+struct Stopwatch(Instant);
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what a claim takes is told; no result depends on it"
+)]
+impl Stopwatch {
+    fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    /// Tenths of a second, begun ones counted.
+    fn tenths(&self) -> u128 {
+        self.0.elapsed().as_millis().div_ceil(100)
+    }
+}
+
+/// Shows how far the experiments are and passes on Ctrl-C.
+struct Watch {
+    stop: Stop,
+    progress: Progress,
+    /// Runs of the claim at work.
+    runs: AtomicU64,
+    /// What is at work, for the line of progress.
+    at: Mutex<String>,
+    /// Runs in which time stood still.
+    stuck: Mutex<Vec<String>>,
+}
+
+impl Watch {
+    /// `claim` is at work, number `number` of `of`.
+    fn begin(&self, claim: &Claim, number: usize, of: usize) {
+        self.runs.store(0, Relaxed);
+        let text = format!("{} ({number} of {of} claims)", claim.id);
+        self.progress.show(text.clone());
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+}
+
+impl Observer for Watch {
+    fn measured(&self, _: usize, result: &RunResult) {
+        let runs = self.runs.fetch_add(1, Relaxed) + 1;
+        let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        self.progress.show(format!("{at}, run {runs}"));
+        if let Some(place) = &result.stuck {
+            let (seed, version) = (result.seed, env!("CARGO_PKG_VERSION"));
+            let line = format!("lasthop reproduce: {at}, seed {seed}, {place}, lasthop {version}");
+            self.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.stop.requested()
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let chosen = choose(&args.what)?;
+    if args.list {
+        list(&chosen, json)?;
+        return Ok(Outcome::Done);
+    }
+    // Without a choice, what cannot be run is left out; a claim that was asked for is answered.
+    let chosen: Vec<&Claim> =
+        chosen.into_iter().filter(|c| !args.what.is_empty() || c.run.is_some()).collect();
+    let default = || (!json).then(|| PathBuf::from(OUTPUT));
+    let directory = args.output.clone().or_else(default);
+    let store = directory.as_deref().map(Store::open).transpose()?;
+    let origin = Origin::new(args.seeds);
+    let done = evaluate_all(args, &chosen, store.as_ref(), &origin, json)?;
+
+    if json {
+        output::print_json(&done.iter().map(|kept| kept.told(&origin)).collect::<Vec<_>>())?;
+    } else {
+        if args.verbose {
+            shown::verdicts(&done)?;
+            shown::assumptions(&chosen)?;
+        }
+        shown::summary(&done)?;
+    }
+    if let Some(store) = &store {
+        let report = page::write(store, &origin)?;
+        if !json {
+            shown::where_else(&report, args.verbose, done.iter().filter(|k| k.found).count())?;
+        }
+    }
+    if done.len() < chosen.len() {
+        return Ok(output::interrupted(directory.as_deref()));
+    }
+    let failed = done.iter().any(|kept| kept.result.verdict == Verdict::Fails);
+    Ok(if failed && args.check { Outcome::No } else { Outcome::Done })
+}
+
+/// Evaluates the claims that are not kept, one after the other, and shows each; fewer than were chosen if somebody
+/// asked to stop.
+fn evaluate_all(
+    args: &Args,
+    chosen: &[&Claim],
+    store: Option<&Store>,
+    origin: &Origin,
+    json: bool,
+) -> Result<Vec<Kept>, Failure> {
+    let mut kept: Vec<Option<Kept>> =
+        chosen.iter().map(|claim| store.filter(|_| !args.fresh)?.valid(claim.id, origin)).collect();
+    let missing = chosen.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
+    let watch = Watch {
+        stop: Stop::listen()?,
+        progress: Progress::of_work(missing.map(|(claim, _)| claim.cost).sum(), json),
+        runs: AtomicU64::new(0),
+        at: Mutex::default(),
+        stuck: Mutex::default(),
+    };
+    let live = ForClaims {
+        stop: &|| watch.stop.requested(),
+        show: &|done, of| {
+            let at = watch.at.lock().unwrap_or_else(PoisonError::into_inner);
+            watch.progress.show(format!("{at}, transfer {done} of {of}"));
+        },
+    };
+    let mut bench = Bench::new(args.seeds, &watch);
+    bench.live = Some(&live);
+    let width = chosen.iter().map(|claim| claim.id.len()).max().unwrap_or(0);
+    let mut done = Vec::new();
+    for (i, claim) in chosen.iter().enumerate() {
+        let one = match kept[i].take() {
+            Some(one) => one,
+            None => {
+                watch.begin(claim, i + 1, chosen.len());
+                let began = Stopwatch::start();
+                let Ok(evaluated) = evaluate(claim, &mut bench) else { break };
+                let stuck = watch.stuck.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                Failure::if_stuck(stuck)?;
+                let one = Kept::new(evaluated, origin.clone());
+                if let Some(store) = store {
+                    store.save(&one)?;
+                }
+                if args.timings {
+                    eprintln!("    (\"{}\", {}),", claim.id, began.tenths());
+                }
+                watch.progress.advance(claim.cost);
+                one
+            }
+        };
+        if !json {
+            watch.progress.suspend(|| shown::claim(&one, width, args.verbose))?;
+        }
+        done.push(one);
+    }
+    watch.progress.finish();
+    Ok(done)
+}
+
+/// The claims that `what` names, in the order of the papers.
+fn choose(what: &[String]) -> Result<Vec<&'static Claim>, Failure> {
+    for word in what {
+        let known = PAPERS.iter().any(|p| p.key == word) || claims().any(|c| c.id == word);
+        if !known {
+            return Err(Failure::input(
+                format!("there is no paper or claim `{word}`"),
+                "`lasthop reproduce --list` names them all",
+            ));
+        }
+    }
+    let named = |c: &&Claim| what.is_empty() || what.iter().any(|w| w == c.paper || w == c.id);
+    Ok(claims().filter(named).collect())
+}
+
+#[derive(serde::Serialize)]
+struct Listed {
+    id: &'static str,
+    paper: &'static str,
+    #[serde(rename = "where")]
+    place: &'static str,
+    /// `experiment`: `lasthop reproduce` can run it; `planned`: not yet.
+    status: &'static str,
+    setup: &'static str,
+    published: &'static str,
+}
+
+/// Prints the claims.
+pub fn list(chosen: &[&'static Claim], json: bool) -> Result<(), Failure> {
+    let rows: Vec<Listed> = chosen
+        .iter()
+        .map(|c| Listed {
+            id: c.id,
+            paper: c.paper,
+            place: c.place,
+            status: if c.run.is_some() { "experiment" } else { "planned" },
+            setup: c.setup,
+            published: c.published,
+        })
+        .collect();
+    if json {
+        return output::print_json(&rows);
+    }
+    let mut text = String::new();
+    let mut paper = "";
+    for row in &rows {
+        if row.paper != paper {
+            paper = row.paper;
+            let title = PAPERS.iter().find(|p| p.key == paper).map_or("", |p| p.title);
+            text.push_str(&format!(
+                "{}{paper}: {title}\n",
+                if text.is_empty() { "" } else { "\n" }
+            ));
+        }
+        text.push_str(&format!("  {:<18} {:<10}  {}\n", row.id, row.status, row.place));
+    }
+    output::print(&text)
+}

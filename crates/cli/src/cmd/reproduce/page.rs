@@ -1,0 +1,91 @@
+//! The report of all claims that are kept.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use lasthop_papers::{Claim, PAPERS, Paper, claims};
+use lasthop_report::html;
+use lasthop_report::model::{Again, Page, Section};
+
+use super::kept::{Kept, Origin, Store};
+use crate::failure::Failure;
+use crate::output;
+
+/// Writes the page and `claims.json`, and says where the page is; `now` is the last run.
+pub fn write(store: &Store, now: &Origin) -> Result<PathBuf, Failure> {
+    let all = store.all();
+    let told: Vec<_> = all.iter().map(|kept| kept.told(now)).collect();
+    output::write(&store.dir.join("claims.json"), output::json(&told)?.as_bytes())?;
+    let file = store.dir.join("report.html");
+    output::write(&file, html::render(&page(all, now)).as_bytes())?;
+    Ok(file)
+}
+
+/// Where the claims were measured.
+fn world(chosen: &[&Claim]) -> String {
+    let timed: Vec<&str> =
+        chosen.iter().filter(|claim| claim.of_this_machine).map(|claim| claim.id).collect();
+    let simulated = "sim: deterministic simulator";
+    match timed.len() {
+        0 => simulated.to_owned(),
+        n if n == chosen.len() => "this machine".to_owned(),
+        _ => format!("{simulated}; this machine for {}", timed.join(", ")),
+    }
+}
+
+/// What to ask for to have these claims: papers where they are whole.
+fn words(ids: &BTreeSet<&str>) -> String {
+    let is_whole = |paper: &Paper| paper.claims.iter().all(|claim| ids.contains(claim.id));
+    let mut words = String::new();
+    for paper in &PAPERS {
+        if is_whole(paper) {
+            words += &format!(" {}", paper.key);
+            continue;
+        }
+        let some = paper.claims.iter().filter(|claim| ids.contains(claim.id));
+        some.for_each(|claim| words += &format!(" {}", claim.id));
+    }
+    if PAPERS.iter().all(is_whole) { String::new() } else { words }
+}
+
+fn page(all: Vec<Kept>, now: &Origin) -> Page {
+    let ids: BTreeSet<&str> = all.iter().map(|kept| kept.result.id.as_str()).collect();
+    let chosen: Vec<&Claim> = claims().filter(|claim| ids.contains(claim.id)).collect();
+    let papers: Vec<_> =
+        PAPERS.iter().filter(|p| chosen.iter().any(|c| c.paper == p.key)).collect();
+    let title = match papers.as_slice() {
+        [one] => format!("{}: published and measured", one.key),
+        _ => "Published and measured".to_owned(),
+    };
+    let seeds: BTreeSet<u32> = all.iter().map(|kept| kept.origin.seeds).collect();
+    let of_seeds = |seeds: u32| {
+        let those = all.iter().filter(|kept| kept.origin.seeds == seeds);
+        let ids = those.map(|kept| kept.result.id.as_str()).collect();
+        format!("lasthop reproduce{} --seeds {seeds}", words(&ids))
+    };
+    let each = |of: fn(&u32) -> String| seeds.iter().map(of).collect::<Vec<_>>().join(", ");
+    Page {
+        title,
+        subtitle: papers.iter().map(|p| p.title).collect::<Vec<_>>().join("; "),
+        facts: vec![
+            ("runs per case".to_owned(), each(u32::to_string)),
+            ("world".to_owned(), world(&chosen)),
+        ],
+        assumptions: papers.iter().flat_map(|p| p.assumptions()).collect(),
+        again: Again {
+            commands: seeds.iter().map(|seeds| of_seeds(*seeds)).collect(),
+            seeds: each(|seeds| format!("1..{seeds}")),
+            version: now.lasthop.clone(),
+        },
+        sections: all
+            .into_iter()
+            .map(|kept| Section {
+                title: String::new(),
+                text: vec![kept.origin.words(now)],
+                claim: Some(kept.result),
+                tables: kept.tables,
+                figures: kept.figures,
+            })
+            .collect(),
+    }
+}

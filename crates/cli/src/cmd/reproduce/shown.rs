@@ -1,0 +1,124 @@
+//! What `lasthop reproduce` says on a terminal.
+
+use std::path::Path;
+
+use lasthop_papers::{Claim, PAPERS};
+use lasthop_report::model::{ClaimResult, Verdict};
+use lasthop_report::table::{self, Look};
+
+use super::kept::Kept;
+use crate::failure::Failure;
+use crate::{output, style};
+
+/// Columns of a screen, where none is asked.
+const COLUMNS: usize = 80;
+
+/// The first sentence of what decided the verdict.
+fn brief(result: &ClaimResult) -> &str {
+    result.reason.split(". ").next().unwrap_or_default()
+}
+
+/// One claim: a line in which names take `width` columns, or with `verbose` all that the report has in words.
+pub fn claim(kept: &Kept, width: usize, verbose: bool) -> Result<(), Failure> {
+    let r = &kept.result;
+    let word = format!("{:<7}", r.verdict.word());
+    let verdict = match r.verdict {
+        Verdict::Holds => style::good(&word),
+        Verdict::Fails => style::bad(&word),
+        Verdict::NotRun => style::dim(&word),
+    };
+    // Padded before it is painted: colours have no width.
+    let id = style::heading(&format!("{:<width$}", r.id));
+    if verbose {
+        return in_full(kept, &format!("{id}  {verdict}  ({})", r.place));
+    }
+    let columns = match style::look() {
+        Look::Terminal(columns) => usize::from(columns),
+        Look::Plain => COLUMNS,
+    };
+    let room = columns.saturating_sub(width + 2 + word.len() + 2);
+    // "2 of 7: " leaves more room for what they say.
+    let reason = brief(r).replacen(" conditions fail", "", 1);
+    output::print(&format!("{id}  {verdict}  {}\n", cut(&reason, room)))
+}
+
+/// `text` in so many columns.
+fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(columns.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+fn in_full(kept: &Kept, heading: &str) -> Result<(), Failure> {
+    let look = style::look();
+    let mut text = format!("{heading}\n");
+    for t in kept.tables.iter().chain([&table::claim_figures(&kept.result)]) {
+        text.push_str(&table::render(t, look));
+        text.push('\n');
+    }
+    text.push_str(&format!("{}\n\n", kept.result.reason));
+    output::print(&text)
+}
+
+/// All verdicts in a table. The reasons stand above in full; here the first sentence reminds of them.
+pub fn verdicts(done: &[Kept]) -> Result<(), Failure> {
+    let results: Vec<ClaimResult> = done
+        .iter()
+        .map(|kept| ClaimResult { reason: brief(&kept.result).to_owned(), ..kept.result.clone() })
+        .collect();
+    output::print(&table::render(&table::verdicts(&results), style::look()))
+}
+
+/// What the papers leave open.
+pub fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
+    for paper in PAPERS.iter().filter(|p| chosen.iter().any(|c| c.paper == p.key)) {
+        if paper.assumed.is_empty() {
+            continue;
+        }
+        let mut text = format!("\nWhat {} leaves open, and what is assumed:\n", paper.key);
+        for (what, why) in paper.assumed {
+            text.push_str(&format!("- {what}\n  {why}\n"));
+        }
+        output::print(&text)?;
+    }
+    Ok(())
+}
+
+/// How many claims hold.
+pub fn summary(done: &[Kept]) -> Result<(), Failure> {
+    let count = |verdict| done.iter().filter(|kept| kept.result.verdict == verdict).count();
+    let (holds, fails, not_run) =
+        (count(Verdict::Holds), count(Verdict::Fails), count(Verdict::NotRun));
+    let mut text = format!("\nclaims: {}, holds: {holds}, fails: {fails}", done.len());
+    if not_run > 0 {
+        text += &format!(", not run: {not_run}");
+    }
+    output::print(&format!("{text}\n"))
+}
+
+/// Where there is more to be read; so many claims are `kept` from an earlier run.
+pub fn where_else(report: &Path, verbose: bool, kept: usize) -> Result<(), Failure> {
+    let mut text = String::new();
+    if kept > 0 {
+        text += &format!("kept from an earlier run: {kept} (--fresh evaluates them again)\n");
+    }
+    if !verbose {
+        text += "tables, figures and assumptions: in the report, or with --verbose\n";
+    }
+    output::print(&format!("{text}report: {}\n", report.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn what_is_too_long_is_cut() {
+        assert_eq!(cut("all 6 conditions hold", 21), "all 6 conditions hold");
+        assert_eq!(cut("all 6 conditions hold", 20), "all 6 conditions ho…");
+        assert_eq!(cut("über", 3), "üb…");
+    }
+}

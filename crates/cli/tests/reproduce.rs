@@ -1,0 +1,156 @@
+//! `lasthop reproduce` as a user meets it: a line a claim, exit codes, and what is kept between commands.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join("out/reproduce").join(name)
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+        command.arg("reproduce").args(arguments.split_whitespace());
+        command.current_dir(self.0.path()).env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &str) -> (Option<i32>, String) {
+        let Output { status, stdout, stderr } =
+            self.command(arguments).output().expect("the program starts");
+        assert!(stderr.is_empty(), "{}", String::from_utf8_lossy(&stderr));
+        (status.code(), String::from_utf8(stdout).expect("text"))
+    }
+
+    fn claims(&self) -> Vec<Value> {
+        let text = fs::read(self.path("claims.json")).expect("it was written");
+        serde_json::from_slice(&text).expect("JSON")
+    }
+
+    /// Changes the reason that is kept of a claim.
+    fn mark(&self, id: &str) {
+        let path = self.path(&format!("claims/{id}.json"));
+        let mut kept: Value =
+            serde_json::from_slice(&fs::read(&path).expect("kept")).expect("JSON");
+        kept["result"]["reason"] = "MARKED".into();
+        fs::write(path, kept.to_string()).expect("written");
+    }
+}
+
+#[test]
+fn a_claim_is_a_line_and_the_exit_code_says_whether_all_were_evaluated() {
+    let place = Place::new();
+    let (code, text) = place.run("west97 --seeds 2");
+    assert_eq!(code, Some(0), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    let claims = place.claims();
+    for (line, claim) in lines.iter().zip(&claims) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[..2], [claim["id"].as_str().unwrap(), claim["verdict"].as_str().unwrap()]);
+    }
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+    let failed = claims.iter().filter(|claim| claim["verdict"] == "fails").count();
+    assert!(failed > 0, "two runs are too few: {text}");
+    let (all, holds) = (claims.len(), claims.len() - failed);
+    assert_eq!(lines[all + 1], format!("claims: {all}, holds: {holds}, fails: {failed}"));
+    assert!(lines.last().unwrap().ends_with("report.html"), "{text}");
+
+    // The same from what is kept, and what a script wants to know.
+    assert_eq!(place.run("west97 --seeds 2 --check").0, Some(1));
+    let good = claims.iter().find(|claim| claim["verdict"] == "holds").expect("one");
+    let good = good["id"].as_str().unwrap();
+    assert_eq!(place.run(&format!("{good} --seeds 2 --check")).0, Some(0));
+    let (_, verbose) = place.run(&format!("{good} --seeds 2 --verbose"));
+    assert!(
+        verbose.contains("What west97 leaves open") && verbose.contains("published"),
+        "{verbose}"
+    );
+}
+
+#[test]
+fn the_report_holds_what_all_commands_have_evaluated() {
+    let place = Place::new();
+    place.run("W-T2 --seeds 1");
+    place.run("W-T1 --seeds 2");
+    let told: Vec<(Value, Value, Value)> = place
+        .claims()
+        .into_iter()
+        .map(|mut claim| (claim["id"].take(), claim["seeds"].take(), claim["stale"].take()))
+        .collect();
+    assert_eq!(
+        told,
+        [("W-T1".into(), 2.into(), false.into()), ("W-T2".into(), 1.into(), true.into())]
+    );
+    let page = fs::read_to_string(place.path("report.html")).expect("written");
+    for part in [
+        "claim-W-T1",
+        "claim-W-T2",
+        "Evaluated with 2 seeds",
+        "Evaluated with 1 seeds by lasthop 0.1.0, another number than in the last run",
+        "lasthop reproduce W-T2 --seeds 1\nlasthop reproduce W-T1 --seeds 2",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn a_kept_claim_stands_for_the_same_seeds_and_the_same_program() {
+    let place = Place::new();
+    place.run("W-T1 --seeds 1");
+    place.mark("W-T1");
+    let (_, text) = place.run("W-T1 --seeds 1");
+    assert!(text.contains("MARKED") && text.contains("kept from an earlier run: 1"), "{text}");
+    for other in ["W-T1 --seeds 2", "W-T1 --seeds 2 --fresh", "W-T1 --seeds 2 --json"] {
+        let (_, text) = place.run(other);
+        assert!(!text.contains("MARKED") && !text.contains("kept"), "{text}");
+        place.mark("W-T1");
+    }
+    // Another build.
+    let path = place.path("claims/W-T1.json");
+    let kept = fs::read_to_string(&path).expect("kept");
+    let kept: Value = serde_json::from_str(&kept).expect("JSON");
+    let build = kept["origin"]["build"].as_str().expect("known").to_owned();
+    fs::write(&path, kept.to_string().replace(&build, "other")).expect("written");
+    let (_, text) = place.run("W-T1 --seeds 2");
+    assert!(!text.contains("MARKED"), "{text}");
+    // What does not read is missing.
+    fs::write(&path, "{").expect("written");
+    assert_eq!(place.run("W-T1 --seeds 2").0, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn after_an_interruption_the_same_command_goes_on() {
+    let place = Place::new();
+    let arguments = "west97 --seeds 16";
+    let mut child = place
+        .command(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let first = place.path("claims/W-T1.json");
+    while !first.exists() {
+        assert!(child.try_wait().expect("asked").is_none(), "it has ended");
+        std::thread::yield_now();
+    }
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.expect("kill runs").success());
+    assert_eq!(child.wait().expect("ended").code(), Some(130));
+    let before = place.claims().len();
+    place.mark("W-T1");
+    let (code, text) = place.run(arguments);
+    assert_eq!(code, Some(0));
+    assert!(text.contains("MARKED"), "{text}");
+    assert!(text.contains(&format!("kept from an earlier run: {before} ")), "{text}");
+    assert!(before < place.claims().len(), "it was not interrupted");
+}

@@ -1,0 +1,204 @@
+//! CUBIC as Linux computes it: in whole segments and ticks of 4 ms, with the Reno-friendly window counted by segments
+//! and the HyStart of its inventors (Ha and Rhee 2011), which ends slow start by trains of ACKs as well as by delay.
+
+use crate::units::{Span, Time};
+
+use super::Window;
+use super::cubic::cube_root;
+use super::growth::{Acked, Growth, Loss};
+use super::linux_reno::{Count, segments};
+
+/// One tick: Linux counts time by those where it computes the curve (CONFIG_HZ = 250).
+const TICK: u64 = 4_000_000;
+/// A window is multiplied by this part of 1024 after a loss.
+const BETA: u64 = 717;
+/// C, in parts of 1024 of a tenth of a segment per second cubed.
+const SCALE: u64 = 41 * 10;
+/// Times on the curve are in parts of 1024 of a second, so their cubes have so many bits after the point.
+const CUBE_BITS: u32 = 40;
+/// Segments for each of which the Reno-friendly window opens by one, in eighths of the window.
+const FRIENDLY: u64 = 8 * (1024 + BETA) / 3 / (1024 - BETA);
+
+/// Segments of the window below which HyStart does not look.
+const LOW_WINDOW: u32 = 16;
+/// ACKs that follow one another within this time are of one train.
+const TRAIN_GAP: Span = Span::millis(2);
+/// Round trips by which one round is judged.
+const SAMPLES: u32 = 8;
+
+/// CUBIC's window growth, as in Linux.
+#[derive(Clone, Debug, Default)]
+pub struct LinuxCubic {
+    count: Count,
+    /// Segments of the window before the last loss.
+    last_max: u64,
+    epoch: Option<Epoch>,
+    /// Segments for each of which the window opens by one, and the window and the tick at which that was computed.
+    every: u64,
+    seen: (u64, u64),
+    /// The shortest round trip.
+    least: Option<Span>,
+    hystart: HyStart,
+    /// When an ACK came last.
+    last: Time,
+}
+
+/// One stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// The tick at which it began.
+    start: u64,
+    /// From there to the plateau, in parts of 1024 of a second.
+    k: u64,
+    plateau: u64,
+    /// Segments acknowledged that the Reno-friendly window has not counted, and that window.
+    acked: u64,
+    friendly: u64,
+}
+
+impl Epoch {
+    /// Where the curve is at tick `now`, a round trip of `rtt` ahead.
+    fn target(&self, now: u64, rtt: Span) -> u64 {
+        let t = ((now - self.start + rtt.0.div_ceil(TICK)) << 10) / (1_000_000_000 / TICK);
+        let away = u128::from(t.abs_diff(self.k).min(1 << 28));
+        let change = (u128::from(SCALE) * away * away * away) >> CUBE_BITS;
+        let change = change.min(u128::from(u32::MAX)) as u64;
+        if t < self.k { self.plateau.saturating_sub(change) } else { self.plateau + change }
+    }
+}
+
+impl LinuxCubic {
+    fn begin(&self, tick: u64, cwnd: u64, acked: u64) -> Epoch {
+        let (k, plateau) = match self.last_max.checked_sub(cwnd) {
+            Some(short) if short > 0 => {
+                (cube_root((u128::from(short) << CUBE_BITS) / u128::from(SCALE)), self.last_max)
+            }
+            _ => (0, cwnd),
+        };
+        Epoch { start: tick, k, plateau, acked, friendly: cwnd }
+    }
+
+    /// For how many segments the window of `cwnd` opens by one, after `acked` more have arrived.
+    fn update(&mut self, now: Time, cwnd: u64, acked: u64) {
+        let tick = now.0 / TICK;
+        if let Some(epoch) = &mut self.epoch {
+            epoch.acked += acked;
+            if self.seen.0 == cwnd && tick - self.seen.1 <= 1_000_000_000 / TICK / 32 {
+                return;
+            }
+        }
+        let mut epoch = self.epoch.unwrap_or_else(|| self.begin(tick, cwnd, acked));
+        if self.epoch.is_none() || tick != self.seen.1 {
+            let target = epoch.target(tick, self.least.unwrap_or(Span::ZERO));
+            self.every = match target.checked_sub(cwnd) {
+                Some(rise) if rise > 0 => cwnd / rise,
+                _ => 100 * cwnd,
+            };
+            if self.last_max == 0 {
+                // Before the first loss nothing is known of the plateau.
+                self.every = self.every.min(20);
+            }
+        }
+        self.seen = (cwnd, tick);
+        let each = (cwnd * FRIENDLY) >> 3;
+        while epoch.acked > each {
+            epoch.acked -= each;
+            epoch.friendly += 1;
+        }
+        if epoch.friendly > cwnd {
+            self.every = self.every.min(cwnd / (epoch.friendly - cwnd));
+        }
+        self.every = self.every.max(2);
+        self.epoch = Some(epoch);
+    }
+}
+
+impl Growth for LinuxCubic {
+    fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
+        self.last = ack.now;
+        if let Some(rtt) = ack.rtt {
+            let least = self.least.map_or(rtt, |least| least.min(rtt));
+            self.least = Some(least);
+            if w.cwnd < w.ssthresh && self.hystart.ends(w, ack.now, rtt, least) {
+                w.ssthresh = w.cwnd;
+            }
+        }
+        let mut left = segments(w, ack.bytes);
+        if w.cwnd < w.ssthresh {
+            left = Count::slow_start(w, left);
+        }
+        if left > 0 {
+            self.update(ack.now, (w.cwnd / w.mss).into(), left.into());
+            self.count.avoid(w, self.every.min(u32::MAX.into()) as u32, left);
+        }
+    }
+
+    fn after_loss(&mut self, _: Time, w: &Window, loss: Loss) -> u32 {
+        let cwnd = u64::from(w.cwnd / w.mss);
+        let fast_convergence = cwnd < self.last_max;
+        self.last_max = if fast_convergence { cwnd * (1024 + BETA) / 2048 } else { cwnd };
+        self.epoch = None;
+        self.count.clear();
+        if loss == Loss::Timeout {
+            *self = LinuxCubic::default();
+        }
+        ((cwnd * BETA / 1024) as u32).max(2) * w.mss
+    }
+
+    /// Time in which nothing is sent is no part of the curve.
+    fn restart(&mut self, now: Time, _: bool) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start = (epoch.start + now.since(self.last).0 / TICK).min(now.0 / TICK);
+        }
+        self.last = now;
+    }
+}
+
+/// Watches the ACKs of slow start.
+#[derive(Clone, Debug, Default)]
+struct HyStart {
+    /// The round ends when this is acknowledged.
+    round_end: u64,
+    round_start: Time,
+    /// When the last ACK of the train came.
+    train: Time,
+    /// The shortest round trip of the round, and how many there were.
+    round: Option<Span>,
+    samples: u32,
+    /// The smoothed round trip, for the rate at which segments leave.
+    srtt: Option<Span>,
+}
+
+impl HyStart {
+    /// An ACK with the round trip `rtt`, of which `least` was the shortest: whether slow start ends.
+    fn ends(&mut self, w: &Window, now: Time, rtt: Span, least: Span) -> bool {
+        let srtt = self.srtt.map_or(rtt, |srtt| Span((7 * srtt.0 + rtt.0) / 8));
+        self.srtt = Some(srtt);
+        if w.cwnd / w.mss < LOW_WINDOW {
+            return false;
+        }
+        if w.una > self.round_end {
+            (self.round_start, self.train, self.round_end) = (now, now, w.nxt);
+            (self.round, self.samples) = (None, 0);
+        }
+        let mut ends = false;
+        if now.since(self.train) <= TRAIN_GAP {
+            self.train = now;
+            // A train that is longer than half the shortest round trip fills the path. Bursts count for what they take.
+            let slow = w.cwnd < w.ssthresh / 2;
+            let rate =
+                u64::from(w.cwnd) * if slow { 2_000 } else { 1_200 } / (srtt.0 / 1000).max(1);
+            let burst = Span((4 * 65_536 * 1000 * 1000 / rate.max(1)).min(1_000_000));
+            ends = now.since(self.round_start).0 > (least + burst).0 / 2;
+        }
+        let round = self.round.map_or(rtt, |round| round.min(rtt));
+        self.round = Some(round);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+        } else {
+            let more = Span((least.0 / 8).clamp(4_000_000, 16_000_000));
+            ends |= round > least + more;
+        }
+        ends
+    }
+}

@@ -1,0 +1,109 @@
+//! Reno's window as Linux keeps it: in whole segments, opened by the segments that an ACK shows to have arrived.
+
+use crate::units::Time;
+
+use super::Window;
+use super::growth::{Acked, Growth, Loss};
+
+/// Segments counted towards the next step of the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Count(u32);
+
+impl Count {
+    /// Slow start by `segments`, up to the threshold; how many of them are left for congestion avoidance.
+    pub(super) fn slow_start(w: &mut Window, segments: u32) -> u32 {
+        let room = (w.ssthresh.saturating_sub(w.cwnd) / w.mss).max(1);
+        w.open(segments.min(room) * w.mss);
+        segments.saturating_sub(room)
+    }
+
+    /// Congestion avoidance by `segments`: one step for each `every` of them.
+    pub(super) fn avoid(&mut self, w: &mut Window, every: u32, segments: u32) {
+        let every = every.max(1);
+        if self.0 >= every {
+            self.0 = 0;
+            w.open(w.mss);
+        }
+        self.0 += segments;
+        w.open(self.0 / every * w.mss);
+        self.0 %= every;
+    }
+
+    /// A window is reduced.
+    pub(super) fn clear(&mut self) {
+        self.0 = 0;
+    }
+}
+
+/// Segments in `bytes`; a short one counts.
+pub(super) fn segments(w: &Window, bytes: u32) -> u32 {
+    bytes.div_ceil(w.mss)
+}
+
+/// Slow start and congestion avoidance by segments; a loss halves the window, not what is in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinuxReno {
+    count: Count,
+}
+
+impl Growth for LinuxReno {
+    fn on_ack(&mut self, w: &mut Window, ack: &Acked) {
+        let mut left = segments(w, ack.bytes);
+        if w.cwnd < w.ssthresh {
+            left = Count::slow_start(w, left);
+        }
+        if left > 0 {
+            self.count.avoid(w, w.cwnd / w.mss, left);
+        }
+    }
+
+    fn after_loss(&mut self, _: Time, w: &Window, _: Loss) -> u32 {
+        self.count.clear();
+        (w.cwnd / w.mss / 2).max(2) * w.mss
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::TcpConfig;
+
+    fn window(cwnd: u32, ssthresh: u32) -> Window {
+        let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
+        (w.cwnd, w.ssthresh, w.largest) = (cwnd * 1000, ssthresh * 1000, u32::MAX);
+        w
+    }
+
+    /// `segments` that arrive, two for each ACK.
+    fn acks(reno: &mut LinuxReno, w: &mut Window, segments: u32) {
+        for _ in 0..segments / 2 {
+            reno.on_ack(w, &Acked { now: Time(0), bytes: 2000, rtt: None });
+        }
+    }
+
+    #[test]
+    fn two_segments_an_ack_open_the_window_as_two_acks_do() {
+        let (mut reno, mut w) = (LinuxReno::default(), window(10, 40));
+        acks(&mut reno, &mut w, 30);
+        assert_eq!(w.cwnd, 40_000);
+        // A segment for each window of segments.
+        acks(&mut reno, &mut w, 40);
+        assert_eq!(w.cwnd, 41_000);
+        acks(&mut reno, &mut w, 42);
+        assert_eq!(w.cwnd, 42_000);
+    }
+
+    #[test]
+    fn an_ack_that_crosses_the_threshold_counts_with_each_part_where_it_belongs() {
+        let (mut reno, mut w) = (LinuxReno::default(), window(10, 11));
+        reno.on_ack(&mut w, &Acked { now: Time(0), bytes: 12_000, rtt: None });
+        assert_eq!(w.cwnd, 12_000);
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_in_whole_segments() {
+        let mut reno = LinuxReno::default();
+        assert_eq!(reno.after_loss(Time(0), &window(23, 16), Loss::Detected), 11_000);
+        assert_eq!(reno.after_loss(Time(0), &window(3, 16), Loss::Timeout), 2000);
+    }
+}

@@ -1,0 +1,73 @@
+//! What a timer of a sender means.
+
+use crate::event::{Cause, TcpKind};
+use crate::tcp::config::TimerOrder;
+use crate::units::Time;
+
+use super::growth::{Growth, Loss};
+use super::recovery::{Recovery, Step, Woken};
+use super::{Verdict, Way};
+
+impl<R: Recovery> Way<'_, R> {
+    /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
+    pub(super) fn on_wake(&mut self, now: Time) -> Verdict {
+        self.recovery.called();
+        // What waited for the pacer may have been acknowledged meanwhile: then nobody polls.
+        self.core.pace_at = self.core.pace_at.filter(|at| *at > now);
+        let timers = &mut self.core.timers;
+        if timers.persist.is_some_and(|at| at <= now) {
+            timers.persist = None;
+            timers.persist_backoff = (timers.persist_backoff + 1).min(6);
+            self.core.probe_now = true;
+            return Some(TcpKind::WindowProbe);
+        }
+        match self.recovery.on_wake(now, &mut self.core) {
+            Some(Woken::Acts(kind)) => return Some(kind),
+            Some(Woken::Judges) => {
+                let begins = self.react(&mut Step::new(now), false);
+                return begins.then_some(TcpKind::FastRetransmit);
+            }
+            None => {}
+        }
+        if self.core.timers.rexmt.is_some_and(|at| at <= now) {
+            if let Some(at) = self.recovery.postponed(now, &self.core.timers) {
+                self.core.timers.rexmt = Some(at);
+                return None;
+            }
+            self.on_timeout(now);
+            return Some(TcpKind::Timeout);
+        }
+        None
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        let core = &mut *self.core;
+        let w = &mut core.window;
+        //= rfc5681#section-3.1: the threshold is held while the same segment times out again
+        let first = core.timers.rtt.backoff() == 0 && w.una > 0 && !self.recovery.unrepaired(w);
+        if first || core.halve_at_each_timeout {
+            w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
+        }
+        let late = core.timers.order == TimerOrder::First;
+        if !late {
+            core.timers.rtt.back_off();
+        }
+        core.timers.timed = None;
+        core.tally.timed_out();
+        let under_way = self.recovery.on_timeout(now, core);
+        let w = &mut core.window;
+        w.cwnd = w.mss * core.loss_window;
+        w.end_extra();
+        w.repair = None;
+        match under_way {
+            Some(bytes) => w.cwnd += bytes as u32,
+            None => w.nxt = w.una,
+        }
+        w.again = Cause::TimeoutRetransmit;
+        (core.reduced_below, core.reduced) = (w.max, true);
+        core.timers.rearm(now);
+        if late {
+            core.timers.rtt.back_off();
+        }
+    }
+}
