@@ -5,6 +5,8 @@ use lasthop_report::number::{plural, short};
 
 use super::{Explained, Share, Tried};
 
+/// Fewer blocks than this tell nothing.
+const LEAST_BLOCKS: usize = 10;
 /// Of so many parameters the values are told at least.
 const LEAST_TOLD: usize = 3;
 /// So many pairs are told.
@@ -50,7 +52,14 @@ fn ranking(explained: &Explained) -> Section {
     ];
     let text = "Shares of the variance of how many conditions are met, with 95 % intervals. Main: what the parameter \
                 explains alone. Total: what it explains with all others, chance of finite runs included.";
-    section("What decides", vec![text.to_owned()], Table::new(columns, rows))
+    let mut text = vec![text.to_owned()];
+    if explained.asked.blocks.iter().filter(|size| **size > 1).count() < LEAST_BLOCKS {
+        text.push(
+            "Too few sets for total effects, and main effects of so few are mostly luck."
+                .to_owned(),
+        );
+    }
+    section("What decides", text, Table::new(columns, rows))
 }
 
 fn values(explained: &Explained) -> Section {
