@@ -58,6 +58,7 @@ enum Command {
     Advise(cmd::advise::Args),
     Energy(cmd::energy::Args),
     Reproduce(cmd::reproduce::Args),
+    Explain(cmd::explain::Args),
     Analyze(cmd::analyze::Args),
     Report(cmd::report::Args),
     #[cfg(target_os = "linux")]
@@ -105,6 +106,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => cmd::compare::run(&args, json),
         Command::Compress(args) => cmd::compress::run(&args, json),
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
+        Command::Explain(args) => cmd::explain::run(&args, json),
         Command::Analyze(args) => cmd::analyze::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),
         #[cfg(target_os = "linux")]

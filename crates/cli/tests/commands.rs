@@ -49,6 +49,7 @@ snapshot! {
     energy_of_a_sweep: "energy", "slow-return", "--seeds", "2";
     energy_unknown_hardware: "energy", "quickstart", "--hardware", "sens";
     help_reproduce: "reproduce", "--help";
+    help_explain: "explain", "--help";
     help_analyze: "analyze", "--help";
     help_report: "report", "--help";
     help_list: "list", "--help";

@@ -128,6 +128,15 @@ pub fn measure_all(jobs: &[(&Scenario, u64)], observer: &dyn Observer) -> Vec<Op
         .collect()
 }
 
+/// What `each` gives for the numbers below `count`, in their order, on all threads of the current pool.
+pub fn spread<T: Send>(count: usize, each: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    #[cfg(feature = "threads")]
+    let jobs = (0..count).into_par_iter();
+    #[cfg(not(feature = "threads"))]
+    let jobs = 0..count;
+    jobs.map(each).collect()
+}
+
 /// More flows than this nobody looks at one by one.
 const DRAWN: usize = 8;
 

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lasthop_lab::{Observer, Recording, RunResult, measure_all, record};
+use lasthop_lab::{Observer, Recording, RunResult, measure, measure_all, record};
 use lasthop_scenario::{Argument, Scenario, parse};
 use lasthop_trace::Nothing;
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
 use crate::live::Live;
-use crate::measure;
+use crate::measure::{throughput, timeouts};
+use crate::open::fitting;
 
 /// The observer asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -44,12 +45,12 @@ impl Runs {
 
     /// Throughput of all flows together in KB/s.
     pub fn throughput(&self) -> Summary {
-        self.summary(measure::throughput)
+        self.summary(throughput)
     }
 
     /// Expirations of the senders' retransmission timers per run.
     pub fn timeouts(&self) -> Summary {
-        self.summary(measure::timeouts)
+        self.summary(timeouts)
     }
 
     /// How many runs transferred everything.
@@ -69,6 +70,14 @@ pub struct Bench<'a> {
     pub seeds: u32,
     /// What measures on this machine's own kernel; `None` where that cannot be.
     pub live: Option<&'a dyn Live>,
+    /// How many times as many seeds comparisons have that `seeds` cannot decide.
+    pub many: u32,
+    /// What is set so that runs take less.
+    pub shorter: &'static [&'static str],
+    /// What is set of the testbeds in place of what is assumed, as of `--set`; an experiment's own changes come after.
+    pub set: Vec<String>,
+    /// Whether sets are tried, so that only conditions are of interest.
+    trying: bool,
     observer: &'a dyn Observer,
     done: BTreeMap<String, Runs>,
 }
@@ -76,7 +85,44 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// A bench that runs each case with `seeds` seeds.
     pub fn new(seeds: u32, observer: &'a dyn Observer) -> Bench<'a> {
-        Bench { seeds, live: None, observer, done: BTreeMap::new() }
+        Bench {
+            seeds,
+            live: None,
+            many: 10,
+            shorter: &[],
+            set: Vec::new(),
+            trying: false,
+            observer,
+            done: BTreeMap::new(),
+        }
+    }
+
+    /// A bench for sets of what is left open. Runs are made one after the other: sets are tried side by side.
+    pub fn trying(seeds: u32, observer: &'a dyn Observer) -> Bench<'a> {
+        Bench { trying: true, ..Bench::new(seeds, observer) }
+    }
+
+    /// What `of` gives with many times as many seeds as usual.
+    pub fn with_many<T>(&mut self, of: impl FnOnce(&mut Bench<'a>) -> T) -> T {
+        let usual = self.seeds;
+        self.seeds = self.many * usual;
+        let result = of(self);
+        self.seeds = usual;
+        result
+    }
+
+    /// Whether tables, drawings and notes are looked at, or only conditions: then what costs runs and decides nothing
+    /// can be left out.
+    pub fn is_shown(&self) -> bool {
+        !self.trying
+    }
+
+    /// The testbed `text` with `changes`.
+    pub fn scenario<S: AsRef<str>>(&self, text: &str, changes: &[S]) -> Scenario {
+        let set = self.set.iter().filter_map(|setting| fitting(text, setting));
+        let own = changes.iter().map(AsRef::as_ref);
+        let shorter = self.shorter.iter().copied();
+        scenario(text, &set.chain(own).chain(shorter).collect::<Vec<_>>())
     }
 
     /// The runs of the testbed `text` with `changes` (as of `--set`).
@@ -103,7 +149,7 @@ impl<'a> Bench<'a> {
         let scenarios: Vec<(String, Scenario, u32)> = cases
             .iter()
             .map(|(changes, seeds)| {
-                let scenario = scenario(text, changes);
+                let scenario = self.scenario(text, changes);
                 // The key of the first seed names the scenario.
                 let key = lasthop_scenario::plan::RunKey::of(&scenario, scenario.first_seed);
                 (format!("{key} {seeds}"), scenario, *seeds)
@@ -122,8 +168,13 @@ impl<'a> Bench<'a> {
             .iter()
             .flat_map(|case| seeds(case).into_iter().map(|seed| (&case.1, seed)))
             .collect();
-        let results: Option<Vec<RunResult>> =
-            measure_all(&jobs, self.observer).into_iter().collect();
+        let results: Option<Vec<RunResult>> = if self.is_shown() {
+            measure_all(&jobs, self.observer).into_iter().collect()
+        } else {
+            let go_on = jobs.iter().take_while(|_| !self.observer.stop());
+            let all: Vec<_> = go_on.map(|(scenario, seed)| measure(scenario, *seed)).collect();
+            Some(all).filter(|all| all.len() == jobs.len())
+        };
         let mut results = results.ok_or(Interrupted)?.into_iter();
         for (key, _, seeds) in new {
             let runs = results.by_ref().take(*seeds as usize).collect();
@@ -156,7 +207,7 @@ impl<'a> Bench<'a> {
 
     /// One run with its time-sequence series.
     pub fn record<S: AsRef<str>>(&self, text: &str, changes: &[S], seed: u64) -> Recording {
-        record(&scenario(text, changes), seed, &mut Nothing)
+        record(&self.scenario(text, changes), seed, &mut Nothing)
     }
 }
 

@@ -4,6 +4,7 @@ use lasthop_report::model::Assumption;
 
 use crate::bench::{Bench, Interrupted};
 use crate::finding::Finding;
+use crate::open::{Open, Testbed};
 
 /// Runs what is to be run on the bench and adds what it finds to the finding, whose runs are those of the bench until
 /// it says otherwise.
@@ -30,6 +31,10 @@ pub struct Claim {
     pub of_this_machine: bool,
     /// The experiment, if there is one.
     pub run: Option<Experiment>,
+    /// What it runs on, where what that leaves open is known.
+    pub testbed: Option<&'static Testbed>,
+    /// What the experiment leaves open beside the testbed, or with other values.
+    pub open: &'static [Open],
 }
 
 impl Claim {
@@ -44,6 +49,8 @@ impl Claim {
             cost: 1,
             of_this_machine: false,
             run: None,
+            testbed: None,
+            open: &[],
         }
     }
 }

@@ -1,9 +1,73 @@
 //! What an experiment found: figures, and the conditions under which the claim holds.
 
-use core::fmt::Display;
+use core::fmt::{self, Display};
 
 use lasthop_report::model::{Figure, Measured, Table, Verdict};
 use lasthop_trace::stats::Summary;
+
+/// What a measured value must be for a condition to hold. What is not a number keeps within no bound.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Bound {
+    /// Between the two, both included.
+    Within(f64, f64),
+    /// Less.
+    Below(f64),
+    /// More.
+    Above(f64),
+    /// No more.
+    AtMost(f64),
+    /// No less.
+    AtLeast(f64),
+    /// Nothing is measured: the condition holds (1) or not (0).
+    True,
+}
+
+impl Bound {
+    /// Whether `value` keeps within it.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Bound::Within(low, high) => (low..=high).contains(&value),
+            Bound::Below(high) => value < high,
+            Bound::Above(low) => value > low,
+            Bound::AtMost(high) => value <= high,
+            Bound::AtLeast(low) => value >= low,
+            Bound::True => value == 1.0,
+        }
+    }
+}
+
+impl Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Within(low, high) => write!(f, "{} to {}", short(*low), short(*high)),
+            Bound::Below(high) => write!(f, "below {}", short(*high)),
+            Bound::Above(low) => write!(f, "above {}", short(*low)),
+            Bound::AtMost(high) => write!(f, "at most {}", short(*high)),
+            Bound::AtLeast(low) => write!(f, "at least {}", short(*low)),
+            Bound::True => f.write_str("true"),
+        }
+    }
+}
+
+/// A condition of a claim: what was measured, and what it must be. A claim holds when all of its conditions hold.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Condition {
+    /// What was measured.
+    pub what: String,
+    /// The measured value.
+    pub value: f64,
+    /// What it must be.
+    pub bound: Bound,
+    /// The two in a sentence.
+    pub text: String,
+}
+
+impl Condition {
+    /// Whether it holds.
+    pub fn holds(&self) -> bool {
+        self.bound.holds(self.value)
+    }
+}
 
 /// What an experiment found.
 #[derive(Clone, Debug, Default)]
@@ -12,8 +76,8 @@ pub struct Finding {
     pub measured: Vec<Measured>,
     /// Runs behind each mean.
     pub runs: u32,
-    /// Conditions, each with whether it holds.
-    pub conditions: Vec<(bool, String)>,
+    /// All of them must hold.
+    pub conditions: Vec<Condition>,
     /// What else a reader should know: why a condition fails, or the answer to an open question.
     pub notes: Vec<String>,
     /// For the report.
@@ -28,16 +92,27 @@ impl Finding {
         Finding { runs, ..Finding::default() }
     }
 
-    /// The claim holds only if `holds`.
+    /// The claim holds only if `holds`, which no single number tells. A number is judged by [`Finding::judge`].
     pub fn require(&mut self, holds: bool, what: impl Into<String>) {
-        self.conditions.push((holds, what.into()));
+        let text = what.into();
+        self.judge(text.clone(), f64::from(u8::from(holds)), Bound::True, text);
+    }
+
+    /// The claim holds only if `value` keeps within `bound`; `text` says so.
+    pub fn judge(&mut self, what: impl Display, value: f64, bound: Bound, text: impl Into<String>) {
+        let (what, text) = (what.to_string(), text.into());
+        self.conditions.push(Condition { what, value, bound, text });
+    }
+
+    /// The same, in the usual sentence.
+    fn wanted(&mut self, what: impl Display, value: f64, bound: Bound) {
+        let text = format!("{what} is {}, wanted {bound}", short(value));
+        self.judge(what, value, bound, text);
     }
 
     /// The claim holds only if `value` lies between `low` and `high`, both included.
     pub fn within(&mut self, what: impl Display, value: f64, low: f64, high: f64) {
-        let holds = (low..=high).contains(&value);
-        let (low, high) = (short(low), short(high));
-        self.require(holds, format!("{what} is {}, wanted {low} to {high}", short(value)));
+        self.wanted(what, value, Bound::Within(low, high));
     }
 
     /// The claim holds only if `value` lies within `share` of what was published, up or down.
@@ -47,14 +122,12 @@ impl Finding {
 
     /// The claim holds only if `value` is below `high`.
     pub fn below(&mut self, what: impl Display, value: f64, high: f64) {
-        let text = format!("{what} is {}, wanted below {}", short(value), short(high));
-        self.require(value < high, text);
+        self.wanted(what, value, Bound::Below(high));
     }
 
     /// The claim holds only if `value` is above `low`.
     pub fn above(&mut self, what: impl Display, value: f64, low: f64) {
-        let text = format!("{what} is {}, wanted above {}", short(value), short(low));
-        self.require(value > low, text);
+        self.wanted(what, value, Bound::Above(low));
     }
 
     /// A figure that was measured.
@@ -82,7 +155,7 @@ impl Finding {
 
     /// All conditions together; without any the claim was not put to the test.
     pub fn verdict(&self) -> Verdict {
-        match self.conditions.iter().all(|(holds, _)| *holds) {
+        match self.conditions.iter().all(Condition::holds) {
             _ if self.conditions.is_empty() => Verdict::NotRun,
             true => Verdict::Holds,
             false => Verdict::Fails,
@@ -91,8 +164,8 @@ impl Finding {
 
     /// What decided the verdict, then the notes.
     pub fn reason(&self) -> String {
-        let failed: Vec<&str> =
-            self.conditions.iter().filter(|(holds, _)| !holds).map(|(_, t)| t.as_str()).collect();
+        let failed = self.conditions.iter().filter(|c| !c.holds());
+        let failed: Vec<&str> = failed.map(|c| c.text.as_str()).collect();
         let head = match (failed.len(), self.conditions.len()) {
             (0, 0) => return self.notes.join(". "),
             (0, 1) => "the condition holds".to_owned(),

@@ -9,10 +9,12 @@ mod bakshi96;
 mod balakrishnan97;
 mod bench;
 mod claim;
+mod explore;
 mod figure;
 mod finding;
 pub mod live;
 mod measure;
+mod open;
 mod parsa98;
 pub mod systems;
 mod table;
@@ -21,7 +23,9 @@ mod west97;
 
 pub use bench::{Bench, Interrupted, Runs};
 pub use claim::{Claim, Experiment, Paper};
-pub use finding::Finding;
+pub use explore::{Judged, Trial, aligned};
+pub use finding::{Bound, Condition, Finding};
+pub use open::{Open, Testbed, Values};
 
 pub(crate) use bench::scenario;
 pub(crate) use finding::short;

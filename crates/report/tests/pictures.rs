@@ -2,7 +2,8 @@
 
 use lasthop_report::model::{ClaimResult, Measured, Verdict};
 use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point, Theme, TimeSequence,
+    Bar, BarChart, BarGroup, BarSeries, Estimate, LineChart, LineSeries, Plot, Point, Ranks, Theme,
+    TimeSequence,
 };
 use lasthop_report::table::{self, Look};
 use lasthop_trace::metrics::{FlowMetrics, RunMetrics};
@@ -152,4 +153,20 @@ fn tables() {
     assert_eq!((turned.rows.len(), turned.rows[4][0].as_str()), (5, "case 4 (n=3)"));
     assert_eq!(turned.columns[1].title, "throughput (KiB/s)");
     assert!(turned.rows.iter().all(|row| row.len() == turned.columns.len()));
+}
+
+#[test]
+fn ranks() {
+    let estimate =
+        |value: f64, half: f64| Estimate { value, interval: (value - half, value + half) };
+    let chart = Ranks {
+        title: "What decides W-T4".into(),
+        x_label: "share of the variance (%)".into(),
+        series: vec!["alone".into(), "with all others".into()],
+        rows: vec![
+            ("path.verdi.rtt-fault".into(), vec![estimate(34.0, 12.0), estimate(60.0, 30.0)]),
+            ("path.verdi.persist".into(), vec![estimate(13.0, 9.0), estimate(47.0, 27.0)]),
+        ],
+    };
+    insta::assert_snapshot!(lines(&chart.plot()));
 }

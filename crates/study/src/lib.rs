@@ -27,6 +27,7 @@ pub mod compare;
 pub mod compress;
 mod document;
 pub mod energy;
+pub mod explain;
 pub mod ranking;
 pub mod sweep;
 pub mod tables;

@@ -11,6 +11,7 @@ pub mod ctl;
 pub mod discard;
 pub mod doctor;
 pub mod energy;
+pub mod explain;
 mod hardware;
 #[cfg(target_os = "linux")]
 pub mod link;

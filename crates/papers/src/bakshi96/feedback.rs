@@ -5,7 +5,7 @@ use lasthop_trace::stats::Summary;
 use super::{BAD, CLAIM, Scheme, many, wan};
 use crate::measure::{kbps, timeouts};
 use crate::table::{shown, table};
-use crate::{Bench, Claim, Finding, Interrupted, short};
+use crate::{Bench, Bound, Claim, Finding, Interrupted, short};
 
 /// The packet size of the example (4.2.1).
 const SIZE: u32 = 576;
@@ -124,8 +124,10 @@ fn tick(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
     let (fine, coarse) = (timed_out(TICKS[0])?, timed_out(TICKS[last])?);
     let more = Summary::of_differences(&fine, &coarse).unwrap_or_else(|| Summary::of(&[]));
     finding.measure("more time-outs of local recovery at 100 ms than at 500 ms", more, "per run");
-    finding.require(
-        more.low() > 0.0,
+    finding.judge(
+        "time-outs a run more at 100 ms than at 500 ms, the interval's lower end,",
+        more.low(),
+        Bound::Above(0.0),
         format!(
             "local recovery times out {} times a run more at 100 ms than at 500 ms, within ± {} (95 %), wanted above 0",
             short(more.mean),

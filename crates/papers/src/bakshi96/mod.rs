@@ -5,6 +5,7 @@
 mod assumed;
 mod feedback;
 mod lan;
+mod range;
 mod recovery;
 mod size;
 mod traces;
@@ -34,16 +35,12 @@ pub(crate) const PAPER: Paper = Paper {
     assumed: assumed::ASSUMED,
 };
 
-const CLAIM: Claim = Claim::of("bakshi96");
+const CLAIM: Claim = Claim { testbed: Some(&range::TESTBED), ..Claim::of("bakshi96") };
 
 /// The wide-area network (3, Figure 2).
 const WAN: &str = include_str!("wan.toml");
 /// The local-area network (4.2.4).
 const LAN: &str = include_str!("lan.toml");
-
-/// Local recovery sends whole packets again.
-//= bakshi96#4.2.1: it retransmits the lost packet; RT_max retransmissions are allowed before a packet is discarded
-const UNIT: &str = "local-recovery.unit=packet";
 
 /// Who repairs what the radio loses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,16 +60,11 @@ impl Scheme {
     fn changes(self) -> &'static [&'static str] {
         match self {
             Scheme::Basic => &[],
-            Scheme::Recovery => &["link-layer=local-recovery", UNIT],
-            Scheme::Ebsn => {
-                &["link-layer=local-recovery", UNIT, "agent=ebsn", "host.fixed.ebsn=true"]
+            Scheme::Recovery => &["link-layer=local-recovery"],
+            Scheme::Ebsn => &["link-layer=local-recovery", "agent=ebsn", "host.fixed.ebsn=true"],
+            Scheme::Quench => {
+                &["link-layer=local-recovery", "agent=source-quench", "host.fixed.quench=true"]
             }
-            Scheme::Quench => &[
-                "link-layer=local-recovery",
-                UNIT,
-                "agent=source-quench",
-                "host.fixed.quench=true",
-            ],
         }
     }
 
@@ -130,11 +122,7 @@ fn many(
     bad: u32,
     more: &[&str],
 ) -> Result<Runs, Interrupted> {
-    let seeds = bench.seeds;
-    bench.seeds = 10 * seeds;
-    let runs = wan(bench, scheme, size, bad, more);
-    bench.seeds = seeds;
-    runs
+    bench.with_many(|bench| wan(bench, scheme, size, bad, more))
 }
 
 /// What the source sent more than once, in KB of payload.

@@ -9,7 +9,7 @@ use super::{CLAIM, Scheme, WAN};
 use crate::figure::figure;
 use crate::measure::kbps;
 use crate::table::{row, table};
-use crate::{Bench, Claim, Finding, Interrupted};
+use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
 /// The channel of the example: 10 s good, 4 s bad, without any variation.
 const EXAMPLE: [&str; 4] =
@@ -165,15 +165,18 @@ fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     // Nothing is random here but the phase of a clock that is never read, so every run is the same.
     for trace in &traces(bench, finding, Scheme::Basic, 1, 3)? {
         let (with, of) = (trace.with_timeout(), trace.expired.len());
-        finding
-            .require(with == of && of > 0, format!("{with} of {of} bad periods have a time-out"));
+        let share = 100.0 * with as f64 / of as f64;
+        let text = format!("{with} of {of} bad periods have a time-out");
+        finding.judge("bad periods with a time-out, %,", share, Bound::AtLeast(100.0), text);
         for (number, before, published) in PRINTED {
             let at = sent(&trace.series, number).get(1 + before).copied().unwrap_or(f64::NAN);
             let times = ["once more", "a second time"][before];
             finding.compare(format!("packet {number} is sent {times}"), at, "s", published);
             let text =
                 format!("packet {number} is sent {times} at {at:.2} s, wanted {published} s");
-            finding.require((at - published).abs() <= OFF_S, text);
+            let what = format!("packet {number} is sent {times}, s,");
+            let bound = Bound::Within(published - OFF_S, published + OFF_S);
+            finding.judge(what, at, bound, text);
         }
         let last = PRINTED[PRINTED.len() - 1].2;
         let again = |number: &u64| {
@@ -182,7 +185,8 @@ fn f3(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
         };
         let most = (0..trace.series.sent.len() as u64).map(|number| again(&number)).max();
         let text = format!("before, no packet is sent more than {} times", most.unwrap_or(0));
-        finding.require(most.is_some_and(|most| most <= 3), text);
+        let most = most.map_or(f64::NAN, |most| most as f64);
+        finding.judge("times that a packet is sent before", most, Bound::AtMost(3.0), text);
     }
     Ok(())
 }
@@ -204,8 +208,13 @@ fn f4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let all = traces(bench, finding, Scheme::Recovery, seeds, 4)?;
     let (periods, with) = counted(&all);
     let found = format!("{with} of {periods} bad periods have a time-out");
-    finding.require(with > 0, format!("{found}, wanted at least one"));
-    finding.require(2 * with < periods, format!("{found}, wanted fewer than half"));
+    let share = 100.0 * with as f64 / periods as f64;
+    let what = "bad periods with a time-out, %,";
+    finding.judge(what, share, Bound::Above(0.0), format!("{found}, wanted at least one"));
+    finding.judge(what, share, Bound::Below(50.0), format!("{found}, wanted fewer than half"));
+    if !bench.is_shown() {
+        return Ok(());
+    }
     let first = all.iter().filter_map(|t| t.expired.first()?.first().copied());
     let first: Vec<f64> = first.collect();
     let earliest = first.iter().copied().fold(f64::INFINITY, f64::min);
@@ -244,6 +253,6 @@ fn f5(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let timeouts: usize = all.iter().map(|t| t.series.timeouts.len()).sum();
     let runs = all.len();
     let text = format!("there are {timeouts} source time-outs in {runs} runs, wanted none");
-    finding.require(timeouts == 0, text);
+    finding.judge("source time-outs", timeouts as f64, Bound::AtMost(0.0), text);
     Ok(())
 }

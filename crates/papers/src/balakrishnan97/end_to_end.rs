@@ -1,10 +1,10 @@
 //! Section 3.1.2, Figure 3: protocols of the two ends alone.
 
-use super::CLAIM;
+use super::range::CLAIM;
 use super::testbed::{LAN, Protocol, Rows, WAN};
 use crate::measure::mbps;
 use crate::testbed::{SINGLE as ERRORS, UNCHANGED};
-use crate::{Bench, Claim, Finding, Interrupted};
+use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
 /// The five of Figure 3.
 const PROTOCOLS: [Protocol; 5] = [
@@ -28,7 +28,7 @@ const SMALL: [&str; 5] = [
 fn eln(finding: &mut Finding, rows: &Rows, least: f64) {
     let times = rows.times("ELN", "Reno");
     let text = format!("ELN has {times:.2} times Reno's throughput, wanted {least}");
-    finding.require(times >= least, text);
+    finding.judge("ELN over Reno", times, Bound::AtLeast(least), text);
 }
 
 /// Reno's throughput in percent of that without errors.
@@ -62,7 +62,9 @@ fn lan(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let text = format!(
         "ELN-RXMT gains {with_small:.1} % over ELN with 8 KB and {with_large:.1} % with 64 KB"
     );
-    finding.require(with_small > with_large, format!("{text}, wanted more with 8 KB"));
+    let what = "gain of ELN-RXMT with 8 KB less that with 64 KB";
+    let text = format!("{text}, wanted more with 8 KB");
+    finding.judge(what, with_small - with_large, Bound::Above(0.0), text);
     Ok(())
 }
 

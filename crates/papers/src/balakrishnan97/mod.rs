@@ -6,6 +6,7 @@ mod acks;
 mod assumed;
 mod end_to_end;
 mod link_layers;
+mod range;
 mod semantics;
 mod simulations;
 mod snoop;

@@ -9,6 +9,7 @@ mod cases;
 mod closer;
 mod delay;
 mod exchange;
+mod range;
 mod throughput;
 mod trips;
 
@@ -36,7 +37,7 @@ pub(crate) const PAPER: Paper = Paper {
     assumed: assumed::ASSUMED,
 };
 
-const CLAIM: Claim = Claim::of("parsa98");
+const CLAIM: Claim = Claim { testbed: Some(&range::TESTBED), ..Claim::of("parsa98") };
 
 /// A source on a wire, a base station, a wireless host (5, Figure 8).
 const TESTBED: &str = include_str!("testbed.toml");

@@ -15,7 +15,7 @@ use super::cases::Protocol::Tulip;
 use super::cases::{Window, bit_errors, case};
 use super::{CLAIM, TESTBED};
 use crate::figure::{Axes, curves};
-use crate::{Bench, Claim, Finding, Interrupted, scenario};
+use crate::{Bench, Claim, Finding, Interrupted};
 
 /// One measured round trip and what the sender made of it.
 #[derive(Clone, Copy, Debug)]
@@ -99,9 +99,9 @@ impl Sink for Trips {
     }
 }
 
-fn trips(seed: u64) -> Vec<Trip> {
+fn trips(bench: &Bench<'_>, seed: u64) -> Vec<Trip> {
     let changes = case(Tulip, Window::Large, &bit_errors(15.0));
-    let scenario = scenario(TESTBED, &changes);
+    let scenario = bench.scenario(TESTBED, &changes);
     let layout = lasthop_lab::layout(&scenario);
     let mut sink = Trips {
         flow: layout.flows[0].key,
@@ -132,7 +132,7 @@ fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let (mut above, mut measured) = ([0_u64; 2], [0_u64; 2]);
     for seed in 1..=u64::from(bench.seeds) {
         bench.go_on()?;
-        let trips = trips(seed);
+        let trips = trips(bench, seed);
         let mut rtts = Moments::default();
         let mut margin = f64::INFINITY;
         for trip in &trips {

@@ -9,7 +9,6 @@ use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Ackp, Addr, Body, Flags, Packet, Segment, Seq};
 
-use super::CLAIM;
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted};
 
@@ -101,7 +100,7 @@ pub(super) const ACKP_SCENARIOS: Claim = Claim {
             that did not offer the option",
     cost: 0,
     run: Some(run),
-    ..CLAIM
+    ..Claim::of("west97")
 };
 
 /// The three scenarios, and two in which there must be no partial acknowledgement.

@@ -6,6 +6,7 @@ mod ackp_scenarios;
 mod assumed;
 mod figures;
 mod open;
+mod range;
 mod tables;
 
 use crate::{Claim, Paper};
@@ -32,7 +33,7 @@ pub(crate) const PAPER: Paper = Paper {
     assumed: assumed::ASSUMED,
 };
 
-const CLAIM: Claim = Claim::of("west97");
+const CLAIM: Claim = Claim { testbed: Some(&range::TESTBED), ..Claim::of("west97") };
 
 /// The LAN with the wireless link slowed to 14.6 KB/s (5.3).
 const SLOW: &str = include_str!("slow.toml");
@@ -46,18 +47,15 @@ const MANY: &str = include_str!("many.toml");
 /// Each error destroys six packets in a row (5.2.2).
 const BURSTS: &str =
     r#"errors={ model = "packet-bursts", packets = 6, mean = "64KiB", on = ["data", "ack"] }"#;
-/// The snoop of the testbed measures round trips over packets that it has repeated.
-//= parsa98#5.2.2: the fault was found in the snoop of Berkeley, which is the one of this testbed
-const FAULT: &str = "path.verdi.rtt-fault=true";
 /// Snoop at the base station.
-const SNOOP: &[&str] = &["agent=snoop", FAULT];
+const SNOOP: &[&str] = &["agent=snoop"];
 /// Snoop with partial acknowledgements as the paper measured them (4.2): one for every packet, and a sender that
 /// sets its timer to a constant.
 const ACKP: &[&str] =
-    &["agent=snoop+ackp", FAULT, "path.verdi.ackp-mode=every-packet", "host.fixed.ackp=constant"];
+    &["agent=snoop+ackp", "path.verdi.ackp-mode=every-packet", "host.fixed.ackp=constant"];
 /// Snoop with partial acknowledgements as the paper designed them (3.3, 3.4).
 const ACKP_FULL: &[&str] =
-    &["agent=snoop+ackp", FAULT, "path.verdi.ackp-mode=full", "host.fixed.ackp=rearm"];
+    &["agent=snoop+ackp", "path.verdi.ackp-mode=full", "host.fixed.ackp=rearm"];
 
 #[cfg(test)]
 mod tests {

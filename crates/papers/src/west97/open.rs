@@ -4,7 +4,7 @@
 use lasthop_proto::event::Cause;
 use lasthop_trace::stats::Summary;
 
-use super::{ACKP, ACKP_FULL, BURSTS, CLAIM, MANY, SATELLITE, SNOOP};
+use super::{ACKP, ACKP_FULL, BURSTS, MANY, SATELLITE, SNOOP};
 use crate::measure::{dropped, jain, throughput, wired};
 use crate::table::{row, shown, table};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
@@ -33,7 +33,7 @@ pub(super) const LONG_DELAY: Claim = Claim {
     published: "untested belief: there ACKP should give significant throughput gains",
     cost: 26,
     run: Some(satellite),
-    ..CLAIM
+    ..Claim::of("west97")
 };
 
 /// Does ACKP gain throughput over a satellite link?
@@ -98,7 +98,7 @@ pub(super) const MULTI: Claim = Claim {
     published: "proposed study: aggregate throughput, effect of one connection's losses on the others",
     cost: 37,
     run: Some(multi),
-    ..CLAIM
+    ..Claim::of("west97")
 };
 
 /// How do several connections fare?
@@ -139,7 +139,7 @@ pub(super) const SEQCACHE: Claim = Claim {
             loss notification so that the sender retransmits without congestion control",
     published: "proposed, not built",
     run: Some(seqcache),
-    ..CLAIM
+    ..Claim::of("west97")
 };
 
 /// Does a base station that keeps sequence numbers only do as well as snoop?
@@ -188,7 +188,7 @@ pub(super) const ELN_CHECKSUM: Claim = Claim {
             carrying the ELN option; sender retransmits without congestion control",
     published: "proposed, not built; imperfect because errors in the IP header stay invisible",
     run: Some(eln_checksum),
-    ..CLAIM
+    ..Claim::of("west97")
 };
 
 /// How good is a loss notification by the receiver's checksum?

@@ -8,7 +8,7 @@ use crate::figure::{WHISKERS, bar, bars, published_bar};
 use crate::measure::{count, stall_time, throughput, transfer_time, wired, wireless};
 use crate::table::{Cell, row, shown, table};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
-use crate::{Bench, Claim, Finding, Interrupted, Runs};
+use crate::{Bench, Bound, Claim, Finding, Interrupted, Runs};
 
 /// What a column of a table has: its name in a condition, its label, its unit.
 const WHAT: [(&str, &str, &str); 5] = [
@@ -200,8 +200,10 @@ fn measure(
 /// ACKP must not have more timer expirations than snoop alone.
 fn no_more_timeouts(finding: &mut Finding, ackp: &Column, snoop: &Column) {
     let (with, without) = (ackp.mean(TIMEOUTS), snoop.mean(TIMEOUTS));
-    finding.require(
-        with <= without,
+    finding.judge(
+        "ACKP's timer expirations less snoop's",
+        with - without,
+        Bound::AtMost(0.0),
         format!("ACKP's timer expirations ({with:.2}) do not exceed snoop's ({without:.2})"),
     );
 }
@@ -366,24 +368,27 @@ fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     ackp.within(finding, PERCENT, 66.0, 86.0);
     let apart = (snoop.mean(PERCENT) - ackp.mean(PERCENT)).abs();
     let text = format!("snoop and ACKP are {apart:.1} points apart, wanted at most 5");
-    finding.require(apart <= 5.0, text);
+    finding.judge("points between snoop and ACKP", apart, Bound::AtMost(5.0), text);
     // Expirations are so rare that 20 seeds cannot tell which has fewer.
-    let seeds = bench.seeds;
-    bench.seeds = 10 * seeds;
-    let [ackp, snoop] = [ACKP, SNOOP].map(|agent| bench.runs(SLOW, &[agent, &[BURSTS]].concat()));
-    bench.seeds = seeds;
+    let [ackp, snoop] = bench.with_many(|bench| {
+        [ACKP, SNOOP].map(|agent| bench.runs(SLOW, &[agent, &[BURSTS]].concat()))
+    });
     let (ackp, snoop) = (ackp?, snoop?);
     let (with, without) = (ackp.timeouts().mean, snoop.timeouts().mean);
-    finding.require(
-        with < without / 2.0,
+    finding.judge(
+        "ACKP's timer expirations less half of snoop's",
+        with - without / 2.0,
+        Bound::Below(0.0),
         format!(
             "ACKP's timer expirations ({with:.3} in {} runs) are less than half of snoop's ({without:.3})",
-            10 * seeds
+            snoop.all().len()
         ),
     );
     let (better, worse) = (ackp.mean(wired), snoop.mean(wired));
-    finding.require(
-        better > worse,
+    finding.judge(
+        "ACKP's wired goodput less snoop's",
+        better - worse,
+        Bound::Above(0.0),
         format!("ACKP's wired goodput ({better:.2} %) is above snoop's ({worse:.2} %)"),
     );
     let local = |cause| snoop.mean(count(move |f| f.originated.get(cause)));

@@ -237,7 +237,8 @@ impl Rack {
     /// Brings the window down in step with what has arrived.
     fn reduce(&mut self, w: &mut Window, step: &Step) {
         let (pipe, ssthresh, mss) = (self.flight.pipe(), w.ssthresh.into(), w.mss.into());
-        //= rfc9937#section-7: one more than was delivered where the left edge moves and nothing is newly lost
+        // As Linux, and draft-ietf-tcpm-prr-rfc6937bis: one more than was delivered only where the left edge moves and
+        // nothing is newly lost.
         let safe = !self.kernel || step.moved && step.lost == 0;
         let heard = Heard { delivered: self.last.delivered, pipe, ssthresh, mss, safe };
         w.cwnd = self.prr.window(&heard).min(u32::MAX.into()) as u32;

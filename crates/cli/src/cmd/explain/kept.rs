@@ -1,0 +1,124 @@
+//! Sets that were tried, kept on disk in `sets.jsonl`, a line each, so that a command that was interrupted goes on
+//! where it stopped. A line counts only for the program that wrote it and for the same question.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use lasthop_lab::Observer;
+use lasthop_papers::{Claim, Judged, Trial};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+/// A question: what was tried, in which way, by which program.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Question {
+    /// The program's file: its length and when it was written; a version is built many times while it is worked on.
+    build: String,
+    claims: Vec<String>,
+    seeds: u32,
+    whole: bool,
+    set: Vec<String>,
+}
+
+/// A line of the file.
+#[derive(Serialize, Deserialize, Debug)]
+struct Line {
+    #[serde(flatten)]
+    question: Question,
+    judged: Vec<Judged>,
+}
+
+/// What is kept.
+pub struct Kept {
+    /// Empty where nothing can be kept.
+    build: String,
+    claims: Vec<String>,
+    answers: BTreeMap<Question, Vec<Judged>>,
+    file: Option<(PathBuf, File)>,
+}
+
+impl Kept {
+    /// What is kept in `dir` about `claims`; new answers go there as well. Without a directory nothing is kept.
+    pub fn open(dir: Option<&Path>, claims: &[&'static Claim]) -> Result<Kept, Failure> {
+        let program = std::env::current_exe().and_then(fs::metadata);
+        let build = program.and_then(|file| {
+            let written = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            Ok(format!("{:x}-{:x}", file.len(), written.as_nanos()))
+        });
+        let claims = claims.iter().map(|claim| claim.id.to_owned()).collect();
+        let build = build.unwrap_or_default();
+        let mut kept = Kept { build, claims, answers: BTreeMap::new(), file: None };
+        let Some(path) = dir.map(|dir| dir.join("sets.jsonl")) else { return Ok(kept) };
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        // The last line may be half a one.
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+        let ours = |line: &Line| line.question.build == kept.build && !kept.build.is_empty();
+        kept.answers = lines.filter(ours).map(|line| (line.question, line.judged)).collect();
+        let failed = |error| Failure::file(&path, error, "is there room, and may you write there?");
+        let options = OpenOptions::new().append(true).create(true).clone();
+        // What other programs found is of no use any more.
+        if kept.answers.is_empty() {
+            fs::write(&path, "").map_err(failed)?;
+        }
+        let mut file = options.open(&path).map_err(failed)?;
+        if !text.is_empty() && !text.ends_with('\n') {
+            file.write_all(b"\n").map_err(failed)?;
+        }
+        kept.file = Some((path, file));
+        Ok(kept)
+    }
+
+    /// The conditions under each of `sets`, from what is kept where it is. `None` for those that were not begun.
+    pub fn judge_all(
+        &mut self,
+        trial: &Trial<'_>,
+        sets: &[Vec<String>],
+        observer: &dyn Observer,
+        progress: &Progress,
+    ) -> Result<Vec<Option<Vec<Judged>>>, Failure> {
+        let question = |set: &Vec<String>| Question {
+            build: self.build.clone(),
+            claims: self.claims.clone(),
+            seeds: trial.seeds,
+            whole: trial.whole,
+            set: set.clone(),
+        };
+        let new = |set: &&Vec<String>| !self.answers.contains_key(&question(set));
+        let missing: Vec<Vec<String>> = sets.iter().filter(new).cloned().collect();
+        progress.begin_at((sets.len() - missing.len()) as u64);
+        let file = Mutex::new(self.file.as_mut());
+        let failure = Mutex::new(None);
+        let found = trial.judge_all(&missing, observer, &|i, judged| {
+            progress.step("sets");
+            let line = Line { question: question(&missing[i]), judged: judged.to_vec() };
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some((path, file)) = file.as_mut() else { return };
+            let written = serde_json::to_string(&line)
+                .map_err(std::io::Error::other)
+                .and_then(|text| writeln!(file, "{text}"));
+            if let Err(error) = written {
+                let help = "is there room, and may you write there?";
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Failure::file(path, error, help));
+            }
+        });
+        progress.finish();
+        if let Some(failure) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(failure);
+        }
+        let questions = missing.iter().map(&question).collect::<Vec<_>>();
+        let all = sets.iter().map(&question).collect::<Vec<_>>();
+        for (question, judged) in questions.into_iter().zip(found) {
+            if let Some(judged) = judged {
+                self.answers.insert(question, judged);
+            }
+        }
+        Ok(all.iter().map(|question| self.answers.get(question).cloned()).collect())
+    }
+}

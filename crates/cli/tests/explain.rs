@@ -1,0 +1,94 @@
+//! `lasthop explain` on a claim that takes a moment.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn explain(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lasthop"))
+        .arg("explain")
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A directory of a test, empty.
+fn directory(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("lasthop-explain-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    dir
+}
+
+fn lines(file: &Path) -> Vec<String> {
+    std::fs::read_to_string(file).expect("written").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_sample_gives_the_same_answer_again() {
+    let asked = ["W-F10", "--sets", "40", "--seeds", "1", "--again", "0", "--json"];
+    let first = stdout(&explain(&asked));
+    assert_eq!(first, stdout(&explain(&asked)));
+    let answer: serde_json::Value = serde_json::from_str(&first).expect("JSON");
+    assert_eq!(answer["sets"].as_array().map(Vec::len), Some(40));
+    assert_eq!(answer["conditions"].as_array().map(Vec::len), Some(2));
+    let parameters = answer["parameters"].as_array().expect("what is open");
+    assert_eq!(answer["ranking"].as_array().map(Vec::len), Some(parameters.len()));
+    assert!(parameters.iter().any(|p| p["name"] == "host.fixed.growth"));
+    let other = [&asked[..], &["--sample", "2"]].concat();
+    assert_ne!(first, stdout(&explain(&other)));
+}
+
+#[test]
+fn what_is_finished_is_kept_and_an_interrupted_command_goes_on() {
+    let dir = directory("kept");
+    let out = dir.to_str().expect("a name");
+    let asked = ["W-F10", "--sets", "30", "--seeds", "1", "--again", "0", "-o", out];
+    let first = stdout(&explain(&asked));
+    let file = dir.join("sets.jsonl");
+    // What is assumed, and the sets.
+    let kept = lines(&file);
+    assert_eq!(kept.len(), 31);
+    // As if it had been stopped in the middle of a line.
+    let half = &kept[19][..kept[19].len() / 2];
+    std::fs::write(&file, format!("{}\n{half}", kept[..19].join("\n"))).expect("written");
+    assert_eq!(first, stdout(&explain(&asked)));
+    let whole = lines(&file);
+    assert_eq!(whole.len(), 32, "what was kept is not tried again");
+    for name in ["report.html", "explain.svg", "explain.json"] {
+        assert!(dir.join(name).exists(), "{name}");
+    }
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+#[test]
+fn conditions_are_chosen_on_and_judged_by_name_or_number() {
+    let asked = ["W-F9", "W-F10", "--sets", "20", "--seeds", "1", "--again", "0", "--json"];
+    let fit = |words: &str| explain(&[&asked[..], &["--fit", words]].concat());
+    let answer: serde_json::Value = serde_json::from_str(&stdout(&fit("W-F9"))).expect("JSON");
+    assert_eq!(answer["split"]["fit"], serde_json::json!([0, 1]));
+    assert_eq!(answer["split"]["others"], 2);
+    let failed = fit("W-T1");
+    assert_eq!(failed.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("names no condition"));
+}
+
+#[test]
+fn claims_of_other_testbeds_or_without_one_are_refused() {
+    for (claims, message) in [
+        (&["W-T1", "B-F4"][..], "another testbed"),
+        (&["A-CHECKSUM"], "not described"),
+        (&["W-T99"], "no claim"),
+    ] {
+        let output = explain(claims);
+        assert_eq!(output.status.code(), Some(2), "{claims:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains(message), "{stderr}");
+    }
+    let open = stdout(&explain(&["W-T4", "--open"]));
+    assert!(open.contains("path.verdi.rtt-fault") && open.contains("assumed true"), "{open}");
+}

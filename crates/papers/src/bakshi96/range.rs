@@ -1,0 +1,147 @@
+//! What could be instead of what is assumed.
+
+use super::{LAN, WAN};
+use crate::{Open, Testbed, Values};
+
+const TCP: &str = "TCP is the Tahoe of";
+const RECOVERY: &str = "Local recovery is stop-and-wait";
+const BACKOFF: &str = "The random back-off is uniform";
+
+pub(super) static TESTBED: Testbed =
+    Testbed { key: "bakshi96", texts: &[WAN, LAN], open: OPEN, shorter: &[], seeds: 4 };
+
+const OPEN: &[Open] = &[
+    Open {
+        keys: &["host.fixed.timer-order"],
+        assumed: "first",
+        values: Values::Words(&["last", "first"]),
+        assumption: TCP,
+        why: "ns of 1996 starts the timer before the back-off doubles, RFC 6298 and later versions after it.",
+    },
+    Open {
+        keys: &["host.fixed.stamps", "host.mobile.stamps"],
+        assumed: "true",
+        values: Values::Words(&["false", "true"]),
+        assumption: TCP,
+        why: "In ns of 1996 each new ACK gives a round trip; BSD times one packet at a time.",
+    },
+    Open {
+        keys: &["host.fixed.rtt-arithmetic"],
+        assumed: "integer",
+        values: Values::Words(&["exact", "integer"]),
+        assumption: TCP,
+        why: "ns of 1996 averages in whole eighths and quarters of a tick, as BSD; later versions could be finer.",
+    },
+    Open {
+        keys: &["host.fixed.fast-backoff"],
+        assumed: "true",
+        values: Values::Words(&["false", "true"]),
+        assumption: TCP,
+        why: "In ns of 1996 a fast retransmit backs off as well, in BSD it does not.",
+    },
+    Open {
+        keys: &["host.fixed.slow-start"],
+        assumed: "below",
+        values: Values::Words(&["up", "below"]),
+        assumption: TCP,
+        why: "ns ends slow start at the threshold, BSD above it.",
+    },
+    Open {
+        keys: &["host.fixed.ssthresh-min"],
+        assumed: "0",
+        values: Values::Words(&["0", "2"]),
+        assumption: TCP,
+        why: "ns of 1996 has no least threshold, BSD and RFC 5681 have two segments.",
+    },
+    Open {
+        keys: &["host.fixed.rto-initial"],
+        assumed: "3s",
+        values: Values::Words(&["1s", "3s", "6s"]),
+        assumption: TCP,
+        why: "Versions of ns began with 3 and with 6 s, RFC 6298 with 1 s.",
+    },
+    Open {
+        keys: &["host.fixed.rto-rule"],
+        assumed: "rfc6298",
+        values: Values::Words(&["rfc6298", "jacobson"]),
+        assumption: TCP,
+        why: "With or without a tick as the least of the deviations' part.",
+    },
+    Open {
+        keys: &["host.fixed.halving"],
+        assumed: "window",
+        values: Values::Words(&["window", "flight"]),
+        assumption: TCP,
+        why: "ns halves the smaller of its windows, RFC 5681 what is in flight.",
+    },
+    Open {
+        keys: &["host.fixed.growth"],
+        assumed: "rfc5681",
+        values: Values::Words(&["rfc5681", "bsd"]),
+        assumption: TCP,
+        why: "4.4BSD added an eighth of a segment for each ACK, ns did not.",
+    },
+    Open {
+        keys: &["host.fixed.delayed-ack.every", "host.mobile.delayed-ack.every"],
+        assumed: "1",
+        values: Values::Words(&["1", "2"]),
+        assumption: TCP,
+        why: "The simulator's sinks answered each packet; BSD each second one.",
+    },
+    Open {
+        keys: &["bakshi96-wan: path.wire.link.delay"],
+        assumed: "2ms",
+        values: Values::Log(1.0, 50.0, "ms"),
+        assumption: "Links delay by",
+        why: "From a wire within a building to one across a country.",
+    },
+    Open {
+        keys: &["path.air.local-recovery.max-retransmits"],
+        assumed: "13",
+        values: Values::Words(&["12", "13"]),
+        assumption: "RT_max = 13 counts",
+        why: "Thirteen retransmissions, or thirteen transmissions.",
+    },
+    Open {
+        keys: &["path.air.local-recovery.backoff"],
+        assumed: "50ms",
+        values: Values::Log(10.0, 100.0, "ms"),
+        assumption: BACKOFF,
+        why: "The paper says only that it is random; fractions of a frame to a packet.",
+    },
+    Open {
+        keys: &["path.air.local-recovery.backoff-max"],
+        assumed: "800ms",
+        values: Values::Log(100.0, 3200.0, "ms"),
+        assumption: BACKOFF,
+        why: "From one that hardly grows to most of a bad period.",
+    },
+    Open {
+        keys: &["path.air.local-recovery.ack"],
+        assumed: "8B",
+        values: Values::Words(&["4B", "8B", "20B", "40B"]),
+        assumption: RECOVERY,
+        why: "A number and a checksum, up to a whole header of TCP/IP.",
+    },
+    Open {
+        keys: &["path.air.local-recovery.unit"],
+        assumed: "packet",
+        values: Values::Words(&["fragment", "packet"]),
+        assumption: RECOVERY,
+        why: "4.2.1 retransmits the lost packet; its radio cuts packets into fragments.",
+    },
+    Open {
+        keys: &["errors.ber-good"],
+        assumed: "1e-6",
+        values: Values::Log(0.67e-6, 1.5e-6, ""),
+        assumption: "Bit error rates hold for the bits before coding",
+        why: "The rate before or after the factor 1.5 of coding.",
+    },
+    Open {
+        keys: &["errors.reciprocal"],
+        assumed: "true",
+        values: Values::Words(&["false", "true"]),
+        assumption: "Both directions of the radio are good and bad together",
+        why: "Each direction could have its own good and bad periods.",
+    },
+];

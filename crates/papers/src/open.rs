@@ -1,0 +1,212 @@
+//! What papers leave open about their testbeds, as parameters with plausible values.
+//!
+//! A parameter is the address of a scenario's key, as `--set` has it, with the values that could stand there. The
+//! testbed's file says what is assumed; the table of assumptions says why, and names each parameter by its beginning.
+
+use lasthop_report::number::short;
+
+use crate::Claim;
+
+/// What experiments on one testbed have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Testbed {
+    /// Name.
+    pub key: &'static str,
+    /// The scenario files that make it up.
+    pub texts: &'static [&'static str],
+    /// What the paper leaves open about it.
+    pub open: &'static [Open],
+    /// What is set when many sets of parameters are tried, so that a run takes less: shorter transfers.
+    pub shorter: &'static [&'static str],
+    /// Runs of each case when many sets of parameters are tried.
+    pub seeds: u32,
+}
+
+/// Something that a paper leaves open.
+#[derive(Clone, Copy, Debug)]
+pub struct Open {
+    /// Addresses of the keys that get the value, as of `--set`. Where a scenario of the testbed has no such host or
+    /// stage, the key is left out.
+    pub keys: &'static [&'static str],
+    /// What is assumed, as it could stand in the file.
+    pub assumed: &'static str,
+    /// What else could be.
+    pub values: Values,
+    /// How the assumption begins that it belongs to ([`crate::Paper::assumed`]).
+    pub assumption: &'static str,
+    /// Why these values: what is known, and on whose word.
+    pub why: &'static str,
+}
+
+/// The values that a parameter may have, each as probable as the others.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Values {
+    /// These.
+    Words(&'static [&'static str]),
+    /// From the first to the second, in this unit.
+    Linear(f64, f64, &'static str),
+    /// The same, with the logarithm spread evenly.
+    Log(f64, f64, &'static str),
+}
+
+/// Into how many parts of equal probability a range is divided where its effect is told part by part.
+const PARTS: usize = 4;
+
+impl Open {
+    /// Its name: the first of its keys.
+    pub fn name(&self) -> &'static str {
+        self.keys.first().copied().unwrap_or_default()
+    }
+
+    /// The value at a place from 0 to 1 (excluded).
+    pub fn value(&self, place: f64) -> String {
+        let number = |x: f64, unit: &str| format!("{}{unit}", digits(x));
+        match self.values {
+            Values::Words(words) => {
+                let at = (place * words.len() as f64) as usize;
+                words[at.min(words.len() - 1)].to_owned()
+            }
+            Values::Linear(low, high, unit) => number(low + place * (high - low), unit),
+            Values::Log(low, high, unit) => number(low * libm::pow(high / low, place), unit),
+        }
+    }
+
+    /// The values, or parts of the range, as words: what a place falls into when it is multiplied by their number.
+    pub fn parts(&self) -> Vec<String> {
+        match self.values {
+            Values::Words(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+            Values::Linear(..) | Values::Log(..) => {
+                let end = |i: usize| self.value(i as f64 / PARTS as f64);
+                (0..PARTS).map(|i| format!("{} to {}", end(i), end(i + 1))).collect()
+            }
+        }
+    }
+
+    /// What is set for the value at a place, for a scenario.
+    pub fn settings(&self, place: f64) -> impl Iterator<Item = String> {
+        let value = self.value(place);
+        self.keys.iter().map(move |key| format!("{key}={value}"))
+    }
+
+    /// Its values in words.
+    pub fn range(&self) -> String {
+        match self.values {
+            Values::Words(words) => words.join(", "),
+            Values::Linear(low, high, unit) | Values::Log(low, high, unit) => {
+                format!("{} to {} {unit}", short(low), short(high)).trim_end().to_owned()
+            }
+        }
+    }
+}
+
+/// A number with three digits, as a scenario is written.
+fn digits(x: f64) -> String {
+    let places = (2 - libm::log10(x.abs()).floor() as i32).clamp(0, 12) as usize;
+    let text = format!("{x:.places$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+impl Claim {
+    /// What is open about its experiment: what the testbed says, and what the experiment says instead or adds.
+    pub fn open(&self) -> Vec<Open> {
+        let mut all: Vec<Open> = self.testbed.map(|t| t.open.to_vec()).unwrap_or_default();
+        for own in self.open {
+            match all.iter_mut().find(|open| open.name() == own.name()) {
+                Some(open) => *open = *own,
+                None => all.push(*own),
+            }
+        }
+        all
+    }
+}
+
+/// The setting for the scenario file `text`, if that has the host or the stage which it names. `NAME: KEY=VALUE` is for
+/// the scenario of this name alone.
+pub(crate) fn fitting<'a>(text: &str, setting: &'a str) -> Option<&'a str> {
+    let named = |name: &str| text.contains(&format!("name = \"{name}\""));
+    let setting = match setting.split_once(": ") {
+        Some((name, rest)) if named(name) => rest,
+        Some(_) => return None,
+        None => setting,
+    };
+    let mut parts = setting.split('.');
+    let has = match (parts.next(), parts.next()) {
+        (Some("path"), Some(stage)) => named(stage),
+        (Some("host"), Some(host)) => text.contains(&format!("[host.{host}]")),
+        _ => true,
+    };
+    has.then_some(setting)
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_scenario::plan::RunKey;
+
+    use super::*;
+    use crate::{PAPERS, scenario};
+
+    const OPEN: Open = Open {
+        keys: &["path.base.persist"],
+        assumed: "200ms",
+        values: Values::Log(50.0, 800.0, "ms"),
+        assumption: "",
+        why: "",
+    };
+
+    #[test]
+    fn places_become_values() {
+        assert_eq!(OPEN.value(0.0), "50ms");
+        assert_eq!(OPEN.value(0.5), "200ms");
+        assert_eq!(
+            OPEN.parts(),
+            ["50ms to 100ms", "100ms to 200ms", "200ms to 400ms", "400ms to 800ms"]
+        );
+        let words = Open { values: Values::Words(&["off", "on"]), ..OPEN };
+        assert_eq!([words.value(0.49), words.value(0.5)], ["off", "on"]);
+        assert_eq!(Open { values: Values::Linear(0.0, 1.5, ""), ..OPEN }.value(0.1), "0.15");
+    }
+
+    /// One truth with the scenario files and with the table of assumptions.
+    #[test]
+    fn what_is_assumed_is_what_the_file_says_and_each_value_can_be_set() {
+        for claim in crate::claims() {
+            let Some(testbed) = claim.testbed else {
+                assert!(claim.open.is_empty(), "{} has no testbed", claim.id);
+                continue;
+            };
+            let paper = PAPERS.iter().find(|paper| paper.key == claim.paper).unwrap();
+            for open in claim.open() {
+                let name = format!("{}, {}", testbed.key, open.name());
+                let belongs =
+                    paper.assumed.iter().filter(|(what, _)| what.starts_with(open.assumption));
+                assert_eq!(belongs.count(), 1, "{name}: {}", open.assumption);
+                let mut places = 0;
+                for text in testbed.texts {
+                    let key = |changes: &[String]| RunKey::of(&scenario(text, changes), 1);
+                    let fitting = |settings: Vec<String>| -> Vec<String> {
+                        let fit = settings.iter().filter_map(|setting| fitting(text, setting));
+                        fit.map(str::to_owned).collect()
+                    };
+                    let assumed = open.keys.iter().map(|key| format!("{key}={}", open.assumed));
+                    let assumed = fitting(assumed.collect());
+                    places += assumed.len();
+                    assert_eq!(
+                        key(&assumed),
+                        key(&[]),
+                        "{name} is not assumed to be {}",
+                        open.assumed
+                    );
+                    for part in 0..open.parts().len() {
+                        let place = (part as f64 + 0.5) / open.parts().len() as f64;
+                        scenario(text, &fitting(open.settings(place).collect()));
+                    }
+                }
+                assert!(places > 0, "{name} has a place in no scenario");
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What could be instead of what is assumed.
+
+use super::{SLOW, WAN};
+use crate::testbed::WEST97_LAN as LAN;
+use crate::{Open, Testbed, Values};
+
+const SNOOP: &str = "Snoop retransmits on one duplicate ACK";
+const TIMERS: &str = "Timers and round trips follow 4.4BSD's";
+
+/// The testbed of the tables and of the wide-area transfers.
+pub(super) const TESTBED: Testbed =
+    Testbed { key: "west97", texts: &[LAN, SLOW, WAN], open: OPEN, shorter: &[], seeds: 3 };
+
+const OPEN: &[Open] = &[
+    Open {
+        keys: &["path.verdi.rtt-fault"],
+        assumed: "true",
+        values: Values::Words(&["false", "true"]),
+        assumption: "Snoop measures round trips of its own",
+        why: "parsa98 5.2.2 found in Berkeley's snoop, which this testbed ran, that round trips of repeated packets \
+              are measured as well.",
+    },
+    Open {
+        keys: &["path.verdi.persist"],
+        assumed: "200ms",
+        values: Values::Log(100.0, 800.0, "ms"),
+        assumption: SNOOP,
+        why: "parsa98 4 gives 200 ms for the same agent; ticks of the time were 200 or 500 ms.",
+    },
+    Open {
+        keys: &["path.verdi.min-timeout"],
+        assumed: "100ms",
+        values: Values::Log(40.0, 400.0, "ms"),
+        assumption: SNOOP,
+        why: "The snoop of ns-2 has 100 ms, parsa98 4 has 40, balakrishnan97's reference 200.",
+    },
+    Open {
+        keys: &["path.verdi.initial-timeout"],
+        assumed: "1100ms",
+        values: Values::Log(200.0, 3000.0, "ms"),
+        assumption: SNOOP,
+        why: "Whatever a time-out without a measured round trip can be.",
+    },
+    Open {
+        keys: &["path.verdi.timeout-rule"],
+        assumed: "srtt-plus-var",
+        values: Values::Words(&["srtt-plus-var", "twice-srtt"]),
+        assumption: SNOOP,
+        why: "The snoop of ns-2 adds four deviations; parsa98 4 and balakrishnan97's reference double the round trip.",
+    },
+    Open {
+        keys: &["path.verdi.priority"],
+        assumed: "true",
+        values: Values::Words(&["false", "true"]),
+        assumption: SNOOP,
+        why: "The paper does not say whether repeated packets go before those that wait for the radio.",
+    },
+    Open {
+        keys: &["host.fixed.growth", "host.mobile.growth"],
+        assumed: "rfc5681",
+        values: Values::Words(&["rfc5681", "bsd"]),
+        assumption: "The congestion window opens by one segment",
+        why: "4.4BSD added an eighth of a segment for each ACK.",
+    },
+    Open {
+        keys: &["host.fixed.exit-growth", "host.mobile.exit-growth"],
+        assumed: "false",
+        values: Values::Words(&["false", "true"]),
+        assumption: "The congestion window opens by one segment",
+        why: "4.4BSD's window also grew on the ACK that ends a recovery.",
+    },
+    Open {
+        keys: &["host.fixed.deflation", "host.mobile.deflation"],
+        assumed: "always",
+        values: Values::Words(&["always", "past-threshold"]),
+        assumption: "The congestion window opens by one segment",
+        why: "4.4BSD's window stayed inflated where exactly three duplicate ACKs had come.",
+    },
+    Open {
+        keys: &["host.fixed.halving", "host.mobile.halving"],
+        assumed: "window",
+        values: Values::Words(&["window", "flight"]),
+        assumption: TIMERS,
+        why: "4.4BSD halves the smaller of the windows, RFC 5681 what is in flight.",
+    },
+    Open {
+        keys: &["host.fixed.rto-min", "host.mobile.rto-min"],
+        assumed: "1s",
+        values: Values::Words(&["500ms", "1s", "1500ms"]),
+        assumption: TIMERS,
+        why: "One to three ticks of 500 ms; 4.4BSD has two.",
+    },
+    Open {
+        keys: &["host.fixed.rtt-from-syn", "host.mobile.rtt-from-syn"],
+        assumed: "true",
+        values: Values::Words(&["false", "true"]),
+        assumption: TIMERS,
+        why: "Systems of the time differed in whether the handshake's round trip counts.",
+    },
+    Open {
+        keys: &["host.fixed.delayed-ack.every", "host.mobile.delayed-ack.every"],
+        assumed: "2",
+        values: Values::Words(&["1", "2", "3"]),
+        assumption: TIMERS,
+        why: "4.4BSD acknowledges when two segments' worth of bytes have come: each second segment of full size, each \
+              third of a shorter one.",
+    },
+    Open {
+        keys: &[
+            "host.fixed.send-buffer",
+            "host.fixed.recv-buffer",
+            "host.mobile.send-buffer",
+            "host.mobile.recv-buffer",
+        ],
+        assumed: "16KiB",
+        values: Values::Words(&["16KiB", "17520B"]),
+        assumption: "Socket buffers are 16 KiB",
+        why: "FreeBSD's default is 16 KiB; 4.4BSD rounds it up to whole segments when a connection is made.",
+    },
+];

@@ -1,0 +1,77 @@
+//! Ranks: a row for each name, with estimates and their intervals from left to right.
+
+use super::axis::{self, Axis, Spread};
+use super::canvas::{Anchor, Canvas, Mark, legend, text_width};
+use super::{Plot, style};
+
+const TOP: f64 = 66.0;
+const ROW: f64 = 30.0;
+const PANEL: f64 = 430.0;
+const RIGHT: f64 = 24.0;
+/// The marks of the estimates of a row, in their order.
+const MARKS: [Mark; 4] = [Mark::Dot, Mark::Ring, Mark::Square, Mark::Diamond];
+
+/// An estimate with its 95 % interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// The interval's ends.
+    pub interval: (f64, f64),
+}
+
+/// A chart of rows below each other; its horizontal axis begins at zero.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ranks {
+    /// Heading.
+    pub title: String,
+    /// Title of the horizontal axis, with the unit.
+    pub x_label: String,
+    /// What the estimates of a row are, in their order.
+    pub series: Vec<String>,
+    /// Rows from top to bottom: a name, and an estimate for each of `series`.
+    pub rows: Vec<(String, Vec<Estimate>)>,
+}
+
+impl Ranks {
+    /// Draws it.
+    pub fn plot(&self) -> Plot {
+        let widest = self.rows.iter().map(|(name, _)| text_width(name)).fold(60.0, f64::max);
+        let (left, right) = (widest + 28.0, widest + 28.0 + PANEL);
+        let bottom = TOP + ROW * self.rows.len() as f64;
+        let ends = self.rows.iter().flat_map(|(_, all)| all.iter().map(|e| e.interval.1));
+        let high = axis::round_end(ends.fold(0.0, f64::max));
+        let x = Axis::new(0.0, high, left, right, Spread::Linear);
+
+        let mut canvas = Canvas::default();
+        canvas.text("t", 16.0, 24.0, Anchor::Start, &self.title);
+        let colour = |j: usize| style::SERIES[j % style::SERIES.len()];
+        let mark = |j: usize| MARKS[j % MARKS.len()];
+        let named = self.series.iter().enumerate();
+        let entries: Vec<_> = named.map(|(j, name)| (mark(j), colour(j), name.clone())).collect();
+        legend(&mut canvas, (16.0, 48.0), right, &entries);
+        for (value, _) in x.ticks(5) {
+            canvas.line("s-grid", (x.at(value), TOP), (x.at(value), bottom), 1.0);
+        }
+        axis::draw_x(&mut canvas, &x, bottom, 5, &self.x_label);
+        for (i, (name, estimates)) in self.rows.iter().enumerate() {
+            let middle = TOP + ROW * (i as f64 + 0.5);
+            canvas.text("l", left - 12.0, middle + 4.0, Anchor::End, name);
+            let step = 11.0;
+            let first = middle - step * (estimates.len() as f64 - 1.0) / 2.0;
+            for (j, estimate) in estimates.iter().enumerate() {
+                let y = first + step * j as f64;
+                let (low, high) = estimate.interval;
+                let stroke = format!("s-{}", colour(j));
+                canvas.line(&stroke, (x.at(low.max(0.0)), y), (x.at(high), y), 1.6);
+                canvas.marks(mark(j), colour(j), [(x.at(estimate.value), y)]);
+            }
+        }
+        Plot {
+            width: right + RIGHT,
+            height: bottom + 56.0,
+            title: self.title.clone(),
+            body: canvas.body,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! An explanation as one page, and its picture.
+
+use lasthop_report::html;
+use lasthop_report::model::{Again, Assumption, Page};
+use lasthop_report::plot::{Estimate, Plot, Ranks};
+
+use super::{Explained, Share, sections};
+use crate::tables::figure;
+
+/// More parameters than this decide nothing.
+const MOST_ROWS: usize = 16;
+
+/// The page; `command` makes it again.
+pub fn page(explained: &Explained, command: &str) -> String {
+    let asked = &explained.asked;
+    let mut sections = sections(explained);
+    if let Some(first) = sections.first_mut() {
+        first.figures.push(figure(
+            &picture(explained),
+            "What decides",
+            "Shares of the variance of how many conditions are met. Lines are 95 % confidence intervals.",
+        ));
+    }
+    let assumptions = asked.parameters.iter().map(|parameter| Assumption {
+        what: format!(
+            "{}: {} is assumed; tried: {}",
+            parameter.name, parameter.assumed, parameter.range
+        ),
+        why: parameter.why.clone(),
+    });
+    html::render(&Page {
+        title: format!("What decides {}", asked.claims.join(", ")),
+        subtitle: format!("{} sets of what the paper leaves open", asked.sets.len()),
+        facts: vec![
+            ("conditions".to_owned(), asked.conditions.len().to_string()),
+            ("parameters".to_owned(), asked.parameters.len().to_string()),
+            ("runs per case".to_owned(), asked.seeds.to_string()),
+        ],
+        sections,
+        assumptions: assumptions.collect(),
+        again: Again {
+            commands: vec![command.to_owned()],
+            seeds: format!("1..{}", asked.seeds),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+    })
+}
+
+/// The ranking as a picture.
+pub fn picture(explained: &Explained) -> Plot {
+    let estimate = |share: Share| Estimate {
+        value: 100.0 * share.share,
+        interval: (100.0 * share.low, 100.0 * share.high),
+    };
+    let rows = explained.ranking.iter().take(MOST_ROWS).map(|decides| {
+        let name = explained.asked.parameters[decides.parameter].name.clone();
+        (name, vec![estimate(decides.effect.main), estimate(decides.effect.total)])
+    });
+    Ranks {
+        title: format!("What decides {}", explained.asked.claims.join(", ")),
+        x_label: "share of the variance of conditions met (%)".to_owned(),
+        series: vec!["alone (main effect)".to_owned(), "with all others (total effect)".to_owned()],
+        rows: rows.collect(),
+    }
+    .plot()
+}

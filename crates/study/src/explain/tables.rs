@@ -1,0 +1,206 @@
+//! An explanation in tables and sentences, for terminals and pages alike.
+
+use lasthop_report::model::{Column, Section, Table};
+use lasthop_report::number::{plural, short};
+
+use super::{Explained, Share, Tried};
+
+/// Fewer blocks than this tell nothing.
+const LEAST_BLOCKS: usize = 10;
+/// Of so many parameters the values are told at least.
+const LEAST_TOLD: usize = 3;
+/// So many pairs are told.
+const MOST_PAIRS: usize = 10;
+
+/// The parts of the answer, from the top.
+pub fn sections(explained: &Explained) -> Vec<Section> {
+    let mut all = vec![ranking(explained), values(explained), conditions(explained)];
+    all.extend(pairs(explained));
+    all.push(best(explained));
+    all.extend(split(explained));
+    all
+}
+
+fn section(title: &str, text: Vec<String>, table: Table) -> Section {
+    Section { title: title.to_owned(), text, tables: vec![table], ..Section::default() }
+}
+
+/// `45 (40 to 50)`: percent with its interval.
+fn percent(share: Share) -> String {
+    let [share, low, high] = [share.share, share.low, share.high].map(|x| (100.0 * x).round());
+    format!("{share} ({low} to {high})")
+}
+
+fn ranking(explained: &Explained) -> Section {
+    let rows = explained.ranking.iter().enumerate().map(|(i, decides)| {
+        let parameter = &explained.asked.parameters[decides.parameter];
+        let effect = decides.effect;
+        vec![
+            (i + 1).to_string(),
+            parameter.name.clone(),
+            parameter.assumed.clone(),
+            percent(effect.main),
+            percent(effect.total),
+        ]
+    });
+    let columns = vec![
+        Column::number(""),
+        Column::text("parameter"),
+        Column::text("assumed"),
+        Column::number("main, %"),
+        Column::number("total, %"),
+    ];
+    let text = "Shares of the variance of how many conditions are met, with 95 % intervals. Main: what the parameter \
+                explains alone. Total: what it explains with all others, chance of finite runs included.";
+    let mut text = vec![text.to_owned()];
+    if explained.asked.blocks.iter().filter(|size| **size > 1).count() < LEAST_BLOCKS {
+        text.push(
+            "Too few sets for total effects, and main effects of so few are mostly luck."
+                .to_owned(),
+        );
+    }
+    section("What decides", text, Table::new(columns, rows))
+}
+
+fn values(explained: &Explained) -> Section {
+    let clear =
+        explained.ranking.iter().take_while(|decides| decides.effect.main.low > 0.0).count();
+    let mut rows = Vec::new();
+    for decides in explained.ranking.iter().take(clear.max(LEAST_TOLD)) {
+        let parameter = &explained.asked.parameters[decides.parameter];
+        for (i, part) in parameter.parts.iter().enumerate() {
+            let (mean, most) = decides.by_part[i];
+            rows.push(vec![
+                if i == 0 { parameter.name.clone() } else { String::new() },
+                part.clone(),
+                short(mean),
+                most.to_string(),
+                format!("{:.0}", 100.0 * decides.best[i]),
+            ]);
+        }
+    }
+    let columns = vec![
+        Column::text("parameter"),
+        Column::text("value"),
+        Column::number("met, mean"),
+        Column::number("met, most"),
+        Column::number("best sets, %"),
+    ];
+    let text = format!(
+        "How many of the {} conditions are met by the sets with a value, and which share of the best sets has it.",
+        explained.asked.conditions.len()
+    );
+    section("By value", vec![text], Table::new(columns, rows))
+}
+
+fn conditions(explained: &Explained) -> Section {
+    let rows = explained.met.iter().enumerate().map(|(i, met)| {
+        let by = met.by.iter().map(|(parameter, main)| {
+            format!("{} {:.0} %", explained.asked.parameters[*parameter].name, 100.0 * main.share)
+        });
+        let by = by.collect::<Vec<_>>().join(", ");
+        vec![
+            (i + 1).to_string(),
+            explained.asked.conditions[i].clone(),
+            if met.assumed { "yes" } else { "no" }.to_owned(),
+            format!("{:.0}", 100.0 * met.share),
+            by,
+        ]
+    });
+    let columns = vec![
+        Column::number(""),
+        Column::text("condition"),
+        Column::text("as assumed"),
+        Column::number("sets, %"),
+        Column::text("decided by"),
+    ];
+    let never: Vec<String> = (0..explained.met.len())
+        .filter(|i| explained.met[*i].share == 0.0)
+        .map(|i| (i + 1).to_string())
+        .collect();
+    let never = match never.as_slice() {
+        [] => "Each condition is met by some set.".to_owned(),
+        [one] => format!("No set meets condition {one}."),
+        all => format!("No set meets the conditions {}.", all.join(", ")),
+    };
+    let text = "Whether what is assumed meets a condition, how many sets do, and the parameters with the largest main \
+                effects on the rank of the measured value (on whether the condition holds, where nothing is measured).";
+    section("Conditions", vec![text.to_owned(), never], Table::new(columns, rows))
+}
+
+fn pairs(explained: &Explained) -> Option<Section> {
+    if explained.apart.is_empty() {
+        return None;
+    }
+    let rows = explained.apart.iter().take(MOST_PAIRS).map(|apart| {
+        let (a, b) = apart.conditions;
+        let name = |c: usize| format!("{}. {}", c + 1, explained.asked.conditions[c]);
+        vec![name(a), name(b), short(apart.by_chance.round())]
+    });
+    let columns = vec![Column::text("condition"), Column::text("and"), Column::number("by chance")];
+    let text = format!(
+        "{} exclude each other: no set meets both, though by chance so many would.",
+        plural(explained.apart.len() as u64, "pair")
+    );
+    Some(section("Never together", vec![text], Table::new(columns, rows)))
+}
+
+fn best(explained: &Explained) -> Section {
+    let asked = &explained.asked;
+    let of = asked.conditions.len();
+    let most = explained.best.first().map_or(0, |i| asked.sets[*i].met());
+    let again =
+        |i: usize| explained.again.get(i).map_or_else(String::new, |set| set.met().to_string());
+    let row = |name: String, set: &Tried, i: usize| vec![name, set.met().to_string(), again(i)];
+    let told = explained.told();
+    let mut rows = vec![row("as assumed".to_owned(), &asked.assumed, 0)];
+    rows.extend(
+        told.iter()
+            .enumerate()
+            .map(|(i, set)| row((set + 1).to_string(), &asked.sets[*set], i + 1)),
+    );
+    let columns = vec![Column::text("set"), Column::number("met"), Column::number("again")];
+    let mut text = vec![format!(
+        "{} of {} meet the most, {most} of {of} conditions; what is assumed meets {}.",
+        explained.best.len(),
+        plural(asked.sets.len() as u64, "set"),
+        asked.assumed.met()
+    )];
+    if !explained.again.is_empty() {
+        text.push(format!(
+            "Again: how many with {} and whole transfers. What is best of many is partly so by luck.",
+            plural(explained.again_seeds.into(), "seed")
+        ));
+    }
+    let named = |setting: &&String| {
+        let key = setting.split('=').next();
+        asked.parameters.iter().any(|parameter| Some(parameter.name.as_str()) == key)
+    };
+    text.extend(told.iter().map(|set| {
+        let settings: Vec<&str> =
+            asked.sets[*set].sets.iter().filter(named).map(String::as_str).collect();
+        format!("Set {}: {}", set + 1, settings.join(" "))
+    }));
+    section("Best sets", text, Table::new(columns, rows))
+}
+
+fn split(explained: &Explained) -> Option<Section> {
+    let split = explained.split.as_ref()?;
+    let chosen = if split.fit.is_empty() {
+        format!("{} conditions drawn at random, again and again", split.on)
+    } else {
+        let fit: Vec<String> = split.fit.iter().map(|c| (c + 1).to_string()).collect();
+        format!("the conditions {}", fit.join(", "))
+    };
+    let text = format!(
+        "Chosen on {chosen}, the best sets meet {} of these, and {} of the other {}. A set that nobody has \
+         chosen meets {} of the others, what is assumed {}. Only what is met of the others counts as \
+         found: the rest is fitted.",
+        short(split.met_on),
+        short(split.met_others),
+        split.others,
+        short(split.any),
+        short(split.assumed)
+    );
+    Some(Section { title: "Fitted and judged".to_owned(), text: vec![text], ..Section::default() })
+}
