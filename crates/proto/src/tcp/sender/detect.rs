@@ -3,7 +3,6 @@
 use crate::tcp::config::{TcpConfig, Variant};
 
 use super::family::variants;
-use super::rack::ByTime;
 
 /// What there is to judge by.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +61,22 @@ impl Detect for SackedBytes {
     }
     fn threshold(&self) -> u32 {
         self.threshold
+    }
+}
+
+/// Whether segments are lost, by the records of [`Rack`](super::rack::Rack).
+#[derive(Clone, Copy, Debug)]
+pub struct ByTime;
+
+impl Detect for ByTime {
+    fn lost(&self, evidence: &Evidence) -> bool {
+        evidence.lost > 0
+    }
+    fn threshold(&self) -> u32 {
+        0
+    }
+    fn counts(&self) -> bool {
+        false
     }
 }
 

@@ -11,7 +11,6 @@ use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
 use crate::tcp::word::Word;
 use crate::units::{Span, Time};
 
-use super::detect::{Detect, Evidence};
 use super::flight::{Flight, Judgement};
 use super::growth::{Acked, Growth, Repair, Sample};
 use super::prr::{Heard, Prr};
@@ -66,22 +65,6 @@ struct Last {
     pipe: u64,
     /// Whether anything was reported.
     reported: bool,
-}
-
-/// Whether segments are lost, by the records of [`Rack`].
-#[derive(Clone, Copy, Debug)]
-pub struct ByTime;
-
-impl Detect for ByTime {
-    fn lost(&self, evidence: &Evidence) -> bool {
-        evidence.lost > 0
-    }
-    fn threshold(&self) -> u32 {
-        0
-    }
-    fn counts(&self) -> bool {
-        false
-    }
 }
 
 /// Loss detection by time, and recovery.
