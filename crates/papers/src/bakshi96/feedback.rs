@@ -129,7 +129,8 @@ fn tick(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted>
         more.low(),
         Bound::Above(0.0),
         format!(
-            "local recovery times out {} times a run more at 100 ms than at 500 ms, within ± {} (95 %), wanted above 0",
+            "local recovery times out {} times a run more at 100 ms than at 500 ms, within ± {} (95 %), \
+             wanted above 0",
             short(more.mean),
             short(more.ci95)
         ),

@@ -77,7 +77,7 @@ impl<R: Recovery> Way<'_, R> {
         if self.react(&mut step, news.repaired) {
             verdict = TcpKind::FastRetransmit;
         }
-        self.recovery.settle(&mut self.core, &step);
+        self.recovery.settle(self.core, &step);
         if let (Some((outstanding, at)), true) = (early, self.core.timers.rexmt.is_some()) {
             self.core.timers.rexmt = outstanding.then_some(at);
         }
@@ -138,7 +138,7 @@ impl<R: Recovery> Way<'_, R> {
             //= rfc3042#section-2: one new segment for each of the first two duplicate ACKs
             self.core.window.extra = self.core.window.mss.saturating_mul(self.core.tally.dupacks);
         }
-        self.recovery.settle(&mut self.core, &step);
+        self.recovery.settle(self.core, &step);
         verdict
     }
 
@@ -146,7 +146,7 @@ impl<R: Recovery> Way<'_, R> {
     /// means.
     fn under_repair(&mut self, now: Time, info: &AckInfo<'_>) -> Option<TcpKind> {
         if self.recovery.engaged() {
-            return Some(self.recovery.on_dup_ack(&mut self.core, now));
+            return Some(self.recovery.on_dup_ack(self.core, now));
         }
         let (w, tally) = (&mut self.core.window, &self.core.tally);
         if tally.notified.first() == Some(&w.una) {
@@ -170,13 +170,13 @@ impl<R: Recovery> Way<'_, R> {
             }
             step.grows = false;
         }
-        step.lost = self.recovery.judge(now, &self.core);
+        step.lost = self.recovery.judge(now, self.core);
         let begins = (step.lost > 0 || self.core.tally.dupacks > 0) && self.detects(now, step.lost);
         if begins {
             self.enter_recovery(now);
             step.grows = false;
         }
-        self.recovery.grow(&mut self.core, step);
+        self.recovery.grow(self.core, step);
         begins
     }
 

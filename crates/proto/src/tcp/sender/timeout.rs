@@ -21,7 +21,7 @@ impl<R: Recovery> Way<'_, R> {
             self.core.probe_now = true;
             return Some(TcpKind::WindowProbe);
         }
-        match self.recovery.on_wake(now, &mut self.core) {
+        match self.recovery.on_wake(now, self.core) {
             Some(Woken::Acts(kind)) => return Some(kind),
             Some(Woken::Judges) => {
                 let begins = self.react(&mut Step::new(now), false);
