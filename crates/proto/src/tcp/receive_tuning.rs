@@ -4,9 +4,6 @@
 
 use crate::units::{Span, Time};
 
-use super::config::TcpConfig;
-use super::receiver::Receiver;
-
 /// The window that Linux offers before it knows anything of the connection: half of its default buffer of 128 KiB.
 const FIRST: u32 = 65_535;
 /// Segments that are expected in the first round trip: the initial window of RFC 6928.
@@ -72,29 +69,6 @@ impl Tuning {
         }
         // Never faster than two segments for one that came, so that small segments do not fill a large window.
         u64::from(window).max(self.clamp.min(u64::from(window) + 2 * self.mss)) as u32
-    }
-}
-
-impl Receiver {
-    /// Round trips will be known, by timestamps: the window follows what comes, if it is to.
-    pub fn tune(&mut self, config: &TcpConfig) {
-        if config.recv_tuning {
-            self.buffer = Tuning::first(config.recv_buffer);
-            self.edge = 1 + u64::from(self.buffer);
-            self.tuning = Some(Box::new(Tuning::new(self.mss, config.recv_buffer)));
-        }
-    }
-
-    /// Whether it wants to hear what the peer echoes.
-    pub fn wants_echoes(&self) -> bool {
-        self.tuning.is_some()
-    }
-
-    /// The peer echoes with new data that a segment sent at `sent` has reached it.
-    pub fn echo(&mut self, now: Time, sent: Time) {
-        if let Some(tuning) = &mut self.tuning {
-            tuning.echo(now, sent);
-        }
     }
 }
 

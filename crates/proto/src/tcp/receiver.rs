@@ -37,11 +37,11 @@ pub struct Receiver {
     /// Next position expected.
     pub nxt: u64,
     /// What may be offered by now.
-    pub(super) buffer: u32,
+    buffer: u32,
     pub(super) tuning: Option<Box<Tuning>>,
-    pub(super) mss: u32,
+    mss: u32,
     /// One past the last position that was ever advertised; never shrinks.
-    pub(super) edge: u64,
+    edge: u64,
     /// Delivered, but not yet read by the application.
     unread: u64,
     /// Whether the application reads everything at once.
@@ -120,6 +120,15 @@ impl Receiver {
             MaxSeg::Bytes(bytes) => bytes,
         };
         self.edge = 1 + u64::from(self.buffer);
+    }
+
+    /// Round trips will be known, by timestamps: the window follows what comes, if it is to.
+    pub fn tune(&mut self, config: &TcpConfig) {
+        if config.recv_tuning {
+            self.buffer = Tuning::first(config.recv_buffer);
+            self.edge = 1 + u64::from(self.buffer);
+            self.tuning = Some(Box::new(Tuning::new(self.mss, config.recv_buffer)));
+        }
     }
 
     /// Both ends agreed on congestion control of acknowledgements.

@@ -365,10 +365,11 @@ impl Connection {
         if body.is_empty() && !fin {
             return;
         }
-        if self.rx.wants_echoes()
+        if self.rx.tuning.is_some()
             && let Some(sent) = self.echoed(now, segment)
+            && let Some(tuning) = &mut self.rx.tuning
         {
-            self.rx.echo(now, sent);
+            tuning.echo(now, sent);
         }
         self.absorb(now, from, body, fin, out);
     }
