@@ -17,7 +17,7 @@ const DAY: Span = Span::secs(86_400);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Application {
     on_off: OnOff,
-    web: Web,
+    web: Option<Web>,
 }
 
 /// Goes over the keys of an application.
@@ -33,7 +33,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
     });
     let (mut sessions, mut think) = (1, Span::secs(1));
     let (mut mean, mut most, mut tail) = (Bytes(10_000), None, 1.2);
-    let mut size = Sizes::new(mean, Bytes(1_000_000), tail);
+    let mut web = None;
     k.table("web", "users who fetch something, think, and fetch again, on new connections", |k| {
         k.count("sessions", &mut sessions, 1..=10_000, "how many users");
         let what = "the mean time from the end of a fetch to the beginning of the next";
@@ -45,8 +45,8 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
             tail = shape(k).unwrap_or(tail);
         });
         let most = most.unwrap_or(Bytes(mean.0.saturating_mul(100)));
-        size = Sizes::new(mean, most, tail);
-        if size.is_none() {
+        web = Sizes::new(mean, most, tail).map(|size| Web { sessions, think, size });
+        if web.is_none() {
             let help = format!(
                 "the largest size, {} bytes, is not above the mean of {}; for example `size = {{ mean = \"10kB\", \
                  max = \"1MB\", shape = 1.2 }}`",
@@ -55,9 +55,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
             k.out_of_range("size", help);
         }
     });
-    let size = size.or_else(|| Sizes::new(Bytes(10_000), Bytes(1_000_000), 1.2));
-    let size = size.unwrap_or_else(|| unreachable!("the default sizes are sizes"));
-    Application { on_off, web: Web { sessions, think, size } }
+    Application { on_off, web }
 }
 
 fn shape(k: &mut Keys<'_>) -> Option<f64> {
@@ -76,11 +74,11 @@ pub(super) fn traffic(
     start: Span,
     stop: Option<Span>,
 ) -> Result<(Traffic, u64), Error> {
-    let (key, traffic) = match (reader.has("on-off"), reader.has("web")) {
-        (false, false) => return Ok((Traffic::Bulk, 0)),
-        (true, false) => ("on-off", Traffic::OnOff(said.on_off)),
-        (false, true) => ("web", Traffic::Web(said.web)),
-        (true, true) => {
+    let (key, traffic) = match (reader.has("on-off"), said.web) {
+        (false, None) => return Ok((Traffic::Bulk, 0)),
+        (true, None) => ("on-off", Traffic::OnOff(said.on_off)),
+        (false, Some(web)) => ("web", Traffic::Web(web)),
+        (true, Some(_)) => {
             return Err(excluded(reader, "web", "on-off", "leave out one of them"));
         }
     };
