@@ -59,6 +59,7 @@ enum Command {
     Energy(cmd::energy::Args),
     Reproduce(cmd::reproduce::Args),
     Analyze(cmd::analyze::Args),
+    Replay(cmd::replay::Args),
     Report(cmd::report::Args),
     #[cfg(target_os = "linux")]
     Send(cmd::send::Args),
@@ -106,6 +107,7 @@ fn main() -> ExitCode {
         Command::Compress(args) => cmd::compress::run(&args, json),
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
         Command::Analyze(args) => cmd::analyze::run(&args, json),
+        Command::Replay(args) => cmd::replay::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),
         #[cfg(target_os = "linux")]
         Command::Send(args) => cmd::send::run(&args, json),

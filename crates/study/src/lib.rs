@@ -28,6 +28,7 @@ pub mod compress;
 mod document;
 pub mod energy;
 pub mod ranking;
+pub mod replay;
 pub mod sweep;
 pub mod tables;
 pub mod theory;
