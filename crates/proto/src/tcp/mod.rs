@@ -18,6 +18,7 @@ mod keys;
 pub mod lookup;
 pub mod prediction;
 pub mod presets;
+mod quick;
 pub mod receiver;
 pub mod rope;
 pub mod rtt;

@@ -5,7 +5,8 @@ use crate::units::{Span, Time};
 use crate::wire::{Body, SackBlocks, Seq, Snack};
 
 use super::acc::{AckControl, Report};
-use super::config::{AccConfig, Clock, DelayedAck, TcpConfig};
+use super::config::{AccConfig, Clock, DelayedAck, GrowthRule, TcpConfig};
+use super::quick::QuickAcks;
 use super::rope::Rope;
 use super::rtt::Beat;
 
@@ -63,6 +64,8 @@ pub struct Receiver {
     control: Option<Box<AckControl>>,
     timeout: Span,
     fast: Option<Beat>,
+    /// ACKs go when Linux sends them.
+    quick: Option<Box<QuickAcks>>,
 }
 
 #[derive(Clone, Debug)]
@@ -99,6 +102,7 @@ impl Receiver {
             control: None,
             timeout: config.delayed_ack.timeout,
             fast: matches!(config.clock, Clock::Ticks { .. }).then_some(fast),
+            quick: (config.growth == GrowthRule::Linux).then(Box::default),
         }
     }
 
@@ -107,6 +111,18 @@ impl Receiver {
         self.nxt = 1;
         self.edge = 1 + u64::from(self.buffer);
         self.mss = mss;
+    }
+
+    /// The handshake is over.
+    pub fn established(&mut self, now: Time) {
+        if let Some(quick) = &mut self.quick {
+            quick.established(now, self.nxt);
+        }
+    }
+
+    /// Who wants to know of round trips, if anybody does.
+    pub(super) fn timed(&mut self) -> Option<&mut QuickAcks> {
+        self.quick.as_deref_mut()
     }
 
     /// Both ends agreed on congestion control of acknowledgements.
@@ -167,6 +183,9 @@ impl Receiver {
             self.fin_at = Some(to);
         }
         let mut taken = Taken::default();
+        if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
+            quick.arrived(self.mss, self.pieces.iter().map(|piece| piece.to - piece.from).sum());
+        }
         if from == self.nxt && self.pieces.is_empty() {
             self.deliver(&body, &mut taken);
             if !body.is_empty() {
@@ -175,7 +194,7 @@ impl Receiver {
         } else {
             // Out of order, or a hole that is being filled: acknowledge at once.
             //= rfc5681#section-4.2: immediate ACK for out-of-order data and for data that fills a gap
-            self.ack_now = true;
+            self.acknowledge_hole(now, from);
             if from == self.nxt {
                 // There is always room for what is expected next.
                 self.deliver(&body, &mut taken);
@@ -193,7 +212,20 @@ impl Receiver {
             taken.fin = true;
             self.ack_now = true;
         }
+        if let Some(quick) = self.quick.as_mut().filter(|_| taken.delivered > 0) {
+            let held = self.pieces.last().map_or(0, |last| last.to - self.nxt);
+            quick.read(now, self.nxt, held);
+        }
         taken
+    }
+
+    /// Data from `from` on came, behind a hole or into one: an ACK goes at once, unless duplicates are put together.
+    fn acknowledge_hole(&mut self, now: Time, from: u64) {
+        let fills = from == self.nxt;
+        match self.quick.as_mut().filter(|_| !fills).and_then(|q| q.behind_hole(now, self.nxt)) {
+            Some(at) => self.ack_at = Some(self.ack_at.map_or(at, |due| due.min(at))),
+            None => self.ack_now = true,
+        }
     }
 
     fn deliver(&mut self, body: &Body, taken: &mut Taken) {
@@ -221,7 +253,8 @@ impl Receiver {
     fn count_in_order(&mut self, now: Time) {
         self.unacked += 1;
         let every = self.control.as_ref().map_or(self.every, |control| control.every());
-        if self.unacked >= every || every == DelayedAck::BY_TIME && self.opens_twofold() {
+        let quick = self.quick.as_ref().is_some_and(|quick| quick.at_once());
+        if quick || self.unacked >= every || every == DelayedAck::BY_TIME && self.opens_twofold() {
             self.ack_now = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(match self.fast {
@@ -272,6 +305,9 @@ impl Receiver {
     /// Positions `from` to `to` came twice: the next ACK says so. The first report of several stays.
     //= rfc2883#section-4
     pub fn note_duplicate(&mut self, from: u64, to: u64) {
+        if let Some(quick) = self.quick.as_mut().filter(|_| from < to && from > 0) {
+            quick.came_twice();
+        }
         if self.dsack && from < to && from > 0 && self.duplicate.is_none() {
             self.duplicate = Some((from, to));
         }
@@ -365,6 +401,9 @@ impl Receiver {
         self.ack_at = None;
         self.unacked = 0;
         self.duplicate = None;
+        if let Some(quick) = &mut self.quick {
+            quick.acked();
+        }
     }
 
     /// When a delayed ACK is due.

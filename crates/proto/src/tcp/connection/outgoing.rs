@@ -267,6 +267,7 @@ impl Connection {
         let config = self.config.clone();
         self.tx.core.window.largest = 0xffff << self.agreed.send_scale;
         self.tx.established(&config, mss, peer, self.agreed_variant());
+        self.rx.established(now);
         self.report(TcpKind::Established, out);
     }
 }
