@@ -60,6 +60,7 @@ enum Command {
     Reproduce(cmd::reproduce::Args),
     Explain(cmd::explain::Args),
     Analyze(cmd::analyze::Args),
+    Replay(cmd::replay::Args),
     Report(cmd::report::Args),
     #[cfg(target_os = "linux")]
     Send(cmd::send::Args),
@@ -108,6 +109,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
         Command::Explain(args) => cmd::explain::run(&args, json),
         Command::Analyze(args) => cmd::analyze::run(&args, json),
+        Command::Replay(args) => cmd::replay::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),
         #[cfg(target_os = "linux")]
         Command::Send(args) => cmd::send::run(&args, json),

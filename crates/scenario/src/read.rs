@@ -7,7 +7,7 @@ use lasthop_proto::units::{
 };
 
 use crate::document::{Entry, Node, Table, Value};
-use crate::error::{Code, Diagnostic, Error, Place, listed, meant};
+use crate::error::{Code, Diagnostic, Error, Place, Source, listed, meant};
 
 /// A value that can be written in a scenario.
 pub(crate) trait Word: Sized {
@@ -439,6 +439,12 @@ impl Word for String {
     fn read(node: &Node) -> Result<String, Trouble> {
         match &node.value {
             Value::String(word) => Ok(word.clone()),
+            // What stands behind `--set KEY=` has no quotes: `drop-data=31`.
+            Value::Integer(_, text) | Value::Float(_, text)
+                if matches!(node.at.source, Source::Argument(_)) =>
+            {
+                Ok(text.clone())
+            }
             _ => Err(bad(format!("this is {}", node.kind()))),
         }
     }

@@ -432,6 +432,26 @@ fn medium_access_has_options_of_its_own() {
 }
 
 #[test]
+fn a_bare_number_is_text_behind_set_and_vary_alone() {
+    const ROUTER: &str = "path.1.cross.drop-data";
+    let text = "transfer = { from = \"a\", to = \"b\", bytes = \"1kB\" }\n[host.a]\nside = \"left\"\n\
+                [host.b]\n[[path]]\ncross = { drop-data = \"3\" }\n";
+    let dropped = |arguments: &[Argument]| {
+        let (plan, _) = parse(text, "drops", arguments).unwrap();
+        let router = |stage: &StageKind| match stage {
+            StageKind::Cross(cross) => (1..100).filter(|n| cross.drop_data.has(*n)).collect(),
+            _ => Vec::new(),
+        };
+        plan.cells.iter().map(|c| router(&c.scenario.path[0].kind)).collect::<Vec<Vec<u64>>>()
+    };
+    assert_eq!(dropped(&[set(&format!("{ROUTER}=31"))]), [[31]]);
+    assert_eq!(dropped(&[set(&format!("{ROUTER}=31-32"))]), [[31, 32]]);
+    assert_eq!(dropped(&[vary(&format!("{ROUTER}=31,7"))]), [[31], [7]]);
+    let error = parse(&text.replace("\"3\"", "3"), "drops", &[]).unwrap_err();
+    assert!(error.to_string().contains("3"), "{error}");
+}
+
+#[test]
 fn what_is_set_no_labelled_point_sets_again() {
     let cells = |arguments: &[Argument]| example_plan("west97-wan", arguments).cells.len();
     assert_eq!(cells(&[]), 2 * cells(&[set("errors=none")]), "the axis of errors is dropped");

@@ -18,6 +18,7 @@ pub mod link;
 pub mod list;
 pub(crate) mod plan;
 mod presets;
+pub mod replay;
 pub mod report;
 pub mod reproduce;
 pub mod run;

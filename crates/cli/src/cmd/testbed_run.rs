@@ -20,6 +20,7 @@ use lasthop_proto::event::{Event, TcpEvent, TcpKind, Wants, What};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
+use lasthop_study::replay::Watch;
 use lasthop_trace::Sink;
 use lasthop_trace::layout::{Layout, Role};
 use lasthop_trace::metrics::Metrics;
@@ -52,6 +53,9 @@ fn runs(order: &Order) -> Result<(), Error> {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         raised.store(true, Ordering::Relaxed);
     });
+    if order.replay {
+        return replays(&mut world, &scenario, order, &stop);
+    }
     let mut trace = order.trace.as_ref();
     for seed in &order.seeds {
         let written = trace.take();
@@ -74,6 +78,24 @@ fn runs(order: &Order) -> Result<(), Error> {
         }
         result?;
         if !told {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Runs of which only what the sender sent is wanted.
+fn replays(
+    world: &mut World,
+    scenario: &Scenario,
+    order: &Order,
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    for seed in &order.seeds {
+        let mut watch = Watch::new(&world.layout(scenario));
+        let end = world.run(scenario, *seed, &mut watch, stop)?;
+        let line = Line::Sent { order: watch.finish(), lost_frames: end.lost_frames };
+        if stop.load(Ordering::Relaxed) || !tell(&line) {
             break;
         }
     }

@@ -4,6 +4,7 @@ pub mod advise;
 pub mod capture;
 pub mod compare;
 pub mod energy;
+pub mod replay;
 pub mod sweep;
 
 use lasthop_report::model::Table;

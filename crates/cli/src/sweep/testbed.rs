@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use lasthop_lab::RunResult;
 use lasthop_scenario::{Argument, Scenario};
+use lasthop_study::replay;
 use serde::{Deserialize, Serialize};
 
 use crate::child::{self, Heard};
@@ -28,6 +29,9 @@ pub struct Order {
     pub seeds: Vec<u64>,
     /// Where the trace of the first run goes.
     pub trace: Option<Trace>,
+    /// Of each run only what the sender sent is wanted: [`Line::Sent`] takes the place of [`Line::Run`].
+    #[serde(default)]
+    pub replay: bool,
 }
 
 impl Order {
@@ -63,6 +67,13 @@ pub enum Line {
     Progress(Progress),
     /// A run is done.
     Run(Box<RunResult>),
+    /// A run of a replay is done; `lost_frames`: those that the base station lost.
+    Sent {
+        /// What the sender sent.
+        order: replay::Order,
+        /// Frames that the base station lost because it could not keep up.
+        lost_frames: u64,
+    },
     /// It cannot go on.
     Error {
         /// What is wrong.
@@ -90,8 +101,38 @@ pub struct Progress {
 pub fn carry_out(
     order: &Order,
     stop: &Stop,
-    mut under_way: impl FnMut(&Progress),
+    under_way: impl FnMut(&Progress),
     mut done: impl FnMut(RunResult) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    converse(order, stop, under_way, |line| match line {
+        Line::Run(result) => done(*result),
+        _ => Ok(()),
+    })
+}
+
+/// The same for a replay: `done` is handed what each run's sender sent, and how many frames the base station lost.
+pub fn carry_out_replay(
+    order: &Order,
+    stop: &Stop,
+    mut done: impl FnMut(replay::Order, u64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    converse(
+        order,
+        stop,
+        |_| (),
+        |line| match line {
+            Line::Sent { order, lost_frames } => done(order, lost_frames),
+            _ => Ok(()),
+        },
+    )
+}
+
+/// Hands the line of each finished run to `done`.
+fn converse(
+    order: &Order,
+    stop: &Stop,
+    mut under_way: impl FnMut(&Progress),
+    mut done: impl FnMut(Line) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     child::needs_linux("; `--world sim` runs everywhere")?;
     let mut finished = 0;
@@ -100,11 +141,11 @@ pub fn carry_out(
             under_way(&progress);
             Ok(Heard::More)
         }
-        Line::Run(result) => {
+        Line::Error { message, help } => Err(Failure::input(message, help)),
+        line => {
             finished += 1;
-            done(*result)?;
+            done(line)?;
             Ok(if finished == order.seeds.len() { Heard::All } else { Heard::More })
         }
-        Line::Error { message, help } => Err(Failure::input(message, help)),
     })
 }

@@ -329,7 +329,8 @@ pub struct TcpConfig {
     pub send_buffer: u32,
     /// Socket receive buffer in bytes: the largest advertised window.
     pub recv_buffer: u32,
-    /// The receive window begins small and follows what comes, up to the buffer. Needs timestamps.
+    /// The receiver is that of Linux: its window begins small and follows what comes, up to the buffer, where
+    /// timestamps tell of round trips, and its ACKs go at once or together as there.
     #[serde(skip_serializing_if = "is_default")]
     pub recv_tuning: bool,
     /// Initial congestion window in segments.

@@ -140,8 +140,8 @@ impl TcpConfig {
             1..=BUFFER,
             "the receive buffer: the largest window advertised",
         );
-        let what = "the receive window begins with 64 KB and follows what comes, up to the buffer, as in Linux; \
-                    needs timestamps";
+        let what = "windows and ACKs as Linux's receiver: with timestamps the window begins with 64 KB and follows what \
+                    comes, up to the buffer; ACKs go at once while it grows, and those behind a hole are put together";
         k.flag("recv-tuning", &mut self.recv_tuning, what);
         for (key, buffer) in [("send-buffer", self.send_buffer), ("recv-buffer", self.recv_buffer)]
         {

@@ -18,7 +18,7 @@ mod keys;
 pub mod lookup;
 pub mod prediction;
 pub mod presets;
-mod receive_tuning;
+mod quick;
 pub mod receiver;
 pub mod rope;
 pub mod rtt;

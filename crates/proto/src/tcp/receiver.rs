@@ -6,7 +6,7 @@ use crate::wire::{Body, SackBlocks, Seq, Snack};
 
 use super::acc::{AckControl, Report};
 use super::config::{AccConfig, Clock, DelayedAck, MaxSeg, TcpConfig};
-use super::receive_tuning::Tuning;
+use super::quick::QuickAcks;
 use super::rope::Rope;
 use super::rtt::Beat;
 
@@ -38,7 +38,8 @@ pub struct Receiver {
     pub nxt: u64,
     /// What may be offered by now.
     buffer: u32,
-    pub(super) tuning: Option<Box<Tuning>>,
+    /// What may ever be offered.
+    most: u32,
     mss: u32,
     /// One past the last position that was ever advertised; never shrinks.
     edge: u64,
@@ -68,6 +69,8 @@ pub struct Receiver {
     control: Option<Box<AckControl>>,
     timeout: Span,
     fast: Option<Beat>,
+    /// ACKs go when Linux sends them.
+    quick: Option<Box<QuickAcks>>,
 }
 
 #[derive(Clone, Debug)]
@@ -86,7 +89,7 @@ impl Receiver {
         Receiver {
             nxt: 0,
             buffer: config.recv_buffer,
-            tuning: None,
+            most: config.recv_buffer,
             mss: config.mss,
             edge: 0,
             unread: 0,
@@ -106,6 +109,7 @@ impl Receiver {
             control: None,
             timeout: config.delayed_ack.timeout,
             fast: matches!(config.clock, Clock::Ticks { .. }).then_some(fast),
+            quick: config.recv_tuning.then(Box::default),
         }
     }
 
@@ -122,13 +126,25 @@ impl Receiver {
         self.edge = 1 + u64::from(self.buffer);
     }
 
-    /// Round trips will be known, by timestamps: the window follows what comes, if it is to.
-    pub fn tune(&mut self, config: &TcpConfig) {
-        if config.recv_tuning {
-            self.buffer = Tuning::first(config.recv_buffer);
+    /// Round trips will be known, by timestamps: the window may follow what comes.
+    pub fn tune(&mut self) {
+        if self.quick.is_some() {
+            self.most = self.buffer;
+            self.buffer = self.buffer.min(0xffff);
             self.edge = 1 + u64::from(self.buffer);
-            self.tuning = Some(Box::new(Tuning::new(self.mss, config.recv_buffer)));
         }
+    }
+
+    /// The handshake is over.
+    pub fn established(&mut self, now: Time) {
+        if let Some(quick) = &mut self.quick {
+            quick.established(now, self.nxt);
+        }
+    }
+
+    /// Who wants to know of round trips, if anybody does.
+    pub(super) fn timed(&mut self) -> Option<&mut QuickAcks> {
+        self.quick.as_deref_mut()
     }
 
     /// Both ends agreed on congestion control of acknowledgements.
@@ -189,6 +205,9 @@ impl Receiver {
             self.fin_at = Some(to);
         }
         let mut taken = Taken::default();
+        if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
+            quick.arrived(self.mss, self.pieces.iter().map(|piece| piece.to - piece.from).sum());
+        }
         if from == self.nxt && self.pieces.is_empty() {
             self.deliver(&body, &mut taken);
             if !body.is_empty() {
@@ -197,7 +216,7 @@ impl Receiver {
         } else {
             // Out of order, or a hole that is being filled: acknowledge at once.
             //= rfc5681#section-4.2: immediate ACK for out-of-order data and for data that fills a gap
-            self.ack_now = true;
+            self.acknowledge_hole(now, from);
             if from == self.nxt {
                 // There is always room for what is expected next.
                 self.deliver(&body, &mut taken);
@@ -210,17 +229,26 @@ impl Receiver {
                 self.deliver(&piece.body.slice(skip, u32::MAX), &mut taken);
             }
         }
-        // Out of order or not: what has come shows that the sender is there.
-        if let (Some(tuning), true) = (&mut self.tuning, to > from) {
-            let ahead = self.pieces.last().map_or(0, |piece| piece.to - self.nxt);
-            self.buffer = tuning.take(now, self.nxt - self.unread, ahead, self.buffer);
-        }
         if self.fin_at == Some(self.nxt) {
             self.nxt += 1;
             taken.fin = true;
             self.ack_now = true;
         }
+        if let Some(quick) = self.quick.as_mut().filter(|_| taken.delivered > 0) {
+            let held = self.pieces.last().map_or(0, |last| last.to - self.nxt);
+            quick.read(now, self.nxt, held);
+            self.buffer = self.buffer.max(quick.offered().min(self.most.into()) as u32);
+        }
         taken
+    }
+
+    /// Data from `from` on came, behind a hole or into one: an ACK goes at once, unless duplicates are put together.
+    fn acknowledge_hole(&mut self, now: Time, from: u64) {
+        let fills = from == self.nxt;
+        match self.quick.as_mut().filter(|_| !fills).and_then(|q| q.behind_hole(now, self.nxt)) {
+            Some(at) => self.ack_at = Some(self.ack_at.map_or(at, |due| due.min(at))),
+            None => self.ack_now = true,
+        }
     }
 
     fn deliver(&mut self, body: &Body, taken: &mut Taken) {
@@ -253,7 +281,8 @@ impl Receiver {
         } else {
             self.unacked >= every
         };
-        if enough || every == DelayedAck::BY_TIME && self.opens_twofold() {
+        let quick = self.quick.as_ref().is_some_and(|quick| quick.at_once());
+        if quick || enough || every == DelayedAck::BY_TIME && self.opens_twofold() {
             self.ack_now = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(match self.fast {
@@ -312,6 +341,9 @@ impl Receiver {
     /// Positions `from` to `to` came twice: the next ACK says so. The first report of several stays.
     //= rfc2883#section-4
     pub fn note_duplicate(&mut self, from: u64, to: u64) {
+        if let Some(quick) = self.quick.as_mut().filter(|_| from < to && from > 0) {
+            quick.came_twice();
+        }
         if self.dsack && from < to && from > 0 && self.duplicate.is_none() {
             self.duplicate = Some((from, to));
         }
@@ -405,6 +437,9 @@ impl Receiver {
         self.ack_at = None;
         self.unacked = 0;
         self.duplicate = None;
+        if let Some(quick) = &mut self.quick {
+            quick.acked();
+        }
     }
 
     /// When a delayed ACK is due.
@@ -439,58 +474,4 @@ impl Receiver {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn receiver() -> Receiver {
-        let config = TcpConfig { recv_buffer: 65_535, ..TcpConfig::rfc() };
-        let mut r = Receiver::new(&config, Beat::new(Span::millis(200), Span::ZERO));
-        r.synchronise(&config, 1000, 1000);
-        r
-    }
-
-    fn body(from: u64, len: u32) -> Body {
-        Body::Pattern { stream: 1, offset: from - 1, len }
-    }
-
-    #[test]
-    fn blocks_come_newest_first() {
-        let mut r = receiver();
-        for from in [2001, 4001, 6001] {
-            r.take(Time(0), from, body(from, 1000), false);
-        }
-        let blocks = r.sack(Seq(0), 3);
-        let starts: Vec<u32> = blocks.as_slice().iter().map(|b| b.0.0).collect();
-        assert_eq!(starts, [6001, 4001, 2001]);
-    }
-
-    #[test]
-    fn a_wrong_byte_is_noticed() {
-        let mut r = receiver();
-        assert!(!r.take(Time(0), 1, body(1, 10), false).corrupted);
-        assert!(r.take(Time(0), 11, body(12, 10), false).corrupted);
-    }
-
-    proptest! {
-        #[test]
-        fn every_byte_is_delivered_once_and_in_order(pieces in prop::collection::vec((0u64..300, 1u32..60), 1..80)) {
-            let mut r = receiver();
-            let mut have = [false; 400];
-            let mut delivered = 0;
-            for (at, len) in pieces {
-                let from = 1 + at;
-                have[at as usize..at as usize + len as usize].fill(true);
-                // The connection cuts what was received before; do as it does.
-                let cut = r.nxt.saturating_sub(from).min(len.into()) as u32;
-                let part = body(from, len).slice(cut, u32::MAX);
-                if part.is_empty() { continue; }
-                let taken = r.take(Time(0), from + u64::from(cut), part, false);
-                prop_assert!(!taken.corrupted);
-                delivered += taken.delivered;
-                let contiguous = have.iter().take_while(|h| **h).count();
-                prop_assert_eq!(delivered as usize, contiguous);
-            }
-        }
-    }
-}
+mod tests;

@@ -365,13 +365,18 @@ impl Connection {
         if body.is_empty() && !fin {
             return;
         }
-        if self.rx.tuning.is_some()
-            && let Some(sent) = self.echoed(now, segment)
-            && let Some(tuning) = &mut self.rx.tuning
-        {
-            tuning.echo(now, sent);
-        }
+        self.time_receiver(now, segment);
         self.absorb(now, from, body, fin, out);
+    }
+
+    /// What a segment with data tells the receiver of the round trip.
+    pub(super) fn time_receiver(&mut self, now: Time, segment: &Segment) {
+        if self.rx.timed().is_some()
+            && let (Some(sent), Some(ts)) = (self.echoed(now, segment), segment.timestamps)
+            && let Some(timed) = self.rx.timed()
+        {
+            timed.sample(ts.echo, now.since(sent));
+        }
     }
 
     /// Takes in what is acceptable and cut to the window.

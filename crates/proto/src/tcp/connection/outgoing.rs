@@ -266,7 +266,7 @@ impl Connection {
         self.tx.core.window.mss = mss;
         self.rx.synchronise(config, mss, whole);
         if self.agreed.timestamps {
-            self.rx.tune(config);
+            self.rx.tune();
         }
         self.agree(segment);
     }
@@ -293,6 +293,7 @@ impl Connection {
         let config = self.config.clone();
         self.tx.core.window.largest = 0xffff << self.agreed.send_scale;
         self.tx.established(&config, mss, peer, self.agreed_variant());
+        self.rx.established(now);
         self.report(TcpKind::Established, out);
     }
 }

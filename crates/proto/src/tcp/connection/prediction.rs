@@ -70,6 +70,7 @@ impl Connection {
         }
         if !body.is_empty() {
             self.caused = Some(segment.seq);
+            self.time_receiver(now, segment);
             self.absorb(now, self.rx.nxt, body, false, out);
         }
         self.flush(now, out);

@@ -116,6 +116,11 @@ impl Flight {
         self.records.len()
     }
 
+    /// The segment with the lowest positions.
+    pub fn first(&self) -> Option<&Sent> {
+        self.records.front()
+    }
+
     /// The segment with the highest positions.
     pub fn last(&self) -> Option<&Sent> {
         self.records.back()

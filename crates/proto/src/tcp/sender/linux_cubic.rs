@@ -174,12 +174,13 @@ impl HyStart {
     fn ends(&mut self, w: &Window, now: Time, rtt: Span, least: Span) -> bool {
         let srtt = self.srtt.map_or(rtt, |srtt| Span((7 * srtt.0 + rtt.0) / 8));
         self.srtt = Some(srtt);
-        if w.cwnd / w.mss < LOW_WINDOW {
-            return false;
-        }
+        // A round begins by what is acknowledged, however small the window is (since Linux 6.14).
         if w.una > self.round_end {
             (self.round_start, self.train, self.round_end) = (now, now, w.nxt);
             (self.round, self.samples) = (None, 0);
+        }
+        if w.cwnd / w.mss < LOW_WINDOW {
+            return false;
         }
         let mut ends = false;
         if now.since(self.train) <= TRAIN_GAP {

@@ -5,6 +5,7 @@
 mod ack;
 mod ack_info;
 pub mod bbr;
+mod bursts;
 pub mod common;
 mod congestion;
 pub mod control;

@@ -11,6 +11,7 @@ use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
 use crate::tcp::word::Word;
 use crate::units::{Span, Time};
 
+use super::bursts::{Asked, Bursts};
 use super::flight::{Flight, Judgement};
 use super::growth::{Acked, Growth, Repair, Sample};
 use super::prr::{Heard, Prr};
@@ -86,6 +87,8 @@ pub struct Rack {
     active: bool,
     /// Windows are those of Linux.
     kernel: bool,
+    /// New data goes in bursts as there, where nothing else spreads it.
+    bursts: Option<Bursts>,
     /// One past the highest position sent when recovery began, or when the timer expired.
     recover: u64,
     /// Whether the last thing sent was stopped by the congestion window.
@@ -111,6 +114,7 @@ impl Rack {
             last: Last::default(),
             active: false,
             kernel: config.growth == GrowthRule::Linux,
+            bursts: Bursts::of(config),
             recover: 0,
             limited: false,
             most: (0, 0),
@@ -261,8 +265,16 @@ impl Rack {
 
     /// The next new piece, with what is in the network bound by the congestion window. If there is none, why that is so
     /// is remembered.
-    fn new_data(&mut self, w: &mut Window) -> Option<Chunk> {
+    fn new_data(&mut self, now: Time, srtt: Span, w: &mut Window) -> Option<Chunk> {
         let pipe = self.flight.pipe();
+        let calm = !self.active && !self.after_timeout(w);
+        if let Some(bursts) = self.bursts.as_mut().filter(|_| calm) {
+            let oldest = self.flight.first().map(|sent| sent.at);
+            if !bursts.allow(w, &Asked { now, pipe, srtt, oldest }) {
+                self.note_limit(w, true);
+                return None;
+            }
+        }
         let chunk = if self.flight.is_full() { None } else { new_data(w, pipe) };
         if chunk.is_some() {
             return chunk;
@@ -356,6 +368,7 @@ impl Recovery for Rack {
         if info.ack < w.una {
             return News::default();
         }
+        self.bursts.iter_mut().for_each(Bursts::end);
         let (total, pipe) = (self.meter.total(), self.flight.pipe());
         let (meter, facts) = (&mut self.meter, &mut self.facts);
         let mut arrived = Arrived { now, echoed: info.echoed, meter, facts, news: News::default() };
@@ -444,6 +457,7 @@ impl Recovery for Rack {
             self.prr.sent(end - chunk.from);
         }
         let new = self.flight.last().is_none_or(|last| end > last.to());
+        self.bursts.iter_mut().for_each(|bursts| bursts.sent(now));
         self.flight.sent(now, chunk.from, end, self.meter.stamp());
         if new {
             self.schedule_probe(now, w, &core.timers);
@@ -455,7 +469,8 @@ impl Recovery for Rack {
 
     /// A probe that is due, what is lost, then what is new.
     #[inline]
-    fn next_chunk(&mut self, core: &mut Core, _: Time) -> Choice {
+    fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
+        let srtt = core.timers.rtt.srtt();
         let w = &mut core.window;
         if let Some(probe) = self.tail_probe(w) {
             return Choice::Send(probe);
@@ -476,7 +491,7 @@ impl Recovery for Rack {
                 return Choice::Send(w.chunk_at(from, cause).cut(to));
             }
         }
-        self.new_data(w).map_or(Choice::Idle, Choice::Send)
+        self.new_data(now, srtt, w).map_or(Choice::Idle, Choice::Send)
     }
     fn waits(&self) -> bool {
         self.flight.lost() > 0

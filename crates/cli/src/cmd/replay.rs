@@ -1,0 +1,204 @@
+//! `lasthop replay`: does our TCP send what the kernel's sends when the same packets are lost?
+
+use std::path::{Path, PathBuf};
+
+use lasthop_study::replay::{
+    self, Compared, NAME, Order, PATH, Pattern, Recorded, Recording, SENDERS,
+};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::stop::Stop;
+use crate::sweep::testbed::{self, Order as Runs};
+use crate::{Outcome, output, show};
+
+/// No recording is larger.
+const LARGEST: u64 = 64 << 20;
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop replay                                        50 patterns, Linux' Reno beside ours
+  lasthop replay --kernel linux-cubic --patterns 10     CUBIC, fewer of them
+  lasthop replay --drop-data 31                         one loss of your choice
+  lasthop replay --drop-data 3,8-10 --drop-acks 5       several, and an ACK
+  lasthop replay --times 3 --record reno.json           keep what the kernel does, three times each
+  lasthop replay --against reno.json                    ours beside that: needs no rights
+
+Losses are named by the places of packets among those that come to the router; the first one is 1.
+It needs what `lasthop run --world testbed` needs; `lasthop doctor` looks for that.
+docs/replay.md says how to read the table, and what is known to differ.";
+
+/// Lose the same packets for the kernel's TCP and for ours, and compare what the two send, in which order
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The kernel's congestion control; ours is rack, cubic or bbr
+    #[arg(long, value_name = "NAME", default_value = SENDERS[0].0, value_parser = SENDERS.map(|(name, _)| name))]
+    kernel: String,
+    /// Packets with data that are lost
+    #[arg(long, value_name = "PLACES")]
+    drop_data: Option<String>,
+    /// ACKs that are lost
+    #[arg(long, value_name = "PLACES")]
+    drop_acks: Option<String>,
+    /// Without losses of your choice: how many patterns are drawn
+    #[arg(long, value_name = "N", default_value_t = 50, conflicts_with_all = ["drop_data", "drop_acks"],
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    patterns: u32,
+    /// What they are drawn by
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// How many of the segments that are sent are compared
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    segments: u32,
+    /// How often the kernel runs with each pattern: it does not do the same each time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    times: u32,
+    /// Write what the kernel sent to this file
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Compare with what was recorded in this file; the kernel does not run
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["kernel", "drop_data", "drop_acks", "patterns", "seed", "times", "record"])]
+    against: Option<PathBuf>,
+}
+
+/// The answer.
+#[derive(Serialize, Debug)]
+pub struct Shown {
+    /// The kernel's congestion control.
+    pub kernel: String,
+    /// The kernel's release.
+    pub release: String,
+    /// The word for our sender.
+    pub ours: &'static str,
+    /// How many segments are compared.
+    pub segments: u32,
+    /// Patterns with nothing that differs.
+    pub equal: usize,
+    /// Patterns that were asked for.
+    pub asked: usize,
+    /// Runs that were left out since the base station could not keep up.
+    pub spoiled: usize,
+    /// What came out, a pattern each.
+    pub patterns: Vec<Compared>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let recorded = args.against.as_deref().map(read).transpose()?;
+    let stop = Stop::listen()?;
+    let (shown, recording) = match &recorded {
+        Some(recording) => (against(args, recording, &stop)?, None),
+        None => live(args, json, &stop)?,
+    };
+    if let (Some(path), Some(recording)) = (&args.record, &recording) {
+        output::write(path, output::json(recording)?.as_bytes())?;
+    }
+    if json {
+        output::print_json(&shown)?;
+    } else {
+        output::print(&show::replay::text(&shown))?;
+    }
+    Ok(if shown.patterns.len() < shown.asked && stop.requested() {
+        Outcome::Interrupted
+    } else {
+        Outcome::Done
+    })
+}
+
+/// Reads a recording.
+fn read(path: &Path) -> Result<Recording, Failure> {
+    let help = "`lasthop replay --record FILE` writes one";
+    let fail = |error| Failure::file(path, error, help);
+    if std::fs::metadata(path).map_err(fail)?.len() > LARGEST {
+        return Err(Failure::input(format!("{}: too large for a recording", path.display()), help));
+    }
+    let text = std::fs::read_to_string(path).map_err(fail)?;
+    Ok(Recording::parse(&text)?)
+}
+
+/// The answer before the first pattern.
+fn nothing_yet(args: &Args, kernel: &str, release: &str, asked: usize) -> Result<Shown, Failure> {
+    let Some(ours) = replay::ours(kernel) else {
+        return Err(Failure::input(format!("`{kernel}` is no kernel of a replay"), ""));
+    };
+    let (kernel, release) = (kernel.to_owned(), release.to_owned());
+    let segments = args.segments;
+    Ok(Shown { kernel, release, ours, segments, equal: 0, asked, spoiled: 0, patterns: Vec::new() })
+}
+
+impl Shown {
+    /// Adds one pattern.
+    fn add(&mut self, pattern: &Pattern, kernel: &[Order], ours: &Order) {
+        let compared = Compared::new(pattern, kernel, ours, self.segments as usize);
+        self.equal += usize::from(compared.is_equal());
+        self.patterns.push(compared);
+    }
+}
+
+/// Ours beside what was recorded.
+fn against(args: &Args, recording: &Recording, stop: &Stop) -> Result<Shown, Failure> {
+    let Recording { kernel, release, patterns, .. } = recording;
+    let mut shown = nothing_yet(args, kernel, release, patterns.len())?;
+    for recorded in patterns {
+        if stop.requested() {
+            break;
+        }
+        let Recorded { pattern, .. } = recorded;
+        shown.add(pattern, &recorded.orders(), &replay::simulate(shown.ours, pattern)?);
+    }
+    Ok(shown)
+}
+
+/// Ours beside the kernel of this machine.
+fn live(args: &Args, json: bool, stop: &Stop) -> Result<(Shown, Option<Recording>), Failure> {
+    let patterns = match (&args.drop_data, &args.drop_acks) {
+        (None, None) => Pattern::drawn(args.seed, args.patterns as usize),
+        (data, acks) => vec![Pattern {
+            drop_data: data.clone().unwrap_or_default(),
+            drop_acks: acks.clone().unwrap_or_default(),
+        }],
+    };
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut shown = nothing_yet(args, &args.kernel, release.trim(), patterns.len())?;
+    let mut recording = Recording::new(&args.kernel, release.trim());
+    let progress = Progress::new(patterns.len() as u64, json);
+    for pattern in &patterns {
+        progress.show(pattern.to_string());
+        let ours = replay::simulate(shown.ours, pattern)?;
+        let runs = Runs {
+            name: NAME.to_owned(),
+            text: PATH.to_owned(),
+            set: replay::kernel_arguments(&args.kernel, pattern),
+            seeds: (1..=args.times.into()).collect(),
+            replay: true,
+            ..Runs::default()
+        };
+        let mut kernel = Vec::new();
+        let carried = testbed::carry_out_replay(&runs, stop, |order, lost_frames| {
+            // Frames were lost that no pattern names.
+            if lost_frames == 0 {
+                kernel.push(order)
+            } else {
+                shown.spoiled += 1
+            }
+            Ok(())
+        });
+        if let Err(failure) = carried {
+            progress.finish();
+            return Err(failure);
+        }
+        if stop.requested() {
+            break;
+        }
+        if !kernel.is_empty() {
+            shown.add(pattern, &kernel, &ours);
+            recording.add(pattern, &kernel);
+        }
+        progress.step(&pattern.to_string());
+    }
+    progress.finish();
+    Ok((shown, Some(recording)))
+}

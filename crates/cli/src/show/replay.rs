@@ -1,0 +1,75 @@
+//! A replay as text.
+
+use lasthop_report::model::{Column, Table};
+use lasthop_report::number::plural;
+use lasthop_study::replay::{Compared, Pattern, Sent};
+
+use super::{note, table};
+use crate::cmd::replay::Shown;
+use crate::style;
+
+/// How the table is to be read.
+const NOTE: &str = "\
+equal: segments that both send in the same order before the first difference. Then what each
+sends there: the segment (the first one is 0), why, and after how many milliseconds.";
+
+/// Everything, for a terminal.
+pub fn text(shown: &Shown) -> String {
+    let rows = shown.patterns.iter().map(row);
+    let columns = [
+        Column::text("lost"),
+        Column::number("equal"),
+        Column::text("the kernel"),
+        Column::text("ours"),
+    ];
+    let mut text = format!(
+        "{} (Linux {}) beside {}: {} of {} over the first {}\n\n{}\n\n{}\n",
+        style::heading(&shown.kernel),
+        shown.release,
+        shown.ours,
+        format_args!("equal in {}", shown.equal),
+        plural(shown.patterns.len() as u64, "pattern"),
+        plural(shown.segments.into(), "segment"),
+        table(&Table::new(columns, rows)),
+        style::dim(NOTE),
+    );
+    if shown.spoiled > 0 {
+        let runs = plural(shown.spoiled as u64, "run");
+        text += &note(&format!("{runs} left out: the machine was too busy to carry all frames"));
+    }
+    if shown.patterns.len() < shown.asked {
+        text += &note(&format!("{} of {} patterns", shown.patterns.len(), shown.asked));
+    }
+    text
+}
+
+fn row(compared: &Compared) -> Vec<String> {
+    let equal = match compared.is_equal() {
+        true => "all".to_owned(),
+        false => compared.equal.to_string(),
+    };
+    vec![lost(&compared.pattern), equal, sent(&compared.kernel), sent(&compared.ours)]
+}
+
+/// `3,8-10 ack 5`.
+fn lost(pattern: &Pattern) -> String {
+    let data = pattern.drop_data.replace(' ', "");
+    match pattern.drop_acks.replace(' ', "") {
+        acks if acks.is_empty() => data,
+        acks => format!("{data} ack {acks}").trim().to_owned(),
+    }
+}
+
+/// `29 again 81`.
+fn sent(sent: &Option<Sent>) -> String {
+    let Some(Sent { segment, cause, at_s }) = sent else { return String::new() };
+    let why = match cause.as_str() {
+        "data" => "new",
+        "fast-retransmit" => "fast",
+        "timeout-retransmit" => "timeout",
+        "tail-loss-probe" => "probe",
+        other => other,
+    };
+    let at = at_s.map_or(String::new(), |at| format!("{:.0}", at * 1000.0));
+    format!("{segment} {why} {at}").trim().to_owned()
+}

@@ -1,0 +1,165 @@
+//! When a receiver acknowledges at once, as Linux does it: each of the first segments, and each one while the window
+//! that it may offer still grows (`tcp_incr_quickack`, `tcp_grow_window`, `tcp_rcv_space_adjust`). Behind a hole the
+//! first three ACKs are sent at once, later ones are put together (`tcp_ack_snd_check`).
+//!
+//! The window follows what comes (dynamic right-sizing): it begins small, and each round trip it makes room for twice
+//! what came in the last one, and for more while that grows.
+
+use crate::units::{Span, Time};
+
+/// ACKs at the start of a connection, and after a segment that came twice, that are sent at once.
+const FIRST: u32 = 16;
+/// The first window in bytes, 45 segments of 1448, and what the first buffer of 128 KiB bears of such segments.
+const WINDOW: (u64, u64) = (65_160, 80_384);
+/// Timestamps count in this unit, so that a round trip may be longer by one.
+const TICK: Span = Span::millis(1);
+/// No buffer of 6 MiB bears more.
+const LARGEST: u64 = 3_932_160;
+/// The first measure of what arrives in a round trip: ten segments.
+const SPACE: u64 = 10;
+/// Duplicate ACKs that are sent at once.
+const DUPLICATES: u32 = 3;
+/// Later ones wait so long, or a twentieth of a round trip if that is shorter.
+const COMPRESSED: Span = Span::millis(1);
+
+/// What decides when an ACK goes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QuickAcks {
+    /// ACKs that are sent at once.
+    left: u32,
+    /// The window that is offered, and how far it may grow.
+    window: Option<(u64, u64)>,
+    /// Since when, and from which position on, what arrives is measured.
+    since: (Time, u64),
+    /// Bytes of the last measure.
+    space: u64,
+    /// The shortest round trip. Linux lets it rise again by an average, which recorded runs do not show.
+    rtt: Option<Span>,
+    /// The last echo that was counted.
+    echo: Option<u32>,
+    /// The position behind which duplicate ACKs are counted, and how many there were.
+    duplicates: (u64, u32),
+}
+
+impl QuickAcks {
+    /// The handshake is over, with the first data: Linux ends it by an ACK of its own, a little earlier.
+    pub(super) fn established(&mut self, now: Time, next: u64) {
+        self.since = (Time(now.0.saturating_sub(TICK.0)), next);
+    }
+
+    /// A segment with data echoes `echo`, which was sent `rtt` ago.
+    pub(super) fn sample(&mut self, echo: u32, rtt: Span) {
+        if self.echo != Some(echo) {
+            self.echo = Some(echo);
+            self.rtt = Some(self.rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+
+    /// A segment has come: the window may grow, by two segments of `mss`. `held` bytes behind a hole fill the buffer.
+    pub(super) fn arrived(&mut self, mss: u32, held: u64) {
+        let (offered, bound) = self.window.get_or_insert_with(|| {
+            (self.left, self.space) = (FIRST, SPACE * u64::from(mss));
+            WINDOW
+        });
+        let room = bound.saturating_sub(*offered + held);
+        if room > 0 {
+            *offered += room.min(2 * u64::from(mss));
+            self.left |= 1;
+        }
+    }
+
+    /// What has arrived up to `next` is read; `held` bytes beyond it wait for a hole to be filled.
+    pub(super) fn read(&mut self, now: Time, next: u64, held: u64) {
+        let (since, from) = self.since;
+        if self.rtt.is_none_or(|rtt| now.since(since) < rtt + TICK) {
+            return;
+        }
+        let copied = next - from;
+        if copied > self.space && self.space > 0 {
+            let twice = 2 * copied;
+            let grow = twice * (copied - self.space) / self.space;
+            let wanted = (twice + 2 * grow + held).min(LARGEST);
+            if let Some((_, bound)) = &mut self.window {
+                *bound = wanted.max(*bound);
+            }
+            self.space = copied;
+        }
+        self.since = (now, next);
+    }
+
+    /// The window that may be offered.
+    pub(super) fn offered(&self) -> u64 {
+        self.window.map_or(0, |window| window.0)
+    }
+
+    /// Whether an ACK goes at once.
+    pub(super) fn at_once(&self) -> bool {
+        self.left > 0
+    }
+
+    /// A segment came twice.
+    pub(super) fn came_twice(&mut self) {
+        self.left = self.left.max(FIRST);
+    }
+
+    /// A segment came behind a hole at `next`: when its ACK goes, if not at once.
+    pub(super) fn behind_hole(&mut self, now: Time, next: u64) -> Option<Time> {
+        if self.left > 0 {
+            return None;
+        }
+        if self.duplicates.0 != next {
+            self.duplicates = (next, 0);
+        }
+        if self.duplicates.1 < DUPLICATES {
+            self.duplicates.1 += 1;
+            return None;
+        }
+        let wait = self.rtt.map_or(COMPRESSED, |rtt| Span(rtt.0 / 20).min(COMPRESSED));
+        Some(now + wait)
+    }
+
+    /// An ACK went out.
+    pub(super) fn acked(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many segments in a row are acknowledged at once.
+    fn quick(acks: &mut QuickAcks) -> usize {
+        let count = (0..1000).take_while(|_| {
+            acks.arrived(1448, 0);
+            let quick = acks.at_once();
+            acks.acked();
+            quick
+        });
+        count.count()
+    }
+
+    #[test]
+    fn the_first_acks_go_at_once_and_more_of_them_when_the_window_may_grow() {
+        let mut acks = QuickAcks::default();
+        acks.established(Time::ZERO, 1);
+        assert_eq!(quick(&mut acks), 22);
+        acks.sample(7, Span::millis(40));
+        acks.read(Time::ZERO + Span::millis(39), 1 + 30 * 1448, 0);
+        assert_eq!(quick(&mut acks), 0);
+        acks.read(Time::ZERO + Span::millis(41), 1 + 20 * 1448, 0);
+        // 4 * 20 segments would do; two more for each segment, from 56 on.
+        assert_eq!(quick(&mut acks), (6 * 20 * 1448 - 80_384usize).div_ceil(2 * 1448));
+    }
+
+    #[test]
+    fn behind_a_hole_the_fourth_ack_waits() {
+        let mut acks = QuickAcks::default();
+        let now = Time::ZERO + Span::millis(5);
+        let waits: Vec<bool> = (0..5).map(|_| acks.behind_hole(now, 9).is_some()).collect();
+        assert_eq!(waits, [false, false, false, true, true]);
+        assert_eq!(acks.behind_hole(now, 10), None, "another hole");
+        acks.came_twice();
+        assert!(acks.at_once());
+    }
+}

@@ -1,0 +1,104 @@
+//! How many segments of new data Linux hands on at a time, and when it rather waits for the next ACK: a segment that
+//! the window allows stays behind if a larger burst may go soon (`tcp_tso_autosize`, `tcp_tso_should_defer`).
+
+use crate::tcp::config::{Congestion, GrowthRule, TcpConfig};
+use crate::units::{Span, Time};
+
+use super::Window;
+
+/// Bursts are what the pacing rate sends in so much time, and at least two segments.
+const BURST: u64 = 1024;
+/// A burst waits only so long after the last one, and for an ACK that comes as soon.
+const SOON: Span = Span::millis(1);
+/// Whatever fills this part of the window goes at once.
+const PART: u64 = 3;
+
+/// What is known of the last burst.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bursts {
+    /// When something was sent last.
+    last: Option<Time>,
+    /// Segments of the burst under way that have not been sent.
+    left: u64,
+}
+
+/// What decides whether a burst may go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) now: Time,
+    /// Bytes in the network.
+    pub(super) pipe: u64,
+    pub(super) srtt: Span,
+    /// When the oldest segment in flight was sent.
+    pub(super) oldest: Option<Time>,
+}
+
+impl Bursts {
+    /// Those of a sender that is to do as Linux and does not pace.
+    pub(super) fn of(config: &TcpConfig) -> Option<Bursts> {
+        let paces = config.pacing || config.congestion == Congestion::Bbr;
+        (config.growth == GrowthRule::Linux && !paces).then(Bursts::default)
+    }
+
+    /// Whether a segment of new data goes now, as far as bursts are concerned.
+    pub(super) fn allow(&mut self, w: &Window, asked: &Asked) -> bool {
+        let (mss, cwnd) = (u64::from(w.mss.max(1)), u64::from(w.cwnd));
+        let room = cwnd.saturating_sub(asked.pipe) / mss;
+        // One segment is no burst, nor what another limit cuts.
+        if self.left > 0 || room == 0 || w.last().saturating_sub(w.nxt) <= mss {
+            return true;
+        }
+        let most = largest(w, asked.srtt);
+        let late = self.last.is_none_or(|last| asked.now > last + SOON);
+        let far = asked
+            .oldest
+            .is_none_or(|sent| sent + asked.srtt > asked.now + SOON.min(Span(asked.srtt.0 / 2)));
+        let go = late || far || room >= most || room * mss >= cwnd / PART;
+        self.left = if go { room.min(most) } else { 0 };
+        go
+    }
+
+    /// A segment was sent.
+    pub(super) fn sent(&mut self, now: Time) {
+        (self.last, self.left) = (Some(now), self.left.saturating_sub(1));
+    }
+
+    /// An ACK has come: what is sent now is a burst of its own.
+    pub(super) fn end(&mut self) {
+        self.left = 0;
+    }
+}
+
+/// Segments in the largest burst: twice the window for each round trip in slow start, 1.2 of it later.
+fn largest(w: &Window, srtt: Span) -> u64 {
+    let percent: u64 = if w.cwnd < w.ssthresh / 2 { 200 } else { 120 };
+    let window = u64::from(w.cwnd).max(w.nxt - w.una);
+    let rate = window * percent / 100 * 1_000_000_000 / srtt.0.max(1);
+    (rate / BURST / u64::from(w.mss.max(1))).max(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_alone_waits_for_the_next_ack() {
+        let mut w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
+        (w.cwnd, w.peer, w.una, w.nxt, w.end) = (30_000, 1 << 20, 1, 29_001, 1 << 20);
+        let asked = |now, pipe| Asked {
+            now: Time::ZERO + Span::micros(now),
+            pipe,
+            srtt: Span::millis(40),
+            oldest: Some(Time::ZERO),
+        };
+        let mut bursts = Bursts::default();
+        assert!(bursts.allow(&w, &asked(40_000, 29_000)), "nothing was sent before");
+        bursts.sent(Time::ZERO + Span::micros(40_000));
+        assert!(!bursts.allow(&w, &asked(40_600, 29_000)), "0.6 ms after the last burst");
+        assert!(bursts.allow(&w, &asked(40_600, 28_000)), "two segments");
+        bursts.end();
+        assert!(bursts.allow(&w, &asked(41_100, 29_000)), "1.1 ms after it");
+        bursts.end();
+        assert!(bursts.allow(&w, &asked(30_000, 29_000)), "the next ACK is 10 ms away");
+    }
+}

@@ -1,0 +1,165 @@
+//! The order in which a sender sends its segments.
+
+use lasthop_proto::event::{Event, Op, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{FlowKey, Seq};
+use lasthop_trace::Sink;
+use lasthop_trace::layout::{Layout, Role};
+use serde::{Deserialize, Serialize};
+
+/// One segment that was sent.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Sent {
+    /// Its place in the stream; the first one is 0.
+    pub segment: u32,
+    /// Why it was sent, as traces call it; empty where only the order is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cause: String,
+    /// Seconds since the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_s: Option<f64>,
+}
+
+/// What a sender did in one run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Order {
+    /// Segments in the order in which they were sent.
+    pub sent: Vec<Sent>,
+    /// Bytes that had been delivered in order [`Order::STEP`], twice that and so on after the first segment was sent.
+    pub arrived: Vec<u64>,
+}
+
+impl Order {
+    /// Between two looks at how much has arrived.
+    pub const STEP: Span = Span::millis(50);
+
+    /// An order of which nothing else is known.
+    pub fn of_segments(segments: &[u32]) -> Order {
+        let sent = |segment: &u32| Sent { segment: *segment, cause: String::new(), at_s: None };
+        Order { sent: segments.iter().map(sent).collect(), arrived: Vec::new() }
+    }
+
+    /// How many segments come in the same order from the first one on.
+    pub fn same_as(&self, other: &Order) -> usize {
+        self.sent.iter().zip(&other.sent).take_while(|(a, b)| a.segment == b.segment).count()
+    }
+}
+
+/// Runs of numbers: `0-65 29 66-130`.
+pub fn runs(numbers: impl IntoIterator<Item = u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let words = ranges.iter().map(|(from, to)| match from == to {
+        true => from.to_string(),
+        false => format!("{from}-{to}"),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The numbers that [`runs`] has written; `None` if that is not what `text` is.
+pub fn parse_runs(text: &str) -> Option<Vec<u32>> {
+    /// No order is longer.
+    const LONGEST: usize = 1 << 20;
+    let mut numbers = Vec::new();
+    for word in text.split_whitespace() {
+        let (from, to) = word.split_once('-').unwrap_or((word, word));
+        let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
+        if to < from || (to - from) as usize >= LONGEST - numbers.len() {
+            return None;
+        }
+        numbers.extend(from..=to);
+    }
+    Some(numbers)
+}
+
+/// Notes what the sender of the first flow sends, and what arrives of it.
+#[derive(Debug)]
+pub struct Watch {
+    flow: Option<FlowKey>,
+    hosts: Vec<bool>,
+    /// The first segment: its number, its length, and when it was sent.
+    first: Option<(Seq, u32, Time)>,
+    order: Order,
+    delivered: u64,
+}
+
+impl Watch {
+    /// Before a run whose stages and flows are those of `layout`.
+    pub fn new(layout: &Layout) -> Watch {
+        Watch {
+            flow: layout.flows.first().map(|flow| flow.key),
+            hosts: layout.stages.iter().map(|stage| stage.role == Role::Host).collect(),
+            first: None,
+            order: Order::default(),
+            delivered: 0,
+        }
+    }
+
+    /// What the sender did.
+    pub fn finish(mut self) -> Order {
+        self.order.arrived.push(self.delivered);
+        self.order
+    }
+
+    /// The steps that are over by `now`.
+    fn step_to(&mut self, now: Time) {
+        let Some((_, _, start)) = self.first else { return };
+        while start + Order::STEP * (self.order.arrived.len() as u64 + 1) <= now {
+            self.order.arrived.push(self.delivered);
+        }
+    }
+}
+
+impl Sink for Watch {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+
+    fn event(&mut self, event: &Event) {
+        if self.hosts.get(usize::from(event.stage.0)) != Some(&true) {
+            return;
+        }
+        match &event.what {
+            What::Packet { op: Op::Originated(cause), packet, .. }
+                if packet.is_data() && packet.flow() == self.flow =>
+            {
+                let Some(segment) = packet.segment() else { return };
+                let length = packet.body.len();
+                let (base, mss, start) = *self.first.get_or_insert((segment.seq, length, event.at));
+                let offset = segment.seq.0.wrapping_sub(base.0);
+                let at_s = Some(event.at.since(start).as_secs_f64());
+                let (segment, cause) = (offset / mss, cause.name().to_owned());
+                self.order.sent.push(Sent { segment, cause, at_s });
+            }
+            What::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, .. })
+                if Some(flow.reversed()) == self.flow =>
+            {
+                self.step_to(event.at);
+                self.delivered += u64::from(*bytes);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_written_as_runs_and_read_again() {
+        let numbers = [0, 1, 2, 3, 1, 4, 5, 7, 6];
+        let text = runs(numbers);
+        assert_eq!(text, "0-3 1 4-5 7 6");
+        assert_eq!(parse_runs(&text).unwrap(), numbers);
+        assert_eq!(parse_runs("").unwrap(), [0; 0]);
+        for wrong in ["x", "3-1", "1-", "0-4294967295", "1,2"] {
+            assert_eq!(parse_runs(wrong), None, "{wrong}");
+        }
+    }
+}

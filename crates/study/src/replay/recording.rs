@@ -1,0 +1,111 @@
+//! Orders of a kernel, kept in a file that a person can read.
+
+use serde::{Deserialize, Serialize};
+
+use super::order::{Order, parse_runs, runs};
+use super::pattern::Pattern;
+use super::{PATH, ours};
+use crate::Error;
+
+/// What a kernel sent under some patterns.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    /// The congestion control: `linux-reno`.
+    pub kernel: String,
+    /// The kernel's release.
+    pub release: String,
+    /// The scenario, a line each.
+    pub scenario: Vec<String>,
+    /// The patterns.
+    pub patterns: Vec<Recorded>,
+}
+
+/// What a kernel sent under one pattern.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Recorded {
+    /// What was lost.
+    #[serde(flatten)]
+    pub pattern: Pattern,
+    /// The order of segments in each run: `0-65 29 66-130`. Runs with the same order are written once.
+    pub orders: Vec<String>,
+    /// Bytes that had been delivered after each [`Order::STEP`], in each run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrived: Vec<Vec<u64>>,
+}
+
+impl Recording {
+    /// Nothing yet, of `kernel` on `release`.
+    pub fn new(kernel: &str, release: &str) -> Recording {
+        let (kernel, release) = (kernel.to_owned(), release.to_owned());
+        let scenario = PATH.lines().map(str::to_owned).collect();
+        Recording { kernel, release, scenario, patterns: Vec::new() }
+    }
+
+    /// Adds the runs of one pattern.
+    pub fn add(&mut self, pattern: &Pattern, runs_of_it: &[Order]) {
+        let mut orders = Vec::new();
+        for order in runs_of_it {
+            let text = runs(order.sent.iter().map(|sent| sent.segment));
+            if !orders.contains(&text) {
+                orders.push(text);
+            }
+        }
+        // An order says little where a sender paces by a rate that it has measured: there the rate counts.
+        let paced = self.kernel == "linux-bbr";
+        let arrived = runs_of_it.iter().filter(|_| paced).map(|order| order.arrived.clone());
+        let arrived = arrived.collect();
+        self.patterns.push(Recorded { pattern: pattern.clone(), orders, arrived });
+    }
+
+    /// Reads what was written as JSON.
+    ///
+    /// # Errors
+    /// If it is none, is of another path, or an order makes no sense.
+    pub fn parse(text: &str) -> Result<Recording, Error> {
+        let wrong = |what: String| {
+            Error::input(what, "`lasthop replay --record FILE` writes what can be read")
+        };
+        let read: Recording = serde_json::from_str(text)
+            .map_err(|error| wrong(format!("this is no recording: {error}")))?;
+        if ours(&read.kernel).is_none() {
+            return Err(wrong(format!("`{}` is not among the kernels of a replay", read.kernel)));
+        }
+        if !read.scenario.iter().map(String::as_str).eq(PATH.lines()) {
+            return Err(wrong("it was recorded over another path".to_owned()));
+        }
+        match read.patterns.iter().flat_map(|p| &p.orders).find(|o| parse_runs(o).is_none()) {
+            Some(order) => Err(wrong(format!("`{order}` is no order of segments"))),
+            None => Ok(read),
+        }
+    }
+}
+
+impl Recorded {
+    /// The orders; empty ones in place of those that make no sense.
+    pub fn orders(&self) -> Vec<Order> {
+        let read = |text: &String| Order::of_segments(&parse_runs(text).unwrap_or_default());
+        self.orders.iter().map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_read_as_it_was_written() {
+        let mut recording = Recording::new("linux-reno", "6.18");
+        let pattern = Pattern { drop_data: "4".to_owned(), drop_acks: "2".to_owned() };
+        let order = Order::of_segments(&[0, 1, 2, 3, 4, 3]);
+        recording.add(&pattern, &[order.clone(), order.clone()]);
+        let text = serde_json::to_string(&recording).unwrap();
+        let read = Recording::parse(&text).unwrap();
+        assert_eq!(read, recording);
+        assert_eq!(read.patterns[0].orders, ["0-4 3"]);
+        assert_eq!(read.patterns[0].orders(), [order]);
+        for (from, to) in [("0-4 3", "0-x"), ("linux-reno", "bsd"), ("20mbit", "30mbit")] {
+            assert!(Recording::parse(&text.replace(from, to)).is_err(), "{to}");
+        }
+    }
+}
