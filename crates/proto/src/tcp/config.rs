@@ -146,8 +146,8 @@ pub enum GrowthRule {
     /// 4.4BSD: one segment per window plus an eighth of a segment per ACK, which RFC 2525 section 2.3 lists
     /// among the known faults of the TCPs that descend from it.
     Bsd,
-    /// By segments acknowledged, as Linux: with its CUBIC where that is configured, and its proportional rate
-    /// reduction.
+    /// By segments acknowledged, as Linux: with its CUBIC where that is configured, its proportional rate reduction,
+    /// the bursts in which it sends, and the times at which its receiver acknowledges.
     Linux,
 }
 

@@ -177,7 +177,7 @@ impl TcpConfig {
             ("linux", GrowthRule::Linux),
         ];
         let what = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD, \
-                    `linux` counts segments as Linux does and has its CUBIC and its PRR";
+                    `linux` counts segments as Linux does and has its CUBIC, its PRR, its bursts and its times of ACKs";
         k.word("growth", &mut tcp.growth, &growths, what);
         let mut adapts = false;
         let what = "what a sender needs where ACKs are sparse: byte counting without limit and paced bursts of three";
