@@ -140,9 +140,9 @@ impl TcpConfig {
             1..=BUFFER,
             "the receive buffer: the largest window advertised",
         );
-        let what = "windows and ACKs as Linux's receiver: with timestamps the window begins with 64 KB and follows what \
-                    comes, up to the buffer; ACKs go at once while it grows, and those behind a hole are put together";
-        k.flag("recv-tuning", &mut self.recv_tuning, what);
+        let what = "ACKs when Linux sends them: at once at the start and while the window may grow, and those behind a hole \
+                    together";
+        k.flag("quick-acks", &mut self.quick_acks, what);
         for (key, buffer) in [("send-buffer", self.send_buffer), ("recv-buffer", self.recv_buffer)]
         {
             if buffer < self.mss {
@@ -182,7 +182,7 @@ impl TcpConfig {
             ("linux", GrowthRule::Linux),
         ];
         let what = "how the window opens above the threshold; `bsd` adds the constant of 4.4BSD, \
-                    `linux` counts segments as Linux does and has its CUBIC and its PRR";
+                    `linux` counts segments as Linux does and has its CUBIC, its PRR and its bursts";
         k.word("growth", &mut tcp.growth, &growths, what);
         k.flag(
             "exit-growth",

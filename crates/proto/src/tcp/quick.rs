@@ -2,8 +2,7 @@
 //! that it may offer still grows (`tcp_incr_quickack`, `tcp_grow_window`, `tcp_rcv_space_adjust`). Behind a hole the
 //! first three ACKs are sent at once, later ones are put together (`tcp_ack_snd_check`).
 //!
-//! The window follows what comes (dynamic right-sizing): it begins small, and each round trip it makes room for twice
-//! what came in the last one, and for more while that grows.
+//! Only the times of ACKs are modelled: what the window itself may be stays with the receiver's buffer.
 
 use crate::units::{Span, Time};
 
@@ -85,11 +84,6 @@ impl QuickAcks {
             self.space = copied;
         }
         self.since = (now, next);
-    }
-
-    /// The window that may be offered.
-    pub(super) fn offered(&self) -> u64 {
-        self.window.map_or(0, |window| window.0)
     }
 
     /// Whether an ACK goes at once.

@@ -36,10 +36,7 @@ pub struct Taken {
 pub struct Receiver {
     /// Next position expected.
     pub nxt: u64,
-    /// What may be offered by now.
     buffer: u32,
-    /// What may ever be offered.
-    most: u32,
     mss: u32,
     /// One past the last position that was ever advertised; never shrinks.
     edge: u64,
@@ -89,7 +86,6 @@ impl Receiver {
         Receiver {
             nxt: 0,
             buffer: config.recv_buffer,
-            most: config.recv_buffer,
             mss: config.mss,
             edge: 0,
             unread: 0,
@@ -109,7 +105,7 @@ impl Receiver {
             control: None,
             timeout: config.delayed_ack.timeout,
             fast: matches!(config.clock, Clock::Ticks { .. }).then_some(fast),
-            quick: config.recv_tuning.then(Box::default),
+            quick: config.quick_acks.then(Box::default),
         }
     }
 
@@ -124,15 +120,6 @@ impl Receiver {
             MaxSeg::Bytes(bytes) => bytes,
         };
         self.edge = 1 + u64::from(self.buffer);
-    }
-
-    /// Round trips will be known, by timestamps: the window may follow what comes.
-    pub fn tune(&mut self) {
-        if self.quick.is_some() {
-            self.most = self.buffer;
-            self.buffer = self.buffer.min(0xffff);
-            self.edge = 1 + u64::from(self.buffer);
-        }
     }
 
     /// The handshake is over.
@@ -237,7 +224,6 @@ impl Receiver {
         if let Some(quick) = self.quick.as_mut().filter(|_| taken.delivered > 0) {
             let held = self.pieces.last().map_or(0, |last| last.to - self.nxt);
             quick.read(now, self.nxt, held);
-            self.buffer = self.buffer.max(quick.offered().min(self.most.into()) as u32);
         }
         taken
     }

@@ -27,10 +27,10 @@ use lasthop_scenario::{
 /// Draws a scenario. The same number draws the same scenario for ever (or a pinned seed means nothing).
 pub struct Dice(Stream);
 
-/// A preset as it was when the digests were pinned: `ns` did not do then what ns-2 does, and the receive window of
-/// `linux` did not follow what comes.
+/// A preset as it was when the digests were pinned: `ns` did not do then what ns-2 does, and the receiver of
+/// `linux` did not acknowledge when that of Linux does.
 fn preset_as_pinned(name: &str) -> TcpConfig {
-    let tcp = TcpConfig { recv_tuning: false, ..TcpConfig::preset(name).unwrap() };
+    let tcp = TcpConfig { quick_acks: false, ..TcpConfig::preset(name).unwrap() };
     if name != "ns" {
         return tcp;
     }

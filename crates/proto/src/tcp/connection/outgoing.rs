@@ -265,9 +265,6 @@ impl Connection {
         let mss = payload_mss(whole, agreed.timestamps);
         self.tx.core.window.mss = mss;
         self.rx.synchronise(config, mss, whole);
-        if self.agreed.timestamps {
-            self.rx.tune();
-        }
         self.agree(segment);
     }
 

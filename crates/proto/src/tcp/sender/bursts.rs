@@ -4,7 +4,7 @@
 use crate::tcp::config::{Congestion, GrowthRule, TcpConfig};
 use crate::units::{Span, Time};
 
-use super::Window;
+use super::{Chunk, Window};
 
 /// Bursts are what the pacing rate sends in so much time, and at least two segments.
 const BURST: u64 = 1024;
@@ -75,6 +75,16 @@ fn largest(w: &Window, srtt: Span) -> u64 {
     let window = u64::from(w.cwnd).max(w.nxt - w.una);
     let rate = window * percent / 100 * 1_000_000_000 / srtt.0.max(1);
     (rate / BURST / u64::from(w.mss.max(1))).max(2)
+}
+
+/// New data with `pipe` bytes in the network: the congestion window speaks of those, the other windows of positions.
+pub(super) fn new_data(w: &mut Window, pipe: u64) -> Option<Chunk> {
+    let congestion = w.cwnd;
+    let room = u64::from(congestion).saturating_sub(pipe);
+    w.cwnd = (w.nxt - w.una + room).min(u32::MAX.into()) as u32;
+    let chunk = w.next_chunk();
+    w.cwnd = congestion;
+    chunk
 }
 
 #[cfg(test)]

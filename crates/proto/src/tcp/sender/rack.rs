@@ -11,7 +11,7 @@ use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
 use crate::tcp::word::Word;
 use crate::units::{Span, Time};
 
-use super::bursts::{Asked, Bursts};
+use super::bursts::{Asked, Bursts, new_data};
 use super::flight::{Flight, Judgement};
 use super::growth::{Acked, Growth, Repair, Sample};
 use super::prr::{Heard, Prr};
@@ -19,7 +19,7 @@ use super::rate::RateMeter;
 use super::recovery::{Choice, News, Progress, Recovery, Step, Woken};
 use super::tlp::{Probed, TailProbe};
 use super::{AckInfo, Chunk, Core, Timers, Window};
-use arrivals::{Arrived, Facts, is_duplicate};
+use arrivals::{Arrived, Facts, Last, is_duplicate};
 
 /// The word.
 pub const WORD: Word = Word {
@@ -55,17 +55,6 @@ struct Reordering {
     persist: u32,
     /// Reports of duplicates count again once this is acknowledged.
     round: Option<u64>,
-}
-
-/// What the last ACK told.
-#[derive(Clone, Copy, Debug, Default)]
-struct Last {
-    /// Bytes newly acknowledged or reported.
-    delivered: u64,
-    /// Bytes in the network before.
-    pipe: u64,
-    /// Whether anything was reported.
-    reported: bool,
 }
 
 /// Loss detection by time, and recovery.
@@ -287,16 +276,6 @@ impl Rack {
         }
         None
     }
-}
-
-/// New data with `pipe` bytes in the network: the congestion window speaks of those, the other windows of positions.
-fn new_data(w: &mut Window, pipe: u64) -> Option<Chunk> {
-    let congestion = w.cwnd;
-    let room = u64::from(congestion).saturating_sub(pipe);
-    w.cwnd = (w.nxt - w.una + room).min(u32::MAX.into()) as u32;
-    let chunk = w.next_chunk();
-    w.cwnd = congestion;
-    chunk
 }
 
 impl Recovery for Rack {

@@ -30,6 +30,17 @@ impl Facts {
     }
 }
 
+/// What the last ACK told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Last {
+    /// Bytes newly acknowledged or reported.
+    pub(super) delivered: u64,
+    /// Bytes in the network before.
+    pub(super) pipe: u64,
+    /// Whether anything was reported.
+    pub(super) reported: bool,
+}
+
 /// Takes in the segments of one ACK.
 pub(super) struct Arrived<'a> {
     pub(super) now: Time,
