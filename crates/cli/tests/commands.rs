@@ -50,6 +50,7 @@ snapshot! {
     energy_unknown_hardware: "energy", "quickstart", "--hardware", "sens";
     help_reproduce: "reproduce", "--help";
     help_analyze: "analyze", "--help";
+    help_replay: "replay", "--help";
     help_report: "report", "--help";
     help_list: "list", "--help";
     help_doctor: "doctor", "--help";
