@@ -10,8 +10,9 @@ use crate::style;
 
 /// How the table is to be read.
 const NOTE: &str = "\
-equal: segments that both send in the same order before the first difference. Then what each
-sends there: the segment (the first one is 0), why, and after how many milliseconds.";
+equal: segments that both send in the same order before the first difference.
+Then what each sends there: the segment (the first one is 0), why, and after how
+many milliseconds.";
 
 /// Everything, for a terminal.
 pub fn text(shown: &Shown) -> String {
