@@ -230,8 +230,8 @@ pub enum GrowthRule {
     /// 4.4BSD: one segment per window plus an eighth of a segment per ACK, which RFC 2525 section 2.3 lists
     /// among the known faults of the TCPs that descend from it.
     Bsd,
-    /// By segments acknowledged, as Linux: with its CUBIC where that is configured, its proportional rate reduction, and
-    /// the bursts in which it sends.
+    /// By segments acknowledged, as Linux: with its CUBIC where that is configured, its proportional rate reduction,
+    /// and the bursts in which it sends.
     Linux,
 }
 
@@ -329,8 +329,8 @@ pub struct TcpConfig {
     pub send_buffer: u32,
     /// Socket receive buffer in bytes: the largest advertised window.
     pub recv_buffer: u32,
-    /// The receiver acknowledges when Linux does: at once at the start and while its window may grow, and together behind a
-    /// hole.
+    /// The receiver acknowledges when Linux does: at once at the start and while its window may grow, and together
+    /// behind a hole.
     #[serde(skip_serializing_if = "is_default")]
     pub quick_acks: bool,
     /// Initial congestion window in segments.

@@ -140,8 +140,8 @@ impl TcpConfig {
             1..=BUFFER,
             "the receive buffer: the largest window advertised",
         );
-        let what = "ACKs when Linux sends them: at once at the start and while the window may grow, and those behind a hole \
-                    together";
+        let what = "ACKs when Linux sends them: at once at the start and while the window may grow, and those behind \
+                    a hole together";
         k.flag("quick-acks", &mut self.quick_acks, what);
         for (key, buffer) in [("send-buffer", self.send_buffer), ("recv-buffer", self.recv_buffer)]
         {
