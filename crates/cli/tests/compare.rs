@@ -188,7 +188,8 @@ fn on_a_short_lossy_link_help_comes_from_the_link_or_the_base_station() {
     ];
     let document = advice(dir.path(), &arguments, 0);
     let found = helps(&document);
-    for name in ["tulip", "ll-sack", "snoop-smart", "split"] {
+    // A receiver of today puts ACKs behind a hole together, so SMART at the base station hears of fewer segments.
+    for name in ["tulip", "ll-sack", "split"] {
         assert!(found.contains(&name), "{name} in {found:?}");
     }
     assert!(!found.contains(&"reno") && !found.contains(&"ack-filter"), "{found:?}");
@@ -216,9 +217,10 @@ fn on_a_slow_return_it_is_the_acks() {
     let arguments = ["--rate", "10mbit", "--rate-back", "19.2kbit", "-n", "6", "--quick"];
     let document = advice(dir.path(), &arguments, 0);
     let found = helps(&document);
-    // Early drops keep the queue of ACKs, and with it the round trip, short: 1.9 times; the filter alone 1.3.
+    // Early drops keep the queue of ACKs, and with it the round trip, short: 1.9 times. A sender that counts segments gains
+    // nothing by the filter alone.
     assert_eq!(found[0], "red+acks-first", "{found:?}");
-    assert!(found.contains(&"ack-filter"), "{found:?}");
+    assert!(found.contains(&"ack-filter+reconstruction"), "{found:?}");
     assert!(!found.contains(&"snoop") && !found.contains(&"tulip"), "{found:?}");
     // Nobody goes back from CUBIC with SACK to SACK with the window of Reno.
     assert!(!found.contains(&"sack"), "{found:?}");
