@@ -286,8 +286,8 @@ fn spec(host: &lasthop_scenario::Host) -> Result<HostSpec, Error> {
     let spec = HostSpec::new(&host.name, host.side.into(), host.addr.ip());
     match host.stack {
         Stack::Lasthop => Ok(spec.without_kernel()),
-        Stack::Kernel { preset } => match Preset::named(preset) {
-            Some(preset) => Ok(spec.preset(preset)),
+        Stack::Kernel { preset, send_buffer } => match Preset::named(preset) {
+            Some(preset) => Ok(HostSpec { send_buffer, ..spec.preset(preset) }),
             None => Err(Error::new(
                 format!("host `{}`: no kernel can be set up as `{preset}`", host.name),
                 "`lasthop list presets` names those that can",

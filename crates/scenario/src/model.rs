@@ -54,6 +54,8 @@ pub enum Stack {
     Kernel {
         /// How it is set up; one of [`crate::KERNELS`].
         preset: &'static str,
+        /// Bytes that its send buffer begins with, if the scenario names them and they are more than the kernel's own.
+        send_buffer: Option<u32>,
     },
 }
 

@@ -146,8 +146,11 @@ impl Fnv {
             World::Sim => simulated,
             // Whose TCP a host has matters only there.
             World::Testbed => hosts.iter().fold(simulated.bytes(b"testbed"), |key, host| {
-                let Stack::Kernel { preset } = host.stack else { return key.bytes(b"lasthop") };
-                key.bytes(preset.as_bytes())
+                let Stack::Kernel { preset, send_buffer } = host.stack else {
+                    return key.bytes(b"lasthop");
+                };
+                let key = key.bytes(preset.as_bytes());
+                send_buffer.map_or(key, |bytes| key.bytes(&bytes.to_be_bytes()))
             }),
         }
     }

@@ -44,6 +44,8 @@ pub struct HostSpec {
     pub mtu: u32,
     /// How its TCP is set; `None` leaves the kernel's own settings.
     pub preset: Option<Preset>,
+    /// Bytes that the kernel's send buffer begins with, where that is more than it has of itself.
+    pub send_buffer: Option<u32>,
     /// Whether the kernel is its TCP. A host whose TCP is lasthop's own machine has an address and a MAC
     /// address that the others know, but neither namespace nor cable.
     pub kernel: bool,
@@ -56,7 +58,7 @@ impl HostSpec {
             IpAddr::V4(v4) => (Some(v4), None),
             IpAddr::V6(v6) => (None, Some(v6)),
         };
-        HostSpec { name: name.to_owned(), side, v4, v6, mtu: 1500, preset: None, kernel: true }
+        HostSpec { name: name.to_owned(), side, v4, v6, mtu: 1500, preset: None, send_buffer: None, kernel: true }
     }
 
     /// The same with an address in IPv6 too.

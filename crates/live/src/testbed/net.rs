@@ -213,6 +213,9 @@ impl Net {
             if let Some(preset) = spec.preset {
                 preset.set_sysctls()?;
             }
+            if let Some(bytes) = spec.send_buffer {
+                preset::raise_send_buffer(bytes)?;
+            }
             if has_v6 {
                 // No router will ever answer, and no address but the given one is wanted.
                 for (key, value) in

@@ -251,6 +251,16 @@ pub(super) fn write_sysctl(key: &str, value: &str) -> Result<(), Error> {
     std::fs::write(&path, value).map_err(|error| refused(&path, value, &error))
 }
 
+/// The send buffers of the calling thread's namespace begin with `bytes`, where they began with less.
+pub(super) fn raise_send_buffer(bytes: u32) -> Result<(), Error> {
+    let key = "ipv4/tcp_wmem";
+    let path = Path::new("/proc/sys/net").join(key);
+    let text = std::fs::read_to_string(&path).map_err(|error| refused(&path, "", &error))?;
+    let mut words = text.split_whitespace().map(|word| word.parse().unwrap_or(0));
+    let [least, first, most]: [u32; 3] = std::array::from_fn(|_| words.next().unwrap_or(0));
+    write_sysctl(key, &format!("{least}\t{}\t{}", first.max(bytes), most.max(bytes)))
+}
+
 /// Why a setting below /proc/sys could not be made, and what then to do.
 pub(super) fn refused(path: &Path, value: &str, error: &io::Error) -> Error {
     let key = path.strip_prefix("/proc/sys/").unwrap_or(path).to_string_lossy().replace('/', ".");

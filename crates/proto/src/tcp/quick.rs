@@ -54,16 +54,30 @@ impl QuickAcks {
         }
     }
 
-    /// A segment has come: the window may grow, by two segments of `mss`. `held` bytes behind a hole fill the buffer.
-    pub(super) fn arrived(&mut self, mss: u32, held: u64) {
+    /// A segment has come: the window may grow, by two segments of `mss`. `held` bytes behind a hole fill the buffer;
+    /// one that comes behind a hole, `ahead`, is counted there only afterwards.
+    pub(super) fn arrived(&mut self, mss: u32, held: u64, ahead: bool) {
         let (offered, bound) = self.window.get_or_insert_with(|| {
             (self.left, self.space) = (FIRST, SPACE * u64::from(mss));
             WINDOW
         });
-        let room = bound.saturating_sub(*offered + held);
+        let own = if ahead { u64::from(mss) } else { 0 };
+        let room = (*bound + own).saturating_sub(*offered + held);
         if room > 0 {
             *offered += room.min(2 * u64::from(mss));
             self.left |= 1;
+        }
+    }
+
+    /// A segment came behind a hole, and what waits reaches `held` bytes beyond that.
+    pub(super) fn spread(&mut self, held: u64) {
+        self.bear(2 * self.space + held);
+    }
+
+    /// The buffer grows so far that it bears a window of `wanted` bytes.
+    fn bear(&mut self, wanted: u64) {
+        if let Some((_, bound)) = &mut self.window {
+            *bound = wanted.min(LARGEST).max(*bound);
         }
     }
 
@@ -77,10 +91,7 @@ impl QuickAcks {
         if copied > self.space && self.space > 0 {
             let twice = 2 * copied;
             let grow = twice * (copied - self.space) / self.space;
-            let wanted = (twice + 2 * grow + held).min(LARGEST);
-            if let Some((_, bound)) = &mut self.window {
-                *bound = wanted.max(*bound);
-            }
+            self.bear(twice + 2 * grow + held);
             self.space = copied;
         }
         self.since = (now, next);
@@ -125,7 +136,7 @@ mod tests {
     /// How many segments in a row are acknowledged at once.
     fn quick(acks: &mut QuickAcks) -> usize {
         let count = (0..1000).take_while(|_| {
-            acks.arrived(1448, 0);
+            acks.arrived(1448, 0, false);
             let quick = acks.at_once();
             acks.acked();
             quick

@@ -193,7 +193,8 @@ impl Receiver {
         }
         let mut taken = Taken::default();
         if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
-            quick.arrived(self.mss, self.pieces.iter().map(|piece| piece.to - piece.from).sum());
+            let held = self.pieces.iter().map(|piece| piece.to - piece.from).sum();
+            quick.arrived(self.mss, held, from > self.nxt);
         }
         if from == self.nxt && self.pieces.is_empty() {
             self.deliver(&body, &mut taken);
@@ -209,6 +210,8 @@ impl Receiver {
                 self.deliver(&body, &mut taken);
             } else {
                 self.keep(from, to, body);
+                let held = self.pieces.last().map_or(0, |last| last.to - self.nxt);
+                self.quick.iter_mut().for_each(|quick| quick.spread(held));
             }
             while self.pieces.first().is_some_and(|p| p.from <= self.nxt) {
                 let piece = self.pieces.remove(0);

@@ -99,7 +99,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
     let what = "how its kernel is set up in the testbed; what is nearest to the preset without it";
     let kernel = k.maybe_word("kernel", &kernels, what);
     // The likeness to a preset is found by whoever knows the words of the file.
-    let kernel = Stack::Kernel { preset: kernel.unwrap_or("") };
+    let kernel = Stack::Kernel { preset: kernel.unwrap_or(""), send_buffer: None };
     let mut stack = kernel;
     let stacks = [("kernel", kernel), ("lasthop", Stack::Lasthop)];
     k.word("stack", &mut stack, &stacks, "whose TCP it has in the testbed: the kernel's, or ours");
@@ -122,7 +122,10 @@ fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Err
     let (said, _) = take(&reader, keys)?;
     let placed = |key| reader.place(key);
     let stack = match said.stack {
-        Stack::Kernel { preset: "" } => Stack::Kernel { preset: likeness(&reader) },
+        Stack::Kernel { preset, .. } => Stack::Kernel {
+            preset: if preset.is_empty() { likeness(&reader) } else { preset },
+            send_buffer: reader.node("send-buffer").map(|_| said.tcp.send_buffer),
+        },
         stack => stack,
     };
     Ok(HostSpec {

@@ -12,6 +12,8 @@ const BURST: u64 = 1024;
 const SOON: Span = Span::millis(1);
 /// Whatever fills this part of the window goes at once.
 const PART: u64 = 3;
+/// What a program has written lies in buffers of no more bytes.
+const BUFFER: u64 = 65_536;
 
 /// What is known of the last burst.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +22,8 @@ pub(super) struct Bursts {
     last: Option<Time>,
     /// Segments of the burst under way that have not been sent.
     left: u64,
+    /// Where the first buffer begins of those that wait to be sent, and how many bytes each has.
+    buffers: Option<(u64, u64)>,
 }
 
 /// What decides whether a burst may go.
@@ -44,8 +48,9 @@ impl Bursts {
     pub(super) fn allow(&mut self, w: &Window, asked: &Asked) -> bool {
         let (mss, cwnd) = (u64::from(w.mss.max(1)), u64::from(w.cwnd));
         let room = cwnd.saturating_sub(asked.pipe) / mss;
+        let rest = self.rest_of_buffer(w, mss);
         // One segment is no burst, nor what another limit cuts.
-        if self.left > 0 || room == 0 || w.last().saturating_sub(w.nxt) <= mss {
+        if self.left > 0 || room == 0 || w.last().saturating_sub(w.nxt).min(rest) <= mss {
             return true;
         }
         let most = largest(w, asked.srtt);
@@ -53,9 +58,23 @@ impl Bursts {
         let far = asked
             .oldest
             .is_none_or(|sent| sent + asked.srtt > asked.now + SOON.min(Span(asked.srtt.0 / 2)));
-        let go = late || far || room >= most || room * mss >= cwnd / PART;
-        self.left = if go { room.min(most) } else { 0 };
+        let whole = room * mss >= rest.min(cwnd / PART);
+        let go = late || far || room >= most || whole;
+        self.left = if go { room.min(most).min(rest / mss) } else { 0 };
         go
+    }
+
+    /// Bytes up to the end of the buffer whose data goes next. The first one is filled again while the first window
+    /// leaves, so that the others begin where that ends (`tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`).
+    fn rest_of_buffer(&mut self, w: &Window, mss: u64) -> u64 {
+        let (first, bytes) = *self.buffers.get_or_insert_with(|| {
+            let half = (u64::from(w.peer) / 2).min(BUFFER);
+            (w.nxt + u64::from(w.cwnd), (half / mss).max(1) * mss)
+        });
+        match w.nxt.checked_sub(first) {
+            Some(gone) => bytes - gone % bytes,
+            None => first - w.nxt,
+        }
     }
 
     /// A segment was sent.

@@ -2,14 +2,16 @@
 //! arrives, and is never filled faster than by slow start.
 
 /// How much may be sent in this recovery.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Prr {
-    /// Bytes delivered since recovery began.
+    /// Delivered since recovery began.
     delivered: u64,
-    /// Bytes sent since recovery began.
+    /// Sent since recovery began.
     out: u64,
-    /// Bytes outstanding when recovery began.
+    /// Outstanding when recovery began.
     flight: u64,
+    /// What is counted: a byte, or a whole segment of so many bytes.
+    unit: u64,
 }
 
 /// What an ACK in recovery tells.
@@ -28,30 +30,35 @@ pub struct Heard {
 }
 
 impl Prr {
-    /// Recovery begins with `flight` bytes outstanding.
-    pub fn new(flight: u64) -> Prr {
-        Prr { delivered: 0, out: 0, flight: flight.max(1) }
+    /// Recovery begins with `flight` bytes outstanding, counted in units of so many bytes. Linux counts segments, so
+    /// that a part of one lets a whole one go.
+    pub fn new(flight: u64, unit: u64) -> Prr {
+        let unit = unit.max(1);
+        Prr { delivered: 0, out: 0, flight: flight.div_ceil(unit).max(1), unit }
     }
 
     /// `bytes` were sent.
     pub fn sent(&mut self, bytes: u64) {
-        self.out += bytes;
+        self.out += bytes.div_ceil(self.unit);
     }
 
     /// The congestion window after an ACK.
     //= rfc6937#section-3: in proportion while the pipe is above ssthresh, then slow start up to it (PRR-SSRB)
     pub fn window(&mut self, heard: &Heard) -> u64 {
-        self.delivered += heard.delivered;
-        let allowed = if heard.pipe > heard.ssthresh {
-            (self.delivered * heard.ssthresh).div_ceil(self.flight).saturating_sub(self.out)
+        let count = |bytes: u64| bytes.div_ceil(self.unit);
+        let (delivered, pipe) = (count(heard.delivered), count(heard.pipe));
+        let (ssthresh, mss) = (count(heard.ssthresh), count(heard.mss));
+        self.delivered += delivered;
+        let allowed = if pipe > ssthresh {
+            (self.delivered * ssthresh).div_ceil(self.flight).saturating_sub(self.out)
         } else {
-            let more = if heard.safe { heard.mss } else { 0 };
-            let limit = self.delivered.saturating_sub(self.out).max(heard.delivered) + more;
-            limit.min(heard.ssthresh - heard.pipe)
+            let more = if heard.safe { mss } else { 0 };
+            let limit = self.delivered.saturating_sub(self.out).max(delivered) + more;
+            limit.min(ssthresh - pipe)
         };
         // The first retransmission goes out whatever the pipe says.
-        let allowed = if self.out == 0 { allowed.max(heard.mss) } else { allowed };
-        heard.pipe + allowed
+        let allowed = if self.out == 0 { allowed.max(mss) } else { allowed };
+        heard.pipe + allowed * self.unit
     }
 }
 
@@ -63,7 +70,7 @@ mod tests {
     /// until the pipe is down at the threshold, then one for one.
     #[test]
     fn a_single_loss_sends_on_every_second_ack() {
-        let mut prr = Prr::new(20);
+        let mut prr = Prr::new(20, 1);
         let mut pipe = 19; // one is lost
         let mut sent = Vec::new();
         for _ in 0..19 {
@@ -81,7 +88,7 @@ mod tests {
     /// The second one: 15 of 20 are lost. The pipe is below ssthresh from the start, and slow start is the bound.
     #[test]
     fn after_many_losses_no_burst_follows() {
-        let mut prr = Prr::new(20);
+        let mut prr = Prr::new(20, 1);
         let mut pipe = 4;
         let mut sent = Vec::new();
         for _ in 0..4 {

@@ -93,7 +93,7 @@ impl Rack {
             flight: Flight::default(),
             meter: RateMeter::default(),
             probe: TailProbe::default(),
-            prr: Prr::default(),
+            prr: Prr::new(0, 1),
             reorder_at: None,
             facts: Facts::new(match config.clock {
                 Clock::Fine { granularity } => granularity.max(Span::millis(1)),
@@ -289,7 +289,10 @@ impl Recovery for Rack {
         self.active = true;
         self.recover = w.nxt;
         // Linux takes the reduction in proportion to the window, not to what is in flight.
-        self.prr = Prr::new(if self.kernel { w.cwnd.into() } else { w.nxt - w.una });
+        self.prr = match self.kernel {
+            true => Prr::new(w.cwnd.into(), w.mss.into()),
+            false => Prr::new(w.nxt - w.una, 1),
+        };
         self.probe.cancel();
     }
     fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
