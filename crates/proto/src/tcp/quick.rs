@@ -2,14 +2,16 @@
 //! that it may offer still grows (`tcp_incr_quickack`, `tcp_grow_window`, `tcp_rcv_space_adjust`). Behind a hole the
 //! first three ACKs are sent at once, later ones are put together (`tcp_ack_snd_check`).
 //!
-//! Only the times of ACKs are modelled: what the window itself may be stays with the receiver's buffer.
+//! The window grows with what arrives in a round trip (`tcp_rcvbuf_grow`), up to the receiver's buffer.
 
 use crate::units::{Span, Time};
 
 /// ACKs at the start of a connection, and after a segment that came twice, that are sent at once.
 const FIRST: u32 = 16;
 /// The first window in bytes, 45 segments of 1448, and what the first buffer of 128 KiB bears of such segments.
-const WINDOW: (u64, u64) = (65_160, 80_384);
+const WINDOW: (u64, u64) = (65_160, 81_928);
+/// A window is offered in such steps.
+const STEP: u64 = 128;
 /// Timestamps count in this unit, so that a round trip may be longer by one.
 const TICK: Span = Span::millis(1);
 /// No buffer of 6 MiB bears more.
@@ -61,8 +63,9 @@ impl QuickAcks {
             (self.left, self.space) = (FIRST, SPACE * u64::from(mss));
             WINDOW
         });
-        let own = if ahead { u64::from(mss) } else { 0 };
-        let room = (*bound + own).saturating_sub(*offered + held);
+        let own = u64::from(mss);
+        let first = if *bound == WINDOW.1 { own } else { 0 };
+        let room = (*bound - first + if ahead { own } else { 0 }).saturating_sub(*offered + held);
         if room > 0 {
             *offered += room.min(2 * u64::from(mss));
             self.left |= 1;
@@ -95,6 +98,12 @@ impl QuickAcks {
             self.space = copied;
         }
         self.since = (now, next);
+    }
+
+    /// The window to offer while `held` bytes wait behind a hole, in the steps of a window scale of seven.
+    pub(super) fn offer(&self, held: u64) -> u64 {
+        let (offered, bound) = self.window.unwrap_or(WINDOW);
+        offered.min(bound.saturating_sub(held.max(1448))).next_multiple_of(STEP)
     }
 
     /// Whether an ACK goes at once.

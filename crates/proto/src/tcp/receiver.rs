@@ -119,7 +119,8 @@ impl Receiver {
             MaxSeg::Mss => whole,
             MaxSeg::Bytes(bytes) => bytes,
         };
-        self.edge = 1 + u64::from(self.buffer);
+        self.edge = 0;
+        self.window();
     }
 
     /// The handshake is over.
@@ -161,8 +162,12 @@ impl Receiver {
     //= rfc9293#section-3.8.6.2.2: by the smaller of half the buffer and one segment
     pub fn window(&mut self) -> u64 {
         let free = u64::from(self.buffer).saturating_sub(self.unread);
+        let held = || self.pieces.iter().map(|piece| piece.to - piece.from).sum();
+        let (free, step) = match &self.quick {
+            Some(quick) => (quick.offer(held()).min(free), 1),
+            None => (free, u64::from(self.mss.min(self.buffer / 2).max(1))),
+        };
         let edge = self.nxt + free;
-        let step = u64::from(self.mss.min(self.buffer / 2).max(1));
         if edge >= self.edge + step || self.edge < self.nxt {
             self.edge = edge.max(self.edge);
         }

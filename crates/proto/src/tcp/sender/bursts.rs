@@ -1,6 +1,7 @@
 //! How many segments of new data Linux hands on at a time, and when it rather waits for the next ACK: a segment that
 //! the window allows stays behind if a larger burst may go soon (`tcp_tso_autosize`, `tcp_tso_should_defer`).
 
+use crate::event::Cause;
 use crate::tcp::config::{Congestion, GrowthRule, TcpConfig};
 use crate::units::{Span, Time};
 
@@ -24,6 +25,10 @@ pub(super) struct Bursts {
     left: u64,
     /// Where the first buffer begins of those that wait to be sent, and how many bytes each has.
     buffers: Option<(u64, u64)>,
+    /// Whether a whole segment has gone since the last ACK.
+    whole: bool,
+    /// Where the last segment ended that was less.
+    small: u64,
 }
 
 /// What decides whether a burst may go.
@@ -78,13 +83,33 @@ impl Bursts {
     }
 
     /// A segment was sent.
-    pub(super) fn sent(&mut self, now: Time) {
+    pub(super) fn sent(&mut self, now: Time, w: &Window, chunk: &Chunk) {
         (self.last, self.left) = (Some(now), self.left.saturating_sub(1));
+        if chunk.len < w.mss && chunk.end() < w.last() {
+            self.small = chunk.end();
+        } else {
+            self.whole = true;
+        }
     }
 
     /// An ACK has come: what is sent now is a burst of its own.
     pub(super) fn end(&mut self) {
-        self.left = 0;
+        (self.left, self.whole) = (0, false);
+    }
+
+    /// Where the peer's window ends within a segment, a burst takes what there is of it along, if no other small one
+    /// is on its way (`tcp_mss_split_point`, `tcp_minshall_check`).
+    pub(super) fn remainder(&self, w: &Window, pipe: u64) -> Option<Chunk> {
+        let (mss, end) = (u64::from(w.mss), w.una + u64::from(w.peer));
+        let len = end.saturating_sub(w.nxt);
+        let part = 0 < len && len < mss && end < w.last();
+        let room = pipe + mss <= u64::from(w.cwnd);
+        (self.whole && part && room && self.small <= w.una).then(|| Chunk {
+            from: w.nxt,
+            len: len as u32,
+            fin: false,
+            cause: Cause::Data,
+        })
     }
 }
 
@@ -120,9 +145,10 @@ mod tests {
             srtt: Span::millis(40),
             oldest: Some(Time::ZERO),
         };
+        let segment = Chunk { from: 28_001, len: 1000, fin: false, cause: Cause::Data };
         let mut bursts = Bursts::default();
         assert!(bursts.allow(&w, &asked(40_000, 29_000)), "nothing was sent before");
-        bursts.sent(Time::ZERO + Span::micros(40_000));
+        bursts.sent(Time::ZERO + Span::micros(40_000), &w, &segment);
         assert!(!bursts.allow(&w, &asked(40_600, 29_000)), "0.6 ms after the last burst");
         assert!(bursts.allow(&w, &asked(40_600, 28_000)), "two segments");
         bursts.end();

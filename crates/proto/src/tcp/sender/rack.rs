@@ -265,6 +265,7 @@ impl Rack {
             }
         }
         let chunk = if self.flight.is_full() { None } else { new_data(w, pipe) };
+        let chunk = chunk.or_else(|| self.bursts.as_ref()?.remainder(w, pipe));
         if chunk.is_some() {
             return chunk;
         }
@@ -439,7 +440,7 @@ impl Recovery for Rack {
             self.prr.sent(end - chunk.from);
         }
         let new = self.flight.last().is_none_or(|last| end > last.to());
-        self.bursts.iter_mut().for_each(|bursts| bursts.sent(now));
+        self.bursts.iter_mut().for_each(|bursts| bursts.sent(now, w, chunk));
         self.flight.sent(now, chunk.from, end, self.meter.stamp());
         if new {
             self.schedule_probe(now, w, &core.timers);
