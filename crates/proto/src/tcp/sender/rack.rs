@@ -43,6 +43,17 @@ pub(super) fn apply(c: &mut TcpConfig) {
     c.limited_transmit = false;
 }
 
+/// Timers of Linux run in ticks, here those of 250 Hz.
+const TICK: u64 = 4_000_000;
+/// Ticks that one which waits for reordered segments runs longer (`TCP_TIMEOUT_MIN`).
+const LONGER: u64 = 2;
+
+/// When such a timer expires that is set at `now` for `due`: never within the tick in which it was set.
+fn tick(now: Time, due: Time) -> Time {
+    let ticks = due.since(now).0.div_ceil(TICK) + LONGER;
+    Time((now.0 / TICK + ticks + 1) * TICK)
+}
+
 /// Recoveries for which a wider reordering window is kept.
 const PERSIST: u32 = 16;
 
@@ -175,7 +186,7 @@ impl Rack {
             latest = latest.max(Some(due));
             Judgement::Wait
         });
-        self.reorder_at = latest;
+        self.reorder_at = latest.map(|due| if self.kernel { tick(now, due) } else { due });
         lost
     }
 
@@ -342,6 +353,10 @@ impl Recovery for Rack {
         }
         self.reorder_at.filter(|at| *at <= now)?;
         self.last = Last { pipe: self.flight.pipe(), ..Last::default() };
+        if self.kernel && !self.active && !core.growth.steers() {
+            // A recovery that the timer begins counts a segment as delivered (`tcp_rack_reo_timeout`).
+            self.last.delivered = core.window.mss.into();
+        }
         Some(Woken::Judges)
     }
 
