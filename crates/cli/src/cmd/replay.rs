@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lasthop_study::replay::{
-    self, Compared, NAME, Order, PATH, Pattern, Recorded, Recording, SENDERS,
+    self, By, Compared, NAME, Order, PATH, Pattern, Recorded, Recording, SENDERS,
 };
 use serde::Serialize;
 
@@ -132,6 +132,7 @@ fn nothing_yet(args: &Args, kernel: &str, release: &str, asked: usize) -> Result
 impl Shown {
     /// Adds one pattern.
     fn add(&mut self, pattern: &Pattern, kernel: &[Order], ours: &Order) {
+        let kernel = (By::of(&self.kernel), kernel);
         let compared = Compared::new(pattern, kernel, ours, self.segments as usize);
         self.equal += usize::from(compared.is_equal());
         self.patterns.push(compared);

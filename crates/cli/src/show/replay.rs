@@ -2,7 +2,7 @@
 
 use lasthop_report::model::{Column, Table};
 use lasthop_report::number::plural;
-use lasthop_study::replay::{Compared, Pattern, Sent};
+use lasthop_study::replay::{By, Compared, Pattern, Sent};
 
 use super::{note, table};
 use crate::cmd::replay::Shown;
@@ -10,6 +10,7 @@ use crate::style;
 
 /// How the table is to be read.
 const NOTE: &str = "\
+time: ours over the kernel's until half of the segments have been delivered.
 equal: segments that both send in the same order before the first difference.
 Then what each sends there: the segment (the first one is 0), why, and after how
 many milliseconds.";
@@ -19,18 +20,22 @@ pub fn text(shown: &Shown) -> String {
     let rows = shown.patterns.iter().map(row);
     let columns = [
         Column::text("lost"),
+        Column::number("time"),
         Column::number("equal"),
         Column::text("the kernel"),
         Column::text("ours"),
     ];
+    let over = match By::of(&shown.kernel) {
+        By::Order => format!("over the first {}", plural(shown.segments.into(), "segment")),
+        By::Rate => format!("in time within {:.0} %", By::TOLERANCE * 100.0),
+    };
     let mut text = format!(
-        "{} (Linux {}) beside {}: {} of {} over the first {}\n\n{}\n\n{}\n",
+        "{} (Linux {}) beside {}: {} of {} {over}\n\n{}\n\n{}\n",
         style::heading(&shown.kernel),
         shown.release,
         shown.ours,
         format_args!("equal in {}", shown.equal),
         plural(shown.patterns.len() as u64, "pattern"),
-        plural(shown.segments.into(), "segment"),
         table(&Table::new(columns, rows)),
         style::dim(NOTE),
     );
@@ -45,11 +50,12 @@ pub fn text(shown: &Shown) -> String {
 }
 
 fn row(compared: &Compared) -> Vec<String> {
-    let equal = match compared.is_equal() {
+    let equal = match compared.equal == compared.of {
         true => "all".to_owned(),
         false => compared.equal.to_string(),
     };
-    vec![lost(&compared.pattern), equal, sent(&compared.kernel), sent(&compared.ours)]
+    let time = compared.time.map_or(String::new(), |time| format!("{time:.2}"));
+    vec![lost(&compared.pattern), time, equal, sent(&compared.kernel), sent(&compared.ours)]
 }
 
 /// `3,8-10 ack 5`.

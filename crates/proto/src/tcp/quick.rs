@@ -10,12 +10,14 @@ use crate::units::{Span, Time};
 const FIRST: u32 = 16;
 /// The first window in bytes, 45 segments of 1448, and what the first buffer of 128 KiB bears of such segments.
 const WINDOW: (u64, u64) = (65_160, 81_928);
+/// What has just come is not read yet, and takes so much.
+const SEGMENT: u64 = 1448;
 /// A window is offered in such steps.
 const STEP: u64 = 128;
 /// Timestamps count in this unit, so that a round trip may be longer by one.
 const TICK: Span = Span::millis(1);
-/// No buffer of 6 MiB bears more.
-const LARGEST: u64 = 3_932_160;
+/// Of a buffer, segments of 1448 bytes may fill so many 256ths: the rest is the kernel's own.
+const PAYLOAD: u64 = 160;
 /// The first measure of what arrives in a round trip: ten segments.
 const SPACE: u64 = 10;
 /// Duplicate ACKs that are sent at once.
@@ -38,11 +40,18 @@ pub(super) struct QuickAcks {
     rtt: Option<Span>,
     /// The last echo that was counted.
     echo: Option<u32>,
+    /// What the largest buffer bears.
+    largest: u64,
     /// The position behind which duplicate ACKs are counted, and how many there were.
     duplicates: (u64, u32),
 }
 
 impl QuickAcks {
+    /// Those of a connection whose buffer grows up to `buffer` bytes.
+    pub(super) fn new(buffer: u32) -> QuickAcks {
+        QuickAcks { largest: u64::from(buffer) * PAYLOAD / 256, ..QuickAcks::default() }
+    }
+
     /// The handshake is over, with the first data: Linux ends it by an ACK of its own, a little earlier.
     pub(super) fn established(&mut self, now: Time, next: u64) {
         self.since = (Time(now.0.saturating_sub(TICK.0)), next);
@@ -63,9 +72,10 @@ impl QuickAcks {
             (self.left, self.space) = (FIRST, SPACE * u64::from(mss));
             WINDOW
         });
+        // In the first buffer a segment in order finds itself counted; in a grown one it does not, as recorded runs show.
         let own = u64::from(mss);
-        let first = if *bound == WINDOW.1 { own } else { 0 };
-        let room = (*bound - first + if ahead { own } else { 0 }).saturating_sub(*offered + held);
+        let most = *bound - if *bound == WINDOW.1 { own } else { 0 } + if ahead { own } else { 0 };
+        let room = most.saturating_sub(*offered + held);
         if room > 0 {
             *offered += room.min(2 * u64::from(mss));
             self.left |= 1;
@@ -80,7 +90,7 @@ impl QuickAcks {
     /// The buffer grows so far that it bears a window of `wanted` bytes.
     fn bear(&mut self, wanted: u64) {
         if let Some((_, bound)) = &mut self.window {
-            *bound = wanted.min(LARGEST).max(*bound);
+            *bound = wanted.min(self.largest).max(*bound);
         }
     }
 
@@ -103,7 +113,7 @@ impl QuickAcks {
     /// The window to offer while `held` bytes wait behind a hole, in the steps of a window scale of seven.
     pub(super) fn offer(&self, held: u64) -> u64 {
         let (offered, bound) = self.window.unwrap_or(WINDOW);
-        offered.min(bound.saturating_sub(held.max(1448))).next_multiple_of(STEP)
+        offered.min(bound.saturating_sub(held.max(SEGMENT))).next_multiple_of(STEP)
     }
 
     /// Whether an ACK goes at once.
@@ -155,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_first_acks_go_at_once_and_more_of_them_when_the_window_may_grow() {
-        let mut acks = QuickAcks::default();
+        let mut acks = QuickAcks::new(6 << 20);
         acks.established(Time::ZERO, 1);
         assert_eq!(quick(&mut acks), 22);
         acks.sample(7, Span::millis(40));

@@ -1,7 +1,7 @@
 //! The order in which a sender sends its segments.
 
 use lasthop_proto::event::{Event, Op, TcpEvent, TcpKind, Wants, What};
-use lasthop_proto::units::{Span, Time};
+use lasthop_proto::units::Time;
 use lasthop_proto::wire::{FlowKey, Seq};
 use lasthop_trace::Sink;
 use lasthop_trace::layout::{Layout, Role};
@@ -25,18 +25,18 @@ pub struct Sent {
 pub struct Order {
     /// Segments in the order in which they were sent.
     pub sent: Vec<Sent>,
-    /// Bytes that had been delivered in order [`Order::STEP`], twice that and so on after the first segment was sent.
-    pub arrived: Vec<u64>,
+    /// Seconds after the first segment was sent until [`Order::HALF`] of them had been delivered in order.
+    pub half_s: Option<f64>,
 }
 
 impl Order {
-    /// Between two looks at how much has arrived.
-    pub const STEP: Span = Span::millis(50);
+    /// So many segments are half of a transfer.
+    pub const HALF: u32 = super::SEGMENTS / 2;
 
     /// An order of which nothing else is known.
     pub fn of_segments(segments: &[u32]) -> Order {
         let sent = |segment: &u32| Sent { segment: *segment, cause: String::new(), at_s: None };
-        Order { sent: segments.iter().map(sent).collect(), arrived: Vec::new() }
+        Order { sent: segments.iter().map(sent).collect(), half_s: None }
     }
 
     /// How many segments come in the same order from the first one on.
@@ -101,16 +101,17 @@ impl Watch {
     }
 
     /// What the sender did.
-    pub fn finish(mut self) -> Order {
-        self.order.arrived.push(self.delivered);
+    pub fn finish(self) -> Order {
         self.order
     }
 
-    /// The steps that are over by `now`.
-    fn step_to(&mut self, now: Time) {
-        let Some((_, _, start)) = self.first else { return };
-        while start + Order::STEP * (self.order.arrived.len() as u64 + 1) <= now {
-            self.order.arrived.push(self.delivered);
+    /// So many bytes more have been delivered by `now`.
+    fn deliver(&mut self, now: Time, bytes: u32) {
+        let Some((_, mss, start)) = self.first else { return };
+        self.delivered += u64::from(bytes);
+        if self.delivered >= u64::from(mss) * u64::from(Order::HALF) {
+            let tenths = now.since(start).as_secs_f64() * 10_000.0;
+            self.order.half_s.get_or_insert(tenths.round() / 10_000.0);
         }
     }
 }
@@ -139,8 +140,7 @@ impl Sink for Watch {
             What::Tcp(TcpEvent { flow, kind: TcpKind::Delivered { bytes }, .. })
                 if Some(flow.reversed()) == self.flow =>
             {
-                self.step_to(event.at);
-                self.delivered += u64::from(*bytes);
+                self.deliver(event.at, *bytes);
             }
             _ => {}
         }

@@ -29,9 +29,9 @@ pub struct Recorded {
     pub pattern: Pattern,
     /// The order of segments in each run: `0-65 29 66-130`. Runs with the same order are written once.
     pub orders: Vec<String>,
-    /// Bytes that had been delivered after each [`Order::STEP`], in each run.
+    /// Seconds until half of the transfer had been delivered, in each run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub arrived: Vec<Vec<u64>>,
+    pub half_s: Vec<f64>,
 }
 
 impl Recording {
@@ -51,11 +51,8 @@ impl Recording {
                 orders.push(text);
             }
         }
-        // An order says little where a sender paces by a rate that it has measured: there the rate counts.
-        let paced = self.kernel == "linux-bbr";
-        let arrived = runs_of_it.iter().filter(|_| paced).map(|order| order.arrived.clone());
-        let arrived = arrived.collect();
-        self.patterns.push(Recorded { pattern: pattern.clone(), orders, arrived });
+        let half_s = runs_of_it.iter().filter_map(|order| order.half_s).collect();
+        self.patterns.push(Recorded { pattern: pattern.clone(), orders, half_s });
     }
 
     /// Reads what was written as JSON.
@@ -82,10 +79,15 @@ impl Recording {
 }
 
 impl Recorded {
-    /// The orders; empty ones in place of those that make no sense.
+    /// The runs: their orders, and the times of half a transfer, which an order that came twice does not have twice.
     pub fn orders(&self) -> Vec<Order> {
-        let read = |text: &String| Order::of_segments(&parse_runs(text).unwrap_or_default());
-        self.orders.iter().map(read).collect()
+        let runs = self.orders.len().max(self.half_s.len());
+        let order = |i| {
+            let text = self.orders.get(i).or(self.orders.last()).map_or("", String::as_str);
+            let sent = Order::of_segments(&parse_runs(text).unwrap_or_default());
+            Order { half_s: self.half_s.get(i).copied(), ..sent }
+        };
+        (0..runs).map(order).collect()
     }
 }
 
@@ -97,13 +99,13 @@ mod tests {
     fn a_recording_is_read_as_it_was_written() {
         let mut recording = Recording::new("linux-reno", "6.18");
         let pattern = Pattern { drop_data: "4".to_owned(), drop_acks: "2".to_owned() };
-        let order = Order::of_segments(&[0, 1, 2, 3, 4, 3]);
+        let order = Order { half_s: Some(0.25), ..Order::of_segments(&[0, 1, 2, 3, 4, 3]) };
         recording.add(&pattern, &[order.clone(), order.clone()]);
         let text = serde_json::to_string(&recording).unwrap();
         let read = Recording::parse(&text).unwrap();
         assert_eq!(read, recording);
         assert_eq!(read.patterns[0].orders, ["0-4 3"]);
-        assert_eq!(read.patterns[0].orders(), [order]);
+        assert_eq!(read.patterns[0].orders(), [order.clone(), order]);
         for (from, to) in [("0-4 3", "0-x"), ("linux-reno", "bsd"), ("20mbit", "30mbit")] {
             assert!(Recording::parse(&text.replace(from, to)).is_err(), "{to}");
         }
