@@ -141,7 +141,7 @@ impl TcpConfig {
             "the receive buffer: the largest window advertised",
         );
         let what = "ACKs when Linux sends them: at once at the start and while the window may grow, and those behind \
-                    a hole together";
+                    a hole together; the window grows as there";
         k.flag("quick-acks", &mut self.quick_acks, what);
         for (key, buffer) in [("send-buffer", self.send_buffer), ("recv-buffer", self.recv_buffer)]
         {
