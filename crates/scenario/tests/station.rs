@@ -95,6 +95,17 @@ fn a_change_keeps_the_rest() {
 }
 
 #[test]
+fn limits_hold_for_an_agent_that_is_still_to_come() {
+    let (none, _) = parse_station(&LEAST.replace("snoop", "none")).unwrap();
+    for (value, key) in [("cache=99GiB", "path.1.cache"), ("flows=5000", "path.1.flows")] {
+        let error = none.path.set(&[value.to_owned()]).unwrap_err();
+        assert_eq!((error.key.as_str(), error.at.span.start), (key, value.find('=').unwrap() + 1));
+        assert!(error.help.contains("`[limits]` allows"), "{}", error.help);
+    }
+    assert!(none.path.set(&["cache=1MiB".to_owned()]).is_ok());
+}
+
+#[test]
 fn the_path_of_a_scenario_is_that_of_its_first_combination() {
     let text = lasthop_scenario::example("west97-lan").unwrap().text;
     let (path, scenario) = LivePath::of_scenario(text, "west97-lan", &[]).unwrap();
