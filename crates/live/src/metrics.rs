@@ -22,7 +22,12 @@ pub trait Figures: Send + Sync {
 
 /// A page in the making: each family is written once, its samples behind its head.
 #[derive(Default)]
-pub(crate) struct Page(String);
+pub(crate) struct Page {
+    text: String,
+    /// The families, also those without samples.
+    #[cfg(test)]
+    families: Vec<(String, String)>,
+}
 
 impl Page {
     /// A family of samples, each with labels and a value.
@@ -33,22 +38,24 @@ impl Page {
         help: &str,
         samples: Vec<(Labels<'_>, f64)>,
     ) {
+        #[cfg(test)]
+        self.families.push((format!("lasthop_{name}"), kind.to_owned()));
         if samples.is_empty() {
             return;
         }
-        let _ = writeln!(self.0, "# HELP lasthop_{name} {help}\n# TYPE lasthop_{name} {kind}");
+        let _ = writeln!(self.text, "# HELP lasthop_{name} {help}\n# TYPE lasthop_{name} {kind}");
         for (labels, value) in samples {
             let labels: Vec<String> =
                 labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
             let braces =
                 if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-            let _ = writeln!(self.0, "lasthop_{name}{braces} {value}");
+            let _ = writeln!(self.text, "lasthop_{name}{braces} {value}");
         }
     }
 
     /// The page.
     pub(crate) fn text(self) -> String {
-        self.0
+        self.text
     }
 
     fn ports(&mut self, status: &Status, name: &str, help: &str, get: impl Fn(&PortStatus) -> u64) {
@@ -103,6 +110,10 @@ fn escaped(text: &str) -> String {
 
 /// The page.
 pub fn render(status: &Status) -> String {
+    station(status).text()
+}
+
+fn station(status: &Status) -> Page {
     let mut page = Page::default();
     let build = vec![("version", status.version.as_str()), ("world", status.world.as_str())];
     page.family("build_info", "gauge", "What runs here.", vec![(build, 1.0)]);
@@ -126,7 +137,7 @@ pub fn render(status: &Status) -> String {
             vec![(vec![], failed)],
         );
     }
-    page.0
+    page
 }
 
 fn interfaces(page: &mut Page, s: &Status) {
@@ -213,4 +224,60 @@ fn happened(page: &mut Page, s: &Status) {
         })
     });
     page.family("notes_total", "counter", "What hosts and agents noticed.", notes.collect());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::status::TunnelStatus;
+
+    /// What a station and a tunnel export, and as what.
+    fn exported() -> BTreeMap<String, String> {
+        let status = json!({
+            "version": "", "world": "", "name": "", "seed": 1, "uptime_ns": 0, "ports": [], "stages": [],
+            "capture": null,
+        });
+        let status: Status = serde_json::from_value(status).unwrap();
+        let tunnel = TunnelStatus::default();
+        station(&status).families.into_iter().chain(tunnel.figures().families).collect()
+    }
+
+    /// Everything that is asked of Prometheus.
+    fn asked(value: &Value, into: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                into.extend(fields.get("expr").and_then(Value::as_str).map(str::to_owned));
+                fields.values().for_each(|value| asked(value, into));
+            }
+            Value::Array(items) => items.iter().for_each(|value| asked(value, into)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn the_dashboard_asks_for_what_there_is() {
+        let dashboard = include_str!("../../../deploy/grafana.json");
+        let dashboard: Value = serde_json::from_str(dashboard).unwrap();
+        let exported = exported();
+        let (mut queries, mut shown) = (Vec::new(), BTreeSet::new());
+        asked(&dashboard, &mut queries);
+        for query in &queries {
+            let words = query.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            let names: Vec<&str> = words.filter(|word| word.starts_with("lasthop_")).collect();
+            assert_eq!(names.len(), 1, "{query}");
+            let Some(kind) = exported.get(names[0]) else { panic!("{query} asks for nothing") };
+            let rate = query.contains("rate(") || query.contains("increase(");
+            assert_eq!(rate, kind == "counter", "{query}: it is a {kind}");
+            shown.insert(names[0]);
+        }
+        assert!(shown.len() >= 18, "{shown:?}");
+        let variables = dashboard["templating"].to_string();
+        for name in ["lasthop_build_info", "lasthop_link_info"] {
+            assert!(variables.contains(name) && exported.contains_key(name), "{name}");
+        }
+    }
 }

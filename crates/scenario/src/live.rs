@@ -93,6 +93,20 @@ impl LivePath {
         Ok((path, settings, warnings))
     }
 
+    /// What the file says of a stage, counted from 0, each `key = value`.
+    pub fn said(&self, stage: usize) -> Vec<String> {
+        let prefix = format!("path.{}.", stage + 1);
+        let leaves = vary::leaves(&self.document).into_iter();
+        leaves
+            .filter_map(|(key, value)| Some(format!("{} = {value}", key.strip_prefix(&prefix)?)))
+            .collect()
+    }
+
+    /// The keys that `other` has otherwise, with what they are here and there.
+    pub fn changes_to(&self, other: &LivePath) -> Vec<Setting> {
+        vary::differences(&self.document, &other.document)
+    }
+
     /// What stands against running on with `other` instead.
     pub fn differs_in_shape(&self, other: &LivePath) -> Option<String> {
         if self.stages.len() != other.stages.len() {

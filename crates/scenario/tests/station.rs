@@ -89,6 +89,14 @@ fn a_change_keeps_the_rest() {
     assert_eq!((settings[0].old.as_deref(), settings[0].new.as_str()), (Some("2"), "3"));
     assert_eq!(settings[1].old, None);
     assert_eq!(before.get("dupacks").unwrap().as_deref(), Some("2"));
+    let changes = before.changes_to(&after);
+    let shown = changes.iter().map(|c| format!("{}: {:?} -> {}", c.key, c.old, c.new));
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        ["path.1.dupacks: Some(\"2\") -> 3", "path.1.persist: None -> 1s"]
+    );
+    assert_eq!(after.changes_to(&before)[1].new, "(default)");
+    assert_eq!(before.changes_to(&before), []);
     let (back, ..) = after.set(&["dupacks=2".to_owned()]).unwrap();
     assert_ne!(back.stages(), before.stages());
     assert_eq!(back.get("agent").unwrap().as_deref(), Some("snoop"));

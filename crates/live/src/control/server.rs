@@ -16,7 +16,7 @@ use std::time::Duration;
 use lasthop_proto::units::{Span, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use nix::unistd::Uid;
+use nix::unistd::{Uid, User};
 
 use super::Served;
 use super::protocol::{Answer, MAX_REQUEST, Request, Trouble};
@@ -179,6 +179,15 @@ struct Client {
 }
 
 impl Client {
+    /// Who it is, as the kernel says.
+    fn who(&self) -> String {
+        let Ok(peer) = getsockopt(&self.stream, PeerCredentials) else { return "?".to_owned() };
+        let name = fs::read_to_string(format!("/proc/{}/comm", peer.pid())).unwrap_or_default();
+        let user = User::from_uid(Uid::from_raw(peer.uid())).ok().flatten();
+        let user = user.map_or_else(|| peer.uid().to_string(), |user| user.name);
+        format!("{user} ({}, process {})", name.trim(), peer.pid())
+    }
+
     /// Why this client is not served, with `others` already there.
     fn refused(&self, others: usize) -> Option<Trouble> {
         let uid = getsockopt(&self.stream, PeerCredentials).ok().map(|peer| peer.uid());
@@ -252,7 +261,13 @@ impl Client {
             return Ok(());
         }
         let answer = match Request::parse(line) {
-            Ok(request) => self.running.answer(&request),
+            Ok(request) => {
+                let answer = self.running.answer(&request);
+                if let Answer::Changed(changed) = &answer {
+                    self.running.changed(&self.who(), changed);
+                }
+                answer
+            }
             Err(trouble) => Answer::Error(trouble),
         };
         self.say(&answer)

@@ -1,10 +1,10 @@
-//! Socket options of path MTU discovery (ip(7), ipv6(7)).
-#![expect(unsafe_code, reason = "no safe interface has these options")]
+//! Socket options of path MTU discovery (ip(7), ipv6(7)), and the MTU of an interface (netdevice(7)).
+#![expect(unsafe_code, reason = "no safe interface has these options and SIOCGIFMTU")]
 
+use std::io;
 use std::mem::size_of;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
-use std::{fs, io};
 
 use nix::ifaddrs::getifaddrs;
 
@@ -67,9 +67,32 @@ pub fn below(peer: SocketAddr) -> Option<u32> {
             IpAddr::V6(own) => address.as_sockaddr_in6().is_some_and(|v6| v6.ip() == own),
         })
     })?;
-    let path = format!("/sys/class/net/{}/mtu", interface.interface_name);
+    mtu(&interface.interface_name).ok()
+}
+
+/// The longest IP packet that an interface of the calling thread's namespace takes.
+///
+/// # Errors
+/// When there is no such interface.
+pub fn mtu(interface: &str) -> io::Result<u32> {
+    if interface.is_empty() || interface.len() >= libc::IFNAMSIZ {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    // SAFETY: zeroes are a valid `ifreq`: it is a plain structure of numbers and a pointer.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: the kernel reads the name, which ends in a zero, and writes a number into the live structure.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: SIOCGIFMTU has written this field.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
     // The longest packet of IP there is; loopback has one byte more.
-    fs::read_to_string(path).ok()?.trim().parse().ok().map(|mtu: u32| mtu.min(65_535))
+    Ok(u32::try_from(mtu).unwrap_or(0).min(65_535))
 }
 
 /// What the kernel takes the path to `peer` to carry, by its routes and by ICMP: the longest IP packet.
