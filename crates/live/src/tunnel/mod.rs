@@ -84,7 +84,7 @@ impl Fault {
                     .to_owned(),
                 ErrorKind::PermissionDenied => {
                     "it needs CAP_NET_ADMIN and /dev/net/tun: run it as root (`sudo lasthop link FILE`), or by the \
-                     systemd unit"
+                     systemd unit; for that the device must be for all (`chmod 666 /dev/net/tun`), as udev makes it"
                         .to_owned()
                 }
                 _ => "choose another name: `tun = \"lasthop1\"`; `ip link` shows which are taken".to_owned(),
