@@ -1,7 +1,5 @@
 //! Changes from the command line, and the axes of a sweep.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::address::{Dotted, Route, Step, find, set};
 use crate::document::{self, Entry, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Place, Source, meant};
@@ -198,43 +196,6 @@ pub(crate) fn get_path(document: &Table, key: &str) -> Result<Option<String>, Er
     let key = Dotted::split(key, &at, 0);
     let routes = path_only(&key)?.routes(document)?;
     Ok(routes.first().and_then(|route| find(document, route)).map(Node::brief))
-}
-
-/// The keys of the path in which two documents differ, in the order of their names.
-pub(crate) fn differences(was: &Table, is: &Table) -> Vec<Setting> {
-    let (was, is) = (leaves(was), leaves(is));
-    let keys: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
-    let changed = keys.into_iter().filter(|key| was.get(*key) != is.get(*key));
-    changed
-        .map(|key| Setting {
-            key: key.clone(),
-            old: was.get(key).cloned(),
-            new: is.get(key).cloned().unwrap_or_else(|| "(default)".to_owned()),
-        })
-        .collect()
-}
-
-/// What is written under the path of a document, each key with its value.
-pub(crate) fn leaves(document: &Table) -> BTreeMap<String, String> {
-    let mut leaves = BTreeMap::new();
-    document.get("path").into_iter().for_each(|path| collect_leaves("path", path, &mut leaves));
-    leaves
-}
-
-fn collect_leaves(key: &str, node: &Node, into: &mut BTreeMap<String, String>) {
-    match &node.value {
-        Value::Table(table) => {
-            for entry in &table.entries {
-                collect_leaves(&format!("{key}.{}", entry.key), &entry.node, into);
-            }
-        }
-        Value::Array(items) if items.iter().any(|item| item.as_table().is_some()) => {
-            for (i, item) in items.iter().enumerate() {
-                collect_leaves(&format!("{key}.{}", i + 1), item, into);
-            }
-        }
-        _ => drop(into.insert(key.to_owned(), node.brief())),
-    }
 }
 
 fn leads_to_path(route: &Route) -> bool {
