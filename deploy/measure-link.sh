@@ -37,8 +37,7 @@ done
 ip -n a addr add 10.9.0.1/24 dev eth0
 ip -n b addr add 10.9.0.2/24 dev eth0
 radio='radio = { rate = "20mbit", delay = "10ms", overhead = "0us", duplex = "full", queue = "100p" }'
-"$lasthop" link --keygen > key
-chmod 600 key
+"$lasthop" link --keygen key
 common='key-file = "/run/key"
 rate = "19mbit"
 window = 512'

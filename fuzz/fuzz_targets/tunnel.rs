@@ -14,6 +14,7 @@ fn end(peer: Option<SocketAddr>, secret: u8) -> Tunnel<Toy> {
     let config = TunnelConfig {
         session: SessionConfig {
             peer,
+            answers: true,
             window: 16,
             mtu: 1400,
             keep_alive: Span::secs(1),
@@ -24,6 +25,8 @@ fn end(peer: Option<SocketAddr>, secret: u8) -> Tunnel<Toy> {
         rate: None,
         delay: None,
         framing: 28,
+        below: 1500,
+        follows: true,
         queue: 64,
     };
     Tunnel::new(config, Toy { key: 7 }, [secret; 32])
@@ -55,12 +58,12 @@ fuzz_target!(|data: &[u8]| {
             a.on_wake(now);
             b.on_wake(now);
             a.take_datagrams(&mut datagrams);
-            for (_, mut datagram) in datagrams.drain(..) {
-                b.on_datagram(now, here, &mut datagram);
+            for mut datagram in datagrams.drain(..) {
+                b.on_datagram(now, here, &mut datagram.bytes);
             }
             b.take_datagrams(&mut datagrams);
-            for (_, mut datagram) in datagrams.drain(..) {
-                a.on_datagram(now, there, &mut datagram);
+            for mut datagram in datagrams.drain(..) {
+                a.on_datagram(now, there, &mut datagram.bytes);
             }
         }
         a.take_packets(&mut packets);

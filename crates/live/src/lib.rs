@@ -21,6 +21,7 @@ pub mod recorder;
 pub mod service;
 pub mod station;
 pub mod status;
+pub mod survey;
 pub mod sys;
 pub mod testbed;
 pub mod tracepoints;

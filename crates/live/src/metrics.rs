@@ -1,27 +1,15 @@
 //! The station's figures for Prometheus, in its text format, over a socket of this machine.
 //!
-//! One page, read by one program every few seconds: a server library would be most of what listens here. Requests
-//! are read up to the empty line and no further than [`MAX_REQUEST`], one at a time, each within two seconds.
+//! One page, read by one program every few seconds: a server library would be most of what listens here.
 
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
-use lasthop_proto::units::Span;
-
-use crate::clock::Clock;
 use crate::counters::DirectionCounts;
 use crate::status::{PortStatus, StageStatus, Status};
 
-/// Longest request in bytes.
-pub const MAX_REQUEST: usize = 8 << 10;
+mod server;
 
-/// How long a request may take.
-const SLOWEST: Span = Span::secs(2);
+pub use server::{Endpoint, MAX_CONNECTIONS, MAX_REQUEST, serve};
 
 /// What has figures to show.
 pub trait Figures: Send + Sync {
@@ -32,122 +20,14 @@ pub trait Figures: Send + Sync {
     fn page(&self) -> Result<String, String>;
 }
 
-/// An end point that is being served; dropped, it ends.
-#[derive(Debug)]
-pub struct Endpoint {
-    address: SocketAddr,
-    over: Arc<AtomicBool>,
-    listening: Option<JoinHandle<()>>,
-}
-
-impl Endpoint {
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        // Wakes the thread that accepts.
-        let _ = TcpStream::connect_timeout(&self.address, Duration::from_millis(200));
-        if let Some(listening) = self.listening.take() {
-            let _ = listening.join();
-        }
-    }
-}
-
-/// Serves the figures of `running` at `address`.
-///
-/// # Errors
-/// When the address is not one of this machine alone, or is in use.
-pub fn serve(running: Arc<dyn Figures>, address: SocketAddr) -> io::Result<Endpoint> {
-    if !address.ip().is_loopback() {
-        let why = format!("{} can be reached from outside", address.ip());
-        return Err(io::Error::new(ErrorKind::InvalidInput, why));
-    }
-    let listener = TcpListener::bind(address)?;
-    let address = listener.local_addr()?;
-    let over = Arc::new(AtomicBool::new(false));
-    let ended = over.clone();
-    let listening = thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-        for stream in listener.incoming() {
-            if ended.load(Ordering::Relaxed) {
-                return;
-            }
-            if let Ok(stream) = stream {
-                let _ = respond(stream, &*running);
-            }
-        }
-    })?;
-    Ok(Endpoint { address, over, listening: Some(listening) })
-}
-
-fn respond(mut stream: TcpStream, running: &dyn Figures) -> io::Result<()> {
-    let timeout = Some(Duration::from_millis(500));
-    stream.set_read_timeout(timeout)?;
-    stream.set_write_timeout(timeout)?;
-    let (status, body) = match request(&mut stream)? {
-        Some(line) => answer(&line, running),
-        None => ("400 Bad Request", "one HTTP request, within two seconds\n".to_owned()),
-    };
-    let kind = if status.starts_with("200") { "text/plain; version=0.0.4" } else { "text/plain" };
-    let allow = if status.starts_with("405") { "Allow: GET\r\n" } else { "" };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\n{allow}\
-         Connection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
-}
-
-/// The first line of a request that is whole; `None` if it does not become so.
-fn request(stream: &mut impl Read) -> io::Result<Option<String>> {
-    let clock = Clock::start();
-    let mut head = Vec::new();
-    let mut buffer = [0; 1024];
-    while head.len() <= MAX_REQUEST && clock.now().0 < SLOWEST.0 {
-        let len = match stream.read(&mut buffer) {
-            Ok(0) => return Ok(None),
-            Ok(len) => len,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        head.extend_from_slice(&buffer[..len]);
-        if head.windows(4).any(|end| end == b"\r\n\r\n") {
-            let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-            return Ok(String::from_utf8(line.to_vec()).ok());
-        }
-    }
-    Ok(None)
-}
-
-fn answer(line: &str, running: &dyn Figures) -> (&'static str, String) {
-    let mut words = line.split(' ');
-    let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-    if !words.next().is_some_and(|version| version.starts_with("HTTP/1.")) {
-        return ("400 Bad Request", "not HTTP/1\n".to_owned());
-    }
-    if method != "GET" {
-        return ("405 Method Not Allowed", "only GET\n".to_owned());
-    }
-    match target.split('?').next() {
-        Some("/metrics") => match running.page() {
-            Ok(page) => ("200 OK", page),
-            Err(trouble) => ("503 Service Unavailable", format!("{trouble}\n")),
-        },
-        _ => ("404 Not Found", "the figures are at /metrics\n".to_owned()),
-    }
-}
-
 /// A page in the making: each family is written once, its samples behind its head.
 #[derive(Default)]
-pub(crate) struct Page(String);
+pub(crate) struct Page {
+    text: String,
+    /// The families, also those without samples.
+    #[cfg(test)]
+    families: Vec<(String, String)>,
+}
 
 impl Page {
     /// A family of samples, each with labels and a value.
@@ -158,22 +38,24 @@ impl Page {
         help: &str,
         samples: Vec<(Labels<'_>, f64)>,
     ) {
+        #[cfg(test)]
+        self.families.push((format!("lasthop_{name}"), kind.to_owned()));
         if samples.is_empty() {
             return;
         }
-        let _ = writeln!(self.0, "# HELP lasthop_{name} {help}\n# TYPE lasthop_{name} {kind}");
+        let _ = writeln!(self.text, "# HELP lasthop_{name} {help}\n# TYPE lasthop_{name} {kind}");
         for (labels, value) in samples {
             let labels: Vec<String> =
                 labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
             let braces =
                 if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-            let _ = writeln!(self.0, "lasthop_{name}{braces} {value}");
+            let _ = writeln!(self.text, "lasthop_{name}{braces} {value}");
         }
     }
 
     /// The page.
     pub(crate) fn text(self) -> String {
-        self.0
+        self.text
     }
 
     fn ports(&mut self, status: &Status, name: &str, help: &str, get: impl Fn(&PortStatus) -> u64) {
@@ -228,6 +110,10 @@ fn escaped(text: &str) -> String {
 
 /// The page.
 pub fn render(status: &Status) -> String {
+    station(status).text()
+}
+
+fn station(status: &Status) -> Page {
     let mut page = Page::default();
     let build = vec![("version", status.version.as_str()), ("world", status.world.as_str())];
     page.family("build_info", "gauge", "What runs here.", vec![(build, 1.0)]);
@@ -251,7 +137,7 @@ pub fn render(status: &Status) -> String {
             vec![(vec![], failed)],
         );
     }
-    page.0
+    page
 }
 
 fn interfaces(page: &mut Page, s: &Status) {
@@ -338,4 +224,60 @@ fn happened(page: &mut Page, s: &Status) {
         })
     });
     page.family("notes_total", "counter", "What hosts and agents noticed.", notes.collect());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::status::TunnelStatus;
+
+    /// What a station and a tunnel export, and as what.
+    fn exported() -> BTreeMap<String, String> {
+        let status = json!({
+            "version": "", "world": "", "name": "", "seed": 1, "uptime_ns": 0, "ports": [], "stages": [],
+            "capture": null,
+        });
+        let status: Status = serde_json::from_value(status).unwrap();
+        let tunnel = TunnelStatus::default();
+        station(&status).families.into_iter().chain(tunnel.figures().families).collect()
+    }
+
+    /// Everything that is asked of Prometheus.
+    fn asked(value: &Value, into: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                into.extend(fields.get("expr").and_then(Value::as_str).map(str::to_owned));
+                fields.values().for_each(|value| asked(value, into));
+            }
+            Value::Array(items) => items.iter().for_each(|value| asked(value, into)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn the_dashboard_asks_for_what_there_is() {
+        let dashboard = include_str!("../../../deploy/grafana.json");
+        let dashboard: Value = serde_json::from_str(dashboard).unwrap();
+        let exported = exported();
+        let (mut queries, mut shown) = (Vec::new(), BTreeSet::new());
+        asked(&dashboard, &mut queries);
+        for query in &queries {
+            let words = query.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            let names: Vec<&str> = words.filter(|word| word.starts_with("lasthop_")).collect();
+            assert_eq!(names.len(), 1, "{query}");
+            let Some(kind) = exported.get(names[0]) else { panic!("{query} asks for nothing") };
+            let rate = query.contains("rate(") || query.contains("increase(");
+            assert_eq!(rate, kind == "counter", "{query}: it is a {kind}");
+            shown.insert(names[0]);
+        }
+        assert!(shown.len() >= 18, "{shown:?}");
+        let variables = dashboard["templating"].to_string();
+        for name in ["lasthop_build_info", "lasthop_link_info"] {
+            assert!(variables.contains(name) && exported.contains_key(name), "{name}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use lasthop_path::{Path as Stages, Stage, Witness};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
-use lasthop_scenario::{StageKind, StationFile};
+use lasthop_scenario::{Setting, StageKind, StationFile};
 use lasthop_trace::pcapng::Place;
 use nix::sys::signal::{SigSet, Signal};
 
@@ -100,8 +100,20 @@ pub enum News {
         /// Where Prometheus is answered.
         metrics: Option<SocketAddr>,
     },
-    /// The file was read again, and these stages are new.
-    Reloaded(Vec<String>),
+    /// The file was read again.
+    Reloaded {
+        /// The stages that are new.
+        stages: Vec<String>,
+        /// The keys that changed.
+        settings: Vec<Setting>,
+    },
+    /// Somebody has changed keys of the path over the control socket.
+    Changed {
+        /// User and process.
+        who: String,
+        /// What was and is.
+        settings: Vec<Setting>,
+    },
     /// Something to mind, with its remedy.
     Warning(String),
 }
@@ -123,6 +135,7 @@ pub fn run(
     reread: impl Fn() -> Result<StationFile, String> + Send + 'static,
     tell: impl Fn(News) + Send + Sync + 'static,
 ) -> Result<(), Fault> {
+    let tell = Arc::new(tell);
     // Before any thread begins, so that all of them leave these signals alone.
     signals().thread_block().map_err(io::Error::from)?;
     for interface in [&file.left, &file.right] {
@@ -149,6 +162,10 @@ pub fn run(
     let handle = station.handle();
     let running =
         Running::new(about, handle.clone(), file.path.clone(), counters.clone(), recorded);
+    let teller = tell.clone();
+    running.log_changes(move |who, changed| {
+        teller(News::Changed { who: who.to_owned(), settings: changed.settings.clone() });
+    });
     let guard = control::serve(running.clone(), socket)
         .map_err(|error| Fault::Socket { path: socket.to_owned(), error })?;
     let endpoint = match file.metrics {
@@ -247,7 +264,7 @@ fn reload(
         return News::Warning(format!("nothing is changed: `{keys}` need a restart"));
     }
     match running.replace(new.path) {
-        Ok(stages) => News::Reloaded(stages),
+        Ok((stages, settings)) => News::Reloaded { stages, settings },
         Err(trouble) => News::Warning(format!("nothing is changed: {trouble}; {}", trouble.help)),
     }
 }

@@ -20,7 +20,9 @@ use lasthop_live::station::{Handle, Station};
 use lasthop_path::{Path as Stages, Stage, Witness};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::Side;
+use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::parse_station;
+use nix::unistd::Uid;
 
 const FILE: &str = r#"
 left = "eth0"
@@ -300,6 +302,11 @@ fn there_is_room_for_so_many_clients() {
     for client in &mut clients {
         assert_eq!(get(client, "agent"), value("none"));
     }
+    // One place more is for root.
+    if Uid::effective().is_root() {
+        clients.push(world.client());
+        assert_eq!(get(clients.last_mut().unwrap(), "agent"), value("none"));
+    }
     let mut late = world.client();
     let Answer::Error(trouble) = get(&mut late, "agent") else { panic!("served") };
     assert_eq!(trouble.code, "busy");
@@ -310,6 +317,22 @@ fn there_is_room_for_so_many_clients() {
         answer.is_ok_and(|answer| answer == value("none"))
     });
     assert!(served);
+}
+
+#[test]
+fn who_says_nothing_makes_room() {
+    let world = World::new("idle");
+    let idle: Vec<UnixStream> =
+        (0..40).map(|_| UnixStream::connect(world.socket()).unwrap()).collect();
+    // Not at once: they might be about to speak. But long before their time is over.
+    let clock = Clock::start();
+    let mut served = false;
+    while !served && clock.now() < Time::ZERO + Span::secs(30) {
+        let answer = world.client().ask(&Request::Get { key: "agent".to_owned() });
+        served = answer.is_ok_and(|answer| answer == value("none"));
+    }
+    assert!(served);
+    drop(idle);
 }
 
 #[test]
@@ -400,10 +423,27 @@ fn the_figures_are_a_page_that_prometheus_reads() {
         let (head, _) = http(at, request);
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
     }
-    // A client that never ends its request is sent away, and the next one is served.
+    // A client that never ends its request is sent away.
     let mut slow = TcpStream::connect(at).unwrap();
     slow.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
     assert!(http(at, get).0.starts_with("HTTP/1.1 200"));
+    let mut told = String::new();
+    slow.read_to_string(&mut told).unwrap();
+    assert!(told.starts_with("HTTP/1.1 400"), "{told}");
+    // However many there are who say nothing or little, nobody waits for them.
+    let idle: Vec<TcpStream> = (0..200)
+        .map(|n| {
+            let mut stream = TcpStream::connect(at).unwrap();
+            let _ = stream.write_all(&get[..n % 20]);
+            if n % 20 == 0 {
+                let begun = Clock::start();
+                assert!(http(at, get).0.starts_with("HTTP/1.1 200"));
+                assert!(begun.now() < Time::ZERO + Span::millis(1500), "it waited for others");
+            }
+            stream
+        })
+        .collect();
+    drop(idle);
     drop(endpoint);
     assert!(TcpStream::connect(at).is_err());
     let outside = metrics::serve(world.running.clone(), "0.0.0.0:0".parse().unwrap());

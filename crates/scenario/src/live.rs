@@ -1,9 +1,10 @@
 //! A path that is changed while it runs: key by key, validated as a whole before anything changes.
 
 use core::mem::discriminant;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::build;
-use crate::document::{self, Table};
+use crate::document::{self, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Place, Source, Warning};
 use crate::model::{Scenario, Stage, StageKind};
 use crate::plan;
@@ -93,6 +94,20 @@ impl LivePath {
         Ok((path, settings, warnings))
     }
 
+    /// What the file says of a stage, counted from 0, each `key = value`.
+    pub fn said(&self, stage: usize) -> Vec<String> {
+        let prefix = format!("path.{}.", stage + 1);
+        let leaves = leaves(&self.document).into_iter();
+        leaves
+            .filter_map(|(key, value)| Some(format!("{} = {value}", key.strip_prefix(&prefix)?)))
+            .collect()
+    }
+
+    /// The keys that `other` has otherwise, with what they are here and there.
+    pub fn changes_to(&self, other: &LivePath) -> Vec<Setting> {
+        differences(&self.document, &other.document)
+    }
+
     /// What stands against running on with `other` instead.
     pub fn differs_in_shape(&self, other: &LivePath) -> Option<String> {
         if self.stages.len() != other.stages.len() {
@@ -115,4 +130,41 @@ impl LivePath {
 fn are_alike(a: &StageKind, b: &StageKind) -> bool {
     let links = |kind: &StageKind| matches!(kind, StageKind::Link(_) | StageKind::Serial(_));
     discriminant(a) == discriminant(b) || links(a) && links(b)
+}
+
+/// The keys of the path in which two documents differ, in the order of their names.
+fn differences(was: &Table, is: &Table) -> Vec<Setting> {
+    let (was, is) = (leaves(was), leaves(is));
+    let keys: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+    let changed = keys.into_iter().filter(|key| was.get(*key) != is.get(*key));
+    changed
+        .map(|key| Setting {
+            key: key.clone(),
+            old: was.get(key).cloned(),
+            new: is.get(key).cloned().unwrap_or_else(|| "(default)".to_owned()),
+        })
+        .collect()
+}
+
+/// What is written under the path of a document, each key with its value.
+fn leaves(document: &Table) -> BTreeMap<String, String> {
+    let mut leaves = BTreeMap::new();
+    document.get("path").into_iter().for_each(|path| collect_leaves("path", path, &mut leaves));
+    leaves
+}
+
+fn collect_leaves(key: &str, node: &Node, into: &mut BTreeMap<String, String>) {
+    match &node.value {
+        Value::Table(table) => {
+            for entry in &table.entries {
+                collect_leaves(&format!("{key}.{}", entry.key), &entry.node, into);
+            }
+        }
+        Value::Array(items) if items.iter().any(|item| item.as_table().is_some()) => {
+            for (i, item) in items.iter().enumerate() {
+                collect_leaves(&format!("{key}.{}", i + 1), item, into);
+            }
+        }
+        _ => drop(into.insert(key.to_owned(), node.brief())),
+    }
 }

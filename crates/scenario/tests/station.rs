@@ -89,9 +89,28 @@ fn a_change_keeps_the_rest() {
     assert_eq!((settings[0].old.as_deref(), settings[0].new.as_str()), (Some("2"), "3"));
     assert_eq!(settings[1].old, None);
     assert_eq!(before.get("dupacks").unwrap().as_deref(), Some("2"));
+    let changes = before.changes_to(&after);
+    let shown = changes.iter().map(|c| format!("{}: {:?} -> {}", c.key, c.old, c.new));
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        ["path.1.dupacks: Some(\"2\") -> 3", "path.1.persist: None -> 1s"]
+    );
+    assert_eq!(after.changes_to(&before)[1].new, "(default)");
+    assert_eq!(before.changes_to(&before), []);
     let (back, ..) = after.set(&["dupacks=2".to_owned()]).unwrap();
     assert_ne!(back.stages(), before.stages());
     assert_eq!(back.get("agent").unwrap().as_deref(), Some("snoop"));
+}
+
+#[test]
+fn limits_hold_for_an_agent_that_is_still_to_come() {
+    let (none, _) = parse_station(&LEAST.replace("snoop", "none")).unwrap();
+    for (value, key) in [("cache=99GiB", "path.1.cache"), ("flows=5000", "path.1.flows")] {
+        let error = none.path.set(&[value.to_owned()]).unwrap_err();
+        assert_eq!((error.key.as_str(), error.at.span.start), (key, value.find('=').unwrap() + 1));
+        assert!(error.help.contains("`[limits]` allows"), "{}", error.help);
+    }
+    assert!(none.path.set(&["cache=1MiB".to_owned()]).is_ok());
 }
 
 #[test]

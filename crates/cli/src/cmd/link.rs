@@ -1,10 +1,13 @@
 //! `lasthop link`: a tunnel to another host that repairs what the path between them loses.
 
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use lasthop_live::tunnel::{self as link, News};
+use lasthop_proto::tunnel::message::VERSION;
+use lasthop_proto::tunnel::session::Notice;
 use lasthop_scenario::{Error, Key, TunnelFile, parse_tunnel};
 use serde_json::json;
 
@@ -14,7 +17,7 @@ use crate::{Outcome, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop link --keygen > link.key          a key; copy it to the other host, chmod 600
+  lasthop link --keygen link.key            a key; copy it to the other host
   lasthop link link.toml --check            is the file right?
   sudo lasthop link link.toml               run until SIGTERM or Ctrl-C
   sudo lasthop ctl get                      how it fares
@@ -41,9 +44,12 @@ pub struct Args {
     /// The tunnel's file
     #[arg(value_name = "FILE", required_unless_present = "keygen")]
     file: Option<PathBuf>,
-    /// Print a new key and do nothing else
-    #[arg(long, conflicts_with_all = ["check", "socket", "file"])]
+    /// Make a new key and do nothing else: into FILE, for its owner only, or printed
+    #[arg(long, conflicts_with_all = ["check", "socket"])]
     keygen: bool,
+    /// With --keygen: put the key in the place of one that is there
+    #[arg(long, requires = "keygen")]
+    force: bool,
     /// Only check the file and the key
     #[arg(long)]
     check: bool,
@@ -55,7 +61,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let Some(path) = args.file.as_deref().filter(|_| !args.keygen) else {
-        keygen(json)?;
+        keygen(args.file.as_deref(), args.force, json)?;
         return Ok(Outcome::Done);
     };
     let file = load(path)?;
@@ -72,15 +78,51 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn keygen(json: bool) -> Result<(), Failure> {
+fn keygen(into: Option<&Path>, force: bool, json: bool) -> Result<(), Failure> {
     let random = link::random()
         .map_err(|error| Failure::file(Path::new("/dev/urandom"), error, "is /dev mounted?"))?;
     let key: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    if json {
-        output::print_json(&json!({ "key": key }))
-    } else {
-        output::print(&format!("{key}\n"))
+    let Some(path) = into else {
+        return match json {
+            true => output::print_json(&json!({ "key": key })),
+            false => output::print(&format!("{key}\n")),
+        };
+    };
+    keep(path, &key, force).map_err(|error| {
+        let help = match error.kind() {
+            ErrorKind::AlreadyExists => {
+                "who has the key that is there could not speak to this host any more; \
+                 `--force` puts the new one in its place"
+            }
+            _ => "choose a file in a directory that you may write to",
+        };
+        Failure::file(path, error, help)
+    })?;
+    match json {
+        true => output::print_json(&json!({ "key-file": path })),
+        false => output::print(&format!(
+            "{}: a new key; copy it to the other host, by a way that you trust\n",
+            path.display()
+        )),
     }
+}
+
+/// Writes the key into a file that only its owner may read. It is there whole or not at all.
+fn keep(path: &Path, key: &str, force: bool) -> io::Result<()> {
+    if !force && fs::symlink_metadata(path).is_ok() {
+        return Err(io::Error::new(ErrorKind::AlreadyExists, "there is a file already"));
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let part = path.with_file_name(name);
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&part)?;
+    let written =
+        writeln!(file, "{key}").and_then(|()| file.sync_all()).and_then(|()| match force {
+            true => fs::rename(&part, path),
+            // Somebody else may have made one in the meantime.
+            false => fs::hard_link(&part, path).and_then(|()| fs::remove_file(&part)),
+        });
+    written.inspect_err(|_| drop(fs::remove_file(&part)))
 }
 
 /// Reads and checks the file.
@@ -99,7 +141,7 @@ fn key(from: &Key) -> Result<Option<[u8; 32]>, Failure> {
         Key::None => return Ok(None),
         Key::File(path) => {
             let path = Path::new(path);
-            let help = "make one: `lasthop link --keygen > link.key`, and name it: `key-file = \"link.key\"`";
+            let help = "make one: `lasthop link --keygen link.key`, and name it: `key-file = \"link.key\"`";
             let text =
                 fs::read_to_string(path).map_err(|error| Failure::file(path, error, help))?;
             let mode = fs::metadata(path).map_or(0, |meta| meta.permissions().mode());
@@ -148,6 +190,26 @@ fn check(path: &Path, file: &TunnelFile, json: bool) -> Result<(), Failure> {
     output::print(&format!("{}: good: {} | {peer}{open}\n", path.display(), file.tun))
 }
 
+/// What is to be known about who else speaks here.
+fn noticed(notice: &Notice) -> String {
+    match notice {
+        Notice::OtherKey(from) => format!(
+            "{from} calls with another key than ours: both hosts must have the same key file; nobody is let in"
+        ),
+        Notice::RefusedBy(from) => format!(
+            "{from} says that our key is not its own (or somebody on the way says so): both hosts must have the same \
+             key file"
+        ),
+        Notice::OtherVersion(from, version) => format!(
+            "{from} speaks version {version} of the protocol, and we speak {VERSION} only: both hosts need the same \
+             version of lasthop"
+        ),
+        Notice::Reflected(from) => format!(
+            "our own messages come back from {from}: there is an echo and no peer; is `peer` right?"
+        ),
+    }
+}
+
 /// Says what happens; a closed output is no reason to stop carrying packets.
 fn tell(news: &News, json: bool) {
     let value = match news {
@@ -159,6 +221,8 @@ fn tell(news: &News, json: bool) {
         }
         News::Down => json!({ "down": {} }),
         News::Mtu(mtu) => json!({ "mtu": mtu }),
+        News::Moved(peer) => json!({ "moved": { "peer": peer } }),
+        News::Notice(notice) => json!({ "notice": { "message": noticed(notice) } }),
         News::Warning(text) => json!({ "warning": { "message": text } }),
     };
     let line = match news {
@@ -173,10 +237,12 @@ fn tell(news: &News, json: bool) {
         }
         News::Down => "the peer is gone".to_owned(),
         News::Mtu(mtu) => format!("packets of up to {mtu} bytes pass"),
+        News::Moved(peer) => format!("the peer is heard from {peer} now, and answered there"),
+        News::Notice(notice) => format!("{} {}", style::bold("warning:"), noticed(notice)),
         News::Warning(text) => format!("{} {text}", style::bold("warning:")),
     };
     match news {
-        News::Warning(_) => eprintln!("{line}"),
+        News::Warning(_) | News::Notice(_) => eprintln!("{line}"),
         _ => drop(output::print(&format!("{line}\n"))),
     }
 }

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use lasthop_live::service::{self, Fault, News};
-use lasthop_scenario::{Error, StationFile, Warning, parse_station};
+use lasthop_live::survey::{Finding, Weight, survey};
+use lasthop_scenario::{Error, Setting, StationFile, Warning, parse_station};
 use miette::Severity;
 use serde_json::json;
 
@@ -14,10 +15,10 @@ use crate::{Outcome, output, style};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop station /etc/lasthop/base.toml --check    is the file right?
-  sudo lasthop station /etc/lasthop/base.toml       run until SIGTERM or Ctrl-C
-  sudo lasthop ctl set agent=none                   change it while it runs
-  sudo kill -HUP PID                                read the file again
+  sudo lasthop station /etc/lasthop/base.toml --check    would it run here, and what would it do?
+  sudo lasthop station /etc/lasthop/base.toml            run until SIGTERM or Ctrl-C
+  sudo lasthop ctl set agent=none                        change it while it runs
+  sudo kill -HUP PID                                     read the file again
 
 It needs CAP_NET_RAW and nothing else, and never changes an interface's settings. The file:
 
@@ -35,7 +36,7 @@ pub struct Args {
     /// The station's file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Only check the file
+    /// Only check the file, and this machine: interfaces, rights, what is taken. Exit code 1 if it would not run
     #[arg(long)]
     check: bool,
     /// Control socket, instead of the one in the file
@@ -52,13 +53,13 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             false => eprint!("{}", warning.rendered(Severity::Warning)),
         }
     }
-    if args.check {
-        check(&args.file, &file, json)?;
-        return Ok(Outcome::Done);
-    }
     let name = args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let given = args.socket.clone().or_else(|| file.socket.as_ref().map(PathBuf::from));
-    let socket = socket(given, &name)?;
+    let socket = socket(given, &name);
+    if args.check {
+        return check(&args.file, &file, socket.ok().as_deref(), json);
+    }
+    let socket = socket?;
     let path = args.file.clone();
     let reread = move || load(&path).map(|(file, _)| file).map_err(|failure| told(&failure));
     let done = service::run(&name, file, &socket, reread, move |news| tell(&news, json));
@@ -87,20 +88,51 @@ fn told(failure: &Failure) -> String {
     }
 }
 
-fn check(path: &Path, file: &StationFile, json: bool) -> Result<(), Failure> {
+/// Says what the file asks for, and what it would meet here.
+fn check(
+    path: &Path,
+    file: &StationFile,
+    socket: Option<&Path>,
+    json: bool,
+) -> Result<Outcome, Failure> {
     let stages: Vec<&str> = file.path.stages().iter().map(|stage| stage.name.as_str()).collect();
+    let found = survey(file, socket);
+    let runs = found.iter().all(|finding| finding.weight != Weight::Fatal);
+    let outcome = if runs { Outcome::Done } else { Outcome::No };
     if json {
-        return output::print_json(&json!({
+        output::print_json(&json!({
             "left": file.left, "right": file.right, "seed": file.seed, "path": file.path.stages(),
-        }));
+            "would-run": runs, "found": found,
+        }))?;
+        return Ok(outcome);
     }
-    output::print(&format!(
-        "{}: good: {} | {} | {}\n",
-        path.display(),
-        file.left,
-        stages.join(" | "),
-        file.right
-    ))
+    let (left, right) = (&file.left, &file.right);
+    let mut text = format!("{}: good: {left} | {} | {right}\n", path.display(), stages.join(" | "));
+    for (i, name) in stages.iter().enumerate() {
+        text += &format!("      {name}: {}\n", file.path.said(i).join(", "));
+    }
+    for Finding { about, weight, found, remedy } in &found {
+        let sign = match weight {
+            Weight::Good => "ok",
+            Weight::Mind => "mind",
+            Weight::Fatal => "no",
+        };
+        text += &format!("{sign:>4}  {about}: {found}\n");
+        if !remedy.is_empty() {
+            text += &format!("      help: {remedy}\n");
+        }
+    }
+    let (minds, verdict) =
+        (found.iter().any(|finding| finding.weight == Weight::Mind), "it would run here");
+    text += &match (runs, minds) {
+        (false, _) => "it would not run here\n".to_owned(),
+        (true, true) => format!("{verdict}; mind what is said above\n"),
+        (true, false) => format!(
+            "{verdict}: what comes in at {left} leaves at {right}, and the other way round\n"
+        ),
+    };
+    output::print(&text)?;
+    Ok(outcome)
 }
 
 /// Where to listen for `lasthop ctl`: where the user says, or a place for `name`.
@@ -132,6 +164,14 @@ fn failed(fault: &Fault) -> Failure {
     Failure::input(fault.to_string(), fault.remedy())
 }
 
+/// What changed, as `lasthop ctl set` says it.
+fn shown(settings: &[Setting]) -> String {
+    let lines = settings.iter().map(|Setting { key, old, new }| {
+        format!("{key}: {} -> {new}", old.as_deref().unwrap_or("(default)"))
+    });
+    lines.collect::<Vec<_>>().join(", ")
+}
+
 /// Says what happens; a closed output is no reason to stop carrying packets.
 fn tell(news: &News, json: bool) {
     let result = match (news, json) {
@@ -139,8 +179,11 @@ fn tell(news: &News, json: bool) {
             "{}\n",
             json!({ "ready": { "socket": socket, "metrics": metrics } })
         )),
-        (News::Reloaded(stages), true) => {
-            output::print(&format!("{}\n", json!({ "reloaded": stages })))
+        (News::Reloaded { stages, settings }, true) => {
+            output::print(&format!("{}\n", json!({ "reloaded": stages, "settings": settings })))
+        }
+        (News::Changed { who, settings }, true) => {
+            output::print(&format!("{}\n", json!({ "changed": settings, "by": who })))
         }
         (News::Warning(text), true) => {
             eprintln!("{}", json!({ "warning": { "message": text } }));
@@ -151,11 +194,16 @@ fn tell(news: &News, json: bool) {
             let metrics = metrics.unwrap_or_default();
             output::print(&format!("running; control socket {}{metrics}\n", socket.display()))
         }
-        (News::Reloaded(stages), false) if stages.is_empty() => {
+        (News::Reloaded { stages, .. }, false) if stages.is_empty() => {
             output::print("the file was read again: nothing is new\n")
         }
-        (News::Reloaded(stages), false) => {
-            output::print(&format!("the file was read again: new are {}\n", stages.join(", ")))
+        (News::Reloaded { stages, settings }, false) => output::print(&format!(
+            "the file was read again: new are {}: {}\n",
+            stages.join(", "),
+            shown(settings)
+        )),
+        (News::Changed { who, settings }, false) => {
+            output::print(&format!("set by {who}: {}\n", shown(settings)))
         }
         (News::Warning(text), false) => {
             eprintln!("{} {text}", style::bold("warning:"));

@@ -11,11 +11,13 @@
 mod can_run;
 #[path = "../support/quic.rs"]
 mod quic;
+mod roaming;
 mod world;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -212,6 +214,8 @@ fn a_connection_outlives_an_end_that_is_killed() {
     inside("a_connection_outlives_an_end_that_is_killed", || {
         world();
         let _station = station();
+        // Nobody waits for silence.
+        sh("sed -i 's/^dead-after.*/dead-after = \"60s\"/' /run/a.toml /run/b.toml");
         let mut b = link("b");
         let a = link("a");
         a.says("up");
@@ -234,7 +238,7 @@ fn a_connection_outlives_an_end_that_is_killed() {
             client.read_exact(&mut got).unwrap();
         }
         until("three sessions", || count(&status("a"), "session", "sessions") == 3);
-        assert_eq!(count(&status("a"), "session", "vanished"), 2);
+        assert_eq!(count(&status("a"), "session", "forgotten"), 2);
         // Killed, the caller is met anew at once; ended, it takes its leave.
         let before = count(&status("b"), "session", "sessions");
         a.end(Signal::SIGKILL);
@@ -344,7 +348,15 @@ fn what_is_missing_is_told_with_its_remedy() {
     assert!(refused(&["link", &file], 2).contains("lasthop link --keygen"));
     fs::write(path("key"), "12345\n").unwrap();
     assert!(refused(&["link", &file, "--check"], 2).contains("64 hexadecimal digits"));
-    fs::write(path("key"), sh(&format!("{LASTHOP} link --keygen"))).unwrap();
+    assert!(refused(&["link", "--keygen", &path("key")], 2).contains("--force"));
+    assert_eq!(fs::read_to_string(path("key")).unwrap(), "12345\n");
+    refused(&["link", "--keygen", "--force", &path("key")], 0);
+    assert_eq!(fs::metadata(path("key")).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(refused(&["link", &file, "--check"], 0), "");
+    refused(&["link", "--keygen", &path("another")], 0);
+    assert_ne!(fs::read(path("key")).unwrap(), fs::read(path("another")).unwrap());
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "nothing else is left");
+    fs::set_permissions(path("key"), fs::Permissions::from_mode(0o644)).unwrap();
     assert!(refused(&["link", &file, "--check"], 0).contains("others may read"));
     fs::write(&file, "listen = \"192.0.2.1\"\n").unwrap();
     assert!(refused(&["link", &file], 2).contains("ADDRESS:PORT"));

@@ -132,7 +132,7 @@ pub fn world() {
     sh("ip netns add c; ip link add eth1 netns b type veth peer name eth0 netns c; \
         ip -n b link set eth1 up; ip -n c link set eth0 up; \
         ip -n b addr add 10.7.0.2/24 dev eth1; ip -n c addr add 10.7.0.3/24 dev eth0");
-    sh(&format!("{LASTHOP} link --keygen > /run/key && chmod 600 /run/key"));
+    sh(&format!("{LASTHOP} link --keygen /run/key"));
     let common = "key-file = \"/run/key\"\nrate = \"45mbit\"\nkeep-alive = \"200ms\"\ndead-after = \"1500ms\"\n";
     let b = format!(
         "listen = \"0.0.0.0:4747\"\naddresses = [\"10.8.0.2/24\", \"fd08::2/64\"]\n{common}"

@@ -198,14 +198,28 @@ fn the_socket_belongs_to_one_station() {
 fn what_cannot_run_says_why() {
     inside("what_cannot_run_says_why", || {
         let world = World::new(PATH);
+        let told = world.lasthop(&["station", "FILE", "--check"]);
+        assert!(told.contains("good: lx | agent | radio | rx"), "{told}");
         assert!(
-            world
-                .lasthop(&["station", "FILE", "--check"])
-                .contains("good: lx | agent | radio | rx")
+            told.contains("agent: agent = none") && told.contains("it would run here"),
+            "{told}"
         );
+        world.ip("link set rx down");
+        world.ip("link set lx mtu 1400");
+        let told = world.lasthop(&["station", "FILE", "--check"]);
+        assert!(
+            told.contains("mind  rx: is down") && told.contains("link set dev rx up"),
+            "{told}"
+        );
+        assert!(told.contains("lx takes packets of 1400 bytes, rx of 1500"), "{told}");
+        world.ip("link set rx up");
+        world.ip("link set lx mtu 1500");
         world.write(&world.text().replace("lx", "nosuch"));
         // The file is right, only the interface is not here.
-        assert!(world.lasthop(&["station", "FILE", "--check"]).contains("good"));
+        let (code, told) = world.says_no(&["station", "FILE", "--check"]);
+        assert_eq!(code, Some(1));
+        assert!(told.contains("good") && told.contains("no interface `nosuch`"), "{told}");
+        assert!(told.contains("it would not run here"), "{told}");
         let (code, told) = world.fails(&["station", "FILE"]);
         assert_eq!(code, Some(2));
         assert!(told.contains("no interface `nosuch`") && told.contains("lx, "), "{told}");
@@ -233,8 +247,14 @@ fn a_hangup_has_the_file_read_again() {
         let text = world.text();
         world.write(&text.replace("\"none\"", "\"seq-cache\""));
         station.signal("HUP");
-        assert!(station.said("the file was read again: new are agent"));
+        assert!(
+            station.said("the file was read again: new are agent: path.1.agent: none -> seq-cache")
+        );
         assert_eq!(world.ctl(&["get", "agent"]), "seq-cache\n");
+        world.ctl(&["set", "agent=snoop", "dupacks=2"]);
+        assert!(station.said("agent: seq-cache -> snoop, dupacks: (default) -> 2"));
+        world.ctl(&["set", "agent=seq-cache"]);
+        assert!(station.said("(lasthop, process "), "who it was");
         for (other, says) in [
             (text.replace("\"none\"", "\"snop\""), "did you mean `snoop`?"),
             (text.replace("lx", "ly"), "nothing is changed: `left` need a restart"),

@@ -120,6 +120,12 @@ impl World {
         (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
     }
 
+    /// A command whose answer is no: its exit code and what it printed.
+    pub fn says_no(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let done = self.command(arguments).output().expect("it starts");
+        (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
+    }
+
     /// What it says without any capability.
     pub fn without_rights(&self, arguments: &[&str]) -> String {
         let command = self.command(arguments);

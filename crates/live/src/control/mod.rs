@@ -9,7 +9,7 @@ pub mod protocol;
 mod running;
 mod server;
 
-use protocol::{Answer, Request};
+use protocol::{Answer, Changed, Request};
 
 pub use running::{About, Running};
 pub use server::{Guard, MAX_CLIENTS, serve};
@@ -18,4 +18,9 @@ pub use server::{Guard, MAX_CLIENTS, serve};
 pub trait Served: Send + Sync {
     /// Answers a request.
     fn answer(&self, request: &Request) -> Answer;
+
+    /// Hears that `who` has changed something.
+    fn changed(&self, who: &str, changed: &Changed) {
+        let _ = (who, changed);
+    }
 }

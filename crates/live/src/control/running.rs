@@ -1,10 +1,10 @@
 //! A running station as others see it: what it is, how it fares, and how its path is changed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lasthop_path::Stage;
 use lasthop_proto::agent::{AgentConfig, BaseStation};
-use lasthop_scenario::{LivePath, StageKind};
+use lasthop_scenario::{LivePath, Setting, StageKind};
 use serde_json::Value;
 
 use super::Served;
@@ -32,7 +32,12 @@ pub struct Running {
     counters: Arc<Counters>,
     recorded: Option<Recorded>,
     path: Mutex<LivePath>,
+    /// Who is told what others have changed.
+    log: OnceLock<Log>,
 }
+
+/// Hears who has changed what.
+type Log = Box<dyn Fn(&str, &Changed) + Send + Sync>;
 
 impl Running {
     /// The station behind `handle`, whose inner stages are those of `path`.
@@ -43,7 +48,8 @@ impl Running {
         counters: Arc<Counters>,
         recorded: Option<Recorded>,
     ) -> Arc<Running> {
-        let running = Running { about, handle, counters, recorded, path: Mutex::new(path) };
+        let (path, log) = (Mutex::new(path), OnceLock::new());
+        let running = Running { about, handle, counters, recorded, path, log };
         running.note_idleness(&running.path());
         Arc::new(running)
     }
@@ -73,11 +79,16 @@ impl Running {
         Ok(Changed { settings, warnings, lost })
     }
 
-    /// Runs on with another path of the same shape; says which stages are new.
+    /// From now on `log` hears who has changed what over the control socket.
+    pub fn log_changes(&self, log: impl Fn(&str, &Changed) + Send + Sync + 'static) {
+        let _ = self.log.set(Box::new(log));
+    }
+
+    /// Runs on with another path of the same shape; says which stages are new, and which keys.
     ///
     /// # Errors
     /// When the shape differs, or the station is gone.
-    pub fn replace(&self, new: LivePath) -> Result<Vec<String>, Trouble> {
+    pub fn replace(&self, new: LivePath) -> Result<(Vec<String>, Vec<Setting>), Trouble> {
         let mut path = self.path();
         if let Some(why) = path.differs_in_shape(&new) {
             return Err(Trouble::new("bad-path", why, "restart the station to change its stages"));
@@ -85,8 +96,9 @@ impl Running {
         let stages = path.stages().iter().zip(new.stages());
         let names = stages.filter(|(was, is)| was != is).map(|(_, is)| is.name.clone()).collect();
         self.change(&path, &new)?;
+        let settings = path.changes_to(&new);
         *path = new;
-        Ok(names)
+        Ok((names, settings))
     }
 
     /// Puts the stages that differ into the path; says how many packets an agent held.
@@ -147,6 +159,12 @@ impl Served for Running {
             Request::Set { values } => self.set(values).map(Answer::Changed),
         };
         answer.unwrap_or_else(Answer::Error)
+    }
+
+    fn changed(&self, who: &str, changed: &Changed) {
+        if let Some(log) = self.log.get() {
+            log(who, changed);
+        }
     }
 }
 

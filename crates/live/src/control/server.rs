@@ -16,14 +16,17 @@ use std::time::Duration;
 use lasthop_proto::units::{Span, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use nix::unistd::Uid;
+use nix::unistd::{Uid, User};
 
 use super::Served;
 use super::protocol::{Answer, MAX_REQUEST, Request, Trouble};
 use crate::clock::Clock;
 
-/// Clients at once.
+/// Clients at once; one more if root asks.
 pub const MAX_CLIENTS: usize = 16;
+
+/// A client that has asked nothing for so long makes room for another when all places are taken.
+const MAKES_ROOM: Span = Span::secs(3);
 
 /// A client that asks nothing for so long is sent away.
 const IDLE: Span = Span::secs(120);
@@ -114,7 +117,7 @@ fn readable(socket: &impl AsFd) -> bool {
 }
 
 fn listen(listener: &UnixListener, running: &Arc<dyn Served>, over: &Arc<AtomicBool>) {
-    let clients = Arc::new(AtomicUsize::new(0));
+    let clients = Arc::new(Clients::default());
     while !over.load(Ordering::Relaxed) {
         if !readable(listener) {
             continue;
@@ -124,8 +127,12 @@ fn listen(listener: &UnixListener, running: &Arc<dyn Served>, over: &Arc<AtomicB
         if stream.set_nonblocking(false).and(stream.set_write_timeout(timeout)).is_err() {
             continue;
         }
-        let client = Client { stream, running: running.clone(), over: over.clone() };
-        if let Some(refused) = client.refused(clients.load(Ordering::Relaxed)) {
+        let (running, over) = (running.clone(), over.clone());
+        let client = Client { stream, running, over, clients: clients.clone() };
+        let taken = clients.taken.load(Ordering::Relaxed);
+        // The place that somebody leaves is for who comes next.
+        clients.wanted.store(taken >= MAX_CLIENTS, Ordering::Relaxed);
+        if let Some(refused) = client.refused(taken) {
             let mut client = client;
             let _ = client.say(&Answer::Error(refused));
             continue;
@@ -140,19 +147,27 @@ fn listen(listener: &UnixListener, running: &Arc<dyn Served>, over: &Arc<AtomicB
     }
 }
 
+/// Who is here.
+#[derive(Default)]
+struct Clients {
+    taken: AtomicUsize,
+    /// Somebody found all places taken: one of those who say nothing is to go.
+    wanted: AtomicBool,
+}
+
 /// One of the places for clients; free again when dropped.
-struct Place(Arc<AtomicUsize>);
+struct Place(Arc<Clients>);
 
 impl Place {
-    fn taken(clients: &Arc<AtomicUsize>) -> Place {
-        clients.fetch_add(1, Ordering::Relaxed);
+    fn taken(clients: &Arc<Clients>) -> Place {
+        clients.taken.fetch_add(1, Ordering::Relaxed);
         Place(clients.clone())
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.taken.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -160,9 +175,19 @@ struct Client {
     stream: UnixStream,
     running: Arc<dyn Served>,
     over: Arc<AtomicBool>,
+    clients: Arc<Clients>,
 }
 
 impl Client {
+    /// Who it is, as the kernel says.
+    fn who(&self) -> String {
+        let Ok(peer) = getsockopt(&self.stream, PeerCredentials) else { return "?".to_owned() };
+        let name = fs::read_to_string(format!("/proc/{}/comm", peer.pid())).unwrap_or_default();
+        let user = User::from_uid(Uid::from_raw(peer.uid())).ok().flatten();
+        let user = user.map_or_else(|| peer.uid().to_string(), |user| user.name);
+        format!("{user} ({}, process {})", name.trim(), peer.pid())
+    }
+
     /// Why this client is not served, with `others` already there.
     fn refused(&self, others: usize) -> Option<Trouble> {
         let uid = getsockopt(&self.stream, PeerCredentials).ok().map(|peer| peer.uid());
@@ -170,9 +195,10 @@ impl Client {
             let help = "only root and the user whom the station runs as may talk to it: use sudo";
             return Some(Trouble::new("not-allowed", "this station is not yours", help));
         }
-        if others >= MAX_CLIENTS {
+        if others >= MAX_CLIENTS + usize::from(uid == Some(0)) {
             let message = format!("{MAX_CLIENTS} clients are connected already");
-            return Some(Trouble::new("busy", message, "end one of them, or try again"));
+            let help = "try again: one that asks nothing makes room in a few seconds";
+            return Some(Trouble::new("busy", message, help));
         }
         None
     }
@@ -194,6 +220,11 @@ impl Client {
                 let line: Vec<u8> = pending.drain(..=end).collect();
                 self.respond(&line[..end])?;
                 since = clock.now();
+            }
+            if self.makes_room(clock.now().since(since)) {
+                let help = "connect again";
+                let trouble = Trouble::new("busy", "others wait, and nothing was asked", help);
+                return self.say(&Answer::Error(trouble));
             }
             if pending.len() > MAX_REQUEST || is_late(&clock, since, pending.is_empty()) {
                 let why = match pending.len() {
@@ -220,12 +251,23 @@ impl Client {
         Ok(())
     }
 
+    /// Whether this client, of which nothing was heard for so long, goes because others wait. One goes for each that waits.
+    fn makes_room(&self, silent: Span) -> bool {
+        silent > MAKES_ROOM && self.clients.wanted.swap(false, Ordering::Relaxed)
+    }
+
     fn respond(&mut self, line: &[u8]) -> io::Result<()> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
         let answer = match Request::parse(line) {
-            Ok(request) => self.running.answer(&request),
+            Ok(request) => {
+                let answer = self.running.answer(&request);
+                if let Answer::Changed(changed) = &answer {
+                    self.running.changed(&self.who(), changed);
+                }
+                answer
+            }
             Err(trouble) => Answer::Error(trouble),
         };
         self.say(&answer)

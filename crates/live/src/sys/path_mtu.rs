@@ -1,10 +1,12 @@
-//! Socket options of path MTU discovery (ip(7), ipv6(7)).
-#![expect(unsafe_code, reason = "no safe interface has these options")]
+//! Socket options of path MTU discovery (ip(7), ipv6(7)), and the MTU of an interface (netdevice(7)).
+#![expect(unsafe_code, reason = "no safe interface has these options and SIOCGIFMTU")]
 
 use std::io;
 use std::mem::size_of;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
+
+use nix::ifaddrs::getifaddrs;
 
 fn set(socket: &UdpSocket, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {
     let len = size_of::<libc::c_int>() as libc::socklen_t;
@@ -15,15 +17,15 @@ fn set(socket: &UdpSocket, level: i32, name: i32, value: libc::c_int) -> io::Res
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Whether the kernel may cut datagrams that do not fit the path. Otherwise it refuses them with `EMSGSIZE`, and
-/// learns from ICMP what fits.
+/// Whether the kernel may cut datagrams that do not fit the path. Otherwise it sends them whole, whatever ICMP says about
+/// the path, and refuses those with `EMSGSIZE` that are too long for the interface.
 ///
 /// # Errors
 /// Those of the system.
 pub fn may_fragment(socket: &UdpSocket, may: bool) -> io::Result<()> {
-    let v4 = if may { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_DO };
+    let v4 = if may { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_PROBE };
     if socket.local_addr()?.is_ipv6() {
-        let v6 = if may { libc::IPV6_PMTUDISC_DONT } else { libc::IPV6_PMTUDISC_DO };
+        let v6 = if may { libc::IPV6_PMTUDISC_DONT } else { libc::IPV6_PMTUDISC_PROBE };
         set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, v6)?;
         // A peer in IPv4 on a socket of IPv6; a socket of IPv6 alone has no such option.
         let _ = set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, v4);
@@ -44,17 +46,61 @@ pub fn enlarge_buffers(socket: &UdpSocket) {
     }
 }
 
-/// What the kernel knows of the path to `peer`: the longest IP packet.
-///
-/// # Errors
-/// When there is no way to it.
-pub fn path_mtu(peer: SocketAddr) -> io::Result<u32> {
+/// A socket as the kernel would use it to speak to `peer`. Nothing is sent.
+fn towards(peer: SocketAddr) -> io::Result<UdpSocket> {
     let any: SocketAddr = match peer {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
         SocketAddr::V6(_) => ([0_u16; 8], 0).into(),
     };
     let socket = UdpSocket::bind(any)?;
     socket.connect(peer)?;
+    Ok(socket)
+}
+
+/// The longest IP packet that the interface towards `peer` takes, which nobody elsewhere can change.
+pub fn below(peer: SocketAddr) -> Option<u32> {
+    let own = towards(peer).and_then(|socket| socket.local_addr()).ok()?.ip();
+    let interface = getifaddrs().ok()?.find(|interface| {
+        let address = interface.address.as_ref();
+        address.is_some_and(|address| match own {
+            IpAddr::V4(own) => address.as_sockaddr_in().is_some_and(|v4| v4.ip() == own),
+            IpAddr::V6(own) => address.as_sockaddr_in6().is_some_and(|v6| v6.ip() == own),
+        })
+    })?;
+    mtu(&interface.interface_name).ok()
+}
+
+/// The longest IP packet that an interface of the calling thread's namespace takes.
+///
+/// # Errors
+/// When there is no such interface.
+pub fn mtu(interface: &str) -> io::Result<u32> {
+    if interface.is_empty() || interface.len() >= libc::IFNAMSIZ {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    // SAFETY: zeroes are a valid `ifreq`: it is a plain structure of numbers and a pointer.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: the kernel reads the name, which ends in a zero, and writes a number into the live structure.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: SIOCGIFMTU has written this field.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    // The longest packet of IP there is; loopback has one byte more.
+    Ok(u32::try_from(mtu).unwrap_or(0).min(65_535))
+}
+
+/// What the kernel takes the path to `peer` to carry, by its routes and by ICMP: the longest IP packet.
+///
+/// # Errors
+/// When there is no way to it.
+pub fn path_mtu(peer: SocketAddr) -> io::Result<u32> {
+    let socket = towards(peer)?;
     let (level, name) = match peer {
         SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU),
         SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU),

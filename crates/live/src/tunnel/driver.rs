@@ -7,15 +7,14 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lasthop_proto::tunnel::Tunnel;
+use lasthop_proto::tunnel::{Datagram, Tunnel};
 use lasthop_proto::units::{Span, Time};
-use lasthop_scenario::TunnelFile;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
+use super::News;
 use super::seal::Ciphers;
 use super::status::Shown;
-use super::{News, framing, inner};
 use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::notify::Manager;
@@ -29,8 +28,8 @@ const BATCH: usize = 64;
 /// How often the picture for others is renewed.
 const RENEW: Span = Span::millis(100);
 
-/// How often the path is asked for its MTU: what the kernel has learnt by ICMP it forgets after ten minutes.
-const ASK: Span = Span::secs(10);
+/// How often the kernel is asked what it has learnt by ICMP, which is tried and not believed.
+const ASK: Span = Span::secs(1);
 
 const TUN: u64 = 0;
 const UDP: u64 = 1;
@@ -42,19 +41,16 @@ pub(super) struct Driver {
     udp: UdpSocket,
     tunnel: Tunnel<Ciphers>,
     clock: Clock,
-    /// Longest inner packet that the file allows, and that the path at the start had room for.
-    most: u16,
-    fixed: bool,
-    window: u16,
-    framing: u32,
     /// What the interface has now.
     mtu: u16,
-    up: bool,
+    /// Datagrams may not be cut.
+    whole: bool,
+    peer: Option<SocketAddr>,
     status: TunnelStatus,
     shown: Arc<Shown>,
     renewed: Time,
     ask_at: Time,
-    datagrams: Vec<(SocketAddr, Vec<u8>)>,
+    datagrams: Vec<Datagram>,
     packets: Vec<Arc<[u8]>>,
     buffer: Vec<u8>,
 }
@@ -64,24 +60,19 @@ impl Driver {
         tun: File,
         udp: UdpSocket,
         tunnel: Tunnel<Ciphers>,
-        file: &TunnelFile,
         mtu: u16,
         status: TunnelStatus,
         shown: Arc<Shown>,
     ) -> io::Result<Driver> {
         let clock = Clock::start();
-        let framing = framing(udp.local_addr()?);
         Ok(Driver {
             tun,
             udp,
             tunnel,
             clock,
-            most: mtu,
-            fixed: file.mtu.is_some(),
-            window: file.window,
-            framing,
             mtu,
-            up: false,
+            whole: true,
+            peer: None,
             status,
             shown,
             renewed: Time::ZERO,
@@ -185,8 +176,8 @@ impl Driver {
     fn flush(&mut self) -> io::Result<()> {
         let mut datagrams = core::mem::take(&mut self.datagrams);
         self.tunnel.take_datagrams(&mut datagrams);
-        for (to, datagram) in datagrams.drain(..) {
-            self.send(to, &datagram)?;
+        for datagram in datagrams.drain(..) {
+            self.send(&datagram)?;
         }
         self.datagrams = datagrams;
         let mut packets = core::mem::take(&mut self.packets);
@@ -204,17 +195,19 @@ impl Driver {
         Ok(())
     }
 
-    fn send(&mut self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        let Err(error) = self.udp.send_to(datagram, to) else { return Ok(()) };
+    /// Sends a datagram. What was made before the path became narrower must get through: this once in pieces.
+    fn send(&mut self, Datagram { to, bytes, whole }: &Datagram) -> io::Result<()> {
+        if !whole {
+            self.refuse("sent-in-pieces");
+        }
+        if *whole != self.whole {
+            path_mtu::may_fragment(&self.udp, !whole)?;
+            self.whole = *whole;
+        }
+        let Err(error) = self.udp.send_to(bytes, to) else { return Ok(()) };
         let reason = match error.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::EMSGSIZE) => {
-                // The path has become narrower. What was taken in already must get through: this once in pieces.
-                path_mtu::may_fragment(&self.udp, true)?;
-                let sent = self.udp.send_to(datagram, to);
-                path_mtu::may_fragment(&self.udp, false)?;
-                self.ask_at = Time::ZERO;
-                if sent.is_ok() { "sent-in-pieces" } else { "too-long-for-the-path" }
-            }
+            // The interface below has changed; what is too long for it is noticed like what is lost.
+            Some(Errno::EMSGSIZE) => "too-long-for-the-interface",
             Some(Errno::EAGAIN | Errno::ENOBUFS) => "socket-full",
             Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN) => {
                 "no-way-to-the-peer"
@@ -227,22 +220,37 @@ impl Driver {
     }
 
     fn look_after(&mut self, now: Time, tell: &dyn Fn(News)) {
-        let agreed = self.tunnel.session().agreed();
-        if let (Some(agreed), Some(peer), false) = (agreed, self.tunnel.session().peer(), self.up) {
-            self.up = true;
-            self.renewed = Time::ZERO;
-            self.ask_at = Time::ZERO;
-            tell(News::Up { peer, mtu: agreed.mtu, window: agreed.window });
-        } else if agreed.is_none() && self.up {
-            self.up = false;
-            self.renewed = Time::ZERO;
-            self.ask_at = Time::NEVER;
-            tell(News::Down);
+        for notice in self.tunnel.take_notices() {
+            tell(News::Notice(notice));
         }
-        if self.up && self.ask_at <= now {
+        let session = self.tunnel.session();
+        let (agreed, peer) = (session.agreed(), session.peer());
+        match (self.peer, peer, agreed) {
+            (None, Some(peer), Some(agreed)) => {
+                (self.renewed, self.ask_at) = (Time::ZERO, Time::ZERO);
+                tell(News::Up { peer, mtu: agreed.mtu, window: agreed.window });
+            }
+            (Some(_), None, _) => {
+                (self.renewed, self.ask_at) = (Time::ZERO, Time::NEVER);
+                tell(News::Down);
+            }
+            (Some(was), Some(peer), _) if was != peer => {
+                self.ask_at = Time::ZERO;
+                tell(News::Moved(peer));
+            }
+            _ => {}
+        }
+        self.peer = peer;
+        if let Some(peer) = self.peer.filter(|_| self.ask_at <= now) {
             self.ask_at = now + ASK;
-            self.fit(tell);
+            if let Some(below) = path_mtu::below(peer) {
+                self.tunnel.set_below(now, below);
+            }
+            if let Ok(hint) = path_mtu::path_mtu(peer) {
+                self.tunnel.doubt(now, hint);
+            }
         }
+        self.fit(tell);
         if now.since(self.renewed) >= RENEW {
             self.renewed = now;
             self.status.update(&self.tunnel, now.0);
@@ -250,18 +258,10 @@ impl Driver {
         }
     }
 
-    /// Fits the interface to the path and to what was agreed upon.
+    /// Fits the interface to the path and to what was agreed upon. It keeps what it has when the peer is gone.
     fn fit(&mut self, tell: &dyn Fn(News)) {
-        let Some(peer) = self.tunnel.session().peer() else { return };
-        if !self.fixed
-            && let Ok(path) = path_mtu::path_mtu(peer)
-        {
-            // A path that is narrower than any packet of IP is somebody's lie.
-            let fits = inner(path, self.framing, self.window).max(576);
-            self.tunnel.set_mtu(u16::try_from(fits).unwrap_or(u16::MAX).min(self.most));
-        }
         let mtu = self.tunnel.mtu();
-        if mtu == self.mtu {
+        if mtu == self.mtu || self.peer.is_none() {
             return;
         }
         match ip::batch(&[format!("link set {} mtu {mtu}", self.status.tun)]) {
@@ -269,7 +269,11 @@ impl Driver {
                 self.mtu = mtu;
                 tell(News::Mtu(mtu));
             }
-            Err(error) => tell(News::Warning(error.message)),
+            Err(error) => {
+                // Once, until it is to be another.
+                self.mtu = mtu;
+                tell(News::Warning(error.message));
+            }
         }
     }
 }

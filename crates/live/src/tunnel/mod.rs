@@ -1,8 +1,8 @@
 //! A tunnel between two hosts: the machine of `lasthop_proto::tunnel` between an interface and a socket.
 //!
 //! One thread waits for packets of the interface, for datagrams of the peer, and for the machine's next wake. Datagrams
-//! may not be cut on the way; when one does not fit the path, the interface learns a smaller MTU, so that TCP inside
-//! sends what fits, and the kernel tells others by ICMP.
+//! may not be cut on the way; when the machine finds that the path takes less, the interface learns a smaller MTU, so
+//! that TCP inside sends what fits, and the kernel tells others by ICMP. What ICMP tells us is not believed.
 
 mod driver;
 pub mod seal;
@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use lasthop_proto::link::tulip::Rule;
-use lasthop_proto::tunnel::session::SessionConfig;
-use lasthop_proto::tunnel::{Tunnel, TunnelConfig, link_header, message};
+use lasthop_proto::tunnel::session::{Notice, SessionConfig};
+use lasthop_proto::tunnel::{LEAST, Tunnel, TunnelConfig, inner};
 use lasthop_scenario::TunnelFile;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{SigSet, Signal};
@@ -84,7 +84,7 @@ impl Fault {
                     .to_owned(),
                 ErrorKind::PermissionDenied => {
                     "it needs CAP_NET_ADMIN and /dev/net/tun: run it as root (`sudo lasthop link FILE`), or by the \
-                     systemd unit"
+                     systemd unit; for that the device must be for all (`chmod 666 /dev/net/tun`), as udev makes it"
                         .to_owned()
                 }
                 _ => "choose another name: `tun = \"lasthop1\"`; `ip link` shows which are taken".to_owned(),
@@ -128,6 +128,10 @@ pub enum News {
     Down,
     /// The path takes other lengths than before.
     Mtu(u16),
+    /// The peer is heard from another address, and answered there.
+    Moved(SocketAddr),
+    /// Somebody else speaks here; it is not told again soon.
+    Notice(Notice),
     /// Something to mind, with its remedy.
     Warning(String),
 }
@@ -140,11 +144,6 @@ pub fn random() -> io::Result<[u8; KEY]> {
     let mut bytes = [0; KEY];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Longest inner packet on a path for packets of `path` bytes.
-fn inner(path: u32, framing: u32, window: u16) -> u32 {
-    path.saturating_sub(framing + message::OVERHEAD as u32 + link_header(window))
 }
 
 /// Bytes of IP and UDP before each datagram.
@@ -192,9 +191,9 @@ pub fn run(
     path_mtu::may_fragment(&udp, false)?;
     path_mtu::enlarge_buffers(&udp);
     let framing = framing(file.listen);
-    let path = file.peer.and_then(|peer| path_mtu::path_mtu(peer).ok()).unwrap_or(ETHERNET);
+    let path = file.peer.and_then(path_mtu::below).unwrap_or(ETHERNET);
     let mtu = file.mtu.map_or(inner(path, framing, file.window), u32::from);
-    if mtu < 576 {
+    if mtu < LEAST {
         return Err(Fault::Narrow { path, inner: mtu });
     }
     let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
@@ -221,7 +220,7 @@ pub fn run(
         ),
         None => None,
     };
-    let tunnel = Tunnel::new(config(file, mtu, framing), Ciphers::new(key), random()?);
+    let tunnel = Tunnel::new(config(file, mtu, framing, path), Ciphers::new(key), random()?);
     let status = TunnelStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         name: name.to_owned(),
@@ -243,16 +242,17 @@ pub fn run(
     })?;
     let mut manager = Manager::from_environment();
     manager.say("READY=1");
-    let mut driver = Driver::new(device, udp, tunnel, file, mtu, status, shown)?;
+    let mut driver = Driver::new(device, udp, tunnel, mtu, status, shown)?;
     let ended = driver.run(&over, &mut manager, &tell);
     manager.say("STOPPING=1");
     ended.map_err(Fault::from)
 }
 
-fn config(file: &TunnelFile, mtu: u16, framing: u32) -> TunnelConfig {
+fn config(file: &TunnelFile, mtu: u16, framing: u32, below: u32) -> TunnelConfig {
     TunnelConfig {
         session: SessionConfig {
             peer: file.peer,
+            answers: file.answers,
             window: file.window,
             mtu,
             keep_alive: file.keep_alive,
@@ -263,6 +263,8 @@ fn config(file: &TunnelFile, mtu: u16, framing: u32) -> TunnelConfig {
         rate: file.rate,
         delay: file.delay,
         framing,
+        below,
+        follows: file.mtu.is_none(),
         queue: file.queue,
     }
 }

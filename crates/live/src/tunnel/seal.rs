@@ -1,96 +1,134 @@
-//! The ciphers of a tunnel: HMAC-SHA-256 for handshakes, HKDF for the keys of a session, ChaCha20-Poly1305 (RFC 8439)
-//! for what it says. None of it is ours.
+//! The ciphers of a tunnel: Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s by the crate `snow`, for the handshake and for what is
+//! said after it; HMAC-SHA-256 for the codes around it. None of it is ours.
+//!
+//! Two keys are derived from the shared one, so that neither codes nor Noise know what the other makes of it, and neither
+//! has to do with what the first version of the protocol made of it.
 
-use chacha20poly1305::aead::AeadInOut as _;
-use chacha20poly1305::{ChaCha20Poly1305, KeyInit as _, Nonce, Tag};
-use hkdf::Hkdf;
-use hmac::{Hmac, Mac as _};
-use lasthop_proto::tunnel::seal::{Key, Seal, SessionKeys, TAG};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use lasthop_proto::tunnel::message::{OFFER, VERSION};
+use lasthop_proto::tunnel::seal::{Key, NOISE, Seal, SessionKeys, TAG};
 use sha2::Sha256;
+use snow::params::NoiseParams;
+use snow::{Builder, HandshakeState, StatelessTransportState};
 
 /// Length of the key that both ends share.
 pub const KEY: usize = 32;
 
-/// What session keys are derived for.
-const INFO: &[u8] = b"lasthop link 1 session keys";
+/// What is done: an ephemeral key of each end, and the shared one before both.
+const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 
 /// The shared key at work.
 pub struct Ciphers {
-    shared: [u8; KEY],
+    codes: [u8; KEY],
+    noise: [u8; KEY],
+    params: NoiseParams,
+    /// Protocol, version and who speaks first, which both ends must mean alike.
+    prologue: Vec<u8>,
+}
+
+fn mac(key: &[u8; KEY], bytes: &[u8]) -> Hmac<Sha256> {
+    let Ok(mut mac) = Hmac::new_from_slice(key) else {
+        unreachable!("a key for HMAC may have any length")
+    };
+    mac.update(bytes);
+    mac
+}
+
+fn code(key: &[u8; KEY], bytes: &[u8]) -> [u8; 32] {
+    mac(key, bytes).finalize().into_bytes().into()
 }
 
 impl Ciphers {
     /// With this key; without one, with a key that everybody knows: then nothing is secret and nobody is proven.
     pub fn new(key: Option<[u8; KEY]>) -> Ciphers {
-        Ciphers { shared: key.unwrap_or([0; KEY]) }
-    }
-
-    fn mac(key: &[u8; KEY]) -> Hmac<Sha256> {
-        match Hmac::new_from_slice(key) {
-            Ok(mac) => mac,
-            Err(_) => unreachable!("a key for HMAC may have any length"),
+        let shared = key.unwrap_or([0; KEY]);
+        let Ok(params) = PATTERN.parse() else { unreachable!("the pattern is well-formed") };
+        Ciphers {
+            codes: code(&shared, b"lasthop link 2: codes"),
+            noise: code(&shared, b"lasthop link 2: noise"),
+            params,
+            prologue: [b"lasthop link, caller to callee, version ", &[VERSION][..]].concat(),
         }
     }
+
+    fn builder(&self) -> Result<Builder<'_>, snow::Error> {
+        Builder::new(self.params.clone()).psk(0, &self.noise)?.prologue(&self.prologue)
+    }
+}
+
+/// Appends a message of the handshake that carries `offer`.
+fn write(state: &mut HandshakeState, offer: &[u8]) -> Option<Vec<u8>> {
+    let mut message = vec![0; NOISE + offer.len()];
+    let len = state.write_message(offer, &mut message).ok()?;
+    message.truncate(len);
+    Some(message)
+}
+
+fn read(state: &mut HandshakeState, message: &[u8]) -> Option<Vec<u8>> {
+    let mut offer = vec![0; OFFER + NOISE];
+    let len = state.read_message(message, &mut offer).ok()?;
+    offer.truncate(len);
+    Some(offer)
 }
 
 impl Seal for Ciphers {
-    type Keys = Direction;
+    /// Empty when it has been answered.
+    type Call = Option<HandshakeState>;
+    type Answer = HandshakeState;
+    type Keys = Both;
 
     fn code(&self, key: Key<'_>, bytes: &[u8]) -> [u8; 32] {
-        let mut mac = Ciphers::mac(match key {
-            Key::Shared => &self.shared,
-            Key::Own(own) => own,
-        });
-        mac.update(bytes);
-        mac.finalize().into_bytes().into()
+        match key {
+            Key::Shared => code(&self.codes, bytes),
+            Key::Own(own) => code(own, bytes),
+        }
     }
 
     fn is_tag(&self, bytes: &[u8], tag: &[u8; TAG]) -> bool {
-        let mut mac = Ciphers::mac(&self.shared);
-        mac.update(bytes);
-        mac.verify_truncated_left(tag).is_ok()
+        mac(&self.codes, bytes).verify_truncated_left(tag).is_ok()
     }
 
-    fn keys(&self, transcript: &[u8]) -> [Direction; 2] {
-        let hkdf = Hkdf::<Sha256>::new(Some(transcript), &self.shared);
-        let mut keys = [0; 64];
-        if hkdf.expand(INFO, &mut keys).is_err() {
-            unreachable!("two keys are far less than HKDF may give");
-        }
-        let key = |at: usize| {
-            let mut key = [0; 32];
-            key.copy_from_slice(&keys[at..at + 32]);
-            Direction(ChaCha20Poly1305::new(&key.into()))
-        };
-        [key(0), key(32)]
+    fn call(&self, offer: &[u8]) -> Option<(Self::Call, Vec<u8>)> {
+        let mut state = self.builder().and_then(Builder::build_initiator).ok()?;
+        let first = write(&mut state, offer)?;
+        Some((Some(state), first))
+    }
+
+    fn hear(&self, first: &[u8]) -> Option<(HandshakeState, Vec<u8>)> {
+        let mut state = self.builder().and_then(Builder::build_responder).ok()?;
+        let offer = read(&mut state, first)?;
+        Some((state, offer))
+    }
+
+    fn answer(&self, mut state: HandshakeState, offer: &[u8]) -> Option<(Both, Vec<u8>)> {
+        let second = write(&mut state, offer)?;
+        Some((Both(state.into_stateless_transport_mode().ok()?), second))
+    }
+
+    fn finish(&self, call: &mut Self::Call, second: &[u8]) -> Option<(Both, Vec<u8>)> {
+        let offer = read(call.as_mut()?, second)?;
+        Some((Both(call.take()?.into_stateless_transport_mode().ok()?), offer))
     }
 }
 
-/// One direction of a session.
-pub struct Direction(ChaCha20Poly1305);
+/// Both directions of a session.
+pub struct Both(StatelessTransportState);
 
-fn nonce(counter: u64) -> Nonce {
-    let mut nonce = [0; 12];
-    nonce[4..].copy_from_slice(&counter.to_be_bytes());
-    nonce.into()
-}
-
-impl SessionKeys for Direction {
+impl SessionKeys for Both {
     fn seal(&self, counter: u64, datagram: &mut Vec<u8>, head: usize) {
-        let (head, body) = datagram.split_at_mut(head);
-        let tag = match self.0.encrypt_inout_detached(&nonce(counter), head, body.into()) {
-            Ok(tag) => tag,
-            Err(_) => unreachable!("a datagram is far shorter than the cipher's limit"),
-        };
-        datagram.extend_from_slice(&tag);
+        let body = datagram.split_off(head);
+        datagram.resize(head + body.len() + TAG, 0);
+        let written = self.0.write_message(counter, &body, &mut datagram[head..]);
+        assert!(written.is_ok(), "a datagram is far shorter than the cipher's limit");
     }
 
     fn open<'a>(&self, counter: u64, datagram: &'a mut [u8], head: usize) -> Option<&'a [u8]> {
-        let (rest, tag) = datagram.split_last_chunk_mut::<TAG>()?;
-        let (head, body) = rest.split_at_mut_checked(head)?;
-        let tag = Tag::from(*tag);
-        self.0.decrypt_inout_detached(&nonce(counter), head, (&mut *body).into(), &tag).ok()?;
-        Some(body)
+        let sealed = datagram.get_mut(head..)?;
+        let mut body = vec![0; sealed.len()];
+        let len = self.0.read_message(counter, sealed, &mut body).ok()?;
+        let opened = sealed.get_mut(..len)?;
+        opened.copy_from_slice(&body[..len]);
+        Some(opened)
     }
 }
 
@@ -98,35 +136,54 @@ impl SessionKeys for Direction {
 mod tests {
     use super::*;
 
-    fn keys(key: u8, transcript: &[u8]) -> [Direction; 2] {
-        Ciphers::new(Some([key; KEY])).keys(transcript)
+    fn handshake(caller: &Ciphers, callee: &Ciphers) -> Option<[Both; 2]> {
+        let (mut call, first) = caller.call(&[1; OFFER]).unwrap();
+        let (answer, offer) = callee.hear(&first)?;
+        assert_eq!(offer, [1; OFFER]);
+        let (theirs, second) = callee.answer(answer, &[2; OFFER]).unwrap();
+        // What somebody else says does not end the call.
+        assert!(caller.finish(&mut call, &first).is_none());
+        let (ours, offer) = caller.finish(&mut call, &second).unwrap();
+        assert_eq!(offer, [2; OFFER]);
+        assert!(caller.finish(&mut call, &second).is_none(), "it is over");
+        Some([ours, theirs])
     }
 
-    fn sealed(keys: &Direction, counter: u64) -> Vec<u8> {
+    fn sealed(keys: &Both, counter: u64) -> Vec<u8> {
         let mut datagram = b"head and body".to_vec();
         keys.seal(counter, &mut datagram, 4);
         datagram
     }
 
     #[test]
-    fn what_is_sealed_opens_with_the_same_key_counter_and_head_alone() {
-        let [there, back] = keys(1, b"both offers");
-        let good = sealed(&there, 7);
+    fn what_is_sealed_opens_with_the_same_session_direction_and_counter_alone() {
+        let key = Ciphers::new(Some([1; KEY]));
+        let [ours, theirs] = handshake(&key, &key).unwrap();
+        let others = handshake(&key, &key).unwrap();
+        let good = sealed(&ours, 7);
         assert_eq!(&good[..4], b"head");
         assert!(!good.windows(4).any(|bytes| bytes == b"body"));
-        assert_eq!(there.open(7, &mut good.clone(), 4), Some(&b" and body"[..]));
-        assert_eq!(there.open(8, &mut good.clone(), 4), None);
-        assert_eq!(back.open(7, &mut good.clone(), 4), None);
-        assert_eq!(keys(2, b"both offers")[0].open(7, &mut good.clone(), 4), None);
-        assert_eq!(keys(1, b"other offers")[0].open(7, &mut good.clone(), 4), None);
-        for i in 0..good.len() {
+        assert_eq!(theirs.open(7, &mut good.clone(), 4), Some(&b" and body"[..]));
+        assert_eq!(theirs.open(8, &mut good.clone(), 4), None);
+        assert_eq!(ours.open(7, &mut good.clone(), 4), None);
+        for other in &others {
+            assert_eq!(other.open(7, &mut good.clone(), 4), None, "the key alone opens nothing");
+        }
+        for i in 4..good.len() {
             let mut bad = good.clone();
             bad[i] ^= 1;
-            assert_eq!(there.open(7, &mut bad, 4), None, "byte {i}");
+            assert_eq!(theirs.open(7, &mut bad, 4), None, "byte {i}");
         }
         for len in 0..good.len() {
-            assert_eq!(there.open(7, &mut good[..len].to_vec(), 4), None, "{len} bytes");
+            assert_eq!(theirs.open(7, &mut good[..len].to_vec(), 4), None, "{len} bytes");
         }
+    }
+
+    #[test]
+    fn another_key_hears_nothing() {
+        let [a, b] = [1, 2].map(|key| Ciphers::new(Some([key; KEY])));
+        assert!(handshake(&a, &b).is_none());
+        assert!(handshake(&Ciphers::new(None), &a).is_none());
     }
 
     #[test]

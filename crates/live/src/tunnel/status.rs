@@ -38,6 +38,10 @@ impl TunnelStatus {
 
     /// The page for Prometheus.
     pub fn page(&self) -> String {
+        self.figures().text()
+    }
+
+    pub(crate) fn figures(&self) -> Page {
         let mut page = Page::default();
         let info: Labels<'_> =
             vec![("version", &self.version), ("tun", &self.tun), ("state", &self.state)];
@@ -53,7 +57,7 @@ impl TunnelStatus {
         family("link_repeated_packets_total", "Packets sent again.", "cause", &self.repeated);
         family("link_notes_total", "What the link layer noted.", "note", &self.notes);
         family("link_refused_total", "What the system did not take.", "reason", &self.refused);
-        page.text()
+        page
     }
 }
 

@@ -1,31 +1,32 @@
 //! What two ends of a tunnel say to each other, as bytes. One message is one datagram; numbers are big-endian.
 //!
 //! ```text
-//! hello    | 1 | version | zeros         | offer of the caller | zeros           | tag |
-//! welcome  | 2 | version | zeros         | offer of the caller | own offer       | tag |
-//! confirm  | 3 | version | round trip: 4 | offer of the caller | offer of callee | tag |
+//! hello    | 1 | version | cookie: 16, or zeros | first message of Noise, with an offer in it  | tag |
+//! welcome  | 2 | version | zeros: 16            | second message of Noise, with an offer in it | tag |
 //! sealed   | 4 | identity that the receiver chose: 4 | counter: 8 | sealed body, its tag of 16 bytes last |
+//! cookie   | 5 | version | tag of the hello: 16 | cookie: 16 | tag |
+//! lost     | 6 | version | identity that nobody here has: 4  | tag |
+//! refused  | 7 | version | tag of the hello: 16              | tag |
 //!
-//! offer    | window: 2 | inner MTU: 2 | keep-alive in ms: 4 | identity: 4 | random: 32 |
+//! offer    | window: 2 | inner MTU: 2 | keep-alive in ms: 4 | identity: 4 | end: 16 |
 //! ```
 //!
-//! The tag of the first three is a code over everything before it that only who has the key can make. They have one
-//! length, so that no answer is longer than what asked for it. The round trip, in microseconds, is what the caller has
-//! measured.
+//! The tag, of all but sealed messages, is a code over everything before it that only who has the key can make: who has
+//! not is not answered, but for a refusal. No answer is longer than what asked for it.
 
-use super::seal::TAG;
+use super::seal::{NOISE, TAG};
 
-/// The version of the protocol.
-pub const VERSION: u8 = 1;
+/// The version of the protocol. There is no way back to an earlier one.
+pub const VERSION: u8 = 2;
 
 /// Length of an offer.
-pub const OFFER: usize = 44;
+pub const OFFER: usize = 28;
 
-/// Length of a handshake's message, tag included.
-pub const HANDSHAKE: usize = OFFERS + 2 * OFFER + TAG;
+/// Where Noise begins in a hello and in a welcome.
+const BODY: usize = 2 + TAG;
 
-/// Where the offers begin.
-const OFFERS: usize = 6;
+/// Length of a hello and of a welcome, tag included.
+pub const HANDSHAKE: usize = BODY + NOISE + OFFER + TAG;
 
 /// Length of what stands before a sealed body.
 pub const HEAD: usize = 13;
@@ -33,7 +34,12 @@ pub const HEAD: usize = 13;
 /// What a tunnel adds to a frame of the link layer, UDP and IP not counted: the head, the kind, the tag.
 pub const OVERHEAD: usize = HEAD + 1 + TAG;
 
+const HELLO: u8 = 1;
+const WELCOME: u8 = 2;
 const SEALED: u8 = 4;
+const COOKIE: u8 = 5;
+const LOST: u8 = 6;
+const REFUSED: u8 = 7;
 
 /// What one end wants of the session, and what makes it new.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +52,8 @@ pub struct Offer {
     pub keep_alive_ms: u32,
     /// What the other end is to write on everything that it sends.
     pub identity: u32,
-    /// Bytes that were never used before.
-    pub random: [u8; 32],
+    /// Which process speaks: drawn at its start. Nobody makes a session with itself.
+    pub end: [u8; 16],
 }
 
 impl Offer {
@@ -58,77 +64,78 @@ impl Offer {
         bytes[2..4].copy_from_slice(&self.mtu.to_be_bytes());
         bytes[4..8].copy_from_slice(&self.keep_alive_ms.to_be_bytes());
         bytes[8..12].copy_from_slice(&self.identity.to_be_bytes());
-        bytes[12..44].copy_from_slice(&self.random);
+        bytes[12..28].copy_from_slice(&self.end);
         bytes
     }
 
-    fn read(bytes: &[u8; OFFER]) -> Offer {
-        let mut random = [0; 32];
-        random.copy_from_slice(&bytes[12..44]);
-        Offer {
+    /// Reads what [`Offer::write`] wrote; nothing if it has another length.
+    pub fn read(bytes: &[u8]) -> Option<Offer> {
+        let bytes: &[u8; OFFER] = bytes.try_into().ok()?;
+        let mut end = [0; 16];
+        end.copy_from_slice(&bytes[12..28]);
+        Some(Offer {
             window: u16::from_be_bytes([bytes[0], bytes[1]]),
             mtu: u16::from_be_bytes([bytes[2], bytes[3]]),
             keep_alive_ms: u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
             identity: u32::from_be_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
-            random,
-        }
+            end,
+        })
     }
 }
 
-/// The three messages of a handshake.
+/// A message that is not sealed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum Plain<'a> {
     /// The caller knocks.
-    Hello,
-    /// The other end answers, and keeps nothing.
-    Welcome,
-    /// The caller shows that it heard the answer.
-    Confirm,
+    Hello {
+        /// The cookie that it was given, if it was.
+        cookie: [u8; TAG],
+        /// First message of Noise.
+        noise: &'a [u8],
+    },
+    /// The other end answers.
+    Welcome {
+        /// Second message of Noise.
+        noise: &'a [u8],
+    },
+    /// Too many knock: whoever brings this back from the same address is let in before others.
+    Cookie {
+        /// Tag of the hello that it answers.
+        hello: [u8; TAG],
+        /// To be brought back.
+        cookie: [u8; TAG],
+    },
+    /// The session that this identity stands for is gone.
+    Lost {
+        /// What stood on the message.
+        identity: u32,
+    },
+    /// The hello was made with another key. The tag of this message is made with the key of who refuses.
+    Refused {
+        /// Tag of the hello.
+        hello: [u8; TAG],
+    },
 }
 
-impl Step {
-    fn code(self) -> u8 {
-        match self {
-            Step::Hello => 1,
-            Step::Welcome => 2,
-            Step::Confirm => 3,
-        }
-    }
-}
-
-/// A message of a handshake.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Handshake {
-    /// Which of the three.
-    pub step: Step,
-    /// The caller's offer.
-    pub caller: Offer,
-    /// The callee's; none in a hello.
-    pub callee: Option<Offer>,
-    /// The round trip that the caller has measured, in microseconds; zero before the confirm.
-    pub rtt_us: u32,
-}
-
-impl Handshake {
+impl Plain<'_> {
     /// Everything but the tag.
-    pub fn write(&self) -> [u8; HANDSHAKE - TAG] {
-        let mut bytes = [0; HANDSHAKE - TAG];
-        bytes[0] = self.step.code();
-        bytes[1] = VERSION;
-        bytes[2..OFFERS].copy_from_slice(&self.rtt_us.to_be_bytes());
-        bytes[OFFERS..OFFERS + OFFER].copy_from_slice(&self.caller.write());
-        if let Some(callee) = &self.callee {
-            bytes[OFFERS + OFFER..].copy_from_slice(&callee.write());
+    pub fn write(&self) -> Vec<u8> {
+        let begin = |kind: u8| vec![kind, VERSION];
+        match self {
+            Plain::Hello { cookie, noise } => [&begin(HELLO)[..], cookie, noise].concat(),
+            Plain::Welcome { noise } => [&begin(WELCOME)[..], &[0; TAG], noise].concat(),
+            Plain::Cookie { hello, cookie } => [&begin(COOKIE)[..], hello, cookie].concat(),
+            Plain::Lost { identity } => [&begin(LOST)[..], &identity.to_be_bytes()].concat(),
+            Plain::Refused { hello } => [&begin(REFUSED)[..], hello].concat(),
         }
-        bytes
     }
 }
 
 /// A datagram, as far as it can be read without a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Message {
-    /// Of a handshake; the tag is still to be checked.
-    Handshake(Handshake),
+pub enum Message<'a> {
+    /// Not sealed; the tag is still to be checked.
+    Plain(Plain<'a>),
     /// Sealed.
     Sealed {
         /// The identity that the receiver chose.
@@ -144,7 +151,7 @@ pub enum Unreadable {
     /// It is shorter or longer than its kind is.
     Length,
     /// It speaks another version.
-    Version,
+    Version(u8),
     /// There is no such kind.
     Kind,
 }
@@ -153,31 +160,40 @@ pub enum Unreadable {
 ///
 /// # Errors
 /// When it is none of ours.
-pub fn read(bytes: &[u8]) -> Result<Message, Unreadable> {
-    let step = match bytes.first() {
+pub fn read(bytes: &[u8]) -> Result<Message<'_>, Unreadable> {
+    let kind = match bytes.first() {
         None => return Err(Unreadable::Length),
         Some(&SEALED) => return read_sealed(bytes),
-        Some(1) => Step::Hello,
-        Some(2) => Step::Welcome,
-        Some(3) => Step::Confirm,
+        // The third message of the first version.
+        Some(&kind @ (HELLO..=3 | COOKIE..=REFUSED)) => kind,
         Some(_) => return Err(Unreadable::Kind),
     };
     // The version first: another one may have other lengths.
-    if bytes.get(1).is_some_and(|version| *version != VERSION) {
-        return Err(Unreadable::Version);
+    match bytes.get(1) {
+        Some(&version) if version != VERSION => return Err(Unreadable::Version(version)),
+        _ => {}
     }
-    let bytes: &[u8; HANDSHAKE] = bytes.try_into().map_err(|_| Unreadable::Length)?;
-    let offer = |at: usize| {
-        let mut offer = [0; OFFER];
-        offer.copy_from_slice(&bytes[at..at + OFFER]);
-        Offer::read(&offer)
+    let body = bytes.get(2..bytes.len().saturating_sub(TAG)).ok_or(Unreadable::Length)?;
+    let (first, rest) = body.split_first_chunk::<TAG>().map_or(([0; TAG], body), |(f, r)| (*f, r));
+    let plain = match kind {
+        HELLO if bytes.len() == HANDSHAKE => Plain::Hello { cookie: first, noise: rest },
+        WELCOME if bytes.len() == HANDSHAKE => Plain::Welcome { noise: rest },
+        COOKIE => match rest.try_into() {
+            Ok(cookie) => Plain::Cookie { hello: first, cookie },
+            Err(_) => return Err(Unreadable::Length),
+        },
+        LOST => match body.try_into() {
+            Ok(identity) => Plain::Lost { identity: u32::from_be_bytes(identity) },
+            Err(_) => return Err(Unreadable::Length),
+        },
+        REFUSED if body.len() == TAG => Plain::Refused { hello: first },
+        HELLO | WELCOME | REFUSED => return Err(Unreadable::Length),
+        _ => return Err(Unreadable::Kind),
     };
-    let callee = (step != Step::Hello).then(|| offer(OFFERS + OFFER));
-    let rtt_us = u32::from_be_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]);
-    Ok(Message::Handshake(Handshake { step, caller: offer(OFFERS), callee, rtt_us }))
+    Ok(Message::Plain(plain))
 }
 
-fn read_sealed(bytes: &[u8]) -> Result<Message, Unreadable> {
+fn read_sealed(bytes: &[u8]) -> Result<Message<'_>, Unreadable> {
     if bytes.len() < OVERHEAD {
         return Err(Unreadable::Length);
     }
@@ -204,28 +220,40 @@ mod tests {
 
     use super::*;
 
-    fn offer(n: u8) -> Offer {
-        Offer {
+    #[test]
+    fn offers_come_back() {
+        let offer = Offer {
             window: 64,
             mtu: 1400,
             keep_alive_ms: 3000,
-            identity: u32::from(n) << 24 | 7,
-            random: [n; 32],
-        }
+            identity: 7 << 24 | 7,
+            end: [9; 16],
+        };
+        assert_eq!(Offer::read(&offer.write()), Some(offer));
+        assert_eq!(Offer::read(&offer.write()[1..]), None);
     }
 
     #[test]
-    fn handshakes_come_back() {
-        for (step, callee) in
-            [(Step::Hello, None), (Step::Welcome, Some(offer(2))), (Step::Confirm, Some(offer(2)))]
-        {
-            let message = Handshake { step, caller: offer(1), callee, rtt_us: 40_000 };
-            let mut bytes = message.write().to_vec();
-            assert_eq!(read(&bytes), Err(Unreadable::Length), "without its tag");
+    fn plain_messages_come_back() {
+        let noise = [7; NOISE + OFFER];
+        for plain in [
+            Plain::Hello { cookie: [1; TAG], noise: &noise },
+            Plain::Welcome { noise: &noise },
+            Plain::Cookie { hello: [1; TAG], cookie: [2; TAG] },
+            Plain::Lost { identity: 0xdead_beef },
+            Plain::Refused { hello: [1; TAG] },
+        ] {
+            let mut bytes = plain.write();
+            assert!(matches!(read(&bytes), Err(Unreadable::Length)), "without its tag: {plain:?}");
             bytes.extend([0; TAG]);
-            assert_eq!(read(&bytes), Ok(Message::Handshake(message)));
-            bytes[1] = VERSION + 1;
-            assert_eq!(read(&bytes), Err(Unreadable::Version));
+            assert!(bytes.len() <= HANDSHAKE, "no answer is longer than a hello");
+            assert_eq!(read(&bytes), Ok(Message::Plain(plain)));
+            bytes.push(0);
+            assert_eq!(read(&bytes), Err(Unreadable::Length));
+            for version in [VERSION - 1, VERSION + 1] {
+                bytes[1] = version;
+                assert_eq!(read(&bytes), Err(Unreadable::Version(version)));
+            }
         }
     }
 

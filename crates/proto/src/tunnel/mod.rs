@@ -14,6 +14,11 @@
 //! next time at which it wants to be called. A session that ends takes the link layer's state with it: what was on its
 //! way is lost and counted, what waits in the queue goes with the next session.
 
+#[cfg(test)]
+mod attacks;
+pub mod discovery;
+mod fit;
+pub mod limit;
 pub mod message;
 pub mod replay;
 pub mod seal;
@@ -39,6 +44,7 @@ use crate::link::tulip::{Pacing, Rule, TulipConfig};
 use crate::rng::Stream;
 use crate::units::{Rate, Span, Time};
 
+use discovery::Discovery;
 use seal::Seal;
 use session::{Agreed, Opened, Session, SessionConfig, Turn};
 
@@ -48,11 +54,33 @@ pub const fn link_header(window: u16) -> u32 {
     15 + (window as u32).div_ceil(8)
 }
 
+/// Longest packet inside, on a path for packets of `path` bytes with `framing` bytes before each datagram.
+pub const fn inner(path: u32, framing: u32, window: u16) -> u32 {
+    path.saturating_sub(framing + message::OVERHEAD as u32 + link_header(window))
+}
+
+/// No packet inside is cut below this: what IPv4 demands of every host.
+pub const LEAST: u32 = 576;
+
+/// A datagram to be sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    /// Where to.
+    pub to: SocketAddr,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// It may not be cut on its way. One that may is longer than the path is known to carry: it was made before.
+    pub whole: bool,
+}
+
 /// Frames handed out in one go; then others have their turn.
 const BURST: usize = 64;
 
 /// How far behind its pace a tunnel catches up, when wakes come late.
 const LAG: Span = Span::millis(2);
+
+/// A peer that is spoken to and says nothing for so long may not hear what is long.
+const QUIET: Span = Span::millis(500);
 
 /// The least that counts as the propagation delay.
 const NEAR: Span = Span::micros(500);
@@ -70,6 +98,10 @@ pub struct TunnelConfig {
     pub delay: Option<Span>,
     /// Bytes that the way below adds to each datagram: 28 for UDP over IPv4, 48 over IPv6.
     pub framing: u32,
+    /// Longest packet of IP that the interface below takes; what the path takes is found from there.
+    pub below: u32,
+    /// Whether the longest packet inside follows what the path is found to take.
+    pub follows: bool,
     /// Packets that may wait.
     pub queue: usize,
 }
@@ -111,6 +143,8 @@ struct Upper {
     repeated: BTreeMap<&'static str, u64>,
     notes: BTreeMap<&'static str, u64>,
     counts: TunnelCounts,
+    /// Something had to be sent again because nothing was heard of it.
+    unheard: bool,
 }
 
 impl Above for Upper {
@@ -141,6 +175,7 @@ impl Above for Upper {
     fn give_up(&mut self, _: Station, _: Load, _: Cause) {}
 
     fn repeat(&mut self, _: Station, _: &Load, cause: Cause) {
+        self.unheard |= cause != Cause::LinkNack;
         *self.repeated.entry(cause.name()).or_default() += 1;
     }
 
@@ -167,7 +202,9 @@ pub struct Tunnel<S: Seal> {
     own: Station,
     end: Option<LinkLayer>,
     upper: Upper,
-    outbox: Vec<(SocketAddr, Vec<u8>)>,
+    outbox: Vec<Datagram>,
+    /// What the path takes, while there is a session.
+    path: Option<Discovery>,
     /// The last frame has left by then.
     free_at: Time,
     /// The link layer is still to be told so.
@@ -192,8 +229,10 @@ impl<S: Seal> Tunnel<S> {
                 repeated: BTreeMap::new(),
                 notes: BTreeMap::new(),
                 counts: TunnelCounts::default(),
+                unheard: false,
             },
             outbox: Vec::new(),
+            path: None,
             free_at: Time::ZERO,
             sending: false,
             hungry: true,
@@ -226,16 +265,9 @@ impl<S: Seal> Tunnel<S> {
         self.upper.queue.len()
     }
 
-    /// Longest packet that is carried now.
-    pub fn mtu(&self) -> u16 {
-        let own = self.config.session.mtu;
-        self.session.agreed().map_or(own, |agreed| agreed.mtu.min(own))
-    }
-
-    /// The way below carries more, or less, than was thought.
-    pub fn set_mtu(&mut self, mtu: u16) {
-        self.config.session.mtu = mtu;
-        self.session.set_mtu(mtu);
+    /// What somebody should know about who else speaks here.
+    pub fn take_notices(&mut self) -> Vec<session::Notice> {
+        self.session.take_notices()
     }
 
     /// A packet from this host.
@@ -260,8 +292,15 @@ impl<S: Seal> Tunnel<S> {
 
     /// A datagram has arrived. It is changed in place.
     pub fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+        let moved = self.session.counts().moved;
         let opened = self.session.on_datagram(now, from, datagram);
         let turn = self.session.take_turn();
+        if let (Some(path), true) = (&mut self.path, self.session.counts().moved > moved) {
+            path.again(now);
+        }
+        if let (Opened::Probed(len), Some(path)) = (&opened, &mut self.path) {
+            path.passed(now, u32::from(*len) + self.config.framing);
+        }
         if let Opened::Frame(bytes) = opened {
             // The message that brings a session up may carry a frame already.
             if let Some(turn) = turn {
@@ -288,6 +327,7 @@ impl<S: Seal> Tunnel<S> {
             let (sent, received) = tulip.memory(self.upper.peer);
             self.upper.counts.session_lost += (sent + received) as u64;
         }
+        self.search(now);
         let Turn::Began(agreed) = turn else { return };
         self.own = Station(u8::from(!agreed.caller));
         self.upper.peer = Station(u8::from(agreed.caller));
@@ -331,6 +371,16 @@ impl<S: Seal> Tunnel<S> {
 
     /// Does what can be done at `now`: tells the link layer that its frame has left, and asks for the next.
     fn send_due(&mut self, now: Time) {
+        self.send_frames(now);
+        // Long packets may be what is not heard of.
+        if core::mem::take(&mut self.upper.unheard)
+            && let Some(path) = &mut self.path
+        {
+            path.doubt(now, None);
+        }
+    }
+
+    fn send_frames(&mut self, now: Time) {
         let peer = self.upper.peer;
         for _ in 0..BURST {
             let Some(end) = &mut self.end else { break };
@@ -354,8 +404,13 @@ impl<S: Seal> Tunnel<S> {
             self.hungry = false;
             let airtime = self.airtime(frame.bytes);
             let sealed = self.session.seal(now, |out| units::write(&frame, out));
-            self.outbox.extend(sealed);
+            let most = (self.path() - self.config.framing) as usize;
+            self.outbox.extend(sealed.map(|(to, bytes)| {
+                let whole = bytes.len() <= most;
+                Datagram { to, bytes, whole }
+            }));
             self.upper.counts.frames_sent += 1;
+            self.upper.unheard |= self.session.silent(now) > QUIET;
             self.free_at = start + airtime;
             self.sending = true;
             if let Some(end) = &mut self.end {
@@ -376,6 +431,7 @@ impl<S: Seal> Tunnel<S> {
         {
             end.on_wake(now, &mut self.upper);
         }
+        self.probe(now);
         self.send_due(now);
     }
 
@@ -391,12 +447,14 @@ impl<S: Seal> Tunnel<S> {
     pub fn next_wake(&self) -> Option<Time> {
         let end = self.end.as_ref().and_then(LinkEnd::next_wake);
         let free = self.end.as_ref().filter(|_| self.sending || !self.hungry).map(|_| self.free_at);
-        [self.session.next_wake(), end, free].into_iter().flatten().min()
+        let path = self.path.as_ref().and_then(|path| path.next_wake().or_none());
+        [self.session.next_wake(), end, free, path].into_iter().flatten().min()
     }
 
-    /// Takes the datagrams that are to be sent, each with its destination.
-    pub fn take_datagrams(&mut self, into: &mut Vec<(SocketAddr, Vec<u8>)>) {
-        into.append(&mut self.session.take_outbox());
+    /// Takes the datagrams that are to be sent.
+    pub fn take_datagrams(&mut self, into: &mut Vec<Datagram>) {
+        let said = self.session.take_outbox().into_iter();
+        into.extend(said.map(|(to, bytes)| Datagram { to, bytes, whole: true }));
         into.append(&mut self.outbox);
     }
 

@@ -47,6 +47,11 @@ impl Replay {
         }
     }
 
+    /// Whether a message with this counter is newer than all that have come.
+    pub fn is_newest(&self, counter: u64) -> bool {
+        counter >= self.next
+    }
+
     /// A message with this counter has come, and is known to be the peer's.
     pub fn note(&mut self, counter: u64) {
         if counter >= self.next {

@@ -1,28 +1,35 @@
 //! The session between the two ends of a tunnel: who the peer is, that it is there, and that what it says is new.
 //!
-//! A handshake of three messages. Hellos and welcomes leave no trace at who answers them: the callee's offer is a
-//! code, under a key that only it has, over the caller's address and offer, and can be made again when the confirm
-//! brings it back. So state is made only for a peer that has the shared key, hears what is sent to its address, and
-//! speaks now: when a session begins, all welcomes given before lose their worth.
+//! A handshake of two messages, hello and welcome, is Noise (see [`super::seal`]); what confirms it is sealed with its
+//! keys. Until then the callee keeps no more than a few answers that it has given, and the session that is up stays up.
+//! Hellos that come too often are asked to bring a cookie, which costs a code and no memory.
 //!
-//! One session at most is kept. What is not of it is counted by reason and dropped.
+//! One session at most is kept. What is not of it is counted by reason and dropped. The peer is where it was heard last:
+//! the newest message that opens says so.
 
 mod handshake;
 mod terms;
 
 use core::net::SocketAddr;
 
-use super::message::{self, HEAD, Handshake, Message, OVERHEAD, Offer, Step, Unreadable};
+use super::limit::Limit;
+use super::message::{self, HEAD, Message, OVERHEAD, Plain, Unreadable};
 use super::replay::{Refused, Replay};
-use super::seal::{Seal, SessionKeys, TAG};
+use super::seal::{Seal, SessionKeys};
 use super::states::{Input, State};
 use crate::units::{Span, Time};
 
-use handshake::Calling;
-pub use terms::{Agreed, SessionConfig, SessionCounts, Turn};
+use handshake::{Calling, Limits, Pending};
+pub use terms::{Agreed, Notice, SessionConfig, SessionCounts, Turn};
 
-/// The first pause between two hellos or confirms; it doubles up to [`SLOWEST`].
+/// The first pause between two hellos or confirms; it doubles up to [`EAGER`].
 const FIRST_RETRY: Span = Span::millis(200);
+
+/// The longest pause while the peer is likely to come back.
+const EAGER: Span = Span::millis(500);
+
+/// Hellos at that pace; then one every [`SLOWEST`].
+const EAGER_HELLOS: u32 = 120;
 
 /// The longest pause between two attempts.
 const SLOWEST: Span = Span::secs(4);
@@ -34,6 +41,12 @@ const CONFIRMS: u32 = 6;
 const FRAME: u8 = 0;
 const ALIVE: u8 = 1;
 const GOODBYE: u8 = 2;
+/// The caller has had the welcome; with its round trip in microseconds.
+const CONFIRM: u8 = 3;
+/// Asks whether a datagram of this length arrives.
+const PROBE: u8 = 4;
+/// A datagram of this length has arrived.
+const PROBED: u8 = 5;
 
 /// What came of a datagram.
 #[derive(PartialEq, Eq, Debug)]
@@ -42,17 +55,19 @@ pub enum Opened<'a> {
     Nothing,
     /// A frame of the peer's link layer.
     Frame(&'a [u8]),
+    /// The peer has had a probe of this length.
+    Probed(u16),
 }
 
 /// A session with its keys.
 struct Live<K> {
-    caller: Offer,
-    callee: Offer,
-    /// Whether we called.
-    ours: bool,
+    /// What we chose to be called by, and what the peer chose.
+    own: u32,
+    theirs: u32,
+    /// Which process the peer is.
+    end: [u8; 16],
     peer: SocketAddr,
-    sends: K,
-    receives: K,
+    keys: K,
     counter: u64,
     replay: Replay,
     agreed: Agreed,
@@ -63,18 +78,6 @@ struct Live<K> {
     retry: Time,
 }
 
-impl<K> Live<K> {
-    /// What the peer chose to be called by.
-    fn theirs(&self) -> u32 {
-        if self.ours { self.callee.identity } else { self.caller.identity }
-    }
-
-    /// What we chose to be called by.
-    fn own(&self) -> u32 {
-        if self.ours { self.caller.identity } else { self.callee.identity }
-    }
-}
-
 /// One end of a session.
 pub struct Session<S: Seal> {
     config: SessionConfig,
@@ -82,16 +85,20 @@ pub struct Session<S: Seal> {
     secret: [u8; 32],
     /// Draws made from the secret.
     draws: u64,
-    /// Counts sessions: welcomes are worth something in the generation in which they were given.
-    generation: u64,
+    /// Which process we are.
+    end: [u8; 16],
     state: State,
-    calling: Option<Calling>,
+    calling: Option<Calling<S::Call>>,
+    /// Hellos that were answered.
+    pending: Vec<Pending<S::Keys>>,
     live: Option<Live<S::Keys>>,
     /// When to call, if there is none and somebody to call.
     call_at: Option<Time>,
     turn: Option<Turn>,
     outbox: Vec<(SocketAddr, Vec<u8>)>,
     counts: SessionCounts,
+    limits: Limits,
+    notices: Vec<Notice>,
 }
 
 impl<S: Seal> Session<S> {
@@ -99,20 +106,25 @@ impl<S: Seal> Session<S> {
     /// were never used before: everything that must be new comes from them.
     pub fn new(config: SessionConfig, seal: S, secret: [u8; 32]) -> Session<S> {
         let call_at = config.peer.map(|_| Time::ZERO);
-        Session {
+        let mut session = Session {
             config,
             seal,
             secret,
             draws: 0,
-            generation: 0,
+            end: [0; 16],
             state: State::Idle,
             calling: None,
+            pending: Vec::new(),
             live: None,
             call_at,
             turn: None,
             outbox: Vec::new(),
             counts: SessionCounts::default(),
-        }
+            limits: Limits::default(),
+            notices: Vec::new(),
+        };
+        session.end = session.draw();
+        session
     }
 
     /// Where it stands.
@@ -135,6 +147,11 @@ impl<S: Seal> Session<S> {
         self.live.as_ref().filter(|_| self.is_up()).map(|live| live.peer)
     }
 
+    /// How long the peer has said nothing.
+    pub fn silent(&self, now: Time) -> Span {
+        self.live.as_ref().map_or(Span::ZERO, |live| now.since(live.heard))
+    }
+
     /// The counts.
     pub fn counts(&self) -> SessionCounts {
         self.counts
@@ -150,9 +167,9 @@ impl<S: Seal> Session<S> {
         core::mem::take(&mut self.outbox)
     }
 
-    /// A smaller packet fits the path than was thought: holds from the next session on, and for what the caller does.
-    pub fn set_mtu(&mut self, mtu: u16) {
-        self.config.mtu = mtu;
+    /// Takes what somebody should know.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        core::mem::take(&mut self.notices)
     }
 
     /// Takes a step of the table; whether there is one.
@@ -176,37 +193,16 @@ impl<S: Seal> Session<S> {
         from: SocketAddr,
         datagram: &'a mut [u8],
     ) -> Opened<'a> {
-        let handshake = match message::read(datagram) {
-            Ok(Message::Handshake(handshake)) => handshake,
+        match message::read(datagram) {
             Ok(Message::Sealed { identity, counter }) => {
-                return self.on_sealed(now, identity, counter, datagram);
+                return self.on_sealed(now, from, identity, counter, datagram);
             }
-            Err(reason) => {
-                let count = match reason {
-                    Unreadable::Length => &mut self.counts.bad_length,
-                    Unreadable::Version => &mut self.counts.bad_version,
-                    Unreadable::Kind => &mut self.counts.bad_kind,
-                };
-                *count += 1;
-                return Opened::Nothing;
-            }
-        };
-        let genuine =
-            datagram.split_last_chunk::<TAG>().is_some_and(|(b, tag)| self.seal.is_tag(b, tag));
-        if !genuine {
-            self.counts.bad_tag += 1;
-        } else if self.state == State::Closed {
-            self.counts.unexpected += 1;
-        } else {
-            match (handshake.step, handshake.callee) {
-                (Step::Welcome, Some(callee)) => self.on_welcome(now, from, &handshake, callee),
-                (Step::Confirm, Some(callee)) => self.on_confirm(now, from, &handshake, callee),
-                _ => {
-                    let callee = Some(self.answer(from, &handshake.caller));
-                    let caller = handshake.caller;
-                    let welcome = Handshake { step: Step::Welcome, caller, callee, rtt_us: 0 };
-                    self.say(from, &welcome);
-                }
+            Ok(Message::Plain(plain)) => self.on_plain(now, from, plain, datagram),
+            Err(Unreadable::Length) => self.counts.bad_length += 1,
+            Err(Unreadable::Kind) => self.counts.bad_kind += 1,
+            Err(Unreadable::Version(version)) => {
+                self.counts.bad_version += 1;
+                self.notice(now, Notice::OtherVersion(from, version));
             }
         }
         Opened::Nothing
@@ -215,12 +211,20 @@ impl<S: Seal> Session<S> {
     fn on_sealed<'a>(
         &mut self,
         now: Time,
+        from: SocketAddr,
         identity: u32,
         counter: u64,
         datagram: &'a mut [u8],
     ) -> Opened<'a> {
-        let Some(live) = self.live.as_mut().filter(|live| live.own() == identity) else {
-            self.counts.other_session += 1;
+        let Some(live) = self.live.as_mut().filter(|live| live.own == identity) else {
+            if !self.on_confirm(now, from, identity, counter, datagram) {
+                self.counts.other_session += 1;
+                // Who has nothing may say so: the peer need not wait until it hears nothing.
+                if matches!(self.state, State::Idle | State::Calling) && self.limits.lost.take(now)
+                {
+                    self.say(from, &Plain::Lost { identity });
+                }
+            }
             return Opened::Nothing;
         };
         if let Err(refused) = live.replay.check(counter) {
@@ -230,10 +234,15 @@ impl<S: Seal> Session<S> {
             }
             return Opened::Nothing;
         }
-        let Some(body) = live.receives.open(counter, datagram, HEAD) else {
+        let len = datagram.len();
+        let Some(body) = live.keys.open(counter, datagram, HEAD) else {
             self.counts.bad_tag += 1;
             return Opened::Nothing;
         };
+        if from != live.peer && live.replay.is_newest(counter) {
+            live.peer = from;
+            self.counts.moved += 1;
+        }
         live.replay.note(counter);
         live.heard = now;
         if self.state == State::Confirming && self.step(Input::Heard) {
@@ -244,7 +253,16 @@ impl<S: Seal> Session<S> {
             Some((&ALIVE, [])) => {}
             Some((&GOODBYE, [])) => {
                 self.counts.goodbyes += 1;
-                self.end(now, Input::Goodbye, SLOWEST);
+                self.end(now, Input::Goodbye, FIRST_RETRY);
+            }
+            // Our answer was lost.
+            Some((&CONFIRM, _)) => self.say_alive(now),
+            Some((&PROBE, _)) => {
+                let len = u16::try_from(len).unwrap_or(u16::MAX).to_be_bytes();
+                self.say_sealed(now, PROBED, |out| out.extend_from_slice(&len));
+            }
+            Some((&PROBED, &[high, low])) => {
+                return Opened::Probed(u16::from_be_bytes([high, low]));
             }
             _ => self.counts.bad_body += 1,
         }
@@ -257,8 +275,6 @@ impl<S: Seal> Session<S> {
         if self.step(input) {
             self.live = None;
             self.calling = None;
-            // Whoever had a welcome knocks again.
-            self.generation += 1;
             self.call_at = self.config.peer.map(|_| now + pause);
             if was_up {
                 self.turn = Some(Turn::Ended);
@@ -286,22 +302,31 @@ impl<S: Seal> Session<S> {
     ) -> Option<(SocketAddr, Vec<u8>)> {
         let live = self.live.as_mut()?;
         let mut datagram = Vec::with_capacity(OVERHEAD + 1600);
-        datagram.extend_from_slice(&message::head(live.theirs(), live.counter));
+        datagram.extend_from_slice(&message::head(live.theirs, live.counter));
         datagram.push(kind);
         write(&mut datagram);
-        live.sends.seal(live.counter, &mut datagram, HEAD);
+        live.keys.seal(live.counter, &mut datagram, HEAD);
         live.counter += 1;
         live.sent = now;
         Some((live.peer, datagram))
     }
 
-    fn say_sealed(&mut self, now: Time, kind: u8) {
-        let sealed = self.sealed(now, kind, |_| {});
+    fn say_sealed(&mut self, now: Time, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
+        let sealed = self.sealed(now, kind, write);
         self.outbox.extend(sealed);
     }
 
     fn say_alive(&mut self, now: Time) {
-        self.say_sealed(now, ALIVE);
+        self.say_sealed(now, ALIVE, |_| {});
+    }
+
+    /// A datagram of `len` bytes that asks whether such a one arrives, if the session is up.
+    pub fn probe(&mut self, now: Time, len: usize) -> Option<(SocketAddr, Vec<u8>)> {
+        if !self.is_up() {
+            return None;
+        }
+        let padding = len.saturating_sub(OVERHEAD);
+        self.sealed(now, PROBE, |out| out.resize(out.len() + padding, 0))
     }
 
     /// Ends the session for good, with a goodbye to the peer.
@@ -309,7 +334,7 @@ impl<S: Seal> Session<S> {
         if self.is_up() {
             // Nobody answers it, so it is said more than once: on a path that loses one in three it arrives.
             for _ in 0..4 {
-                self.say_sealed(now, GOODBYE);
+                self.say_sealed(now, GOODBYE, |_| {});
             }
             self.turn = Some(Turn::Ended);
         }
@@ -326,14 +351,7 @@ impl<S: Seal> Session<S> {
             return;
         }
         match self.state {
-            State::Idle => {
-                if self.step(Input::Call) {
-                    let (random, identity) = self.draw();
-                    let offer = self.offer(random, identity);
-                    self.calling = Some(Calling { offer, tries: 0, said: now, at: now });
-                    self.call(now);
-                }
-            }
+            State::Idle => self.begin_call(now),
             State::Calling => self.call(now),
             State::Confirming => {
                 if self.live.as_ref().is_some_and(|live| live.tries < CONFIRMS) {
@@ -380,6 +398,10 @@ impl<S: Seal> Session<S> {
     }
 }
 
+/// The pause after so many attempts.
 fn pause(tries: u32) -> Span {
-    Span((FIRST_RETRY.0 << tries.min(8)).min(SLOWEST.0))
+    match tries {
+        EAGER_HELLOS.. => SLOWEST,
+        _ => Span((FIRST_RETRY.0 << tries.min(8)).min(EAGER.0)),
+    }
 }

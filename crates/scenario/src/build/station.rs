@@ -249,13 +249,14 @@ fn within_limits(file: &Reader<'_>, limits: Limits) -> Result<(), Error> {
     let items = file.node("path").and_then(Node::as_array).unwrap_or_default();
     for (i, item) in items.iter().enumerate() {
         let Some(stage) = item.as_table() else { continue };
-        let Some(agent) = stage.get("agent").filter(|node| node.as_str() != Some("none")) else {
-            continue;
-        };
+        let Some(agent) = stage.get("agent") else { continue };
+        // `none` takes nothing by itself; what stands beside it is for the agent that comes after it.
+        let is_none = agent.as_str() == Some("none");
         let place = |key: &str| stage.get(key).map_or(&agent.at, |node| &node.at);
         let path = |key: &str| format!("path.{}.{key}", i + 1);
         let flows = match stage.get("flows") {
             Some(node) => read::<u64>(node, &path("flows"), "flows")?,
+            None if is_none => 0,
             None => default.flows as u64,
         };
         if flows > limits.flows as u64 {
@@ -270,6 +271,7 @@ fn within_limits(file: &Reader<'_>, limits: Limits) -> Result<(), Error> {
         }
         let cache = match stage.get("cache") {
             Some(node) => read::<Bytes>(node, &path("cache"), "cache")?,
+            None if is_none => Bytes(0),
             None => default.cache,
         };
         caches = caches.saturating_add(cache.0);

@@ -35,6 +35,8 @@ pub struct TunnelFile {
     pub listen: SocketAddr,
     /// Whom to call; without it the other end has to.
     pub peer: Option<SocketAddr>,
+    /// Whether the other end may call: an end that has a peer and does not say where it waits only calls.
+    pub answers: bool,
     /// The key.
     pub key: Key,
     /// Window in packets.
@@ -76,6 +78,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TunnelFile {
     if listen.is_none() && peer.is_none() {
         k.missing("listen", "an address and port to wait at, or `peer`", "\"0.0.0.0:4747\"");
     }
+    let answers = listen.is_some();
     let any = |peer: SocketAddr| match peer {
         SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
         SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], 0)),
@@ -92,12 +95,13 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> TunnelFile {
         addresses,
         listen,
         peer,
+        answers,
         key,
         window: 256,
         rate: None,
         delay: None,
         reliable: Some(Reliable::Tcp),
-        keep_alive: Span::secs(3),
+        keep_alive: Span::millis(800),
         dead_after: Span::secs(15),
         queue: 256,
         mtu: None,

@@ -1,150 +1,317 @@
-//! How a session comes about: hello, welcome, confirm.
+//! How a session comes about: hello, welcome, and a first sealed message that confirms.
 
 use core::net::SocketAddr;
 
-use super::super::message::{Handshake, Offer, Step};
+use super::super::message::{HEAD, Offer, Plain};
 use super::super::replay::Replay;
-use super::super::seal::{Key, Seal, TAG};
+use super::super::seal::{Key, Seal, SessionKeys as _, TAG};
 use super::super::states::{Input, State};
-use super::{Agreed, Live, Session, SessionConfig, Turn, pause};
+use super::{Agreed, CONFIRM, Limit, Live, Notice, SLOWEST, Session, SessionConfig, Turn, pause};
 use crate::units::{Span, Time};
 
+/// Answers that are kept until they are confirmed; a new one takes the place of the oldest.
+const PENDING: usize = 8;
+
+/// How long an answer is good.
+const GOOD_FOR: Span = Span::secs(30);
+
+/// A cookie is good for as long as this lasts, and as long again.
+const COOKIE_AGE: Span = Span::secs(30);
+
 /// A call under way.
-#[derive(Debug)]
-pub(super) struct Calling {
-    pub offer: Offer,
-    pub tries: u32,
+pub(super) struct Calling<C> {
+    call: C,
+    /// First message of Noise, and what we chose to be called by.
+    first: Vec<u8>,
+    own: u32,
+    cookie: [u8; TAG],
+    /// Tag of the last hello.
+    tag: [u8; TAG],
+    tries: u32,
     /// When the last hello went out, and when the next is due.
-    pub said: Time,
+    said: Time,
     pub at: Time,
+}
+
+/// A hello that was answered, until who said it shows that it heard the answer.
+pub(super) struct Pending<K> {
+    since: Time,
+    /// First message of Noise, to know it when it is said again, and the answer to it.
+    first: Vec<u8>,
+    welcome: Vec<u8>,
+    offer: Offer,
+    own: u32,
+    keys: K,
+}
+
+/// What may be done how often for those who are not known yet.
+pub(super) struct Limits {
+    /// Hellos that are answered without a cookie, each of which costs two multiplications on the curve.
+    hello: Limit,
+    /// The same with a cookie.
+    with_cookie: Limit,
+    pub lost: Limit,
+    refused: Limit,
+    /// Of each kind of notice.
+    notices: [Limit; 4],
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            hello: Limit::new(Span::millis(200), 8),
+            with_cookie: Limit::new(Span::millis(20), 16),
+            lost: Limit::new(Span::millis(100), 4),
+            refused: Limit::new(Span::secs(1), 2),
+            notices: [Limit::new(Span::secs(600), 1); 4],
+        }
+    }
 }
 
 impl<S: Seal> Session<S> {
     /// Bytes that were never drawn before and nobody can guess.
-    pub(super) fn draw(&mut self) -> ([u8; 32], u32) {
+    pub(super) fn draw(&mut self) -> [u8; 16] {
         self.draws += 1;
-        let code = |what: u8| {
-            let mut bytes = [0; 16];
-            bytes[0] = what;
-            bytes[8..].copy_from_slice(&self.draws.to_be_bytes());
-            self.seal.code(Key::Own(&self.secret), &bytes)
-        };
-        (code(b'r'), identity(&code(b'i')))
+        first_half(self.seal.code(Key::Own(&self.secret), &self.draws.to_be_bytes()))
     }
 
-    pub(super) fn offer(&self, random: [u8; 32], identity: u32) -> Offer {
+    fn offer(&mut self) -> Offer {
+        let [a, b, c, d, ..] = self.draw();
         let SessionConfig { window, mtu, keep_alive, .. } = self.config;
         let keep_alive_ms = u32::try_from(keep_alive.0 / 1_000_000).unwrap_or(u32::MAX);
-        Offer { window, mtu, keep_alive_ms, identity, random }
+        let identity = u32::from_be_bytes([a, b, c, d]);
+        Offer { window, mtu, keep_alive_ms, identity, end: self.end }
     }
 
-    /// Our answer to the caller's offer from this address: the same whenever it is made in this generation.
-    pub(super) fn answer(&self, from: SocketAddr, caller: &Offer) -> Offer {
-        let code = |what: u8| {
-            let mut bytes = vec![what];
-            bytes.extend_from_slice(&self.generation.to_be_bytes());
-            bytes.extend_from_slice(&address(from));
-            bytes.extend_from_slice(&caller.write());
-            self.seal.code(Key::Own(&self.secret), &bytes)
+    /// Tells of something, if it was not told lately.
+    pub(super) fn notice(&mut self, now: Time, notice: Notice) {
+        let kind = match notice {
+            Notice::OtherKey(_) => 0,
+            Notice::RefusedBy(_) => 1,
+            Notice::OtherVersion(..) => 2,
+            Notice::Reflected(_) => 3,
         };
-        self.offer(code(b'R'), identity(&code(b'I')))
+        if self.limits.notices[kind].take(now) {
+            self.notices.push(notice);
+        }
     }
 
-    pub(super) fn say(&mut self, to: SocketAddr, message: &Handshake) {
-        let bytes = message.write();
-        let code = self.seal.code(Key::Shared, &bytes);
-        let mut datagram = Vec::with_capacity(bytes.len() + TAG);
-        datagram.extend_from_slice(&bytes);
-        datagram.extend_from_slice(&code[..TAG]);
+    /// Sends a message with its tag, which is returned.
+    pub(super) fn say(&mut self, to: SocketAddr, message: &Plain<'_>) -> [u8; TAG] {
+        let mut datagram = message.write();
+        let tag = first_half(self.seal.code(Key::Shared, &datagram));
+        datagram.extend_from_slice(&tag);
         self.outbox.push((to, datagram));
+        tag
     }
 
-    pub(super) fn on_welcome(
+    pub(super) fn on_plain(
         &mut self,
         now: Time,
         from: SocketAddr,
-        said: &Handshake,
-        callee: Offer,
+        plain: Plain<'_>,
+        datagram: &[u8],
     ) {
-        let calling = self.calling.as_ref().filter(|calling| calling.offer == said.caller);
-        let Some(said_at) = calling.map(|calling| calling.said) else {
+        let Some((body, tag)) = datagram.split_last_chunk::<TAG>() else { return };
+        let genuine = self.seal.is_tag(body, tag);
+        let answers_us = |hello| self.calling.as_ref().is_some_and(|call| call.tag == hello);
+        match plain {
+            _ if self.state == State::Closed => self.counts.unexpected += 1,
+            // Who has another key cannot prove anything: this changes nothing, and is told.
+            Plain::Refused { hello } if !genuine && answers_us(hello) => {
+                self.counts.bad_tag += 1;
+                self.notice(now, Notice::RefusedBy(from));
+            }
+            Plain::Hello { .. } if !genuine => {
+                self.counts.bad_tag += 1;
+                self.notice(now, Notice::OtherKey(from));
+                if self.config.answers && self.limits.refused.take(now) {
+                    self.say(from, &Plain::Refused { hello: *tag });
+                }
+            }
+            _ if !genuine => self.counts.bad_tag += 1,
+            Plain::Hello { cookie, noise } => self.on_hello(now, from, (cookie, *tag), noise),
+            Plain::Welcome { noise } => self.on_welcome(now, from, noise),
+            Plain::Cookie { hello, cookie } if answers_us(hello) => {
+                if let Some(calling) = self.calling.as_mut().filter(|call| call.cookie != cookie) {
+                    calling.cookie = cookie;
+                    self.call(now);
+                }
+            }
+            Plain::Lost { identity } => {
+                if self.live.as_ref().is_some_and(|live| live.theirs == identity) {
+                    self.counts.forgotten += 1;
+                    self.end(now, Input::Silence, Span::ZERO);
+                }
+            }
+            Plain::Cookie { .. } | Plain::Refused { .. } => self.counts.stale += 1,
+        }
+    }
+
+    fn on_hello(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        (cookie, tag): ([u8; TAG], [u8; TAG]),
+        noise: &[u8],
+    ) {
+        if self.calling.as_ref().is_some_and(|calling| calling.first == noise) {
+            return self.reflected(now, from);
+        }
+        if !self.config.answers {
+            self.counts.unexpected += 1;
+            return;
+        }
+        self.pending.retain(|pending| pending.since + GOOD_FOR > now);
+        if let Some(same) = self.pending.iter().find(|pending| pending.first == noise) {
+            let welcome = same.welcome.clone();
+            self.say(from, &Plain::Welcome { noise: &welcome });
+            return;
+        }
+        if self.is_cookie(now, from, cookie) {
+            if !self.limits.with_cookie.take(now) {
+                self.counts.flooded += 1;
+                return;
+            }
+        } else if !self.limits.hello.take(now) {
+            self.counts.flooded += 1;
+            let cookie = self.cookie(now.0 / COOKIE_AGE.0, from);
+            self.say(from, &Plain::Cookie { hello: tag, cookie });
+            return;
+        }
+        let heard = self.seal.hear(noise);
+        let Some((answer, offer)) = heard.and_then(|(a, offer)| Some((a, Offer::read(&offer)?)))
+        else {
+            self.counts.bad_tag += 1;
+            return;
+        };
+        if offer.end == self.end {
+            return self.reflected(now, from);
+        }
+        let ours = self.offer();
+        let Some((keys, welcome)) = self.seal.answer(answer, &ours.write()) else {
+            self.counts.bad_tag += 1;
+            return;
+        };
+        if self.pending.len() >= PENDING {
+            self.pending.remove(0);
+        }
+        self.say(from, &Plain::Welcome { noise: &welcome });
+        let (first, own) = (noise.to_vec(), ours.identity);
+        self.pending.push(Pending { since: now, first, welcome, offer, own, keys });
+    }
+
+    fn reflected(&mut self, now: Time, from: SocketAddr) {
+        self.counts.reflected += 1;
+        self.notice(now, Notice::Reflected(from));
+    }
+
+    fn cookie(&self, age: u64, from: SocketAddr) -> [u8; TAG] {
+        let bytes = [&b"cookie"[..], &age.to_be_bytes(), &address(from)].concat();
+        first_half(self.seal.code(Key::Own(&self.secret), &bytes))
+    }
+
+    fn is_cookie(&self, now: Time, from: SocketAddr, cookie: [u8; TAG]) -> bool {
+        let age = now.0 / COOKIE_AGE.0;
+        // It is worth no more than a place in the queue, so how long the comparison takes matters little.
+        cookie != [0; TAG]
+            && [age, age.saturating_sub(1)].iter().any(|age| self.cookie(*age, from) == cookie)
+    }
+
+    fn on_welcome(&mut self, now: Time, from: SocketAddr, noise: &[u8]) {
+        let Some(calling) = &mut self.calling else {
             self.counts.stale += 1;
             return;
         };
+        let finished = self.seal.finish(&mut calling.call, noise);
+        let Some((keys, offer)) = finished.and_then(|(k, offer)| Some((k, Offer::read(&offer)?)))
+        else {
+            self.counts.stale += 1;
+            return;
+        };
+        let (own, rtt) = (calling.own, now.since(calling.said));
+        if offer.end == self.end {
+            return self.reflected(now, from);
+        }
         if self.step(Input::Welcome) {
             self.calling = None;
-            let rtt = now.since(said_at);
-            self.live = Some(self.begin(now, from, (said.caller, callee), true, rtt));
+            self.live = Some(self.begin(now, from, (own, true), keys, &offer, rtt));
             self.confirm(now);
         }
     }
 
+    /// A sealed message of no session that is up: perhaps the first of one that we have answered. Whether it is.
     pub(super) fn on_confirm(
         &mut self,
         now: Time,
         from: SocketAddr,
-        said: &Handshake,
-        callee: Offer,
-    ) {
-        if let Some(live) = &self.live {
-            let same = live.caller == said.caller && live.callee == callee && !live.ours;
-            if same {
-                // Our answer was lost.
-                self.say_alive(now);
-                return;
+        identity: u32,
+        counter: u64,
+        datagram: &mut [u8],
+    ) -> bool {
+        let answers =
+            |pending: &Pending<_>| pending.own == identity && pending.since + GOOD_FOR > now;
+        let Some(place) = self.pending.iter().position(answers) else { return false };
+        let rtt_us = match self.pending[place].keys.open(counter, datagram, HEAD) {
+            Some(&[CONFIRM, a, b, c, d]) => u32::from_be_bytes([a, b, c, d]),
+            Some(_) => {
+                self.counts.bad_body += 1;
+                return true;
             }
-        }
-        if callee != self.answer(from, &said.caller) {
-            self.counts.stale += 1;
-            return;
-        }
+            None => {
+                self.counts.bad_tag += 1;
+                return true;
+            }
+        };
         // Both have called at once: both take the session of the caller with the greater number.
         if let (State::Confirming, Some(live)) = (self.state, &self.live)
-            && live.caller.random > said.caller.random
+            && live.end == self.pending[place].offer.end
+            && self.end > live.end
         {
             self.counts.unexpected += 1;
-            return;
+            return true;
         }
         let was_up = self.is_up();
         if self.step(Input::Confirm) {
+            let pending = self.pending.swap_remove(place);
             self.counts.restarts += u64::from(was_up);
             self.calling = None;
-            let rtt = Span::micros(said.rtt_us.into());
-            self.live = Some(self.begin(now, from, (said.caller, callee), false, rtt));
+            let (own, rtt) = (pending.own, Span::micros(rtt_us.into()));
+            let mut live = self.begin(now, from, (own, false), pending.keys, &pending.offer, rtt);
+            live.replay.note(counter);
+            self.live = Some(live);
             self.up();
             self.say_alive(now);
         }
+        true
     }
 
     fn begin(
         &self,
         now: Time,
         peer: SocketAddr,
-        (caller, callee): (Offer, Offer),
-        ours: bool,
+        (own, caller): (u32, bool),
+        keys: S::Keys,
+        theirs: &Offer,
         rtt: Span,
     ) -> Live<S::Keys> {
-        let [from_caller, from_callee] = self.seal.keys(&[caller.write(), callee.write()].concat());
-        let (sends, receives) =
-            if ours { (from_caller, from_callee) } else { (from_callee, from_caller) };
         // A peer may offer what it likes; what is sane is agreed upon.
-        let alive_ms = caller.keep_alive_ms.min(callee.keep_alive_ms).max(10);
-        let keep_alive = Span::millis(alive_ms.into());
+        let alive = self.config.keep_alive.min(Span::millis(theirs.keep_alive_ms.into()));
+        let keep_alive = alive.max(Span::millis(10));
         let agreed = Agreed {
-            window: caller.window.min(callee.window).max(1),
-            mtu: caller.mtu.min(callee.mtu),
+            window: self.config.window.min(theirs.window).max(1),
+            mtu: self.config.mtu.min(theirs.mtu),
             keep_alive,
             dead_after: Span(self.config.dead_after.0.max(3 * keep_alive.0)),
             rtt,
-            caller: ours,
+            caller,
         };
         Live {
-            caller,
-            callee,
-            ours,
+            own,
+            theirs: theirs.identity,
+            end: theirs.end,
             peer,
-            sends,
-            receives,
+            keys,
             counter: 0,
             replay: Replay::default(),
             agreed,
@@ -155,9 +322,9 @@ impl<S: Seal> Session<S> {
         }
     }
 
-    /// The session is up: earlier welcomes are worth nothing from now on.
+    /// The session is up: earlier answers are worth nothing from now on.
     pub(super) fn up(&mut self) {
-        self.generation += 1;
+        self.pending.clear();
         self.counts.sessions += 1;
         self.call_at = None;
         self.turn = self.live.as_ref().map(|live| Turn::Began(live.agreed));
@@ -165,26 +332,44 @@ impl<S: Seal> Session<S> {
 
     pub(super) fn confirm(&mut self, now: Time) {
         let Some(live) = &mut self.live else { return };
-        let (caller, callee) = (live.caller, live.callee);
         live.retry = now + pause(live.tries);
         live.tries += 1;
-        let peer = live.peer;
         let rtt_us = u32::try_from(live.agreed.rtt.0 / 1000).unwrap_or(u32::MAX);
-        self.say(peer, &Handshake { step: Step::Confirm, caller, callee: Some(callee), rtt_us });
+        self.say_sealed(now, CONFIRM, |out| out.extend_from_slice(&rtt_us.to_be_bytes()));
+    }
+
+    pub(super) fn begin_call(&mut self, now: Time) {
+        let offer = self.offer();
+        let Some((call, first)) = self.seal.call(&offer.write()) else {
+            self.call_at = Some(now + SLOWEST);
+            return;
+        };
+        if self.step(Input::Call) {
+            let (own, none) = (offer.identity, [0; TAG]);
+            let calling =
+                Calling { call, first, own, cookie: none, tag: none, tries: 0, said: now, at: now };
+            self.calling = Some(calling);
+            self.call(now);
+        }
     }
 
     pub(super) fn call(&mut self, now: Time) {
-        let (Some(calling), Some(peer)) = (&mut self.calling, self.config.peer) else { return };
+        let (Some(mut calling), Some(peer)) = (self.calling.take(), self.config.peer) else {
+            return;
+        };
         calling.said = now;
         calling.at = now + pause(calling.tries);
         calling.tries += 1;
-        let caller = calling.offer;
-        self.say(peer, &Handshake { step: Step::Hello, caller, callee: None, rtt_us: 0 });
+        calling.tag =
+            self.say(peer, &Plain::Hello { cookie: calling.cookie, noise: &calling.first });
+        self.calling = Some(calling);
     }
 }
 
-fn identity(code: &[u8; 32]) -> u32 {
-    u32::from_be_bytes([code[0], code[1], code[2], code[3]])
+fn first_half(code: [u8; 32]) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&code[..16]);
+    half
 }
 
 fn address(of: SocketAddr) -> [u8; 18] {

@@ -11,6 +11,8 @@ use crate::units::Span;
 pub struct SessionConfig {
     /// Whom to call; without it the session waits to be called.
     pub peer: Option<SocketAddr>,
+    /// Whether others may call. An end that only calls answers no hello.
+    pub answers: bool,
     /// Largest window in packets; the smaller of both ends' holds.
     pub window: u16,
     /// Longest inner packet in bytes; the smaller of both ends' holds.
@@ -69,6 +71,10 @@ counts! {
     goodbyes,
     /// Sessions that ended because their counter was near its end.
     worn,
+    /// Sessions that ended because the peer no longer knew of them: it was started anew.
+    forgotten,
+    /// Times that the peer was heard from another address, and was answered there from then on.
+    moved,
     /// Handshakes that got a welcome and then nothing.
     unconfirmed,
     /// Dropped: shorter or longer than its kind is.
@@ -79,18 +85,35 @@ counts! {
     bad_kind,
     /// Dropped: a tag that was not made with our key.
     bad_tag,
+    /// Dropped: what we have said ourselves, sent back.
+    reflected,
+    /// Hellos that were asked to bring a cookie, and hellos with one that came too often and were dropped.
+    flooded,
     /// Dropped: of a session that is not, or no longer, ours.
     other_session,
     /// Dropped: it has come before.
     replayed,
     /// Dropped: too far behind the newest to know whether it has come before.
     too_old,
-    /// Dropped: a confirm of a welcome that has lost its worth, or a welcome to a hello that is not ours.
+    /// Dropped: a welcome, a cookie or a refusal of a hello that is not ours, or no longer.
     stale,
     /// Dropped: sealed by the peer, and yet nothing that can be read.
     bad_body,
     /// Dropped: nothing that this state waits for.
     unexpected,
+}
+
+/// What somebody should know about who else speaks here. None is told more often than once in ten minutes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// A hello that was made with another key came from there.
+    OtherKey(SocketAddr),
+    /// Who answers there says that our hello was made with another key.
+    RefusedBy(SocketAddr),
+    /// Another version of the protocol is spoken there.
+    OtherVersion(SocketAddr, u8),
+    /// Our own messages come back from there.
+    Reflected(SocketAddr),
 }
 
 /// What happened to the session since it was last asked.

@@ -1,0 +1,136 @@
+//! Ends that move, strangers with other keys, echoes, and lies by ICMP.
+
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lasthop_proto::wire::checksum::checksum;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn};
+use nix::sys::socket::{sendto, socket};
+
+use crate::there_and_back;
+use crate::world::{LASTHOP, count, inside, link, on, sh, station, status, until, world};
+
+#[test]
+fn an_end_that_moves_is_followed() {
+    inside("roaming::an_end_that_moves_is_followed", || {
+        world();
+        let _station = station();
+        // Nobody waits for silence.
+        sh("sed -i 's/^dead-after.*/dead-after = \"60s\"/' /run/a.toml /run/b.toml");
+        let b = link("b");
+        let a = link("a");
+        a.says("up");
+        b.says("up");
+        for address in ["10.9.0.11", "10.9.0.12"] {
+            sh(&format!(
+                "ip -n a address flush dev eth0; ip -n a address add {address}/24 dev eth0"
+            ));
+            assert!(b.says("moved").contains(address));
+            there_and_back("10.8.0.2", None, 50_000, 1);
+        }
+        until("b has it", || count(&status("b"), "session", "moved") == 2);
+        // The end that is called may move as well, while it is spoken to from its new place.
+        sh("ip -n b address flush dev eth0; ip -n b address add 10.9.0.22/24 dev eth0");
+        assert!(a.says("moved").contains("10.9.0.22"));
+        there_and_back("10.8.0.2", None, 50_000, 2);
+        for host in ["a", "b"] {
+            assert_eq!(count(&status(host), "session", "sessions"), 1);
+        }
+    });
+}
+
+#[test]
+fn another_key_is_told_on_both_sides_once() {
+    inside("roaming::another_key_is_told_on_both_sides_once", || {
+        world();
+        let _station = station();
+        sh(&format!(
+            "{LASTHOP} link --keygen /run/other; sed -i s:/run/key:/run/other: /run/a.toml"
+        ));
+        let told = |host: &str| {
+            let run = format!(
+                "ip netns exec {host} timeout 6 {LASTHOP} link /run/{host}.toml --socket /run/{host}.sock 2>&1"
+            );
+            std::thread::spawn(move || sh(&format!("{run}; true")))
+        };
+        let (b, a) = (told("b"), told("a"));
+        let (b, a) = (b.join().unwrap(), a.join().unwrap());
+        assert_eq!(b.matches("calls with another key than ours").count(), 1, "{b}");
+        assert_eq!(a.matches("says that our key is not its own").count(), 1, "{a}");
+    });
+}
+
+#[test]
+fn an_echo_is_not_a_peer() {
+    inside("roaming::an_echo_is_not_a_peer", || {
+        world();
+        let _station = station();
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = over.clone();
+        let echo = on("b", move || {
+            let socket = UdpSocket::bind("10.9.0.2:4747").unwrap();
+            socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+            let mut buffer = [0; 2000];
+            while !ended.load(Ordering::Relaxed) {
+                if let Ok((len, from)) = socket.recv_from(&mut buffer) {
+                    socket.send_to(&buffer[..len], from).unwrap();
+                }
+            }
+        });
+        let _a = link("a");
+        until("it comes back", || count(&status("a"), "session", "reflected") > 4);
+        assert_eq!(count(&status("a"), "session", "sessions"), 0);
+        over.store(true, Ordering::Relaxed);
+        echo.join().unwrap();
+    });
+}
+
+/// "Fragmentation needed": the way from `a` to `b` takes so many bytes only.
+fn too_big(mtu: u16) -> Vec<u8> {
+    let mut message = vec![3, 4, 0, 0, 0, 0];
+    message.extend(mtu.to_be_bytes());
+    let mut ip = vec![0x45, 0, 5, 220, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2];
+    let sum = checksum(&ip).to_be_bytes();
+    ip[10..12].copy_from_slice(&sum);
+    message.extend(ip);
+    message.extend([4748_u16, 4747, 1480, 0].map(u16::to_be_bytes).concat());
+    let sum = checksum(&message).to_be_bytes();
+    message[2..4].copy_from_slice(&sum);
+    message
+}
+
+#[test]
+fn a_lie_by_icmp_does_not_change_the_mtu() {
+    inside("roaming::a_lie_by_icmp_does_not_change_the_mtu", || {
+        world();
+        let _station = station();
+        sh("sed -i '1i listen = \"0.0.0.0:4748\"' /run/a.toml");
+        let _b = link("b");
+        let a = link("a");
+        a.says("up");
+        until("the path is as wide as Ethernet", || status("a")["mtu"] == 1395);
+        let forger = on("b", || {
+            let raw =
+                socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Icmp)
+                    .expect("we are root");
+            let to = SockaddrIn::new(10, 9, 0, 1, 0);
+            sendto(raw.as_raw_fd(), &too_big(600), &to, MsgFlags::empty()).expect("it is sent");
+        });
+        forger.join().unwrap();
+        until("the kernel believes it", || sh("ip -n a route get 10.9.0.2").contains("mtu 600"));
+        // Twice as long as the kernel's word needs to be heard of.
+        let before = status("a")["uptime_ns"].as_u64().unwrap();
+        until("time has passed", || {
+            let now = status("a");
+            assert_eq!(now["mtu"], 1395);
+            now["uptime_ns"].as_u64().unwrap() > before + 3_000_000_000
+        });
+        there_and_back("10.8.0.2", None, 200_000, 1);
+        let told = status("a");
+        assert_eq!(told["mtu"], 1395);
+        assert_eq!(count(&told, "refused", "sent-in-pieces"), 0, "{told}");
+    });
+}

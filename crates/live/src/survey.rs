@@ -1,0 +1,222 @@
+//! What a station's file would meet on this machine: found out without starting one, and without changing anything.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use lasthop_proto::units::Bytes;
+use lasthop_scenario::StationFile;
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use nix::unistd::{AccessFlags, access};
+use serde::Serialize;
+
+use crate::interfaces;
+use crate::sys::ethtool::{Offload, offload};
+use crate::sys::path_mtu;
+
+/// Capabilities by their number in linux/capability.h.
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_NET_RAW: u32 = 13;
+
+/// The receive buffer that a station asks for, in bytes.
+const BUFFER: u64 = 32 << 20;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weight {
+    /// As it should be.
+    Good,
+    /// The station would run, but something would not be as one may expect.
+    Mind,
+    /// The station would not run.
+    Fatal,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    /// What was looked at: an interface, `rights`, `buffers`.
+    pub about: String,
+    /// How much it matters.
+    pub weight: Weight,
+    /// What was found.
+    pub found: String,
+    /// What to do about it; empty if nothing.
+    pub remedy: String,
+}
+
+fn finding(about: &str, weight: Weight, found: impl Into<String>, remedy: &str) -> Finding {
+    Finding { about: about.to_owned(), weight, found: found.into(), remedy: remedy.to_owned() }
+}
+
+/// What the station of `file` would meet here, with its control socket at `socket`.
+pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut mtus = Vec::new();
+    for name in [&file.left, &file.right] {
+        interface(name, &mut found);
+        mtus.extend(path_mtu::mtu(name));
+    }
+    if let [left, right] = mtus[..]
+        && left != right
+    {
+        let what =
+            format!("{} takes packets of {left} bytes, {} of {right}", file.left, file.right);
+        let remedy = "longer ones of one side are lost at the other: give both the same MTU, `ip link set dev \
+                      NAME mtu N`";
+        found.push(finding("mtu", Weight::Mind, what, remedy));
+    }
+    rights(&mut found);
+    memory(file, &mut found);
+    places(file, socket, &mut found);
+    found
+}
+
+fn number(path: &str) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn interface(name: &str, found: &mut Vec<Finding>) {
+    if let Err(error) = interfaces::index(name) {
+        let remedy = "`ip link` shows the interfaces; `left` and `right` name two of them";
+        found.push(finding(name, Weight::Fatal, error.to_string(), remedy));
+        return;
+    }
+    let device = format!("/sys/class/net/{name}");
+    let flags =
+        getifaddrs().ok().and_then(|mut all| all.find(|found| found.interface_name == name));
+    let flags = flags.map_or(InterfaceFlags::all(), |interface| interface.flags);
+    let before = found.len();
+    if !flags.contains(InterfaceFlags::IFF_UP) {
+        let remedy = format!("nothing passes until it is up: `ip link set dev {name} up`");
+        found.push(finding(name, Weight::Mind, "is down", &remedy));
+    } else if !flags.contains(InterfaceFlags::IFF_RUNNING) {
+        found.push(finding(name, Weight::Mind, "has no carrier", "is the cable in, the radio on?"));
+    }
+    // ARPHRD_ETHER.
+    if number(&format!("{device}/type")).is_some_and(|kind| kind != 1) {
+        let remedy =
+            "a station stands between interfaces of Ethernet or of a wireless access point";
+        found.push(finding(name, Weight::Fatal, "does not carry Ethernet frames", remedy));
+    }
+    if Path::new(&device).join("phy80211").exists() {
+        let what = "is wireless";
+        let remedy =
+            "in station mode it sends with its own address only: it must be an access point";
+        found.push(finding(name, Weight::Mind, what, remedy));
+    }
+    found.extend(interfaces::warnings(name).into_iter().map(|warning| {
+        let (what, remedy) = warning.split_once("; ").unwrap_or((&warning, ""));
+        let what = what.strip_prefix(name).unwrap_or(what).trim_start();
+        finding(name, Weight::Mind, what, remedy)
+    }));
+    let on = [("GRO", Offload::Gro), ("GSO", Offload::Gso), ("TSO", Offload::Tso)];
+    let on = on.iter().filter(|(_, kind)| offload(name, *kind).unwrap_or(false));
+    let on: Vec<&str> = on.map(|(word, _)| *word).collect();
+    if found.len() == before {
+        let mtu = path_mtu::mtu(name).unwrap_or(0);
+        let offloads = match on[..] {
+            [] => "no offloads".to_owned(),
+            _ => format!("{} on", on.join(", ")),
+        };
+        found.push(finding(
+            name,
+            Weight::Good,
+            format!("up, packets of {mtu} bytes; {offloads}"),
+            "",
+        ));
+    }
+}
+
+/// Whether this process may do what a capability stands for.
+fn has(capability: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    bits >> capability & 1 == 1
+}
+
+fn rights(found: &mut Vec<Finding>) {
+    if has(CAP_NET_RAW) {
+        found.push(finding("rights", Weight::Good, "packet sockets may be opened", ""));
+    } else {
+        let remedy = "run it by the systemd unit, which has the right, or as root: `sudo lasthop station FILE`; \
+                      ask again as root";
+        found.push(finding("rights", Weight::Fatal, "this user has no CAP_NET_RAW", remedy));
+    }
+    let most = number("/proc/sys/net/core/rmem_max").unwrap_or(0);
+    if has(CAP_NET_ADMIN) || most >= BUFFER {
+        found.push(finding(
+            "buffers",
+            Weight::Good,
+            format!("receive buffers of {}", Bytes(BUFFER)),
+            "",
+        ));
+    } else {
+        let what = format!("receive buffers of {} in place of {}", Bytes(most), Bytes(BUFFER));
+        let remedy = "bursts are lost that a larger one would hold: give it CAP_NET_ADMIN, as the unit has, or \
+                      `sysctl -w net.core.rmem_max=33554432 net.core.wmem_max=33554432`";
+        found.push(finding("buffers", Weight::Mind, what, remedy));
+    }
+}
+
+fn memory(file: &StationFile, found: &mut Vec<Finding>) {
+    let available = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = available.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let available =
+        available.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let available = Bytes(available.unwrap_or(0) >> 10 << 20);
+    let what = format!("caches take up to {}, of {available} that are free", file.limits.cache);
+    let (weight, remedy) = match file.limits.cache.0 > available.0 / 2 {
+        true => (Weight::Mind, "lower `[limits] cache`"),
+        false => (Weight::Good, ""),
+    };
+    found.push(finding("memory", weight, what, remedy));
+}
+
+/// What the station opens: sockets and directories.
+fn places(file: &StationFile, socket: Option<&Path>, found: &mut Vec<Finding>) {
+    let runs = socket.filter(|socket| UnixStream::connect(socket).is_ok());
+    if let Some(socket) = runs {
+        let what = format!("a station listens at {} already", socket.display());
+        let remedy =
+            "if it is this one, its metrics' port is taken for the same reason: `lasthop ctl get`";
+        found.push(finding("control", Weight::Mind, what, remedy));
+    } else if let Some(socket) = socket {
+        let dir = socket.parent().unwrap_or(Path::new("."));
+        let open = fs::metadata(dir).is_ok_and(|found| found.mode() & 0o022 != 0);
+        let (weight, remedy) = match open {
+            true => (
+                Weight::Fatal,
+                "others may write to its directory: choose one of your own, `--socket PATH`",
+            ),
+            false => (Weight::Good, ""),
+        };
+        found.push(finding("control", weight, format!("{}", socket.display()), remedy));
+    }
+    if let Some(address) = file.metrics {
+        found.push(match TcpListener::bind(address) {
+            Ok(_) => finding("metrics", Weight::Good, format!("http://{address}/metrics"), ""),
+            Err(error) => {
+                let weight = if runs.is_some() { Weight::Mind } else { Weight::Fatal };
+                let remedy = "choose another port: `[metrics] listen = \"127.0.0.1:9465\"`";
+                finding("metrics", weight, format!("{address}: {error}"), remedy)
+            }
+        });
+    }
+    if let Some(capture) = &file.capture {
+        let dir = Path::new(&capture.dir);
+        let exists = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
+        found.push(match access(exists, AccessFlags::W_OK) {
+            Ok(()) => finding("capture", Weight::Good, capture.dir.clone(), ""),
+            Err(error) => {
+                let remedy = "choose a directory that it may write to: `[capture] dir = \"/var/log/lasthop\"`";
+                finding("capture", Weight::Fatal, format!("{}: {error}", exists.display()), remedy)
+            }
+        });
+    }
+}

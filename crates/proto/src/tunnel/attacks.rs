@@ -1,0 +1,296 @@
+//! What a tunnel does when somebody means harm, and when the path or an end is no longer what it was.
+
+use core::net::SocketAddr;
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::seal::{Key, Seal, TAG, Toy, ToyKeys};
+use super::session::{Notice, Session};
+use super::states::State;
+use super::tests::{Harm, NONE, World, at, config, udp};
+use super::*;
+
+const UP: [State; 2] = [State::Up, State::Up];
+
+#[test]
+fn what_we_say_is_not_a_peer() {
+    for answers in [true, false] {
+        let mut alone = config(Some(at(1)));
+        alone.session.answers = answers;
+        let mut world = World::new([alone, config(None)], NONE, 1);
+        world.echo = true;
+        world.run_for(Span::secs(60));
+        assert_eq!(world.session(0).sessions, 0);
+        assert!(world.session(0).reflected > 10);
+        assert_eq!(world.notices[0], [Notice::Reflected(at(1))], "said once");
+        // Also what was said by an earlier call.
+        let hello = world.log[0].clone();
+        let mut later = World::pair(Harm { lose: 1.0, ..NONE }, 1);
+        later.run_for(Span::millis(100));
+        later.start(0, config(Some(at(1))));
+        later.inject(0, at(1), &hello);
+        assert_eq!(later.end(0).session().state(), State::Idle);
+    }
+}
+
+#[test]
+fn an_end_that_only_calls_answers_nobody() {
+    let mut caller = config(Some(at(1)));
+    caller.session.answers = false;
+    let mut world = World::new([caller, config(Some(at(0)))], NONE, 1);
+    world.run_for(Span::secs(3));
+    assert_eq!(world.states(), UP);
+    assert!(world.end(0).session().agreed().unwrap().caller);
+    assert!(world.session(0).unexpected > 0);
+}
+
+#[test]
+fn what_was_said_once_is_worth_nothing_again() {
+    let mut world = World::pair(NONE, 1);
+    world.run_for(Span::secs(1));
+    for n in 0..50 {
+        world.put(0, &udp(n, 500));
+        world.run_for(Span::millis(5));
+    }
+    let (log, before) = (world.log.clone(), [world.session(0), world.session(1)]);
+    for bytes in &log {
+        for (i, from) in [(0, at(1)), (1, at(0)), (1, at(66)), (0, at(66))] {
+            world.inject(i, from, bytes);
+        }
+    }
+    world.run_for(Span::secs(1));
+    assert_eq!(world.got[1].len(), 50);
+    for (i, before) in before.into_iter().enumerate() {
+        let now = world.session(i);
+        assert_eq!((now.sessions, now.moved), (before.sessions, before.moved), "{i}");
+        assert_eq!(world.end(i).session().peer(), Some(at(1 - i as u8)));
+    }
+}
+
+#[test]
+fn there_is_no_way_back_to_another_version() {
+    let mut world = World::pair(NONE, 1);
+    world.run_for(Span::secs(1));
+    let said = world.log.len();
+    for version in [0, 1, 3] {
+        for kind in [1, 2, 3, 5, 6, 7] {
+            // As long as it was in the first version.
+            let mut bytes = vec![0; 110];
+            (bytes[0], bytes[1]) = (kind, version);
+            let code = Toy { key: 7 }.code(Key::Shared, &bytes[..110 - TAG]);
+            bytes[110 - TAG..].copy_from_slice(&code[..TAG]);
+            world.inject(1, at(9), &bytes);
+        }
+    }
+    assert_eq!(world.log.len(), said, "nobody is answered");
+    assert_eq!(world.session(1).bad_version, 18);
+    assert_eq!(world.notices[1], [Notice::OtherVersion(at(9), 0)], "said once");
+    assert_eq!(world.states(), UP);
+}
+
+#[test]
+fn another_key_is_noticed_on_both_sides_once() {
+    let mut world = World::pair(NONE, 6);
+    world.ends[0] = Some(Tunnel::new(config(Some(at(1))), Toy { key: 8 }, [9; 32]));
+    world.run_for(Span::secs(300));
+    assert_eq!(world.notices[0], [Notice::RefusedBy(at(1))]);
+    assert_eq!(world.notices[1], [Notice::OtherKey(at(0))]);
+    assert_eq!(world.session(0).sessions + world.session(1).sessions, 0);
+    let refusals = world.log.iter().filter(|bytes| bytes[0] == 7).count();
+    assert!((2..=302).contains(&refusals), "one a second at most: {refusals}");
+}
+
+#[test]
+fn who_moves_is_followed_at_once() {
+    let mut world = World::pair(NONE, 1);
+    world.run_for(Span::secs(1));
+    // As behind a NAT that gives it another port: it knows nothing of it.
+    for (i, n) in [(0, 50), (1, 51), (0, 52)] {
+        world.places[i] = at(n);
+        world.put(i, &udp(u32::from(n), 500));
+        world.run_for(Span::millis(50));
+        assert_eq!(world.end(1 - i).session().peer(), Some(at(n)));
+        world.put(1 - i, &udp(u32::from(n), 500));
+        world.run_for(Span::millis(50));
+        assert_eq!(world.got[i].last(), Some(&u32::from(n)));
+        assert_eq!(world.got[1 - i].last(), Some(&u32::from(n)));
+    }
+    // Silent ones are found by their keep-alive.
+    world.places[0] = at(53);
+    world.run_for(Span::millis(1100));
+    assert_eq!(world.end(1).session().peer(), Some(at(53)));
+    assert_eq!((world.session(0).sessions, world.session(0).moved), (1, 1));
+}
+
+#[test]
+fn a_late_message_from_the_old_address_does_not_move_it_back() {
+    let mut world = World::pair(NONE, 1);
+    world.run_for(Span::secs(1));
+    world.harm = Harm { lose: 1.0, ..NONE };
+    world.put(0, &udp(1, 500));
+    let late = world.log.last().unwrap().clone();
+    world.harm = NONE;
+    world.places[0] = at(50);
+    world.put(0, &udp(2, 500));
+    world.run_for(Span::millis(15));
+    world.inject(1, at(0), &late);
+    assert_eq!(world.end(1).session().peer(), Some(at(50)));
+}
+
+#[test]
+fn either_end_may_be_started_anew() {
+    for restarted in [0, 1] {
+        for busy in [0, 1] {
+            let mut world = World::pair(NONE, 2);
+            world.run_for(Span::secs(10));
+            let peer = (restarted == 0).then_some(at(1));
+            world.start(restarted, config(peer));
+            // Who waits to be called knows nobody: it is found when it is spoken to, a keep-alive later at most.
+            let wait = if restarted == 1 && busy == 1 { 1000 } else { 0 };
+            world.put(busy, &udp(5, 500));
+            world.run_for(Span::millis(wait + 150));
+            assert_eq!(world.states(), UP, "{restarted} {busy}");
+            world.run_for(Span::millis(300));
+            world.put(busy, &udp(6, 500));
+            world.run_for(Span::millis(100));
+            assert_eq!(world.got[1 - busy].last(), Some(&6));
+        }
+    }
+}
+
+#[test]
+fn nobody_else_can_say_that_a_session_is_lost() {
+    let mut world = World::pair(NONE, 2);
+    world.run_for(Span::secs(1));
+    let sealed = world.log.iter().rfind(|bytes| bytes[0] == 4).unwrap().clone();
+    let named = u32::from_be_bytes(sealed[1..5].try_into().unwrap());
+    // Of another session, and with another key.
+    for (key, identity) in [(7, 1), (8, named)] {
+        let mut bytes = message::Plain::Lost { identity }.write();
+        let code = Toy { key }.code(Key::Shared, &bytes);
+        bytes.extend_from_slice(&code[..TAG]);
+        world.inject(0, at(1), &bytes);
+        world.inject(1, at(0), &bytes);
+    }
+    // Nor is anybody up talked into saying it.
+    let said = world.log.len();
+    let mut stranger = sealed.clone();
+    stranger[1] ^= 1;
+    world.inject(0, at(66), &stranger);
+    world.inject(1, at(66), &stranger);
+    assert_eq!(world.log.len(), said);
+    world.run_for(Span::secs(1));
+    assert_eq!(world.states(), UP);
+    assert_eq!(world.session(0).sessions, 1);
+}
+
+/// Counts what is costly.
+struct Counting(Toy, Rc<Cell<u32>>);
+
+impl Seal for Counting {
+    type Call = Vec<u8>;
+    type Answer = Vec<u8>;
+    type Keys = ToyKeys;
+
+    fn code(&self, key: Key<'_>, bytes: &[u8]) -> [u8; 32] {
+        self.0.code(key, bytes)
+    }
+
+    fn is_tag(&self, bytes: &[u8], tag: &[u8; TAG]) -> bool {
+        self.0.is_tag(bytes, tag)
+    }
+
+    fn call(&self, offer: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.0.call(offer)
+    }
+
+    fn hear(&self, first: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.0.hear(first)
+    }
+
+    fn answer(&self, answer: Vec<u8>, offer: &[u8]) -> Option<(ToyKeys, Vec<u8>)> {
+        self.1.set(self.1.get() + 1);
+        self.0.answer(answer, offer)
+    }
+
+    fn finish(&self, call: &mut Vec<u8>, second: &[u8]) -> Option<(ToyKeys, Vec<u8>)> {
+        self.0.finish(call, second)
+    }
+}
+
+/// A hello that nobody has seen before, by who has the key.
+fn fresh(n: u8) -> Vec<u8> {
+    let mut session = Session::new(config(Some(at(1))).session, Toy { key: 7 }, [n; 32]);
+    session.on_wake(Time::ZERO);
+    session.take_outbox().remove(0).1
+}
+
+#[test]
+fn a_flood_of_hellos_costs_little_and_keeps_nobody_out() {
+    let answered = Rc::new(Cell::new(0));
+    let seal = Counting(Toy { key: 7 }, answered.clone());
+    let mut end = Session::new(config(None).session, seal, [1; 32]);
+    let hellos: Vec<Vec<u8>> = (100..200).map(fresh).collect();
+    let (mut now, mut bytes_in, mut bytes_out) = (Time::ZERO, 0, 0);
+    for n in 0..100_000_u32 {
+        now += Span::micros(100);
+        let from = SocketAddr::from((n.to_be_bytes(), 4500));
+        let mut hello = hellos[n as usize % 100].clone();
+        bytes_in += hello.len();
+        end.on_datagram(now, from, &mut hello);
+        bytes_out += end.take_outbox().iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+    }
+    // Ten seconds: five a second, and the first eight.
+    assert!((50..=60).contains(&answered.get()), "{}", answered.get());
+    assert!(bytes_out <= bytes_in);
+    assert!(end.counts().flooded > 90_000);
+    // Amid all this somebody with the key comes in, by a cookie.
+    let mut caller = Session::new(config(Some(at(1))).session, Toy { key: 7 }, [2; 32]);
+    for n in 0..2000_u32 {
+        now += Span::millis(1);
+        end.on_datagram(now, at(77), &mut hellos[n as usize % 100].clone());
+        end.take_outbox();
+        caller.on_wake(now);
+        for (_, mut bytes) in caller.take_outbox() {
+            end.on_datagram(now, at(0), &mut bytes);
+        }
+        for (_, mut bytes) in end.take_outbox() {
+            caller.on_datagram(now, at(1), &mut bytes);
+        }
+    }
+    assert!(caller.is_up() && end.is_up());
+    assert_eq!(end.peer(), Some(at(0)));
+}
+
+#[test]
+fn a_path_that_narrows_is_noticed_without_being_told() {
+    let mut world = World::pair(Harm { lose: 0.05, ..NONE }, 4);
+    world.run_for(Span::secs(1));
+    let whole = world.end(0).mtu();
+    for width in [1400, 1280, 900, 1500] {
+        world.width = width;
+        for n in 0..900 {
+            world.put(0, &udp(n, usize::from(world.end(0).mtu()) - 28));
+            world.run_for(Span::millis(100));
+        }
+        let path = world.end(0).path();
+        assert!(path <= width && path + 4 > width, "{width}: {path}");
+        assert_eq!(world.got[1].len(), 900, "{width}: what was too long by then goes in pieces");
+        world.got[1].clear();
+    }
+    assert_eq!(world.end(0).mtu(), whole);
+    assert_eq!(world.session(0).sessions, 1);
+}
+
+#[test]
+fn a_forged_word_about_the_path_changes_nothing() {
+    let mut world = World::pair(NONE, 4);
+    world.run_for(Span::secs(1));
+    let mtu = world.end(0).mtu();
+    for lie in [68, 576, 1000] {
+        let now = world.now;
+        world.ends[0].as_mut().unwrap().doubt(now, lie);
+        world.run_for(Span::millis(200));
+        assert_eq!((world.end(0).mtu(), world.end(0).path()), (mtu, 1500));
+    }
+}

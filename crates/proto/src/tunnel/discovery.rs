@@ -1,0 +1,238 @@
+//! How long a packet the path carries, found by asking it: packetization layer path MTU discovery (RFC 8899) with probes
+//! that the session seals, so that nobody else can answer them, and a message of ICMP is a hint at most.
+//!
+//! It differs from the RFC in what a tunnel over a bad path needs. It begins with the length that the interface below
+//! has, since nothing is lost for good when that fails; it asks more often before it gives a length up, since probes are
+//! lost like everything else; it asks at the pace of the round trip, which is known; and it tries again sooner.
+
+use crate::units::{Span, Time};
+
+/// The length that nearly every path carries: tried first when the longest fails.
+const COMMON: u32 = 1280;
+
+/// Probes of a length without an answer before it counts as too long. Where every second datagram is lost each way, one
+/// length in ten thousand is given up for nothing.
+const PROBES: u32 = 32;
+
+/// How often the length in use is tried again.
+const CONFIRM: Span = Span::secs(10);
+
+/// When longer ones are tried again.
+const RAISE: Span = Span::secs(60);
+
+/// How near the search comes to the longest that passes, in bytes.
+const GRAIN: u32 = 4;
+
+/// The shortest and the longest pause between two probes.
+const PACE: [Span; 2] = [Span::millis(50), Span::secs(1)];
+
+/// A search for the longest packet that passes. All lengths are of IP packets, in bytes.
+#[derive(Clone, Debug)]
+pub struct Discovery {
+    /// What passes, or is taken to.
+    size: u32,
+    /// The longest that is ever tried.
+    most: u32,
+    /// The shortest that is ever used: taken to pass.
+    least: u32,
+    /// The shortest that is known not to pass.
+    fails: u32,
+    /// What somebody says that passes, unproven.
+    hint: Option<u32>,
+    trial: Option<Trial>,
+    /// A trial of a longer one that waits until a doubt about the length in use is dealt with.
+    parked: Option<Trial>,
+    pace: Span,
+    /// No doubt is listened to before.
+    doubt_at: Time,
+    /// When the length in use is tried again, and when longer ones are.
+    confirm: Time,
+    raise: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    size: u32,
+    sent: u32,
+    at: Time,
+}
+
+impl Discovery {
+    /// A search between `least` and `most`, on a path with this round trip; it asks for `most` at once.
+    pub fn new(now: Time, least: u32, most: u32, rtt: Span) -> Discovery {
+        let most = most.max(least);
+        let pace = Span((rtt.0 / 2).clamp(PACE[0].0, PACE[1].0));
+        let trial = Some(Trial { size: most, sent: 0, at: now });
+        Discovery {
+            size: most,
+            most,
+            least,
+            fails: most + 1,
+            hint: None,
+            trial,
+            parked: None,
+            pace,
+            doubt_at: now,
+            confirm: Time::NEVER,
+            raise: Time::NEVER,
+        }
+    }
+
+    /// The longest packet to send.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Something speaks against the length in use: it is tried again now, though no more often than once a second.
+    /// `hint` is what is said to pass.
+    pub fn doubt(&mut self, now: Time, hint: Option<u32>) {
+        if let Some(hint) = hint {
+            if hint >= self.size || self.hint == Some(hint) {
+                return;
+            }
+            self.hint = Some(hint);
+        }
+        if self.trial.is_none_or(|trial| trial.size > self.size) && self.doubt_at <= now {
+            self.doubt_at = now + PACE[1];
+            self.parked = self.trial;
+            self.trial = Some(Trial { size: self.size, sent: 0, at: now });
+        }
+    }
+
+    /// The path is another one: everything is asked anew.
+    pub fn again(&mut self, now: Time) {
+        (self.fails, self.hint, self.parked) = (self.most + 1, None, None);
+        self.raise = Time::NEVER;
+        self.trial = Some(Trial { size: self.most, sent: 0, at: now });
+    }
+
+    /// A packet of this length has arrived.
+    pub fn passed(&mut self, now: Time, size: u32) {
+        let Some(trial) = self.trial.filter(|trial| trial.size == size) else { return };
+        self.size = trial.size;
+        self.fails = self.fails.max(size + 1);
+        match self.parked.take() {
+            Some(parked) => self.trial = Some(Trial { at: now, ..parked }),
+            None => self.go_on(now),
+        }
+    }
+
+    /// Asks for the next length, or rests.
+    fn go_on(&mut self, now: Time) {
+        let between = |size: &u32| (self.size + 1..self.fails).contains(size);
+        let middle = (self.fails - self.size > GRAIN).then(|| (self.size + self.fails) / 2);
+        let whole = (self.fails > self.most && self.size < self.most).then_some(self.most);
+        let hint = self.hint.filter(between);
+        let next = whole.or(hint).or(Some(COMMON).filter(between)).or(middle);
+        self.trial = next.map(|size| Trial { size, sent: 0, at: now });
+        if self.trial.is_none() {
+            self.confirm = now + CONFIRM;
+        }
+    }
+
+    /// The length to probe now, if one is due.
+    pub fn on_wake(&mut self, now: Time) -> Option<u32> {
+        if self.trial.is_none() && self.rest_ends() <= now {
+            if self.raise <= now {
+                self.again(now);
+            } else {
+                self.trial = Some(Trial { size: self.size, sent: 0, at: now });
+            }
+        }
+        let trial = self.trial.as_mut().filter(|trial| trial.at <= now)?;
+        if trial.sent < PROBES {
+            trial.sent += 1;
+            trial.at = now + self.pace;
+            return Some(trial.size);
+        }
+        self.fails = trial.size;
+        self.raise = now + RAISE;
+        self.parked = None;
+        if self.size >= self.fails {
+            // What was used does not pass: the path has become narrower.
+            self.size = self.least;
+        }
+        self.go_on(now);
+        self.trial.map(|trial| trial.at).filter(|at| *at <= now)?;
+        self.on_wake(now)
+    }
+
+    /// When it wants to be called next.
+    pub fn next_wake(&self) -> Time {
+        self.trial.map_or(self.rest_ends(), |trial| trial.at)
+    }
+
+    fn rest_ends(&self) -> Time {
+        self.confirm.min(self.raise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::rng::Stream;
+
+    /// Lets it search for so long on a path of this width that loses this share of probes or answers.
+    fn search(found: &mut Discovery, from: Time, span: Span, width: u32, lose: f64) -> u32 {
+        let mut chance = Stream::new(1, "probes");
+        let (mut now, mut probes) = (from, 0);
+        while found.next_wake() <= from + span {
+            now = now.max(found.next_wake());
+            if let Some(size) = found.on_wake(now) {
+                probes += 1;
+                if size <= width && !chance.chance(lose) {
+                    found.passed(now, size);
+                }
+            }
+        }
+        probes
+    }
+
+    #[test]
+    fn a_path_that_carries_everything_costs_a_probe_now_and_then() {
+        let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
+        assert_eq!(found.size(), 1500, "which is not known yet");
+        let probes = search(&mut found, Time::ZERO, Span::secs(99), 1500, 0.0);
+        assert_eq!((found.size(), probes), (1500, 10));
+    }
+
+    #[test]
+    fn a_path_that_narrows_and_widens_is_followed() {
+        let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
+        let mut now = Time::ZERO;
+        for width in [1500, 1400, 1280, 1006, 1492] {
+            search(&mut found, now, Span::secs(100), width, 0.3);
+            now += Span::secs(100);
+            assert!(found.size() <= width && found.size() + GRAIN > width, "{width}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_hint_is_only_a_hint() {
+        let mut found = Discovery::new(Time::ZERO, 600, 1500, Span::millis(20));
+        search(&mut found, Time::ZERO, Span::secs(5), 1500, 0.0);
+        let mut now = Time::ZERO + Span::secs(5);
+        for lie in [68, 576, 1300] {
+            found.doubt(now, Some(lie));
+            search(&mut found, now, Span::secs(2), 1500, 0.0);
+            assert_eq!(found.size(), 1500);
+            now += Span::secs(2);
+        }
+        found.doubt(now, Some(1433));
+        search(&mut found, now, Span::secs(2), 1433, 0.0);
+        assert_eq!(found.size(), 1433, "a true one is found at once");
+    }
+
+    proptest! {
+        /// Whatever passes: it is found, and never more than that.
+        #[test]
+        fn the_width_is_found(width in 600..9100_u32, lose in 0.0..0.6_f64) {
+            let mut found = Discovery::new(Time::ZERO, 600, 9000, Span::millis(20));
+            let most = width.min(9000);
+            search(&mut found, Time::ZERO, Span::secs(55), most, lose);
+            prop_assert!(found.size() <= most && found.size() + GRAIN > most, "{:?}", found);
+        }
+    }
+}

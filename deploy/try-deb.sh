@@ -1,0 +1,80 @@
+#!/bin/sh
+# Tries a package under the systemd of a machine that may be spoilt, such as a container: installs it, runs a station and a
+# tunnel by their units, kills, upgrades, and removes. As root: try-deb.sh lasthop_*.deb. Each line says what was tried; the
+# exit code is 0 if all of it went well. It needs iproute2, ping, pgrep, and /dev/net/tun for all, as udev makes it.
+set -u
+deb=$1
+failed=0
+try() {
+    what=$1
+    shift
+    if "$@" >/tmp/try.log 2>&1; then
+        echo "ok      $what"
+    else
+        failed=1
+        echo "FAILED  $what"
+        sed 's/^/        /' /tmp/try.log
+    fi
+}
+not() { ! "$@"; }
+main_pid() { systemctl show -P MainPID "$1"; }
+soon() { # within ten seconds
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        "$@" && return 0
+        sleep 1
+    done
+    return 1
+}
+
+try "installs" dpkg -i "$deb"
+try "units are well-formed" systemd-analyze verify lasthop-station@base.service lasthop-link@a.service
+
+# Two hosts, and the station's interfaces between them.
+for side in "h left0 h0 1" "m right0 m0 2"; do
+    set -- $side
+    ip netns add "$1"
+    ip link add name "$2" type veth peer name "$3"
+    ip link set "$3" netns "$1"
+    ip link set "$2" up
+    ip -n "$1" link set "$3" up
+    ip -n "$1" address add "10.5.0.$4/24" dev "$3"
+done
+mkdir -p /etc/lasthop
+printf 'left = "left0"\nright = "right0"\n[[path]]\nagent = "snoop"\n' >/etc/lasthop/base.toml
+station=lasthop-station@base
+try "--check finds the machine fit" lasthop station /etc/lasthop/base.toml --check
+try "a station starts" systemctl start $station
+try "it is active" systemctl is-active $station
+try "packets pass" soon ip netns exec h ping -c 1 -W 1 10.5.0.2
+try "ctl asks it" lasthop ctl get agent
+try "ctl sets it" lasthop ctl set agent=none
+try "who set it is in the journal" soon sh -c "journalctl -u $station | grep -q 'set by root'"
+try "it reloads" systemctl reload $station
+try "what changed is in the journal" soon sh -c "journalctl -u $station | grep -q 'none -> snoop'"
+first=$(main_pid $station)
+kill -9 "$first"
+try "killed, it is back" soon sh -c "systemctl is-active $station && test \$(systemctl show -P MainPID $station) != $first"
+try "packets pass again" soon ip netns exec h ping -c 1 -W 1 10.5.0.2
+
+lasthop link --keygen /etc/lasthop/a.key
+cp -p /etc/lasthop/a.key /etc/lasthop/b.key
+for end in 'a listen 1' 'b peer 2'; do
+    set -- $end
+    printf '%s = "127.0.0.1:4747"\ntun = "tun%s"\naddresses = ["10.8.0.%s/24"]\nkey-file = "%s"\n' \
+        "$2" "$1" "$3" "/run/credentials/lasthop-link@$1.service/link.key" >"/etc/lasthop/$1.toml"
+    try "a tunnel's end starts ($2)" systemctl start "lasthop-link@$1"
+done
+try "the tunnel is up" soon sh -c "journalctl -u lasthop-link@b | grep -q 'the peer is there'"
+first=$(main_pid $station)
+try "installs over itself" dpkg -i "$deb"
+try "what runs went on" test "$(main_pid $station)" = "$first"
+try "a station restarts" systemctl restart $station
+try "a station stops" systemctl stop $station
+try "is removed" dpkg -r lasthop
+try "nothing of it runs" not pgrep -x lasthop
+try "its units are gone" not systemctl cat $station
+try "what its owner wrote is there" test -f /etc/lasthop/base.toml
+try "is purged" dpkg -P lasthop
+left=$(find /usr /lib/systemd/system /run /var -name '*lasthop*' -not -path '/run/systemd/*' 2>/dev/null)
+try "no file of it is left: $left" test -z "$left"
+exit $failed
