@@ -60,9 +60,13 @@ struct Seen {
 }
 
 fn see(arguments: &[(&str, &str)]) -> Seen {
+    watch(TEXT, arguments)
+}
+
+fn watch(text: &str, arguments: &[(&str, &str)]) -> Seen {
     let arguments: Vec<Argument> =
         arguments.iter().map(|(key, value)| Argument::Set(format!("{key}={value}"))).collect();
-    let (plan, _) = parse(TEXT, "split", &arguments).expect("a scenario");
+    let (plan, _) = parse(text, "split", &arguments).expect("a scenario");
     let scenario = &plan.cells[0].scenario;
     let layout = layout(scenario);
     let key = layout.flows[0].key;
@@ -170,4 +174,40 @@ fn data_from_the_air_is_split_as_well() {
         assert!((0.6..=1.0).contains(&goodput.expect("packets")), "{goodput:?}");
     }
     assert!(seen.ends.acknowledged < seen.ends.delivered);
+}
+
+/// A path on which nothing is lost, 20 ms long on either side of the base station there and back.
+const CLEAN: &str = r#"
+transfer = { from = "fixed", to = "mobile", bytes = "5MB" }
+[host.fixed]
+preset = "linux"
+[host.mobile]
+preset = "linux"
+[[path]]
+link = { rate = "100mbit", delay = "10ms" }
+[[path]]
+agent = "split"
+split-preset = "linux"
+[[path]]
+radio = { rate = "20mbit", delay = "10ms", queue = "500p", duplex = "full" }
+"#;
+
+/// However the mobile host acknowledges, the base station says in time that its window has opened: its sender is never
+/// left to wait for a delayed ACK.
+#[test]
+fn nobody_pauses_before_a_window_that_has_opened() {
+    for more in
+        [("delayed-ack", "off"), ("delayed-ack.every", "2"), ("mss", "700"), ("mss", "1200")]
+    {
+        let key = format!("host.mobile.{}", more.0);
+        let seen = watch(CLEAN, &[("path.agent.buffer", "64KiB"), (&key, more.1)]);
+        assert!(seen.flow.complete);
+        let sent = seen.series.sent.iter().filter(|sent| sent.kind == SendKind::First);
+        let times: Vec<f64> = sent.map(|sent| sent.at_s).collect();
+        // A round trip is 20 ms, a delayed ACK 40 ms.
+        let pauses = times.windows(2).filter(|pair| pair[1] - pair[0] > 0.03).count();
+        assert_eq!(pauses, 0, "{more:?}");
+        // 64 KiB in the 40 ms from end to end, less headers.
+        assert!(seen.flow.throughput > 1.5e6, "{more:?}: {}", seen.flow.throughput);
+    }
 }

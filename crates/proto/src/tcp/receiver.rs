@@ -160,13 +160,22 @@ impl Receiver {
     /// The window to advertise. It never takes back what was advertised, and moves only in worthwhile steps.
     //= rfc9293#section-3.8.6.2.2: by the smaller of half the buffer and one segment
     pub fn window(&mut self) -> u64 {
-        let free = u64::from(self.buffer).saturating_sub(self.unread);
-        let edge = self.nxt + free;
-        let step = u64::from(self.mss.min(self.buffer / 2).max(1));
-        if edge >= self.edge + step || self.edge < self.nxt {
-            self.edge = edge.max(self.edge);
+        let moved = self.opens();
+        if moved >= self.step() || self.edge < self.nxt {
+            self.edge += moved;
         }
         self.edge.saturating_sub(self.nxt)
+    }
+
+    /// By how much an ACK could move the edge of the window.
+    fn opens(&self) -> u64 {
+        let free = u64::from(self.buffer).saturating_sub(self.unread);
+        (self.nxt + free).saturating_sub(self.edge)
+    }
+
+    /// The least by which the edge moves.
+    fn step(&self) -> u64 {
+        u64::from(self.mss.min(self.buffer / 2).max(1))
     }
 
     /// Whether nothing waits for something missing before it.
@@ -281,8 +290,7 @@ impl Receiver {
     /// Whether an ACK could move the edge of the window by so many bytes, or by half of the buffer. So 4.4BSD decides
     /// whether to send one; where segments are smaller than its segment size, it takes more of them.
     fn opens_by(&self, bytes: u64) -> bool {
-        let free = u64::from(self.buffer).saturating_sub(self.unread);
-        let moved = (self.nxt + free).saturating_sub(self.edge);
+        let moved = self.opens();
         moved >= bytes || 2 * moved >= u64::from(self.buffer)
     }
 
@@ -441,13 +449,14 @@ impl Receiver {
         }
     }
 
-    /// The application reads `bytes`; an ACK is due if that opens the window by a worthwhile step.
+    /// The application reads `bytes`; an ACK is due if it can open the window by a worthwhile step beyond what the peer
+    /// was told. Only an ACK that goes out moves that edge.
     pub fn read(&mut self, bytes: u64) {
         self.unread = self.unread.saturating_sub(bytes);
-        let before = self.edge;
-        self.window();
+        let moved = self.opens();
         let step = u64::from((2 * self.mss.max(self.maxseg)).min(self.buffer / 2));
-        if self.edge >= before + step || before <= self.nxt && self.edge > before {
+        let closed = self.edge <= self.nxt && moved >= self.step();
+        if moved >= step || closed {
             self.ack_now = true;
         }
     }
