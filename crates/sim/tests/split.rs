@@ -21,6 +21,8 @@ mss = 536
 link = { rate = "10mbit", delay = "5ms" }
 [[path]]
 agent = "split"
+split-preset = "freebsd-2.1"
+buffer = "64KiB"
 [[path]]
 radio = { rate = "2mbit", delay = "1ms", queue = "200p" }
 "#;
@@ -125,7 +127,8 @@ fn what_passes_unsplit_is_measured_by_the_segments_of_its_hosts() {
         let text = TEXT
             .replace("bytes = \"500kB\"", "bytes = \"500kB\", count = 2")
             .replace("mss = 536", &format!("mss = {hosts}"))
-            .replace("\"split\"", &format!("\"split\"\nflows = 1\nsplit-preset = \"{preset}\""));
+            .replace("agent = \"split\"", "agent = \"split\"\nflows = 1")
+            .replace("freebsd-2.1", preset);
         let (plan, _) = parse(&text, "split", &[]).expect("a scenario");
         let scenario = &plan.cells[0].scenario;
         let mut metrics = Metrics::new(layout(scenario));
@@ -184,12 +187,12 @@ preset = "linux"
 [host.mobile]
 preset = "linux"
 [[path]]
-link = { rate = "100mbit", delay = "10ms" }
+link = { rate = "100mbit", delay = "10ms", queue = "1000p" }
 [[path]]
 agent = "split"
 split-preset = "linux"
 [[path]]
-radio = { rate = "20mbit", delay = "10ms", queue = "500p", duplex = "full" }
+radio = { rate = "20mbit", delay = "10ms", queue = "5000p", duplex = "full" }
 "#;
 
 /// However the mobile host acknowledges, the base station says in time that its window has opened: its sender is never
@@ -210,4 +213,19 @@ fn nobody_pauses_before_a_window_that_has_opened() {
         // 64 KiB in the 40 ms from end to end, less headers.
         assert!(seen.flow.throughput > 1.5e6, "{more:?}: {}", seen.flow.throughput);
     }
+}
+
+/// A buffer that grows with the path costs a transfer nothing where nothing is lost, on whichever side the path is long.
+/// 64 KiB in each direction halve some of these.
+#[test]
+fn the_buffer_follows_the_path() {
+    for (wired, wireless) in [("1ms", "1ms"), ("1ms", "40ms"), ("20ms", "20ms"), ("40ms", "1ms")] {
+        let path = [("link.delay", wired), ("radio.delay", wireless), ("transfer.bytes", "10MB")];
+        let of = |more: &[(&str, &str)]| watch(CLEAN, &[&path, more].concat()).flow.throughput;
+        let (split, none) = (of(&[]), of(&[("agent", "none")]));
+        assert!(split > 0.98 * none, "{wired}, {wireless}: {split} of {none}");
+    }
+    let long = [("link.delay", "20ms"), ("radio.delay", "20ms")];
+    let fixed = watch(CLEAN, &[&long[..], &[("path.agent.buffer", "64KiB")]].concat());
+    assert!(fixed.flow.throughput < 1e6, "{}", fixed.flow.throughput);
 }

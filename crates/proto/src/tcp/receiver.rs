@@ -36,7 +36,8 @@ pub struct Taken {
 pub struct Receiver {
     /// Next position expected.
     pub nxt: u64,
-    buffer: u32,
+    /// The largest window.
+    pub buffer: u32,
     mss: u32,
     /// One past the last position that was ever advertised; never shrinks.
     edge: u64,

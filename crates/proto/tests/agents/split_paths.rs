@@ -113,11 +113,19 @@ proptest! {
         plans in [plans(), plans()],
         tcp in [presets(), presets()],
         station in presets(),
-        (buffer, selective, opener) in
-            (prop_oneof![Just(700u64), Just(5_000), Just(1 << 16)], any::<bool>(), 0usize..2),
+        (buffer, growth, selective, opener) in (
+            prop_oneof![Just(700u64), Just(5_000), Just(1 << 16)],
+            prop_oneof![2 => Just(None), 1 => Just(Some(6u64)), 1 => Just(Some(60))],
+            any::<bool>(),
+            0usize..2,
+        ),
         (losses, seed) in ([0u64..80, 0u64..120], any::<u64>()),
     ) {
-        let config = SplitConfig { buffer: Bytes(buffer), ..SplitConfig::new(station) };
+        // Of six times the buffer two are there from the start, and one may be added.
+        let memory = Bytes(buffer * growth.unwrap_or(2));
+        let largest = growth.map(|_| Bytes(10 * buffer));
+        let config =
+            SplitConfig { buffer: Bytes(buffer), largest, memory, flows: 2, ..SplitConfig::new(station) };
         let config = if selective { config.selective() } else { config };
         let config = AgentConfig::Split(config);
         let wire = |losses, delay| Wire { byte: Span::micros(2), delay: Span::millis(delay), losses };
@@ -164,12 +172,14 @@ proptest! {
                     let tcb = c.control_block();
                     plans[i].reset.is_some() && tcb.snd_una == tcb.snd_max
                 };
-                let fine = other.is_none_or(|c| c.is_over() || silent(c));
+                // A SYN that came once more after the reset has opened another connection, which nobody reads.
+                let anew = path.hosts[i].connections().len() > 1;
+                let fine = anew || other.is_none_or(|c| c.is_over() || silent(c));
                 prop_assert!(fine, "host {} is left in {:?}", 1 - i, other.map(Connection::state));
             }
         }
         let Agent::Split(agent) = &path.agent else { unreachable!() };
-        prop_assert!(agent.peak_state_bytes() as u64 <= 2 * buffer + 8192);
+        prop_assert!(agent.peak_state_bytes() as u64 <= memory.0.min(2 * 20 * buffer) + 2 * 8192);
         // Nothing is left at the base station, unless an end was.
         if !path.hosts.iter().flat_map(|host| host.connections()).all(Connection::is_over) {
             return Ok(());

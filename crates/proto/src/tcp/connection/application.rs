@@ -28,6 +28,24 @@ impl Connection {
         self.rx.inbox = Some(Box::default());
     }
 
+    /// What was delivered and not read may be `bytes` from now on, and the window with it. What was advertised before
+    /// is not taken back.
+    pub fn set_inbox(&mut self, bytes: u32) {
+        self.rx.buffer = bytes;
+    }
+
+    /// What was written and not acknowledged may be `bytes` from now on.
+    pub fn grow_outbox(&mut self, bytes: u32) {
+        if let Some(outbox) = &mut self.outbox {
+            outbox.limit = outbox.limit.max(bytes);
+        }
+    }
+
+    /// The largest window that the peer can be told of.
+    pub fn largest_window(&self) -> u32 {
+        0xffff << self.agreed.recv_scale
+    }
+
     /// What is delivered from now on waits to be taken by [`Connection::take_delivered`]; the receive window opens
     /// as if it were read at once. For an observer who wants to see the bytes and change nothing.
     pub fn keep_delivered(&mut self) {
