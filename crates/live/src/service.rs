@@ -104,6 +104,8 @@ pub enum News {
     Reloaded(Vec<String>),
     /// Something to mind, with its remedy.
     Warning(String),
+    /// Connections that ended at the station were reset, since it stops.
+    Reset(usize),
 }
 
 /// The signals that a station listens to; others end it as they end any program.
@@ -123,6 +125,7 @@ pub fn run(
     reread: impl Fn() -> Result<StationFile, String> + Send + 'static,
     tell: impl Fn(News) + Send + Sync + 'static,
 ) -> Result<(), Fault> {
+    let tell = Arc::new(tell);
     // Before any thread begins, so that all of them leave these signals alone.
     signals().thread_block().map_err(io::Error::from)?;
     for interface in [&file.left, &file.right] {
@@ -163,10 +166,11 @@ pub fn run(
         metrics: endpoint.as_ref().map(Endpoint::address),
     });
     let listener = thread::Builder::new().name("signals".to_owned());
+    let teller = tell.clone();
     listener.spawn(move || {
         loop {
             match signals().wait() {
-                Ok(Signal::SIGHUP) => tell(reload(&running, &file, &reread)),
+                Ok(Signal::SIGHUP) => teller(reload(&running, &file, &reread)),
                 Ok(_) => {
                     handle.ask(Station::stop);
                     return;
@@ -183,6 +187,11 @@ pub fn run(
         true
     });
     manager.say("STOPPING=1");
+    // Without the station nobody would ever answer them.
+    let reset = (1..last.0.into()).map(|i| station.reset_endings(i, &mut sink)).sum();
+    if reset > 0 {
+        tell(News::Reset(reset));
+    }
     Ok(ended?)
 }
 

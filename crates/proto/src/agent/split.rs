@@ -28,10 +28,10 @@ use serde::Serialize;
 
 use super::flows::Flows;
 use super::none::admit;
-use super::{AgentConfig, BaseStation, Config, Read, flows, split_sack};
+use super::{Agent, AgentConfig, BaseStation, Config, Read, flows, split_sack};
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::event::{AgentNote, Cause, Wants, What};
-use crate::machine::{Machine, Out, Side};
+use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::TcpConfig;
 use crate::tcp::config::{Clock, PRESETS};
 use crate::tcp::connection::Beats;
@@ -158,6 +158,8 @@ pub struct Split {
     held: u64,
     peak: usize,
     scratch: Vec<Body>,
+    /// Who has everything but the pairs that there are, if this agent is to go.
+    successor: Option<Box<Agent>>,
 }
 
 /// A TCP whose windows are the largest buffer, and its clocks. They beat from time zero: nothing is random here.
@@ -193,6 +195,7 @@ impl Split {
             held: 0,
             peak: 0,
             scratch: Vec::new(),
+            successor: None,
         }
     }
 
@@ -251,11 +254,24 @@ impl Split {
         if !self.pairs[oldest].as_deref().is_some_and(silent) {
             return false;
         }
-        self.act(oldest, out, |pair, _, out| {
+        self.reset(oldest, now, out);
+        true
+    }
+
+    /// Gives up the pair in slot `i` and tells both ends.
+    fn reset(&mut self, i: usize, now: Time, out: &mut Out) {
+        self.act(i, out, |pair, _, out| {
             pair.reset(now, out);
             Fate::Over
         });
-        true
+    }
+
+    /// A packet that belongs to no pair.
+    fn pass(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        match &mut self.successor {
+            Some(next) => next.on_packet(now, from, packet, out),
+            None => out.send(from.other(), packet),
+        }
     }
 
     /// A SYN for no connection that is split: splits it, or lets it pass.
@@ -281,17 +297,53 @@ impl Split {
 impl BaseStation for Split {
     /// Connections split now.
     fn flows(&self) -> usize {
-        self.pairs.len()
+        self.pairs.len() + self.successor.as_ref().map_or(0, |next| next.flows())
     }
 
     /// Bytes of state: two control blocks per connection, and the data held.
     fn state_bytes(&self) -> usize {
-        self.pairs.len() * size_of::<Pair>() + self.held as usize
+        let next = self.successor.as_ref().map_or(0, |next| next.state_bytes());
+        self.pairs.len() * size_of::<Pair>() + self.held as usize + next
     }
 
     /// The most that [`Split::state_bytes`] ever was.
     fn peak_state_bytes(&self) -> usize {
         self.peak
+    }
+
+    fn endings(&self) -> usize {
+        self.pairs.len() + self.successor.as_ref().map_or(0, |next| next.endings())
+    }
+
+    fn reset_endings(&mut self, now: Time, out: &mut Out) {
+        while let Some(i) = self.pairs.oldest() {
+            self.reset(i, now, out);
+        }
+        if let Some(next) = &mut self.successor {
+            next.reset_endings(now, out);
+        }
+    }
+
+    fn drain(&mut self, next: Agent) -> Result<(), Agent> {
+        if self.pairs.len() == 0 {
+            return Err(next);
+        }
+        let next = match &mut self.successor {
+            Some(successor) => match successor.drain(next) {
+                Ok(()) => return Ok(()),
+                Err(next) => next,
+            },
+            None => next,
+        };
+        self.successor = Some(Box::new(next));
+        Ok(())
+    }
+
+    fn successor(&mut self) -> Option<Agent> {
+        if self.pairs.len() > 0 {
+            return None;
+        }
+        self.successor.take().map(|next| *next)
     }
 }
 
@@ -299,7 +351,7 @@ impl Machine for Split {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else {
-            out.send(from.other(), packet);
+            self.pass(now, from, packet, out);
             return;
         };
         let key = match from {
@@ -324,8 +376,15 @@ impl Machine for Split {
                 out.end(from.other(), &packet, Cause::SplitTaken);
                 self.act(i, out, |pair, shared, out| pair.take(now, from, packet, shared, out));
             }
-            None if opens => self.on_syn(now, from, key, packet, out),
-            None => out.send(from.other(), packet),
+            None if opens && self.successor.is_none() => self.on_syn(now, from, key, packet, out),
+            None => self.pass(now, from, packet, out),
+        }
+    }
+
+    fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
+        match &mut self.successor {
+            Some(next) => next.on_signal(now, from, signal, out),
+            None => out.signal(from.other(), signal),
         }
     }
 
@@ -333,9 +392,17 @@ impl Machine for Split {
         while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
             self.act(i, out, |pair, shared, out| pair.on_wake(now, shared, out));
         }
+        if let Some(next) = &mut self.successor {
+            next.on_wake(now, out);
+        }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.wakes.first().map(|(at, _)| at)
+        let next = self.successor.as_ref().and_then(|next| next.next_wake());
+        self.wakes.first().map(|(at, _)| at).into_iter().chain(next).min()
+    }
+
+    fn holds(&self) -> usize {
+        self.successor.as_ref().map_or(0, |next| next.holds())
     }
 }

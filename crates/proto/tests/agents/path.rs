@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lasthop_proto::agent::{Agent, AgentConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _};
 use lasthop_proto::event::{TcpKind, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::rng::Stream;
@@ -110,6 +110,13 @@ impl Path {
         self.hosts[i].act(index, |connection| answer = Some(f(connection, now, out)));
         self.carry(2 * i);
         answer.unwrap()
+    }
+
+    /// The base station gives up the connections that end at it.
+    pub fn reset_endings(&mut self) {
+        self.out.begin(StageId(1), self.now);
+        self.agent.reset_endings(self.now, &mut self.out);
+        self.carry(1);
     }
 
     /// Puts what stage `i` sent on the wires.

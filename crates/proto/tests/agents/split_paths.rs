@@ -218,3 +218,59 @@ fn a_file_crosses_hosts_and_base_station_in_both_directions() {
         assert!(path.hosts[i].connections()[0].is_complete());
     }
 }
+
+/// A file that is on its way when the base station is told to go.
+fn leaving(go: impl FnOnce(&mut Path)) -> (Path, [App; 2]) {
+    let wire = Wire { byte: Span::micros(1), delay: Span::millis(2), losses: 0 };
+    let config = AgentConfig::Split(SplitConfig::new(TcpConfig::linux()));
+    let tcp = TcpConfig::linux();
+    let mut path = Path::new([&tcp, &tcp], &config, [wire, wire], 3);
+    path.hosts[0].connect(MOBILE, 80, Time::ZERO, 100_000);
+    path.hosts[1].serve(100_000);
+    let file = Plan { bytes: 500_000, piece: 65_536, real: true, appetite: u32::MAX, reset: None };
+    let mut apps = [App::new(file, 1), App::new(file, 2)];
+    let mut go = Some(go);
+    for step in 0..1000 {
+        path.run_until(Time::ZERO + Span::millis(10) * u64::from(step));
+        for (i, app) in apps.iter_mut().enumerate() {
+            if !path.hosts[i].connections().is_empty() {
+                path.act(i, 0, |connection, now, out| app.step(step, connection, now, out));
+            }
+        }
+        if apps[1].received.len() > 100_000
+            && let Some(go) = go.take()
+        {
+            go(&mut path);
+        }
+    }
+    assert!(go.is_none(), "it was gone before");
+    (path, apps)
+}
+
+#[test]
+fn what_is_under_way_when_the_agent_is_replaced_goes_on_to_its_end() {
+    let (mut path, apps) = leaving(|path| {
+        assert_eq!(path.agent.endings(), 1);
+        path.agent.drain(Agent::new(&AgentConfig::None)).expect("one is under way");
+        assert!(path.agent.successor().is_none());
+        // A connection that is opened now is nobody's but its ends'.
+        path.hosts[0].connect(MOBILE, 81, path.now, 1000);
+    });
+    for i in 0..2 {
+        assert!(apps[i].received == whole(apps[1 - i].stream, 500_000), "host {i}");
+    }
+    assert_eq!(path.agent.endings(), 0);
+    assert!(matches!(path.agent.successor(), Some(Agent::None(_))));
+    assert_eq!(path.hosts[0].connections()[1].state(), State::Established);
+    let unsplit = path.hosts[1].connections().len();
+    assert_eq!(unsplit, 2);
+}
+
+#[test]
+fn a_reset_of_all_connections_tells_both_ends_of_each() {
+    let (path, _) = leaving(|path| path.reset_endings());
+    assert_eq!(path.agent.endings(), 0);
+    for host in &path.hosts {
+        assert!(host.connections()[0].is_aborted());
+    }
+}
