@@ -271,6 +271,7 @@ impl Station {
     /// Takes in what has arrived at port `i`: a few batches at most, then others have their turn.
     fn take_from(&mut self, i: usize, sink: &mut dyn Sink) -> io::Result<()> {
         let transparent = self.is_transparent(sink);
+        self.path.set_bulk(true);
         let Some(mut inbox) = self.ports.get_mut(i).and_then(|port| port.inbox.take()) else {
             return Ok(());
         };
@@ -307,9 +308,10 @@ impl Station {
     fn take_in(&mut self, i: usize, inbox: &Inbox, sink: &mut dyn Sink) {
         let place = (self.ports[i].stage, self.ports[i].side);
         let now = self.clock.now();
+        let read = if self.path.is_bulk() { frame::read_whole } else { frame::read };
         for bytes in inbox.frames() {
             self.ports[i].counts.received_bytes += bytes.len() as u64;
-            let packets = match frame::read(bytes) {
+            let packets = match read(bytes) {
                 Incoming::Packet(packet) => {
                     self.enter(now, place, packet, bytes, sink);
                     continue;

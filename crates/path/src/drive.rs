@@ -125,6 +125,17 @@ impl Path {
         held
     }
 
+    /// Whether packets come in batches, super-packets among them: only where each stage but the ends takes them.
+    pub fn set_bulk(&mut self, bulk: bool) {
+        let takes = |stage: &Stage| stage.agent().is_some_and(|agent| agent.takes_bulk());
+        self.out.set_bulk(bulk && self.stages[self.inner.clone()].iter().all(takes));
+    }
+
+    /// Whether they do.
+    pub fn is_bulk(&self) -> bool {
+        self.out.is_bulk()
+    }
+
     /// Agents whose last connection is over give way to those that were to replace them.
     pub fn retire_agents(&mut self) {
         for i in self.inner.clone() {

@@ -110,6 +110,11 @@ pub trait BaseStation: Machine + Debug {
         0
     }
 
+    /// Whether super-packets may be put in: nothing but the connections that end here is looked into.
+    fn takes_bulk(&self) -> bool {
+        false
+    }
+
     /// Connections that end here: without the agent they are dead.
     fn endings(&self) -> usize {
         0
@@ -256,6 +261,10 @@ impl BaseStation for Agent {
 
     fn peak_state_bytes(&self) -> usize {
         self.inner().peak_state_bytes()
+    }
+
+    fn takes_bulk(&self) -> bool {
+        self.inner().takes_bulk()
     }
 
     fn endings(&self) -> usize {

@@ -311,6 +311,10 @@ impl BaseStation for Split {
         self.peak
     }
 
+    fn takes_bulk(&self) -> bool {
+        self.successor.as_ref().is_none_or(|next| next.takes_bulk())
+    }
+
     fn endings(&self) -> usize {
         self.pairs.len() + self.successor.as_ref().map_or(0, |next| next.endings())
     }

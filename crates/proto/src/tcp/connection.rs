@@ -74,6 +74,8 @@ pub struct Connection {
     held: bool,
     /// Whether this is a base station's end of a split connection.
     relay: bool,
+    /// Whether what is due waits for [`Connection::uncork`].
+    corked: bool,
     /// What was done with the segment that came last.
     steps: Steps,
 }
@@ -138,6 +140,7 @@ impl Connection {
             outbox: None,
             held: false,
             relay: false,
+            corked: false,
             steps: Steps::default(),
             config,
         }

@@ -208,7 +208,7 @@ impl Receiver {
         if from == self.nxt && self.pieces.is_empty() {
             self.deliver(&body, &mut taken);
             if !body.is_empty() {
-                self.count_in_order(now);
+                self.count_in_order(now, body.len());
             }
         } else {
             // Out of order, or a hole that is being filled: acknowledge at once.
@@ -269,8 +269,9 @@ impl Receiver {
 
     /// In-order data: acknowledge every so many segments, or when the timer says so.
     //= rfc5681#section-4.2: at least every second full-sized segment, within 500 ms
-    fn count_in_order(&mut self, now: Time) {
-        self.unacked += 1;
+    fn count_in_order(&mut self, now: Time, len: u32) {
+        // A super-packet is several.
+        self.unacked += len.div_ceil(self.mss).max(1);
         let every = self.control.as_ref().map_or(self.every, |control| control.every());
         let enough = if self.maxseg > 0 && every != DelayedAck::BY_TIME {
             self.opens_by(u64::from(every) * u64::from(self.maxseg))

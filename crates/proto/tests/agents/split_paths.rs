@@ -119,6 +119,7 @@ proptest! {
             any::<bool>(),
             0usize..2,
         ),
+        bulk in any::<bool>(),
         (losses, seed) in ([0u64..80, 0u64..120], any::<u64>()),
     ) {
         // Of six times the buffer two are there from the start, and one may be added.
@@ -131,6 +132,9 @@ proptest! {
         let wire = |losses, delay| Wire { byte: Span::micros(2), delay: Span::millis(delay), losses };
         let wires = [wire(losses[0], 3), wire(losses[1], 8)];
         let mut path = Path::new([&tcp[0], &tcp[1]], &config, wires, seed);
+        if bulk {
+            path.in_bulk();
+        }
         let answerer = 1 - opener;
         let to = if opener == 0 { MOBILE } else { crate::path::FIXED };
         path.hosts[opener].connect(to, 9, Time::ZERO, 30_000);
@@ -273,4 +277,29 @@ fn a_reset_of_all_connections_tells_both_ends_of_each() {
     for host in &path.hosts {
         assert!(host.connections()[0].is_aborted());
     }
+}
+
+/// The same bytes arrive in fewer packets of the base station's.
+#[test]
+fn in_bulk_what_a_window_lets_go_is_one_packet() {
+    let wire = Wire { byte: Span(10), delay: Span::millis(2), losses: 0 };
+    let tcp = TcpConfig::linux();
+    let split = SplitConfig { largest: Some(Bytes(4 << 20)), ..SplitConfig::new(tcp.clone()) };
+    let mut path = Path::new([&tcp, &tcp], &AgentConfig::Split(split), [wire, wire], 3);
+    path.in_bulk();
+    path.hosts[0].connect(MOBILE, 80, Time::ZERO, 1 << 20);
+    path.hosts[1].serve(1 << 20);
+    let bytes = 3_000_000;
+    let file = Plan { bytes, piece: 65_536, real: true, appetite: u32::MAX, reset: None };
+    let mut apps = [App::new(file, 1), App::new(Plan { bytes: 0, ..file }, 2)];
+    for step in 0..300 {
+        path.run_until(Time::ZERO + Span::millis(10) * u64::from(step));
+        for (i, app) in apps.iter_mut().enumerate() {
+            if !path.hosts[i].connections().is_empty() {
+                path.act(i, 0, |connection, now, out| app.step(step, connection, now, out));
+            }
+        }
+    }
+    assert!(apps[1].received == whole(1, bytes));
+    assert!(path.supers > 0);
 }

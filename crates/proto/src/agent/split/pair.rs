@@ -132,6 +132,8 @@ pub(super) struct Pair {
     heard: Time,
     /// Bytes that both directions held after the last call.
     held: u64,
+    /// When what the packets of a batch have made due is sent.
+    uncork: Option<Time>,
 }
 
 impl Pair {
@@ -171,6 +173,7 @@ impl Pair {
             rooms: [Room { limit: ends.buffer, freed: 0, since: (now, 0) }; 2],
             heard: now,
             held: 0,
+            uncork: None,
         }
     }
 
@@ -190,6 +193,11 @@ impl Pair {
         out: &mut Out,
     ) -> Fate {
         self.heard = now;
+        if out.is_bulk() && self.open_until.is_none() {
+            // The rest of the batch comes first.
+            self.halves.iter_mut().for_each(Half::cork);
+            self.uncork = Some(now);
+        }
         let marked = packet.is_marked();
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         if let Some(segment) = packet.segment() {
@@ -205,13 +213,19 @@ impl Pair {
                 half.on_wake(now, out);
             }
         }
+        if self.uncork.take_if(|at| *at <= now).is_some() {
+            self.halves.iter_mut().for_each(|half| half.uncork(now, out));
+        }
         self.settle(now, shared, out)
     }
 
     /// When a timer expires next.
     pub(super) fn next_wake(&self) -> Option<Time> {
         let [left, right] = &self.halves;
-        [left.next_wake(), right.next_wake(), self.open_until].into_iter().flatten().min()
+        [left.next_wake(), right.next_wake(), self.open_until, self.uncork]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// When a packet came last.
@@ -253,7 +267,11 @@ impl Pair {
         }
         // Whichever end closed first is in TIME-WAIT itself, under the same numbers: what comes late is
         // answered there.
-        if self.halves.iter().all(Half::is_over) { Fate::Over } else { Fate::Alive }
+        if !self.halves.iter().all(Half::is_over) {
+            return Fate::Alive;
+        }
+        self.halves.iter_mut().for_each(|half| half.uncork(now, out));
+        Fate::Over
     }
 
     /// The opener is answered when the far end has answered, and under the far end's own number.

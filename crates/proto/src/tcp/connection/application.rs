@@ -86,6 +86,19 @@ impl Connection {
         }
     }
 
+    /// What is due from now on waits until [`Connection::uncork`], so that it goes together: data, and ACKs where
+    /// nothing is missing.
+    pub fn cork(&mut self) {
+        self.corked = true;
+    }
+
+    /// Sends what has waited.
+    pub fn uncork(&mut self, now: Time, out: &mut Out) {
+        if core::mem::take(&mut self.corked) {
+            self.flush(now, out);
+        }
+    }
+
     /// This is a base station's end of a split connection: events and causes say so.
     pub fn set_relay(&mut self) {
         self.relay = true;
