@@ -2,9 +2,12 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use nix::sys::socket::{MsgFlags, recv, send};
 
 use super::world::{World, enter, inside};
 
@@ -82,6 +85,39 @@ impl Quiet {
 /// What both ends hear of a reset; `b` had said all that it had to say.
 const RESET: [Result<String, ErrorKind>; 2] =
     [Err(ErrorKind::BrokenPipe), Err(ErrorKind::ConnectionReset)];
+
+/// Out-of-band data (MSG_OOB) is not found among the rest, and neither is anything lost.
+#[test]
+fn urgent_data_stays_out_of_band() {
+    inside("endings::urgent_data_stays_out_of_band", || {
+        let world = world();
+        let _station = world.station(&[]);
+        let (ready, listening) = channel();
+        let b = thread::spawn(move || {
+            enter("b");
+            let listener = TcpListener::bind("10.9.0.2:5001").unwrap();
+            ready.send(()).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            let mut text = vec![0; 6];
+            stream.read_exact(&mut text[..3]).unwrap();
+            let mut urgent = [0];
+            let fd = stream.as_raw_fd();
+            while recv(fd, &mut urgent, MsgFlags::MSG_OOB) != Ok(1) {
+                thread::yield_now();
+            }
+            stream.read_exact(&mut text[3..]).unwrap();
+            (String::from_utf8(text).unwrap(), urgent[0])
+        });
+        listening.recv().unwrap();
+        enter("a");
+        let mut stream = TcpStream::connect("10.9.0.2:5001").unwrap();
+        stream.write_all(b"abc").unwrap();
+        assert_eq!(send(stream.as_raw_fd(), b"!", MsgFlags::MSG_OOB), Ok(1));
+        stream.write_all(b"def").unwrap();
+        assert_eq!(b.join().unwrap(), ("abcdef".to_owned(), b'!'));
+    });
+}
 
 fn world() -> World {
     World::new("[[path]]\nagent = \"split\"\n")

@@ -76,6 +76,8 @@ pub struct Connection {
     relay: bool,
     /// Whether what is due waits for [`Connection::uncork`].
     corked: bool,
+    /// One past the urgent data that an application has written, and that the peer has: positions.
+    urgent: [u64; 2],
     /// What was done with the segment that came last.
     steps: Steps,
 }
@@ -141,6 +143,7 @@ impl Connection {
             held: false,
             relay: false,
             corked: false,
+            urgent: [0; 2],
             steps: Steps::default(),
             config,
         }

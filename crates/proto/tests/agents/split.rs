@@ -208,6 +208,31 @@ fn a_window_update_goes_when_the_buffer_has_drained_by_two_segments() {
     );
 }
 
+/// What is urgent stays out of band: the pointer is told of ahead of it, and on what is sent again.
+#[test]
+fn the_urgent_pointer_crosses_the_base_station() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+100 ack 1 urg 101 => split-taken
+        20ms left . 1 ack 101 win 3900 => split-ack
+        20ms right P. 1+100 ack 1 urg 101 => split-data
+        21ms fixed P. 101+1 ack 1 urg 1 => split-taken
+        21ms left . 1 ack 102 win 3899 => split-ack
+        21ms right P. 101+1 ack 1 urg 1 => split-data
+        22ms fixed P. 102+50 ack 1 => split-taken
+        22ms left . 1 ack 152 win 3849 => split-ack
+        22ms right P. 102+50 ack 1 => split-data
+        30ms mobile . 1 ack 101 => split-taken
+        1030ms right P. 101+51 ack 1 urg 1 => local-timeout
+        1040ms mobile . 1 ack 152 => split-taken
+        60s end
+        ",
+        ),
+    );
+}
+
 #[test]
 fn a_reset_travels_on_from_either_end() {
     check(

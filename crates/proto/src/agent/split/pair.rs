@@ -296,6 +296,8 @@ impl Pair {
             Side::Left => (left, right),
             Side::Right => (right, left),
         };
+        // Positions agree on both sides.
+        sink.set_urgent(source.heard_urgent());
         source.take_delivered(shared.scratch);
         for body in shared.scratch.drain(..) {
             // It fits: the window on this side is what the queue on the other side has room for.

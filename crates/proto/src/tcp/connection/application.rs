@@ -86,6 +86,17 @@ impl Connection {
         }
     }
 
+    /// One past the urgent data that the peer has told of; as a position of its stream, 0 being its SYN.
+    pub fn heard_urgent(&self) -> u64 {
+        self.urgent[1]
+    }
+
+    /// What is written is urgent up to this position of our stream: segments before it say so.
+    //= rfc9293#section-3.8.5: urgent data, which the pointer tells of ahead of itself
+    pub fn set_urgent(&mut self, position: u64) {
+        self.urgent[0] = self.urgent[0].max(position);
+    }
+
     /// What is due from now on waits until [`Connection::uncork`], so that it goes together: data, and ACKs where
     /// nothing is missing.
     pub fn cork(&mut self) {

@@ -52,7 +52,11 @@ impl Connection {
         while let Some(next) = self.tx.poll(now) {
             let joined = waiting.as_mut().is_some_and(|chunk| {
                 let follows = next.from == chunk.end() && next.len > 0;
-                let plain = chunk.cause == Cause::Data && next.cause == Cause::Data && !chunk.fin;
+                // A card cannot cut what holds an urgent pointer.
+                let plain = chunk.cause == Cause::Data
+                    && next.cause == Cause::Data
+                    && !chunk.fin
+                    && self.urgent[0] <= chunk.from;
                 let fits = chunk.len.is_multiple_of(mss) && chunk.len + next.len <= most;
                 let joins = follows && plain && fits;
                 if joins {
@@ -87,6 +91,11 @@ impl Connection {
         let mut segment = self.segment(now, chunk.from, flags);
         if chunk.len > 0 {
             self.tell_of_acks(&mut segment);
+        }
+        if self.urgent[0] > chunk.from && chunk.len > 0 {
+            let ahead = (self.urgent[0] - chunk.from).min(u16::MAX.into());
+            segment.flags = segment.flags | Flags::URG;
+            segment.options_mut().urgent = ahead as u16;
         }
         let offset = chunk.from.saturating_sub(1);
         let body = match &self.outbox {
