@@ -22,6 +22,7 @@ use crate::metrics::{self, Endpoint};
 use crate::notify::Manager;
 use crate::recorder::Recorder;
 use crate::station::{Port, Station};
+use crate::sys::heap;
 
 /// Why a station cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -133,6 +134,7 @@ pub fn run(
             .into_iter()
             .for_each(|warning| tell(News::Warning(warning)));
     }
+    heap::keep();
     let clock = Clock::start();
     let (path, places) = stages(&file);
     let last = StageId(path.stages().len() as u16 - 1);
