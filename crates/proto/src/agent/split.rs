@@ -17,7 +17,7 @@
 //!   untouched, as does one whose SYN was not seen.
 //!
 //! As an end point the base station drops packets of its connections whose TCP checksum fails. The urgent pointer
-//! and options that the base station does not speak end here.
+//! crosses as it is; options that the base station does not speak end here.
 
 mod pair;
 
