@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use lasthop_proto::wire::checksum::{checksum, update};
-use lasthop_proto::wire::emit::emit;
+use lasthop_proto::wire::emit::{emit, emit_partial};
 use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::protocol::PROTOCOL_TCP;
 use lasthop_proto::wire::{Body, Damage, Packet, PacketId, Transport};
@@ -77,6 +77,19 @@ fn look(ip: &[u8], verify: bool) -> Option<View> {
     Some(seen)
 }
 
+/// Reads a frame; a super-packet of TCP is one packet.
+pub fn read_whole(frame: &[u8]) -> Incoming {
+    let bulk = |vnet: &VnetHeader| vnet.is_tcp() && vnet.needs_checksum() && vnet.gso_size > 0;
+    let (Some(at), Some(vnet)) = (network_at(frame), VnetHeader::read(frame).filter(bulk)) else {
+        return read(frame);
+    };
+    let mut seen = read_packet(frame, at, vnet, || frame.into());
+    if let Incoming::Packet(packet) = &mut seen {
+        packet.piece = vnet.gso_size;
+    }
+    seen
+}
+
 /// Reads a frame.
 pub fn read(frame: &[u8]) -> Incoming {
     let (Some(at), Some(vnet)) = (network_at(frame), VnetHeader::read(frame)) else {
@@ -127,6 +140,7 @@ fn read_packet(
         ttl: seen.ttl,
         damage,
         urgent: false,
+        piece: 0,
     })
 }
 
@@ -255,11 +269,17 @@ pub fn own_link_header(packet: &Packet) -> Option<&[u8]> {
     (came.src == packet.src && came.dst == packet.dst).then(|| frame.get(VNET..at))?
 }
 
-/// A new frame for `packet` behind this link-layer header; `None` if it cannot be put into bytes.
+/// A new frame for `packet` behind this link-layer header; `None` if it cannot be put into bytes. The checksum of a
+/// super-packet, and its cutting, are left to the interface.
 pub fn write(packet: &Packet, link: &[u8]) -> Option<Outgoing> {
     let mut bytes = Vec::with_capacity(VNET + link.len() + packet.wire_len() as usize);
     bytes.resize(VNET, 0);
     bytes.extend_from_slice(link);
-    emit(packet, &mut bytes).ok()?;
+    if packet.piece > 0 {
+        let headers = emit_partial(packet, &mut bytes).ok()?;
+        offload::describe(packet, link.len(), headers).write(&mut bytes);
+    } else {
+        emit(packet, &mut bytes).ok()?;
+    }
     Some(Outgoing::New(bytes))
 }

@@ -86,6 +86,11 @@ impl VnetHeader {
         self.flags & (VnetHeader::NEEDS_CHECKSUM | VnetHeader::VALID) == 0 && !self.is_super()
     }
 
+    /// Whether that is one of TCP.
+    pub fn is_tcp(self) -> bool {
+        matches!(self.gso_type & !VnetHeader::ECN, VnetHeader::TCPV4 | VnetHeader::TCPV6)
+    }
+
     /// Whether this stands before a super-packet.
     pub fn is_super(self) -> bool {
         self.gso_type & !VnetHeader::ECN != 0

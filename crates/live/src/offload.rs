@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lasthop_proto::wire::Flags;
 use lasthop_proto::wire::checksum::{Sum, checksum, update};
 use lasthop_proto::wire::parse::{Mode, View, view};
-use lasthop_proto::wire::{Damage, Transport};
+use lasthop_proto::wire::{Damage, Packet, Transport};
 
 use crate::header::{VNET, VnetHeader, network_at};
 
@@ -48,6 +48,21 @@ pub fn segments(frame: &[u8]) -> Option<Vec<Arc<[u8]>>> {
     let at = network_at(frame)?;
     let seen = view(&frame[at..], Mode { verify: false, wire_len: None }).ok()?;
     cut(frame, at, VNET + start, &seen, transport, vnet)
+}
+
+/// What the interface is told of a super-packet whose link-layer header has `link` bytes, and IP and TCP `headers`.
+pub fn describe(packet: &Packet, link: usize, headers: usize) -> VnetHeader {
+    let ip = packet.ip_header_len() as usize;
+    let reduced = matches!(&packet.transport, Transport::Tcp(s) if s.flags.has(Flags::CWR));
+    let kind = if packet.src.is_v4() { VnetHeader::TCPV4 } else { VnetHeader::TCPV6 };
+    VnetHeader {
+        flags: VnetHeader::NEEDS_CHECKSUM,
+        gso_type: kind | if reduced { VnetHeader::ECN } else { 0 },
+        header_len: (link + headers) as u16,
+        gso_size: packet.piece,
+        checksum_start: (link + ip) as u16,
+        checksum_offset: TCP.1,
+    }
 }
 
 /// A frame with TCP data that is longer than an interface takes, as several that are not: the bytes of a stream may

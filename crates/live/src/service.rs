@@ -22,6 +22,7 @@ use crate::metrics::{self, Endpoint};
 use crate::notify::Manager;
 use crate::recorder::Recorder;
 use crate::station::{Port, Station};
+use crate::sys::heap;
 
 /// Why a station cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +117,8 @@ pub enum News {
     },
     /// Something to mind, with its remedy.
     Warning(String),
+    /// Connections that ended at the station were reset, since it stops.
+    Reset(usize),
 }
 
 /// The signals that a station listens to; others end it as they end any program.
@@ -143,6 +146,7 @@ pub fn run(
             .into_iter()
             .for_each(|warning| tell(News::Warning(warning)));
     }
+    heap::keep();
     let clock = Clock::start();
     let (path, places) = stages(&file);
     let last = StageId(path.stages().len() as u16 - 1);
@@ -180,10 +184,11 @@ pub fn run(
         metrics: endpoint.as_ref().map(Endpoint::address),
     });
     let listener = thread::Builder::new().name("signals".to_owned());
+    let teller = tell.clone();
     listener.spawn(move || {
         loop {
             match signals().wait() {
-                Ok(Signal::SIGHUP) => tell(reload(&running, &file, &reread)),
+                Ok(Signal::SIGHUP) => teller(reload(&running, &file, &reread)),
                 Ok(_) => {
                     handle.ask(Station::stop);
                     return;
@@ -200,6 +205,11 @@ pub fn run(
         true
     });
     manager.say("STOPPING=1");
+    // Without the station nobody would ever answer them.
+    let reset = (1..last.0.into()).map(|i| station.reset_endings(i, &mut sink)).sum();
+    if reset > 0 {
+        tell(News::Reset(reset));
+    }
     Ok(ended?)
 }
 

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use lasthop_path::{Outside, Path, Stage};
-use lasthop_proto::agent::Agent;
+use lasthop_proto::agent::{Agent, BaseStation as _};
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
@@ -258,6 +258,7 @@ impl Station {
             if now.since(self.looked_after) >= LOOK_AFTER {
                 self.looked_after = now;
                 self.ports.iter_mut().try_for_each(Port::look_after)?;
+                self.path.retire_agents();
             }
             let on = attend(self, sink, now);
             self.flush();
@@ -270,6 +271,7 @@ impl Station {
     /// Takes in what has arrived at port `i`: a few batches at most, then others have their turn.
     fn take_from(&mut self, i: usize, sink: &mut dyn Sink) -> io::Result<()> {
         let transparent = self.is_transparent(sink);
+        self.path.set_bulk(true);
         let Some(mut inbox) = self.ports.get_mut(i).and_then(|port| port.inbox.take()) else {
             return Ok(());
         };
@@ -306,9 +308,10 @@ impl Station {
     fn take_in(&mut self, i: usize, inbox: &Inbox, sink: &mut dyn Sink) {
         let place = (self.ports[i].stage, self.ports[i].side);
         let now = self.clock.now();
+        let read = if self.path.is_bulk() { frame::read_whole } else { frame::read };
         for bytes in inbox.frames() {
             self.ports[i].counts.received_bytes += bytes.len() as u64;
-            let packets = match frame::read(bytes) {
+            let packets = match read(bytes) {
                 Incoming::Packet(packet) => {
                     self.enter(now, place, packet, bytes, sink);
                     continue;
@@ -361,6 +364,26 @@ impl Station {
         let Station { path, ports, neighbours, clock, unroutable, .. } = self;
         let mut around = Around { sink, ports, neighbours, unroutable };
         path.call(clock.now(), stage, &mut around, call);
+    }
+
+    /// Connections that end at the agent of stage `i`.
+    pub fn endings(&self, i: usize) -> usize {
+        self.path.stages().get(i).and_then(Stage::agent).map_or(0, |agent| agent.endings())
+    }
+
+    /// Gives up the connections that end at the agent of stage `i`, and tells both ends of each; how many there were.
+    pub fn reset_endings(&mut self, i: usize, sink: &mut dyn Sink) -> usize {
+        let count = self.endings(i);
+        if count > 0 {
+            let now = self.clock.now();
+            self.call(i, sink, |stage, out| {
+                if let Some(agent) = stage.agent_mut() {
+                    agent.reset_endings(now, out);
+                }
+            });
+            self.flush();
+        }
+        count
     }
 
     /// Whether frames may pass as they are: between two interfaces, and nobody looks into them.

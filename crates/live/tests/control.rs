@@ -101,7 +101,7 @@ fn get(client: &mut Client, key: &str) -> Answer {
 
 fn set(client: &mut Client, values: &[&str]) -> Answer {
     let values = values.iter().map(|value| (*value).to_owned()).collect();
-    client.ask(&Request::Set { values }).unwrap()
+    client.ask(&Request::Set { values, endings: None }).unwrap()
 }
 
 fn status(client: &mut Client) -> Status {

@@ -50,6 +50,7 @@ fn packets() -> impl Strategy<Value = Packet> {
             ttl,
             damage: Damage::None,
             urgent: false,
+            piece: 0,
         },
     )
 }
@@ -257,4 +258,40 @@ fn a_super_packet_with_half_a_header_is_malformed() {
     frame[VNET + 34 + 12] = 0x50;
     VnetHeader { checksum_start: 20, ..vnet }.write(&mut frame);
     assert!(matches!(frame::read(&frame), Incoming::Malformed));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    /// A super-packet is written so that a network card makes of it the very packets that it stands for, and read whole.
+    #[test]
+    fn a_super_packet_is_what_the_card_makes_of_it(
+        mut packet in packets(),
+        (len, piece, tags) in (2u32..60_000, 100u16..9000, 0usize..3),
+    ) {
+        prop_assume!(matches!(packet.transport, Transport::Tcp(_)));
+        prop_assume!(len > u32::from(piece));
+        let mut body = Vec::new();
+        Body::Pattern { stream: 7, offset: 0, len }.copy_into(len, &mut body);
+        packet.body = Body::copy_of(&body);
+        packet.piece = piece;
+        let written = frame::write(&packet, &link_of(&packet, tags)).expect("it fits");
+        let Incoming::Packet(read) = frame::read_whole(written.bytes()) else { panic!("a packet") };
+        prop_assert_eq!(&read.transport, &packet.transport);
+        prop_assert_eq!((read.piece, bytes_of(&read.body)), (piece, body));
+        let Incoming::Packets(got) = frame::read(written.bytes()) else { panic!("several") };
+        let want: Vec<Packet> = packet.cut().collect();
+        prop_assert_eq!(got.len(), want.len());
+        for (got, want) in got.iter().zip(&want) {
+            prop_assert_eq!(&got.transport, &want.transport);
+            prop_assert_eq!((got.src, got.dst, got.tos, got.ttl), (want.src, want.dst, want.tos, want.ttl));
+            prop_assert_eq!(bytes_of(&got.body), bytes_of(&want.body));
+        }
+        for mut bytes in offload::segments(written.bytes()).expect("several").iter().map(|b| b.to_vec()) {
+            let vnet = VnetHeader::read(&bytes).expect("it has one");
+            offload::complete(&mut bytes, vnet);
+            let seen = view(&bytes[VNET + 14 + 4 * tags..], Mode { verify: true, wire_len: None });
+            prop_assert_eq!(seen.expect("a packet").damage, Damage::None);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::collections::VecDeque;
 
+use lasthop_proto::agent::BaseStation as _;
 use lasthop_proto::event::{Event, Wants};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
@@ -94,9 +95,20 @@ impl Path {
     }
 
     /// Puts `stage` into the place of stage `i` while the path runs. What a link holds is still handed on, when
-    /// its time comes; whatever else the old stage held is lost, and how many packets that were is the answer.
+    /// its time comes, and connections that end at an agent go on there until they are over; whatever else the old
+    /// stage held is lost, and how many packets that were is the answer.
     pub fn replace_stage(&mut self, i: usize, stage: Stage) -> usize {
         let Some(place) = self.stages.get_mut(i) else { return 0 };
+        let stage = match (place.agent_mut(), stage) {
+            (Some(old), Stage::Agent(next)) => match old.drain(*next) {
+                Ok(()) => {
+                    self.rearm(i);
+                    return 0;
+                }
+                Err(next) => Stage::Agent(Box::new(next)),
+            },
+            (_, stage) => stage,
+        };
         let mut old = core::mem::replace(place, stage);
         let held = old.holds();
         // Over a dead channel a link layer would try for ever.
@@ -111,6 +123,29 @@ impl Path {
         }
         self.counts[i].ended += held as u64;
         held
+    }
+
+    /// Whether packets come in batches, super-packets among them: only where each stage but the ends takes them.
+    pub fn set_bulk(&mut self, bulk: bool) {
+        let takes = |stage: &Stage| stage.agent().is_some_and(|agent| agent.takes_bulk());
+        self.out.set_bulk(bulk && self.stages[self.inner.clone()].iter().all(takes));
+    }
+
+    /// Whether they do.
+    pub fn is_bulk(&self) -> bool {
+        self.out.is_bulk()
+    }
+
+    /// Agents whose last connection is over give way to those that were to replace them.
+    pub fn retire_agents(&mut self) {
+        for i in self.inner.clone() {
+            if let Some(agent) = self.stages[i].agent_mut()
+                && let Some(next) = agent.successor()
+            {
+                *agent = next;
+                self.rearm(i);
+            }
+        }
     }
 
     /// Links that were replaced at place `i` hand on what is due.

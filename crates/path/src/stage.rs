@@ -103,6 +103,14 @@ impl Stage {
         }
     }
 
+    /// The agent, to be asked for more than packets.
+    pub fn agent_mut(&mut self) -> Option<&mut Agent> {
+        match self {
+            Stage::Agent(agent) => Some(agent),
+            _ => None,
+        }
+    }
+
     /// Whether it carries packets over some time, and still hands those on that it holds when another takes its place.
     pub(crate) fn is_link(&self) -> bool {
         !matches!(self, Stage::Host(_) | Stage::Witness(_) | Stage::Agent(_))

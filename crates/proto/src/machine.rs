@@ -89,6 +89,7 @@ pub struct Out {
     /// What happened, oldest first.
     pub events: Vec<Event>,
     wants: Wants,
+    bulk: bool,
     now: Time,
     stage: StageId,
     next_id: u64,
@@ -159,6 +160,17 @@ impl Out {
     /// Passes a signal to the neighbour on `side`.
     pub fn signal(&mut self, side: Side, signal: Signal) {
         self.signals.push((side, signal));
+    }
+
+    /// Whether packets come in batches and super-packets may be sent ([`Packet::piece`]): on real interfaces, where no
+    /// stage has to tell the packets of the wire.
+    pub fn is_bulk(&self) -> bool {
+        self.bulk
+    }
+
+    /// The driver says so.
+    pub fn set_bulk(&mut self, bulk: bool) {
+        self.bulk = bulk;
     }
 
     /// Whether anybody reads events of `kind`; lets a machine skip the work of describing them.

@@ -240,16 +240,18 @@ fn what_has_no_effect_is_warned_about() {
     assert_eq!(warnings(&[set("agent=snoop"), set("packet-size=576B")]).len(), 1);
     // Each half of a split connection has a peer of its own.
     assert!(warnings(&[set("agent=split")]).is_empty());
-    assert_eq!(warnings(&[set("agent=split"), set("buffer=1MiB")]).len(), 1);
-    let scaled = [set("agent=split"), set("buffer=1MiB"), set("split-preset=linux")];
-    assert!(warnings(&scaled).is_empty());
-    assert_eq!(warnings(&[set("agent=split"), set("host.server.tcp=sack")]).len(), 1);
+    let old = set("split-preset=freebsd-2.1");
+    assert!(warnings(&[set("agent=split"), old.clone()]).is_empty());
+    assert_eq!(warnings(&[set("agent=split"), old.clone(), set("buffer=1MiB")]).len(), 1);
+    assert!(warnings(&[set("agent=split"), set("buffer=1MiB")]).is_empty());
+    assert_eq!(warnings(&[set("agent=split"), old.clone(), set("host.server.tcp=sack")]).len(), 1);
+    assert!(warnings(&[set("agent=split"), set("host.server.tcp=sack")]).is_empty());
     assert_eq!(warnings(&[set("agent=split"), set("dupacks=2")]).len(), 1);
     assert_eq!(warnings(&[set("agent=snoop"), set("buffer=64KiB")]).len(), 1);
-    let deaf = warnings(&[set("agent=split-sack")]);
+    let deaf = warnings(&[set("agent=split-sack"), old.clone()]);
     assert_eq!(deaf.len(), 1);
     assert!(deaf[0].1.contains("[host.laptop]"), "{deaf:?}");
-    assert!(warnings(&[set("agent=split-sack"), set("host.laptop.sack=true")]).is_empty());
+    assert!(warnings(&[set("agent=split-sack"), old, set("host.laptop.sack=true")]).is_empty());
     assert_eq!(warnings(&[set("transfer.start=7200s"), set("agent=none")]).len(), 1);
     let back = [set("transfer.from=laptop"), set("transfer.to=server"), set("agent=snoop")];
     assert!(warnings(&back).iter().any(|(key, _)| key == "path.2.agent"));

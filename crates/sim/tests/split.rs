@@ -21,6 +21,8 @@ mss = 536
 link = { rate = "10mbit", delay = "5ms" }
 [[path]]
 agent = "split"
+split-preset = "freebsd-2.1"
+buffer = "64KiB"
 [[path]]
 radio = { rate = "2mbit", delay = "1ms", queue = "200p" }
 "#;
@@ -60,9 +62,13 @@ struct Seen {
 }
 
 fn see(arguments: &[(&str, &str)]) -> Seen {
+    watch(TEXT, arguments)
+}
+
+fn watch(text: &str, arguments: &[(&str, &str)]) -> Seen {
     let arguments: Vec<Argument> =
         arguments.iter().map(|(key, value)| Argument::Set(format!("{key}={value}"))).collect();
-    let (plan, _) = parse(TEXT, "split", &arguments).expect("a scenario");
+    let (plan, _) = parse(text, "split", &arguments).expect("a scenario");
     let scenario = &plan.cells[0].scenario;
     let layout = layout(scenario);
     let key = layout.flows[0].key;
@@ -121,7 +127,8 @@ fn what_passes_unsplit_is_measured_by_the_segments_of_its_hosts() {
         let text = TEXT
             .replace("bytes = \"500kB\"", "bytes = \"500kB\", count = 2")
             .replace("mss = 536", &format!("mss = {hosts}"))
-            .replace("\"split\"", &format!("\"split\"\nflows = 1\nsplit-preset = \"{preset}\""));
+            .replace("agent = \"split\"", "agent = \"split\"\nflows = 1")
+            .replace("freebsd-2.1", preset);
         let (plan, _) = parse(&text, "split", &[]).expect("a scenario");
         let scenario = &plan.cells[0].scenario;
         let mut metrics = Metrics::new(layout(scenario));
@@ -170,4 +177,55 @@ fn data_from_the_air_is_split_as_well() {
         assert!((0.6..=1.0).contains(&goodput.expect("packets")), "{goodput:?}");
     }
     assert!(seen.ends.acknowledged < seen.ends.delivered);
+}
+
+/// A path on which nothing is lost, 20 ms long on either side of the base station there and back.
+const CLEAN: &str = r#"
+transfer = { from = "fixed", to = "mobile", bytes = "5MB" }
+[host.fixed]
+preset = "linux"
+[host.mobile]
+preset = "linux"
+[[path]]
+link = { rate = "100mbit", delay = "10ms", queue = "1000p" }
+[[path]]
+agent = "split"
+split-preset = "linux"
+[[path]]
+radio = { rate = "20mbit", delay = "10ms", queue = "5000p", duplex = "full" }
+"#;
+
+/// However the mobile host acknowledges, the base station says in time that its window has opened: its sender is never
+/// left to wait for a delayed ACK.
+#[test]
+fn nobody_pauses_before_a_window_that_has_opened() {
+    for more in
+        [("delayed-ack", "off"), ("delayed-ack.every", "2"), ("mss", "700"), ("mss", "1200")]
+    {
+        let key = format!("host.mobile.{}", more.0);
+        let seen = watch(CLEAN, &[("path.agent.buffer", "64KiB"), (&key, more.1)]);
+        assert!(seen.flow.complete);
+        let sent = seen.series.sent.iter().filter(|sent| sent.kind == SendKind::First);
+        let times: Vec<f64> = sent.map(|sent| sent.at_s).collect();
+        // A round trip is 20 ms, a delayed ACK 40 ms.
+        let pauses = times.windows(2).filter(|pair| pair[1] - pair[0] > 0.03).count();
+        assert_eq!(pauses, 0, "{more:?}");
+        // 64 KiB in the 40 ms from end to end, less headers.
+        assert!(seen.flow.throughput > 1.5e6, "{more:?}: {}", seen.flow.throughput);
+    }
+}
+
+/// A buffer that grows with the path costs a transfer nothing where nothing is lost, on whichever side the path is long.
+/// 64 KiB in each direction halve some of these.
+#[test]
+fn the_buffer_follows_the_path() {
+    for (wired, wireless) in [("1ms", "1ms"), ("1ms", "40ms"), ("20ms", "20ms"), ("40ms", "1ms")] {
+        let path = [("link.delay", wired), ("radio.delay", wireless), ("transfer.bytes", "10MB")];
+        let of = |more: &[(&str, &str)]| watch(CLEAN, &[&path, more].concat()).flow.throughput;
+        let (split, none) = (of(&[]), of(&[("agent", "none")]));
+        assert!(split > 0.98 * none, "{wired}, {wireless}: {split} of {none}");
+    }
+    let long = [("link.delay", "20ms"), ("radio.delay", "20ms")];
+    let fixed = watch(CLEAN, &[&long[..], &[("path.agent.buffer", "64KiB")]].concat());
+    assert!(fixed.flow.throughput < 1e6, "{}", fixed.flow.throughput);
 }

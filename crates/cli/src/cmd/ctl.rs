@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use lasthop_live::control::client::{Client, directories, listening};
-use lasthop_live::control::protocol::{Answer, Request, Status, Trouble};
+use lasthop_live::control::protocol::{Answer, Endings, Request, Status, Trouble};
 use lasthop_proto::units::Span;
 use serde_json::Value;
 
@@ -21,6 +21,7 @@ Examples:
   lasthop ctl set agent=snoop                 no restart, connections go on
   lasthop ctl set errors.mean=64KiB radio.rate=1mbit
   lasthop ctl set errors=none
+  lasthop ctl set agent=none --drain          where connections end at the station: split
   lasthop ctl watch                           a live table; lines where there is no terminal
   lasthop ctl watch --interval 5s --json      one JSON object each time
 
@@ -50,6 +51,12 @@ enum What {
         /// As in scenario files: `agent=snoop`, `errors.mean=64KiB`
         #[arg(required = true, value_name = "KEY=VALUE")]
         values: Vec<String>,
+        /// Reset connections that end at an agent which is replaced (split connections)
+        #[arg(long, conflicts_with = "drain")]
+        reset: bool,
+        /// Let them go on at the old agent until they are over
+        #[arg(long)]
+        drain: bool,
     },
     /// Show rates, drops, repairs and flows as they go by
     Watch {
@@ -95,8 +102,14 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             _ => return Err(strange()),
         },
         What::Get { key: Some(key) } => output::print(&get(&mut ask, key, json)?)?,
-        What::Set { values } => {
-            let Answer::Changed(changed) = ask(&Request::Set { values: values.clone() })? else {
+        What::Set { values, reset, drain } => {
+            let endings = match (reset, drain) {
+                (true, _) => Some(Endings::Reset),
+                (_, true) => Some(Endings::Drain),
+                _ => None,
+            };
+            let request = Request::Set { values: values.clone(), endings };
+            let Answer::Changed(changed) = ask(&request)? else {
                 return Err(strange());
             };
             for warning in changed.warnings.iter().filter(|_| !json) {
@@ -109,7 +122,13 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                     let old = setting.old.as_deref().unwrap_or("(default)");
                     format!("{}: {old} -> {}\n", setting.key, setting.new)
                 });
-                output::print(&lines.collect::<String>())?;
+                let endings = changed.endings.map(|(what, count)| match what {
+                    Endings::Reset => format!("connections reset: {count}\n"),
+                    Endings::Drain => {
+                        format!("connections that go on until they are over: {count}\n")
+                    }
+                });
+                output::print(&lines.chain(endings).collect::<String>())?;
             }
         }
         What::Watch { interval, times } => {

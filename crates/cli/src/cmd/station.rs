@@ -189,6 +189,12 @@ fn tell(news: &News, json: bool) {
             eprintln!("{}", json!({ "warning": { "message": text } }));
             Ok(())
         }
+        (News::Reset(count), true) => {
+            output::print(&format!("{}\n", json!({ "reset": { "connections": count } })))
+        }
+        (News::Reset(count), false) => {
+            output::print(&format!("connections that ended here were reset: {count}\n"))
+        }
         (News::Ready { socket, metrics }, false) => {
             let metrics = metrics.map(|at| format!("; metrics at http://{at}/metrics"));
             let metrics = metrics.unwrap_or_default();

@@ -4,6 +4,7 @@
 //! and a network namespace, otherwise a user namespace as well.
 #![cfg(target_os = "linux")]
 
+mod endings;
 mod soft_state;
 mod world;
 

@@ -3,6 +3,7 @@
 //! ```text
 //! {"do":"get","key":"agent"}                       {"value":"snoop"}
 //! {"do":"set","values":["agent=none"]}             {"changed":{"settings":[{"key":"agent", ...
+//! {"do":"set","values":["agent=none"],"endings":"drain"}
 //! {"do":"status"}                                  {"status":{"version":"0.1.0", ...
 //! ```
 
@@ -34,7 +35,20 @@ pub enum Request {
     Set {
         /// Each `KEY=VALUE`.
         values: Vec<String>,
+        /// What becomes of connections that end at an agent which is replaced.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        endings: Option<Endings>,
     },
+}
+
+/// What becomes of the connections that end at an agent which is replaced (split connections).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Endings {
+    /// Both ends are told that the connection is over.
+    Reset,
+    /// They go on at the old agent until they are over; the new one has all others.
+    Drain,
 }
 
 impl Request {
@@ -59,10 +73,10 @@ impl Request {
         let request: Request = serde_json::from_slice(line)
             .map_err(|error| trouble(format!("no request: {error}")))?;
         match &request {
-            Request::Set { values } if values.is_empty() => {
+            Request::Set { values, .. } if values.is_empty() => {
                 Err(trouble("nothing to set".to_owned()))
             }
-            Request::Set { values } if values.len() > MAX_VALUES => {
+            Request::Set { values, .. } if values.len() > MAX_VALUES => {
                 Err(trouble(format!("more than {MAX_VALUES} values at once")))
             }
             _ => Ok(request),
@@ -95,6 +109,9 @@ pub struct Changed {
     pub warnings: Vec<String>,
     /// Packets that were lost with the state of a replaced agent; links lose none.
     pub lost: usize,
+    /// Connections that ended at a replaced agent, and what becomes of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endings: Option<(Endings, usize)>,
 }
 
 /// Why a request was not done.

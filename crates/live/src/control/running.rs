@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use lasthop_path::Stage;
 use lasthop_proto::agent::{AgentConfig, BaseStation};
 use lasthop_scenario::{LivePath, Setting, StageKind};
+use lasthop_trace::Nothing;
 use serde_json::Value;
 
 use super::Served;
-use super::protocol::{Answer, Changed, PortStatus, Request, StageStatus, Status, Trouble};
+use super::protocol::{
+    Answer, Changed, Endings, PortStatus, Request, StageStatus, Status, Trouble,
+};
 use crate::counters::Counters;
 use crate::metrics::{self, Figures};
 use crate::recorder::Recorded;
@@ -66,17 +69,19 @@ impl Running {
         self.counters.set_idle(idle && self.recorded.is_none());
     }
 
-    /// Sets keys of the path, all or none.
+    /// Sets keys of the path, all or none. `endings` is what becomes of connections that end at an agent which is
+    /// replaced by that.
     ///
     /// # Errors
-    /// When a value is wrong, or the station is gone.
-    pub fn set(&self, values: &[String]) -> Result<Changed, Trouble> {
+    /// When a value is wrong, there are such connections and nothing is said of them, or the station is gone.
+    pub fn set(&self, values: &[String], endings: Option<Endings>) -> Result<Changed, Trouble> {
         let mut path = self.path();
         let (new, settings, warnings) = path.set(values)?;
-        let lost = self.change(&path, &new)?;
+        let (lost, count) = self.change(&path, &new, endings)?;
         *path = new;
         let warnings = warnings.into_iter().map(|warning| warning.message).collect();
-        Ok(Changed { settings, warnings, lost })
+        let endings = endings.filter(|_| count > 0).map(|what| (what, count));
+        Ok(Changed { settings, warnings, lost, endings })
     }
 
     /// From now on `log` hears who has changed what over the control socket.
@@ -84,7 +89,8 @@ impl Running {
         let _ = self.log.set(Box::new(log));
     }
 
-    /// Runs on with another path of the same shape; says which stages are new, and which keys.
+    /// Runs on with another path of the same shape; says which stages are new, and which keys. Connections that end at an
+    /// agent go on there until they are over.
     ///
     /// # Errors
     /// When the shape differs, or the station is gone.
@@ -95,27 +101,50 @@ impl Running {
         }
         let stages = path.stages().iter().zip(new.stages());
         let names = stages.filter(|(was, is)| was != is).map(|(_, is)| is.name.clone()).collect();
-        self.change(&path, &new)?;
+        self.change(&path, &new, Some(Endings::Drain))?;
         let settings = path.changes_to(&new);
         *path = new;
         Ok((names, settings))
     }
 
-    /// Puts the stages that differ into the path; says how many packets an agent held.
-    fn change(&self, old: &LivePath, new: &LivePath) -> Result<usize, Trouble> {
+    /// Puts the stages that differ into the path; says how many packets an agent held, and how many connections ended
+    /// there.
+    fn change(
+        &self,
+        old: &LivePath,
+        new: &LivePath,
+        endings: Option<Endings>,
+    ) -> Result<(usize, usize), Trouble> {
         let seed = self.about.seed;
         let pairs = old.stages().iter().zip(new.stages()).enumerate();
         let changed: Vec<(usize, Stage)> = pairs
             .filter(|(_, (was, is))| was != is)
             .map(|(i, (_, is))| (i, Stage::of_path(is, seed)))
             .collect();
-        self.note_idleness(new);
         let replaced = self.handle.ask(move |station| {
             let first = station.path().inner().start;
-            let path = station.path_mut();
-            changed.into_iter().map(|(i, stage)| path.replace_stage(first + i, stage)).sum()
+            let count = changed.iter().map(|(i, _)| station.endings(first + i)).sum();
+            if count > 0 && endings.is_none() {
+                return Err(count);
+            }
+            let lost = changed.into_iter().map(|(i, stage)| {
+                if endings == Some(Endings::Reset) {
+                    station.reset_endings(first + i, &mut Nothing);
+                }
+                station.path_mut().replace_stage(first + i, stage)
+            });
+            Ok((lost.sum(), count))
         });
-        replaced.ok_or_else(gone)
+        let done = replaced.ok_or_else(gone)?.map_err(|count: usize| {
+            let (noun, verb) = if count == 1 { ("connection", "ends") } else { ("connections", "end") };
+            Trouble::new(
+                "connections-end-here",
+                format!("{count} {noun} {verb} at this station, and would be cut off in the middle"),
+                "`--drain` lets them go on until they are over, `--reset` ends them now and tells both ends",
+            )
+        })?;
+        self.note_idleness(new);
+        Ok(done)
     }
 
     /// Everything there is to know.
@@ -156,7 +185,7 @@ impl Served for Running {
         let answer = match request {
             Request::Status {} => self.status().map(|status| Answer::Status(Box::new(status))),
             Request::Get { key } => self.path().get(key).map(Answer::Value).map_err(Trouble::from),
-            Request::Set { values } => self.set(values).map(Answer::Changed),
+            Request::Set { values, endings } => self.set(values, *endings).map(Answer::Changed),
         };
         answer.unwrap_or_else(Answer::Error)
     }

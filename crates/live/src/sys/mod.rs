@@ -2,6 +2,7 @@
 
 pub mod cookie;
 pub mod ethtool;
+pub(crate) mod heap;
 pub mod outq;
 pub mod packet_socket;
 pub mod path_mtu;

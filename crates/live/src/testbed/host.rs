@@ -58,7 +58,16 @@ impl HostSpec {
             IpAddr::V4(v4) => (Some(v4), None),
             IpAddr::V6(v6) => (None, Some(v6)),
         };
-        HostSpec { name: name.to_owned(), side, v4, v6, mtu: 1500, preset: None, send_buffer: None, kernel: true }
+        HostSpec {
+            name: name.to_owned(),
+            side,
+            v4,
+            v6,
+            mtu: 1500,
+            preset: None,
+            send_buffer: None,
+            kernel: true,
+        }
     }
 
     /// The same with an address in IPv6 too.

@@ -8,6 +8,7 @@ use lasthop_trace::Sink;
 use lasthop_trace::stats::Summary;
 
 use super::CLAIM;
+use super::split::{BUFFER, PRESET};
 use crate::testbed::{SINGLE, WEST97_LAN};
 use crate::{Bench, Claim, Finding, Interrupted, scenario};
 
@@ -27,6 +28,8 @@ const NEEDS: &[&str] = &[
     "host.mobile.eln=checksum",
     "host.fixed.ebsn=true",
     "host.fixed.quench=true",
+    PRESET,
+    BUFFER,
 ];
 
 /// What the sender takes for delivered, beside what was.

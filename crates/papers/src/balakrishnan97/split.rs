@@ -5,10 +5,23 @@ use super::testbed::{LAN, Protocol, Rows, WAN};
 use crate::testbed::SINGLE as ERRORS;
 use crate::{Bench, Bound, Claim, Finding, Interrupted};
 
+/// The base station's own TCP is that of the hosts, with the buffer of the paper.
+pub(super) const PRESET: &str = "split-preset=freebsd-2.1";
+pub(super) const BUFFER: &str = "buffer=64KiB";
+
 /// The two of Figure 4, and what they are compared with.
 const PROTOCOLS: [Protocol; 3] = [
-    ("SPLIT", &["agent=split"]),
-    ("SPLIT-SACK", &["agent=split-sack", "path.base.split-sack=smart", "host.mobile.smart=true"]),
+    ("SPLIT", &["agent=split", PRESET, BUFFER]),
+    (
+        "SPLIT-SACK",
+        &[
+            "agent=split-sack",
+            PRESET,
+            BUFFER,
+            "path.base.split-sack=smart",
+            "host.mobile.smart=true",
+        ],
+    ),
     ("LL-SACK-TCP-AWARE", &["agent=snoop-smart", "host.fixed.sack=true", "host.mobile.sack=true"]),
 ];
 

@@ -109,6 +109,34 @@ pub trait BaseStation: Machine + Debug {
     fn peak_state_bytes(&self) -> usize {
         0
     }
+
+    /// Whether super-packets may be put in: nothing but the connections that end here is looked into.
+    fn takes_bulk(&self) -> bool {
+        false
+    }
+
+    /// Connections that end here: without the agent they are dead.
+    fn endings(&self) -> usize {
+        0
+    }
+
+    /// Gives up the connections that end here and tells their ends by a reset.
+    fn reset_endings(&mut self, now: Time, out: &mut Out) {
+        let _ = (now, out);
+    }
+
+    /// From now on everything is for `next` but the connections that end here.
+    ///
+    /// # Errors
+    /// Gives it back if none does.
+    fn drain(&mut self, next: Agent) -> Result<(), Agent> {
+        Err(next)
+    }
+
+    /// The agent of [`BaseStation::drain`], once the last connection is over.
+    fn successor(&mut self) -> Option<Agent> {
+        None
+    }
 }
 
 /// Makes the enums of all agents from the list of their files. Beside them stands a router without an agent.
@@ -233,6 +261,26 @@ impl BaseStation for Agent {
 
     fn peak_state_bytes(&self) -> usize {
         self.inner().peak_state_bytes()
+    }
+
+    fn takes_bulk(&self) -> bool {
+        self.inner().takes_bulk()
+    }
+
+    fn endings(&self) -> usize {
+        self.inner().endings()
+    }
+
+    fn reset_endings(&mut self, now: Time, out: &mut Out) {
+        self.inner_mut().reset_endings(now, out);
+    }
+
+    fn drain(&mut self, next: Agent) -> Result<(), Agent> {
+        self.inner_mut().drain(next)
+    }
+
+    fn successor(&mut self) -> Option<Agent> {
+        self.inner_mut().successor()
     }
 }
 

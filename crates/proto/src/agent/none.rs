@@ -35,7 +35,11 @@ pub(super) fn admit(from: Side, packet: Packet, out: &mut Out) -> Option<Packet>
     Some(packet)
 }
 
-impl BaseStation for Router {}
+impl BaseStation for Router {
+    fn takes_bulk(&self) -> bool {
+        true
+    }
+}
 
 impl Machine for Router {
     fn on_packet(&mut self, _now: Time, from: Side, packet: Packet, out: &mut Out) {

@@ -10,14 +10,14 @@
 //!   sides, and what has no part in the splitting, a capture or an end that outlives the base station, sees one
 //!   stream. What was acknowledged and is lost with the base station is a hole in it.
 //! - What came in from one end and was not acknowledged by the other is bounded by the buffer; the window
-//!   advertised is what is left of it.
+//!   advertised is what is left of it. A buffer that may grow follows the path, see [`SplitConfig::largest`].
 //! - A pair is forgotten when both halves are done. There is no TIME-WAIT to fill the table with: the end that
 //!   closed first has its own, under the same numbers, and answers what comes late. A handshake lasts 75 s at
 //!   most. If the table is full, a pair silent for long is reset to make room; otherwise a new connection passes
 //!   untouched, as does one whose SYN was not seen.
 //!
 //! As an end point the base station drops packets of its connections whose TCP checksum fails. The urgent pointer
-//! and options that the base station does not speak end here.
+//! crosses as it is; options that the base station does not speak end here.
 
 mod pair;
 
@@ -28,18 +28,20 @@ use serde::Serialize;
 
 use super::flows::Flows;
 use super::none::admit;
-use super::{AgentConfig, BaseStation, Config, Read, flows, split_sack};
-use crate::describe::{Descriptor, Keys, Kind, System};
+use super::{Agent, AgentConfig, BaseStation, Config, Read, flows, split_sack};
+use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::event::{AgentNote, Cause, Wants, What};
-use crate::machine::{Machine, Out, Side};
+use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::TcpConfig;
 use crate::tcp::config::{Clock, PRESETS};
 use crate::tcp::connection::Beats;
 use crate::tcp::rtt::Beat;
+use crate::tcp::sender::integrated;
+use crate::tcp::words::TCPS;
 use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::{Body, Damage, Flags, FlowKey, Packet};
-use pair::{Ends, Fate, Pair};
+use pair::{Ends, Fate, Memory, Pair, Shared};
 
 /// Configuration of split connections (balakrishnan97 3.2; west97 2.5).
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -51,6 +53,10 @@ pub struct SplitConfig {
     /// Bytes that the base station holds for each direction of a connection: taken in from one end, not yet
     /// acknowledged by the other. The window that it advertises is what is left of it.
     pub buffer: Bytes,
+    /// How far the buffer may grow with the path, if it may: to twice what the one end sends in a round trip and twice
+    /// the congestion window towards the other, as Linux sizes the buffers of a socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest: Option<Bytes>,
     /// Connections split at once.
     pub flows: usize,
     /// Bytes set aside for the buffers of all connections together.
@@ -64,6 +70,7 @@ impl SplitConfig {
             wired: tcp.clone(),
             wireless: tcp,
             buffer: Bytes(64 << 10),
+            largest: None,
             flows: 1024,
             memory: Bytes(128 << 20),
         }
@@ -77,13 +84,23 @@ impl SplitConfig {
     /// Goes over the keys.
     pub fn keys(k: &mut Keys<'_>) -> SplitConfig {
         let presets = PRESETS.map(|(name, _)| (name, name));
-        // The end points of balakrishnan97 were BSD systems with Reno and coarse timers.
-        let mut preset = "freebsd-2.1";
+        let mut preset = "linux";
         k.word("split-preset", &mut preset, &presets, "the base station's own TCP");
-        let tcp = TcpConfig::preset(preset).unwrap_or_else(TcpConfig::freebsd_2_1);
+        let mut tcp = TcpConfig::preset(preset).unwrap_or_else(TcpConfig::linux);
+        // TCP-INT needs a host whose connections share a window.
+        let senders = TCPS.iter().filter(|word| word.key != integrated::WORD.key);
+        let senders: Vec<_> = senders.map(|word| (word.key, word.apply)).collect();
+        let what = "its sender, as `tcp` of a host; without it that of the preset";
+        if let Some(apply) = k.maybe_word("split-tcp", &senders, what) {
+            apply(&mut tcp);
+        }
         let mut c = SplitConfig::new(tcp);
-        let what = "what is held for each direction of a connection";
-        k.within("buffer", &mut c.buffer, Bytes(1)..=Bytes(1 << 30), what);
+        let form = Form::Or(vec!["auto"], Box::new(Form::Size(Bytes(1), Bytes(1 << 30))));
+        let what = "what is held for each direction of a connection; `auto` grows with the path from 64 KiB to 4 MiB";
+        match k.value("buffer", form, Need::Default, Value::Word("auto"), what) {
+            Value::Size(bytes) => c.buffer = bytes,
+            _ => c.largest = Some(LARGEST),
+        }
         flows::watched(k, &mut c.flows);
         flows::cached(k, &mut c.memory);
         c
@@ -120,6 +137,9 @@ impl Config for SplitConfig {
     }
 }
 
+/// How far a buffer grows by itself: the largest send buffer that Linux gives a socket by itself.
+const LARGEST: Bytes = Bytes(4 << 20);
+
 /// A pair that was silent for so long makes room for a new one when there is none.
 //= rfc5382#section-5: an established connection may be forgotten after 2 hours and 4 minutes, not before
 const SILENT: Span = Span::secs(7440);
@@ -131,17 +151,20 @@ pub struct Split {
     /// By the flow from left to right.
     pairs: Flows<Option<Box<Pair>>>,
     wakes: WakeTree,
-    /// Pairs for which the memory suffices.
+    /// Pairs at once.
     most: usize,
+    memory: Memory,
     /// Bytes held by all pairs.
     held: u64,
     peak: usize,
     scratch: Vec<Body>,
+    /// Who has everything but the pairs that there are, if this agent is to go.
+    successor: Option<Box<Agent>>,
 }
 
-/// A TCP whose windows are the buffer, and its clocks. They beat from time zero: nothing is random here.
-fn end(tcp: &TcpConfig, buffer: u32) -> (Arc<TcpConfig>, Beats) {
-    let tcp = TcpConfig { send_buffer: buffer, recv_buffer: buffer, ..tcp.clone() };
+/// A TCP whose windows are the largest buffer, and its clocks. They beat from time zero: nothing is random here.
+fn end(tcp: &TcpConfig, largest: u32) -> (Arc<TcpConfig>, Beats) {
+    let tcp = TcpConfig { send_buffer: largest, recv_buffer: largest, ..tcp.clone() };
     let (slow, fast) = match tcp.clock {
         Clock::Ticks { slow, fast } => (slow, fast),
         Clock::Fine { granularity } => (granularity, granularity),
@@ -153,18 +176,26 @@ fn end(tcp: &TcpConfig, buffer: u32) -> (Arc<TcpConfig>, Beats) {
 impl Split {
     /// An agent that has split no connection yet.
     pub fn new(config: &SplitConfig) -> Split {
-        let buffer = config.buffer.0.clamp(1, u64::from(u32::MAX / 2)) as u32;
-        let (wired, wired_beats) = end(&config.wired, buffer);
-        let (wireless, wireless_beats) = end(&config.wireless, buffer);
-        let affordable = config.memory.0 / (2 * u64::from(buffer));
+        let bytes = |bytes: Bytes| bytes.0.clamp(1, u64::from(u32::MAX / 2)) as u32;
+        let buffer = bytes(config.buffer);
+        let largest = config.largest.map_or(buffer, |largest| bytes(largest).max(buffer));
+        let (wired, wired_beats) = end(&config.wired, largest);
+        let (wireless, wireless_beats) = end(&config.wireless, largest);
         Split {
-            ends: Ends { tcp: [wired, wireless], beats: [wired_beats, wireless_beats], buffer },
+            ends: Ends {
+                tcp: [wired, wireless],
+                beats: [wired_beats, wireless_beats],
+                buffer,
+                grows: largest > buffer,
+            },
             pairs: Flows::new(config.flows),
             wakes: WakeTree::new(1),
-            most: config.flows.min(usize::try_from(affordable).unwrap_or(usize::MAX)),
+            most: config.flows,
+            memory: Memory { all: config.memory.0, promised: 0, grown: 0 },
             held: 0,
             peak: 0,
             scratch: Vec::new(),
+            successor: None,
         }
     }
 
@@ -184,11 +215,15 @@ impl Split {
         &mut self,
         i: usize,
         out: &mut Out,
-        action: impl FnOnce(&mut Pair, &mut Vec<Body>, &mut Out) -> Fate,
+        action: impl FnOnce(&mut Pair, &mut Shared<'_>, &mut Out) -> Fate,
     ) {
         let Some(pair) = self.pairs[i].as_deref_mut() else { return };
         let before = pair.held();
-        let fate = action(pair, &mut self.scratch, out);
+        let mut shared = Shared {
+            scratch: &mut self.scratch,
+            memory: self.ends.grows.then_some(&mut self.memory),
+        };
+        let fate = action(pair, &mut shared, out);
         let wake = pair.next_wake();
         self.held = self.held - before + pair.held();
         self.peak = self.peak.max(self.state_bytes());
@@ -201,6 +236,7 @@ impl Split {
     fn forget(&mut self, i: usize, out: &mut Out) {
         if let Some(pair) = self.pairs[i].take() {
             self.held -= pair.held();
+            self.memory.take_back(&pair, self.ends.buffer);
         }
         self.note(self.pairs.key(i), AgentNote::FlowForgotten, out);
         self.pairs.remove(i);
@@ -209,7 +245,8 @@ impl Split {
 
     /// Whether another pair fits, if need be in place of one that has been silent for long.
     fn has_room(&mut self, now: Time, out: &mut Out) -> bool {
-        if self.pairs.len() < self.most {
+        let two = 2 * u64::from(self.ends.buffer);
+        if self.pairs.len() < self.most && self.memory.promised + two <= self.memory.all {
             return true;
         }
         let Some(oldest) = self.pairs.oldest() else { return false };
@@ -217,11 +254,24 @@ impl Split {
         if !self.pairs[oldest].as_deref().is_some_and(silent) {
             return false;
         }
-        self.act(oldest, out, |pair, _, out| {
+        self.reset(oldest, now, out);
+        true
+    }
+
+    /// Gives up the pair in slot `i` and tells both ends.
+    fn reset(&mut self, i: usize, now: Time, out: &mut Out) {
+        self.act(i, out, |pair, _, out| {
             pair.reset(now, out);
             Fate::Over
         });
-        true
+    }
+
+    /// A packet that belongs to no pair.
+    fn pass(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
+        match &mut self.successor {
+            Some(next) => next.on_packet(now, from, packet, out),
+            None => out.send(from.other(), packet),
+        }
     }
 
     /// A SYN for no connection that is split: splits it, or lets it pass.
@@ -237,6 +287,7 @@ impl Split {
         self.wakes.grow(self.pairs.slots());
         self.note(key, AgentNote::FlowSeen, out);
         let pair = Pair::open(now, from, flow, syn, &self.ends, out);
+        self.memory.promised += 2 * u64::from(self.ends.buffer);
         self.wakes.set(i, pair.next_wake());
         self.pairs[i] = Some(Box::new(pair));
         self.peak = self.peak.max(self.state_bytes());
@@ -246,17 +297,57 @@ impl Split {
 impl BaseStation for Split {
     /// Connections split now.
     fn flows(&self) -> usize {
-        self.pairs.len()
+        self.pairs.len() + self.successor.as_ref().map_or(0, |next| next.flows())
     }
 
     /// Bytes of state: two control blocks per connection, and the data held.
     fn state_bytes(&self) -> usize {
-        self.pairs.len() * size_of::<Pair>() + self.held as usize
+        let next = self.successor.as_ref().map_or(0, |next| next.state_bytes());
+        self.pairs.len() * size_of::<Pair>() + self.held as usize + next
     }
 
     /// The most that [`Split::state_bytes`] ever was.
     fn peak_state_bytes(&self) -> usize {
         self.peak
+    }
+
+    fn takes_bulk(&self) -> bool {
+        self.successor.as_ref().is_none_or(|next| next.takes_bulk())
+    }
+
+    fn endings(&self) -> usize {
+        self.pairs.len() + self.successor.as_ref().map_or(0, |next| next.endings())
+    }
+
+    fn reset_endings(&mut self, now: Time, out: &mut Out) {
+        while let Some(i) = self.pairs.oldest() {
+            self.reset(i, now, out);
+        }
+        if let Some(next) = &mut self.successor {
+            next.reset_endings(now, out);
+        }
+    }
+
+    fn drain(&mut self, next: Agent) -> Result<(), Agent> {
+        if self.pairs.len() == 0 {
+            return Err(next);
+        }
+        let next = match &mut self.successor {
+            Some(successor) => match successor.drain(next) {
+                Ok(()) => return Ok(()),
+                Err(next) => next,
+            },
+            None => next,
+        };
+        self.successor = Some(Box::new(next));
+        Ok(())
+    }
+
+    fn successor(&mut self) -> Option<Agent> {
+        if self.pairs.len() > 0 {
+            return None;
+        }
+        self.successor.take().map(|next| *next)
     }
 }
 
@@ -264,7 +355,7 @@ impl Machine for Split {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let Some(packet) = admit(from, packet, out) else { return };
         let (Some(flow), Some(segment)) = (packet.flow(), packet.segment()) else {
-            out.send(from.other(), packet);
+            self.pass(now, from, packet, out);
             return;
         };
         let key = match from {
@@ -287,20 +378,35 @@ impl Machine for Split {
             Some(_) if damaged => out.discard(from.other(), packet, Cause::TcpChecksum),
             Some(i) => {
                 out.end(from.other(), &packet, Cause::SplitTaken);
-                self.act(i, out, |pair, scratch, out| pair.take(now, from, packet, scratch, out));
+                self.act(i, out, |pair, shared, out| pair.take(now, from, packet, shared, out));
             }
-            None if opens => self.on_syn(now, from, key, packet, out),
-            None => out.send(from.other(), packet),
+            None if opens && self.successor.is_none() => self.on_syn(now, from, key, packet, out),
+            None => self.pass(now, from, packet, out),
+        }
+    }
+
+    fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
+        match &mut self.successor {
+            Some(next) => next.on_signal(now, from, signal, out),
+            None => out.signal(from.other(), signal),
         }
     }
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         while let Some((_, i)) = self.wakes.first().filter(|(at, _)| *at <= now) {
-            self.act(i, out, |pair, scratch, out| pair.on_wake(now, scratch, out));
+            self.act(i, out, |pair, shared, out| pair.on_wake(now, shared, out));
+        }
+        if let Some(next) = &mut self.successor {
+            next.on_wake(now, out);
         }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.wakes.first().map(|(at, _)| at)
+        let next = self.successor.as_ref().and_then(|next| next.next_wake());
+        self.wakes.first().map(|(at, _)| at).into_iter().chain(next).min()
+    }
+
+    fn holds(&self) -> usize {
+        self.successor.as_ref().map_or(0, |next| next.holds())
     }
 }

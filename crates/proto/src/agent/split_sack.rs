@@ -33,7 +33,9 @@ impl SplitConfig {
     /// The same with selective acknowledgements towards the mobile host.
     //= balakrishnan97#3.2: the wireless connection uses TCP Reno enhanced with selective acknowledgments
     pub fn selective(mut self) -> SplitConfig {
-        self.wireless.variant = Variant::Sack;
+        if self.wireless.variant != Variant::Rack {
+            self.wireless.variant = Variant::Sack;
+        }
         self.wireless.sack = true;
         self
     }

@@ -74,6 +74,10 @@ pub struct Connection {
     held: bool,
     /// Whether this is a base station's end of a split connection.
     relay: bool,
+    /// Whether what is due waits for [`Connection::uncork`].
+    corked: bool,
+    /// One past the urgent data that an application has written, and that the peer has: positions.
+    urgent: [u64; 2],
     /// What was done with the segment that came last.
     steps: Steps,
 }
@@ -138,6 +142,8 @@ impl Connection {
             outbox: None,
             held: false,
             relay: false,
+            corked: false,
+            urgent: [0; 2],
             steps: Steps::default(),
             config,
         }

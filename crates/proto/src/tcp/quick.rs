@@ -40,18 +40,11 @@ pub(super) struct QuickAcks {
     rtt: Option<Span>,
     /// The last echo that was counted.
     echo: Option<u32>,
-    /// What the largest buffer bears.
-    largest: u64,
     /// The position behind which duplicate ACKs are counted, and how many there were.
     duplicates: (u64, u32),
 }
 
 impl QuickAcks {
-    /// Those of a connection whose buffer grows up to `buffer` bytes.
-    pub(super) fn new(buffer: u32) -> QuickAcks {
-        QuickAcks { largest: u64::from(buffer) * PAYLOAD / 256, ..QuickAcks::default() }
-    }
-
     /// The handshake is over, with the first data: Linux ends it by an ACK of its own, a little earlier.
     pub(super) fn established(&mut self, now: Time, next: u64) {
         self.since = (Time(now.0.saturating_sub(TICK.0)), next);
@@ -83,19 +76,19 @@ impl QuickAcks {
     }
 
     /// A segment came behind a hole, and what waits reaches `held` bytes beyond that.
-    pub(super) fn spread(&mut self, held: u64) {
-        self.bear(2 * self.space + held);
+    pub(super) fn spread(&mut self, held: u64, buffer: u32) {
+        self.bear(2 * self.space + held, buffer);
     }
 
-    /// The buffer grows so far that it bears a window of `wanted` bytes.
-    fn bear(&mut self, wanted: u64) {
+    /// The buffer grows so far that it bears a window of `wanted` bytes, up to `largest`.
+    fn bear(&mut self, wanted: u64, largest: u32) {
         if let Some((_, bound)) = &mut self.window {
-            *bound = wanted.min(self.largest).max(*bound);
+            *bound = wanted.min(u64::from(largest) * PAYLOAD / 256).max(*bound);
         }
     }
 
     /// What has arrived up to `next` is read; `held` bytes beyond it wait for a hole to be filled.
-    pub(super) fn read(&mut self, now: Time, next: u64, held: u64) {
+    pub(super) fn read(&mut self, (now, next): (Time, u64), held: u64, buffer: u32) {
         let (since, from) = self.since;
         if self.rtt.is_none_or(|rtt| now.since(since) < rtt + TICK) {
             return;
@@ -104,7 +97,7 @@ impl QuickAcks {
         if copied > self.space && self.space > 0 {
             let twice = 2 * copied;
             let grow = twice * (copied - self.space) / self.space;
-            self.bear(twice + 2 * grow + held);
+            self.bear(twice + 2 * grow + held, buffer);
             self.space = copied;
         }
         self.since = (now, next);
@@ -165,13 +158,13 @@ mod tests {
 
     #[test]
     fn the_first_acks_go_at_once_and_more_of_them_when_the_window_may_grow() {
-        let mut acks = QuickAcks::new(6 << 20);
+        let mut acks = QuickAcks::default();
         acks.established(Time::ZERO, 1);
         assert_eq!(quick(&mut acks), 22);
         acks.sample(7, Span::millis(40));
-        acks.read(Time::ZERO + Span::millis(39), 1 + 30 * 1448, 0);
+        acks.read((Time::ZERO + Span::millis(39), 1 + 30 * 1448), 0, 6 << 20);
         assert_eq!(quick(&mut acks), 0);
-        acks.read(Time::ZERO + Span::millis(41), 1 + 20 * 1448, 0);
+        acks.read((Time::ZERO + Span::millis(41), 1 + 20 * 1448), 0, 6 << 20);
         // 4 * 20 segments would do; two more for each segment, from 56 on.
         assert_eq!(quick(&mut acks), (6 * 20 * 1448 - 80_384usize).div_ceil(2 * 1448));
     }

@@ -36,7 +36,8 @@ pub struct Taken {
 pub struct Receiver {
     /// Next position expected.
     pub nxt: u64,
-    buffer: u32,
+    /// The largest window.
+    pub buffer: u32,
     mss: u32,
     /// One past the last position that was ever advertised; never shrinks.
     edge: u64,
@@ -105,7 +106,7 @@ impl Receiver {
             control: None,
             timeout: config.delayed_ack.timeout,
             fast: matches!(config.clock, Clock::Ticks { .. }).then_some(fast),
-            quick: config.quick_acks.then(|| Box::new(QuickAcks::new(config.recv_buffer))),
+            quick: config.quick_acks.then(|| Box::default()),
         }
     }
 
@@ -161,17 +162,25 @@ impl Receiver {
     /// The window to advertise. It never takes back what was advertised, and moves only in worthwhile steps.
     //= rfc9293#section-3.8.6.2.2: by the smaller of half the buffer and one segment
     pub fn window(&mut self) -> u64 {
-        let free = u64::from(self.buffer).saturating_sub(self.unread);
-        let held = || self.pieces.iter().map(|piece| piece.to - piece.from).sum();
-        let (free, step) = match &self.quick {
-            Some(quick) => (quick.offer(held()).min(free), 1),
-            None => (free, u64::from(self.mss.min(self.buffer / 2).max(1))),
-        };
-        let edge = self.nxt + free;
-        if edge >= self.edge + step || self.edge < self.nxt {
-            self.edge = edge.max(self.edge);
+        let moved = self.opens();
+        let step = if self.quick.is_some() { 1 } else { self.step() };
+        if moved >= step || self.edge < self.nxt {
+            self.edge += moved;
         }
         self.edge.saturating_sub(self.nxt)
+    }
+
+    /// By how much an ACK could move the edge of the window.
+    fn opens(&self) -> u64 {
+        let free = u64::from(self.buffer).saturating_sub(self.unread);
+        let held = || self.pieces.iter().map(|piece| piece.to - piece.from).sum();
+        let free = self.quick.as_ref().map_or(free, |quick| quick.offer(held()).min(free));
+        (self.nxt + free).saturating_sub(self.edge)
+    }
+
+    /// The least by which the edge moves.
+    fn step(&self) -> u64 {
+        u64::from(self.mss.min(self.buffer / 2).max(1))
     }
 
     /// Whether nothing waits for something missing before it.
@@ -204,7 +213,7 @@ impl Receiver {
         if from == self.nxt && self.pieces.is_empty() {
             self.deliver(&body, &mut taken);
             if !body.is_empty() {
-                self.count_in_order(now);
+                self.count_in_order(now, body.len());
             }
         } else {
             // Out of order, or a hole that is being filled: acknowledge at once.
@@ -216,7 +225,7 @@ impl Receiver {
             } else {
                 self.keep(from, to, body);
                 let held = self.pieces.last().map_or(0, |last| last.to - self.nxt);
-                self.quick.iter_mut().for_each(|quick| quick.spread(held));
+                self.quick.iter_mut().for_each(|quick| quick.spread(held, self.buffer));
             }
             while self.pieces.first().is_some_and(|p| p.from <= self.nxt) {
                 let piece = self.pieces.remove(0);
@@ -231,7 +240,7 @@ impl Receiver {
         }
         if let Some(quick) = self.quick.as_mut().filter(|_| taken.delivered > 0) {
             let held = self.pieces.last().map_or(0, |last| last.to - self.nxt);
-            quick.read(now, self.nxt, held);
+            quick.read((now, self.nxt), held, self.buffer);
         }
         taken
     }
@@ -267,8 +276,9 @@ impl Receiver {
 
     /// In-order data: acknowledge every so many segments, or when the timer says so.
     //= rfc5681#section-4.2: at least every second full-sized segment, within 500 ms
-    fn count_in_order(&mut self, now: Time) {
-        self.unacked += 1;
+    fn count_in_order(&mut self, now: Time, len: u32) {
+        // A super-packet is several.
+        self.unacked += len.div_ceil(self.mss).max(1);
         let every = self.control.as_ref().map_or(self.every, |control| control.every());
         let enough = if self.maxseg > 0 && every != DelayedAck::BY_TIME {
             self.opens_by(u64::from(every) * u64::from(self.maxseg))
@@ -289,8 +299,7 @@ impl Receiver {
     /// Whether an ACK could move the edge of the window by so many bytes, or by half of the buffer. So 4.4BSD decides
     /// whether to send one; where segments are smaller than its segment size, it takes more of them.
     fn opens_by(&self, bytes: u64) -> bool {
-        let free = u64::from(self.buffer).saturating_sub(self.unread);
-        let moved = (self.nxt + free).saturating_sub(self.edge);
+        let moved = self.opens();
         moved >= bytes || 2 * moved >= u64::from(self.buffer)
     }
 
@@ -449,13 +458,14 @@ impl Receiver {
         }
     }
 
-    /// The application reads `bytes`; an ACK is due if that opens the window by a worthwhile step.
+    /// The application reads `bytes`; an ACK is due if it can open the window by a worthwhile step beyond what the peer
+    /// was told. Only an ACK that goes out moves that edge.
     pub fn read(&mut self, bytes: u64) {
         self.unread = self.unread.saturating_sub(bytes);
-        let before = self.edge;
-        self.window();
+        let moved = self.opens();
         let step = u64::from((2 * self.mss.max(self.maxseg)).min(self.buffer / 2));
-        if self.edge >= before + step || before <= self.nxt && self.edge > before {
+        let closed = self.edge <= self.nxt && moved >= self.step();
+        if moved >= step || closed {
             self.ack_now = true;
         }
     }

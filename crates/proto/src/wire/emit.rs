@@ -47,6 +47,26 @@ pub fn emit(packet: &Packet, out: &mut Vec<u8>) -> Result<usize, EmitError> {
     emit_prefix(packet, u32::MAX, out).map(|written| written.captured as usize)
 }
 
+/// Like [`emit`], but the checksum of TCP covers the pseudo-header alone: the network card adds the rest. The length of
+/// the headers of IP and TCP.
+///
+/// # Errors
+/// See [`EmitError`]; nothing is appended then.
+pub fn emit_partial(packet: &Packet, out: &mut Vec<u8>) -> Result<usize, EmitError> {
+    let at = out.len();
+    let headers = emit_prefix(packet, 0, out)?.captured;
+    packet.body.copy_into(u32::MAX, out);
+    if let Transport::Tcp(_) = packet.transport {
+        let ip = packet.ip_header_len();
+        let mut sum = Sum::default();
+        let len = headers - ip + packet.body.len();
+        sum.pseudo_header(packet.src, packet.dst, PROTOCOL_TCP, len);
+        let field = at + ip as usize + 16;
+        out[field..field + 2].copy_from_slice(&sum.fold().to_be_bytes());
+    }
+    Ok(headers as usize)
+}
+
 /// How much of a packet [`emit_prefix`] wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prefix {

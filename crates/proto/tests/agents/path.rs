@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lasthop_proto::agent::{Agent, AgentConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _};
 use lasthop_proto::event::{TcpKind, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::rng::Stream;
@@ -37,6 +37,10 @@ pub struct Path {
     out: Out,
     pub now: Time,
     pub corrupted: bool,
+    /// Whether the base station is in bulk: its super-packets are cut where they leave.
+    bulk: bool,
+    /// Super-packets that were.
+    pub supers: usize,
 }
 
 impl Path {
@@ -59,7 +63,14 @@ impl Path {
             out: Out::new(Wants::METRICS),
             now: Time::ZERO,
             corrupted: false,
+            bulk: false,
+            supers: 0,
         }
+    }
+
+    /// The base station may send super-packets, and collect what it sends until a batch is over.
+    pub fn in_bulk(&mut self) {
+        self.bulk = true;
     }
 
     /// Runs until `until`.
@@ -88,6 +99,7 @@ impl Path {
     }
 
     fn call(&mut self, i: usize, f: impl FnOnce(&mut dyn Machine, Time, &mut Out)) -> usize {
+        self.out.set_bulk(self.bulk && i == 1);
         let machine: &mut dyn Machine = match i {
             0 => &mut self.hosts[0],
             1 => &mut self.agent,
@@ -112,6 +124,13 @@ impl Path {
         answer.unwrap()
     }
 
+    /// The base station gives up the connections that end at it.
+    pub fn reset_endings(&mut self) {
+        self.out.begin(StageId(1), self.now);
+        self.agent.reset_endings(self.now, &mut self.out);
+        self.carry(1);
+    }
+
     /// Puts what stage `i` sent on the wires.
     fn carry(&mut self, i: usize) {
         for event in self.out.events.drain(..) {
@@ -119,7 +138,12 @@ impl Path {
                 self.corrupted |= tcp.kind == TcpKind::Corrupted;
             }
         }
-        for (side, mut packet) in self.out.sends.drain(..) {
+        let sends = core::mem::take(&mut self.out.sends);
+        self.supers += sends.iter().filter(|(_, packet)| packet.pieces() > 1).count();
+        let cut = |(side, packet): (Side, Packet)| {
+            packet.cut().map(move |piece| (side, piece)).collect::<Vec<_>>()
+        };
+        for (side, mut packet) in sends.into_iter().flat_map(cut) {
             let (to, wire) = match side {
                 Side::Right => (i + 1, i),
                 Side::Left => (i - 1, i - 1),

@@ -176,6 +176,63 @@ fn each_direction_is_closed_by_itself() {
     );
 }
 
+/// What the mobile host acknowledges piece by piece opens the window by worthwhile steps, measured from what the fixed
+/// host was told. A window of one segment and less must not be the last word.
+//= rfc9293#section-3.8.6.2.2
+#[test]
+fn a_window_update_goes_when_the_buffer_has_drained_by_two_segments() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed . 1+1000 ack 1 => split-taken
+        20ms left . 1 ack 1001 win 3000 => split-ack
+        20ms right P. 1+1000 ack 1 => split-data
+        21ms fixed . 1001+1000 ack 1 => split-taken
+        21ms left . 1 ack 2001 win 2000 => split-ack
+        21ms right P. 1001+1000 ack 1 => split-data
+        22ms fixed . 2001+1000 ack 1 => split-taken
+        22ms left . 1 ack 3001 win 1000 => split-ack
+        22ms right P. 2001+1000 ack 1 => split-data
+        23ms fixed P. 3001+800 ack 1 => split-taken
+        23ms left . 1 ack 3801 win 200 => split-ack
+        23ms right P. 3001+800 ack 1 => split-data
+        30ms mobile . 1 ack 1001 => split-taken         # room for 1200: not yet worth a packet
+        31ms mobile . 1 ack 2001 => split-taken
+        31ms left . 1 ack 3801 win 2200 => split-ack    # for 2200: told at once
+        32ms mobile . 1 ack 3001 => split-taken
+        33ms mobile . 1 ack 3801 => split-taken
+        60s end
+        ",
+        ),
+    );
+}
+
+/// What is urgent stays out of band: the pointer is told of ahead of it, and on what is sent again.
+#[test]
+fn the_urgent_pointer_crosses_the_base_station() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+100 ack 1 urg 101 => split-taken
+        20ms left . 1 ack 101 win 3900 => split-ack
+        20ms right P. 1+100 ack 1 urg 101 => split-data
+        21ms fixed P. 101+1 ack 1 urg 1 => split-taken
+        21ms left . 1 ack 102 win 3899 => split-ack
+        21ms right P. 101+1 ack 1 urg 1 => split-data
+        22ms fixed P. 102+50 ack 1 => split-taken
+        22ms left . 1 ack 152 win 3849 => split-ack
+        22ms right P. 102+50 ack 1 => split-data
+        30ms mobile . 1 ack 101 => split-taken
+        1030ms right P. 101+51 ack 1 urg 1 => local-timeout
+        1040ms mobile . 1 ack 152 => split-taken
+        60s end
+        ",
+        ),
+    );
+}
+
 #[test]
 fn a_reset_travels_on_from_either_end() {
     check(

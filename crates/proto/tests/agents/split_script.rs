@@ -11,7 +11,7 @@
 //!
 //! Flags are tcpdump's. Numbers count from the initial sequence number of the end they belong to: `SEQ` or
 //! `SEQ+LEN`, then `ack N`. `win N` is the window, 16384 on what the ends send unless said and shown on what the
-//! base station sends when it is not its whole buffer. `mss N`, `sackok` and `port N` are as elsewhere; a packet
+//! base station sends when it is not its whole buffer; `urg N` is the urgent pointer. `mss N`, `sackok` and `port N` are as elsewhere; a packet
 //! with `ce` was marked by a router.
 
 use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
@@ -92,6 +92,10 @@ fn packet(from: Side, words: &[&str], isn: [Seq; 2]) -> Packet {
         let mut number = || words.next().and_then(|w| w.parse::<u32>().ok()).expect(word);
         match *word {
             "ack" => segment.ack = other + number(),
+            "urg" => {
+                segment.flags = segment.flags | Flags::URG;
+                segment.options_mut().urgent = number() as u16;
+            }
             "win" => segment.window = number() as u16,
             "mss" => segment.options_mut().mss = Some(number() as u16),
             "sackok" => segment.options_mut().sack_permitted = true,
@@ -161,6 +165,9 @@ fn describe(to: Side, packet: &Packet, config: &SplitConfig, isn: [Seq; 2]) -> S
     }
     if u64::from(s.window) != config.buffer.0 && !refusal {
         words.push(format!("win {}", s.window));
+    }
+    if s.flags.has(Flags::URG) {
+        words.push(format!("urg {}", s.options().urgent));
     }
     words.extend(s.options().sack_permitted.then(|| "sackok".to_owned()));
     let port = if to == Side::Right { s.src_port } else { s.dst_port };

@@ -154,7 +154,8 @@ impl View<'_> {
             let key = format!("path.{}.agent", i + 1);
             let scales = split.wired.window_scale && split.wireless.window_scale;
             // One byte more than a window can say is the usual way of writing the largest one.
-            if split.buffer.0 > 1 + u64::from(u16::MAX) && !scales {
+            let fixed = split.largest.is_none();
+            if fixed && split.buffer.0 > 1 + u64::from(u16::MAX) && !scales {
                 note(
                     notes,
                     Diagnostic::new(Code::NoEffect, key.clone(), &self.agent_place(i))

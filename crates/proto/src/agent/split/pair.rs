@@ -11,6 +11,9 @@ use crate::wire::{Body, FlowKey, Packet, Segment, Seq};
 /// How long a handshake may take: as in 4.4BSD.
 const HANDSHAKE: Span = Span::secs(75);
 
+/// The round trip of an end that was never measured.
+const UNKNOWN: Span = Span::millis(100);
+
 /// What has become of a pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
@@ -27,8 +30,91 @@ pub(super) struct Ends {
     pub(super) tcp: [Arc<TcpConfig>; 2],
     /// The clocks of each TCP.
     pub(super) beats: [Beats; 2],
-    /// Bytes held for each direction.
+    /// Bytes held for each direction at first.
     pub(super) buffer: u32,
+    /// Whether that grows with the path.
+    pub(super) grows: bool,
+}
+
+/// The memory for the buffers of all pairs, in bytes.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub(super) all: u64,
+    /// What the buffers of the pairs there are may come to.
+    pub(super) promised: u64,
+    /// Of that, what they have grown by.
+    pub(super) grown: u64,
+}
+
+impl Memory {
+    /// Lets a buffer grow by `bytes`, or says no. Half of the memory stays for new connections.
+    fn grant(&mut self, bytes: u32) -> bool {
+        let granted = self.grown + u64::from(bytes) <= self.all / 2
+            && self.promised + u64::from(bytes) <= self.all;
+        if granted {
+            self.grown += u64::from(bytes);
+            self.promised += u64::from(bytes);
+        }
+        granted
+    }
+
+    /// The buffers of `pair`, which began with `buffer` bytes each, are free again.
+    pub(super) fn take_back(&mut self, pair: &Pair, buffer: u32) {
+        let limits: u64 = pair.rooms.iter().map(|room| u64::from(room.limit)).sum();
+        self.promised -= limits;
+        self.grown -= limits - 2 * u64::from(buffer);
+    }
+}
+
+/// What a pair uses for the length of a call.
+pub(super) struct Shared<'a> {
+    /// Pieces on their way from one half to the other.
+    pub(super) scratch: &'a mut Vec<Body>,
+    /// What buffers grow from, if they do.
+    pub(super) memory: Option<&'a mut Memory>,
+}
+
+/// The buffer of one direction.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// Bytes that it holds.
+    limit: u32,
+    /// Of the bytes taken in, those whose room was given back.
+    freed: u64,
+    /// When the last measure of `freed` was taken, and what it was.
+    since: (Time, u64),
+}
+
+impl Room {
+    /// Room for `bytes` was given back for the first time since `since`; a round trip of the source takes `rtt`, and
+    /// `cwnd` is the congestion window of the sink. How large the buffer should be, once in a round trip.
+    ///
+    /// The source needs a window of what it sends in a round trip, and the sink what it has in flight; twice of both,
+    /// so that both can double in slow start (Linux: `tcp_rcv_space_adjust`, `tcp_sndbuf_expand`).
+    fn wanted(&mut self, now: Time, rtt: Span, cwnd: u32) -> Option<u32> {
+        let (since, before) = self.since;
+        if now.since(since) < rtt {
+            return None;
+        }
+        self.since = (now, self.freed);
+        let wanted = 2 * (self.freed - before + u64::from(cwnd));
+        Some(wanted.min(u32::MAX.into()) as u32)
+    }
+
+    /// Makes the buffer as large as the path wants it, if there is memory.
+    fn grow(&mut self, now: Time, source: &mut Half, sink: &mut Half, memory: &mut Memory) {
+        let rtt = match source.control_block().srtt {
+            Span::ZERO => UNKNOWN,
+            srtt => srtt,
+        };
+        let Some(wanted) = self.wanted(now, rtt, sink.control_block().cwnd) else { return };
+        let more = wanted.min(source.largest_window()).saturating_sub(self.limit);
+        if more > 0 && memory.grant(more) {
+            self.limit += more;
+            source.set_inbox(self.limit);
+            sink.grow_outbox(self.limit);
+        }
+    }
 }
 
 /// A connection from the base station to each of the two ends.
@@ -40,12 +126,14 @@ pub(super) struct Pair {
     opener: Side,
     /// Until when both ends must have shaken hands, as long as they have not.
     open_until: Option<Time>,
-    /// Of the bytes taken in from each side, those whose room was given back.
-    freed: [u64; 2],
+    /// The buffer of what comes from each side.
+    rooms: [Room; 2],
     /// When a packet came last.
     heard: Time,
     /// Bytes that both directions held after the last call.
     held: u64,
+    /// When what the packets of a batch have made due is sent.
+    uncork: Option<Time>,
 }
 
 impl Pair {
@@ -64,6 +152,7 @@ impl Pair {
             let mut half = Connection::new(ends.tcp[i].clone(), flow, side, iss, ends.beats[i], 0);
             half.set_relay();
             half.attach(ends.buffer);
+            half.set_inbox(ends.buffer);
             half
         };
         let target = opener.other();
@@ -81,9 +170,10 @@ impl Pair {
             },
             opener,
             open_until: Some(now + HANDSHAKE),
-            freed: [0; 2],
+            rooms: [Room { limit: ends.buffer, freed: 0, since: (now, 0) }; 2],
             heard: now,
             held: 0,
+            uncork: None,
         }
     }
 
@@ -99,32 +189,43 @@ impl Pair {
         now: Time,
         from: Side,
         mut packet: Packet,
-        scratch: &mut Vec<Body>,
+        shared: &mut Shared<'_>,
         out: &mut Out,
     ) -> Fate {
         self.heard = now;
+        if out.is_bulk() && self.open_until.is_none() {
+            // The rest of the batch comes first.
+            self.halves.iter_mut().for_each(Half::cork);
+            self.uncork = Some(now);
+        }
         let marked = packet.is_marked();
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         if let Some(segment) = packet.segment() {
             self.halves[from.index()].on_arrival(now, segment, body, marked, out);
         }
-        self.settle(now, scratch, out)
+        self.settle(now, shared, out)
     }
 
     /// A timer may have expired.
-    pub(super) fn on_wake(&mut self, now: Time, scratch: &mut Vec<Body>, out: &mut Out) -> Fate {
+    pub(super) fn on_wake(&mut self, now: Time, shared: &mut Shared<'_>, out: &mut Out) -> Fate {
         for half in &mut self.halves {
             if half.next_wake().is_some_and(|at| at <= now) {
                 half.on_wake(now, out);
             }
         }
-        self.settle(now, scratch, out)
+        if self.uncork.take_if(|at| *at <= now).is_some() {
+            self.halves.iter_mut().for_each(|half| half.uncork(now, out));
+        }
+        self.settle(now, shared, out)
     }
 
     /// When a timer expires next.
     pub(super) fn next_wake(&self) -> Option<Time> {
         let [left, right] = &self.halves;
-        [left.next_wake(), right.next_wake(), self.open_until].into_iter().flatten().min()
+        [left.next_wake(), right.next_wake(), self.open_until, self.uncork]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// When a packet came last.
@@ -145,12 +246,12 @@ impl Pair {
     }
 
     /// One half has changed: passes on to the other what that means for it.
-    fn settle(&mut self, now: Time, scratch: &mut Vec<Body>, out: &mut Out) -> Fate {
+    fn settle(&mut self, now: Time, shared: &mut Shared<'_>, out: &mut Out) -> Fate {
         if self.open_until.is_some() {
             self.shake_hands(now, out);
         }
-        self.carry(now, Side::Left, scratch, out);
-        self.carry(now, Side::Right, scratch, out);
+        self.carry(now, Side::Left, shared, out);
+        self.carry(now, Side::Right, shared, out);
         self.held = self.halves.iter().map(Half::held_bytes).sum();
         if self.halves.iter().any(Half::is_aborted) {
             // A reset travels on; so does a refusal, and so does silence that lasted too long.
@@ -166,7 +267,11 @@ impl Pair {
         }
         // Whichever end closed first is in TIME-WAIT itself, under the same numbers: what comes late is
         // answered there.
-        if self.halves.iter().all(Half::is_over) { Fate::Over } else { Fate::Alive }
+        if !self.halves.iter().all(Half::is_over) {
+            return Fate::Alive;
+        }
+        self.halves.iter_mut().for_each(|half| half.uncork(now, out));
+        Fate::Over
     }
 
     /// The opener is answered when the far end has answered, and under the far end's own number.
@@ -185,25 +290,30 @@ impl Pair {
     }
 
     /// What came in from `from` is written to the other side; what was acknowledged there makes room here.
-    fn carry(&mut self, now: Time, from: Side, scratch: &mut Vec<Body>, out: &mut Out) {
+    fn carry(&mut self, now: Time, from: Side, shared: &mut Shared<'_>, out: &mut Out) {
         let [left, right] = &mut self.halves;
         let (source, sink) = match from {
             Side::Left => (left, right),
             Side::Right => (right, left),
         };
-        source.take_delivered(scratch);
-        for body in scratch.drain(..) {
+        // Positions agree on both sides.
+        sink.set_urgent(source.heard_urgent());
+        source.take_delivered(shared.scratch);
+        for body in shared.scratch.drain(..) {
             // It fits: the window on this side is what the queue on the other side has room for.
             let len = body.len();
             let taken = sink.write(now, body, out);
             debug_assert!(taken == len || sink.is_aborted());
         }
         let acked = sink.acknowledged();
-        let freed = &mut self.freed[from.index()];
-        if acked > *freed {
-            let news = acked - *freed;
-            *freed = acked;
+        let room = &mut self.rooms[from.index()];
+        if acked > room.freed {
+            let news = acked - room.freed;
+            room.freed = acked;
             if !source.peer_has_closed() {
+                if let Some(memory) = shared.memory.as_deref_mut() {
+                    room.grow(now, source, sink, memory);
+                }
                 source.read(now, news, out);
             }
         }

@@ -28,6 +28,24 @@ impl Connection {
         self.rx.inbox = Some(Box::default());
     }
 
+    /// What was delivered and not read may be `bytes` from now on, and the window with it. What was advertised before
+    /// is not taken back.
+    pub fn set_inbox(&mut self, bytes: u32) {
+        self.rx.buffer = bytes;
+    }
+
+    /// What was written and not acknowledged may be `bytes` from now on.
+    pub fn grow_outbox(&mut self, bytes: u32) {
+        if let Some(outbox) = &mut self.outbox {
+            outbox.limit = outbox.limit.max(bytes);
+        }
+    }
+
+    /// The largest window that the peer can be told of.
+    pub fn largest_window(&self) -> u32 {
+        0xffff << self.agreed.recv_scale
+    }
+
     /// What is delivered from now on waits to be taken by [`Connection::take_delivered`]; the receive window opens
     /// as if it were read at once. For an observer who wants to see the bytes and change nothing.
     pub fn keep_delivered(&mut self) {
@@ -65,6 +83,30 @@ impl Connection {
         self.iss = iss.unwrap_or(self.iss);
         if self.state == State::SynReceived {
             self.send_syn(now, false, out);
+        }
+    }
+
+    /// One past the urgent data that the peer has told of; as a position of its stream, 0 being its SYN.
+    pub fn heard_urgent(&self) -> u64 {
+        self.urgent[1]
+    }
+
+    /// What is written is urgent up to this position of our stream: segments before it say so.
+    //= rfc9293#section-3.8.5: urgent data, which the pointer tells of ahead of itself
+    pub fn set_urgent(&mut self, position: u64) {
+        self.urgent[0] = self.urgent[0].max(position);
+    }
+
+    /// What is due from now on waits until [`Connection::uncork`], so that it goes together: data, and ACKs where
+    /// nothing is missing.
+    pub fn cork(&mut self) {
+        self.corked = true;
+    }
+
+    /// Sends what has waited.
+    pub fn uncork(&mut self, now: Time, out: &mut Out) {
+        if core::mem::take(&mut self.corked) {
+            self.flush(now, out);
         }
     }
 

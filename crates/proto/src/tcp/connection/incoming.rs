@@ -149,6 +149,9 @@ impl Connection {
         if !self.take_ack(now, segment, len > 0, out) {
             return;
         }
+        if segment.flags.has(Flags::URG) {
+            self.urgent[1] = self.urgent[1].max(from + u64::from(segment.options().urgent));
+        }
         self.take_marks(now, segment, !body.is_empty(), marked, out);
         self.take_data(now, from, segment, body, out);
         self.flush(now, out);

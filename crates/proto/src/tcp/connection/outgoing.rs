@@ -16,10 +16,19 @@ use crate::wire::segment::SNACK_LEN;
 
 use super::{Connection, payload_mss, scale_for};
 
+/// The most that a super-packet carries: with the headers of IP, and of TCP with all its options, it is an IP packet.
+const BULK: u32 = 65_535 - 40 - 60;
+
 impl Connection {
     /// Sends what the windows allow, and an ACK if one is due and no data carried it.
     pub(super) fn flush(&mut self, now: Time, out: &mut Out) {
+        if self.corked && self.rx.has_no_gap() {
+            return;
+        }
         if self.tx.has_work() && self.state.is_synchronised() {
+            if out.is_bulk() {
+                self.send_in_bulk(now, out);
+            }
             while let Some(chunk) = self.tx.poll(now) {
                 self.send_chunk(now, chunk, out);
             }
@@ -32,6 +41,36 @@ impl Connection {
             self.add_snack(&mut ack);
             self.originate(ack, Body::EMPTY, Cause::Ack, out);
             self.rx.acked();
+        }
+    }
+
+    /// Sends as [`Connection::flush`] does, new data in super-packets.
+    fn send_in_bulk(&mut self, now: Time, out: &mut Out) {
+        let mss = self.tx.core.window.mss;
+        let most = BULK / mss * mss;
+        let mut waiting: Option<Chunk> = None;
+        while let Some(next) = self.tx.poll(now) {
+            let joined = waiting.as_mut().is_some_and(|chunk| {
+                let follows = next.from == chunk.end() && next.len > 0;
+                // A card cannot cut what holds an urgent pointer.
+                let plain = chunk.cause == Cause::Data
+                    && next.cause == Cause::Data
+                    && !chunk.fin
+                    && self.urgent[0] <= chunk.from;
+                let fits = chunk.len.is_multiple_of(mss) && chunk.len + next.len <= most;
+                let joins = follows && plain && fits;
+                if joins {
+                    chunk.len += next.len;
+                    chunk.fin = next.fin;
+                }
+                joins
+            });
+            if !joined && let Some(chunk) = waiting.replace(next) {
+                self.send_chunk(now, chunk, out);
+            }
+        }
+        if let Some(chunk) = waiting {
+            self.send_chunk(now, chunk, out);
         }
     }
 
@@ -52,6 +91,11 @@ impl Connection {
         let mut segment = self.segment(now, chunk.from, flags);
         if chunk.len > 0 {
             self.tell_of_acks(&mut segment);
+        }
+        if self.urgent[0] > chunk.from && chunk.len > 0 {
+            let ahead = (self.urgent[0] - chunk.from).min(u16::MAX.into());
+            segment.flags = segment.flags | Flags::URG;
+            segment.options_mut().urgent = ahead as u16;
         }
         let offset = chunk.from.saturating_sub(1);
         let body = match &self.outbox {
@@ -135,7 +179,11 @@ impl Connection {
 
     pub(super) fn originate(&mut self, segment: Segment, body: Body, cause: Cause, out: &mut Out) {
         self.last_ack_sent = self.rx.nxt;
-        let packet = self.packet(segment, body, cause);
+        let mut packet = self.packet(segment, body, cause);
+        let mss = self.tx.core.window.mss;
+        if packet.body.len() > mss {
+            packet.piece = mss.min(u16::MAX.into()) as u16;
+        }
         self.launch(packet, cause, out);
     }
 

@@ -1,0 +1,199 @@
+//! Connections that end at the station, between two kernels: whatever becomes of the agent, they are told or go on.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use nix::sys::socket::{MsgFlags, recv, send};
+
+use super::world::{World, enter, inside};
+
+/// A connection between the kernels of `a` and `b`, over which nothing is said unless the test says so.
+struct Quiet {
+    /// What each end hears at last.
+    ends: [JoinHandle<Result<String, ErrorKind>>; 2],
+    /// What `a` has to say; dropped, it closes.
+    say: Sender<&'static str>,
+}
+
+/// Reads until the end, or until it is cut off.
+fn hear(mut stream: TcpStream) -> Result<String, ErrorKind> {
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).map(|_| text).map_err(|error| error.kind())
+}
+
+impl Quiet {
+    fn open(port: u16) -> Quiet {
+        let (ready, listening) = channel();
+        let b = thread::spawn(move || {
+            enter("b");
+            let listener = TcpListener::bind(("10.9.0.2", port)).unwrap();
+            ready.send(()).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"welcome").unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            hear(stream)
+        });
+        listening.recv().unwrap();
+        let (say, said): (_, Receiver<&str>) = channel();
+        let (welcomed, open) = channel();
+        let a = thread::spawn(move || {
+            enter("a");
+            let mut stream = TcpStream::connect(("10.9.0.2", port)).unwrap();
+            let mut text = [0; 7];
+            stream.read_exact(&mut text).unwrap();
+            welcomed.send(()).unwrap();
+            let mut writer = stream.try_clone().unwrap();
+            let writing = thread::spawn(move || {
+                while let Ok(text) = said.recv() {
+                    if writer.write_all(text.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+                let _ = writer.shutdown(std::net::Shutdown::Write);
+            });
+            writing.join().unwrap();
+            match stream.take_error().unwrap() {
+                Some(error) => Err(error.kind()),
+                None => Ok(String::from_utf8_lossy(&text).into_owned()),
+            }
+        });
+        open.recv().unwrap();
+        Quiet { ends: [a, b], say }
+    }
+
+    /// Says `text`, closes, and tells what both ends heard.
+    fn close(self, text: &'static str) -> [Result<String, ErrorKind>; 2] {
+        let _ = self.say.send(text);
+        drop(self.say);
+        self.ends.map(|end| end.join().unwrap())
+    }
+
+    /// What both ends hear when nothing is said: `b` waits for more and is told at once.
+    fn cut(self) -> [Result<String, ErrorKind>; 2] {
+        let [a, b] = self.ends;
+        let b = b.join().unwrap();
+        drop(self.say);
+        [a.join().unwrap(), b]
+    }
+}
+
+/// What both ends hear of a reset; `b` had said all that it had to say.
+const RESET: [Result<String, ErrorKind>; 2] =
+    [Err(ErrorKind::BrokenPipe), Err(ErrorKind::ConnectionReset)];
+
+/// Out-of-band data (MSG_OOB) is not found among the rest, and neither is anything lost.
+#[test]
+fn urgent_data_stays_out_of_band() {
+    inside("endings::urgent_data_stays_out_of_band", || {
+        let world = world();
+        let _station = world.station(&[]);
+        let (ready, listening) = channel();
+        let b = thread::spawn(move || {
+            enter("b");
+            let listener = TcpListener::bind("10.9.0.2:5001").unwrap();
+            ready.send(()).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            let mut text = vec![0; 6];
+            stream.read_exact(&mut text[..3]).unwrap();
+            let mut urgent = [0];
+            let fd = stream.as_raw_fd();
+            while recv(fd, &mut urgent, MsgFlags::MSG_OOB) != Ok(1) {
+                thread::yield_now();
+            }
+            stream.read_exact(&mut text[3..]).unwrap();
+            (String::from_utf8(text).unwrap(), urgent[0])
+        });
+        listening.recv().unwrap();
+        enter("a");
+        let mut stream = TcpStream::connect("10.9.0.2:5001").unwrap();
+        stream.write_all(b"abc").unwrap();
+        assert_eq!(send(stream.as_raw_fd(), b"!", MsgFlags::MSG_OOB), Ok(1));
+        stream.write_all(b"def").unwrap();
+        assert_eq!(b.join().unwrap(), ("abcdef".to_owned(), b'!'));
+    });
+}
+
+fn world() -> World {
+    World::new("[[path]]\nagent = \"split\"\n")
+}
+
+#[test]
+fn a_set_that_would_cut_connections_off_asks_what_to_do() {
+    inside("endings::a_set_that_would_cut_connections_off_asks_what_to_do", || {
+        let world = world();
+        let _station = world.station(&[]);
+        let quiet = Quiet::open(5001);
+        let (code, told) = world.fails(&["ctl", "set", "agent=none"]);
+        assert_eq!(code, Some(2), "{told}");
+        assert!(told.contains("1 connection ends at this station"), "{told}");
+        assert!(told.contains("--drain") && told.contains("--reset"), "{told}");
+        assert_eq!(world.ctl(&["get", "agent"]), "split\n");
+        assert_eq!(world.fails(&["ctl", "set", "agent=none", "--drain", "--reset"]).0, Some(2));
+        assert_eq!(quiet.close("hello"), [Ok("welcome".to_owned()), Ok("hello".to_owned())]);
+        // Nothing hangs on it any more.
+        assert!(world.wait(|status| status["stages"][1]["flows"] == 0));
+        assert_eq!(world.ctl(&["set", "agent=none"]), "agent: split -> none\n");
+    });
+}
+
+#[test]
+fn connections_are_reset_when_asked_for() {
+    inside("endings::connections_are_reset_when_asked_for", || {
+        let world = world();
+        let _station = world.station(&[]);
+        let several = [5001, 5002, 5003].map(Quiet::open);
+        let told = world.ctl(&["set", "agent=none", "--reset"]);
+        assert!(told.contains("connections reset: 3"), "{told}");
+        for quiet in several {
+            assert_eq!(quiet.cut(), RESET);
+        }
+        assert_eq!(world.status()["stages"][1]["flows"], 0);
+    });
+}
+
+#[test]
+fn connections_drain_when_asked_for() {
+    inside("endings::connections_drain_when_asked_for", || {
+        let world = world();
+        let station = world.station(&[]);
+        let quiet = Quiet::open(5011);
+        let told = world.ctl(&["set", "agent=snoop", "--drain"]);
+        assert!(told.contains("until they are over: 1"), "{told}");
+        // The new agent has the new connections ...
+        assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
+        let note = |name: &str| world.status()["stages"][1]["right"]["originated"][name].clone();
+        let split = note("split-data");
+        assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
+        assert_eq!(note("split-data"), split);
+        // ... and another change asks again, since the old one still ends here.
+        let (_, told) = world.fails(&["ctl", "set", "agent=none"]);
+        assert!(told.contains("1 connection ends"), "{told}");
+        world.write(&world.text().replace("split", "none"));
+        station.signal("HUP");
+        assert!(station.said("the file was read again: new are agent"));
+        assert_eq!(quiet.close("hello"), [Ok("welcome".to_owned()), Ok("hello".to_owned())]);
+        assert!(world.wait(|status| status["stages"][1]["flows"] == 0));
+        assert_eq!(world.transfer(300_000).join().unwrap(), 300_000);
+    });
+}
+
+#[test]
+fn a_station_that_stops_resets_what_ends_at_it() {
+    inside("endings::a_station_that_stops_resets_what_ends_at_it", || {
+        let world = world();
+        let station = world.station(&[]);
+        let several = [5001, 5002].map(Quiet::open);
+        station.signal("TERM");
+        assert!(station.said("connections that ended here were reset: 2"));
+        assert_eq!(station.end("TERM"), Some(0));
+        for quiet in several {
+            assert_eq!(quiet.cut(), RESET);
+        }
+    });
+}
