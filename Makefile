@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup fmt fmt-check manual lint code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: help test setup fmt fmt-check manual figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,21 @@ fmt: ## Format the code
 
 fmt-check: ## Is the code formatted?
 	$(SOURCES) --check
+
+figures: ## Write the figures of the manual anew, from runs of the program
+	LASTHOP_WRITE_FIGURES=1 $(CARGO) test --locked --package lasthop-study --test figures the_figures_of_the_manual
+
+PARITY = today --world testbed --seeds 5 --set stack=kernel --set transfer.bytes=1GB --set horizon=12s
+SENDERS = --vary tcp=rack,cubic,bbr --json
+LOSSES = --vary loss.cross.loss=0.1%,1%,3%
+kernel-figures: ## Record what the kernel's senders do on the paths of docs/parity.md: half an hour on a quiet machine
+	mkdir -p target/figures
+	for delay in 5ms 50ms; do target/release/lasthop run $(PARITY) --set core.link.rate=100mbit \
+		--set core.link.queue=200p --set core.link.delay=$$delay $(LOSSES) $(SENDERS) > target/figures/$$delay.json || exit 1; done
+	target/release/lasthop run $(PARITY) --set core.link.rate=20mbit --set core.link.queue=200p \
+		--set core.link.delay=20ms --vary loss.cross.loss=1% $(SENDERS) > target/figures/20ms.json
+	LASTHOP_KERNEL_RUNS=$$PWD/target/figures/5ms.json:$$PWD/target/figures/50ms.json:$$PWD/target/figures/20ms.json \
+		$(CARGO) test --locked --package lasthop-study --test figures the_record_of_the_kernel
 
 manual: ## Write the tables of the manual anew, from what systems and keys say of themselves
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test manual the_tables_of_the_manual

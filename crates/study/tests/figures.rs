@@ -1,0 +1,195 @@
+//! The figures of the manual that a command makes are those of the program.
+//!
+//! In a page, what stands between `<!-- figures: today --set K=V --vary K=a,b --vary K=c,d --seeds N -->` and `<!-- end -->` is
+//! what `lasthop run` gives with these arguments, the first axis in rows and the second one in columns; `make figures`
+//! writes it anew. `beside=kernel` adds what Linux' own senders did on the same path: recorded, since that takes real time
+//! and a machine with nothing else to do. `make kernel-figures` records it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use lasthop_lab::measure_all;
+use lasthop_scenario::{Argument, Scenario, example, parse};
+use lasthop_trace::stats::Summary;
+use serde::{Deserialize, Serialize};
+
+const PAGES: [&str; 2] = ["senders-of-today.md", "parity.md"];
+
+/// What kernels did: in KB/s, a run each.
+#[derive(Serialize, Deserialize, Default)]
+struct Recorded {
+    /// The kernel's release.
+    release: String,
+    /// By what was set, and the labels of the axes.
+    runs: BTreeMap<String, Vec<f64>>,
+}
+
+fn recorded_at() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/figures/kernel.json")
+}
+
+fn recorded() -> Recorded {
+    serde_json::from_str(&std::fs::read_to_string(recorded_at()).unwrap()).unwrap()
+}
+
+/// What is asked for.
+#[derive(Default, Debug)]
+struct Asked {
+    scenario: String,
+    sets: Vec<String>,
+    axes: Vec<String>,
+    seeds: u64,
+    kernel: bool,
+}
+
+impl Asked {
+    fn parse(words: &str) -> Asked {
+        let mut asked = Asked { seeds: 1, ..Asked::default() };
+        let mut words = words.split_whitespace();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().expect("a value").to_owned();
+            match word {
+                "--set" => asked.sets.push(value()),
+                "--vary" => asked.axes.push(value()),
+                "--seeds" => asked.seeds = value().parse().unwrap(),
+                "beside=kernel" => asked.kernel = true,
+                name => asked.scenario = name.to_owned(),
+            }
+        }
+        asked.sets.sort();
+        asked
+    }
+
+    /// Under which name a cell is recorded.
+    fn key(&self, labels: &[String]) -> String {
+        format!("{} | {}", self.sets.join(" "), labels.join(" | "))
+    }
+
+    /// The throughput of each cell in KB/s, by its labels.
+    fn run(&self) -> Vec<(Vec<String>, Vec<f64>)> {
+        let text = example(&self.scenario).unwrap().text;
+        let sets = self.sets.iter().cloned().map(Argument::Set);
+        let axes = self.axes.iter().cloned().map(Argument::Vary);
+        let arguments: Vec<Argument> = sets.chain(axes).collect();
+        let (plan, _) = parse(text, &self.scenario, &arguments).unwrap();
+        let jobs: Vec<(&Scenario, u64)> = plan
+            .cells
+            .iter()
+            .flat_map(|cell| (1..=self.seeds).map(|seed| (&cell.scenario, seed)))
+            .collect();
+        let rates: Vec<f64> = measure_all(&jobs, &())
+            .into_iter()
+            .map(|run| run.unwrap().metrics.aggregate_throughput / 1024.0)
+            .collect();
+        let labels = plan.cells.iter().map(|cell| cell.labels.clone());
+        labels.zip(rates.chunks(self.seeds as usize).map(<[f64]>::to_vec)).collect()
+    }
+}
+
+/// `708 ± 27`; an interval below half of the last digit is left out.
+fn shown(values: &[f64]) -> String {
+    let summary = Summary::of(values);
+    match summary.ci95 {
+        ci if ci >= 0.5 => format!("{:.0} ± {ci:.0}", summary.mean),
+        _ => format!("{:.0}", summary.mean),
+    }
+}
+
+/// Ours over the kernel's, with an interval from those of both.
+fn ratio(ours: &[f64], kernel: &[f64]) -> String {
+    let part = |values: &[f64]| {
+        let summary = Summary::of(values);
+        (summary.mean, summary.ci95 / summary.mean)
+    };
+    let ((ours, a), (kernel, b)) = (part(ours), part(kernel));
+    let ratio = ours / kernel;
+    format!("{ratio:.2} ± {:.2}", ratio * a.hypot(b))
+}
+
+/// The table: a row for each value of the first axis, a column for each of the second.
+fn table(asked: &Asked, kernel: &Recorded) -> String {
+    let cells = asked.run();
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let mut head: Vec<String> = Vec::new();
+    for (labels, rates) in &cells {
+        let [row, column] = labels.as_slice() else { panic!("two axes: {labels:?}") };
+        if rows.last().is_none_or(|last| last.0 != row) {
+            rows.push((row, String::new()));
+        }
+        let line = &mut rows.last_mut().unwrap().1;
+        *line += &format!(" {} |", shown(rates));
+        let mut columns = vec![format!(" `{column}` |")];
+        if asked.kernel {
+            let key = asked.key(labels);
+            let theirs = kernel.runs.get(&key).unwrap_or_else(|| panic!("`{key}` is not recorded"));
+            *line += &format!(" {} | {} |", shown(theirs), ratio(rates, theirs));
+            columns.extend([" Linux |".to_owned(), " ratio |".to_owned()]);
+        }
+        if rows.len() == 1 {
+            head.extend(columns);
+        }
+    }
+    let mut text = format!("| loss |{}\n|---|{}\n", head.concat(), "---|".repeat(head.len()));
+    for (row, line) in rows {
+        text += &format!("| {} |{line}\n", row.replace('%', " %"));
+    }
+    text
+}
+
+#[test]
+fn the_figures_of_the_manual_are_those_of_the_program() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let kernel = recorded();
+    let mut tables = 0;
+    for page in PAGES {
+        let path = docs.join(page);
+        let old = std::fs::read_to_string(&path).unwrap();
+        let mut parts = old.split("<!-- figures: ");
+        let mut new = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (words, rest) = part.split_once(" -->\n").expect("arguments");
+            let (_, after) = rest.split_once("<!-- end -->").expect("an end");
+            let table = table(&Asked::parse(words), &kernel);
+            new += &format!("<!-- figures: {words} -->\n\n{table}\n<!-- end -->{after}");
+            tables += 1;
+        }
+        if std::env::var_os("LASTHOP_WRITE_FIGURES").is_some() {
+            std::fs::write(&path, new).unwrap();
+        } else {
+            assert!(old == new, "docs/{page} is out of date: run `make figures`");
+        }
+    }
+    assert!(tables > 3, "{tables}");
+}
+
+/// What `lasthop run --json` has said about a kernel is added to the record: its path stands in `LASTHOP_KERNEL_RUNS`.
+#[test]
+fn the_record_of_the_kernel_can_be_read_and_added_to() {
+    let Some(paths) = std::env::var_os("LASTHOP_KERNEL_RUNS") else {
+        assert!(recorded().runs.len() >= 21, "so many cells are told of in docs/parity.md");
+        return;
+    };
+    let mut record = recorded();
+    record.release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned();
+    for path in std::env::split_paths(&paths) {
+        let text = std::fs::read_to_string(path).unwrap();
+        let said: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let command = said["setup"]["command"].as_str().unwrap();
+        let own = |set: &&str| !matches!(*set, "stack=kernel");
+        let words: Vec<&str> = command.split(' ').collect();
+        let pairs = words.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1]);
+        let mut asked = Asked { sets: pairs.filter(own).map(str::to_owned).collect(), ..Asked::default() };
+        asked.sets.sort();
+        for cell in said["cells"].as_array().unwrap() {
+            let labels = cell["labels"].as_array().unwrap().iter();
+            let labels: Vec<String> = labels.map(|l| l.as_str().unwrap().to_owned()).collect();
+            let rate = |run: &serde_json::Value| {
+                let bytes = run["metrics"]["aggregate_throughput"].as_f64().unwrap();
+                (bytes / 102.4).round() / 10.0
+            };
+            let rates = cell["runs"].as_array().unwrap().iter().map(rate).collect();
+            record.runs.insert(asked.key(&labels), rates);
+        }
+    }
+    std::fs::write(recorded_at(), serde_json::to_string_pretty(&record).unwrap() + "\n").unwrap();
+}
