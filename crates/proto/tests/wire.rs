@@ -152,6 +152,7 @@ fn packets() -> impl Strategy<Value = Packet> {
             ttl,
             damage,
             urgent: false,
+            piece: 0,
         },
     )
 }

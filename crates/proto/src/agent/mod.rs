@@ -21,6 +21,7 @@ use crate::tcp::TcpConfig;
 use crate::units::Time;
 use crate::wire::Packet;
 
+pub use crate::describe::Needs;
 pub use ack_reconstruction::AckReconstruction;
 pub use ackp::AckpMode;
 pub use ebsn::Notifier;
@@ -109,6 +110,13 @@ pub trait BaseStation: Machine + Debug {
     fn peak_state_bytes(&self) -> usize {
         0
     }
+
+    /// The data plane gives back what it has of bytes before `place` ([`Body::held_at`](crate::wire::Body::held_at)):
+    /// nothing of it can be sent any more. How many cached bytes that concerns.
+    fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {
+        let _ = (place, out);
+        0
+    }
 }
 
 /// Makes the enums of all agents from the list of their files. Beside them stands a router without an agent.
@@ -184,6 +192,14 @@ macro_rules! agents {
         }
 
         impl Agent {
+            /// What it must be shown. All words for a machine need the same.
+            pub fn needs(&self) -> Needs {
+                match self {
+                    Agent::None(_) => none::WORD.system.needs,
+                    $(Agent::$Name(_) => <$Config as Config>::WORDS[0].system.needs,)*
+                }
+            }
+
             /// The agent of `config`, watching no flow yet.
             pub fn new(config: &AgentConfig) -> Agent {
                 match config {
@@ -233,6 +249,10 @@ impl BaseStation for Agent {
 
     fn peak_state_bytes(&self) -> usize {
         self.inner().peak_state_bytes()
+    }
+
+    fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {
+        self.inner_mut().forget_held(place, out)
     }
 }
 

@@ -312,6 +312,7 @@ impl Context {
             ttl: self.ttl,
             damage,
             urgent: false,
+            piece: 0,
         }
     }
 

@@ -39,6 +39,7 @@ pub fn packet(bytes: Arc<[u8]>, id: u64) -> Packet {
         ttl: 0,
         damage: Damage::None,
         urgent: false,
+        piece: 0,
     };
     match seen {
         Ok(seen) if seen.body_at + seen.body_len as usize == len => match seen.transport {

@@ -5,7 +5,7 @@ use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::icmp::{self, Notice, Quote};
-use super::{Body, Segment};
+use super::{Body, Flags, Segment};
 
 /// An IP address. IPv4 is kept in its IPv6-mapped form, so that comparing and hashing are one
 /// 128-bit operation.
@@ -171,17 +171,23 @@ pub struct Packet {
     /// Whether a base station wants it to go before what waits in the queue of the next link. Nothing of it is on the
     /// wire.
     pub urgent: bool,
+    /// Payload of each segment of a super-packet, which a network card cuts on its way out; zero for a single packet.
+    /// Only data planes whose agents can keep super-packets ([`Packet::cut`]) let them in.
+    pub piece: u16,
 }
 
 // As derived, but silent about what almost no packet is: the digests of runs are taken from this form.
 impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Packet { id, src, dst, transport, body, tos, ttl, damage, urgent } = self;
+        let Packet { id, src, dst, transport, body, tos, ttl, damage, urgent, piece } = self;
         let mut form = f.debug_struct("Packet");
         form.field("id", id).field("src", src).field("dst", dst).field("transport", transport);
         form.field("body", body).field("tos", tos).field("ttl", ttl).field("damage", damage);
         if *urgent {
             form.field("urgent", urgent);
+        }
+        if *piece != 0 {
+            form.field("piece", piece);
         }
         form.finish()
     }
@@ -200,6 +206,7 @@ impl Packet {
             ttl: 64,
             damage: Damage::None,
             urgent: false,
+            piece: 0,
         }
     }
 
@@ -220,6 +227,7 @@ impl Packet {
             ttl: 64,
             damage: Damage::None,
             urgent: false,
+            piece: 0,
         }
     }
 
@@ -267,6 +275,36 @@ impl Packet {
     /// Length of the whole IP packet in bytes.
     pub fn wire_len(&self) -> u32 {
         self.header_len() + self.body.len()
+    }
+
+    /// How many packets it is on the wire: more than one for a super-packet.
+    #[inline]
+    pub fn pieces(&self) -> u32 {
+        if self.piece == 0 { 1 } else { self.body.len().div_ceil(u32::from(self.piece)).max(1) }
+    }
+
+    /// The packets that a card makes of this super-packet.
+    pub fn cut(&self) -> impl Iterator<Item = Packet> + '_ {
+        let size = u32::from(self.piece);
+        let last = self.pieces() - 1;
+        (0..=last).map(move |i| {
+            let mut packet = Packet { piece: 0, ..self.clone() };
+            if last == 0 {
+                return packet;
+            }
+            packet.body = self.body.slice(i * size, size);
+            if let Transport::Tcp(segment) = &mut packet.transport {
+                segment.seq = segment.seq + i * size;
+                if i < last {
+                    segment.flags = segment.flags.without(Flags::FIN | Flags::PSH);
+                }
+                //= rfc3168#section-6.1.2: CWR is told once
+                if i > 0 {
+                    segment.flags = segment.flags.without(Flags::CWR);
+                }
+            }
+            packet
+        })
     }
 
     /// Whether its ends understand a mark of congestion, so that a router need not drop it.

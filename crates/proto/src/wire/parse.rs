@@ -338,5 +338,6 @@ pub fn parse(frame: &Arc<[u8]>, at: usize, verify: bool) -> Result<Packet, Parse
         ttl: view.ttl,
         damage: view.damage,
         urgent: false,
+        piece: 0,
     })
 }

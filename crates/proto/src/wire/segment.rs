@@ -37,6 +37,12 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// These without those of `other`.
+    #[must_use]
+    pub fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+
     /// Whether any flag of `other` is set.
     pub fn any(self, other: Flags) -> bool {
         self.0 & other.0 != 0
