@@ -50,6 +50,7 @@ fn packets() -> impl Strategy<Value = Packet> {
             ttl,
             damage: Damage::None,
             urgent: false,
+            piece: 0,
         },
     )
 }

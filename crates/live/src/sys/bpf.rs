@@ -293,7 +293,7 @@ impl Ring {
 
     /// How far it has been written.
     pub fn written(&self) -> u64 {
-        // SAFETY: the first page of the mapping begins with the producer's position, which the kernel writes atomically.
+        // SAFETY: the mapping begins with the producer's position, which the kernel writes atomically.
         unsafe { self.data.at.cast::<AtomicU64>().as_ref() }.load(Ordering::Acquire)
     }
 
