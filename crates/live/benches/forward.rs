@@ -233,7 +233,7 @@ fn echo(times: usize) -> f64 {
             let begin = now();
             stream.write_all(&[1]).unwrap();
             stream.read_exact(&mut [0]).unwrap();
-            begin.elapsed().as_secs_f64() * 1e6
+            (now() - begin).as_secs_f64() * 1e6
         });
         median(trips)
     });
@@ -354,7 +354,7 @@ fn gap(agent: &str, event: Option<Signal>) -> f64 {
         let mut buffer = [0; 1 << 16];
         let (mut last, mut longest) = (now(), Duration::ZERO);
         while stream.read(&mut buffer).unwrap() > 0 {
-            longest = longest.max(last.elapsed());
+            longest = longest.max(now() - last);
             last = now();
         }
         longest.as_secs_f64() * 1e3
