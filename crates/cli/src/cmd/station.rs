@@ -19,8 +19,8 @@ Examples:
   sudo lasthop ctl set agent=none                   change it while it runs
   sudo kill -HUP PID                                read the file again
 
-With CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW the kernel forwards, also when the station is gone; with CAP_NET_RAW
-alone its packet sockets do, and no interface's settings are changed. The file:
+With CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW the kernel forwards, also past a station that is gone.
+With CAP_NET_RAW alone packet sockets do, and no interface's settings are changed. The file:
 
   left = \"eth0\"            # to the wired side
   right = \"wlan0\"          # to the wireless side

@@ -160,6 +160,8 @@ pub struct Plane {
     /// Whether something was read since the station last slept.
     active: bool,
     more: bool,
+    /// Whether what was read since the station last slept was too old.
+    outdated: bool,
     needs: Needs,
 }
 
@@ -279,6 +281,7 @@ impl Plane {
             own: PlaneCounts::default(),
             active: false,
             more: false,
+            outdated: false,
             needs: Needs::Nothing,
         })
     }

@@ -52,6 +52,7 @@ impl Plane {
                 // The station was stopped, or had no processor for so long.
                 if forwarded {
                     self.own.stale += 1;
+                    self.outdated = true;
                 } else {
                     self.own.late += 1;
                     self.handled();
@@ -70,6 +71,11 @@ impl Plane {
         self.done += 1;
         self.control.done.store(self.done, std::sync::atomic::Ordering::SeqCst);
         self.beat();
+    }
+
+    /// Where what is cached is too old: the station did not see what became of it. Said once.
+    pub(crate) fn outdated(&mut self) -> Option<u64> {
+        core::mem::take(&mut self.outdated).then(|| self.ring.position())
     }
 
     /// Where the ring is to be given back up to, if that is due: what is cached before that must be forgotten, then

@@ -159,7 +159,20 @@ impl Station {
 
     /// Gives room of the ring back, and has the agents forget what lay there.
     fn expire(&mut self, sink: &mut dyn Sink) {
-        let Some(before) = self.plane.as_ref().and_then(|plane| plane.expires()) else { return };
+        if let Some(before) = self.plane.as_mut().and_then(|plane| plane.outdated()) {
+            // Acknowledged meanwhile, or repaired by the sender.
+            self.forget(before, sink);
+        }
+        if let Some(before) = self.plane.as_ref().and_then(|plane| plane.expires()) {
+            let forgotten = self.forget(before, sink);
+            if let Some(plane) = &mut self.plane {
+                plane.expire(before, forgotten);
+            }
+        }
+    }
+
+    /// The agents forget what they have of the ring before `before`; how many bytes that was.
+    fn forget(&mut self, before: u64, sink: &mut dyn Sink) -> u64 {
         let now = self.told;
         let mut forgotten = 0;
         for i in self.path.inner() {
@@ -172,9 +185,7 @@ impl Station {
                 }
             });
         }
-        if let Some(plane) = &mut self.plane {
-            plane.expire(before, forgotten);
-        }
+        forgotten
     }
 
     /// The station was away for so long that the program has forwarded by itself what the sockets received as well.
