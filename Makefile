@@ -10,7 +10,7 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup fmt fmt-check manual figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ kernel-figures: ## Record what the kernel's senders do on the paths of docs/pari
 
 manual: ## Write the tables of the manual anew, from what systems and keys say of themselves
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test manual the_tables_of_the_manual
+
+bpf: ## Translate the program for the kernel anew (needs clang 14 and libbpf's headers)
+	crates/live/bpf/build
 
 lint: ## Clippy, with warnings as errors
 	$(CARGO) clippy --locked --workspace --all-targets -- $(DENY)

@@ -74,6 +74,16 @@ pub fn table(last: Option<&Status>, now: &Status) -> String {
             stage.packets.held
         );
     }
+    if let Some(plane) = &now.plane {
+        let counts = plane.counts.named().into_iter().filter(|(_, n)| *n > 0);
+        let counts: Vec<String> = counts.map(|(name, n)| format!("{name} {n}")).collect();
+        let _ = writeln!(
+            text,
+            "\nthe kernel forwards and shows {}: {}",
+            plane.shows,
+            counts.join(", ")
+        );
+    }
     let rows = happened(now);
     if rows.is_empty() {
         return text;

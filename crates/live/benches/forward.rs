@@ -1,42 +1,64 @@
 //! How fast a station forwards, beside the kernel of the same machine in the same minute.
 //!
-//!     cargo bench -p lasthop-live --bench forward [-- ROUNDS SECONDS]
+//!     cargo bench -p lasthop-live --bench forward [-- ROUNDS SECONDS [off|on]]
+//!     cargo bench -p lasthop-live --bench forward -- gaps TIMES
 //!
-//! Needs `iperf3`, `ping`, `ethtool` and namespaces (with root or without). The cases take turns, so that a machine
-//! that is busy with other things is so for all of them; ratios of medians count, absolute figures do not.
+//! Needs `iperf3`, `ethtool` and namespaces; with root the kernel is measured as data plane too. The cases take turns,
+//! so that a machine that is busy with other things is so for all of them: what counts are medians of the ratios to the
+//! kernel's forwarding in the same round, not absolute figures.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 use common::*;
 use lasthop_live::clock::Clock;
+use lasthop_live::counters::{Counters, Tap};
+use lasthop_live::plane::Plane;
 use lasthop_live::station::{Port, Station};
-use lasthop_path::Stage;
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
-/// Who forwards.
-#[derive(Clone, Copy)]
+/// Who forwards: the kernel as a router or a bridge, or a station with this agent.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
-    Kernel,
-    Station(&'static str),
+    Router,
+    Bridge,
+    Station(By, &'static str),
+}
+
+impl Who {
+    fn name(self) -> String {
+        match self {
+            Who::Router => "kernel, as a router".to_owned(),
+            Who::Bridge => "kernel, as a bridge".to_owned(),
+            Who::Station(By::Kernel, agent) => format!("{agent}, by the kernel"),
+            Who::Station(By::Sockets, agent) => format!("{agent}, by sockets"),
+        }
+    }
 }
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-    if let [role, stage] = &args[..]
+    if let [role, by, agent] = &args[..]
         && role == "station"
     {
-        run_station(if stage == "snoop" { snoop } else { none });
+        run_station(if by == "kernel" { By::Kernel } else { By::Sockets }, agent);
         return;
     }
+    let rights = lasthop_live::plane::probe();
     if std::env::var_os("LASTHOP_BENCH_INSIDE").is_none() {
+        let user: &[&str] = if rights.is_ok() { &[] } else { &["--map-root-user"] };
         let status = Command::new("unshare")
-            .args(["--map-root-user", "--net", "--mount", "--"])
+            .args(user)
+            .args(["--net", "--mount", "--"])
             .arg(std::env::current_exe().unwrap())
             .args(&args)
             .env("LASTHOP_BENCH_INSIDE", "1")
@@ -46,96 +68,177 @@ fn main() {
     }
     sh("mount -t tmpfs none /run && mkdir -p /run/netns; iperf3 --version >/dev/null");
     let number = |i: usize, default| args.get(i).and_then(|n| n.parse().ok()).unwrap_or(default);
-    let (rounds, seconds): (u32, u32) = (number(0, 3), number(1, 3));
-    let whos = [Who::Kernel, Who::Station("none"), Who::Station("snoop")];
-    for (offload, whos) in [(false, &whos[..]), (true, &whos[..2])] {
-        wire(Wires { offload, ..Wires::default() });
-        let mut results = vec![Vec::new(); whos.len()];
-        for _ in 0..rounds {
-            for (who, results) in whos.iter().zip(&mut results) {
-                results.push(measure(*who, seconds));
-            }
-        }
-        let state = if offload { "on" } else { "off" };
-        println!("\noffloads {state}: medians of {rounds} rounds of {seconds} s");
-        println!("| who | Gb/s | of the kernel | CPU s per Gbit | echo, us | added, us |");
-        println!("|---|---|---|---|---|---|");
-        let base = median(&results[0], |r| r.gbps);
-        let echo = median(&results[0], |r| r.echo);
-        for (who, results) in whos.iter().zip(&results) {
-            let name = match who {
-                Who::Kernel => "kernel",
-                Who::Station(name) => name,
-            };
-            let gbps = median(results, |r| r.gbps);
-            let own = median(results, |r| r.echo);
-            println!(
-                "| {name} | {gbps:.2} | {:.2} | {:.2} | {own:.0} | {:.0} |",
-                gbps / base,
-                median(results, |r| r.cpu),
-                own - echo
-            );
-        }
-        sh("ip netns del fh; ip netns del bs; ip netns del mh");
+    if args.first().is_some_and(|arg| arg == "gaps") {
+        return gaps(number(1, 5) as usize);
     }
+    let (rounds, seconds): (u32, u32) = (number(0, 6), number(1, 1));
+    let mut whos = vec![Who::Router, Who::Bridge];
+    match rights {
+        Ok(()) => whos.extend(["none", "snoop"].map(|agent| Who::Station(By::Kernel, agent))),
+        Err(refusal) => println!("the kernel is not measured as data plane: {refusal}"),
+    }
+    whos.extend(["none", "snoop"].map(|agent| Who::Station(By::Sockets, agent)));
+    for offload in [false, true] {
+        let state = if offload { "on" } else { "off" };
+        if args.get(2).is_none_or(|only| only == state) {
+            wire(Wires { offload, ..Wires::default() });
+            compare(&whos, rounds, seconds, state);
+            unwire();
+        }
+    }
+}
+
+fn unwire() {
+    sh("ip netns del fh; ip netns del bs; ip netns del mh");
 }
 
 /// What one round gave.
 #[derive(Clone, Copy)]
 struct Measured {
-    gbps: f64,
-    /// Processor seconds of the station for a gigabyte.
+    /// Gb/s of 1, 8 and 64 flows.
+    gbps: [f64; 3],
+    /// Processor seconds of the station for a gigabit, over all flows.
     cpu: f64,
-    /// Median round trip in microseconds, while nothing else passes.
+    /// Median round trip of one byte over TCP in microseconds, while nothing else passes.
     echo: f64,
 }
 
-fn median(results: &[Measured], value: impl Fn(&Measured) -> f64) -> f64 {
-    let mut values: Vec<f64> = results.iter().map(value).collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+const FLOWS: [u32; 3] = [1, 8, 64];
+
+fn compare(whos: &[Who], rounds: u32, seconds: u32, state: &str) {
+    let mut results = vec![Vec::new(); whos.len()];
+    for round in 0..rounds {
+        let mut order: Vec<usize> = (0..whos.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for i in order {
+            results[i].push(measure(whos[i], seconds));
+        }
+    }
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+    println!("\noffloads {state}: {rounds} rounds of {seconds} s, load {}", &load[..4]);
+    println!("Of the router in the same round, median (least - most), for 1, 8 and 64 flows.\n");
+    println!("| who | Gb/s | 1 | 8 | 64 | CPU s per Gbit | echo, us | added, us |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for (who, own) in whos.iter().zip(&results) {
+        let pairs = || own.iter().zip(&results[0]);
+        let ratios = [0, 1, 2].map(|i| {
+            let mut ratios: Vec<f64> = pairs().map(|(a, b)| a.gbps[i] / b.gbps[i]).collect();
+            ratios.sort_by(f64::total_cmp);
+            format!("{:.2} ({:.2} - {:.2})", middle(&ratios), ratios[0], ratios[ratios.len() - 1])
+        });
+        println!(
+            "| {} | {:.2} | {} | {:.4} | {:.1} | {:.1} |",
+            who.name(),
+            median(own.iter().map(|r| r.gbps[0])),
+            ratios.join(" | "),
+            median(own.iter().map(|r| r.cpu)),
+            median(own.iter().map(|r| r.echo)),
+            median(pairs().map(|(a, b)| a.echo - b.echo)),
+        );
+    }
 }
 
-fn measure(who: Who, seconds: u32) -> Measured {
-    let on = u8::from(matches!(who, Who::Kernel));
+fn middle(sorted: &[f64]) -> f64 {
+    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    middle(&values)
+}
+
+/// Has the kernel forward as a router, as a bridge or not at all.
+fn arrange(who: Who) {
+    let on = u8::from(who == Who::Router);
     // As a router it has an address on both sides and answers for those behind it.
     sh(&format!(
         "ip netns exec bs sysctl -qw net.ipv4.ip_forward={on} net.ipv4.conf.bl.proxy_arp={on} \
          net.ipv4.conf.br.proxy_arp={on} net.ipv4.conf.all.send_redirects=0
-         ip -n bs addr flush dev bl; ip -n bs addr flush dev br"
+         ip -n bs addr flush dev bl; ip -n bs addr flush dev br
+         ip -n bs link del dev bridge 2>/dev/null || true"
     ));
-    if on == 1 {
+    if who == Who::Router {
         sh("ip -n bs addr add 10.9.0.253/32 dev bl; ip -n bs addr add 10.9.0.254/32 dev br
             ip -n bs route add 10.9.0.1/32 dev bl; ip -n bs route add 10.9.0.2/32 dev br");
     }
+    if who == Who::Bridge {
+        sh("ip -n bs link add name bridge type bridge; ip -n bs link set dev bridge up
+            ip -n bs link set dev bl master bridge; ip -n bs link set dev br master bridge");
+    }
     sh("ip -n fh neigh flush dev fl; ip -n mh neigh flush dev mr");
+}
+
+fn measure(who: Who, seconds: u32) -> Measured {
+    arrange(who);
     let station = match who {
-        Who::Kernel => None,
-        Who::Station(name) => Some(Far::start(name)),
+        Who::Station(by, agent) => Some(Far::start(by, agent)),
+        _ => None,
     };
     sh("ip netns exec fh ping -q -c 20 -i 0.002 -W 2 10.9.0.2");
-    let pings = sh("ip netns exec fh ping -c 500 -i 0.002 10.9.0.2");
-    let times = pings
-        .lines()
-        .filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok());
-    let mut times: Vec<f64> = times.collect();
-    times.sort_by(f64::total_cmp);
+    let echo = echo(3000);
+    let mut gigabits = 0.0;
+    let gbps = FLOWS.map(|flows| {
+        let [gbps, carried] = transfer_by_iperf(flows, seconds);
+        gigabits += carried;
+        gbps
+    });
+    Measured { gbps, cpu: station.map_or(0.0, Far::stop) / gigabits, echo }
+}
+
+/// Gb/s that arrived, and gigabits.
+fn transfer_by_iperf(flows: u32, seconds: u32) -> [f64; 2] {
     let mut server = Command::new("ip")
         .args(["netns", "exec", "mh", "iperf3", "-s", "-1"])
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    pause(300);
-    let client = sh(&format!("ip netns exec fh iperf3 -J -C cubic -t {seconds} -c 10.9.0.2"));
+    pause(250);
+    let client =
+        sh(&format!("ip netns exec fh iperf3 -J -C cubic -P {flows} -t {seconds} -c 10.9.0.2"));
     server.wait().unwrap();
     let result: serde_json::Value = serde_json::from_str(&client).unwrap();
     let received = &result["end"]["sum_received"];
-    let bytes = received["bytes"].as_f64().unwrap();
-    Measured {
-        gbps: received["bits_per_second"].as_f64().unwrap() / 1e9,
-        cpu: station.map_or(0.0, Far::stop) / (bytes * 8.0 / 1e9),
-        echo: times[times.len() / 2] * 1000.0,
-    }
+    ["bits_per_second", "bytes"].map(|key| {
+        let value = received[key].as_f64().unwrap();
+        if key == "bytes" { value * 8.0 / 1e9 } else { value / 1e9 }
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a measurement")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// The median round trip of one byte over TCP, in microseconds.
+fn echo(times: usize) -> f64 {
+    let (tell, told) = channel();
+    let server = within("mh", move || {
+        let listener = std::net::TcpListener::bind("10.9.0.2:0").unwrap();
+        tell.send(listener.local_addr().unwrap()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut byte = [0];
+        while stream.read(&mut byte).unwrap() == 1 {
+            stream.write_all(&byte).unwrap();
+        }
+    });
+    let addr = told.recv().unwrap();
+    let took = inside("fh", move || {
+        let mut stream = std::net::TcpStream::connect(addr).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let trips = (0..times).map(|_| {
+            let begin = now();
+            stream.write_all(&[1]).unwrap();
+            stream.read_exact(&mut [0]).unwrap();
+            (now() - begin).as_secs_f64() * 1e6
+        });
+        median(trips)
+    });
+    server.join().unwrap();
+    took
 }
 
 /// A station in a process of its own.
@@ -145,11 +248,13 @@ struct Far {
 }
 
 impl Far {
-    fn start(stage: &str) -> Far {
-        let mut child = Command::new("ip")
-            .args(["netns", "exec", "bs"])
+    fn start(by: By, agent: &str) -> Far {
+        let by = if by == By::Kernel { "kernel" } else { "sockets" };
+        // Without `ip netns exec` around it, signals reach it.
+        let mut child = Command::new("nsenter")
+            .arg("--net=/run/netns/bs")
             .arg(std::env::current_exe().unwrap())
-            .args(["station", stage])
+            .args(["station", by, agent])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -158,6 +263,10 @@ impl Far {
         let mut word = [0; 6];
         out.read_exact(&mut word).unwrap();
         Far { child, out }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
     /// Ends it; its processor seconds.
@@ -170,14 +279,27 @@ impl Far {
     }
 }
 
-fn run_station(stage: fn() -> Stage) {
+fn run_station(by: By, agent: &str) {
     let index = |name: &str| nix::net::if_::if_nametoindex(name).unwrap();
     let ports = vec![
         Port::open("bl", index("bl"), StageId(0), Side::Left).unwrap(),
         Port::open("br", index("br"), StageId(2), Side::Right).unwrap(),
     ];
-    let path = path_of(vec![stage()], Wants::NOTHING);
+    let path = path_of(
+        vec![match agent {
+            "snoop" => snoop(),
+            "link" => link(),
+            _ => none(),
+        }],
+        Wants::METRICS,
+    );
     let mut station = Station::new(path, ports, Clock::start()).unwrap();
+    if by == By::Kernel {
+        station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
+    }
+    // As the service counts: of frames alone, where no stage looks into them.
+    let counters = Counters::new(3);
+    counters.set_idle(agent == "none");
     let handle = station.handle();
     std::thread::spawn(move || {
         println!("ready");
@@ -185,9 +307,90 @@ fn run_station(stage: fn() -> Stage) {
         let _ = std::io::stdin().read(&mut [0]);
         handle.ask(|station| station.stop());
     });
-    station.run(&mut lasthop_trace::Nothing, &mut |_, _, _| true).unwrap();
+    station.run(&mut Tap(counters), &mut |_, _, _| true).unwrap();
+    if let Some(plane) = station.plane() {
+        plane.clear().unwrap();
+        if std::env::var_os("LASTHOP_BENCH_COUNTS").is_some() {
+            eprintln!("{agent}: {:?}", plane.counts());
+        }
+    }
     let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
     let seconds =
         |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
     println!("{}", seconds(usage.user_time()) + seconds(usage.system_time()));
+}
+
+/// How long nothing arrives of writes every half millisecond, without an event, when the station is killed, and when it
+/// is stopped for ten seconds.
+fn gaps(times: usize) {
+    for offload in [false, true] {
+        wire(Wires { offload, ..Wires::default() });
+        let state = if offload { "on" } else { "off" };
+        println!(
+            "\noffloads {state}: the longest gap at the receiver, in ms, {times} times each\n"
+        );
+        println!("| agent | no event | kill -9 | stopped for 10 s |\n|---|---|---|---|");
+        for agent in ["none", "snoop", "link"] {
+            let row = [None, Some(Signal::SIGKILL), Some(Signal::SIGSTOP)].map(|event| {
+                let mut gaps: Vec<f64> = (0..times).map(|_| gap(agent, event)).collect();
+                gaps.sort_by(f64::total_cmp);
+                format!("{:.1} (at most {:.1})", middle(&gaps), gaps[gaps.len() - 1])
+            });
+            println!("| {agent} | {} |", row.join(" | "));
+        }
+        unwire();
+    }
+}
+
+fn gap(agent: &str, event: Option<Signal>) -> f64 {
+    let station = Far::start(By::Kernel, agent);
+    let stopped = event == Some(Signal::SIGSTOP);
+    let length = Duration::from_secs(if stopped { 12 } else { 2 });
+    let (tell, told) = channel();
+    let server = within("mh", move || {
+        let listener = std::net::TcpListener::bind("10.9.0.2:0").unwrap();
+        tell.send(listener.local_addr().unwrap()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut buffer = [0; 1 << 16];
+        let (mut last, mut longest) = (now(), Duration::ZERO);
+        while stream.read(&mut buffer).unwrap() > 0 {
+            longest = longest.max(now() - last);
+            last = now();
+        }
+        longest.as_secs_f64() * 1e3
+    });
+    let addr = told.recv().unwrap();
+    let client = within("fh", move || {
+        let mut stream = std::net::TcpStream::connect(addr).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let begin = now();
+        let mut due = Duration::ZERO;
+        while due < length {
+            stream.write_all(&[7; 100]).unwrap();
+            due += Duration::from_micros(500);
+            pause_until(begin, due);
+        }
+    });
+    pause(1000);
+    if let Some(event) = event {
+        station.signal(event);
+        if stopped {
+            pause(10_000);
+            station.signal(Signal::SIGCONT);
+        }
+    }
+    client.join().unwrap();
+    let longest = server.join().unwrap();
+    if event == Some(Signal::SIGKILL) {
+        let Far { mut child, .. } = station;
+        child.wait().unwrap();
+    } else {
+        station.stop();
+    }
+    longest
+}
+
+#[expect(clippy::disallowed_methods, reason = "a paced sender")]
+fn pause_until(begin: Instant, due: Duration) {
+    std::thread::sleep(due.saturating_sub(begin.elapsed()));
 }

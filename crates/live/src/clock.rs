@@ -33,9 +33,14 @@ impl Clock {
         Time(nanoseconds.saturating_sub(self.origin))
     }
 
+    /// `at` as nanoseconds of the system's monotonic clock.
+    pub fn monotonic(self, at: Time) -> u64 {
+        self.origin.saturating_add(at.0)
+    }
+
     /// `at` as the system's monotonic time, for timers.
     pub fn absolute(self, at: Time) -> TimeSpec {
-        let nanoseconds = self.origin.saturating_add(at.0);
+        let nanoseconds = self.monotonic(at);
         // A timer set to zero is off, and the origin is never zero.
         TimeSpec::new((nanoseconds / 1_000_000_000) as i64, (nanoseconds % 1_000_000_000) as i64)
     }

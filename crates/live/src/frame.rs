@@ -49,6 +49,27 @@ pub fn link_header(frame: &[u8]) -> Option<&[u8]> {
     frame.get(VNET..network_at(frame)?)
 }
 
+/// Whether this is a super-packet inside of a tunnel: no virtio header says how it is to be cut. The program in the
+/// kernel (`bpf/station.bpf.c`) asks the same and forwards it by itself.
+pub(crate) fn is_wrapped(frame: &[u8]) -> bool {
+    const UDP: u8 = 17;
+    const TUNNELS: [u16; 3] = [4789, 8472, 6081];
+    let is_super = VnetHeader::read(frame).is_some_and(VnetHeader::is_super);
+    let (true, Some(at)) = (is_super, network_at(frame)) else { return false };
+    let Some(ip) = frame.get(at..at + 40) else { return false };
+    let (protocol, header) = match ip[0] >> 4 {
+        4 => (ip[9], usize::from(ip[0] & 0x0f) * 4),
+        _ => (ip[6], 40),
+    };
+    match protocol {
+        PROTOCOL_TCP => false,
+        UDP => frame
+            .get(at + header + 2..at + header + 4)
+            .is_some_and(|port| TUNNELS.contains(&u16::from_be_bytes([port[0], port[1]]))),
+        _ => true,
+    }
+}
+
 /// Neighbour discovery and group membership keep a link alive; they are not traffic.
 fn is_link_local_control(view: &View, ip: &[u8]) -> bool {
     let byte = |at: usize| ip.get(at).copied().unwrap_or(0);

@@ -128,6 +128,11 @@ fn station(status: &Status) -> Page {
     interfaces(&mut page, status);
     stages(&mut page, status);
     happened(&mut page, status);
+    if let Some(plane) = &status.plane {
+        let rows = plane.counts.named().map(|(what, n)| (vec![("what", what)], n as f64));
+        let what = "What the program in the kernel did, if it forwards.";
+        page.family("plane_total", "counter", what, rows.to_vec());
+    }
     if let Some(capture) = &status.capture {
         let failed = f64::from(u8::from(capture.failed.is_some()));
         page.family(

@@ -10,6 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::frame::Outgoing;
 use crate::offload;
+use crate::plane::Passed;
 use crate::sys::packet_socket::{Inbox, PacketSocket};
 
 /// How long a full send buffer is waited for.
@@ -29,6 +30,10 @@ pub struct Port {
     pub(crate) counts: PortCounts,
     /// Whether it went down, and nothing has passed since.
     down: bool,
+    /// Whether frames are received here; else the kernel forwards and this only sends.
+    listening: bool,
+    /// Of the frames that the program in the kernel left to this socket: those that were taken.
+    pub(crate) taken: u64,
 }
 
 /// Frames at one interface.
@@ -62,6 +67,20 @@ pub struct PortCounts {
     pub downs: u64,
 }
 
+impl PortCounts {
+    /// With what the kernel has forwarded meanwhile, if it does.
+    pub(crate) fn with(self, passed: Option<Passed>, side: Side) -> PortCounts {
+        let Some(passed) = passed else { return self };
+        let (own, other) = (side.index(), side.other().index());
+        PortCounts {
+            received: passed.packets[own],
+            received_bytes: passed.bytes[own],
+            sent: self.sent + passed.forwarded[other],
+            ..self
+        }
+    }
+}
+
 impl Port {
     /// The interface `name` with this index, as the end of the path that `stage` stands for.
     ///
@@ -77,7 +96,23 @@ impl Port {
             outbox: Vec::new(),
             counts: PortCounts::default(),
             down: false,
+            listening: true,
+            taken: 0,
         })
+    }
+
+    /// Whether frames are received here.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.listening
+    }
+
+    /// Has it receive, or only send.
+    ///
+    /// # Errors
+    /// When the interface is gone.
+    pub(crate) fn listen(&mut self, on: bool) -> io::Result<()> {
+        self.listening = on;
+        self.socket.listen(on)
     }
 
     /// Receives a batch into `inbox` and says how many frames the system handed over. An interface that goes down
@@ -108,7 +143,7 @@ impl Port {
     /// When the interface is gone.
     pub(crate) fn look_after(&mut self) -> io::Result<()> {
         self.counts.overrun += u64::from(self.socket.take_drops()?);
-        if self.down && self.socket.is_gone() {
+        if (self.down || !self.listening) && self.socket.is_gone() {
             let what =
                 format!("the interface {} is gone; end the station and start it anew", self.name);
             return Err(io::Error::new(io::ErrorKind::NotFound, what));

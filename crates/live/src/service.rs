@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use lasthop_path::{Path as Stages, Stage, Witness};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
-use lasthop_scenario::{Setting, StageKind, StationFile};
+use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
 use lasthop_trace::pcapng::Place;
 use nix::sys::signal::{SigSet, Signal};
 
@@ -20,6 +20,7 @@ use crate::counters::{Counters, Tap};
 use crate::interfaces;
 use crate::metrics::{self, Endpoint};
 use crate::notify::Manager;
+use crate::plane::{self, Plane, Refusal};
 use crate::recorder::Recorder;
 use crate::station::{Port, Station};
 use crate::sys::heap;
@@ -59,6 +60,19 @@ pub enum Fault {
         /// Why.
         error: io::Error,
     },
+    /// The kernel cannot forward, and was asked to.
+    #[error("the kernel cannot forward by itself: {0}")]
+    Plane(Refusal),
+    /// The kernel forwards already, and is to leave it to packet sockets.
+    #[error(
+        "the base filter of another station stands at {interface}, so that packets would pass twice: {error}"
+    )]
+    Base {
+        /// Where.
+        interface: String,
+        /// Why it cannot be taken away.
+        error: io::Error,
+    },
     /// The system gives out.
     #[error("{0}")]
     System(#[from] io::Error),
@@ -86,6 +100,12 @@ impl Fault {
             Fault::Capture { .. } => {
                 "choose a directory that you may write to: `[capture] dir = \"/var/log/lasthop\"`".to_owned()
             }
+            Fault::Plane(refusal) => {
+                format!("{}; or let packet sockets do it: `plane = \"sockets\"`", refusal.remedy())
+            }
+            Fault::Base { .. } => {
+                "take it away as root: `sudo lasthop station FILE --clear`, or by `tc filter del`".to_owned()
+            }
             Fault::System(_) => String::new(),
         }
     }
@@ -94,6 +114,13 @@ impl Fault {
 /// What happens to a station that its owner should read.
 #[derive(Debug)]
 pub enum News {
+    /// What forwards.
+    Plane {
+        /// `kernel` or `sockets`.
+        plane: &'static str,
+        /// Why not the kernel, and what would help, if it was to be had.
+        instead: Option<(String, &'static str)>,
+    },
     /// It listens and runs.
     Ready {
         /// The control socket.
@@ -162,6 +189,10 @@ pub fn run(
     };
     let recorded = recorder.as_ref().map(Recorder::recorded);
     let mut station = Station::new(path, ports, clock)?;
+    let plane = data_plane(&file, &*tell)?;
+    if let Some(plane) = plane {
+        station.set_plane(plane)?;
+    }
     let about = About { world: "station", name: name.to_owned(), seed: file.seed };
     let handle = station.handle();
     let running =
@@ -183,6 +214,7 @@ pub fn run(
         socket: guard.path().to_owned(),
         metrics: endpoint.as_ref().map(Endpoint::address),
     });
+    let stays = file.forward_after_stop;
     let listener = thread::Builder::new().name("signals".to_owned());
     let teller = tell.clone();
     listener.spawn(move || {
@@ -210,7 +242,49 @@ pub fn run(
     if reset > 0 {
         tell(News::Reset(reset));
     }
-    Ok(ended?)
+    ended?;
+    // Whoever stops it on purpose says whether packets are to pass without it. After an error they do.
+    match station.plane().filter(|_| !stays) {
+        Some(plane) => Ok(plane.clear()?),
+        None => Ok(()),
+    }
+}
+
+/// The kernel as data plane, if it is to be had and was not declined.
+fn data_plane(file: &StationFile, tell: &impl Fn(News)) -> Result<Option<Plane>, Fault> {
+    let index = |interface: &str| {
+        let fault = |error| Fault::Interface { interface: interface.to_owned(), error };
+        interfaces::index(interface).map_err(fault)
+    };
+    let indices = [index(&file.left)?, index(&file.right)?];
+    let refused = match file.plane {
+        PlaneChoice::Sockets => None,
+        choice => match Plane::start(indices) {
+            Ok(plane) => {
+                tell(News::Plane { plane: "kernel", instead: None });
+                return Ok(Some(plane));
+            }
+            Err(refusal) if choice == PlaneChoice::Kernel => return Err(Fault::Plane(refusal)),
+            Err(refusal) => Some((refusal.to_string(), refusal.remedy())),
+        },
+    };
+    clear(file)?;
+    tell(News::Plane { plane: "sockets", instead: refused });
+    Ok(None)
+}
+
+/// Takes away what a station has left at the interfaces of `file`; whether there was anything.
+///
+/// # Errors
+/// When that is not allowed: packets would pass twice beside packet sockets.
+pub fn clear(file: &StationFile) -> Result<bool, Fault> {
+    let mut found = false;
+    for interface in [&file.left, &file.right] {
+        let fault = |error| Fault::Base { interface: interface.clone(), error };
+        let index = interfaces::index(interface).map_err(fault)?;
+        found |= plane::base::clear(index).map_err(fault)?;
+    }
+    Ok(found)
 }
 
 /// The path with a witness at each end, and its places for captures.
@@ -267,6 +341,8 @@ fn reload(
         ("metrics", old.metrics == new.metrics),
         ("capture", old.capture == new.capture),
         ("limits", old.limits == new.limits),
+        ("plane", old.plane == new.plane),
+        ("forward-after-stop", old.forward_after_stop == new.forward_after_stop),
     ];
     let changed: Vec<&str> = fixed.iter().filter(|(_, same)| !same).map(|(key, _)| *key).collect();
     if !changed.is_empty() {

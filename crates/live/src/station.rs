@@ -4,6 +4,8 @@
 //! and go in batches. Where no stage looks into packets and nobody watches, frames are passed on in the buffers
 //! they were received in.
 
+mod kernel;
+
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -24,7 +26,9 @@ use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::frame::{self, Incoming, Outgoing};
 use crate::neighbours::{Neighbour, Neighbours};
+use crate::plane::{Plane, PlaneCounts};
 use crate::sys::packet_socket::{BATCH, Inbox};
+use crate::sys::slice;
 
 pub use crate::port::{Port, PortCounts};
 
@@ -37,6 +41,7 @@ const LOOK_AFTER: Span = Span::millis(100);
 /// What the waiting is told beside the numbers of ports.
 const TIMER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
+const RING: u64 = u64::MAX - 2;
 
 /// How long an errand may take: a station that has stopped answers none.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -84,6 +89,10 @@ pub struct Station {
     stopping: bool,
     errands: Receiver<Errand>,
     handle: Handle,
+    /// The kernel, if it forwards; without it packet sockets do everything.
+    plane: Option<Plane>,
+    /// The latest time that the stages were told.
+    told: Time,
 }
 
 /// What lies around the path: who watches, and the interfaces.
@@ -92,6 +101,9 @@ struct Around<'a> {
     ports: &'a mut [Port],
     neighbours: &'a mut Neighbours,
     unroutable: &'a mut u64,
+    plane: Option<&'a Plane>,
+    /// The packet that comes from the plane's ring just now: its record, and whether the kernel has forwarded it.
+    current: Option<(PacketId, u64, bool)>,
 }
 
 impl Outside for Around<'_> {
@@ -100,6 +112,9 @@ impl Outside for Around<'_> {
     }
 
     fn leave(&mut self, now: Time, stage: StageId, side: Side, packet: Packet) {
+        if matches!(self.current, Some((id, _, true)) if id == packet.id) {
+            return;
+        }
         if let Some(frame) = self.frame(side, &packet)
             && self.post(stage, side, packet.dst, frame)
         {
@@ -116,6 +131,14 @@ impl Outside for Around<'_> {
 impl Around<'_> {
     /// The bytes of `packet` for its way to `side`.
     fn frame(&mut self, side: Side, packet: &Packet) -> Option<Outgoing> {
+        if let Some((id, place, _)) = self.current
+            && id == packet.id
+        {
+            return self.plane?.frame(place);
+        }
+        if packet.body.held_at().is_some() {
+            return self.plane?.cached(packet);
+        }
         if let Some(same) = frame::untouched(packet) {
             return Some(same);
         }
@@ -161,7 +184,29 @@ impl Station {
             stopping: false,
             errands,
             handle: Handle { errands: sender, bell: Arc::new(bell) },
+            plane: None,
+            told: Time::ZERO,
         })
+    }
+
+    /// Has the kernel forward: `plane` lies between the interfaces of the two ports.
+    ///
+    /// # Errors
+    /// When an interface is gone.
+    pub fn set_plane(&mut self, plane: Plane) -> io::Result<()> {
+        self.plane = Some(plane);
+        // What came meanwhile the kernel has forwarded already.
+        (0..self.ports.len()).try_for_each(|i| self.close(i))
+    }
+
+    /// The kernel, if it forwards.
+    pub fn plane(&self) -> Option<&Plane> {
+        self.plane.as_ref()
+    }
+
+    /// What the program in the kernel counted, if it forwards.
+    pub fn plane_counts(&self) -> Option<PlaneCounts> {
+        self.plane.as_ref().map(Plane::counts)
     }
 
     /// How other threads reach the station while it runs.
@@ -186,12 +231,14 @@ impl Station {
 
     /// The interfaces with their counts.
     pub fn port_counts(&self) -> impl Iterator<Item = (&str, PortCounts)> {
-        self.ports.iter().map(|port| (port.name.as_str(), port.counts))
+        self.port_status().map(|(name, _, counts)| (name, counts))
     }
 
     /// The same with the end of the path that each interface is.
     pub fn port_status(&self) -> impl Iterator<Item = (&str, Side, PortCounts)> {
-        self.ports.iter().map(|port| (port.name.as_str(), port.side, port.counts))
+        let passed = self.plane.as_ref().map(Plane::passed);
+        let counts = move |port: &Port| port.counts.with(passed, port.side);
+        self.ports.iter().map(move |port| (port.name.as_str(), port.side, counts(port)))
     }
 
     /// Tells where a host is that does not speak for itself.
@@ -231,15 +278,23 @@ impl Station {
         }
         watch(alarm.as_fd(), TIMER)?;
         watch(bell.as_fd(), BELL)?;
+        if let Some(plane) = &self.plane {
+            plane.watch(&epoll, RING)?;
+            // What is diverted waits for this thread. Where it cannot be had, it waits longer.
+            let _ = slice::shorten();
+        }
+        self.adapt(sink)?;
         let mut ready = [EpollEvent::empty(); 64];
         self.stopping = false;
         loop {
             let doze = alarm.set(self.clock, self.path.next_wake())?;
+            let doze = self.plane.as_mut().map_or(doze, |plane| plane.doze(doze));
             let count = match epoll.wait(&mut ready, doze) {
                 Ok(count) => count,
                 Err(nix::errno::Errno::EINTR) => 0,
                 Err(error) => return Err(error.into()),
             };
+            self.attend_plane(sink)?;
             for event in &ready[..count] {
                 match event.data() {
                     TIMER => alarm.rang(),
@@ -247,18 +302,26 @@ impl Station {
                     BELL => {
                         let _ = bell.read();
                     }
+                    RING => {}
                     port => self.take_from(port as usize, sink)?,
                 }
             }
             self.wake_due(sink);
+            let mut changed = false;
             while let Ok(errand) = self.errands.try_recv() {
                 errand(self);
+                changed = true;
+            }
+            if changed {
+                self.adapt(sink)?;
             }
             let now = self.clock.now();
             if now.since(self.looked_after) >= LOOK_AFTER {
                 self.looked_after = now;
                 self.ports.iter_mut().try_for_each(Port::look_after)?;
-                self.path.retire_agents();
+                if self.path.retire_agents() {
+                    self.adapt(sink)?;
+                }
             }
             let on = attend(self, sink, now);
             self.flush();
@@ -277,13 +340,15 @@ impl Station {
         };
         let mut result = Ok(BATCH);
         for _ in 0..BATCHES {
+            let mark = self.mark(i);
             result = self.ports[i].receive(&mut inbox);
             if transparent {
                 self.pass_all(i, &inbox);
             } else {
-                self.take_in(i, &inbox, sink);
+                self.take_in(i, inbox.frames(), sink);
                 self.flush();
             }
+            self.got_on(i, mark, matches!(result, Ok(count) if count < BATCH));
             if !matches!(result, Ok(BATCH)) {
                 break;
             }
@@ -293,9 +358,11 @@ impl Station {
     }
 
     fn wake_due(&mut self, sink: &mut dyn Sink) {
-        let Station { path, ports, neighbours, clock, unroutable, .. } = self;
-        let mut around = Around { sink, ports, neighbours, unroutable };
+        let Station { path, ports, neighbours, clock, unroutable, plane, .. } = self;
+        let plane = plane.as_ref();
+        let mut around = Around { sink, ports, neighbours, unroutable, plane, current: None };
         let now = clock.now();
+        self.told = now;
         for _ in 0..WAKES {
             if path.next_wake().is_none_or(|at| at > now) {
                 break;
@@ -305,11 +372,22 @@ impl Station {
     }
 
     /// The frames of port `i` enter the path.
-    fn take_in(&mut self, i: usize, inbox: &Inbox, sink: &mut dyn Sink) {
+    fn take_in<'a>(
+        &mut self,
+        i: usize,
+        frames: impl Iterator<Item = &'a [u8]>,
+        sink: &mut dyn Sink,
+    ) {
         let place = (self.ports[i].stage, self.ports[i].side);
         let now = self.clock.now();
         let read = if self.path.is_bulk() { frame::read_whole } else { frame::read };
-        for bytes in inbox.frames() {
+        for bytes in frames {
+            if self.plane.is_some() {
+                if frame::is_wrapped(bytes) {
+                    continue;
+                }
+                self.ports[i].taken += 1;
+            }
             self.ports[i].counts.received_bytes += bytes.len() as u64;
             let packets = match read(bytes) {
                 Incoming::Packet(packet) => {
@@ -350,8 +428,10 @@ impl Station {
             self.neighbours.learn(side, packet.src, link);
             self.neighbours.suppose(side.other(), packet.dst, link);
         }
-        let Station { path, ports, neighbours, unroutable, .. } = self;
-        path.enter(now, stage, packet, &mut Around { sink, ports, neighbours, unroutable });
+        let Station { path, ports, neighbours, unroutable, plane, .. } = self;
+        let plane = plane.as_ref();
+        let mut around = Around { sink, ports, neighbours, unroutable, plane, current: None };
+        path.enter(now, stage, packet, &mut around);
     }
 
     /// Acts on a host of ours, as its application.
@@ -361,8 +441,9 @@ impl Station {
         sink: &mut dyn Sink,
         call: impl FnOnce(&mut Stage, &mut lasthop_proto::machine::Out),
     ) {
-        let Station { path, ports, neighbours, clock, unroutable, .. } = self;
-        let mut around = Around { sink, ports, neighbours, unroutable };
+        let Station { path, ports, neighbours, clock, unroutable, plane, .. } = self;
+        let plane = plane.as_ref();
+        let mut around = Around { sink, ports, neighbours, unroutable, plane, current: None };
         path.call(clock.now(), stage, &mut around, call);
     }
 

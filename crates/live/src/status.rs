@@ -6,6 +6,7 @@ use lasthop_path::StageCount;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Happened;
+use crate::plane::PlaneCounts;
 use crate::recorder::RecorderStatus;
 use crate::station::PortCounts;
 
@@ -28,6 +29,19 @@ pub struct Status {
     pub stages: Vec<StageStatus>,
     /// The captures, if any.
     pub capture: Option<RecorderStatus>,
+    /// What the kernel has done, if it forwards; else packet sockets do.
+    #[serde(default)]
+    pub plane: Option<PlaneStatus>,
+}
+
+/// The kernel as data plane.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PlaneStatus {
+    /// What the station is shown: `nothing`, `heads`, `duplicates` or `everything`.
+    pub shows: String,
+    /// What was counted.
+    #[serde(flatten)]
+    pub counts: PlaneCounts,
 }
 
 /// An interface.

@@ -136,16 +136,19 @@ impl Path {
         self.out.is_bulk()
     }
 
-    /// Agents whose last connection is over give way to those that were to replace them.
-    pub fn retire_agents(&mut self) {
+    /// Agents whose last connection is over give way to those that were to replace them; whether any did.
+    pub fn retire_agents(&mut self) -> bool {
+        let mut retired = false;
         for i in self.inner.clone() {
             if let Some(agent) = self.stages[i].agent_mut()
                 && let Some(next) = agent.successor()
             {
                 *agent = next;
                 self.rearm(i);
+                retired = true;
             }
         }
+        retired
     }
 
     /// Links that were replaced at place `i` hand on what is due.

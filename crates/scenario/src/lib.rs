@@ -43,7 +43,7 @@ mod schemes;
 mod vary;
 
 pub use build::host::KERNELS;
-pub use build::station::{Captures, Limits, StationFile};
+pub use build::station::{Captures, Limits, PlaneChoice, StationFile};
 pub use build::tunnel::{Key, TunnelFile};
 pub use compare::{AS_IS, Comparison, LeftOut, Wanted, compare};
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};

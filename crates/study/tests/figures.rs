@@ -170,7 +170,8 @@ fn the_record_of_the_kernel_can_be_read_and_added_to() {
         return;
     };
     let mut record = recorded();
-    record.release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned();
+    record.release =
+        std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned();
     for path in std::env::split_paths(&paths) {
         let text = std::fs::read_to_string(path).unwrap();
         let said: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -178,7 +179,8 @@ fn the_record_of_the_kernel_can_be_read_and_added_to() {
         let own = |set: &&str| !matches!(*set, "stack=kernel");
         let words: Vec<&str> = command.split(' ').collect();
         let pairs = words.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1]);
-        let mut asked = Asked { sets: pairs.filter(own).map(str::to_owned).collect(), ..Asked::default() };
+        let mut asked =
+            Asked { sets: pairs.filter(own).map(str::to_owned).collect(), ..Asked::default() };
         asked.sets.sort();
         for cell in said["cells"].as_array().unwrap() {
             let labels = cell["labels"].as_array().unwrap().iter();

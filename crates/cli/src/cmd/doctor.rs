@@ -53,6 +53,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         kernel(),
         tun(),
     ];
+    checks.extend(planes());
     checks.extend(testbed());
     if json {
         output::print_json(&checks)?;
@@ -157,6 +158,47 @@ fn kernel() -> Check {
         purpose: "testbed and station, which run on real packets".into(),
         remedy: "use Linux 5.4 or later; simulations run anywhere".into(),
     }
+}
+
+/// What may forward for a station that this user starts.
+#[cfg(target_os = "linux")]
+fn planes() -> [Check; 2] {
+    let kernel = lasthop_live::plane::probe();
+    let remedy = kernel.as_ref().err().map_or("", lasthop_live::plane::Refusal::remedy);
+    let socket = nix::net::if_::if_nametoindex("lo")
+        .map_err(std::io::Error::from)
+        .and_then(lasthop_live::sys::packet_socket::PacketSocket::open);
+    [
+        Check {
+            name: "kernel plane".into(),
+            ok: kernel.is_ok(),
+            required: false,
+            found: match &kernel {
+                Ok(()) => "the kernel forwards for a station".to_owned(),
+                Err(refusal) => refusal.to_string(),
+            },
+            purpose: "a station as fast as the kernel, past which packets flow when it dies; without it packet \
+                      sockets forward"
+                .into(),
+            remedy: remedy.into(),
+        },
+        Check {
+            name: "packet sockets".into(),
+            ok: socket.is_ok(),
+            required: false,
+            found: match &socket {
+                Ok(_) => "they can be opened".to_owned(),
+                Err(error) => error.to_string(),
+            },
+            purpose: "a station on real interfaces; without them there is none".into(),
+            remedy: "run it with CAP_NET_RAW: the systemd unit has that, and root".into(),
+        },
+    ]
+}
+
+#[cfg(not(target_os = "linux"))]
+fn planes() -> [Check; 0] {
+    []
 }
 
 /// Tries a testbed, in a process of its own: whoever enters one does not come back.

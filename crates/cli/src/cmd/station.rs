@@ -20,7 +20,8 @@ Examples:
   sudo lasthop ctl set agent=none                        change it while it runs
   sudo kill -HUP PID                                     read the file again
 
-It needs CAP_NET_RAW and nothing else, and never changes an interface's settings. The file:
+With CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW the kernel forwards, also past a station that is gone.
+With CAP_NET_RAW alone packet sockets do, and no interface's settings are changed. The file:
 
   left = \"eth0\"            # to the wired side
   right = \"wlan0\"          # to the wireless side
@@ -39,6 +40,9 @@ pub struct Args {
     /// Only check the file, and this machine: interfaces, rights, what is taken. Exit code 1 if it would not run
     #[arg(long)]
     check: bool,
+    /// Only take away what forwards when a station was killed or stopped with `forward-after-stop`
+    #[arg(long, conflicts_with = "check")]
+    clear: bool,
     /// Control socket, instead of the one in the file
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
@@ -53,6 +57,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             false => eprint!("{}", warning.rendered(Severity::Warning)),
         }
     }
+    if args.clear {
+        return clear(&file, json);
+    }
     let name = args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let given = args.socket.clone().or_else(|| file.socket.as_ref().map(PathBuf::from));
     let socket = socket(given, &name);
@@ -64,6 +71,17 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let reread = move || load(&path).map(|(file, _)| file).map_err(|failure| told(&failure));
     let done = service::run(&name, file, &socket, reread, move |news| tell(&news, json));
     done.map_err(|fault| failed(&fault))?;
+    Ok(Outcome::Done)
+}
+
+fn clear(file: &StationFile, json: bool) -> Result<Outcome, Failure> {
+    let found = service::clear(file).map_err(|fault| failed(&fault))?;
+    if json {
+        output::print(&format!("{}\n", json!({ "cleared": found })))?;
+    } else {
+        let said = if found { "cleared" } else { "there was nothing" };
+        output::print(&format!("{} and {}: {said}\n", file.left, file.right))?;
+    }
     Ok(Outcome::Done)
 }
 
@@ -179,6 +197,10 @@ fn tell(news: &News, json: bool) {
             "{}\n",
             json!({ "ready": { "socket": socket, "metrics": metrics } })
         )),
+        (News::Plane { plane, instead }, true) => {
+            let instead = instead.as_ref().map(|(why, help)| json!({ "why": why, "help": help }));
+            output::print(&format!("{}\n", json!({ "plane": plane, "instead": instead })))
+        }
         (News::Reloaded { stages, settings }, true) => {
             output::print(&format!("{}\n", json!({ "reloaded": stages, "settings": settings })))
         }
@@ -200,6 +222,15 @@ fn tell(news: &News, json: bool) {
             let metrics = metrics.unwrap_or_default();
             output::print(&format!("running; control socket {}{metrics}\n", socket.display()))
         }
+        (News::Plane { plane: "kernel", .. }, false) => {
+            output::print("the kernel forwards; the station is shown what its agents need\n")
+        }
+        (News::Plane { instead: None, .. }, false) => {
+            output::print("packet sockets of the station forward\n")
+        }
+        (News::Plane { instead: Some((why, help)), .. }, false) => output::print(&format!(
+            "packet sockets of the station forward, since the kernel cannot by itself: {why}; {help}\n"
+        )),
         (News::Reloaded { stages, .. }, false) if stages.is_empty() => {
             output::print("the file was read again: nothing is new\n")
         }

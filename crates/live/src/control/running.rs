@@ -16,6 +16,7 @@ use crate::counters::Counters;
 use crate::metrics::{self, Figures};
 use crate::recorder::Recorded;
 use crate::station::{Handle, Station};
+use crate::status::PlaneStatus;
 
 /// What a station is called and where it came from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,6 +177,7 @@ impl Running {
             ports: seen.ports,
             stages: stages.collect(),
             capture: self.recorded.as_ref().map(Recorded::status),
+            plane: seen.plane,
         })
     }
 }
@@ -213,6 +215,7 @@ struct Seen {
     uptime_ns: u64,
     ports: Vec<PortStatus>,
     stages: Vec<StageStatus>,
+    plane: Option<PlaneStatus>,
 }
 
 impl Seen {
@@ -240,7 +243,12 @@ impl Seen {
                 happened: Default::default(),
             }
         });
+        let plane = station.plane().map(|plane| PlaneStatus {
+            shows: format!("{:?}", plane.needs()).to_lowercase(),
+            counts: plane.counts(),
+        });
         Seen {
+            plane,
             first: path.inner().start,
             uptime_ns: station.clock().now().0,
             stages: stages.collect(),

@@ -1,10 +1,13 @@
 //! The system calls that no safe interface offers: the only place with `unsafe`, one small file per need.
 
+pub mod bpf;
 pub mod cookie;
 pub mod ethtool;
+pub mod flags;
 pub(crate) mod heap;
 pub mod outq;
 pub mod packet_socket;
 pub mod path_mtu;
+pub mod slice;
 pub mod tcp_info;
 pub mod tun;

@@ -26,6 +26,10 @@ pub const BATCH: usize = 64;
 /// Where in a frame the VLAN tag stands: after the virtio header and both addresses.
 const TAG_AT: usize = VNET + 12;
 
+/// A protocol of which no frame ever is (card specific control frames): a socket that had a protocol cannot go back to
+/// none.
+const NOBODY: libc::c_int = 0x0016;
+
 /// A packet socket bound to one interface; it sees what arrives there, not what is sent.
 #[derive(Debug)]
 pub struct PacketSocket {
@@ -83,20 +87,35 @@ impl PacketSocket {
             mr_address: [0; 8],
         };
         option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+        let socket = PacketSocket { fd, ifindex: ifindex as i32 };
+        socket.listen(true)?;
+        Ok(socket)
+    }
+
+    /// Has it receive, or only send. What it received already stays.
+    ///
+    /// # Errors
+    /// When there is no such interface.
+    pub fn listen(&self, on: bool) -> io::Result<()> {
         // SAFETY: all zeros is a valid sockaddr_ll.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = ifindex as i32;
+        address.sll_protocol = (if on { libc::ETH_P_ALL } else { NOBODY } as u16).to_be();
+        address.sll_ifindex = self.ifindex;
         // SAFETY: the address is a live sockaddr_ll and its size is given.
         check(unsafe {
             libc::bind(
-                fd.as_raw_fd(),
+                self.fd.as_raw_fd(),
                 (&raw const address).cast(),
                 size_of::<libc::sockaddr_ll>() as libc::socklen_t,
             )
         })?;
-        Ok(PacketSocket { fd, ifindex: ifindex as i32 })
+        Ok(())
+    }
+
+    /// The index of its interface.
+    pub fn ifindex(&self) -> u32 {
+        self.ifindex as u32
     }
 
     /// Frames that the kernel dropped since the last call because its receive buffer was full.

@@ -15,6 +15,7 @@ use std::thread::{self, JoinHandle};
 
 use lasthop_live::clock::Clock;
 use lasthop_live::header::VNET;
+use lasthop_live::plane::{Plane, PlaneCounts};
 use lasthop_live::station::{Handle, Port, PortCounts, Station};
 use lasthop_live::sys::packet_socket::{Inbox, PacketSocket};
 use lasthop_path::{Path, Stage, Witness};
@@ -27,10 +28,18 @@ use lasthop_proto::units::Span;
 use lasthop_trace::{Nothing, Sink};
 use nix::sched::{CloneFlags, setns};
 
+#[path = "../../../checks/shared/can_run.rs"]
+pub mod can_run;
+use can_run::can_run;
+
 const INSIDE: &str = "LASTHOP_TEST_INSIDE";
 
 /// Runs the test `name` in namespaces of its own. `name` must be that of the test function.
 pub fn alone(name: &str, test: impl FnOnce()) {
+    run_alone(name, &["--map-root-user", "--net", "--mount"], test);
+}
+
+fn run_alone(name: &str, namespaces: &[&str], test: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         sh("mount -t tmpfs none /run && mkdir -p /run/netns");
         test();
@@ -38,7 +47,8 @@ pub fn alone(name: &str, test: impl FnOnce()) {
     }
     let program = std::env::current_exe().unwrap();
     let output = Command::new("unshare")
-        .args(["--map-root-user", "--net", "--mount", "--"])
+        .args(namespaces)
+        .arg("--")
         .arg(program)
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
         .env(INSIDE, "1")
@@ -52,6 +62,13 @@ pub fn alone(name: &str, test: impl FnOnce()) {
         "in namespaces of its own (needs user namespaces):\n{text}"
     );
     print!("{text}");
+}
+
+/// The same with the rights of root outside of its namespaces, which the kernel's data plane asks for.
+pub fn alone_as_root(name: &str, test: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() || has_kernel_plane() {
+        run_alone(name, &["--net", "--mount"], test);
+    }
 }
 
 /// Runs a line of shell; fails with what it said.
@@ -147,6 +164,22 @@ pub fn path_of(inner: Vec<Stage>, wants: Wants) -> Path {
     Path::new(stages, 1..count + 1, vec![0, count + 1], wants)
 }
 
+/// What forwards in a station of a test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    Sockets,
+    Kernel,
+}
+
+/// Whether a test can run whose station has the kernel forward. Rights in a user namespace do not do.
+pub fn has_kernel_plane() -> bool {
+    let probe = lasthop_live::plane::probe();
+    if let Err(refusal) = &probe {
+        eprintln!("{refusal}");
+    }
+    can_run(probe.is_ok(), "root, and Linux 6.6 with eBPF")
+}
+
 pub fn none() -> Stage {
     Stage::Agent(Box::new(Agent::new(&AgentConfig::None)))
 }
@@ -179,6 +212,7 @@ pub struct Running<S> {
 pub struct Ended {
     pub ports: Vec<(String, PortCounts)>,
     pub unroutable: u64,
+    pub plane: Option<PlaneCounts>,
 }
 
 impl Ended {
@@ -201,11 +235,20 @@ impl Ended {
 
 pub fn ended(station: &Station) -> Ended {
     let ports = station.port_counts().map(|(name, counts)| (name.to_owned(), counts)).collect();
-    Ended { ports, unroutable: station.unroutable() }
+    Ended { ports, unroutable: station.unroutable(), plane: station.plane_counts() }
 }
 
 /// Starts a station with the stages that `inner` makes.
 pub fn station<S: Sink + Send + 'static>(
+    sink: S,
+    inner: impl FnOnce() -> Vec<Stage> + Send + 'static,
+) -> Running<S> {
+    station_by(By::Sockets, sink, inner)
+}
+
+/// The same where packet sockets forward, or the kernel.
+pub fn station_by<S: Sink + Send + 'static>(
+    by: By,
     mut sink: S,
     inner: impl FnOnce() -> Vec<Stage> + Send + 'static,
 ) -> Running<S> {
@@ -219,8 +262,14 @@ pub fn station<S: Sink + Send + 'static>(
             Port::open("br", index("br"), last, Side::Right).unwrap(),
         ];
         let mut station = Station::new(path, ports, Clock::start()).unwrap();
+        if by == By::Kernel {
+            station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
+        }
         tell.send(station.handle()).unwrap();
         let result = station.run(&mut sink, &mut |_, _, _| true);
+        if let Some(plane) = station.plane() {
+            plane.clear().unwrap();
+        }
         (result, sink, ended(&station))
     });
     Running { handle: told.recv().unwrap(), thread }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::snoop::{SnoopAgent, SnoopConfig};
 use super::{AgentConfig, Ends, Idle, Read};
-use crate::describe::{Descriptor, Kind, System};
+use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::tcp::config::AckpReaction;
 use crate::wire::{
     Ackp, Body, Eln, Flags, FlowKey, Nack, Options, Packet, SackBlocks, Segment, Seq, Timestamps,
@@ -31,7 +31,8 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         "path: agent = \"snoop+ackp\"; host: ackp = \"rearm\"",
         "tells the sender which data reached the base station, so that its timer waits for the local repair",
         "west97 3",
-    ),
+    )
+    .needs(Needs::Duplicates),
     read: |k| {
         let snoop = SnoopConfig::keys(k);
         let mut mode = AckpMode::Full;

@@ -21,6 +21,7 @@ use crate::tcp::TcpConfig;
 use crate::units::Time;
 use crate::wire::Packet;
 
+pub use crate::describe::Needs;
 pub use ack_reconstruction::AckReconstruction;
 pub use ackp::AckpMode;
 pub use ebsn::Notifier;
@@ -137,6 +138,13 @@ pub trait BaseStation: Machine + Debug {
     fn successor(&mut self) -> Option<Agent> {
         None
     }
+
+    /// The data plane gives back what it has of bytes before `place` ([`Body::held_at`](crate::wire::Body::held_at)):
+    /// nothing of it can be sent any more. How many cached bytes that concerns.
+    fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {
+        let _ = (place, out);
+        0
+    }
 }
 
 /// Makes the enums of all agents from the list of their files. Beside them stands a router without an agent.
@@ -212,6 +220,14 @@ macro_rules! agents {
         }
 
         impl Agent {
+            /// What it must be shown. All words for a machine need the same.
+            pub fn needs(&self) -> Needs {
+                match self {
+                    Agent::None(_) => none::WORD.system.needs,
+                    $(Agent::$Name(_) => <$Config as Config>::WORDS[0].system.needs,)*
+                }
+            }
+
             /// The agent of `config`, watching no flow yet.
             pub fn new(config: &AgentConfig) -> Agent {
                 match config {
@@ -281,6 +297,10 @@ impl BaseStation for Agent {
 
     fn successor(&mut self) -> Option<Agent> {
         self.inner_mut().successor()
+    }
+
+    fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {
+        self.inner_mut().forget_held(place, out)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A base station that is only a router.
 
 use super::{AgentConfig, BaseStation, Read};
-use crate::describe::{Descriptor, Kind, System};
+use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::event::Cause;
 use crate::machine::{Machine, Out, Side};
 use crate::units::Time;
@@ -16,7 +16,8 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         "packets are only forwarded",
         "RFC 1812",
     )
-    .tier(System::UNLISTED),
+    .tier(System::UNLISTED)
+    .needs(Needs::Nothing),
     read: |_| AgentConfig::None,
 };
 

@@ -24,7 +24,7 @@ use super::flows::Flows;
 use super::none::admit;
 use super::snoop::rtt::Rtt;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, flows};
-use crate::describe::{Descriptor, Kind, System};
+use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side};
 use crate::tcp::{ElnMode, ElnReaction};
@@ -48,7 +48,8 @@ impl Config for SeqCacheAgent {
             "path: agent = \"seq-cache\"; host: eln = \"checksum\", at both ends",
             "keeps sequence numbers only; tells the sender that a loss was the radio's, and the sender retransmits",
             "west97 7.0",
-        ),
+        )
+        .needs(Needs::Heads),
         read: |k| {
             let mut flows = flows::WATCHED;
             flows::watched(k, &mut flows);
@@ -288,11 +289,12 @@ impl SeqCache {
             flow.answers = flow.answers.saturating_add(1);
             return note(out, key, AgentNote::SenderRetransmission);
         }
-        flow.segment = len;
+        let pieces = packet.pieces();
+        flow.segment = if pieces > 1 { packet.piece.into() } else { len };
         match &mut flow.loss {
             Loss::None | Loss::BySender => {}
-            Loss::Notified => flow.ahead = flow.ahead.saturating_add(1),
-            Loss::Resent { after, .. } => *after = after.saturating_add(1),
+            Loss::Notified => flow.ahead = flow.ahead.saturating_add(pieces),
+            Loss::Resent { after, .. } => *after = after.saturating_add(pieces),
         }
         if start >= flow.top {
             if start > flow.top {
@@ -305,7 +307,9 @@ impl SeqCache {
             if start <= flow.acked {
                 flow.loss = match flow.loss {
                     // Counted above as one of those ahead, which it is not.
-                    Loss::Notified => Loss::Resent { ahead: flow.ahead - 1, after: 0 },
+                    Loss::Notified => {
+                        Loss::Resent { ahead: flow.ahead.saturating_sub(pieces), after: 0 }
+                    }
                     _ => Loss::BySender,
                 };
                 flow.restart(now);

@@ -30,7 +30,7 @@ use super::ackp::is_partial;
 use super::flows::Flows;
 use super::none::admit;
 use super::{AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, ackp, snoop_smart};
-use crate::describe::{Descriptor, Kind, System};
+use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
@@ -61,7 +61,8 @@ impl Config for SnoopAgent {
                 "caches data, retransmits locally on duplicate ACKs and short time-outs, \
                  and hides them from the sender",
                 "balakrishnan97 2, west97 2.6, parsa98 4",
-            ),
+            )
+            .needs(Needs::Duplicates),
             read: |k| AgentConfig::Snoop(SnoopAgent { snoop: SnoopConfig::keys(k), ackp: None }),
         },
         ackp::WORD,
@@ -220,7 +221,7 @@ impl Snoop {
         let config = &self.config;
         let flow = &mut self.flows[i];
         flow.touch(now);
-        let sent_as = flow.transmitted();
+        let sent_as = flow.transmitted(packet.pieces());
         if packet.segment().is_some_and(|s| s.flags.has(Flags::FIN)) {
             flow.fin = Some(end);
         }
@@ -300,6 +301,11 @@ impl Snoop {
         if ack < acked {
             return pure.then_some(Cause::SpuriousAck);
         }
+        if flow.cache.has_supers() && (self.config.selective || pure && ack == acked) {
+            self.cached -= flow.cache.bytes();
+            flow.cut(self.config.selective);
+            self.cached += flow.cache.bytes();
+        }
         let told = self.config.selective && flow.hear(segment);
         let same_window = flow.receiver.window() == Some(segment.window);
         let was_shut = flow.is_shut();
@@ -349,6 +355,12 @@ impl Snoop {
             self.set_wake(i);
             return;
         }
+        let flow = &mut self.flows[i];
+        if flow.cache.has_supers() {
+            self.cached -= flow.cache.bytes();
+            flow.cut(false);
+            self.cached += flow.cache.bytes();
+        }
         let cause =
             if self.flows[i].timed_out(now) { Cause::LocalTimeout } else { Cause::LocalPersist };
         self.retransmit(now, i, cause, out);
@@ -380,6 +392,20 @@ impl BaseStation for Snoop {
     /// The most that [`Snoop::state_bytes`] ever was.
     fn peak_state_bytes(&self) -> usize {
         self.peak
+    }
+
+    fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {
+        let mut gone = 0;
+        for i in 0..self.flows.slots() {
+            let bytes = self.flows[i].cache.forget_held(place);
+            if bytes > 0 {
+                gone += bytes;
+                note(out, self.flows.key(i), AgentNote::CacheEvicted);
+                self.set_wake(i);
+            }
+        }
+        self.cached -= gone;
+        gone
     }
 }
 

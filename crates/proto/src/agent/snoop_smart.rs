@@ -10,7 +10,7 @@
 use super::snoop::cache::Entry;
 use super::snoop::{SnoopAgent, SnoopConfig};
 use super::{AgentConfig, Ends, Idle, Read};
-use crate::describe::{Descriptor, Kind, System};
+use crate::describe::{Descriptor, Kind, Needs, System};
 
 pub(super) const WORD: Descriptor<Read> = Descriptor {
     word: "snoop-smart",
@@ -20,7 +20,8 @@ pub(super) const WORD: Descriptor<Read> = Descriptor {
         "path: agent = \"snoop-smart\"; host: sack = true, at both ends",
         "snoop that also knows which packets got through, from selective acknowledgements",
         "balakrishnan97 3.1.1",
-    ),
+    )
+    .needs(Needs::Duplicates),
     read: |k| {
         let snoop = SnoopConfig::keys(k).selective();
         AgentConfig::Snoop(SnoopAgent { snoop, ackp: None })

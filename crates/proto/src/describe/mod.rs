@@ -13,4 +13,4 @@ mod system;
 
 pub use key::{Form, Key, Need, Quantity, Value, Whole};
 pub use keys::{Fault, Keys, Visitor};
-pub use system::{BOTH, Descriptor, Kind, LIVE, SIM, Status, System, Where, find};
+pub use system::{BOTH, Descriptor, Kind, LIVE, Needs, SIM, Status, System, Where, find};

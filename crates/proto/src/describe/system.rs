@@ -42,6 +42,21 @@ pub const LIVE: &[Where] = &[Where::Live];
 /// In both.
 pub const BOTH: &[Where] = &[Where::Sim, Where::Live];
 
+/// What an agent must be shown of the packets that pass a data plane, which may forward the others by itself. Each
+/// includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Needs {
+    /// Nothing: it only forwards.
+    Nothing,
+    /// The headers of data to the right and of new ACKs to the left, in copies; it decides about duplicate ACKs.
+    Heads,
+    /// The same with the payload, from which it retransmits.
+    Duplicates,
+    /// Every packet of both directions, to hold, change or drop it.
+    Everything,
+}
+
 /// Whether a system runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -72,6 +87,8 @@ pub struct System {
     pub what: &'static str,
     /// Where it was described first: paper and section, or RFC.
     pub source: &'static str,
+    /// Of an agent: what it must be shown.
+    pub needs: Needs,
 }
 
 impl System {
@@ -95,6 +112,7 @@ impl System {
             syntax,
             what,
             source,
+            needs: Needs::Everything,
         }
     }
 
@@ -106,6 +124,11 @@ impl System {
     /// The same in these worlds.
     pub const fn runs(self, worlds: &'static [Where]) -> System {
         System { worlds, ..self }
+    }
+
+    /// The same for an agent that must be shown no more than this.
+    pub const fn needs(self, needs: Needs) -> System {
+        System { needs, ..self }
     }
 
     /// How a scenario file or a command asks for it.
@@ -127,7 +150,7 @@ impl System {
 
 impl Serialize for System {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let System { key, kind, tier, worlds, status, syntax: _, what, source } = self;
+        let System { key, kind, tier, worlds, status, syntax: _, what, source, needs: _ } = self;
         let mut row = serializer.serialize_struct("System", 8)?;
         row.serialize_field("key", key)?;
         row.serialize_field("kind", kind)?;

@@ -27,9 +27,25 @@ pub enum Body {
     },
 }
 
+/// The stream of what a data plane received and still has: its bytes are there and not here.
+const HELD: u32 = u32::MAX;
+
 impl Body {
     /// No payload.
     pub const EMPTY: Body = Body::Pattern { stream: 0, len: 0, offset: 0 };
+
+    /// `len` bytes that the data plane has, beginning `at` so many of all that it received. Only it can tell them.
+    pub fn held(at: u64, len: u32) -> Body {
+        Body::Pattern { stream: HELD, len, offset: at }
+    }
+
+    /// Where the data plane has these bytes, if they are there and not here.
+    pub fn held_at(&self) -> Option<u64> {
+        match self {
+            Body::Pattern { stream: HELD, offset, .. } => Some(*offset),
+            _ => None,
+        }
+    }
 
     /// A body that owns a copy of `bytes`.
     pub fn copy_of(bytes: &[u8]) -> Body {

@@ -40,6 +40,22 @@ pub struct StationFile {
     pub capture: Option<Captures>,
     /// What it may take.
     pub limits: Limits,
+    /// What forwards.
+    pub plane: PlaneChoice,
+    /// Whether the kernel goes on forwarding when the station has been stopped.
+    pub forward_after_stop: bool,
+}
+
+/// What is to forward between the interfaces of a station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PlaneChoice {
+    /// The kernel where rights and the system allow, else packet sockets.
+    #[default]
+    Auto,
+    /// The kernel, or there is no station.
+    Kernel,
+    /// Packet sockets of the station.
+    Sockets,
 }
 
 /// Captures of a station: a bounded number of files of bounded size.
@@ -79,6 +95,8 @@ pub(crate) struct Said {
     shared: Shared,
     capture: Option<Captures>,
     limits: Limits,
+    plane: PlaneChoice,
+    forward_after_stop: bool,
 }
 
 /// What the files of stations and tunnels have in common.
@@ -101,9 +119,21 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
     }
     let mut seed = 1_u64;
     k.count("seed", &mut seed, 0..=i64::MAX as u64, "the seed of all random draws");
+    let mut plane = PlaneChoice::Auto;
+    let planes = [
+        ("auto", PlaneChoice::Auto),
+        ("kernel", PlaneChoice::Kernel),
+        ("sockets", PlaneChoice::Sockets),
+    ];
+    let what = "what forwards: the kernel, which shows the station what its agent needs, or packet sockets";
+    k.word("plane", &mut plane, &planes, what);
+    let mut forward_after_stop = false;
+    let what = "whether the kernel goes on forwarding when the station has been stopped";
+    k.flag("forward-after-stop", &mut forward_after_stop, what);
     let limits = limits(k);
     let shared = shared(k);
-    Said { left, right, seed, shared, capture: captures(k), limits }
+    let capture = captures(k);
+    Said { left, right, seed, shared, capture, limits, plane, forward_after_stop }
 }
 
 /// Builds what the document of a station's file asks for.
@@ -111,8 +141,20 @@ pub(crate) fn station(document: Table) -> Result<(StationFile, Vec<Warning>), Er
     let said = said(&document)?;
     let (stages, warnings) = stages(&document)?;
     let path = LivePath::of_station(document, stages);
-    let Said { left, right, seed, shared: Shared { socket, metrics }, capture, limits } = said;
-    let station = StationFile { left, right, seed, path, socket, metrics, capture, limits };
+    let Said { left, right, seed, shared, capture, limits, plane, forward_after_stop } = said;
+    let Shared { socket, metrics } = shared;
+    let station = StationFile {
+        left,
+        right,
+        seed,
+        path,
+        socket,
+        metrics,
+        capture,
+        limits,
+        plane,
+        forward_after_stop,
+    };
     Ok((station, warnings))
 }
 

@@ -28,6 +28,8 @@ pub(in super::super) struct Entry {
 pub(super) struct Cache {
     entries: VecDeque<Entry>,
     bytes: u64,
+    /// Whether there may be super-packets.
+    supers: bool,
 }
 
 impl Cache {
@@ -37,6 +39,12 @@ impl Cache {
 
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Whether there may be super-packets.
+    #[inline]
+    pub(super) fn has_supers(&self) -> bool {
+        self.supers
     }
 
     /// Headers and payload of all cached packets.
@@ -90,6 +98,7 @@ impl Cache {
     /// Adds an entry that no other one holds, and drops those that it holds (the sender may cut its bytes into
     /// other packets when it retransmits).
     pub(super) fn insert(&mut self, entry: Entry) {
+        self.supers |= entry.packet.piece != 0;
         self.bytes += u64::from(entry.packet.wire_len());
         if self.entries.back().is_none_or(|last| last.start < entry.start) {
             self.entries.push_back(entry);
@@ -117,6 +126,55 @@ impl Cache {
         latest
     }
 
+    /// Puts the packets of super-packet `i` in its place, without those below `acked`. How many entries are there now
+    /// in place of the one.
+    pub(super) fn cut(&mut self, i: usize, acked: u64) -> usize {
+        let Some(whole) = self.entries.get(i).filter(|e| e.packet.pieces() > 1) else { return 1 };
+        let whole = whole.clone();
+        let count = u64::from(whole.packet.pieces());
+        let size = u64::from(whole.packet.piece);
+        let pieces = (0..count).zip(whole.packet.cut()).map(|(n, packet)| {
+            let start = whole.start + n * size;
+            let end = if n + 1 == count { whole.end } else { start + size };
+            // A retransmission of the whole is counted once.
+            let sent_as = (whole.sent_as + 1 + n).saturating_sub(count);
+            Entry { start, end, packet, sent_as, ..whole.clone() }
+        });
+        let pieces: Vec<Entry> = pieces.filter(|piece| piece.end > acked).collect();
+        self.bytes -= u64::from(whole.packet.wire_len());
+        self.bytes += pieces.iter().map(|e| u64::from(e.packet.wire_len())).sum::<u64>();
+        let there = pieces.len();
+        let behind = self.entries.split_off(i);
+        self.entries.extend(pieces);
+        self.entries.extend(behind.into_iter().skip(1));
+        there
+    }
+
+    /// Cuts the super-packet that holds more than the bytes from `start` to `end`.
+    pub(super) fn cut_holding(&mut self, start: u64, end: u64, acked: u64) {
+        let after = self.entries.partition_point(|e| e.start <= start);
+        if let Some(i) = after.checked_sub(1)
+            && self.entries[i].end >= end
+            && (self.entries[i].start, self.entries[i].end) != (start, end)
+        {
+            self.cut(i, acked);
+        }
+    }
+
+    /// Drops the packets whose bytes the data plane had before `place`; how many bytes those were.
+    pub(super) fn forget_held(&mut self, place: u64) -> u64 {
+        let before = self.bytes;
+        let bytes = &mut self.bytes;
+        self.entries.retain(|e| {
+            let kept = e.packet.body.held_at().is_none_or(|at| at >= place);
+            if !kept {
+                *bytes -= u64::from(e.packet.wire_len());
+            }
+            kept
+        });
+        before - self.bytes
+    }
+
     /// Position past the last byte of an unbroken run of cached bytes that begins at or before `from`;
     /// `from` itself if there is none.
     pub(super) fn contiguous(&self, from: u64) -> u64 {
@@ -130,6 +188,7 @@ impl Cache {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.bytes = 0;
+        self.supers = false;
     }
 }
 

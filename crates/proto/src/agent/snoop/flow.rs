@@ -90,11 +90,23 @@ impl Flow {
         self.busy = now;
     }
 
-    /// A packet with data goes out on the wireless link; its number among the flow's transmissions.
+    /// A packet with data goes out on the wireless link, as so many pieces; the number of the last one among the
+    /// flow's transmissions.
     #[inline]
-    pub(super) fn transmitted(&mut self) -> u64 {
-        self.sent += 1;
+    pub(super) fn transmitted(&mut self, pieces: u32) -> u64 {
+        self.sent += u64::from(pieces);
         self.sent
+    }
+
+    /// Cuts the super-packets that what follows may be about: the first one, or all, where the receiver reports what
+    /// it has.
+    #[cold]
+    pub(super) fn cut(&mut self, all: bool) {
+        let acked = self.acked.unwrap_or(0);
+        let mut i = 0;
+        while i < self.cache.len() && (all || i == 0) {
+            i += self.cache.cut(i, acked);
+        }
     }
 
     /// The sender retransmitted bytes that the receiver has: it will see one more duplicate ACK for it.
@@ -113,6 +125,10 @@ impl Flow {
     /// The sender retransmitted a packet that may be cached; whether it is.
     pub(super) fn store_again(&mut self, span: [u64; 2], packet: &Packet, sent_as: u64) -> bool {
         let [start, end] = span;
+        if self.cache.has_supers() {
+            // Of a super-packet only this piece is the sender's again.
+            self.cache.cut_holding(start, end, self.acked.unwrap_or(0));
+        }
         if !self.cache.refresh(start, end, packet) {
             return false;
         }

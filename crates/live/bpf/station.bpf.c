@@ -1,0 +1,254 @@
+// The data plane of the station in the kernel: forwards between two interfaces, and shows the station what its agent
+// needs. `make bpf` builds station.bpf.o, which is checked in; it has neither subprograms nor BTF, so a small loader does.
+//
+// No packet pointers, only bpf_skb_load_bytes: a program with variable pointers would need CAP_PERFMON.
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/pkt_cls.h>
+#include <linux/tcp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include "shared.h"
+
+#ifndef TCX_NEXT
+#define TCX_NEXT -1
+#endif
+
+// How the loader creates them stands in plane/program.rs, in this order.
+struct { __uint(type, BPF_MAP_TYPE_RINGBUF); } ring SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __type(key, __u32); __type(value, struct control); } control SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __type(key, __u32); __type(value, struct stats); } counts SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __type(key, __u32); __type(value, __u32); } peers SEC(".maps");
+
+struct flow { __u32 from[4], to[4]; __u16 from_port, to_port; };
+struct acked { __u32 ack; __u32 window; };
+struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __type(key, struct flow); __type(value, struct acked); } flows SEC(".maps");
+
+#define ETH_8021Q 0x8100
+#define ETH_8021AD 0x88a8
+#define FLAG_FIN 1
+#define FLAG_SYN 2
+#define FLAG_RST 4
+#define FLAG_ACK 16
+
+// Largest records: those of acknowledgements and heads, of frames of Ethernet, of jumbo frames, of super-packets.
+#define HEAD_RECORD 224
+#define WIRE_RECORD 1600
+#define JUMBO_RECORD 16384
+#define SUPER_RECORD 65824
+
+struct seen {
+  struct flow flow;
+  __u32 ack, payload;
+  __u16 window;
+  __u8 flags, protocol;
+  __u16 port;
+};
+
+// Reads what the station would see of a packet; 0 if it is not whole TCP. `protocol` and `port` say what else it is.
+static __always_inline int look(struct __sk_buff *skb, struct seen *s)
+{
+  __u16 type;
+  __u32 at = ETH_HLEN, end;
+  struct tcphdr tcp;
+  if (bpf_skb_load_bytes(skb, 12, &type, 2)) return 0;
+  if (type == bpf_htons(ETH_8021Q) || type == bpf_htons(ETH_8021AD)) {
+    if (bpf_skb_load_bytes(skb, 16, &type, 2)) return 0;
+    at = ETH_HLEN + 4;
+  }
+  if (type == bpf_htons(ETH_P_IP)) {
+    struct iphdr ip;
+    if (bpf_skb_load_bytes(skb, at, &ip, sizeof(ip)) || ip.ihl < 5) return 0;
+    s->protocol = ip.protocol;
+    if (ip.frag_off & bpf_htons(0x3fff)) { s->protocol = 0; return 0; }
+    end = ip.tot_len ? at + bpf_ntohs(ip.tot_len) : skb->len;
+    s->flow.from[0] = ip.saddr;
+    s->flow.to[0] = ip.daddr;
+    at += ip.ihl * 4;
+  } else if (type == bpf_htons(ETH_P_IPV6)) {
+    struct ipv6hdr ip;
+    if (bpf_skb_load_bytes(skb, at, &ip, sizeof(ip))) return 0;
+    s->protocol = ip.nexthdr;
+    end = ip.payload_len ? at + sizeof(ip) + bpf_ntohs(ip.payload_len) : skb->len;
+    __builtin_memcpy(s->flow.from, &ip.saddr, 16);
+    __builtin_memcpy(s->flow.to, &ip.daddr, 16);
+    at += sizeof(ip);
+  } else {
+    return 0;
+  }
+  if (s->protocol == IPPROTO_UDP) bpf_skb_load_bytes(skb, at + 2, &s->port, 2);
+  if (s->protocol != IPPROTO_TCP || bpf_skb_load_bytes(skb, at, &tcp, sizeof(tcp))) return 0;
+  at += tcp.doff * 4;
+  if (tcp.doff < 5 || at > end) return 0;
+  s->payload = end - at;
+  s->ack = bpf_ntohl(tcp.ack_seq);
+  s->window = bpf_ntohs(tcp.window);
+  s->flags = ((__u8 *)&tcp)[13];
+  s->flow.from_port = tcp.source;
+  s->flow.to_port = tcp.dest;
+  return 1;
+}
+
+#define TAKE(SIZE) do { \
+    __u64 count = cap; \
+    struct record *r = bpf_ringbuf_reserve(&ring, SIZE, 0); \
+    if (!r) return -1; \
+    /* The verifier is to see the bounds in the register that is used. */ \
+    asm volatile("" : "+r"(count)); \
+    if (count < ETH_HLEN || count > (SIZE) - sizeof(*r)) { bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP); return -1; } \
+    r->at = bpf_ktime_get_ns(); \
+    r->len = skb->len; \
+    r->captured = cap; \
+    r->gso_size = skb->gso_size; \
+    r->side = side; \
+    r->act = act; \
+    r->vlan_tci = skb->vlan_tci; \
+    r->vlan_tpid = skb->vlan_present ? skb->vlan_proto : 0; \
+    r->verified = bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0; \
+    if (bpf_skb_load_bytes(skb, 0, r + 1, count)) { bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP); return -1; } \
+    bpf_ringbuf_submit(r, flags); \
+    return 0; \
+  } while (0)
+
+static __always_inline int take_head(struct __sk_buff *skb, __u32 cap, __u8 side, __u8 act, __u64 flags) { TAKE(HEAD_RECORD); }
+static __always_inline int take_wire(struct __sk_buff *skb, __u32 cap, __u8 side, __u8 act, __u64 flags) { TAKE(WIRE_RECORD); }
+static __always_inline int take_jumbo(struct __sk_buff *skb, __u32 cap, __u8 side, __u8 act, __u64 flags) { TAKE(JUMBO_RECORD); }
+static __always_inline int take_super(struct __sk_buff *skb, __u32 cap, __u8 side, __u8 act, __u64 flags) { TAKE(SUPER_RECORD); }
+
+// Puts a packet into the ring, or its head; 0 if it is there.
+static __always_inline int take(struct __sk_buff *skb, int whole, __u8 side, __u8 act, __u64 flags)
+{
+  __u32 cap = skb->len;
+  if (cap <= HEAD_RECORD - sizeof(struct record)) return take_head(skb, cap, side, act, flags);
+  if (!whole) return take_head(skb, HEAD_RECORD - sizeof(struct record), side, act, flags);
+  if (cap <= WIRE_RECORD - sizeof(struct record)) return take_wire(skb, cap, side, act, flags);
+  if (cap <= JUMBO_RECORD - sizeof(struct record)) return take_jumbo(skb, cap, side, act, flags);
+  return take_super(skb, cap, side, act, flags);
+}
+
+// Whether the station keeps up: what was left to it is done, or it got on within the limit.
+static __always_inline int keeps_up(struct control *c, __u64 waiting)
+{
+  __u64 now = bpf_ktime_get_ns(), beat = c->beat;
+  if (c->done == waiting || beat != c->seen_beat) {
+    c->seen_beat = beat;
+    c->seen_at = now;
+    return 1;
+  }
+  return now - c->seen_at < c->limit;
+}
+
+static __always_inline __u64 wake(struct control *c, struct stats *n, int urgent)
+{
+  __u32 sleeping = c->sleeping;
+  if (sleeping == AWAKE) return BPF_RB_NO_WAKEUP;
+  if (sleeping == WAKE_URGENT && !urgent && bpf_ringbuf_query(&ring, BPF_RB_PROD_POS) - c->read < c->wake_at)
+    return BPF_RB_NO_WAKEUP;
+  c->sleeping = AWAKE;
+  n->wakes++;
+  return BPF_RB_FORCE_WAKEUP;
+}
+
+// Leaves a packet to the station; 1 if the kernel is done with it.
+static __always_inline int divert(struct __sk_buff *skb, struct control *c, struct stats *n, int side)
+{
+  if (keeps_up(c, c->announced - c->revoked)) {
+    __sync_fetch_and_add(&c->announced, 1);
+    if (take(skb, 1, side, ACT_DIVERTED, wake(c, n, 1)) == 0) {
+      n->diverted++;
+      return 1;
+    }
+    __sync_fetch_and_add(&c->revoked, 1);
+    n->no_room++;
+  }
+  n->by_itself++;
+  return 0;
+}
+
+// A super-packet inside of a tunnel: no header of a packet socket can say what it is.
+static __always_inline int is_wrapped(struct __sk_buff *skb, struct seen *s)
+{
+  if (!skb->gso_size || s->protocol == IPPROTO_TCP) return 0;
+  if (s->protocol != IPPROTO_UDP) return 1;
+  return s->port == bpf_htons(4789) || s->port == bpf_htons(8472) || s->port == bpf_htons(6081);
+}
+
+// Packet sockets have their copy already. 1 if the kernel is done with it.
+static __always_inline int hold(struct __sk_buff *skb, struct control *c, struct stats *n, int side)
+{
+  if (!c->stale && keeps_up(c, c->held[0] + c->held[1])) {
+    __sync_fetch_and_add(&c->held[side], 1);
+    return 1;
+  }
+  c->stale = 1;
+  n->by_itself++;
+  return 0;
+}
+
+static __always_inline int from_left(struct __sk_buff *skb, struct control *c, struct stats *n, struct seen *s)
+{
+  if (s->payload == 0 && !(s->flags & (FLAG_SYN | FLAG_FIN | FLAG_RST))) return 0;
+  if (take(skb, !c->heads, 0, ACT_DATA, wake(c, n, 0)) == 0) n->copied++;
+  else n->no_room++;
+  return 0;
+}
+
+static __always_inline int from_right(struct __sk_buff *skb, struct control *c, struct stats *n, struct seen *s)
+{
+  struct acked *f = bpf_map_lookup_elem(&flows, &s->flow);
+  __u8 control = s->flags & (FLAG_SYN | FLAG_FIN | FLAG_RST);
+  if (!f || (s->flags & FLAG_SYN)) {
+    struct acked first = { s->ack, s->window };
+    bpf_map_update_elem(&flows, &s->flow, &first, BPF_ANY);
+  } else if (!control) {
+    __s32 ahead = s->ack - f->ack;
+    if (ahead > 0) {
+      f->ack = s->ack;
+      f->window = s->window;
+    } else if (s->payload == 0 && (s->flags & FLAG_ACK) && (ahead < 0 || s->window == f->window)) {
+      return divert(skb, c, n, 1);
+    } else if (s->window != f->window) {
+      f->window = s->window;
+    } else {
+      return 0;  // data the other way that says nothing new
+    }
+  }
+  if (take(skb, 0, 1, ACT_SEEN, wake(c, n, 0)) == 0) n->copied++;
+  else n->no_room++;
+  return 0;
+}
+
+static __always_inline int port(struct __sk_buff *skb, int side)
+{
+  __u32 zero = 0;
+  struct control *c = bpf_map_lookup_elem(&control, &zero);
+  struct stats *n = bpf_map_lookup_elem(&counts, &zero);
+  struct seen s = {};
+  int done = 0;
+  if (!c || !n) return TCX_NEXT;
+  n->packets[side]++;
+  n->bytes[side] += skb->len;
+  if (c->mode != MODE_FORWARD) {
+    int tcp = look(skb, &s);
+    if (c->mode == MODE_HOLD) done = is_wrapped(skb, &s) ? 0 : hold(skb, c, n, side);
+    else if (tcp) done = side ? from_right(skb, c, n, &s) : from_left(skb, c, n, &s);
+  }
+  return done ? TC_ACT_SHOT : bpf_redirect(c->peer[side], 0);
+}
+
+SEC("tc") int left_in(struct __sk_buff *skb) { return port(skb, 0); }
+SEC("tc") int right_in(struct __sk_buff *skb) { return port(skb, 1); }
+
+// The base filter: below the programs of the station, and there when they are gone.
+static __always_inline int base(__u32 side)
+{
+  __u32 *peer = bpf_map_lookup_elem(&peers, &side);
+  return peer ? bpf_redirect(*peer, 0) : TC_ACT_OK;
+}
+SEC("tc") int base_left(struct __sk_buff *skb) { return base(0); }
+SEC("tc") int base_right(struct __sk_buff *skb) { return base(1); }
+
+char LICENSE[] SEC("license") = "MIT OR Apache-2.0";

@@ -1,0 +1,440 @@
+//! The kernel as data plane: it forwards between the two interfaces and shows the station what its agent needs.
+//!
+//! ```text
+//! frame -> program of the station (tcx) -> base filter (clsact) -> other interface
+//!             | copies, and what the agent must judge
+//!             v
+//!           ring -> station -> packet sockets
+//! ```
+//!
+//! The programs hang on descriptors of this process: when it dies the kernel takes them away, and the base filter goes
+//! on forwarding. When it lives and does not keep up, the program forwards by itself. What is in the ring is the
+//! cache: packets keep the place of their bytes there ([`Body::held`]), until [`Plane::expire`] gives it back.
+
+pub mod base;
+mod object;
+mod record;
+mod shared;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use lasthop_proto::agent::Needs;
+use lasthop_proto::machine::Side;
+use lasthop_proto::units::Span;
+use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
+use serde::{Deserialize, Serialize};
+
+use crate::sys::bpf::{self, MapKind, Ring, SharedControl};
+use object::Object;
+pub(crate) use record::Taken;
+use shared::{AWAKE, FORWARD, HOLD, JUDGE, WAKE_ANY, WAKE_URGENT};
+
+/// `bpf/station.bpf.c`, as clang translates it.
+static OBJECT: &[u8] = include_bytes!("../../bpf/station.bpf.o");
+
+/// Bytes of the ring, and how many of them hold what was read already.
+const RING: u32 = 64 << 20;
+const KEPT: u64 = 32 << 20;
+
+/// What is given back at once.
+const STEP: u64 = 1 << 20;
+
+/// How far apart the records lie whose places are remembered.
+const MARK: u64 = 64 << 10;
+
+/// Unread bytes that wake the station.
+const WAKE_AT: u64 = 4 << 20;
+
+/// How long the program waits for a station that has something to decide and does not get on.
+pub const LIMIT: Span = Span::millis(5);
+
+/// While data flows, what was copied is read this often at least.
+pub const GLANCE_MS: u16 = 5;
+
+/// What is older when it is read is not acted on: the station was stopped.
+const STALE: Span = Span::millis(250);
+
+/// A diverted packet that is older would only arrive behind newer ones.
+const LATE: Span = Span::millis(20);
+
+/// Flows whose acknowledgements the program follows; the least recently used is forgotten first.
+const FLOWS: u32 = 65_536;
+
+/// Why the kernel cannot be the data plane.
+#[derive(Debug)]
+pub struct Refusal {
+    /// What was tried.
+    pub what: &'static str,
+    /// What the system said.
+    pub error: io::Error,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.error)
+    }
+}
+
+impl Refusal {
+    /// What would help.
+    pub fn remedy(&self) -> &'static str {
+        match self.error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "the kernel forwards for a station with CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW in the first user \
+                 namespace"
+            }
+            io::ErrorKind::ResourceBusy => "stop the other station of these interfaces",
+            _ => {
+                "the kernel forwards for a station since Linux 6.6, with CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and \
+                  CONFIG_NET_SCH_INGRESS"
+            }
+        }
+    }
+}
+
+/// What the program counted, and the station of what it showed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PlaneCounts {
+    /// Copied for the agent and forwarded.
+    pub copied: u64,
+    /// Left to the agent to decide.
+    pub diverted: u64,
+    /// Forwarded without a copy: the ring was full.
+    pub no_room: u64,
+    /// Forwarded although meant for the station, because it did not keep up.
+    pub by_itself: u64,
+    /// How often the program woke the station.
+    pub wakes: u64,
+    /// Copies that were too old to be acted on when they were read.
+    pub stale: u64,
+    /// Diverted packets that were dropped because newer ones had overtaken them.
+    pub late: u64,
+    /// Cached bytes whose room in the ring was needed.
+    pub expired_bytes: u64,
+}
+
+impl PlaneCounts {
+    /// The counts of packets by name.
+    pub fn named(&self) -> [(&'static str, u64); 7] {
+        [
+            ("copied", self.copied),
+            ("diverted", self.diverted),
+            ("no-room", self.no_room),
+            ("by-itself", self.by_itself),
+            ("wakes", self.wakes),
+            ("stale", self.stale),
+            ("late", self.late),
+        ]
+    }
+}
+
+/// Frames at the two interfaces, by side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Passed {
+    pub packets: [u64; 2],
+    pub bytes: [u64; 2],
+    /// Forwarded by the kernel to the other side.
+    pub forwarded: [u64; 2],
+}
+
+/// The kernel as data plane between two interfaces.
+pub struct Plane {
+    control: SharedControl,
+    ring: Ring,
+    ring_fd: OwnedFd,
+    counts: OwnedFd,
+    /// The programs stay attached while these are open.
+    _links: [OwnedFd; 2],
+    indices: [u32; 2],
+    processors: usize,
+    /// Of diverted packets: those that were handled.
+    done: u64,
+    beat: u64,
+    /// Places in the ring where a record begins, one for each [`MARK`].
+    marks: VecDeque<u64>,
+    own: PlaneCounts,
+    /// Whether something was read since the station last slept.
+    active: bool,
+    more: bool,
+    /// Whether what was read since the station last slept was too old.
+    outdated: bool,
+    needs: Needs,
+}
+
+fn step<T>(what: &'static str, result: io::Result<T>) -> Result<T, Refusal> {
+    result.map_err(|error| Refusal { what, error })
+}
+
+/// How many processors the system may ever have.
+fn processors() -> io::Result<usize> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let last = text.trim().rsplit([',', '-']).next().and_then(|n| n.parse::<usize>().ok());
+    last.map(|n| n + 1).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The programs with the maps that they share.
+struct Programs {
+    maps: [(&'static str, OwnedFd); 5],
+    code: [OwnedFd; 4],
+}
+
+impl Programs {
+    fn load() -> Result<Programs, Refusal> {
+        let make = |name, kind, key, value, entries, flags| {
+            let kind = MapKind { kind, key, value, entries, flags };
+            step("a map for the program in the kernel", bpf::map(kind)).map(|fd| (name, fd))
+        };
+        let maps = [
+            make("ring", bpf::RINGBUF, 0, 0, RING, 0)?,
+            make("control", bpf::ARRAY, 4, 112, 1, bpf::MMAPABLE)?,
+            make("counts", bpf::PERCPU_ARRAY, 4, 72, 1, 0)?,
+            make("peers", bpf::ARRAY, 4, 4, 2, 0)?,
+            make("flows", bpf::LRU_HASH, 36, 8, FLOWS, 0)?,
+        ];
+        let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+        let what = "the program for the kernel";
+        if cfg!(target_endian = "big") {
+            return Err(Refusal { what, error: io::ErrorKind::Unsupported.into() });
+        }
+        let object = step(what, Object::read(OBJECT).ok_or_else(invalid))?;
+        let license = step(what, object.license().ok_or_else(invalid))?;
+        let fds: Vec<(&str, i32)> = maps.iter().map(|(name, fd)| (*name, fd.as_raw_fd())).collect();
+        let load = |name: &str| {
+            let code = step(what, object.program(name, &fds).ok_or_else(invalid))?;
+            step(what, bpf::load(&code, license, name))
+        };
+        let code = [load("left_in")?, load("right_in")?, load("base_left")?, load("base_right")?];
+        Ok(Programs { maps, code })
+    }
+
+    fn map(&self, name: &str) -> &OwnedFd {
+        let found = self.maps.iter().find(|(known, _)| *known == name);
+        found.map_or(&self.maps[0].1, |(_, fd)| fd)
+    }
+}
+
+/// Whether this process may load the programs; nothing is attached.
+///
+/// # Errors
+/// What it lacks.
+pub fn probe() -> Result<(), Refusal> {
+    Programs::load().map(drop)
+}
+
+impl Plane {
+    /// Has the kernel forward between two interfaces, by their indices; left first.
+    ///
+    /// # Errors
+    /// When the system refuses; nothing is left behind then.
+    pub fn start(indices: [u32; 2]) -> Result<Plane, Refusal> {
+        let programs = Programs::load()?;
+        let Programs { code: [left, right, base_left, base_right], .. } = &programs;
+        for (side, peer) in [(0, indices[1]), (1, indices[0])] {
+            step(
+                "a map for the program in the kernel",
+                bpf::set(programs.map("peers"), side, peer),
+            )?;
+        }
+        let what = "memory shared with the kernel";
+        let control = step(what, SharedControl::new(programs.map("control")))?;
+        let ring = step(what, Ring::new(programs.map("ring"), RING))?;
+        control.peer[0].store(indices[1], Relaxed);
+        control.peer[1].store(indices[0], Relaxed);
+        control.limit.store(LIMIT.0, Relaxed);
+        control.wake_at.store(WAKE_AT, Relaxed);
+        let clear = || {
+            // It may not be there yet.
+            indices.into_iter().for_each(|index| drop(base::clear(index)));
+        };
+        let set = || {
+            let what = "the base filter";
+            step(what, base::set(indices[0], base_left))?;
+            step(what, base::set(indices[1], base_right))?;
+            let what = "a program at the interface (tcx)";
+            Ok([
+                step(what, bpf::attach(left, indices[0]))?,
+                step(what, bpf::attach(right, indices[1]))?,
+            ])
+        };
+        let before = indices.map(base::is_there);
+        let links = set().inspect_err(|_| {
+            if before == [false; 2] {
+                clear();
+            }
+        })?;
+        let copy = |name| step("a descriptor", programs.map(name).try_clone());
+        Ok(Plane {
+            control,
+            ring,
+            ring_fd: copy("ring")?,
+            counts: copy("counts")?,
+            _links: links,
+            indices,
+            processors: step("how many processors there are", processors())?,
+            done: 0,
+            beat: 0,
+            marks: VecDeque::new(),
+            own: PlaneCounts::default(),
+            active: false,
+            more: false,
+            outdated: false,
+            needs: Needs::Nothing,
+        })
+    }
+
+    /// Takes the base filter away: from now on nothing passes unless somebody else forwards.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn clear(&self) -> io::Result<()> {
+        self.indices.into_iter().try_for_each(|index| base::clear(index).map(drop))
+    }
+
+    /// What the agents need now.
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// Has the program show what is needed from now on.
+    pub(crate) fn set_needs(&mut self, needs: Needs) {
+        let mode = match needs {
+            Needs::Nothing => FORWARD,
+            Needs::Heads | Needs::Duplicates => JUDGE,
+            Needs::Everything => HOLD,
+        };
+        self.control.heads.store(u32::from(needs == Needs::Heads), Relaxed);
+        // Nothing waits as far as the program is concerned, whatever was there before.
+        self.publish(mode);
+        self.control.stale.store(0, SeqCst);
+        self.control.mode.store(mode, SeqCst);
+        self.needs = needs;
+    }
+
+    fn publish(&mut self, mode: u32) {
+        let done = match mode {
+            HOLD => self.held(),
+            _ => self.done,
+        };
+        self.control.done.store(done, SeqCst);
+        self.beat();
+    }
+
+    fn beat(&mut self) {
+        self.beat += 1;
+        self.control.beat.store(self.beat, SeqCst);
+    }
+
+    fn held(&self) -> u64 {
+        self.control.held.iter().map(|held| held.load(SeqCst)).sum()
+    }
+
+    /// Frames from `side` that were left to the packet sockets so far.
+    pub(crate) fn held_from(&self, side: Side) -> u64 {
+        self.control.held[side.index()].load(SeqCst)
+    }
+
+    /// The packet sockets have nothing that was left to them before `held` (of [`Plane::held_mark`]).
+    pub(crate) fn caught_up(&mut self, held: u64) {
+        self.control.done.store(held, SeqCst);
+        self.beat();
+    }
+
+    /// What is left to the packet sockets by now; to be asked before they are read.
+    pub(crate) fn held_mark(&self) -> u64 {
+        self.held()
+    }
+
+    /// The station is alive and takes frames from packet sockets.
+    pub(crate) fn getting_on(&mut self) {
+        self.beat();
+    }
+
+    /// Whether the program forwards by itself what packet sockets receive as well.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.control.stale.load(SeqCst) != 0
+    }
+
+    /// The packet sockets are empty: the program leaves frames to them again.
+    pub(crate) fn resume(&mut self) {
+        self.publish(HOLD);
+        self.control.stale.store(0, SeqCst);
+    }
+
+    /// The ring, to be waited for: it is ready once after each wake by the program.
+    pub(crate) fn watch(&self, epoll: &Epoll, tag: u64) -> io::Result<()> {
+        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
+        Ok(epoll.add(&self.ring_fd, EpollEvent::new(flags, tag))?)
+    }
+
+    /// How long the program has waited in vain for the station, as of `now` of the system's monotonic clock.
+    pub(crate) fn away(&self, now: u64) -> Span {
+        Span(now.saturating_sub(self.control.seen_at.load(SeqCst)))
+    }
+
+    /// What packet sockets had that was not passed on: `late` packets that nobody has forwarded, and `stale` ones that
+    /// the kernel has.
+    pub(crate) fn missed(&mut self, late: u64, stale: u64) {
+        self.own.late += late;
+        self.own.stale += stale;
+    }
+
+    /// There is more in the ring than was taken: the station does not sleep.
+    pub(crate) fn has_more(&mut self) {
+        self.more = true;
+    }
+
+    /// The station is about to sleep for `longest` at most: for how long instead.
+    pub(crate) fn doze(&mut self, longest: EpollTimeout) -> EpollTimeout {
+        if self.control.mode.load(Relaxed) != JUDGE {
+            return longest;
+        }
+        if core::mem::take(&mut self.more) || !self.may_sleep() {
+            return EpollTimeout::ZERO;
+        }
+        let glance = EpollTimeout::from(GLANCE_MS);
+        let glances = self.control.sleeping.load(Relaxed) == WAKE_URGENT;
+        if glances && longest > glance { glance } else { longest }
+    }
+
+    /// Tells the program when to wake the station; false if there is something to do already.
+    fn may_sleep(&mut self) -> bool {
+        let sleep = if core::mem::take(&mut self.active) { WAKE_URGENT } else { WAKE_ANY };
+        self.control.sleeping.store(sleep, SeqCst);
+        let waiting = self.control.announced.load(SeqCst) - self.control.revoked.load(SeqCst);
+        let unread = sleep == WAKE_ANY && self.ring.written() != self.ring.position();
+        if waiting != self.done || unread {
+            self.control.sleeping.store(AWAKE, SeqCst);
+            return false;
+        }
+        true
+    }
+
+    /// The station is awake.
+    pub(crate) fn awake(&self) {
+        self.control.sleeping.store(AWAKE, SeqCst);
+    }
+
+    /// What the program counted.
+    pub fn counts(&self) -> PlaneCounts {
+        let [copied, diverted, no_room, by_itself, wakes] = self.sums()[4..] else {
+            return self.own;
+        };
+        PlaneCounts { copied, diverted, no_room, by_itself, wakes, ..self.own }
+    }
+
+    fn sums(&self) -> [u64; 9] {
+        bpf::sums(&self.counts, self.processors).unwrap_or_default()
+    }
+
+    /// What arrived at the interfaces, and what the kernel forwarded.
+    pub(crate) fn passed(&self) -> Passed {
+        let n = self.sums();
+        let held = [Side::Left, Side::Right].map(|side| self.held_from(side));
+        let forwarded = [n[0].saturating_sub(held[0]), n[1].saturating_sub(held[1] + n[5])];
+        Passed { packets: [n[0], n[1]], bytes: [n[2], n[3]], forwarded }
+    }
+}

@@ -1,0 +1,235 @@
+//! Records of the ring as packets, and cached packets as frames.
+
+use lasthop_proto::machine::Side;
+use lasthop_proto::wire::checksum::{Sum, checksum};
+use lasthop_proto::wire::parse::{Mode, View, view};
+use lasthop_proto::wire::protocol::PROTOCOL_TCP;
+use lasthop_proto::wire::{Body, Damage, Flags, Packet, PacketId, Transport};
+
+use super::shared::{DIVERTED, RECORD, Record};
+use super::{KEPT, LATE, MARK, Plane, STALE, STEP};
+use crate::frame::{self, Outgoing};
+use crate::header::{VNET, VnetHeader, network_at};
+use crate::offload::ip_header_len;
+use crate::sys::bpf::HEADER;
+
+/// Where the checksum stands in a TCP header.
+const CHECKSUM: usize = 16;
+
+/// What the station takes from the ring.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// When it arrived, in nanoseconds of the system's monotonic clock.
+    pub at: u64,
+    /// Where it came in.
+    pub side: Side,
+    /// The record.
+    pub place: u64,
+    /// Whether the kernel has forwarded it already.
+    pub forwarded: bool,
+    /// The packet; `None` if it cannot be read.
+    pub packet: Option<Packet>,
+}
+
+impl Plane {
+    /// The next packet that the program has shown; `now` is the system's monotonic time.
+    pub(crate) fn take(&mut self, now: u64) -> Option<Taken> {
+        loop {
+            let place = self.ring.advance()?;
+            self.active = true;
+            if self.marks.back().is_none_or(|last| place - last >= MARK) {
+                self.marks.push_back(place);
+                let read = self.ring.position();
+                self.control.read.store(read, std::sync::atomic::Ordering::Release);
+                // Also before it comes to what was diverted, it gets on.
+                self.beat();
+            }
+            let Some(bytes) = self.ring.record(place) else { continue };
+            let Some(record) = Record::read(bytes) else { continue };
+            let age = now.saturating_sub(record.at);
+            let forwarded = record.act != DIVERTED;
+            if age > if forwarded { STALE.0 } else { LATE.0 } {
+                // The station was stopped, or had no processor for so long.
+                if forwarded {
+                    self.own.stale += 1;
+                    self.outdated = true;
+                } else {
+                    self.own.late += 1;
+                    self.handled();
+                }
+                continue;
+            }
+            let frame = frame_of(bytes, record);
+            let packet = frame.and_then(|frame| packet(frame, record, place));
+            let side = if record.side == 0 { Side::Left } else { Side::Right };
+            return Some(Taken { at: record.at, side, place, forwarded, packet });
+        }
+    }
+
+    /// A diverted packet has been decided about.
+    pub(crate) fn handled(&mut self) {
+        self.done += 1;
+        self.control.done.store(self.done, std::sync::atomic::Ordering::SeqCst);
+        self.beat();
+    }
+
+    /// Where what is cached is too old: the station did not see what became of it. Said once.
+    pub(crate) fn outdated(&mut self) -> Option<u64> {
+        core::mem::take(&mut self.outdated).then(|| self.ring.position())
+    }
+
+    /// Where the ring is to be given back up to, if that is due: what is cached before that must be forgotten, then
+    /// [`Plane::expire`] be called.
+    pub(crate) fn expires(&self) -> Option<u64> {
+        let keep = self.ring.position().saturating_sub(KEPT);
+        if keep < self.ring.released() + STEP {
+            return None;
+        }
+        let after = self.marks.partition_point(|mark| *mark <= keep);
+        after.checked_sub(1).and_then(|i| self.marks.get(i).copied())
+    }
+
+    /// Gives back the ring before the mark `before`.
+    pub(crate) fn expire(&mut self, before: u64, forgotten: u64) {
+        self.own.expired_bytes += forgotten;
+        self.ring.release(before);
+        let gone = self.marks.partition_point(|mark| *mark < before);
+        self.marks.drain(..gone);
+    }
+
+    /// The frame of the record at `place`, as it came.
+    pub(crate) fn frame(&self, place: u64) -> Option<Outgoing> {
+        let bytes = self.ring.record(place)?;
+        let record = Record::read(bytes)?;
+        let frame = frame_of(bytes, record).filter(|_| record.captured == record.len)?;
+        Some(Outgoing::New(whole(frame, record)))
+    }
+
+    /// The link-layer header of the record at `place`.
+    pub(crate) fn link_header(&self, place: u64) -> Option<Vec<u8>> {
+        let bytes = self.ring.record(place)?;
+        let record = Record::read(bytes)?;
+        let frame = frame_of(bytes, record)?;
+        let at = network_at(frame)?;
+        Some(tagged(frame.get(VNET..at)?, record))
+    }
+
+    /// A packet whose bytes lie in the ring, as a frame: as it came if it is whole, else what it is a piece of is
+    /// cut. `None` if its room has been given back.
+    pub(crate) fn cached(&self, packet: &Packet) -> Option<Outgoing> {
+        let body = packet.body.held_at()?;
+        let before = self.marks.partition_point(|mark| *mark <= body);
+        let mut place = *self.marks.get(before.checked_sub(1)?)?;
+        // Records lie in a row; between two marks there are a few dozen.
+        let mut next = self.ring.after(place)?;
+        while next <= body {
+            place = next;
+            next = self.ring.after(place)?;
+        }
+        let bytes = self.ring.record(place)?;
+        let record = Record::read(bytes)?;
+        let frame = frame_of(bytes, record).filter(|_| record.captured == record.len)?;
+        let at = network_at(frame)?;
+        let seen = look(frame, at, record, false)?;
+        let from = body.checked_sub(place + HEADER + (RECORD - VNET) as u64)? as usize;
+        if at + seen.body_at == from && seen.body_len == packet.body.len() {
+            return Some(Outgoing::New(whole(frame, record)));
+        }
+        let piece = frame.get(from..from + packet.body.len() as usize)?;
+        let packet = Packet { body: Body::copy_of(piece), ..packet.clone() };
+        frame::write(&packet, &tagged(frame.get(VNET..at)?, record))
+    }
+}
+
+/// The frame of a record, behind bytes that stand where a virtio header would.
+fn frame_of(bytes: &[u8], record: Record) -> Option<&[u8]> {
+    bytes.get(RECORD - VNET..RECORD + record.captured as usize)
+}
+
+fn look(frame: &[u8], at: usize, record: Record, verify: bool) -> Option<View> {
+    let whole = record.captured == record.len;
+    let wire_len = (!whole).then(|| (VNET + record.len as usize).saturating_sub(at));
+    let seen = view(frame.get(at..)?, Mode { verify, wire_len }).ok()?;
+    (seen.bad_option.is_none() && matches!(seen.transport, Transport::Tcp(_))).then_some(seen)
+}
+
+/// Whether the checksum of a TCP packet is that of the pseudo-header alone, to be completed by a card.
+fn is_partial(frame: &[u8], at: usize, seen: &View) -> Option<bool> {
+    let start = at + ip_header_len(frame, at)?;
+    let field = frame.get(start + CHECKSUM..start + CHECKSUM + 2)?;
+    let mut sum = Sum::default();
+    let len = (at + seen.body_at - start) as u32 + seen.body_len;
+    sum.pseudo_header(seen.src, seen.dst, PROTOCOL_TCP, len);
+    Some(field == sum.fold().to_be_bytes())
+}
+
+fn packet(frame: &[u8], record: Record, place: u64) -> Option<Packet> {
+    let at = network_at(frame)?;
+    let mut seen = look(frame, at, record, false)?;
+    let ip = frame.get(at..at + ip_header_len(frame, at)?)?;
+    if seen.src.is_v4() && checksum(ip) != 0 {
+        return None;
+    }
+    let whole = record.captured == record.len;
+    if whole && record.gso_size == 0 && !record.verified && !is_partial(frame, at, &seen)? {
+        seen = look(frame, at, record, true)?;
+    }
+    let body_at = place + HEADER + (RECORD - VNET + at + seen.body_at) as u64;
+    let body = if seen.body_len == 0 { Body::EMPTY } else { Body::held(body_at, seen.body_len) };
+    Some(Packet {
+        id: PacketId(0),
+        src: seen.src,
+        dst: seen.dst,
+        transport: seen.transport,
+        body,
+        tos: seen.tos,
+        ttl: seen.ttl,
+        damage: if record.gso_size == 0 { seen.damage } else { Damage::None },
+        urgent: false,
+        piece: record.gso_size,
+    })
+}
+
+/// The frame with the tag that stands beside it.
+fn tagged(head: &[u8], record: Record) -> Vec<u8> {
+    let mut bytes = head.to_vec();
+    if let Some(tag) = record.vlan.filter(|_| head.len() >= 12) {
+        bytes.splice(12..12, tag);
+    }
+    bytes
+}
+
+/// The whole frame, with what a card must know.
+fn whole(frame: &[u8], record: Record) -> Vec<u8> {
+    let mut bytes = vec![0; VNET];
+    bytes.extend_from_slice(&tagged(&frame[VNET..], record));
+    if let Some(vnet) = vnet(frame, record) {
+        vnet.shifted(if record.vlan.is_some() { 4 } else { 0 }).write(&mut bytes);
+    }
+    bytes
+}
+
+fn vnet(frame: &[u8], record: Record) -> Option<VnetHeader> {
+    let at = network_at(frame)?;
+    let seen = look(frame, at, record, false)?;
+    if record.gso_size == 0 && !is_partial(frame, at, &seen)? {
+        return None;
+    }
+    let start = at - VNET + ip_header_len(frame, at)?;
+    let mut vnet = VnetHeader {
+        flags: VnetHeader::NEEDS_CHECKSUM,
+        checksum_start: start as u16,
+        checksum_offset: CHECKSUM as u16,
+        ..VnetHeader::default()
+    };
+    if record.gso_size != 0 {
+        vnet.gso_type = if seen.src.is_v4() { VnetHeader::TCPV4 } else { VnetHeader::TCPV6 };
+        let Transport::Tcp(segment) = &seen.transport else { return None };
+        if segment.flags.has(Flags::CWR) {
+            vnet.gso_type |= VnetHeader::ECN;
+        }
+        vnet.header_len = (at - VNET + seen.body_at) as u16;
+        vnet.gso_size = record.gso_size;
+    }
+    Some(vnet)
+}

@@ -1,0 +1,227 @@
+//! The station with the kernel as data plane: what the program shows of packets enters the path, and what the path
+//! sends that the kernel has not forwarded already goes out.
+
+use std::io;
+
+use lasthop_path::Stage;
+use lasthop_proto::agent::{BaseStation as _, Needs};
+use lasthop_proto::event::Wants;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::units::Span;
+use lasthop_proto::wire::{Flags, PacketId};
+use lasthop_trace::Sink;
+
+use super::{Around, Station};
+use crate::plane::Taken;
+use crate::port::Port;
+
+/// Packets that are taken from the ring before others have their turn.
+const RECORDS: usize = 2048;
+
+/// What packet sockets still have of a station that was stopped is acted on, if the station was so shortly away.
+const AWAY: Span = Span::millis(100);
+
+impl Station {
+    /// What the stages and whoever watches must be shown of the packets that pass.
+    fn needs(&self, sink: &dyn Sink) -> Needs {
+        if sink.wants().has(Wants::DETAIL) {
+            return Needs::Everything;
+        }
+        let inner = self.path.inner();
+        let needs = self.path.stages()[inner].iter().map(|stage| match stage {
+            Stage::Agent(agent) => agent.needs(),
+            _ => Needs::Everything,
+        });
+        needs.max().unwrap_or(Needs::Nothing)
+    }
+
+    /// Has the program in the kernel show what is needed, after the path was changed.
+    pub(super) fn adapt(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        let needs = self.needs(sink);
+        let Some(was) = self.plane.as_ref().map(|plane| plane.needs()) else { return Ok(()) };
+        let listens = self.ports.iter().any(Port::is_listening);
+        let everything = needs == Needs::Everything;
+        if was == needs && listens == everything {
+            return Ok(());
+        }
+        if everything && !listens {
+            self.ports.iter_mut().try_for_each(|port| port.listen(true))?;
+        }
+        if let Some(plane) = &mut self.plane {
+            plane.set_needs(needs);
+            for port in &mut self.ports {
+                port.taken = plane.held_from(port.side);
+            }
+        }
+        if !everything {
+            for i in 0..self.ports.len() {
+                self.take_from(i, sink)?;
+                self.close(i)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// From now on port `i` only sends. What it has received is thrown away.
+    pub(super) fn close(&mut self, i: usize) -> io::Result<()> {
+        self.ports[i].listen(false)?;
+        let Some(mut inbox) = self.ports[i].inbox.take() else { return Ok(()) };
+        while inbox.receive(&self.ports[i].socket)? > 0 {}
+        self.ports[i].inbox = Some(inbox);
+        Ok(())
+    }
+
+    /// How much was left to packet sockets before port `i` is read.
+    pub(super) fn mark(&self, i: usize) -> Option<[u64; 2]> {
+        let plane = self.plane.as_ref()?;
+        let own = plane.held_from(self.ports[i].side);
+        Some([own, plane.held_mark()])
+    }
+
+    /// Port `i` was read after `mark` was taken, and was empty then, or not.
+    pub(super) fn got_on(&mut self, i: usize, mark: Option<[u64; 2]>, empty: bool) {
+        let (Some([own, all]), Some(plane)) = (mark, &mut self.plane) else { return };
+        plane.getting_on();
+        if empty {
+            // All that was there before; what a full buffer lost does not count for ever.
+            self.ports[i].taken = self.ports[i].taken.max(own);
+        }
+        if self.ports.iter().map(|port| port.taken).sum::<u64>() >= all {
+            plane.caught_up(all);
+        }
+    }
+
+    /// The station is awake: takes what the program in the kernel has for it.
+    pub(super) fn attend_plane(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        let Some(plane) = &mut self.plane else { return Ok(()) };
+        match plane.needs() {
+            Needs::Everything if plane.is_stale() => self.come_back(sink)?,
+            Needs::Nothing | Needs::Everything => {}
+            Needs::Heads | Needs::Duplicates => {
+                plane.awake();
+                self.take_records(sink);
+                self.flush();
+                self.expire(sink);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_records(&mut self, sink: &mut dyn Sink) {
+        let now = self.clock.monotonic(self.clock.now());
+        for _ in 0..RECORDS {
+            let Some(taken) = self.plane.as_mut().and_then(|plane| plane.take(now)) else { return };
+            self.show(taken, sink);
+        }
+        if let Some(plane) = &mut self.plane {
+            plane.has_more();
+        }
+    }
+
+    /// A packet that the program has shown enters the path.
+    fn show(&mut self, taken: Taken, sink: &mut dyn Sink) {
+        let Taken { side, place, forwarded, .. } = taken;
+        let port = self.ports.iter().find(|port| port.side == side);
+        let stage = port.map_or(StageId(0), |port| port.stage);
+        // What arrived before the last wake was late; time does not go back.
+        self.told = self.told.max(self.clock.from_monotonic(taken.at));
+        let told = self.told;
+        if let Some(mut packet) = taken.packet {
+            packet.id = PacketId(u64::from(stage.0) << 48 | self.next_id);
+            self.next_id += 1;
+            let speaks = |flags: Flags| flags.any(Flags::SYN | Flags::FIN);
+            let tells = !forwarded || packet.segment().is_some_and(|s| speaks(s.flags));
+            if tells && let Some(link) = self.plane.as_ref().and_then(|p| p.link_header(place)) {
+                self.neighbours.learn(side, packet.src, &link);
+                self.neighbours.suppose(side.other(), packet.dst, &link);
+            }
+            let current = Some((packet.id, place, forwarded));
+            let Station { path, ports, neighbours, unroutable, plane, .. } = self;
+            let plane = plane.as_ref();
+            let mut around = Around { sink, ports, neighbours, unroutable, plane, current };
+            path.enter(told, stage, packet, &mut around);
+        } else if !forwarded
+            && let Some(frame) = self.plane.as_ref().and_then(|plane| plane.frame(place))
+        {
+            self.send_to(side.other(), frame);
+        }
+        if !forwarded && let Some(plane) = &mut self.plane {
+            plane.handled();
+        }
+    }
+
+    fn send_to(&mut self, side: Side, frame: crate::frame::Outgoing) {
+        if let Some(port) = self.ports.iter_mut().find(|port| port.side == side) {
+            port.counts.passed += 1;
+            port.outbox.push(frame);
+        }
+    }
+
+    /// Gives room of the ring back, and has the agents forget what lay there.
+    fn expire(&mut self, sink: &mut dyn Sink) {
+        if let Some(before) = self.plane.as_mut().and_then(|plane| plane.outdated()) {
+            // Acknowledged meanwhile, or repaired by the sender.
+            self.forget(before, sink);
+        }
+        if let Some(before) = self.plane.as_ref().and_then(|plane| plane.expires()) {
+            let forgotten = self.forget(before, sink);
+            if let Some(plane) = &mut self.plane {
+                plane.expire(before, forgotten);
+            }
+        }
+    }
+
+    /// The agents forget what they have of the ring before `before`; how many bytes that was.
+    fn forget(&mut self, before: u64, sink: &mut dyn Sink) -> u64 {
+        let now = self.told;
+        let mut forgotten = 0;
+        for i in self.path.inner() {
+            let Station { path, ports, neighbours, unroutable, .. } = self;
+            let mut around =
+                Around { sink, ports, neighbours, unroutable, plane: None, current: None };
+            path.call(now, i, &mut around, |stage, out| {
+                if let Stage::Agent(agent) = stage {
+                    forgotten += agent.forget_held(before, out);
+                }
+            });
+        }
+        forgotten
+    }
+
+    /// The station was away for so long that the program has forwarded by itself what the sockets received as well.
+    fn come_back(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        let Some(plane) = &self.plane else { return Ok(()) };
+        let away = plane.away(self.clock.monotonic(self.clock.now()));
+        for i in 0..self.ports.len() {
+            let Some(mut inbox) = self.ports[i].inbox.take() else { continue };
+            loop {
+                let held = self.plane.as_ref().map_or(0, |p| p.held_from(self.ports[i].side));
+                if self.ports[i].receive(&mut inbox)? == 0 {
+                    break;
+                }
+                // Nobody has forwarded the first ones, the kernel the others.
+                let ours = held.saturating_sub(self.ports[i].taken) as usize;
+                let count = inbox.frames().len();
+                let (mut late, stale) = (0, count.saturating_sub(ours));
+                if away < AWAY {
+                    self.take_in(i, inbox.frames().take(ours), sink);
+                } else {
+                    late = count - stale;
+                    self.ports[i].taken += late as u64;
+                }
+                if let Some(plane) = &mut self.plane {
+                    plane.missed(late as u64, stale as u64);
+                }
+            }
+            self.ports[i].inbox = Some(inbox);
+        }
+        if let Some(plane) = &mut self.plane {
+            plane.resume();
+            for port in &mut self.ports {
+                port.taken = plane.held_from(port.side);
+            }
+        }
+        self.flush();
+        Ok(())
+    }
+}

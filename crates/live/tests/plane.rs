@@ -1,0 +1,372 @@
+//! The kernel as data plane: the same bytes pass, agents do what they do elsewhere, and packets go on flowing when the
+//! station does not.
+
+mod common;
+
+use std::io::Read as _;
+use std::process::{Child, Command, Stdio};
+
+use common::*;
+use lasthop_live::clock::Clock;
+use lasthop_live::plane::{Plane, base};
+use lasthop_live::station::{Port, Station};
+use lasthop_live::sys::{bpf, flags::promiscuous};
+use lasthop_path::Stage;
+use lasthop_proto::agent::{Agent, AgentConfig, SnoopAgent, SnoopConfig};
+use lasthop_proto::event::Wants;
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_trace::Nothing;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const V4: [&str; 2] = ["10.9.0.1", "10.9.0.2"];
+const V6: [&str; 2] = ["fd00:9::1", "fd00:9::2"];
+
+fn by_kernel(stage: fn() -> Stage) -> Running<Nothing> {
+    station_by(By::Kernel, Nothing, move || vec![stage()])
+}
+
+fn unwire() {
+    sh("ip netns del fh; ip netns del bs; ip netns del mh");
+}
+
+fn index(name: &str) -> u32 {
+    nix::net::if_::if_nametoindex(name).unwrap()
+}
+
+/// Whether the base filter stands at both inner interfaces, or at neither.
+fn base_stands() -> bool {
+    let found = inside("bs", || ["bl", "br"].map(|name| base::is_there(index(name))));
+    assert_eq!(found[0], found[1]);
+    found[0]
+}
+
+#[test]
+fn every_byte_arrives_with_offloads_on_and_off() {
+    alone_as_root("every_byte_arrives_with_offloads_on_and_off", || {
+        for offload in [true, false] {
+            wire(Wires { offload, ipv6: true, ..Wires::default() });
+            for (stage, cuts) in [(none as fn() -> Stage, false), (snoop, false), (link, true)] {
+                let station = by_kernel(stage);
+                for addrs in [V4, V6] {
+                    transfer("fh", "mh", addrs[1], 3_000_000);
+                    transfer("mh", "fh", addrs[0], 3_000_000);
+                }
+                let (_, ended) = station.stop();
+                assert_eq!(ended.unroutable, 0);
+                // Each frame goes out once: nothing is forwarded by the kernel and by sockets.
+                let (left, right) = (ended.port("bl"), ended.port("br"));
+                let once = |sent, received: u64| cuts || sent <= received + received / 4;
+                assert!(once(right.sent, left.received), "{ended:?}");
+                assert!(once(left.sent, right.received), "{ended:?}");
+                for host in ["fh", "mh"] {
+                    assert_eq!(counter(host, "Tcp", "InCsumErrors"), 0);
+                }
+            }
+            unwire();
+        }
+    });
+}
+
+#[test]
+fn jumbo_frames_and_fragments_pass() {
+    alone_as_root("jumbo_frames_and_fragments_pass", || {
+        wire(Wires { mtu: 9000, ipv6: true, ..Wires::default() });
+        for stage in [none, snoop, link] {
+            let station = by_kernel(stage);
+            transfer("fh", "mh", V4[1], 2_000_000);
+            for (host, addr) in [("fh", V4[1]), ("mh", V4[0]), ("fh", V6[1])] {
+                // In seven pieces.
+                sh(&format!("ip netns exec {host} ping -q -i 0.01 -c 3 -W 2 -s 60000 {addr}"));
+            }
+            station.stop();
+        }
+    });
+}
+
+/// Nothing of a station is there any more.
+fn assert_nothing_left() {
+    assert!(!base_stands());
+    let promiscuous = inside("bs", || ["bl", "br"].map(|name| promiscuous(name, None).unwrap()));
+    assert_eq!(promiscuous, [false; 2]);
+    for dev in ["bl", "br"] {
+        let discs = sh(&format!("tc -n bs qdisc show dev {dev}"));
+        assert!(!discs.contains("clsact"), "{discs}");
+    }
+}
+
+#[test]
+fn a_clean_stop_leaves_nothing_behind() {
+    alone_as_root("a_clean_stop_leaves_nothing_behind", || {
+        wire(Wires::default());
+        for stage in [none, snoop, link] {
+            let station = by_kernel(stage);
+            sh("ip netns exec fh ping -q -c 1 -W 2 10.9.0.2");
+            assert!(base_stands());
+            station.stop();
+            assert_nothing_left();
+        }
+        // What others have set stays.
+        sh("tc -n bs qdisc add dev bl clsact; ip -n bs link set dev bl promisc on
+            tc -n bs filter add dev bl ingress pref 7 protocol arp u32 match u8 0 0 flowid 1:1");
+        by_kernel(snoop).stop();
+        assert!(sh("tc -n bs filter show dev bl ingress").contains("pref 7"));
+        assert!(inside("bs", || promiscuous("bl", None).unwrap()));
+    });
+}
+
+/// Loses about one of 128 frames that are longer than 200 bytes and arrive at `dev`, for as long as it lives.
+fn lossy(namespace: &'static str, dev: &'static str) -> [std::os::fd::OwnedFd; 2] {
+    let code: [[u8; 8]; 10] = [
+        [0x61, 0x12, 0, 0, 0, 0, 0, 0],             // r2 = length of the frame
+        [0xb7, 0x06, 0, 0, 0xff, 0xff, 0xff, 0xff], // r6 = TCX_NEXT
+        [0xb5, 0x02, 5, 0, 200, 0, 0, 0],           // to the end if r2 <= 200
+        [0x85, 0, 0, 0, 7, 0, 0, 0],                // r0 = a random number
+        [0x57, 0x00, 0, 0, 0xff, 0, 0, 0],          // of one byte
+        [0x35, 0x00, 2, 0, 2, 0, 0, 0],             // to the end if r0 >= 2
+        [0xb7, 0x06, 0, 0, 2, 0, 0, 0],             // r6 = TC_ACT_SHOT
+        [0x05, 0, 0, 0, 0, 0, 0, 0],
+        [0xbf, 0x60, 0, 0, 0, 0, 0, 0], // r0 = r6
+        [0x95, 0, 0, 0, 0, 0, 0, 0],
+    ];
+    inside(namespace, move || {
+        let program = bpf::load(&code.concat(), c"MIT OR Apache-2.0", "lossy").unwrap();
+        let link = bpf::attach(&program, index(dev)).unwrap();
+        [program, link]
+    })
+}
+
+fn roomy_snoop() -> Stage {
+    let snoop = SnoopConfig { flow_packets: 4096, ..SnoopConfig::west97() };
+    Stage::Agent(Box::new(Agent::new(&AgentConfig::Snoop(SnoopAgent { snoop, ackp: None }))))
+}
+
+#[test]
+fn snoop_repairs_what_the_last_hop_loses() {
+    alone_as_root("snoop_repairs_what_the_last_hop_loses", || {
+        for offload in [false, true] {
+            wire(Wires { offload, ..Wires::default() });
+            // Plain snoop hides losses from senders that count duplicate ACKs. One with SACK learns of them from the new
+            // ACKs between, and sends more again, whatever the plane.
+            for host in ["fh", "mh"] {
+                sh(&format!("ip netns exec {host} sysctl -qw net.ipv4.tcp_sack=0"));
+            }
+            let lossy = lossy("mh", "mr");
+            let again = [none, roomy_snoop].map(|stage| {
+                let station = by_kernel(stage);
+                let before = counter("fh", "Tcp", "RetransSegs");
+                transfer("fh", "mh", V4[1], 150_000_000);
+                let again = counter("fh", "Tcp", "RetransSegs") - before;
+                (again, station.stop().1)
+            });
+            drop(lossy);
+            let ((alone, _), (with, ended)) = (&again[0], &again[1]);
+            assert!(*alone > 50, "{again:?}");
+            assert!(with * 5 <= *alone, "{with} of {alone}: {ended:?}");
+            assert_eq!(counter("mh", "Tcp", "InCsumErrors"), 0);
+            unwire();
+        }
+    });
+}
+
+const STAGE: &str = "LASTHOP_TEST_STAGE";
+
+/// Not a test of its own: the station of those that kill it.
+#[test]
+fn a_station_in_a_process_of_its_own() {
+    let Ok(stage) = std::env::var(STAGE) else { return };
+    let ports = vec![
+        Port::open("bl", index("bl"), StageId(0), Side::Left).unwrap(),
+        Port::open("br", index("br"), StageId(2), Side::Right).unwrap(),
+    ];
+    let stage = match &*stage {
+        "none" => none(),
+        "snoop" => snoop(),
+        _ => link(),
+    };
+    let path = path_of(vec![stage], Wants::NOTHING);
+    let mut station = Station::new(path, ports, Clock::start()).unwrap();
+    station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
+    eprintln!("ready");
+    station.run(&mut Nothing, &mut |_, _, _| true).unwrap();
+}
+
+struct Far(Child);
+
+impl Far {
+    fn start(stage: &str) -> Far {
+        let mut child = Command::new("nsenter")
+            .arg("--net=/run/netns/bs")
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "a_station_in_a_process_of_its_own", "--nocapture"])
+            .env(STAGE, stage)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stderr.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+        pause(50);
+        Far(child)
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.0.id() as i32), signal).unwrap();
+    }
+
+    fn kill(mut self) {
+        self.signal(Signal::SIGKILL);
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn packets_flow_when_the_station_dies_hangs_and_comes_back() {
+    alone_as_root("packets_flow_when_the_station_dies_hangs_and_comes_back", || {
+        wire(Wires::default());
+        for stage in ["none", "snoop", "link"] {
+            let station = Far::start(stage);
+            let other = std::thread::spawn(|| transfer("fh", "mh", V4[1], 40_000_000));
+            pause(30);
+            station.kill();
+            other.join().unwrap();
+            assert!(base_stands());
+            transfer("mh", "fh", V4[0], 1_000_000);
+
+            let station = Far::start(stage);
+            transfer("fh", "mh", V4[1], 1_000_000);
+            station.signal(Signal::SIGSTOP);
+            transfer("fh", "mh", V4[1], 5_000_000);
+            transfer("mh", "fh", V4[0], 5_000_000);
+            let other = std::thread::spawn(|| transfer("fh", "mh", V4[1], 40_000_000));
+            pause(30);
+            station.signal(Signal::SIGCONT);
+            other.join().unwrap();
+            transfer("fh", "mh", V4[1], 1_000_000);
+            station.kill();
+        }
+        inside("bs", || ["bl", "br"].map(|name| assert!(base::clear(index(name)).unwrap())));
+        assert_nothing_left();
+    });
+}
+
+#[test]
+fn agents_are_changed_under_load() {
+    alone_as_root("agents_are_changed_under_load", || {
+        wire(Wires { offload: true, ..Wires::default() });
+        let station = by_kernel(none);
+        let load = std::thread::spawn(|| transfer("fh", "mh", V4[1], 200_000_000));
+        for stage in [snoop, link, none, link, snoop, none].iter().cycle().take(30) {
+            let stage = *stage;
+            station
+                .handle
+                .ask(move |station| {
+                    station.path_mut().replace_stage(1, stage());
+                })
+                .unwrap();
+            pause(10);
+        }
+        load.join().unwrap();
+        station.stop();
+    });
+}
+
+/// An Ethernet frame with a tag, and IPv4 with this protocol from 10.8.0.`from` to the other.
+fn tagged(from: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 3 - from, 2, 0, 0, 0, 0, from, 0x81, 0, 0, 7, 8, 0];
+    let len = (20 + payload.len()) as u16;
+    let mut ip = vec![0x45, 0, (len >> 8) as u8, len as u8, 0, 1, 0, 0, 64, protocol, 0, 0];
+    ip.extend([10, 8, 0, from, 10, 8, 0, 3 - from]);
+    let sum = lasthop_proto::wire::checksum::checksum(&ip);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    frame.extend(ip);
+    frame.extend(payload);
+    frame
+}
+
+/// A TCP segment with these numbers.
+fn tcp(from: u8, seq: u32, ack: u32, payload: &[u8]) -> Vec<u8> {
+    let ports = if from == 1 { [4, 1, 4, 2] } else { [4, 2, 4, 1] };
+    let mut tcp = [&ports[..], &seq.to_be_bytes(), &ack.to_be_bytes()].concat();
+    tcp.extend([0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+    tcp.extend(payload);
+    let mut sum = lasthop_proto::wire::checksum::Sum::default();
+    let host = |n| lasthop_proto::wire::Addr::v4(10, 8, 0, n);
+    sum.pseudo_header(host(from), host(3 - from), 6, tcp.len() as u32);
+    tcp[16..18].copy_from_slice(&sum.fold().to_be_bytes());
+    let sum = lasthop_proto::wire::checksum::checksum(&tcp);
+    tcp[16..18].copy_from_slice(&sum.to_be_bytes());
+    tcp
+}
+
+#[test]
+fn tags_stay_on_frames_also_on_those_that_are_judged() {
+    alone_as_root("tags_stay_on_frames_also_on_those_that_are_judged", || {
+        wire(Wires::default());
+        let station = by_kernel(snoop);
+        let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
+        let data: Vec<Vec<u8>> =
+            (0..5).map(|i| tagged(1, 6, &tcp(1, 1000 + i * 100, 1, &[i as u8; 100]))).collect();
+        send_plain(&left, &data);
+        let ours = |frames: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
+            let plain = frames.into_iter().map(|f| f[lasthop_live::header::VNET..].to_vec());
+            plain.filter(|frame| frame[12..14] == [0x81, 0]).collect()
+        };
+        assert_eq!(ours(receive(&right, 5)), data);
+        // The second ACK repeats the first: the agent has nothing for it and lets it go. A third with another window,
+        // protocols that nobody here knows, and a piece of a packet.
+        let ack = |window: u8| {
+            let mut frame = tagged(2, 6, &tcp(2, 1, 1500, &[]));
+            if window != 0 {
+                let at = frame.len() - 6;
+                frame[at] = window;
+            }
+            frame
+        };
+        let mut piece = tagged(2, 17, &[9; 64]);
+        piece[18 + 6] = 0x20;
+        let frames = [ack(0), ack(0), ack(5), tagged(2, 47, &[7; 90]), piece];
+        send_plain(&right, &frames);
+        let came = ours(receive(&left, 5));
+        assert_eq!(came.len(), 5, "{came:?}");
+        assert!(frames.iter().all(|frame| came.contains(frame)), "{came:?}");
+        let counts = station.stop().1.plane.unwrap();
+        assert_eq!(counts.diverted, 1, "{counts:?}");
+    });
+}
+
+#[test]
+fn super_packets_in_tunnels_pass() {
+    alone_as_root("super_packets_in_tunnels_pass", || {
+        wire(Wires { offload: true, ..Wires::default() });
+        for (host, own, other) in [("fh", 1, 2), ("mh", 2, 1)] {
+            let dev = if host == "fh" { "fl" } else { "mr" };
+            sh(&format!(
+                "ip -n {host} link add name vx type vxlan id 5 remote 10.9.0.{other} dstport 4789 dev {dev}
+                 ip -n {host} addr add 10.7.0.{own}/24 dev vx; ip -n {host} link set dev vx up"
+            ));
+        }
+        for stage in [none, snoop, link] {
+            let station = by_kernel(stage);
+            transfer("fh", "mh", "10.7.0.2", 3_000_000);
+            transfer("mh", "fh", "10.7.0.1", 3_000_000);
+            let (_, ended) = station.stop();
+            assert_eq!(ended.unroutable, 0, "{ended:?}");
+        }
+    });
+}
+
+#[test]
+fn the_object_is_that_of_its_source() {
+    const CLANG: &str = "clang version 14";
+    let clang = Command::new("clang").arg("--version").output();
+    let there = clang.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains(CLANG));
+    if !can_run::can_run(there, "clang 14 and libbpf's headers") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/bpf");
+    let made = dir.path().join("station.bpf.o");
+    sh(&format!("cd {source} && ./build {}", made.display()));
+    let checked_in = std::fs::read(format!("{source}/station.bpf.o")).unwrap();
+    assert!(std::fs::read(made).unwrap() == checked_in, "run `make bpf`");
+}
