@@ -8,6 +8,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use lasthop_path::{Path as Stages, Stage, Witness};
+use lasthop_proto::agent::Needs;
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
@@ -189,9 +190,11 @@ pub fn run(
     };
     let recorded = recorder.as_ref().map(Recorder::recorded);
     let mut station = Station::new(path, ports, clock)?;
-    let plane = data_plane(&file, &*tell)?;
-    if let Some(plane) = plane {
+    let mut sink = (Tap(counters.clone()), recorder);
+    if let Some(plane) = data_plane(&file, station.needs(&sink), &*tell)? {
         station.set_plane(plane)?;
+        // Before anybody hears that it runs: a connection that begins now is seen from its start.
+        station.adapt(&mut sink)?;
     }
     let about = About { world: "station", name: name.to_owned(), seed: file.seed };
     let handle = station.handle();
@@ -231,7 +234,6 @@ pub fn run(
     })?;
     let mut manager = Manager::from_environment();
     manager.say("READY=1");
-    let mut sink = (Tap(counters), recorder);
     let ended = station.run(&mut sink, &mut |_, _, now| {
         manager.alive(now);
         true
@@ -250,8 +252,13 @@ pub fn run(
     }
 }
 
-/// The kernel as data plane, if it is to be had and was not declined.
-fn data_plane(file: &StationFile, tell: &impl Fn(News)) -> Result<Option<Plane>, Fault> {
+/// The kernel as data plane, if it is to be had and was not declined. Where each packet goes through the station anyway, packet
+/// sockets do, unless the kernel was demanded.
+fn data_plane(
+    file: &StationFile,
+    needs: Needs,
+    tell: &impl Fn(News),
+) -> Result<Option<Plane>, Fault> {
     let index = |interface: &str| {
         let fault = |error| Fault::Interface { interface: interface.to_owned(), error };
         interfaces::index(interface).map_err(fault)
@@ -259,6 +266,7 @@ fn data_plane(file: &StationFile, tell: &impl Fn(News)) -> Result<Option<Plane>,
     let indices = [index(&file.left)?, index(&file.right)?];
     let refused = match file.plane {
         PlaneChoice::Sockets => None,
+        PlaneChoice::Auto if needs == Needs::Everything => None,
         choice => match Plane::start(indices) {
             Ok(plane) => {
                 tell(News::Plane { plane: "kernel", instead: None });

@@ -227,7 +227,7 @@ fn what_cannot_run_says_why() {
         world.write(&world.text().replace("nosuch", "rx"));
         let (_, told) = world.fails(&["station", "FILE"]);
         assert!(told.contains("the same interface twice") && told.contains(":2:"), "{told}");
-        world.write(&format!("left = \"lx\"\nright = \"rx\"\n{PATH}"));
+        world.write(&format!("left = \"lx\"\nright = \"rx\"\nplane = \"sockets\"\n{PATH}"));
         let told = world.without_rights(&["station", "FILE"]);
         assert!(
             told.contains("CAP_NET_RAW") && told.contains("setcap") && told.contains("sudo"),

@@ -71,7 +71,7 @@ impl World {
         }
         run("ip link set lo up");
         let world = World { file: PathBuf::from("/run/base.toml") };
-        world.write(&format!("left = \"lx\"\nright = \"rx\"\n{path}"));
+        world.write(&format!("left = \"lx\"\nright = \"rx\"\nplane = \"sockets\"\n{path}"));
         world
     }
 

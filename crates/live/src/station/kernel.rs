@@ -23,7 +23,7 @@ const AWAY: Span = Span::millis(100);
 
 impl Station {
     /// What the stages and whoever watches must be shown of the packets that pass.
-    fn needs(&self, sink: &dyn Sink) -> Needs {
+    pub(crate) fn needs(&self, sink: &dyn Sink) -> Needs {
         if sink.wants().has(Wants::DETAIL) {
             return Needs::Everything;
         }
@@ -36,7 +36,7 @@ impl Station {
     }
 
     /// Has the program in the kernel show what is needed, after the path was changed.
-    pub(super) fn adapt(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+    pub(crate) fn adapt(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let needs = self.needs(sink);
         let Some(was) = self.plane.as_ref().map(|plane| plane.needs()) else { return Ok(()) };
         let listens = self.ports.iter().any(Port::is_listening);

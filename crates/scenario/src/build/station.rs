@@ -49,7 +49,7 @@ pub struct StationFile {
 /// What is to forward between the interfaces of a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PlaneChoice {
-    /// The kernel where rights and the system allow, else packet sockets.
+    /// The kernel where rights and the system allow and the path can do without some packets, else packet sockets.
     #[default]
     Auto,
     /// The kernel, or there is no station.
