@@ -171,7 +171,8 @@ impl<R: Recovery> Way<'_, R> {
             step.grows = false;
         }
         step.lost = self.recovery.judge(now, self.core);
-        let begins = (step.lost > 0 || self.core.tally.dupacks > 0) && self.detects(now, step.lost);
+        let seen = step.lost > 0 || self.core.tally.dupacks > 0;
+        let begins = self.recovery.begins_anew() || seen && self.detects(now, step.lost);
         if begins {
             self.enter_recovery(now);
             step.grows = false;

@@ -87,6 +87,8 @@ pub struct Rack {
     active: bool,
     /// Windows are those of Linux.
     kernel: bool,
+    /// The recovery that has just ended leaves losses of its own time behind.
+    leftovers: bool,
     /// New data goes in bursts as there, where nothing else spreads it.
     bursts: Option<Bursts>,
     /// One past the highest position sent when recovery began, or when the timer expired.
@@ -114,6 +116,7 @@ impl Rack {
             last: Last::default(),
             active: false,
             kernel: config.growth == GrowthRule::Linux,
+            leftovers: false,
             bursts: Bursts::of(config),
             recover: 0,
             limited: false,
@@ -313,6 +316,9 @@ impl Recovery for Rack {
             return Progress::Partial { rearm: true };
         }
         self.leave();
+        // Whatever was lost since it began is a loss of another window, though it may have been sent again already
+        // (`tcp_time_to_recover`).
+        self.leftovers = self.kernel && self.flight.is_unsettled();
         if !core.growth.steers() {
             w.cwnd = w.ssthresh;
             if self.kernel && self.may_grow(w) {
@@ -392,6 +398,9 @@ impl Recovery for Rack {
         let repeats = info.ack == w.una && !reported && !info.carries;
         let repaired = self.probe.on_ack(info.ack, duplicate, repeats) == Probed::Repaired;
         News { reported: Some(reported), repaired, ..news }
+    }
+    fn begins_anew(&mut self) -> bool {
+        core::mem::take(&mut self.leftovers)
     }
     #[inline]
     fn judge(&mut self, now: Time, core: &Core) -> u64 {

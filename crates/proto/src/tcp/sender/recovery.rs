@@ -211,6 +211,11 @@ pub trait Recovery {
         false
     }
 
+    /// Whether a recovery begins at once, since the last one has just ended and left losses behind. Asked once for each ACK.
+    fn begins_anew(&mut self) -> bool {
+        false
+    }
+
     /// Bytes above the left edge that have been selectively acknowledged.
     fn sacked_above(&self) -> u64 {
         0
