@@ -183,7 +183,7 @@ fn planes() -> [Check; 2] {
             remedy: remedy.into(),
         },
         Check {
-            name: "packet sockets".into(),
+            name: "station: packet sockets".into(),
             ok: socket.is_ok(),
             required: false,
             found: match &socket {

@@ -70,8 +70,17 @@ fn keys_of_stations_and_tunnels() {
     check_file("station", station, &|text| {
         let (file, _) = parse_station(text).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
         format!(
-            "left: {:?}\nright: {:?}\nseed: {:?}\nsocket: {:?}\nmetrics: {:?}\n{:#?}\n{:#?}",
-            file.left, file.right, file.seed, file.socket, file.metrics, file.capture, file.limits
+            "left: {:?}\nright: {:?}\nseed: {:?}\nsocket: {:?}\nmetrics: {:?}\nplane: {:?}\n\
+             forward_after_stop: {:?}\n{:#?}\n{:#?}",
+            file.left,
+            file.right,
+            file.seed,
+            file.socket,
+            file.metrics,
+            file.plane,
+            file.forward_after_stop,
+            file.capture,
+            file.limits
         )
     });
     check_file("tunnel", "listen = \"0.0.0.0:4747\"\n", &|text| {
