@@ -106,7 +106,7 @@ impl Receiver {
             control: None,
             timeout: config.delayed_ack.timeout,
             fast: matches!(config.clock, Clock::Ticks { .. }).then_some(fast),
-            quick: config.quick_acks.then(|| Box::default()),
+            quick: config.quick_acks.then(Box::default),
         }
     }
 

@@ -104,12 +104,8 @@ impl Bursts {
         let len = end.saturating_sub(w.nxt);
         let part = 0 < len && len < mss && end < w.last();
         let room = pipe + mss <= u64::from(w.cwnd);
-        (self.whole && part && room && self.small <= w.una).then(|| Chunk {
-            from: w.nxt,
-            len: len as u32,
-            fin: false,
-            cause: Cause::Data,
-        })
+        let goes = self.whole && part && room && self.small <= w.una;
+        goes.then_some(Chunk { from: w.nxt, len: len as u32, fin: false, cause: Cause::Data })
     }
 }
 
