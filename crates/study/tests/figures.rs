@@ -103,7 +103,7 @@ fn ratio(ours: &[f64], kernel: &[f64]) -> String {
     };
     let ((ours, a), (kernel, b)) = (part(ours), part(kernel));
     let ratio = ours / kernel;
-    format!("{ratio:.2} ± {:.2}", ratio * a.hypot(b))
+    format!("{ratio:.2} ± {:.2}", ratio * (a * a + b * b).sqrt())
 }
 
 /// The table: a row for each value of the first axis, a column for each of the second.
