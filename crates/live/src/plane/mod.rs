@@ -9,7 +9,7 @@
 //!
 //! The programs hang on descriptors of this process: when it dies the kernel takes them away, and the base filter goes
 //! on forwarding. When it lives and does not keep up, the program forwards by itself. What is in the ring is the
-//! cache: packets keep the place of their bytes there ([`Body::held`]), until [`Plane::expire`] gives it back.
+//! cache: packets keep the place of their bytes there (`Body::held`), until `Plane::expire` gives it back.
 
 pub mod base;
 mod object;
