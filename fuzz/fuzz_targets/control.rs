@@ -15,7 +15,7 @@ static PATH: LazyLock<LivePath> = LazyLock::new(|| {
 
 fuzz_target!(|line: &[u8]| {
     match Request::parse(line) {
-        Ok(Request::Set { values }) => {
+        Ok(Request::Set { values, .. }) => {
             if let Ok((path, ..)) = PATH.set(&values) {
                 assert_eq!(path.differs_in_shape(&PATH), None);
             }
