@@ -173,8 +173,7 @@ impl Receiver {
     /// By how much an ACK could move the edge of the window.
     fn opens(&self) -> u64 {
         let free = u64::from(self.buffer).saturating_sub(self.unread);
-        let held = || self.pieces.iter().map(|piece| piece.to - piece.from).sum();
-        let free = self.quick.as_ref().map_or(free, |quick| quick.offer(held()).min(free));
+        let free = self.quick.as_ref().map_or(free, |q| q.offer(self.behind_hole()).min(free));
         (self.nxt + free).saturating_sub(self.edge)
     }
 
@@ -193,10 +192,19 @@ impl Receiver {
         self.fin_at.is_some_and(|at| at < self.nxt)
     }
 
+    /// Bytes kept out of order.
+    fn behind_hole(&self) -> u64 {
+        self.pieces.iter().map(|p| p.to - p.from).sum()
+    }
+
+    /// How far what is kept out of order reaches.
+    fn reach(&self) -> u64 {
+        self.pieces.last().map_or(0, |last| last.to - self.nxt)
+    }
+
     /// Bytes kept out of order, and delivered bytes that the application has not taken.
     pub fn held(&self) -> u64 {
-        let pieces: u64 = self.pieces.iter().map(|p| p.to - p.from).sum();
-        pieces + self.inbox.as_ref().map_or(0, |inbox| inbox.len())
+        self.behind_hole() + self.inbox.as_ref().map_or(0, |inbox| inbox.len())
     }
 
     /// Takes in the bytes from `from` on, already cut to the window.
@@ -206,8 +214,8 @@ impl Receiver {
             self.fin_at = Some(to);
         }
         let mut taken = Taken::default();
+        let held = self.behind_hole();
         if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
-            let held = self.pieces.iter().map(|piece| piece.to - piece.from).sum();
             quick.arrived(self.mss, held, from > self.nxt);
         }
         if from == self.nxt && self.pieces.is_empty() {
@@ -224,7 +232,7 @@ impl Receiver {
                 self.deliver(&body, &mut taken);
             } else {
                 self.keep(from, to, body);
-                let held = self.pieces.last().map_or(0, |last| last.to - self.nxt);
+                let held = self.reach();
                 self.quick.iter_mut().for_each(|quick| quick.spread(held, self.buffer));
             }
             while self.pieces.first().is_some_and(|p| p.from <= self.nxt) {
@@ -238,8 +246,8 @@ impl Receiver {
             taken.fin = true;
             self.ack_now = true;
         }
+        let held = self.reach();
         if let Some(quick) = self.quick.as_mut().filter(|_| taken.delivered > 0) {
-            let held = self.pieces.last().map_or(0, |last| last.to - self.nxt);
             quick.read((now, self.nxt), held, self.buffer);
         }
         taken
