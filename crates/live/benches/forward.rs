@@ -1,6 +1,6 @@
 //! How fast a station forwards, beside the kernel of the same machine in the same minute.
 //!
-//!     cargo bench -p lasthop-live --bench forward [-- ROUNDS SECONDS [off|on]]
+//!     cargo bench -p lasthop-live --bench forward [-- ROUNDS SECONDS [off|on [kernel]]]
 //!     cargo bench -p lasthop-live --bench forward -- gaps TIMES
 //!
 //! Needs `iperf3`, `ethtool` and namespaces; with root the kernel is measured as data plane too. The cases take turns,
@@ -77,7 +77,9 @@ fn main() {
         Ok(()) => whos.extend(["none", "snoop"].map(|agent| Who::Station(By::Kernel, agent))),
         Err(refusal) => println!("the kernel is not measured as data plane: {refusal}"),
     }
-    whos.extend(["none", "snoop"].map(|agent| Who::Station(By::Sockets, agent)));
+    if args.get(3).is_none_or(|only| only != "kernel") {
+        whos.extend(["none", "snoop"].map(|agent| Who::Station(By::Sockets, agent)));
+    }
     for offload in [false, true] {
         let state = if offload { "on" } else { "off" };
         if args.get(2).is_none_or(|only| only == state) {

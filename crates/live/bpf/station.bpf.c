@@ -29,6 +29,9 @@ struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __type(key, struct flow); __type(v
 
 #define ETH_8021Q 0x8100
 #define ETH_8021AD 0x88a8
+#define OPTION_NOP 1
+#define OPTION_SACK 5
+#define MOST_OPTIONS 10
 #define FLAG_FIN 1
 #define FLAG_SYN 2
 #define FLAG_RST 4
@@ -43,6 +46,7 @@ struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __type(key, struct flow); __type(v
 struct seen {
   struct flow flow;
   __u32 ack, payload;
+  __u32 options_at, options_end;
   __u16 window;
   __u8 flags, protocol;
   __u16 port;
@@ -81,8 +85,10 @@ static __always_inline int look(struct __sk_buff *skb, struct seen *s)
   }
   if (s->protocol == IPPROTO_UDP) bpf_skb_load_bytes(skb, at + 2, &s->port, 2);
   if (s->protocol != IPPROTO_TCP || bpf_skb_load_bytes(skb, at, &tcp, sizeof(tcp))) return 0;
+  s->options_at = at + sizeof(tcp);
   at += tcp.doff * 4;
   if (tcp.doff < 5 || at > end) return 0;
+  s->options_end = at;
   s->payload = end - at;
   s->ack = bpf_ntohl(tcp.ack_seq);
   s->window = bpf_ntohs(tcp.window);
@@ -196,6 +202,23 @@ static __always_inline int from_left(struct __sk_buff *skb, struct control *c, s
   return 0;
 }
 
+// Whether an acknowledgement carries SACK blocks: it says more than its number.
+static __always_inline int has_blocks(struct __sk_buff *skb, struct seen *s)
+{
+  __u32 at = s->options_at;
+#pragma unroll
+  for (int i = 0; i < MOST_OPTIONS; i++) {
+    __u8 option[2];
+    // The shortest that has a block takes ten bytes.
+    if (at + 10 > s->options_end || bpf_skb_load_bytes(skb, at, option, 2)) return 0;
+    if (option[0] == OPTION_SACK) return 1;
+    if (option[0] == OPTION_NOP) at += 1;
+    else if (option[0] == 0 || option[1] < 2) return 0;
+    else at += option[1];
+  }
+  return 0;
+}
+
 static __always_inline int from_right(struct __sk_buff *skb, struct control *c, struct stats *n, struct seen *s)
 {
   struct acked *f = bpf_map_lookup_elem(&flows, &s->flow);
@@ -208,6 +231,7 @@ static __always_inline int from_right(struct __sk_buff *skb, struct control *c, 
     if (ahead > 0) {
       f->ack = s->ack;
       f->window = s->window;
+      if (s->payload == 0 && has_blocks(skb, s)) return divert(skb, c, n, 1);
     } else if (s->payload == 0 && (s->flags & FLAG_ACK) && (ahead < 0 || s->window == f->window)) {
       return divert(skb, c, n, 1);
     } else if (s->window != f->window) {

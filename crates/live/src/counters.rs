@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 const CAUSES: usize = Cause::ALL.len();
 
 /// What hosts and agents notice, by name.
-const NOTES: [&str; 24] = [
+const NOTES: [&str; 25] = [
     "connections-opened",
     "connections-complete",
     "connections-aborted",
@@ -41,6 +41,7 @@ const NOTES: [&str; 24] = [
     "congestion-marks",
     "congestion-echoes",
     "frames-missed",
+    "blocks-hidden",
 ];
 
 #[derive(Debug, Default)]
@@ -212,6 +213,7 @@ impl Sink for Tap {
                 AgentNote::CongestionHole => (11, 1),
                 AgentNote::NoticeWithheld => (17, 1),
                 AgentNote::SegmentClamped { .. } => (18, 1),
+                AgentNote::BlocksHidden => (24, 1),
                 _ => (12, 1),
             },
             What::Air(air) => match air.fate {

@@ -134,7 +134,7 @@ impl Around<'_> {
         if let Some((id, place, _)) = self.current
             && id == packet.id
         {
-            return self.plane?.frame(place);
+            return self.plane?.judged(place, packet);
         }
         if packet.body.held_at().is_some() {
             return self.plane?.cached(packet);

@@ -314,6 +314,8 @@ pub enum TcpKind {
     FastRetransmit,
     /// A fast recovery ended with all its data acknowledged.
     RecoveryEnded,
+    /// What was taken for lost had only been late: the window is what it was before.
+    Undone,
     /// The retransmission timer expired.
     Timeout,
     /// A partial acknowledgement of a base station re-armed the retransmission timer.
@@ -417,6 +419,8 @@ pub enum AgentNote {
     },
     /// It let a new connection pass untouched, since it has no room for another one.
     NoRoom,
+    /// It took the SACK blocks out of an ACK that moves on: what lies behind the hole is its own matter.
+    BlocksHidden,
     /// It measured a round trip over the wireless link.
     LocalRtt {
         /// The measurement.

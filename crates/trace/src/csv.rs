@@ -284,6 +284,7 @@ impl<W: Write> Sink for EventCsv<W> {
                         ("agent-segment-clamped", Some(mss.into()))
                     }
                     AgentNote::NoRoom => ("agent-no-room", None),
+                    AgentNote::BlocksHidden => ("agent-blocks-hidden", None),
                     AgentNote::LocalRtt { rtt: Span(nanos) } => ("agent-local-rtt", Some(nanos)),
                 };
                 self.other(name, "", Some(*flow), value);
@@ -399,6 +400,7 @@ fn tcp_name(kind: TcpKind) -> &'static str {
         TcpKind::DupAck => "tcp-dup-ack",
         TcpKind::FastRetransmit => "tcp-fast-retransmit",
         TcpKind::RecoveryEnded => "tcp-recovery-ended",
+        TcpKind::Undone => "tcp-undone",
         TcpKind::Timeout => "tcp-timeout",
         TcpKind::PartialAck => "tcp-partial-ack",
         TcpKind::LossNotified => "tcp-loss-notified",

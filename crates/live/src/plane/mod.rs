@@ -13,6 +13,7 @@
 
 pub mod base;
 mod object;
+mod order;
 mod record;
 mod shared;
 
@@ -37,8 +38,8 @@ use shared::{AWAKE, FORWARD, HOLD, JUDGE, WAKE_ANY, WAKE_URGENT};
 static OBJECT: &[u8] = include_bytes!("../../bpf/station.bpf.o");
 
 /// Bytes of the ring, and how many of them hold what was read already.
-const RING: u32 = 64 << 20;
-const KEPT: u64 = 32 << 20;
+const RING: u32 = 32 << 20;
+const KEPT: u64 = 16 << 20;
 
 /// What is given back at once.
 const STEP: u64 = 1 << 20;
@@ -47,7 +48,7 @@ const STEP: u64 = 1 << 20;
 const MARK: u64 = 64 << 10;
 
 /// Unread bytes that wake the station.
-const WAKE_AT: u64 = 4 << 20;
+const WAKE_AT: u64 = 8 << 20;
 
 /// How long the program waits for a station that has something to decide and does not get on.
 pub const LIMIT: Span = Span::millis(5);
@@ -156,6 +157,7 @@ pub struct Plane {
     beat: u64,
     /// Places in the ring where a record begins, one for each [`MARK`].
     marks: VecDeque<u64>,
+    order: order::Order,
     own: PlaneCounts,
     /// Whether something was read since the station last slept.
     active: bool,
@@ -278,6 +280,7 @@ impl Plane {
             done: 0,
             beat: 0,
             marks: VecDeque::new(),
+            order: order::Order::new(),
             own: PlaneCounts::default(),
             active: false,
             more: false,

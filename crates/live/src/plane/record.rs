@@ -6,6 +6,7 @@ use lasthop_proto::wire::parse::{Mode, View, view};
 use lasthop_proto::wire::protocol::PROTOCOL_TCP;
 use lasthop_proto::wire::{Body, Damage, Flags, Packet, PacketId, Transport};
 
+use super::order::Order;
 use super::shared::{DIVERTED, RECORD, Record};
 use super::{KEPT, LATE, MARK, Plane, STALE, STEP};
 use crate::frame::{self, Outgoing};
@@ -60,7 +61,7 @@ impl Plane {
                 continue;
             }
             let frame = frame_of(bytes, record);
-            let packet = frame.and_then(|frame| packet(frame, record, place));
+            let packet = frame.and_then(|frame| packet(frame, record, place, &mut self.order));
             let side = if record.side == 0 { Side::Left } else { Side::Right };
             return Some(Taken { at: record.at, side, place, forwarded, packet });
         }
@@ -99,10 +100,26 @@ impl Plane {
 
     /// The frame of the record at `place`, as it came.
     pub(crate) fn frame(&self, place: u64) -> Option<Outgoing> {
+        let (frame, record) = self.whole_frame(place)?;
+        Some(Outgoing::New(whole(frame, record)))
+    }
+
+    /// The frame of the record at `place` with what an agent has made of its `packet`.
+    pub(crate) fn judged(&self, place: u64, packet: &Packet) -> Option<Outgoing> {
+        let (frame, record) = self.whole_frame(place)?;
+        let at = network_at(frame)?;
+        let came = look(frame, at, record, false)?;
+        if came.transport == packet.transport || !packet.body.is_empty() {
+            return Some(Outgoing::New(whole(frame, record)));
+        }
+        frame::write(packet, &tagged(frame.get(VNET..at)?, record))
+    }
+
+    fn whole_frame(&self, place: u64) -> Option<(&[u8], Record)> {
         let bytes = self.ring.record(place)?;
         let record = Record::read(bytes)?;
         let frame = frame_of(bytes, record).filter(|_| record.captured == record.len)?;
-        Some(Outgoing::New(whole(frame, record)))
+        Some((frame, record))
     }
 
     /// The link-layer header of the record at `place`.
@@ -126,11 +143,9 @@ impl Plane {
             place = next;
             next = self.ring.after(place)?;
         }
-        let bytes = self.ring.record(place)?;
-        let record = Record::read(bytes)?;
-        let frame = frame_of(bytes, record).filter(|_| record.captured == record.len)?;
+        let (frame, record) = self.whole_frame(place)?;
         let at = network_at(frame)?;
-        let seen = look(frame, at, record, false)?;
+        let seen = sound(frame, at, record)?;
         let from = body.checked_sub(place + HEADER + (RECORD - VNET) as u64)? as usize;
         if at + seen.body_at == from && seen.body_len == packet.body.len() {
             return Some(Outgoing::New(whole(frame, record)));
@@ -163,16 +178,40 @@ fn is_partial(frame: &[u8], at: usize, seen: &View) -> Option<bool> {
     Some(field == sum.fold().to_be_bytes())
 }
 
-fn packet(frame: &[u8], record: Record, place: u64) -> Option<Packet> {
+/// Whether the checksum of a whole packet is in it, and nobody has verified it.
+fn is_unverified(frame: &[u8], at: usize, record: Record, seen: &View) -> Option<bool> {
+    let asked = record.captured == record.len && record.gso_size == 0 && !record.verified;
+    Some(asked && !is_partial(frame, at, seen)?)
+}
+
+/// The headers of a packet that is not damaged.
+fn sound(frame: &[u8], at: usize, record: Record) -> Option<View> {
+    let seen = look(frame, at, record, false)?;
+    if is_unverified(frame, at, record, &seen)? {
+        return look(frame, at, record, true).filter(|seen| seen.damage == Damage::None);
+    }
+    Some(seen)
+}
+
+fn packet(frame: &[u8], record: Record, place: u64, order: &mut Order) -> Option<Packet> {
     let at = network_at(frame)?;
     let mut seen = look(frame, at, record, false)?;
     let ip = frame.get(at..at + ip_header_len(frame, at)?)?;
     if seen.src.is_v4() && checksum(ip) != 0 {
         return None;
     }
-    let whole = record.captured == record.len;
-    if whole && record.gso_size == 0 && !record.verified && !is_partial(frame, at, &seen)? {
-        seen = look(frame, at, record, true)?;
+    if is_unverified(frame, at, record, &seen)? {
+        let verified = || look(frame, at, record, true);
+        match &seen.transport {
+            Transport::Tcp(segment) if record.side == 0 && record.act != DIVERTED => {
+                let ends = [seen.src, seen.dst];
+                let intact = || verified().is_some_and(|seen| seen.damage == Damage::None);
+                if !order.trusts(ends, segment, seen.body_len, intact) {
+                    seen = verified()?;
+                }
+            }
+            _ => seen = verified()?,
+        }
     }
     let body_at = place + HEADER + (RECORD - VNET + at + seen.body_at) as u64;
     let body = if seen.body_len == 0 { Body::EMPTY } else { Body::held(body_at, seen.body_len) };

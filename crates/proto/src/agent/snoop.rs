@@ -35,7 +35,7 @@ use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
 use crate::wake::WakeTree;
-use crate::wire::{Ackp, Damage, Flags, FlowKey, Packet, Seq};
+use crate::wire::{Ackp, Damage, Flags, FlowKey, Packet, SackBlocks, Seq, Transport};
 pub use config::{DupAcks, SnoopConfig};
 use flow::{Flow, Verdict};
 use serde::Serialize;
@@ -281,9 +281,36 @@ impl Snoop {
             }
         }
         match verdict {
-            None => out.send(Side::Left, packet),
+            None => {
+                let packet = self.without_blocks(key, packet, out);
+                out.send(Side::Left, packet);
+            }
             Some(cause) => out.discard(Side::Left, packet, cause),
         }
+    }
+
+    /// The ACK of flow `key` that goes on to the sender, without the SACK blocks of what lies behind a hole that is
+    /// repaired here. Those that report a duplicate stay.
+    fn without_blocks(&mut self, key: FlowKey, mut packet: Packet, out: &mut Out) -> Packet {
+        let hides = self.config.hide_blocks && self.config.dup_acks == DupAcks::Suppress;
+        if let Transport::Tcp(segment) = &mut packet.transport
+            && !segment.options().sack.is_empty()
+            && hides
+            && self.flows.find(key).is_some_and(|i| self.flows[i].repairs(&self.config))
+        {
+            let mut stay = SackBlocks::default();
+            for (left, right) in segment.options().sack.as_slice() {
+                //= rfc2883#section-4: a first block at or below the acknowledgement number reports a duplicate
+                if right.le(segment.ack) {
+                    stay.push(*left, *right);
+                }
+            }
+            if stay != segment.options().sack {
+                segment.options_mut().sack = stay;
+                note(out, key, AgentNote::BlocksHidden);
+            }
+        }
+        packet
     }
 
     /// `snoop_ack`: acts on an ACK for flow `i`, and says why it must not reach the sender, if so.

@@ -6,6 +6,7 @@
 //! 0ms    fixed   1+1460                        the fixed host sends bytes 1 to 1460; they are forwarded
 //! 8ms    mobile  ack 1461                      the mobile host acknowledges them; the ACK is forwarded
 //! 9ms    mobile  ack 1461 => suppressed-dup-ack   the base station drops this one, and why
+//! 9ms    mobile  ack 1461 sack 2921-4381 => becomes ack 1461   ... or what it becomes
 //! 9ms    base    1461+1460 => local-dup-ack       the base station sends a packet of its own, and why
 //! 9ms    note    sender-retransmission            the base station notices something
 //! 500ms  end                                   nothing else happens until here
@@ -69,7 +70,7 @@ fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
         let input = format!("{} {} {}", stamp(at), words[1], describe(&packet, isn));
         out.begin(Default::default(), at);
         agent.on_packet(at, side, packet.clone(), &mut out);
-        let fate = fate_of(&packet, side, &mut out);
+        let fate = fate_of(&packet, side, &mut out, isn);
         record.push(format!("{input}{fate}"));
         drain(&mut out, isn, &mut record);
     }
@@ -77,10 +78,14 @@ fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
 }
 
 /// Takes what became of the packet put in out of `out`: nothing to say if it went on unchanged.
-pub fn fate_of(packet: &Packet, from: Side, out: &mut Out) -> String {
+pub fn fate_of(packet: &Packet, from: Side, out: &mut Out, isn: Seq) -> String {
     if let Some(at) = out.sends.iter().position(|(_, p)| p.id == packet.id) {
-        assert_eq!(out.sends.remove(at), (from.other(), packet.clone()));
-        return String::new();
+        let (to, sent) = out.sends.remove(at);
+        assert_eq!(to, from.other());
+        if sent == *packet {
+            return String::new();
+        }
+        return format!(" => becomes {}", describe(&sent, isn));
     }
     let dropped = |what: &What| match what {
         What::Packet { op: Op::Dropped(cause), packet: p, .. } if p.id == packet.id => Some(*cause),
@@ -118,6 +123,7 @@ fn drain(out: &mut Out, isn: Seq, record: &mut Vec<String>) {
                     AgentNote::CacheEvicted => "cache-evicted",
                     AgentNote::SenderRetransmission => "sender-retransmission",
                     AgentNote::CongestionHole => "congestion-hole",
+                    AgentNote::BlocksHidden => "blocks-hidden",
                     _ => unreachable!(),
                 };
                 record.push(format!("{at} note {name}"));

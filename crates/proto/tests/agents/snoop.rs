@@ -1,6 +1,6 @@
 //! Snoop, mechanism by mechanism.
 
-use lasthop_proto::agent::{AgentConfig, SnoopAgent, SnoopConfig, TimeoutRule};
+use lasthop_proto::agent::{AgentConfig, DupAcks, SnoopAgent, SnoopConfig, TimeoutRule};
 use lasthop_proto::units::{Bytes, Span};
 
 use crate::script::check;
@@ -51,6 +51,74 @@ fn one_duplicate_ack_brings_a_local_retransmission_and_is_hidden() {
         16ms   base    1461+1460         => local-dup-ack
         24ms   mobile  ack 1461          => suppressed-dup-ack
         32ms   mobile  ack 5841
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn blocks_behind_a_hole_that_it_repairs_are_hidden() {
+    // A sender with SACK takes 2921 for lost as soon as an ACK reports what lies behind it.
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460            # lost
+        1ms    fixed   1461+1460
+        2ms    fixed   2921+1460         # lost
+        3ms    fixed   4381+1460
+        4ms    mobile  ack 1
+        16ms   mobile  ack 1 sack 1461-2921             => suppressed-dup-ack
+        16ms   base    1+1460                           => local-dup-ack
+        24ms   mobile  ack 1 sack 4381-5841 sack 1461-2921   => suppressed-dup-ack
+        32ms   mobile  ack 2921 sack 4381-5841          => becomes ack 2921
+        32ms   note    blocks-hidden
+        33ms   fixed   7301+1460         # 5841 was lost before the base station
+        33ms   note    congestion-hole
+        40ms   mobile  ack 2921 sack 7301-8761 sack 4381-5841   => suppressed-dup-ack
+        40ms   base    2921+1460                        => local-dup-ack
+        48ms   mobile  ack 5841 sack 7301-8761          # the sender's matter
+        50ms   mobile  ack 5841 sack 7301-8761
+        60ms   fixed   5841+1460
+        60ms   note    sender-retransmission
+        70ms   mobile  ack 8761
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn blocks_that_report_a_duplicate_stay() {
+    check(
+        &snoop(config()),
+        "
+        0ms    fixed   1+1460
+        1ms    fixed   1461+1460         # lost
+        2ms    fixed   2921+1460
+        8ms    mobile  ack 1461
+        9ms    mobile  ack 1461 sack 2921-4381          => suppressed-dup-ack
+        9ms    base    1461+1460                        => local-dup-ack
+        10ms   mobile  ack 1461 win 9000 sack 1-1461 sack 2921-4381  => becomes ack 1461 win 9000 sack 1-1461
+        10ms   note    blocks-hidden
+        20ms   mobile  ack 4381 win 9000
+        5000ms end
+        ",
+    );
+}
+
+#[test]
+fn with_duplicate_acks_let_through_blocks_stay() {
+    check(
+        &snoop(SnoopConfig { dup_acks: DupAcks::Pass, ..config() }),
+        "
+        0ms    fixed   1+1460            # lost
+        1ms    fixed   1461+1460
+        2ms    fixed   2921+1460         # lost
+        3ms    fixed   4381+1460
+        4ms    mobile  ack 1
+        16ms   mobile  ack 1 sack 1461-2921
+        16ms   base    1+1460                           => local-dup-ack
+        32ms   mobile  ack 2921 sack 4381-5841
+        33ms   mobile  ack 5841
         5000ms end
         ",
     );

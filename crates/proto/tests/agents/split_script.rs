@@ -71,7 +71,7 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
         packet.id = PacketId(1 + n as u64);
         out.begin(Default::default(), at);
         agent.on_packet(at, side, packet.clone(), &mut out);
-        let fate = fate_of(&packet, side, &mut out);
+        let fate = fate_of(&packet, side, &mut out, isn[0]);
         record.push(format!("{}{fate}", words[..put].join(" ")));
         drain(&mut out, config, isn, &mut record);
         assert_eq!(agent.holds(), 0);

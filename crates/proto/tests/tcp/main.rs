@@ -24,6 +24,7 @@ mod script;
 mod smart;
 mod sparse_acks;
 mod timeouts;
+mod undo;
 mod vegas;
 mod wireless;
 mod work;

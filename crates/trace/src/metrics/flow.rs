@@ -344,7 +344,7 @@ impl Flow {
             | TcpKind::Sampled
             | TcpKind::AckFactor { .. } => return,
             TcpKind::Established | TcpKind::TailLossProbe | TcpKind::WindowProbe => {}
-            TcpKind::Corrupted | TcpKind::Closed => {}
+            TcpKind::Corrupted | TcpKind::Closed | TcpKind::Undone => {}
         }
         self.srtt.add(tcb.srtt);
         self.rto.add(tcb.rto);

@@ -26,6 +26,9 @@ pub struct SnoopConfig {
     pub selective: bool,
     /// Whether the sender sees duplicate ACKs of wireless losses.
     pub dup_acks: DupAcks,
+    /// Whether SACK blocks of what lies behind a hole that is repaired here are taken out of ACKs that move on: a
+    /// sender with SACK needs no duplicate ACK to take the hole for lost. The published agents knew no SACK.
+    pub hide_blocks: bool,
     /// How the local time-out is computed.
     pub timeout: TimeoutRule,
     /// Local time-out of a flow without a round-trip measurement.
@@ -64,6 +67,7 @@ impl SnoopConfig {
             dupacks: 1,
             selective: false,
             dup_acks: DupAcks::Suppress,
+            hide_blocks: true,
             timeout: TimeoutRule::SrttPlusVar,
             initial_timeout: Span::millis(1100),
             min_timeout: Span::millis(100),
@@ -140,6 +144,9 @@ impl SnoopConfig {
             &dup_acks,
             "whether the sender sees duplicate ACKs of wireless losses",
         );
+        let what = "whether SACK blocks of what lies behind a wireless loss are taken out of ACKs that move on; \
+                    with `dup-acks = \"pass\"` they stay";
+        k.flag("hide-blocks", &mut c.hide_blocks, what);
         k.word(
             "timeout-rule",
             &mut c.timeout,

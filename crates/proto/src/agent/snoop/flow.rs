@@ -246,6 +246,14 @@ impl Flow {
         }
     }
 
+    /// Whether what the receiver asks for is a loss of the wireless link that is repaired here, as in
+    /// [`Flow::duplicate`].
+    pub(super) fn repairs(&self, config: &SnoopConfig) -> bool {
+        let own = |first: &Entry| !first.by_sender && first.attempts < config.max_retransmits;
+        let first = self.cache.front().filter(|first| Some(first.start) <= self.acked);
+        self.answers == 0 && first.is_some_and(own)
+    }
+
     /// The first cached packet that the receiver is not known to have, to be sent once more by the base station.
     pub(super) fn retransmit(&mut self, now: Time, config: &SnoopConfig) -> Option<Packet> {
         let first = self.cache.position(|e| !e.reported).unwrap_or(0);

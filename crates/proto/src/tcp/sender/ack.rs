@@ -26,17 +26,20 @@ impl<R: Recovery> Way<'_, R> {
             timers.persist_backoff = 0;
         }
         let news = self.recovery.hear(now, w, info);
+        let undone = self.recovery.undo(self.core, info);
         let notified = info.lost.is_some_and(|lost| self.notify(now, lost));
         // Duplicate ACKs that follow tell of the same loss and count towards nothing.
         let told = (notified && self.core.detector.counts()).then_some(TcpKind::LossNotified);
         if info.ack > una {
             let verdict = self.advance(now, info, &news, notified);
+            let verdict = if undone { TcpKind::Undone } else { verdict };
             return told.or_else(|| self.after_advance(now, info, verdict));
         }
         if info.ack < una || told.is_some() {
             return told;
         }
-        self.stay(now, info, &news, plain, notified)
+        let verdict = self.stay(now, info, &news, plain, notified);
+        if undone { Some(TcpKind::Undone) } else { verdict }
     }
 
     /// The left edge moves to `info.ack`.

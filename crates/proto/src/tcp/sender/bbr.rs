@@ -2,7 +2,7 @@
 //! sender models the path by the largest rate of delivery and the shortest round trip, sends at the one and keeps
 //! their product in flight. A loss is no sign of congestion.
 //!
-//! Left out: what Linux adds against policers (long-term bandwidth) and for links that aggregate ACKs (extra_acked).
+//! Left out: what Linux adds against policers (long-term bandwidth).
 
 use crate::tcp::config::{Congestion, RtoRule, TcpConfig};
 use crate::tcp::word::Word;
@@ -11,6 +11,8 @@ use crate::units::{Rate, Span, Time};
 use super::growth::{Acked, Growth, Loss, Repair, Sample};
 use super::maxima::Maximum;
 use super::{Window, rack};
+
+mod aggregation;
 
 /// The word.
 pub const WORD: Word = Word {
@@ -87,6 +89,7 @@ pub struct Bbr {
     initial_window: u32,
     /// Bits per second at which segments leave.
     pace: Option<u64>,
+    lumps: aggregation::Aggregation,
 }
 
 impl Bbr {
@@ -113,6 +116,7 @@ impl Bbr {
             idle_restart: false,
             initial_window: config.initial_window,
             pace: None,
+            lumps: aggregation::Aggregation::default(),
         }
     }
 
@@ -125,8 +129,9 @@ impl Bbr {
         }
     }
 
-    /// The bytes to keep in flight: the product of rate and round trip times `gain`, and what end points hold back.
-    fn target(&self, w: &Window, gain: u64) -> u64 {
+    /// The bytes to keep in flight: the product of rate and round trip times `gain`, `extra` ones, and what end points
+    /// hold back.
+    fn target(&self, w: &Window, gain: u64, extra: u64) -> u64 {
         let mss = u64::from(w.mss.max(1));
         let Some(min_rtt) = self.min_rtt else { return mss * u64::from(self.initial_window) };
         let bits = u128::from(self.rate.get()) * u128::from(min_rtt.0) / 1_000_000_000;
@@ -134,7 +139,7 @@ impl Bbr {
         // Three bursts of about a millisecond, and an even number for delayed ACKs.
         let pace = self.pace.unwrap_or(0);
         let burst = (pace / 8 / 1024 / mss).clamp(if pace < SLOW { 1 } else { 2 }, 127);
-        let mut segments = (bytes.div_ceil(mss) + 3 * burst).next_multiple_of(2);
+        let mut segments = ((bytes + extra).div_ceil(mss) + 3 * burst).next_multiple_of(2);
         if self.mode == Mode::ProbeBw && self.phase == 0 {
             segments += 2;
         }
@@ -176,9 +181,9 @@ impl Bbr {
         let whole = sample.now.since(self.phase_at) > self.min_rtt.unwrap_or_default();
         let gain = CYCLE[self.phase];
         let over = if gain > UNIT {
-            whole && (sample.lost > 0 || sample.pipe.0 >= self.target(w, gain))
+            whole && (sample.lost > 0 || sample.pipe.0 >= self.target(w, gain, 0))
         } else {
-            whole || (gain < UNIT && sample.pipe.0 <= self.target(w, UNIT))
+            whole || (gain < UNIT && sample.pipe.0 <= self.target(w, UNIT, 0))
         };
         if over {
             self.next_phase(sample.now);
@@ -298,7 +303,8 @@ impl Bbr {
     fn update_window(&mut self, w: &mut Window, sample: &Sample, gain: u64) {
         let mss = u64::from(w.mss);
         if (sample.delivered > 0 || sample.lost > 0) && !self.conserve(w, sample) {
-            let target = self.target(w, gain);
+            let extra = if self.filled { self.lumps.extra(self.rate.get()) } else { 0 };
+            let target = self.target(w, gain, extra);
             let cwnd = u64::from(w.cwnd);
             let acked = u64::from(sample.delivered);
             let cwnd = if self.filled {
@@ -326,11 +332,13 @@ impl Growth for Bbr {
 
     fn on_sample(&mut self, w: &mut Window, sample: &Sample) {
         self.update_rate(sample);
+        let limits = (w.cwnd.into(), w.mss.into());
+        self.lumps.update(sample, self.round_start, self.rate.get(), limits);
         self.update_phase(w, sample);
         if self.mode == Mode::Startup && self.filled {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && sample.pipe.1 <= self.target(w, UNIT) {
+        if self.mode == Mode::Drain && sample.pipe.1 <= self.target(w, UNIT, 0) {
             self.probe_bw(sample.now);
         }
         self.update_min_rtt(w, sample);
@@ -350,9 +358,15 @@ impl Growth for Bbr {
         w.ssthresh
     }
 
-    fn restart(&mut self, _: Time, idle: bool) {
+    /// The window comes back by the sample that follows; whether the path is full is asked again.
+    fn undone(&mut self, _: &mut Window, _: u32) {
+        self.full = (0, 0);
+    }
+
+    fn restart(&mut self, now: Time, idle: bool) {
         if idle && self.min_rtt.is_some() {
             self.idle_restart = true;
+            self.lumps.restart(now);
             if self.mode == Mode::ProbeBw {
                 self.pace = Some((u128::from(self.rate.get()) * 99 / 100) as u64);
             }

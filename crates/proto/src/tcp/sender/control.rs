@@ -36,6 +36,7 @@ variants! {
         on_ack(window: &mut Window, ack: &Acked) -> ();
         after_loss(now: Time, window: &Window, loss: Loss) -> u32;
         on_sample(window: &mut Window, sample: &Sample) -> ();
+        undone(window: &mut Window, prior: u32) -> ();
         restart(now: Time, idle: bool) -> ();
         on_sent(now: Time, window: &Window, chunk: &Chunk) -> ();
         after_repair(now: Time, window: &Window) -> bool;

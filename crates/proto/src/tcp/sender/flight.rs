@@ -370,6 +370,24 @@ impl Flight {
         }
     }
 
+    /// Retransmissions that are under way.
+    pub fn repeated(&self) -> u64 {
+        self.repeated.iter().filter(|(from, at)| self.repeated_at(*from, *at).is_some()).count()
+            as u64
+    }
+
+    /// Nothing counts as lost any more.
+    pub fn forgive(&mut self) {
+        for r in self.records.iter_mut().filter(|r| r.lost) {
+            r.lost = false;
+            self.pipe += r.bytes();
+            if r.again {
+                self.repeated.push_back((r.from, r.at));
+            }
+        }
+        (self.lost, self.lost_from, self.first_pending) = (0, u64::MAX, 0);
+    }
+
     /// The timer expired: the first segment is lost, and so are those for which `verdict` says so. If the first
     /// one had been reported, the receiver has discarded what it reported, and all reports are forgotten.
     //= rfc2018#section-8: a time-out with the first segment reported shows that the receiver has reneged

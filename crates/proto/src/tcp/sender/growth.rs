@@ -69,6 +69,11 @@ pub trait Growth {
         window.half(loss)
     }
 
+    /// The last loss was none: the window goes back to `prior`, unless it has grown beyond that.
+    fn undone(&mut self, window: &mut Window, prior: u32) {
+        window.cwnd = window.cwnd.max(prior);
+    }
+
     /// Whether it sets the window by [`Growth::on_sample`]: then neither recovery nor `on_ack` touches it.
     fn steers(&self) -> bool {
         false

@@ -1,13 +1,17 @@
 //! RACK-TLP (RFC 8985): a segment is lost when one that was sent sufficiently later has arrived. Time takes the
 //! place of counting duplicate ACKs, so lost retransmissions are noticed too.
 //!
-//! Recovery sends by proportional rate reduction (RFC 6937), a probe finds losses at the tail. Not modelled: what
-//! Linux undoes when a reaction proves spurious (Eifel, F-RTO).
+//! Recovery sends by proportional rate reduction (RFC 6937), a probe finds losses at the tail. With the windows of Linux
+//! a reaction that proves spurious is taken back; see `undo.rs`.
 
 mod arrivals;
+mod reordering;
+mod undo;
+mod usage;
 
 use crate::event::{Cause, TcpKind};
 use crate::tcp::config::{Clock, GrowthRule, TcpConfig, Variant};
+use crate::tcp::rtt::RttEstimator;
 use crate::tcp::word::Word;
 use crate::units::{Span, Time};
 
@@ -20,6 +24,9 @@ use super::recovery::{Choice, News, Progress, Recovery, Step, Woken};
 use super::tlp::{Probed, TailProbe};
 use super::{AckInfo, Chunk, Core, Timers, Window};
 use arrivals::{Arrived, Facts, Last, is_duplicate};
+use reordering::{Reordering, tick};
+use undo::Undo;
+use usage::Usage;
 
 /// The word.
 pub const WORD: Word = Word {
@@ -41,31 +48,6 @@ pub(super) fn apply(c: &mut TcpConfig) {
     c.timestamps = true;
     c.window_scale = true;
     c.limited_transmit = false;
-}
-
-/// Timers of Linux run in ticks, here those of 250 Hz.
-const TICK: u64 = 4_000_000;
-/// Ticks that one which waits for reordered segments runs longer (`TCP_TIMEOUT_MIN`).
-const LONGER: u64 = 2;
-
-/// When such a timer expires that is set at `now` for `due`: never within the tick in which it was set.
-fn tick(now: Time, due: Time) -> Time {
-    let ticks = due.since(now).0.div_ceil(TICK) + LONGER;
-    Time((now.0 / TICK + ticks + 1) * TICK)
-}
-
-/// Recoveries for which a wider reordering window is kept.
-const PERSIST: u32 = 16;
-
-/// How long to wait for what may only be reordered.
-#[derive(Clone, Debug)]
-struct Reordering {
-    /// The window is so many quarters of the shortest round trip.
-    quarters: u64,
-    /// Recoveries until it is one quarter again.
-    persist: u32,
-    /// Reports of duplicates count again once this is acknowledged.
-    round: Option<u64>,
 }
 
 /// Loss detection by time, and recovery.
@@ -93,10 +75,9 @@ pub struct Rack {
     bursts: Option<Bursts>,
     /// One past the highest position sent when recovery began, or when the timer expired.
     recover: u64,
-    /// Whether the last thing sent was stopped by the congestion window.
-    limited: bool,
-    /// The most that was outstanding in this round trip, and where the round trip ends.
-    most: (u64, u64),
+    usage: Usage,
+    /// The reaction to a loss that may prove to be spurious.
+    undo: Undo,
 }
 
 impl Rack {
@@ -112,15 +93,15 @@ impl Rack {
                 Clock::Fine { granularity } => granularity.max(Span::millis(1)),
                 Clock::Ticks { slow, .. } => slow,
             }),
-            reordering: Reordering { quarters: 1, persist: 0, round: None },
+            reordering: Reordering::new(),
             last: Last::default(),
             active: false,
             kernel: config.growth == GrowthRule::Linux,
             leftovers: false,
             bursts: Bursts::of(config),
             recover: 0,
-            limited: false,
-            most: (0, 0),
+            usage: Usage::new(config),
+            undo: Undo::new(config.initial_ssthresh),
         }
     }
 
@@ -143,29 +124,14 @@ impl Rack {
         }
     }
 
-    /// The reordering window widens with each round trip in which a retransmission proved needless.
-    //= rfc8985#section-6.2: step 4: RACK_update_reo_wnd
-    fn adapt(&mut self, w: &Window, ack: u64, duplicate: bool) {
-        let r = &mut self.reordering;
-        if r.round.is_some_and(|round| ack >= round) {
-            r.round = None;
-        }
-        if duplicate && r.round.is_none() {
-            r.round = Some(w.nxt);
-            r.quarters += 1;
-            r.persist = PERSIST;
-        }
-    }
-
     /// How much earlier than one that arrived a segment must have been sent to be lost.
     fn reordering_window(&self, w: &Window, srtt: Span) -> Span {
-        let r = &self.reordering;
         //= rfc8985#section-6.2: no waiting before reordering is seen, once a loss is likely
         let likely = w.una < self.recover || self.flight.sacked_segments() >= 3;
         if !self.facts.reordered && likely {
             return Span::ZERO;
         }
-        (self.min_rtt() * r.quarters / 4).min(srtt)
+        self.reordering.window(self.min_rtt()).min(srtt)
     }
 
     /// Marks what is lost, and sets the timer for what may be. Returns how many bytes are newly lost.
@@ -193,29 +159,10 @@ impl Rack {
         lost
     }
 
-    /// Whether more would be sent if the congestion window allowed it; remembered for the growth of the window.
-    fn note_limit(&mut self, w: &Window, by_window: bool) {
-        let out = w.nxt - w.una;
-        if w.una >= self.most.1 || by_window || (!self.limited && out > self.most.0) {
-            self.limited = by_window;
-            self.most = (out, w.nxt);
-        }
-    }
-
-    /// Whether the window has been used, so that it may grow.
-    //= rfc7661: a window that is not used says nothing about the path; the rule is Linux' tcp_is_cwnd_limited
-    fn may_grow(&self, w: &Window) -> bool {
-        self.limited || (w.cwnd < w.ssthresh && u64::from(w.cwnd) < 2 * self.most.0)
-    }
-
     /// The recovery is over, by an ACK of all that was outstanding when it began.
     fn leave(&mut self) {
         self.active = false;
-        let r = &mut self.reordering;
-        r.persist = r.persist.saturating_sub(1);
-        if r.persist == 0 {
-            r.quarters = 1;
-        }
+        self.reordering.recovered();
     }
 
     /// Opens the window. Linux goes by what has newly arrived, not by how far the left edge moved.
@@ -268,13 +215,14 @@ impl Rack {
 
     /// The next new piece, with what is in the network bound by the congestion window. If there is none, why that is so
     /// is remembered.
-    fn new_data(&mut self, now: Time, srtt: Span, w: &mut Window) -> Option<Chunk> {
+    fn new_data(&mut self, now: Time, rtt: &RttEstimator, w: &mut Window) -> Option<Chunk> {
         let pipe = self.flight.pipe();
         let calm = !self.active && !self.after_timeout(w);
         if let Some(bursts) = self.bursts.as_mut().filter(|_| calm) {
             let oldest = self.flight.first().map(|sent| sent.at);
-            if !bursts.allow(w, &Asked { now, pipe, srtt, oldest }) {
-                self.note_limit(w, true);
+            if !bursts.allow(w, &Asked { now, pipe, srtt: rtt.srtt(), oldest }) {
+                self.usage.note(w, true);
+                self.usage.validate(now, rtt.rto(), w, pipe, true);
                 return None;
             }
         }
@@ -285,7 +233,10 @@ impl Rack {
         }
         let unsent = w.nxt < w.last();
         let full = pipe + u64::from(w.mss) > u64::from(w.cwnd);
-        self.note_limit(w, unsent && full);
+        self.usage.note(w, unsent && full);
+        if calm {
+            self.usage.validate(now, rtt.rto(), w, pipe, unsent && full);
+        }
         if !unsent && !full && self.flight.lost() == 0 {
             self.meter.app_limited(pipe);
         }
@@ -303,6 +254,7 @@ impl Recovery for Rack {
     fn enter(&mut self, w: &mut Window, _: u32) {
         self.active = true;
         self.recover = w.nxt;
+        self.undo.begin(w.una, self.flight.repeated());
         // Linux takes the reduction in proportion to the window, not to what is in flight.
         self.prr = match self.kernel {
             true => Prr::new(w.cwnd.into(), w.mss.into()),
@@ -321,7 +273,7 @@ impl Recovery for Rack {
         self.leftovers = self.kernel && self.flight.is_unsettled();
         if !core.growth.steers() {
             w.cwnd = w.ssthresh;
-            if self.kernel && self.may_grow(w) {
+            if self.kernel && self.usage.may_grow(w) {
                 self.open(core, ack);
             }
         }
@@ -329,6 +281,7 @@ impl Recovery for Rack {
     }
     //= rfc8985#section-6.3: RACK_mark_losses_on_RTO
     fn on_timeout(&mut self, now: Time, core: &mut Core) -> Option<u64> {
+        self.doubt(core);
         let w = &core.window;
         let patience = self.facts.rtt + self.reordering_window(w, core.timers.rtt.srtt());
         self.flight.expire(|sent| sent.at + patience <= now);
@@ -373,9 +326,13 @@ impl Recovery for Rack {
             return News::default();
         }
         self.bursts.iter_mut().for_each(Bursts::end);
+        if !self.active && w.una >= self.recover {
+            self.undo.remember(w.cwnd, w.ssthresh);
+        }
         let (total, pipe) = (self.meter.total(), self.flight.pipe());
-        let (meter, facts) = (&mut self.meter, &mut self.facts);
-        let mut arrived = Arrived { now, echoed: info.echoed, meter, facts, news: News::default() };
+        let (meter, facts, recover) = (&mut self.meter, &mut self.facts, self.recover);
+        let (echoed, news) = (info.echoed, News::default());
+        let mut arrived = Arrived { now, echoed, meter, facts, recover, original: false, news };
         self.flight.acknowledge(info.ack, |sent, bytes| {
             if !sent.sacked {
                 arrived.take(sent, bytes);
@@ -391,13 +348,19 @@ impl Recovery for Rack {
                 reported |= self.flight.report(from, to, |sent| arrived.take(sent, sent.bytes()));
             }
         }
-        let news = arrived.news;
-        self.last = Last { delivered: self.meter.total() - total, pipe, reported };
+        let (news, original) = (arrived.news, arrived.original);
+        self.last = Last { delivered: self.meter.total() - total, pipe, reported, original };
         let duplicate = is_duplicate(info.ack, info.sacked);
-        self.adapt(w, info.ack, duplicate);
+        if let (true, Some((_, end))) = (duplicate, info.sacked.first()) {
+            self.undo.duplicate(*end);
+        }
+        self.reordering.adapt(info.ack, w.nxt, duplicate);
         let repeats = info.ack == w.una && !reported && !info.carries;
         let repaired = self.probe.on_ack(info.ack, duplicate, repeats) == Probed::Repaired;
         News { reported: Some(reported), repaired, ..news }
+    }
+    fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
+        self.kernel && self.take_back(core, info)
     }
     fn begins_anew(&mut self) -> bool {
         core::mem::take(&mut self.leftovers)
@@ -426,7 +389,7 @@ impl Recovery for Rack {
             if self.last.delivered > 0 || step.fresh {
                 self.reduce(w, step);
             }
-        } else if step.grows && self.may_grow(w) {
+        } else if step.grows && self.usage.may_grow(w) {
             self.open(core, &step.ack);
         }
     }
@@ -463,7 +426,11 @@ impl Recovery for Rack {
         if self.active {
             self.prr.sent(end - chunk.from);
         }
+        if matches!(chunk.cause, Cause::FastRetransmit | Cause::TimeoutRetransmit) {
+            self.undo.repeats(now);
+        }
         let new = self.flight.last().is_none_or(|last| end > last.to());
+        self.usage.sent(now);
         self.bursts.iter_mut().for_each(|bursts| bursts.sent(now, w, chunk));
         self.flight.sent(now, chunk.from, end, self.meter.stamp());
         if new {
@@ -477,10 +444,17 @@ impl Recovery for Rack {
     /// A probe that is due, what is lost, then what is new.
     #[inline]
     fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
-        let srtt = core.timers.rtt.srtt();
-        let w = &mut core.window;
+        let (w, rtt) = (&mut core.window, &core.timers.rtt);
+        if self.flight.is_empty() && w.nxt < w.last() {
+            self.usage.restart(now, rtt.rto(), w);
+        }
         if let Some(probe) = self.tail_probe(w) {
             return Choice::Send(probe);
+        }
+        if core::mem::take(&mut self.undo.tests)
+            && let Some(choice) = self.test(now, rtt, w)
+        {
+            return choice;
         }
         // What is lost goes out again as far as the peer's window allows, should it have been taken back.
         if self.flight.lost() > 0 && w.peer > 0 {
@@ -488,7 +462,7 @@ impl Recovery for Rack {
             if let Some((from, to)) = self.flight.next_lost(limit) {
                 let pipe = self.flight.pipe();
                 if pipe > 0 && pipe + (to - from) > u64::from(w.cwnd) {
-                    self.note_limit(w, true);
+                    self.usage.note(w, true);
                     return Choice::Wait;
                 }
                 let cause = match self.after_timeout(w) {
@@ -498,7 +472,7 @@ impl Recovery for Rack {
                 return Choice::Send(w.chunk_at(from, cause).cut(to));
             }
         }
-        self.new_data(now, srtt, w).map_or(Choice::Idle, Choice::Send)
+        self.new_data(now, rtt, w).map_or(Choice::Idle, Choice::Send)
     }
     fn waits(&self) -> bool {
         self.flight.lost() > 0

@@ -90,7 +90,7 @@ impl Choice {
 
 /// Repairs losses. [`Window::repair`] asks for one segment at once; edges and windows are changed in place.
 ///
-/// An ACK goes through these methods in this order: `hear`; `on_ack` or `on_dup_ack`, if the recovery is engaged;
+/// An ACK goes through these methods in this order: `hear`; `undo`; `on_ack` or `on_dup_ack`, if the recovery is engaged;
 /// `judge`; `enter`, if the loss detection finds a loss; `grow`; `settle`.
 pub trait Recovery {
     /// Whether a recovery is under way.
@@ -163,6 +163,12 @@ pub trait Recovery {
     fn hear(&mut self, now: Time, window: &Window, info: &AckInfo<'_>) -> News {
         let _ = (now, window, info);
         News::default()
+    }
+
+    /// Whether the ACK that was just heard shows that the reaction to a loss was for nothing; it has been taken back then.
+    fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
+        let _ = (core, info);
+        false
     }
 
     /// Marks what is lost by now; how many bytes that are. Only those do that keep records of segments.

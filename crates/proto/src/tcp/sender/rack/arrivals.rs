@@ -19,7 +19,7 @@ pub(super) struct Facts {
     /// Whether a segment that was sent once has arrived after later ones.
     pub(super) reordered: bool,
     /// Timestamps count in this unit.
-    tick: Span,
+    pub(super) tick: Span,
 }
 
 impl Facts {
@@ -39,6 +39,8 @@ pub(super) struct Last {
     pub(super) pipe: u64,
     /// Whether anything was reported.
     pub(super) reported: bool,
+    /// Whether anything arrived that was sent once, before the last reaction to a loss.
+    pub(super) original: bool,
 }
 
 /// Takes in the segments of one ACK.
@@ -48,6 +50,9 @@ pub(super) struct Arrived<'a> {
     pub(super) echoed: Option<Time>,
     pub(super) meter: &'a mut RateMeter,
     pub(super) facts: &'a mut Facts,
+    /// Where the last reaction to a loss began.
+    pub(super) recover: u64,
+    pub(super) original: bool,
     pub(super) news: News,
 }
 
@@ -64,6 +69,7 @@ impl Arrived<'_> {
                 return;
             }
         } else {
+            self.original |= sent.to() <= self.recover;
             facts.min_rtt = Some(facts.min_rtt.map_or(rtt, |min| min.min(rtt)));
             self.news.oldest = self.news.oldest.max(Some(rtt));
             self.news.rtt = Some(self.news.rtt.map_or(rtt, |least| least.min(rtt)));
