@@ -1,8 +1,10 @@
 //! The receiving half of a connection: reassembly, delivery, and when to acknowledge.
 
+mod blocks;
+
 use crate::describe::{Kind, SIM, System};
 use crate::units::{Span, Time};
-use crate::wire::{Body, SackBlocks, Seq, Snack};
+use crate::wire::{Body, Snack};
 
 use super::acc::{AckControl, Report};
 use super::config::{AccConfig, Clock, DelayedAck, MaxSeg, TcpConfig};
@@ -49,8 +51,10 @@ pub struct Receiver {
     pub inbox: Option<Box<Rope>>,
     /// Out-of-order pieces: sorted by position, disjoint.
     pieces: Vec<Piece>,
-    /// Where the most recent pieces began, newest first: the order of SACK blocks.
+    /// A position in each of the blocks that were added to last, newest first: the order of SACK blocks.
     recent: [u64; 4],
+    /// Where the newest piece of the first of them ended.
+    grew_to: u64,
     /// A segment that came twice and is to be reported, if this end does so.
     duplicate: Option<(u64, u64)>,
     dsack: bool,
@@ -94,6 +98,7 @@ impl Receiver {
             inbox: None,
             pieces: Vec::new(),
             recent: [u64::MAX; 4],
+            grew_to: u64::MAX,
             duplicate: None,
             dsack: config.dsack,
             fin_at: None,
@@ -335,7 +340,6 @@ impl Receiver {
             }
             let end = to.min(next_from);
             let part = body.slice((from - start) as u32, (end - from) as u32);
-            self.note_recent(from);
             let before = at.checked_sub(1).map(|i| &mut self.pieces[i]);
             match before.filter(|p| p.to == from).and_then(|p| p.body.joined(&part).map(|b| (p, b)))
             {
@@ -345,6 +349,7 @@ impl Receiver {
                     at += 1;
                 }
             }
+            self.note_recent(from, end);
             from = end;
         }
     }
@@ -358,54 +363,6 @@ impl Receiver {
         if self.dsack && from < to && from > 0 && self.duplicate.is_none() {
             self.duplicate = Some((from, to));
         }
-    }
-
-    fn note_recent(&mut self, from: u64) {
-        self.recent.rotate_right(1);
-        self.recent[0] = from;
-    }
-
-    /// The SACK blocks to report: the block of the newest piece first, then the other recent ones.
-    //= rfc2018#section-4: the first block holds the segment that triggered the ACK
-    pub fn sack(&self, irs: Seq, most: usize) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
-        let most = most.min(4);
-        let most = match self.duplicate {
-            //= rfc2883#section-4: the duplicate comes first, and once
-            Some((from, to)) => {
-                blocks.push(irs + from as u32, irs + to as u32);
-                most - most.min(1)
-            }
-            None => most,
-        };
-        if self.pieces.is_empty() {
-            return blocks;
-        }
-        let mut told: [(u64, u64); 4] = [(0, 0); 4];
-        let mut count = 0;
-        for start in self.recent {
-            let Some(i) = self.pieces.iter().position(|p| p.from <= start && start < p.to) else {
-                continue;
-            };
-            // Neighbouring pieces make one block.
-            let mut first = i;
-            while first > 0 && self.pieces[first - 1].to == self.pieces[first].from {
-                first -= 1;
-            }
-            let mut last = i;
-            while last + 1 < self.pieces.len() && self.pieces[last].to == self.pieces[last + 1].from
-            {
-                last += 1;
-            }
-            let block = (self.pieces[first].from, self.pieces[last].to);
-            if told[..count].contains(&block) || count >= most {
-                continue;
-            }
-            told[count] = block;
-            count += 1;
-            blocks.push(irs + block.0 as u32, irs + block.1 as u32);
-        }
-        blocks
     }
 
     /// What is missing below what is held, in units of the segment size, with at most `most` bytes of bit vector. Where

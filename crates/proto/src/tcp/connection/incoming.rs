@@ -369,6 +369,9 @@ impl Connection {
             return;
         }
         self.time_receiver(now, segment);
+        if self.rx.crowds(from, from + u64::from(body.len())) {
+            self.acknowledge(now, out);
+        }
         self.absorb(now, from, body, fin, out);
     }
 

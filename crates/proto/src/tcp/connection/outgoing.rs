@@ -34,14 +34,19 @@ impl Connection {
             }
         }
         if self.rx.ack_due() && self.state != State::Closed {
-            let mut ack = self.segment(now, self.tx.core.window.nxt, Flags::ACK);
-            self.add_sack(&mut ack);
-            self.add_cause(&mut ack);
-            self.add_mark(&mut ack);
-            self.add_snack(&mut ack);
-            self.originate(ack, Body::EMPTY, Cause::Ack, out);
-            self.rx.acked();
+            self.acknowledge(now, out);
         }
+    }
+
+    /// Sends an ACK without data.
+    pub(super) fn acknowledge(&mut self, now: Time, out: &mut Out) {
+        let mut ack = self.segment(now, self.tx.core.window.nxt, Flags::ACK);
+        self.add_sack(&mut ack);
+        self.add_cause(&mut ack);
+        self.add_mark(&mut ack);
+        self.add_snack(&mut ack);
+        self.originate(ack, Body::EMPTY, Cause::Ack, out);
+        self.rx.acked();
     }
 
     /// Sends as [`Connection::flush`] does, new data in super-packets.

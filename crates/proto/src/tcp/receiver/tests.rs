@@ -1,4 +1,5 @@
 use super::*;
+use crate::wire::Seq;
 use proptest::prelude::*;
 
 fn receiver() -> Receiver {
