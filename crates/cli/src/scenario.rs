@@ -23,6 +23,23 @@ pub struct Text {
     pub text: String,
 }
 
+/// The text with the lines of files of visits in it.
+fn with_visits(mut text: String, scenario: &Path) -> Result<String, Failure> {
+    for (place, name) in lasthop_scenario::visit_files(&text).into_iter().rev() {
+        let path = scenario.parent().unwrap_or(Path::new(".")).join(&name);
+        let help =
+            "`file` of `visits` names a file beside the scenario, with lines such as `8s east`";
+        let mut file = std::fs::File::open(&path)
+            .map_err(|error| Failure::file(&path, error, help.to_owned()))?;
+        let lines = read(&mut file, &path)?;
+        if lines.contains("'''") {
+            return Err(Failure::input(format!("{} has no visits", path.display()), help));
+        }
+        text.replace_range(place, &format!("table = '''\n{lines}'''"));
+    }
+    Ok(text)
+}
+
 impl Text {
     /// Reads a file, `-` for stdin, or a built-in scenario. A file wins over a built-in of the same name.
     pub fn load(word: &str) -> Result<Text, Failure> {
@@ -56,7 +73,7 @@ impl Text {
             ),
             _ => Failure::file(path, error, help()),
         })?;
-        let text = read(&mut file, path)?;
+        let text = with_visits(read(&mut file, path)?, path)?;
         let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
         Ok(Text { origin: word.to_owned(), name: name.into_owned(), text })
     }

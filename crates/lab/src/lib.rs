@@ -179,7 +179,7 @@ pub fn watched(
 ) -> Vec<Series> {
     let flows = layout.flows.iter().take(DRAWN);
     let series: Vec<Sequence> =
-        flows.map(|flow| Sequence::new(flow.key, Watch::EndPoints)).collect();
+        flows.map(|flow| Sequence::new(flow.key, Watch::EndPoints).in_cells(layout)).collect();
     let mut sinks = (also, series);
     let end = run(&mut sinks);
     sinks.1.into_iter().map(|s| s.finish(end)).collect()

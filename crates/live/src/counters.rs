@@ -188,7 +188,8 @@ impl Sink for Tap {
                         cells.transmitted.add(1);
                         cells.transmitted_bytes.add(packet.wire_len().into());
                     }
-                    Op::Received => {}
+                    // There is one cell where packets are real.
+                    Op::Received | Op::Redirected(_) => {}
                 }
                 return;
             }
@@ -223,7 +224,9 @@ impl Sink for Tap {
                 FrameFate::Missed => (23, 1),
             },
             What::Link { .. } => (16, 1),
-            What::Channel { .. } | What::Work(_) | What::Doze { .. } => return,
+            What::Channel { .. } | What::Work(_) | What::Doze { .. } | What::Handoff { .. } => {
+                return;
+            }
         };
         stage.notes[note].add(n);
     }

@@ -9,12 +9,6 @@ pub use lasthop_proto::describe::{Kind, Status, System, Where};
 const PLANNED: &[System] = &[
     System::planned(
         Kind::Sender,
-        "fast-rtx-handoff",
-        "fast retransmit as soon as a hand-off is over, instead of waiting for a time-out",
-        "bakshi96 2, agarwal00 2; Caceres and Iftode 1995",
-    ),
-    System::planned(
-        Kind::Sender,
         "t-tcp",
         "transactions whose first segment carries data (RFC 1644)",
         "agarwal00 2; RFC 1644",

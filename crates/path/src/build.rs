@@ -11,7 +11,8 @@ use lasthop_scenario::{HostSide, Scenario, Traffic};
 
 use crate::DISCARD;
 use crate::drive::Path;
-use crate::stage::Stage;
+use crate::roam::Roam;
+use crate::stage::{Place, Stage};
 use crate::witness::Witness;
 
 /// Whose TCP a host has.
@@ -53,9 +54,23 @@ impl Path {
         add_hosts(&mut stages, HostSide::Left);
         let first = stages.len();
         stages.extend(scenario.path.iter().map(|s| Stage::of_path(s, seed)));
+        let router = stages.len();
+        if let Some(roaming) = &scenario.roaming {
+            stages.push(Stage::Place(Place));
+            for cell in &roaming.cells {
+                let (wired, radio) = cell.path.split_at(cell.base);
+                stages.extend(wired.iter().map(|s| Stage::of_path(s, seed)));
+                stages.push(Stage::Place(Place));
+                stages.extend(radio.iter().map(|s| Stage::of_path(s, seed)));
+            }
+        }
         let last = stages.len();
         add_hosts(&mut stages, HostSide::Right);
-        Path::new(stages, first..last, host_stages, wants)
+        let roam = scenario.roaming.as_ref();
+        let roam = roam.map(|roaming| Roam::new(scenario, roaming, seed, router, &host_stages));
+        let mut path = Path::new(stages, first..last, host_stages, wants);
+        roam.into_iter().for_each(|roam| path.set_roam(roam));
+        path
     }
 }
 

@@ -4,13 +4,14 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Wants};
+use lasthop_proto::event::{Event, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wake::WakeTree;
 use lasthop_proto::wire::Packet;
 
 use crate::counts::StageCount;
+use crate::roam::{Move, Roam, Way};
 use crate::stage::Stage;
 
 /// What lies around the path: it takes in what happened, and the packets that leave.
@@ -23,7 +24,7 @@ pub trait Outside {
     fn leave(&mut self, now: Time, stage: StageId, side: Side, packet: Packet);
 }
 
-/// Stages in a row.
+/// Stages in a row, or in a tree whose branches are cells.
 #[derive(Debug)]
 pub struct Path {
     /// Left hosts, the path, right hosts.
@@ -43,6 +44,10 @@ pub struct Path {
     host_called: bool,
     /// Links that were replaced and still hold packets, with their places: they only hand those on.
     retired: Vec<(usize, Stage)>,
+    /// The cells that the path ends in, if hosts move.
+    roam: Option<Box<Roam>>,
+    /// The host, by its place among [`Path::host_stages`], whose transfers were last seen not to be over.
+    busy: usize,
 }
 
 impl Path {
@@ -67,11 +72,20 @@ impl Path {
             hops: 0,
             host_called: true,
             retired: Vec::new(),
+            roam: None,
+            busy: 0,
         };
         for i in 0..total {
             path.rearm(i);
         }
         path
+    }
+
+    /// The path ends in cells.
+    pub(crate) fn set_roam(&mut self, roam: Roam) {
+        let router = roam.router;
+        self.roam = Some(Box::new(roam));
+        self.rearm(router);
     }
 
     /// When a stage wants to be woken next.
@@ -91,7 +105,63 @@ impl Path {
         if !self.retired.is_empty() {
             self.wake_retired(now, i);
         }
+        if self.roam.as_ref().is_some_and(|roam| roam.router == i) {
+            return self.move_host(now, outside);
+        }
         self.call(now, i, outside, |stage, out| stage.on_wake(now, out));
+    }
+
+    /// The host moves whose time has come.
+    #[cold]
+    fn move_host<O: Outside>(&mut self, now: Time, outside: &mut O) {
+        let Some(roam) = &mut self.roam else { return };
+        let (router, next) = (roam.router, roam.next_move());
+        match next {
+            Some((host, Move::Leaves(cell, next))) => {
+                self.at_base(now, cell, outside, |roam, out| roam.leave(host, cell, next, out));
+            }
+            Some((host, Move::Arrives(cell))) => {
+                self.at_base(now, cell, outside, |roam, out| roam.arrive(host, cell, out));
+                while let Some(cell) = self.roam.as_ref().and_then(|roam| roam.to_let_go(host)) {
+                    self.at_base(now, cell, outside, |roam, out| roam.let_go(host, cell, out));
+                }
+                self.end_handoff(now, host, outside);
+            }
+            Some((host, Move::Rerouted(cell))) => {
+                roam.reroute(host, cell);
+                self.end_handoff(now, host, outside);
+            }
+            None => {}
+        }
+        self.rearm(router);
+    }
+
+    /// Tells the host if its hand-off is over.
+    fn end_handoff<O: Outside>(&mut self, now: Time, host: usize, outside: &mut O) {
+        let stage = self.roam.as_mut().and_then(|roam| roam.over(host));
+        let Some(stage) = stage else { return };
+        self.call(now, stage, outside, |stage, out| {
+            if let Some(host) = stage.host_mut() {
+                host.on_handoff(now, out);
+            }
+        });
+    }
+
+    /// Calls the base station of a cell, and forwards what it answers.
+    fn at_base<O: Outside>(
+        &mut self,
+        now: Time,
+        cell: u16,
+        outside: &mut O,
+        call: impl FnOnce(&mut Roam, &mut Out),
+    ) {
+        let Some(roam) = &mut self.roam else { return };
+        let base = roam.base(cell);
+        self.now = now;
+        self.out.begin(StageId(base as u16), now);
+        call(roam, &mut self.out);
+        self.take_answer(base, outside);
+        self.forward(base, outside);
     }
 
     /// Puts `stage` into the place of stage `i` while the path runs. What a link holds is still handed on, when
@@ -202,6 +272,19 @@ impl Path {
         self.host_stages.iter().map(|i| self.stages[*i].unfinished()).sum()
     }
 
+    /// Whether all transfers of our hosts are over. Whoever was not done last time is asked first.
+    pub fn is_finished(&mut self) -> bool {
+        let hosts = self.host_stages.len();
+        let unfinished = |n: &usize| self.stages[self.host_stages[*n]].unfinished() > 0;
+        match (self.busy..hosts).chain(0..self.busy).find(unfinished) {
+            Some(busy) => {
+                self.busy = busy;
+                false
+            }
+            None => true,
+        }
+    }
+
     /// The stages, left to right, hosts included.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
@@ -233,7 +316,9 @@ impl Path {
         stages
             .map(|(i, (stage, count))| {
                 let retired = self.retired.iter().filter(|(at, _)| *at == i);
-                let held = stage.holds() + retired.map(|(_, old)| old.holds()).sum::<usize>();
+                let kept = self.roam.as_ref().map_or(0, |roam| roam.held(i));
+                let held =
+                    stage.holds() + retired.map(|(_, old)| old.holds()).sum::<usize>() + kept;
                 let mut count = StageCount { held: held as u64, ..*count };
                 if matches!(stage, Stage::Host(_)) {
                     // A host takes in whatever arrives.
@@ -258,16 +343,27 @@ impl Path {
                 i = from;
                 (side, packet)
             };
-            match self.neighbour(i, side, &packet) {
-                Some(next) => {
-                    self.counts[next].arrived += 1;
-                    self.out.begin(StageId(next as u16), self.now);
-                    self.stages[next].on_packet(self.now, side.other(), packet, &mut self.out);
-                    self.take_answer(next, outside);
-                    i = next;
+            let (next, from) = match self.way(i, side, &packet) {
+                Way::Stage(next) => (next, side.other()),
+                Way::Back(next) => (next, side),
+                Way::Out | Way::LeftHosts => {
+                    outside.leave(self.now, StageId(i as u16), side, packet);
+                    continue;
                 }
-                None => outside.leave(self.now, StageId(i as u16), side, packet),
+                Way::Lost(cause) => {
+                    let what = What::Packet { op: Op::Dropped(cause), side, packet };
+                    outside.event(&Event { at: self.now, stage: StageId(i as u16), what });
+                    continue;
+                }
+            };
+            self.counts[next].arrived += 1;
+            self.out.begin(StageId(next as u16), self.now);
+            match &mut self.roam {
+                Some(roam) if roam.is_at(next) => roam.on_packet(next, from, packet, &mut self.out),
+                _ => self.stages[next].on_packet(self.now, from, packet, &mut self.out),
             }
+            self.take_answer(next, outside);
+            i = next;
         }
     }
 
@@ -301,7 +397,7 @@ impl Path {
             | Stage::Radio(_)
             | Stage::Hop(_)
             | Stage::Hops(_) => self.hops += sent,
-            Stage::Agent(_) | Stage::Cross(_) | Stage::Witness(_) => {}
+            Stage::Agent(_) | Stage::Cross(_) | Stage::Witness(_) | Stage::Place(_) => {}
         }
         if !self.out.signals.is_empty() {
             self.pass_signals(i, outside);
@@ -314,9 +410,10 @@ impl Path {
     fn pass_signals<O: Outside>(&mut self, i: usize, outside: &mut O) {
         self.queue_packets(i);
         for (side, signal) in core::mem::take(&mut self.out.signals) {
-            let next = match side {
-                Side::Left => i.checked_sub(1),
-                Side::Right => Some(i + 1),
+            let next = match (&self.roam, side) {
+                (Some(roam), _) => roam.neighbour(i, side),
+                (None, Side::Left) => i.checked_sub(1),
+                (None, Side::Right) => Some(i + 1),
             };
             if let Some(next) = next.filter(|n| self.inner.contains(n)) {
                 self.out.begin(StageId(next as u16), self.now);
@@ -327,11 +424,14 @@ impl Path {
         }
     }
 
-    /// The stage that a packet leaving stage `i` to `side` arrives at. At the ends the address decides.
+    /// Where a packet goes that leaves stage `i` to `side`. At the ends the address decides.
     #[inline]
-    fn neighbour(&self, i: usize, side: Side, packet: &Packet) -> Option<usize> {
+    fn way(&mut self, i: usize, side: Side, packet: &Packet) -> Way {
+        if self.roam.is_some() {
+            return self.way_in_tree(i, side, packet);
+        }
         let Range { start, end } = self.inner;
-        match side {
+        let next = match side {
             Side::Right if i < start => Some(start),
             Side::Right if i + 1 < end => Some(i + 1),
             Side::Right if i < end => self.host_at(packet, end..self.stages.len()),
@@ -340,6 +440,17 @@ impl Path {
             Side::Left if i == start => self.host_at(packet, 0..start),
             // Beyond a host.
             _ => None,
+        };
+        next.map_or(Way::Out, Way::Stage)
+    }
+
+    fn way_in_tree(&mut self, i: usize, side: Side, packet: &Packet) -> Way {
+        let Some(roam) = &mut self.roam else { return Way::Out };
+        match roam.way(self.now, (self.inner.start, i), side, packet) {
+            Way::LeftHosts => {
+                self.host_at(packet, 0..self.inner.start).map_or(Way::Out, Way::Stage)
+            }
+            way => way,
         }
     }
 
@@ -350,7 +461,10 @@ impl Path {
     /// Sets the timer of stage `i` to when it wants to be called next.
     #[inline]
     fn rearm(&mut self, i: usize) {
-        let mut next = self.stages[i].next_wake();
+        let mut next = match &self.roam {
+            Some(roam) if roam.router == i => roam.next_wake(),
+            _ => self.stages[i].next_wake(),
+        };
         if !self.retired.is_empty() {
             let old = self.retired.iter().filter(|(at, _)| *at == i);
             next = old.filter_map(|(_, stage)| stage.next_wake()).chain(next).min();

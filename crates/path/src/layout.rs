@@ -19,9 +19,14 @@ use lasthop_trace::layout::{FlowInfo, Layout, PoweredInfo, Role, ShortInfo, Stag
 
 use crate::DISCARD;
 
+/// The stages from the left hosts to the right ones; of several cells those of the first.
+fn line(scenario: &Scenario) -> Vec<&model::Stage> {
+    scenario.line(0).collect()
+}
+
 /// Where base stations split connections: the stage, and their TCP towards the left and towards the right.
 fn ends(scenario: &Scenario) -> impl Iterator<Item = (usize, [&TcpConfig; 2])> {
-    scenario.path.iter().enumerate().filter_map(|(i, stage)| match &stage.kind {
+    scenario.line(0).enumerate().filter_map(|(i, stage)| match &stage.kind {
         StageKind::Agent(AgentConfig::Split(split)) => Some((i, [&split.wired, &split.wireless])),
         _ => None,
     })
@@ -29,7 +34,8 @@ fn ends(scenario: &Scenario) -> impl Iterator<Item = (usize, [&TcpConfig; 2])> {
 
 /// The largest segment that base stations among these stages let SYNs announce.
 fn clamp(scenario: &Scenario, stages: Range<usize>, v4: bool) -> u32 {
-    let sizes = scenario.path[stages].iter().filter_map(|stage| match &stage.kind {
+    let line = line(scenario);
+    let sizes = line[stages].iter().filter_map(|stage| match &stage.kind {
         StageKind::Agent(AgentConfig::GoodPacketSize(sizes)) => Some(sizes.mss(v4).into()),
         _ => None,
     });
@@ -38,7 +44,7 @@ fn clamp(scenario: &Scenario, stages: Range<usize>, v4: bool) -> u32 {
 
 /// What a full segment of `transfer` carries between its hosts if no base station splits it.
 fn mss(scenario: &Scenario, transfer: &model::Transfer) -> u32 {
-    agreed(scenario, transfer, 0..scenario.path.len(), ends_of(scenario, transfer))
+    agreed(scenario, transfer, 0..scenario.line(0).count(), ends_of(scenario, transfer))
 }
 
 /// What the TCPs on both sides of `stretch` agree on.
@@ -65,20 +71,21 @@ fn ends_of<'a>(scenario: &'a Scenario, transfer: &model::Transfer) -> [&'a TcpCo
 /// What a full segment carries on the first radio hop that the data crosses, or on the first wired link, if base
 /// stations split the connection.
 fn split_mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
-    let here = |stage: &model::Stage| match stage.kind {
+    let here = |stage: &&model::Stage| match stage.kind {
         StageKind::Radio(_) => radio,
         StageKind::Link(_) | StageKind::Serial(_) => !radio,
         _ => false,
     };
+    let line = line(scenario);
     let link = match scenario.hosts[transfer.from].side {
-        HostSide::Left => scenario.path.iter().position(here),
-        HostSide::Right => scenario.path.iter().rposition(here),
+        HostSide::Left => line.iter().position(here),
+        HostSide::Right => line.iter().rposition(here),
     };
     let Some(link) = link else { return mss(scenario, transfer) };
     let [left, right] = ends_of(scenario, transfer);
     let before = ends(scenario).take_while(|(i, _)| *i < link).last();
     let behind = ends(scenario).find(|(i, _)| *i > link);
-    let stretch = before.map_or(0, |(i, _)| i)..behind.map_or(scenario.path.len(), |(i, _)| i);
+    let stretch = before.map_or(0, |(i, _)| i)..behind.map_or(line.len(), |(i, _)| i);
     let (left, right) =
         (before.map_or(left, |(_, ends)| ends[1]), behind.map_or(right, |(_, ends)| ends[0]));
     agreed(scenario, transfer, stretch, [left, right])
@@ -89,7 +96,11 @@ pub fn host_stage(scenario: &Scenario, host: usize) -> StageId {
     let side = scenario.hosts.get(host).map(|h| h.side);
     let before = scenario.hosts.iter().take(host).filter(|h| Some(h.side) == side).count();
     let left = scenario.hosts.iter().filter(|h| h.side == HostSide::Left).count();
-    let first = if side == Some(HostSide::Left) { 0 } else { left + scenario.path.len() };
+    let cells = scenario.roaming.iter().flat_map(|roaming| &roaming.cells);
+    // The router, and the base station of each cell.
+    let behind = cells.map(|cell| cell.path.len() + 1).sum::<usize>();
+    let behind = behind + usize::from(scenario.roaming.is_some());
+    let first = if side == Some(HostSide::Left) { 0 } else { left + scenario.path.len() + behind };
     StageId((first + before) as u16)
 }
 
@@ -100,16 +111,21 @@ pub fn layout(scenario: &Scenario) -> Layout {
         let those = scenario.hosts.iter().filter(move |h| h.side == side);
         those.map(|h| StageInfo { name: h.name.clone(), role: Role::Host })
     };
-    let path = scenario.path.iter().map(|stage| {
-        let role = match stage.kind {
-            StageKind::Link(_) | StageKind::Serial(_) => Role::Link,
-            StageKind::Radio(_) => Role::Radio,
-            StageKind::Agent(_) => Role::Agent,
-            StageKind::Cross(_) => Role::Cross,
-        };
-        StageInfo { name: stage.name.clone(), role }
-    });
-    let stages = hosts(HostSide::Left).chain(path).chain(hosts(HostSide::Right)).collect();
+    let mut stages: Vec<StageInfo> = hosts(HostSide::Left).collect();
+    stages.extend(scenario.path.iter().map(info));
+    let mut cells = Vec::new();
+    if let Some(roaming) = &scenario.roaming {
+        stages.push(StageInfo { name: "router".to_owned(), role: Role::Router });
+        for cell in &roaming.cells {
+            let (wired, radio) = cell.path.split_at(cell.base);
+            let start = stages.len();
+            stages.extend(wired.iter().map(info));
+            stages.push(StageInfo { name: cell.name.clone(), role: Role::Base });
+            stages.extend(radio.iter().map(info));
+            cells.push(start..stages.len());
+        }
+    }
+    stages.extend(hosts(HostSide::Right));
     let mut opened = vec![0; scenario.hosts.len()];
     let splits = ends(scenario).next().is_some();
     let mut flows = Vec::new();
@@ -148,7 +164,17 @@ pub fn layout(scenario: &Scenario) -> Layout {
             hardware: host.battery.clone()?,
         })
     });
-    Layout { stages, flows, short: short.collect(), powered: powered.collect() }
+    Layout { stages, cells, flows, short: short.collect(), powered: powered.collect() }
+}
+
+fn info(stage: &model::Stage) -> StageInfo {
+    let role = match stage.kind {
+        StageKind::Link(_) | StageKind::Serial(_) => Role::Link,
+        StageKind::Radio(_) => Role::Radio,
+        StageKind::Agent(_) => Role::Agent,
+        StageKind::Cross(_) => Role::Cross,
+    };
+    StageInfo { name: stage.name.clone(), role }
 }
 
 /// The radio hop that `host` hangs on, as the first link on its side, and its station there.

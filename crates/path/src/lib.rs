@@ -4,6 +4,8 @@
 //! left hosts | stage 0 | stage 1 | ... | right hosts
 //! ```
 //!
+//! Where hosts move, the stages end in a router, and the stages of the cells stand behind it ([`Roam`]).
+//!
 //! The same in every world. A world says what time it is and what lies [`Outside`]: in the simulator nothing, in
 //! a testbed the hosts whose TCP is not ours, on a router everything but the stages in the middle.
 
@@ -11,6 +13,7 @@ mod build;
 mod counts;
 mod drive;
 mod layout;
+mod roam;
 mod stage;
 mod witness;
 
@@ -18,7 +21,8 @@ pub use build::HostKind;
 pub use counts::StageCount;
 pub use drive::{Outside, Path};
 pub use layout::{host_stage, layout};
-pub use stage::Stage;
+pub use roam::Roam;
+pub use stage::{Place, Stage};
 pub use witness::Witness;
 
 /// Port of the discard service (RFC 863), which the transfers are sent to.

@@ -39,6 +39,22 @@ pub enum Stage {
     Agent(Box<Agent>),
     /// A router that others use too.
     Cross(Cross),
+    /// The router before cells, or a base station: what it does is decided where all hosts are known.
+    Place(Place),
+}
+
+/// A place in the path that passes on what comes.
+#[derive(Debug)]
+pub struct Place;
+
+impl Machine for Place {
+    fn on_packet(&mut self, _: Time, from: Side, packet: Packet, out: &mut Out) {
+        out.send(from.other(), packet);
+    }
+    fn on_wake(&mut self, _: Time, _: &mut Out) {}
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
 }
 
 macro_rules! each {
@@ -53,6 +69,7 @@ macro_rules! each {
             Stage::Hops($m) => $call,
             Stage::Agent($m) => $call,
             Stage::Cross($m) => $call,
+            Stage::Place($m) => $call,
         }
     };
 }
@@ -113,7 +130,7 @@ impl Stage {
 
     /// Whether it carries packets over some time, and still hands those on that it holds when another takes its place.
     pub(crate) fn is_link(&self) -> bool {
-        !matches!(self, Stage::Host(_) | Stage::Witness(_) | Stage::Agent(_))
+        !matches!(self, Stage::Host(_) | Stage::Witness(_) | Stage::Agent(_) | Stage::Place(_))
     }
 
     /// From now on nothing keeps what it holds from going out.

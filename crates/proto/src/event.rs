@@ -6,7 +6,7 @@ use crate::air::{AirEvent, Station};
 use crate::energy::Work;
 use crate::place::{Side, StageId};
 use crate::units::{Span, Time};
-use crate::wire::{FlowKey, Packet};
+use crate::wire::{Addr, FlowKey, Packet};
 
 /// Which events are collected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -97,6 +97,13 @@ pub enum What {
         /// What it noticed.
         note: LinkNote,
     },
+    /// A mobile host has come into a cell, or has left it: the cell whose base station this stage is.
+    Handoff {
+        /// The host.
+        host: Addr,
+        /// Whether it has arrived.
+        arrived: bool,
+    },
 }
 
 /// What a link layer noticed.
@@ -132,6 +139,8 @@ pub enum Op {
     Received,
     /// Its life ended here, for a reason.
     Dropped(Cause),
+    /// A base station keeps it, or sends it another way, because its host has left the cell.
+    Redirected(Cause),
 }
 
 impl Op {
@@ -216,6 +225,12 @@ causes! {
     LinkTimeout = "link-timeout",
     /// A link layer retransmits its oldest packet because its window is used up.
     LinkWindowFull = "link-window-full",
+    /// The wired side sends a copy to a cell that the host may come to.
+    HandoffCopy = "handoff-copy",
+    /// A base station keeps it for a host that is not in its cell.
+    HandoffKept = "handoff-kept",
+    /// A base station sends it after a host that has left its cell.
+    HandoffForwarded = "handoff-forwarded",
     // ---- why a packet ended
     /// The queue was full.
     QueueFull = "queue-full",
@@ -254,6 +269,14 @@ causes! {
     PowerSaveFull = "power-save-full",
     /// Its compressed header could not be restored, because of a frame that was lost before it.
     Desynchronised = "desynchronised",
+    /// Its host is not in the cell (any more).
+    LeftCell = "left-cell",
+    /// The mobile host that sends it is in no cell.
+    NoCell = "no-cell",
+    /// A base station has no room to keep it for a host that is not in its cell.
+    HandoffFull = "handoff-full",
+    /// A copy for a host that may come is not needed: the host has the packet, or went elsewhere.
+    HandoffStale = "handoff-stale",
 }
 
 impl Cause {
@@ -278,7 +301,7 @@ impl Cause {
 
     /// Whether a packet that ended for this reason was lost to the connection: its bytes must be sent again.
     pub fn is_loss(self) -> bool {
-        self != Cause::SplitTaken
+        !matches!(self, Cause::SplitTaken | Cause::HandoffStale)
     }
 
     /// Whether the base station sent these bytes again.

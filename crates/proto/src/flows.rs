@@ -5,11 +5,15 @@
 
 use core::hash::{BuildHasherDefault, Hasher};
 
-use crate::wire::FlowKey;
+use crate::wire::{Addr, FlowKey};
 
 /// A map from flows to `V`.
 #[expect(clippy::disallowed_types, reason = "the hash is fixed and the map is never iterated")]
 pub type FlowMap<V> = std::collections::HashMap<FlowKey, V, BuildHasherDefault<FlowHasher>>;
+
+/// A map from addresses to `V`.
+#[expect(clippy::disallowed_types, reason = "the hash is fixed and the map is never iterated")]
+pub type AddrMap<V> = std::collections::HashMap<Addr, V, BuildHasherDefault<FlowHasher>>;
 
 /// Multiply-rotate over 64-bit words, finished with a mix so that the low bits depend on every input bit.
 #[derive(Clone, Copy, Debug, Default)]

@@ -8,7 +8,7 @@ use crate::hop;
 use crate::link;
 use crate::mac;
 use crate::queue;
-use crate::tcp::sender::{notices, pacing};
+use crate::tcp::sender::{fast_rtx_handoff, notices, pacing};
 use crate::tcp::words::TCPS;
 use crate::tcp::{acc, prediction, receiver};
 
@@ -16,6 +16,7 @@ use crate::tcp::{acc, prediction, receiver};
 const SWITCHES: &[System] = &[
     notices::ACKP,
     notices::EBSN,
+    fast_rtx_handoff::SYSTEM,
     pacing::ADAPTATION,
     receiver::DELAYED_ACK,
     acc::ACC,

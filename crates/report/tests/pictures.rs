@@ -17,6 +17,7 @@ fn series() -> Series {
     all.push(sent(3, 1.4, SendKind::Timeout));
     all.extend((4..6).map(|i| sent(i, 1.1 + i as f64 * 0.1, SendKind::First)));
     Series {
+        cells: Vec::new(),
         flow: "10.0.0.1:1024>10.0.1.1:9".into(),
         sent: all,
         acked: vec![(0.15, 0), (0.25, 1024), (0.35, 2048), (0.45, 3072), (1.5, 4096), (1.6, 6144)],

@@ -75,28 +75,17 @@ impl Dotted {
                 };
                 Err(self.trouble(at, &format!("`{word}` cannot be set"), help))
             }
-            "transfer" => Ok(transfers(document, at, rest)),
+            "transfer" | "visits" => Ok(tables(document, word, at, rest)),
             "host" => self.hosts(document, rest),
-            "path" => {
-                let Some(((selector, at), rest)) = rest.split_first() else {
-                    let help = "say which stage: `path.2`, `path.radio` or `path.NAME`";
-                    return Err(self.trouble(at, "`path` alone is the whole path", help));
-                };
-                let (index, kind) = self.select(document, selector, at)?;
-                Ok(vec![within_stage(index, kind, selector == kind, rest)])
-            }
+            "path" => self.in_path(&Site::path(document), at, rest).map(|route| vec![route]),
+            "cell" => self.in_cells(document, at, rest),
             _ if schema::scenario().contains(&word) => Ok(vec![plain(&self.segments)]),
-            _ if schema::STAGES.contains(&word) => {
-                let (index, kind) = self.only(document, word, at)?;
-                Ok(vec![within_stage(index, kind, true, rest)])
-            }
+            _ if schema::STAGES.contains(&word) => self.of_kind(document, word, at, (true, rest)),
             _ if schema::beside("radio").contains(&word) => {
-                let (index, kind) = self.only(document, "radio", at)?;
-                Ok(vec![within_stage(index, kind, false, &self.segments)])
+                self.of_kind(document, "radio", at, (false, &self.segments))
             }
             _ if schema::beside("agent").contains(&word) => {
-                let (index, kind) = self.only(document, "agent", at)?;
-                Ok(vec![within_stage(index, kind, false, &self.segments)])
+                self.of_kind(document, "agent", at, (false, &self.segments))
             }
             _ if schema::keys("host").contains(&word) => {
                 let hosts = host_names(document);
@@ -112,13 +101,82 @@ impl Dotted {
                     .map(|host| [keys(&["host", host], at), plain(&self.segments)].concat())
                     .collect())
             }
-            _ => match stages(document).iter().position(|(name, _)| *name == Some(word)) {
-                Some(index) => {
-                    Ok(vec![within_stage(index, stages(document)[index].1, false, rest)])
-                }
-                None => Err(self.unknown(document, word, at)),
-            },
+            _ => {
+                let named = |site: &Site<'_>| site.named(word).map(|i| site.within(i, false, rest));
+                let found = Site::all(document).iter().find_map(named);
+                found.map(|route| vec![route]).ok_or_else(|| self.unknown(document, word, at))
+            }
         }
+    }
+
+    /// The only stage of a kind; where the wired part has none, that of each cell.
+    fn of_kind(
+        &self,
+        document: &Table,
+        kind: &str,
+        at: &Place,
+        (by_kind, rest): (bool, &[(String, Place)]),
+    ) -> Result<Vec<Route>, Error> {
+        let mut sites = Site::all(document);
+        let has = |site: &Site<'_>| site.stages.iter().any(|(_, other)| *other == kind);
+        if !has(&sites[0]) && sites.iter().any(has) {
+            sites.retain(has);
+        } else {
+            sites.truncate(1);
+        }
+        let route = |site: &Site<'_>| Ok(site.within(self.only(site, kind, at)?, by_kind, rest));
+        sites.iter().map(route).collect()
+    }
+
+    /// A key behind `path`.
+    fn in_path(
+        &self,
+        site: &Site<'_>,
+        at: &Place,
+        rest: &[(String, Place)],
+    ) -> Result<Route, Error> {
+        let Some(((selector, at), rest)) = rest.split_first() else {
+            let help = "say which stage: `path.2`, `path.radio` or `path.NAME`";
+            return Err(self.trouble(at, "`path` alone is the whole path", help));
+        };
+        let index = self.select(site, selector, at)?;
+        Ok(site.within(index, selector == site.stages[index].1, rest))
+    }
+
+    /// A key behind `cell`: of the cell of this name or number, or of all.
+    fn in_cells(
+        &self,
+        document: &Table,
+        at: &Place,
+        rest: &[(String, Place)],
+    ) -> Result<Vec<Route>, Error> {
+        let cells = Site::cells(document);
+        let help = "for example `cell.west.path.radio.rate`, or `cell.*.path.radio.rate` for all";
+        let [(selector, cell_at), (word, word_at), rest @ ..] = rest else {
+            return Err(self.trouble(at, "the key does not say what of a cell it means", help));
+        };
+        let number = selector.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        let chosen: Vec<&Site<'_>> = cells
+            .iter()
+            .enumerate()
+            .filter(|(i, cell)| {
+                selector == "*" || cell.cell == Some(selector) || Some(*i) == number
+            })
+            .map(|(_, cell)| cell)
+            .collect();
+        if chosen.is_empty() {
+            let names: Vec<&str> = cells.iter().filter_map(|cell| cell.cell).collect();
+            return Err(Diagnostic::new(Code::UnknownKey, self.text(), cell_at)
+                .message(format!("there is no cell `{selector}`"))
+                .label("no such cell")
+                .help(meant(selector, &names))
+                .into());
+        }
+        let route = |site: &&Site<'_>| match word.as_str() {
+            "path" => self.in_path(site, word_at, rest),
+            _ => Err(self.trouble(word_at, &format!("a cell has no key `{word}` to be set"), help)),
+        };
+        chosen.iter().map(route).collect()
     }
 
     fn trouble(&self, at: &Place, message: &str, help: &str) -> Error {
@@ -130,7 +188,7 @@ impl Dotted {
     }
 
     fn unknown(&self, document: &Table, word: &str, at: &Place) -> Error {
-        let stages = stages(document);
+        let sites = Site::all(document);
         let candidates: Vec<&str> = schema::scenario()
             .iter()
             .copied()
@@ -139,7 +197,7 @@ impl Dotted {
             .chain(schema::beside("radio").iter().copied())
             .chain(schema::beside("agent").iter().copied())
             .chain(schema::keys("host").iter().copied())
-            .chain(stages.iter().filter_map(|(name, _)| *name))
+            .chain(sites.iter().flat_map(|site| site.stages.iter().filter_map(|(name, _)| *name)))
             .collect();
         let guess = match crate::error::nearest(word, &candidates) {
             Some(near) => format!("did you mean `{near}`? "),
@@ -180,15 +238,10 @@ impl Dotted {
 
     /// The stage that a selector means: its place in the path from 1, its name, or its kind if it is the
     /// only one of it.
-    fn select(
-        &self,
-        document: &Table,
-        selector: &str,
-        at: &Place,
-    ) -> Result<(usize, &'static str), Error> {
-        let stages = stages(document);
+    fn select(&self, site: &Site<'_>, selector: &str, at: &Place) -> Result<usize, Error> {
+        let stages = &site.stages;
         if let Ok(number) = selector.parse::<usize>() {
-            return match number.checked_sub(1).and_then(|i| stages.get(i).map(|s| (i, s.1))) {
+            return match number.checked_sub(1).filter(|i| *i < stages.len()) {
                 Some(found) => Ok(found),
                 None => {
                     let help = format!("stages are counted from 1; this path has {}", stages.len());
@@ -196,11 +249,11 @@ impl Dotted {
                 }
             };
         }
-        if let Some(index) = stages.iter().position(|(name, _)| *name == Some(selector)) {
-            return Ok((index, stages[index].1));
+        if let Some(index) = site.named(selector) {
+            return Ok(index);
         }
         if schema::STAGES.contains(&selector) {
-            return self.only(document, selector, at);
+            return self.only(site, selector, at);
         }
         let names: Vec<&str> =
             schema::STAGES.iter().copied().chain(stages.iter().filter_map(|s| s.0)).collect();
@@ -212,16 +265,11 @@ impl Dotted {
     }
 
     /// The only stage of a kind.
-    fn only(
-        &self,
-        document: &Table,
-        kind: &str,
-        at: &Place,
-    ) -> Result<(usize, &'static str), Error> {
-        let stages = stages(document);
+    fn only(&self, site: &Site<'_>, kind: &str, at: &Place) -> Result<usize, Error> {
+        let stages = &site.stages;
         let found: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].1 == kind).collect();
         match found.as_slice() {
-            [index] => Ok((*index, stages[*index].1)),
+            [index] => Ok(*index),
             [] => {
                 let message =
                     format!("the path has no `{kind}` stage that `{}` could mean", self.text());
@@ -229,14 +277,93 @@ impl Dotted {
                 Err(self.trouble(at, &message, &help))
             }
             several => {
+                let key = site.key();
                 let positions: Vec<String> =
-                    several.iter().map(|index| format!("path.{}", index + 1)).collect();
+                    several.iter().map(|index| format!("{key}.{}", index + 1)).collect();
                 let positions: Vec<&str> = positions.iter().map(String::as_str).collect();
                 let message = format!("the path has {} `{kind}` stages", several.len());
                 let help = format!("say which one: {}", listed(&positions));
                 Err(self.trouble(at, &message, &help))
             }
         }
+    }
+}
+
+/// A list of stages in the document: the path, or that of a cell.
+struct Site<'t> {
+    /// The number of the cell, from 0.
+    number: Option<usize>,
+    /// Its name.
+    cell: Option<&'t str>,
+    /// Given name and kind of every stage; a stage that is none has the kind "".
+    stages: Vec<(Option<&'t str>, &'static str)>,
+}
+
+impl<'t> Site<'t> {
+    fn of(number: Option<usize>, table: &'t Table) -> Site<'t> {
+        let items = table.get("path").and_then(Node::as_array).unwrap_or_default();
+        let stages = items.iter().map(|item| {
+            let table = item.as_table();
+            let name = table.and_then(|table| table.get("name")).and_then(Node::as_str);
+            let kind = schema::STAGES
+                .iter()
+                .copied()
+                .find(|kind| table.is_some_and(|table| table.has(kind)));
+            (name, kind.unwrap_or(""))
+        });
+        let cell = number.and_then(|_| table.get("name")).and_then(Node::as_str);
+        Site { number, cell, stages: stages.collect() }
+    }
+
+    fn path(document: &'t Table) -> Site<'t> {
+        Site::of(None, document)
+    }
+
+    fn cells(document: &'t Table) -> Vec<Site<'t>> {
+        let cells = document.get("cell").and_then(Node::as_array).unwrap_or_default();
+        let tables = cells.iter().enumerate().filter_map(|(i, cell)| Some((i, cell.as_table()?)));
+        tables.map(|(i, cell)| Site::of(Some(i), cell)).collect()
+    }
+
+    /// The path first, then the cells.
+    fn all(document: &'t Table) -> Vec<Site<'t>> {
+        core::iter::once(Site::path(document)).chain(Site::cells(document)).collect()
+    }
+
+    fn named(&self, name: &str) -> Option<usize> {
+        self.stages.iter().position(|(given, _)| *given == Some(name))
+    }
+
+    /// Its dotted key.
+    fn key(&self) -> String {
+        self.number.map_or("path".to_owned(), |i| format!("cell.{}.path", i + 1))
+    }
+
+    /// A key within a stage. `path.radio.rate` means the `rate` in `radio = { ... }`, and `path.radio.errors`
+    /// the `errors` beside it: no key is in both places.
+    fn within(&self, index: usize, by_kind: bool, rest: &[(String, Place)]) -> Route {
+        let at = rest.first().map_or(Place::file(0..0), |(_, at)| at.clone());
+        let mut route = Vec::new();
+        if let Some(cell) = self.number {
+            route.extend([Step::Key("cell".to_owned(), at.clone()), Step::Index(cell)]);
+        }
+        route.extend([Step::Key("path".to_owned(), at.clone()), Step::Index(index)]);
+        let kind = self.stages[index].1;
+        let beside = |word: &str| {
+            word == "name"
+                || schema::STAGES.contains(&word)
+                || schema::beside("radio").contains(&word)
+                || schema::beside("agent").contains(&word)
+        };
+        let inside = match rest.first() {
+            None => by_kind,
+            Some((word, _)) => kind != "agent" && !kind.is_empty() && !beside(word),
+        };
+        if inside {
+            route.push(Step::Key(kind.to_owned(), at));
+        }
+        route.extend(plain(rest));
+        route
     }
 }
 
@@ -255,49 +382,10 @@ fn host_names(document: &Table) -> Vec<&str> {
         .unwrap_or_default()
 }
 
-/// Given name and kind of every stage; a stage that is none has the kind "".
-fn stages(document: &Table) -> Vec<(Option<&str>, &'static str)> {
-    let items = document.get("path").and_then(Node::as_array).unwrap_or_default();
-    items
-        .iter()
-        .map(|item| {
-            let table = item.as_table();
-            let name = table.and_then(|table| table.get("name")).and_then(Node::as_str);
-            let kind = schema::STAGES
-                .iter()
-                .copied()
-                .find(|kind| table.is_some_and(|table| table.has(kind)));
-            (name, kind.unwrap_or(""))
-        })
-        .collect()
-}
-
-/// A key within a stage. `path.radio.rate` means the `rate` in `radio = { ... }`, and `path.radio.errors`
-/// the `errors` beside it: no key is in both places.
-fn within_stage(index: usize, kind: &str, by_kind: bool, rest: &[(String, Place)]) -> Route {
-    let at = rest.first().map_or(Place::file(0..0), |(_, at)| at.clone());
-    let mut route = vec![Step::Key("path".to_owned(), at.clone()), Step::Index(index)];
-    let beside = |word: &str| {
-        word == "name"
-            || schema::STAGES.contains(&word)
-            || schema::beside("radio").contains(&word)
-            || schema::beside("agent").contains(&word)
-    };
-    let inside = match rest.first() {
-        None => by_kind,
-        Some((word, _)) => kind != "agent" && !kind.is_empty() && !beside(word),
-    };
-    if inside {
-        route.push(Step::Key(kind.to_owned(), at));
-    }
-    route.extend(plain(rest));
-    route
-}
-
-/// A key of the transfer: of all transfers, unless the key has a number.
-fn transfers(document: &Table, at: &Place, rest: &[(String, Place)]) -> Vec<Route> {
-    let root = Step::Key("transfer".to_owned(), at.clone());
-    let count = match document.get("transfer").map(|node| &node.value) {
+/// A key of the transfer, or of the visits: of all such tables, unless the key has a number.
+fn tables(document: &Table, word: &str, at: &Place, rest: &[(String, Place)]) -> Vec<Route> {
+    let root = Step::Key(word.to_owned(), at.clone());
+    let count = match document.get(word).map(|node| &node.value) {
         Some(Value::Array(items)) if !rest.is_empty() => items.len(),
         _ => return vec![[vec![root], plain(rest)].concat()],
     };

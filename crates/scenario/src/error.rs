@@ -61,6 +61,8 @@ pub enum Code {
     BadPath,
     /// Hosts and transfers do not fit together.
     BadTransfer,
+    /// Cells and visits do not fit together.
+    BadVisit,
     /// A `--set` or `--vary` argument, or an axis, that says nothing usable.
     BadAxis,
     /// A name that is used twice, or that cannot name a file.
@@ -81,6 +83,7 @@ impl fmt::Display for Code {
             Code::OutOfRange => "out-of-range",
             Code::BadPath => "bad-path",
             Code::BadTransfer => "bad-transfer",
+            Code::BadVisit => "bad-visit",
             Code::BadAxis => "bad-axis",
             Code::BadName => "bad-name",
             Code::NoScheme => "no-scheme",

@@ -38,6 +38,7 @@ pub mod manual;
 pub mod model;
 pub mod plan;
 mod read;
+pub mod roaming;
 mod schema;
 mod schemes;
 mod vary;
@@ -55,6 +56,7 @@ pub use model::{
     Traffic, Transfer, World,
 };
 pub use plan::{Axis, Cell, Plan, Run, RunKey};
+pub use roaming::Roaming;
 pub use schema::{PARTS, Part};
 pub use schemes::{Family, Scheme, schemes, schemes_of};
 pub use vary::{Argument, Setting};
@@ -78,6 +80,21 @@ pub fn parse(
     schemes::take(&mut document)?;
     let axes = vary::apply(&mut document, arguments)?;
     plan::expand(&document, name, &axes)
+}
+
+/// The files of visits that a scenario names: where the text says so, key and value, and the names. Whoever can read files
+/// puts `table = ...` with the lines of the file in these places.
+pub fn visit_files(text: &str) -> Vec<(core::ops::Range<usize>, String)> {
+    let Ok(document) = document::parse(text) else { return Vec::new() };
+    let Some(visits) = document.get("visits") else { return Vec::new() };
+    let tables = visits.as_array().unwrap_or(core::slice::from_ref(visits)).iter();
+    let entries = tables.filter_map(|table| table.as_table()?.entry("file"));
+    entries
+        .filter_map(|entry| {
+            let place = entry.key_at.span.start..entry.node.at.span.end;
+            Some((place, entry.node.as_str()?.to_owned()))
+        })
+        .collect()
 }
 
 /// Turns the text of a tunnel's file into what it asks for.

@@ -45,6 +45,9 @@ impl LivePath {
         let axes = vary::apply(&mut document, arguments)?;
         plan::first_points(&mut document, &axes)?;
         let (scenario, _) = build::scenario(&document, name)?;
+        if scenario.roaming.is_some() {
+            return Err(build::cells::not_live(&document));
+        }
         document.forget_places();
         let stages = scenario.path.clone();
         Ok((LivePath { document, form: Form::Scenario(name.to_owned()), stages }, scenario))

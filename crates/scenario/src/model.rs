@@ -13,6 +13,8 @@ use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 use serde::Serialize;
 
+use crate::roaming::Roaming;
+
 /// One experiment: hosts at both ends of a path, what they transfer, and how often it is repeated.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Scenario {
@@ -30,8 +32,24 @@ pub struct Scenario {
     pub hosts: Vec<Host>,
     /// What is transferred.
     pub transfers: Vec<Transfer>,
-    /// The path from left to right, without the hosts.
+    /// The path from left to right, without the hosts; with cells its wired part.
     pub path: Vec<Stage>,
+    /// The cells behind it, if hosts move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roaming: Option<Box<Roaming>>,
+}
+
+impl Scenario {
+    /// The stages from the left hosts to those in cell number `cell`; without cells the path.
+    pub fn line(&self, cell: usize) -> impl DoubleEndedIterator<Item = &Stage> {
+        let cell = self.roaming.as_ref().and_then(|roaming| roaming.cells.get(cell));
+        self.path.iter().chain(cell.into_iter().flat_map(|cell| &cell.path))
+    }
+
+    /// How many such lines there are: one, or one for each cell.
+    pub fn lines(&self) -> usize {
+        self.roaming.as_ref().map_or(1, |roaming| roaming.cells.len())
+    }
 }
 
 /// Where a scenario is run.

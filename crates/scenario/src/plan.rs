@@ -118,6 +118,10 @@ impl Serialize for RunKey {
     }
 }
 
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("a scenario has only text for keys and finite numbers")
+}
+
 /// FNV-1a of 128 bits: the keys only have to differ by chance, nobody forges them, and it is the same
 /// on every machine.
 #[derive(Clone, Copy)]
@@ -134,14 +138,16 @@ impl Fnv {
     }
 
     fn of(scenario: &Scenario) -> Fnv {
-        let Scenario { name: _, world, runs: _, first_seed: _, horizon, hosts, transfers, path } =
-            scenario;
-        let text = serde_json::to_string(&(horizon, hosts, transfers, path))
-            .expect("a scenario has only text for keys and finite numbers");
+        let Scenario { world, horizon, hosts, transfers, path, roaming, .. } = scenario;
+        let text = json(&(horizon, hosts, transfers, path));
         let simulated = Fnv(Fnv::OFFSET)
             .bytes(env!("CARGO_PKG_VERSION").as_bytes())
             .bytes(&RESULTS.to_be_bytes())
             .bytes(text.as_bytes());
+        let simulated = match roaming {
+            None => simulated,
+            Some(roaming) => simulated.bytes(json(roaming).as_bytes()),
+        };
         match world {
             World::Sim => simulated,
             // Whose TCP a host has matters only there.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use lasthop_proto::describe::Keys;
 
-use crate::build::{agent, errors, hop, host, path, station, top, transfer, tunnel};
+use crate::build::{agent, cells, errors, hop, host, path, station, top, transfer, tunnel};
 use crate::keys::{Listed, list, names};
 
 /// What a stage of the path can be: exactly one of these keys.
@@ -38,6 +38,9 @@ pub static PARTS: LazyLock<Vec<Part>> = LazyLock::new(|| {
         part("errors", errors::all),
         part("hop", hop::all),
         part("agent", agent::options),
+        part("cell", cells::cell),
+        part("visits", cells::visits),
+        part("handoff", cells::handoff),
         part("station", station::keys),
         part("tunnel", tunnel::keys),
     ]
@@ -71,7 +74,8 @@ pub(crate) fn inside(kind: &str) -> &'static [&'static str] {
 }
 
 /// Keys of a scenario that are tables or lists of their own.
-pub(crate) const TABLES: &[&str] = &["transfer", "host", "path", "vary", "schemes"];
+pub(crate) const TABLES: &[&str] =
+    &["transfer", "host", "path", "cell", "visits", "handoff", "vary", "schemes"];
 
 /// Keys at the top of a scenario.
 pub(crate) fn scenario() -> &'static [&'static str] {

@@ -23,6 +23,7 @@ use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Probability, Rate, Span, Time};
 use lasthop_proto::wire::Addr;
+use lasthop_scenario::roaming::{Handoff, Policy, RadioCell, Roaming, Stays, Tour};
 use lasthop_scenario::{
     ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind, Traffic, Transfer,
     World,
@@ -79,6 +80,7 @@ fn scenario(tcp: TcpConfig, path: Vec<Stage>, bytes: Option<u64>, count: u32) ->
             cross: false,
         }],
         path,
+        roaming: None,
     }
 }
 
@@ -117,6 +119,39 @@ fn flows(count: u32) -> Scenario {
         line("bottleneck", "100mbit", Span::millis(10), 500),
     ];
     scenario(TcpConfig::rfc(), path, None, count)
+}
+
+/// As many mobile hosts, each with one transfer, which go from cell to cell at random behind the same access line. The
+/// cells share out the rate that the bottleneck has.
+fn roaming(count: u16, cells: u16) -> Scenario {
+    let mut scenario = flows(0);
+    let Some(wired) = scenario.path.first().cloned() else { return scenario };
+    let (fixed, mobile) = (scenario.hosts[0].clone(), scenario.hosts[1].clone());
+    let mobiles = (0..count).map(|n| {
+        let [high, low] = n.to_be_bytes();
+        let addr = Addr::v4(10, 1, high, low);
+        Host { name: format!("mobile{n}"), addr, ..mobile.clone() }
+    });
+    scenario.hosts = core::iter::once(fixed).chain(mobiles).collect();
+    let transfer = scenario.transfers[0].clone();
+    let transfers =
+        (1..=usize::from(count)).map(|to| Transfer { to, count: 1, ..transfer.clone() });
+    scenario.transfers = transfers.collect();
+    scenario.path = vec![wired];
+    let cell = |n: u16| RadioCell {
+        name: format!("cell{n}"),
+        path: vec![line(&format!("air{n}"), "5mbit", Span::millis(10), 500)],
+        base: 0,
+    };
+    let all: Vec<usize> = (0..usize::from(cells)).collect();
+    let tour = |host| Tour { host, cells: all.clone(), stays: Stays::Dwell(Span::secs(10)) };
+    let roaming = Roaming {
+        cells: (0..cells).map(cell).collect(),
+        tours: (1..=usize::from(count)).map(tour).collect(),
+        handoff: Handoff { gap: Span::millis(50), packets: Policy::Forward, ..Handoff::default() },
+    };
+    scenario.roaming = Some(Box::new(roaming));
+    scenario
 }
 
 /// The best of five repetitions, as the machine may be shared; seconds for a hop.
@@ -251,7 +286,21 @@ fn senders() {
     }
 }
 
+/// What a hop costs where hosts move, beside where they stand.
+fn cells(standing: f64) {
+    let cells =
+        time("1000 hosts over 20 cells, 100 Mb/s, 60 s, no trace", &roaming(1000, 20), 1, || {
+            Nothing
+        });
+    println!("rate per hop over 20 cells / with 1000 flows: {:.2}", standing / cells);
+}
+
 fn main() {
+    // `speed cells`: where hosts move, beside where they stand.
+    if std::env::args().any(|a| a == "cells") {
+        let standing = time("1000 flows, 100 Mb/s, 60 s, no trace", &flows(1000), 1, || Nothing);
+        return cells(standing);
+    }
     // `speed senders`: what an ACK costs, by sender.
     if std::env::args().any(|a| a == "senders") {
         return senders();
@@ -290,6 +339,7 @@ fn main() {
     let ten = time("10 flows, 100 Mb/s, 60 s, no trace", &flows(10), 1, nothing);
     let thousand = time("1000 flows, 100 Mb/s, 60 s, no trace", &flows(1000), 1, nothing);
     println!("cost of a hop with 1000 flows / with 10: {:.2}", thousand / ten);
+    cells(thousand);
     channels();
     senders();
 }

@@ -4,7 +4,7 @@ use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::agent::BaseStation;
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
-use lasthop_proto::tcp::Connection;
+use lasthop_proto::tcp::{Connection, Host};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 use lasthop_scenario::Scenario;
@@ -65,7 +65,7 @@ impl<'a> Engine<'a> {
             }
             wakes += 1;
             self.path.wake(now, &mut outside);
-            if self.path.take_host_called() && self.path.unfinished() == 0 {
+            if self.path.take_host_called() && self.path.is_finished() {
                 break Reason::Finished;
             }
         };
@@ -102,7 +102,7 @@ impl<'a> Engine<'a> {
             let (Some(from), Some(to)) = (host(transfer.from), host(transfer.to)) else { continue };
             let count = transfer.connections() as usize;
             for sender in from.opened().skip(used[transfer.from]).take(count) {
-                ends.push(end(sender, to.connection(sender.flow.reversed())));
+                ends.push(end(sender, Some(to)));
             }
             used[transfer.from] += count;
         }
@@ -112,18 +112,27 @@ impl<'a> Engine<'a> {
             let Some(from) = host(i) else { continue };
             for sender in from.opened().skip(used) {
                 let peer = self.scenario.hosts.iter().position(|h| h.addr == sender.flow.dst);
-                let peer = peer.and_then(host).and_then(|p| p.connection(sender.flow.reversed()));
-                ends.push(end(sender, peer));
+                ends.push(end(sender, peer.and_then(host)));
             }
         }
         ends
     }
 }
 
-fn end(sender: &Connection, receiver: Option<&Connection>) -> TransferEnd {
+fn end(sender: &Connection, receiver: Option<&Host>) -> TransferEnd {
+    let flow = sender.flow.reversed();
+    let delivered = |host: &Host| {
+        let delivered = host.connection(flow).map_or(0, Connection::delivered);
+        if delivered >= sender.acknowledged() {
+            return delivered;
+        }
+        // A SYN that came late may have opened the connection once more.
+        let all = host.connections().iter().filter(|connection| connection.flow == flow);
+        all.map(Connection::delivered).max().unwrap_or(0)
+    };
     TransferEnd {
         wanted: sender.wanted(),
-        delivered: receiver.map_or(0, Connection::delivered),
+        delivered: receiver.map_or(0, delivered),
         acknowledged: sender.acknowledged(),
         complete: sender.is_complete(),
         aborted: sender.is_aborted(),

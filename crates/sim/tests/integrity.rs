@@ -9,11 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lasthop_proto::agent::AgentConfig;
-use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
 use lasthop_scenario::{Scenario, Stage, StageKind};
-use lasthop_sim::{Reason, RunEnd, run};
+use lasthop_sim::{Reason, RunEnd, layout, run};
 use lasthop_trace::Sink;
+use lasthop_trace::conservation::Conservation;
+use lasthop_trace::layout::{Layout, Role};
 
+use common::cells::roaming;
 use common::{Dice, coming_and_going, disciplined, hopping, modern, worded};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
@@ -60,6 +63,23 @@ impl Sink for Watch {
     }
 }
 
+/// Follows every packet. A host takes in what it refuses, and then drops it: that counts once.
+struct Books(Conservation, Layout);
+
+impl Sink for Books {
+    fn wants(&self) -> Wants {
+        self.0.wants()
+    }
+    fn event(&mut self, event: &Event) {
+        let refused = Op::Dropped(Cause::NoSuchConnection);
+        let role = self.1.stages[usize::from(event.stage.0)].role;
+        match &event.what {
+            What::Packet { op, .. } if *op == refused && role == Role::Host => {}
+            _ => self.0.event(event),
+        }
+    }
+}
+
 fn demand(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
@@ -71,8 +91,16 @@ fn splits(scenario: &Scenario) -> bool {
 
 /// Runs a scenario and says what is wrong with it.
 fn examine(scenario: &Scenario, case: u64) -> Result<Reason, String> {
-    let mut watch = Watch::default();
-    let end = run(scenario, case, &mut watch);
+    let books = Books(Conservation::default(), layout(scenario));
+    let mut watch = (Watch::default(), books);
+    let end = match scenario.roaming {
+        Some(_) => run(scenario, case, &mut watch),
+        None => run(scenario, case, &mut watch.0),
+    };
+    let (watch, books) = watch;
+    if scenario.roaming.is_some() {
+        books.0.check(end.stages.iter().map(|(_, count)| count.held).sum())?;
+    }
     demand(!watch.corrupted, || "a wrong byte was delivered".into())?;
     demand(end.reason != Reason::Stuck, || format!("stuck at {}", end.at))?;
     for (stage, count) in &end.stages {
@@ -181,6 +209,11 @@ fn it_still_is_when_stations_contend_for_the_radio() {
 #[test]
 fn it_still_is_when_transfers_come_and_go_and_share_their_windows() {
     examine_many(coming_and_going);
+}
+
+#[test]
+fn it_still_is_when_hosts_move_between_cells() {
+    examine_many(roaming);
 }
 
 #[test]

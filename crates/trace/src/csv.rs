@@ -10,7 +10,7 @@ use lasthop_proto::event::{AgentNote, Event, LinkNote, Op, TcpKind, Wants, What}
 use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet};
+use lasthop_proto::wire::{Addr, Damage, Flags, FlowKey, Packet};
 
 use crate::Sink;
 use crate::layout::{Layout, flow_name};
@@ -164,6 +164,7 @@ impl<W: Write> EventCsv<W> {
             Op::Repeated(cause) => ("repeated", cause.name()),
             Op::Received => ("received", ""),
             Op::Dropped(cause) => ("dropped", cause.name()),
+            Op::Redirected(cause) => ("redirected", cause.name()),
         };
         rows.text(event);
         rows.comma();
@@ -223,6 +224,16 @@ impl<W: Write> EventCsv<W> {
         if let Some(value) = value {
             rows.int(value);
         }
+        rows.end();
+    }
+
+    /// A row about a mobile host in the cell of this stage; the address stands where other rows have the flow.
+    fn handoff(&mut self, event: &str, host: Addr) {
+        let rows = &mut self.rows;
+        rows.text(event);
+        rows.text(",,,,");
+        rows.text(&host.to_string());
+        rows.text(",,,,,,,,");
         rows.end();
     }
 
@@ -325,6 +336,10 @@ impl<W: Write> Sink for EventCsv<W> {
             What::Doze { station, asleep } => {
                 let name = if *asleep { "radio-asleep" } else { "radio-awake" };
                 self.link(name, "", *station, *station, None);
+            }
+            What::Handoff { host, arrived } => {
+                let name = if *arrived { "handoff-arrived" } else { "handoff-left" };
+                self.handoff(name, *host);
             }
             What::Work(_) => {}
         }

@@ -3,6 +3,8 @@
 //! The world that runs a scenario builds this once. Flows that it does not name are still measured; they are
 //! found by their first packet.
 
+use core::ops::Range;
+
 use lasthop_proto::energy::{Antenna, Hardware};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::wire::{Addr, FlowKey};
@@ -22,6 +24,10 @@ pub enum Role {
     Radio,
     /// A router shared with other traffic.
     Cross,
+    /// The router before cells.
+    Router,
+    /// The base station of a cell.
+    Base,
 }
 
 impl Role {
@@ -87,6 +93,8 @@ pub struct PoweredInfo {
 pub struct Layout {
     /// Stages by [`StageId`], left to right, hosts included.
     pub stages: Vec<StageInfo>,
+    /// The stages of each cell, if hosts move: the path branches before them.
+    pub cells: Vec<Range<usize>>,
     /// Flows in the order of the scenario.
     pub flows: Vec<FlowInfo>,
     /// Between whom short transfers are made.
@@ -96,28 +104,38 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The stages that data towards `side` crosses, in the order it crosses them.
-    pub fn along(&self, side: Side) -> impl DoubleEndedIterator<Item = (StageId, &StageInfo)> {
+    /// The stages that data towards `side` crosses in cell number `cell`, in the order it crosses them. Without cells
+    /// there is one way, number 0.
+    pub fn along(
+        &self,
+        cell: usize,
+        side: Side,
+    ) -> impl DoubleEndedIterator<Item = (StageId, &StageInfo)> {
         let count = self.stages.len();
-        (0..count).map(move |i| {
-            let i = if side == Side::Right { i } else { count - 1 - i };
-            (StageId(i as u16), &self.stages[i])
-        })
+        let own = self.cells.get(cell).cloned().unwrap_or(0..0);
+        let all = match (self.cells.first(), self.cells.last()) {
+            (Some(first), Some(last)) => first.start..last.end,
+            _ => 0..0,
+        };
+        (0..count)
+            .map(move |i| if side == Side::Right { i } else { count - 1 - i })
+            .filter(move |i| own.contains(i) || !all.contains(i))
+            .map(|i| (StageId(i as u16), &self.stages[i]))
     }
 
     /// The first stage towards `side` that transmits.
-    pub fn first_link(&self, side: Side) -> Option<StageId> {
-        self.along(side).find(|(_, stage)| stage.role.is_link()).map(|(id, _)| id)
+    pub fn first_link(&self, cell: usize, side: Side) -> Option<StageId> {
+        self.along(cell, side).find(|(_, stage)| stage.role.is_link()).map(|(id, _)| id)
     }
 
     /// The last stage towards `side` that transmits.
-    pub fn last_link(&self, side: Side) -> Option<StageId> {
-        self.along(side).rfind(|(_, stage)| stage.role.is_link()).map(|(id, _)| id)
+    pub fn last_link(&self, cell: usize, side: Side) -> Option<StageId> {
+        self.along(cell, side).rfind(|(_, stage)| stage.role.is_link()).map(|(id, _)| id)
     }
 
     /// The first stage towards `side` that is a `role`.
-    pub fn first(&self, side: Side, role: Role) -> Option<StageId> {
-        self.along(side).find(|(_, stage)| stage.role == role).map(|(id, _)| id)
+    pub fn first(&self, cell: usize, side: Side, role: Role) -> Option<StageId> {
+        self.along(cell, side).find(|(_, stage)| stage.role == role).map(|(id, _)| id)
     }
 
     /// The name of `stage`; empty when the layout does not know it.
@@ -146,10 +164,10 @@ mod tests {
     #[test]
     fn links_are_found_in_the_direction_of_travel() {
         let layout = layout();
-        assert_eq!(layout.first_link(Side::Right), Some(StageId(1)));
-        assert_eq!(layout.last_link(Side::Right), Some(StageId(3)));
-        assert_eq!(layout.first_link(Side::Left), Some(StageId(3)));
-        assert_eq!(layout.first(Side::Left, Role::Link), Some(StageId(1)));
+        assert_eq!(layout.first_link(0, Side::Right), Some(StageId(1)));
+        assert_eq!(layout.last_link(0, Side::Right), Some(StageId(3)));
+        assert_eq!(layout.first_link(0, Side::Left), Some(StageId(3)));
+        assert_eq!(layout.first(0, Side::Left, Role::Link), Some(StageId(1)));
         assert_eq!(layout.name(StageId(3)), "s3");
         assert_eq!(layout.name(StageId(9)), "");
     }

@@ -6,9 +6,14 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq};
 use serde::{Deserialize, Serialize};
 
+mod stays;
+
+pub use stays::CellStay;
+use stays::Stays;
+
 use crate::Sink;
 use crate::completion::Completion;
-use crate::layout::flow_name;
+use crate::layout::{Layout, flow_name};
 use crate::stalls::{Stall, StallWatch};
 
 /// Why a data packet was sent.
@@ -95,6 +100,9 @@ pub struct Series {
     /// Bad periods of the channel in the direction of the data, as far as the radio told its turns.
     #[serde(default)]
     pub bad: Vec<BadPeriod>,
+    /// The cells that the mobile host was in, if hosts move.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<CellStay>,
     /// When the flow was complete, or observation ended, in seconds.
     pub end_s: f64,
 }
@@ -163,6 +171,7 @@ pub struct Sequence {
     /// Direction of the data, once a packet has shown it.
     towards: Side,
     bad: BadPeriods,
+    stays: Stays,
 }
 
 /// Collects the bad periods of every radio in both directions: which of them the data takes shows later.
@@ -217,16 +226,25 @@ impl Sequence {
             stalls: StallWatch::default(),
             towards: Side::Right,
             bad: BadPeriods { open: Vec::new(), closed: [Thinned::new(), Thinned::new()] },
+            stays: Stays::default(),
         }
+    }
+
+    /// Tells as well which cells of `layout` the mobile host was in.
+    pub fn in_cells(mut self, layout: &Layout) -> Sequence {
+        self.stays = Stays::of(layout);
+        self
     }
 
     /// The series of a run that ended at `end`.
     pub fn finish(self, end: Time) -> Series {
+        let end_s = self.completion.at().or(self.aborted).unwrap_or(end).as_secs_f64();
+        let cells = self.stays.told(end);
         let mut sent = self.first.items;
         sent.extend(self.again.items);
         sent.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
-        let end_s = self.completion.at().or(self.aborted).unwrap_or(end).as_secs_f64();
         Series {
+            cells,
             flow: flow_name(&self.flow),
             sent,
             acked: self.acked.items,
@@ -338,6 +356,9 @@ impl Sink for Sequence {
             }
             What::Channel { side, good } => {
                 self.bad.turn(event.stage, *side, *good, at.as_secs_f64());
+            }
+            What::Handoff { host, arrived } if [self.flow.src, self.flow.dst].contains(host) => {
+                self.stays.turn(at, event.stage, *arrived);
             }
             What::Tcp(tcp) if tcp.flow == self.flow => {
                 let at_s = at.as_secs_f64();

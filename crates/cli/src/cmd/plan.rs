@@ -108,16 +108,33 @@ pub fn path(plan: &Plan, scenario: &Scenario) -> String {
         if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
     };
     let mut parts = vec![hosts(HostSide::Left)];
-    parts.extend(scenario.path.iter().enumerate().map(|(i, here)| {
-        let shown = stage(here);
-        let same = plan
-            .cells
-            .iter()
-            .all(|cell| cell.scenario.path.get(i).map(stage) == Some(shown.clone()));
-        if same { shown } else { format!("{}: varies", here.name) }
-    }));
+    parts.extend(stages(plan, &scenario.path, |other| Some(&other.path)));
+    if let Some(roaming) = &scenario.roaming {
+        let cells = roaming.cells.iter().enumerate().map(|(i, cell)| {
+            let path =
+                stages(plan, &cell.path, |other| Some(&other.roaming.as_ref()?.cells.get(i)?.path));
+            format!("{} ({})", cell.name, path.join(" | "))
+        });
+        let cells: Vec<String> = cells.collect();
+        parts.push(cells.join(" or "));
+    }
     parts.push(hosts(HostSide::Right));
     parts.join(" | ")
+}
+
+/// Stages, as far as they are the same in all scenarios of the plan.
+fn stages(
+    plan: &Plan,
+    path: &[Stage],
+    other: impl Fn(&Scenario) -> Option<&Vec<Stage>>,
+) -> Vec<String> {
+    let here = path.iter().enumerate().map(|(i, here)| {
+        let shown = stage(here);
+        let there = |scenario| other(scenario).and_then(|path| path.get(i)).map(stage);
+        let same = plan.cells.iter().all(|cell| there(&cell.scenario).as_ref() == Some(&shown));
+        if same { shown } else { format!("{}: varies", here.name) }
+    });
+    here.collect()
 }
 
 fn line(line: &LineConfig) -> String {

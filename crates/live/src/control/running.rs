@@ -231,6 +231,7 @@ impl Seen {
                 Stage::Radio(_) | Stage::Hop(_) | Stage::Hops(_) => ("radio", None),
                 Stage::Agent(agent) => ("agent", Some(agent.flows())),
                 Stage::Cross(_) => ("cross", None),
+                Stage::Place(_) => ("place", None),
             };
             StageStatus {
                 name: String::new(),

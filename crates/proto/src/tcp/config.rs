@@ -420,6 +420,9 @@ pub struct TcpConfig {
     pub ebsn: bool,
     /// Obey ICMP source quench, as 4.4BSD did and RFC 6633 forbids.
     pub quench: bool,
+    /// Retransmit as soon as a hand-off is over, and make the peer do so (Caceres and Iftode 1995).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub fast_rtx_handoff: bool,
     /// New data on the first and second duplicate ACK (RFC 3042).
     pub limited_transmit: bool,
     /// Connections to one host share a congestion window and find losses together (balakrishnan97 5.2). With

@@ -208,6 +208,18 @@ impl Host {
         }
     }
 
+    /// A hand-off of this mobile host is over: it is in another cell, and can be reached there.
+    pub fn on_handoff(&mut self, now: Time, out: &mut Out) {
+        if !self.config.tcp.fast_rtx_handoff {
+            return;
+        }
+        for index in 0..self.connections.len() {
+            if !self.connections[index].is_over() {
+                self.act(index, |connection| connection.on_handoff(now, out));
+            }
+        }
+    }
+
     fn add(&mut self, flow: FlowKey, stream: u32) -> usize {
         let iss = Seq(self.chance.next_u64() as u32);
         let config = self.config.tcp.clone();

@@ -315,6 +315,9 @@ impl TcpConfig {
             "explicit bad state notifications of a base station are obeyed",
         );
         k.flag("quench", &mut self.quench, "ICMP source quench is obeyed, as 4.4BSD did");
+        let what = "when the host has come to another cell, what is in flight is sent again at once, and duplicate \
+                    ACKs make its peers do the same";
+        k.flag("fast-rtx-handoff", &mut self.fast_rtx_handoff, what);
         let what =
             "whether the handshake's round trip is measured; simulators of one-way TCP had none";
         k.flag("rtt-from-syn", &mut self.rtt_from_syn, what);

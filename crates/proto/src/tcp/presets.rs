@@ -130,6 +130,7 @@ impl TcpConfig {
             eln_reaction: ElnReaction::Named,
             ebsn: false,
             quench: false,
+            fast_rtx_handoff: false,
             limited_transmit: false,
             integrated: false,
             time_wait: Span::secs(60),

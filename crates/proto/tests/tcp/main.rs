@@ -10,6 +10,7 @@ mod closing;
 mod ecn;
 mod eln;
 mod flow_control;
+mod handoff;
 mod handshake;
 mod hosts;
 mod nack;

@@ -12,7 +12,7 @@
 //! 900ms  end                         nothing else happens until here
 //! ```
 //!
-//! `open`, `stop-reading`, `read N` and `<` lines are what the test puts in; all the rest is what must come
+//! `open`, `stop-reading`, `read N`, `handoff` (the host has come to another cell) and `<` lines are what the test puts in; all the rest is what must come
 //! out. Flags are tcpdump's: `S`, `F`, `R`, `P`, and `.` for ACK. Numbers count from the initial sequence
 //! number of the side they belong to; `at N` is the sequence number of a segment without data when it is not 1
 //! (0 for a SYN). `win N` is the header's window when it is not the usual one: the whole receive buffer on
@@ -163,6 +163,7 @@ impl Player {
                     self.wake_until(at);
                 }
                 "stop-reading" => self.connection.set_reading(false),
+                "handoff" => self.connection.on_handoff(at, &mut self.out),
                 "read" => self.connection.read(at, number(2).expect(line), &mut self.out),
                 "<" => self.put(at, &words[2..]),
                 "!" => self.tell(at, words[2], number(3).expect(line) as u32),

@@ -1,7 +1,7 @@
 //! Time-sequence plots (west97 4.4): where every byte was when. A straight line is a transfer without
 //! trouble; a flat part is a stall.
 
-use lasthop_trace::sequence::{BadPeriod, SendKind, Series};
+use lasthop_trace::sequence::{BadPeriod, CellStay, SendKind, Series};
 use lasthop_trace::stalls::Stall;
 
 use super::Plot;
@@ -62,6 +62,7 @@ impl TimeSequence<'_> {
         canvas.text("t", LEFT, 24.0, Anchor::Start, self.title);
         draw_stalls(&mut canvas, &series.stalls, &x, part, with_window);
         let bad = draw_bad(&mut canvas, &series.bad, &x, part, with_window);
+        let gaps = draw_cells(&mut canvas, &series.cells, &x, part, with_window);
         axis::draw_y(&mut canvas, &y, LEFT, RIGHT, 6);
         canvas.vertical_text("l", 18.0, TOP + MAIN / 2.0, "sequence (KiB)");
 
@@ -94,6 +95,9 @@ impl TimeSequence<'_> {
         }
         if bad > 0 {
             entries.push((Mark::Band, "red", format!("channel bad ({bad})")));
+        }
+        if gaps > 0 {
+            entries.push((Mark::Band, "sky", format!("in no cell ({gaps})")));
         }
         canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
         if with_window {
@@ -191,6 +195,49 @@ fn draw_bad(
         }
     }
     shown.len()
+}
+
+/// Shows above the plot which cells the host was in, and shades the times between two of them; how many of those there
+/// are. A name stands where it has room.
+fn draw_cells(
+    canvas: &mut Canvas,
+    cells: &[CellStay],
+    x: &Axis,
+    part: (f64, f64),
+    with_window: bool,
+) -> usize {
+    /// Height of the row of cells, and its colours in turn.
+    const ROW: f64 = 13.0;
+    const COLOURS: [&str; 2] = ["b-blue", "b-green"];
+    let mut names: Vec<&str> = Vec::new();
+    for stay in cells {
+        let number = names.iter().position(|name| *name == stay.cell).unwrap_or_else(|| {
+            names.push(&stay.cell);
+            names.len() - 1
+        });
+        let (from, to) = (stay.from_s.max(part.0), stay.to_s.min(part.1));
+        if to <= from {
+            continue;
+        }
+        let (from, to) = (x.at(from), x.at(to));
+        canvas.rect(COLOURS[number % 2], (from, TOP - ROW), (to - from, ROW - 1.0), "");
+        if canvas::text_width(&stay.cell) + 4.0 < to - from {
+            canvas.text("v", (from + to) / 2.0, TOP - 3.0, Anchor::Middle, &stay.cell);
+        }
+    }
+    let gaps = cells.windows(2).map(|pair| (pair[0].to_s, pair[1].from_s));
+    let gaps = gaps.filter(|(from, to)| to > from && *to > part.0 && *from < part.1);
+    let mut count = 0;
+    for (from, to) in gaps {
+        let (from, to) = (x.at(from.max(part.0)), x.at(to.min(part.1)));
+        let width = (to - from).max(1.0);
+        canvas.rect("b-sky", (from, TOP), (width, MAIN), "");
+        if with_window {
+            canvas.rect("b-sky", (from, TOP + MAIN + GAP), (width, WINDOW), "");
+        }
+        count += 1;
+    }
+    count
 }
 
 /// Points, without those that would fall on a pixel already taken by the one before.
@@ -303,6 +350,22 @@ mod tests {
         assert_eq!(whole.matches("<rect class=\"b-red\"").count(), 2, "neighbours are one area");
         assert!(!draw(Some((14.5, 20.0))).contains("bad"));
         assert!(draw(Some((12.0, 20.0))).contains("channel bad (1)"));
+    }
+
+    #[test]
+    fn cells_are_named_and_the_time_between_them_is_shaded() {
+        let stay = |cell: &str, from_s, to_s| CellStay { cell: cell.to_owned(), from_s, to_s };
+        let series = Series {
+            cells: vec![stay("west", 0.0, 8.0), stay("east", 8.5, 16.0), stay("west", 16.0, 20.0)],
+            end_s: 20.0,
+            ..Series::default()
+        };
+        let draw = |part| TimeSequence { title: "t", series: &series, part }.plot().inline();
+        let whole = draw(None);
+        assert!(whole.contains("in no cell (1)"), "{whole}");
+        assert_eq!((whole.matches(">west<").count(), whole.matches(">east<").count()), (2, 1));
+        assert!(!draw(Some((9.0, 12.0))).contains("in no cell"));
+        assert!(draw(Some((8.1, 12.0))).contains("in no cell (1)"));
     }
 
     #[test]

@@ -37,3 +37,16 @@ pub(super) fn give_hops(
     }
     Ok(())
 }
+
+/// Which radio a host that moves hangs on changes, and no battery follows that.
+pub(super) fn none_that_moves(hosts: &[Host], batteries: &[Option<Place>]) -> Result<(), Error> {
+    let mut moving = hosts.iter().zip(batteries).filter(|(host, _)| host.side == HostSide::Right);
+    let Some((host, Some(place))) = moving.find(|(_, place)| place.is_some()) else {
+        return Ok(());
+    };
+    Err(Diagnostic::new(Code::BadValue, format!("host.{}.battery", host.name), place)
+        .message(format!("`host.{}.battery`: a host that visits cells has no battery", host.name))
+        .label("not with cells")
+        .help("leave it out, or write the stages of one cell into `[[path]]`")
+        .into())
+}

@@ -8,7 +8,7 @@ use super::Noted;
 use super::host::HostSpec;
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Place};
-use crate::model::{HostSide, Scenario, StageKind};
+use crate::model::{HostSide, Scenario, Stage, StageKind};
 use crate::read::Reader;
 
 /// Looks at the finished scenario and notes what will surprise.
@@ -18,26 +18,40 @@ pub(super) fn run(
     specs: &[HostSpec],
     notes: &mut Vec<Noted>,
 ) {
-    let view = View { scenario, file, specs };
-    view.agents_without_use(notes);
-    view.sack_needs_both(notes);
-    view.reports_need_both(notes);
-    view.split_connections(notes);
-    view.windows(notes);
-    view.agents_without_radio(notes);
-    view.agents_without_data(notes);
-    view.idle_hosts(notes);
-    view.late_transfers(notes);
+    for line in 0..scenario.lines() {
+        let view = View { scenario, path: scenario.line(line).collect(), line, file, specs };
+        view.agents_without_use(notes);
+        view.sack_needs_both(notes);
+        view.reports_need_both(notes);
+        view.split_connections(notes);
+        if line == 0 {
+            view.windows(notes);
+        }
+        view.agents_without_radio(notes);
+        view.agents_without_data(notes);
+        if line == 0 {
+            view.idle_hosts(notes);
+            view.late_transfers(notes);
+        }
+    }
 }
 
+/// The scenario as seen from one of its cells; without cells there is one view.
 struct View<'a> {
     scenario: &'a Scenario,
+    /// From the left hosts to those in the cell.
+    path: Vec<&'a Stage>,
+    /// The number of the cell.
+    line: usize,
     file: &'a Reader<'a>,
     specs: &'a [HostSpec],
 }
 
+/// What several cells or several transfers of a host have in common is one matter.
 fn note(notes: &mut Vec<Noted>, warning: Diagnostic) {
-    notes.push(Noted { warning, in_every_cell: false });
+    if notes.iter().all(|other| other.warning != warning) {
+        notes.push(Noted { warning, in_every_cell: false });
+    }
 }
 
 impl View<'_> {
@@ -54,8 +68,24 @@ impl View<'_> {
         (format!("host.{}.{key}", spec.name), place)
     }
 
+    /// The dotted key of an agent.
+    fn agent_key(&self, stage: usize) -> String {
+        match stage.checked_sub(self.scenario.path.len()) {
+            None => format!("path.{}.agent", stage + 1),
+            Some(i) => format!("cell.{}.path.{}.agent", self.line + 1, i + 1),
+        }
+    }
+
     fn agent_place(&self, stage: usize) -> Place {
-        let items = self.file.node("path").and_then(Node::as_array).unwrap_or_default();
+        let (stages, stage) = match stage.checked_sub(self.scenario.path.len()) {
+            None => (self.file.node("path"), stage),
+            Some(i) => {
+                let cells = self.file.node("cell").and_then(Node::as_array).unwrap_or_default();
+                let cell = cells.get(self.line).and_then(Node::as_table);
+                (cell.and_then(|cell| cell.get("path")), i)
+            }
+        };
+        let items = stages.and_then(Node::as_array).unwrap_or_default();
         let item = items.get(stage).and_then(Node::as_table).and_then(|table| table.get("agent"));
         item.map_or_else(|| self.file.at().clone(), |node| node.at.clone())
     }
@@ -70,7 +100,7 @@ impl View<'_> {
 
     /// What an agent lacks to be of use to those whose data passes it.
     fn agents_without_use(&self, notes: &mut Vec<Noted>) {
-        for (i, stage) in self.scenario.path.iter().enumerate() {
+        for (i, stage) in self.path.iter().enumerate() {
             let StageKind::Agent(agent) = &stage.kind else { continue };
             for transfer in &self.scenario.transfers {
                 let (from, to) =
@@ -81,13 +111,10 @@ impl View<'_> {
                     rightwards: from.side == HostSide::Left,
                 };
                 let Some(Idle { message, label, help }) = agent.idle(&ends) else { continue };
-                let key = format!("path.{}.agent", i + 1);
+                let key = self.agent_key(i);
                 let warning = Diagnostic::new(Code::NoEffect, key, &self.agent_place(i));
                 let warning = warning.message(message).label(label).help(help);
-                // Several transfers of a host are one matter.
-                if notes.iter().all(|other| other.warning != warning) {
-                    note(notes, warning);
-                }
+                note(notes, warning);
             }
         }
     }
@@ -108,7 +135,7 @@ impl View<'_> {
                     HostSide::Right => &split.wireless,
                 };
                 if !end.sack {
-                    let stage = &self.scenario.path[i].name;
+                    let stage = &self.path[i].name;
                     note(
                         notes,
                         Diagnostic::new(Code::NoEffect, key, &at)
@@ -140,9 +167,9 @@ impl View<'_> {
 
     /// The base stations that split connections, the nearest to hosts on `side` first.
     fn splits(&self, side: HostSide) -> impl Iterator<Item = (usize, &SplitConfig)> {
-        let count = self.scenario.path.len();
+        let count = self.path.len();
         let place = move |i: usize| if side == HostSide::Left { i } else { count - 1 - i };
-        (0..count).map(place).filter_map(|i| match &self.scenario.path[i].kind {
+        (0..count).map(place).filter_map(|i| match &self.path[i].kind {
             StageKind::Agent(AgentConfig::Split(split)) => Some((i, split)),
             _ => None,
         })
@@ -151,7 +178,7 @@ impl View<'_> {
     /// What a base station's own TCP needs of its peers, and of itself.
     fn split_connections(&self, notes: &mut Vec<Noted>) {
         for (i, split) in self.splits(HostSide::Left) {
-            let key = format!("path.{}.agent", i + 1);
+            let key = self.agent_key(i);
             let scales = split.wired.window_scale && split.wireless.window_scale;
             // One byte more than a window can say is the usual way of writing the largest one.
             let fixed = split.largest.is_none();
@@ -254,12 +281,12 @@ impl View<'_> {
 
     /// An agent repairs what lies on its right.
     fn agents_without_radio(&self, notes: &mut Vec<Noted>) {
-        for (i, stage) in self.scenario.path.iter().enumerate() {
+        for (i, stage) in self.path.iter().enumerate() {
             let idle = match &stage.kind {
                 StageKind::Agent(agent) => !agent.needs_radio(),
                 _ => true,
             };
-            let radio = self.scenario.path[i..]
+            let radio = self.path[i..]
                 .iter()
                 .any(|stage| matches!(stage.kind, StageKind::Radio(_) | StageKind::Cross(_)));
             if idle || radio {
@@ -267,7 +294,7 @@ impl View<'_> {
             }
             note(
                 notes,
-                Diagnostic::new(Code::NoEffect, format!("path.{}.agent", i + 1), &self.agent_place(i))
+                Diagnostic::new(Code::NoEffect, self.agent_key(i), &self.agent_place(i))
                     .message(format!("the agent `{}` has no radio on its right", stage.name))
                     .label("nothing to repair")
                     .help("a path runs from the wired side to the wireless: put the agent before the radio"),
@@ -282,12 +309,12 @@ impl View<'_> {
         if self.senders().into_iter().any(right) {
             return;
         }
-        for (i, stage) in self.scenario.path.iter().enumerate() {
+        for (i, stage) in self.path.iter().enumerate() {
             let StageKind::Agent(agent) = &stage.kind else { continue };
             if agent.helps_both_ways() {
                 continue;
             }
-            let key = format!("path.{}.agent", i + 1);
+            let key = self.agent_key(i);
             note(
                 notes,
                 Diagnostic::new(Code::NoEffect, key, &self.agent_place(i))

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 mod battery;
+pub(crate) mod cells;
 mod check;
 pub(crate) mod errors;
 pub(crate) mod hop;
@@ -45,18 +46,27 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let transfers = transfer::read(&file, &specs)?;
     let hosts = transfer::place(&mut specs, &transfers)?;
     let mut notes = Vec::new();
-    let mut path = path::read(&file, transfer::directions(&hosts, &transfers), &mut notes)?;
-    path::give_stations(&mut path, &hosts);
+    let data = transfer::directions(&hosts, &transfers);
+    let mut path = path::read(&file, data, &mut notes)?;
+    let around = cells::Around { hosts: &hosts, data, wired: &path, horizon, world };
+    let roaming = cells::read(&file, &around, &mut notes)?.map(Box::new);
+    if roaming.is_none() {
+        path::give_stations(&mut path, &hosts);
+    }
     let batteries: Vec<Option<Place>> =
         specs.iter().map(|spec| spec.battery.as_ref().map(|(_, at)| at.clone())).collect();
+    if roaming.is_some() {
+        battery::none_that_moves(&hosts, &batteries)?;
+    }
     battery::give_hops(&mut path, &hosts, &batteries)?;
 
     if world == World::Testbed {
         traffic::in_testbed(&hosts, &transfers)?;
     }
     let transfers = transfers.into_iter().map(|spec| spec.transfer).collect();
+    let runs = runs as u32;
     let scenario =
-        Scenario { name, world, runs: runs as u32, first_seed, horizon, hosts, transfers, path };
+        Scenario { name, world, runs, first_seed, horizon, hosts, transfers, path, roaming };
     check::run(&scenario, &file, &specs, &mut notes);
     Ok((scenario, notes))
 }

@@ -54,45 +54,87 @@ pub(super) fn read(
             .help(format!("at least one stage must lie between the hosts, {EXAMPLE}"))
             .into());
     }
+    let stretch = Stretch { key: "path", cell: None, data };
+    stages_of(items, stretch, &mut Vec::new(), notes)
+}
+
+/// A list of stages that belongs together: the path, or that of a cell.
+#[derive(Clone, Copy)]
+pub(super) struct Stretch<'a> {
+    /// The dotted key of the list.
+    pub key: &'a str,
+    /// The cell that it belongs to.
+    pub cell: Option<&'a str>,
+    pub data: Directions,
+}
+
+/// The stages of a cell, which must be there; their names join those that are `taken`.
+pub(super) fn stages(
+    cell: &Reader<'_>,
+    stretch: Stretch<'_>,
+    taken: &mut Vec<String>,
+    notes: &mut Vec<Noted>,
+) -> Result<Vec<Stage>, Error> {
+    match cell.node("path").and_then(Node::as_array) {
+        Some(items) if !items.is_empty() => stages_of(items, stretch, taken, notes),
+        _ => Err(Diagnostic::new(Code::BadPath, stretch.key, &cell.place("path"))
+            .message(format!("the cell `{}` has no stages", stretch.cell.unwrap_or_default()))
+            .label("`[[cell.path]]` is missing")
+            .help(
+                "each stage begins with its own `[[cell.path]]` below its `[[cell]]`, for example \
+                 `radio = { rate = \"2mbit\", delay = \"1ms\" }`",
+            )
+            .into()),
+    }
+}
+
+fn stages_of(
+    items: &[Node],
+    stretch: Stretch<'_>,
+    taken: &mut Vec<String>,
+    notes: &mut Vec<Noted>,
+) -> Result<Vec<Stage>, Error> {
+    let Stretch { key, data, .. } = stretch;
     if items.len() > MAX_STAGES {
-        return Err(Diagnostic::new(Code::OutOfRange, "path", &items[MAX_STAGES].at)
+        return Err(Diagnostic::new(Code::OutOfRange, key, &items[MAX_STAGES].at)
             .message(format!("the path has {} stages", items.len()))
             .label("one too many")
             .help(format!("a path has at most {MAX_STAGES} stages"))
             .into());
     }
-    let kinds =
-        items.iter().enumerate().map(|(i, item)| kind(item, i)).collect::<Result<Vec<_>, _>>()?;
-    one_agent_each(items, &kinds)?;
-    let names = names(items, &kinds)?;
+    let kinds = items
+        .iter()
+        .enumerate()
+        .map(|(i, item)| kind(item, &format!("{key}.{}", i + 1)))
+        .collect::<Result<Vec<_>, _>>()?;
+    one_agent_each(items, &kinds, key)?;
+    let names = names(items, &kinds, stretch, taken)?;
     items
         .iter()
         .zip(kinds)
         .zip(names)
         .enumerate()
         .map(|(i, ((item, kind), name))| {
-            let kind = stage(item, &format!("path.{}", i + 1), kind, data, notes)?;
+            let kind = stage(item, &format!("{key}.{}", i + 1), kind, data, notes)?;
             Ok(Stage { name, kind })
         })
         .collect()
 }
 
 /// Which of the stage's keys says what it is.
-fn kind(item: &Node, index: usize) -> Result<&'static str, Error> {
-    let path = format!("path.{}", index + 1);
+fn kind(item: &Node, path: &str) -> Result<&'static str, Error> {
     let all =
         [schema::STAGES, schema::beside("radio"), schema::beside("agent"), &["name"]].concat();
-    let reader = Reader::open(item, &path, &all)?;
+    let reader = Reader::open(item, path, &all)?;
     let found: Vec<&'static str> =
         schema::STAGES.iter().copied().filter(|key| reader.has(key)).collect();
     let trouble = |message: String, label: &str| {
-        Diagnostic::new(Code::BadPath, path.as_str(), reader.at())
-            .message(message)
-            .label(label)
-            .help(format!(
+        Diagnostic::new(Code::BadPath, path, reader.at()).message(message).label(label).help(
+            format!(
                 "a stage has exactly one of {}; each stage begins with its own `[[path]]`",
                 listed(schema::STAGES)
-            ))
+            ),
+        )
     };
     match found.as_slice() {
         [one] => Ok(one),
@@ -105,7 +147,7 @@ fn kind(item: &Node, index: usize) -> Result<&'static str, Error> {
 }
 
 /// A base station runs one agent: between two radios, and before the first, there is room for one.
-fn one_agent_each(items: &[Node], kinds: &[&str]) -> Result<(), Error> {
+fn one_agent_each(items: &[Node], kinds: &[&str], path: &str) -> Result<(), Error> {
     let mut agent: Option<usize> = None;
     for (i, kind) in kinds.iter().enumerate() {
         match (*kind, agent) {
@@ -114,8 +156,8 @@ fn one_agent_each(items: &[Node], kinds: &[&str]) -> Result<(), Error> {
             ("agent", Some(first)) => {
                 let at = items[i].as_table().and_then(|table| table.get("agent"));
                 let at = at.map_or(&items[i].at, |node| &node.at);
-                return Err(Diagnostic::new(Code::BadPath, format!("path.{}.agent", i + 1), at)
-                    .message(format!("two agents where one fits: `path.{}` and this one", first + 1))
+                return Err(Diagnostic::new(Code::BadPath, format!("{path}.{}.agent", i + 1), at)
+                    .message(format!("two agents where one fits: `{path}.{}` and this one", first + 1))
                     .label("second agent")
                     .help(
                         "a radio hop has one base station, and that runs one agent; to compare agents \
@@ -131,7 +173,12 @@ fn one_agent_each(items: &[Node], kinds: &[&str]) -> Result<(), Error> {
 
 /// Names of the stages: given ones, else the kind, numbered from the second of a kind on. Adding a stage
 /// of one kind thus renames none of another, and moves none of their random draws.
-fn names(items: &[Node], kinds: &[&'static str]) -> Result<Vec<String>, Error> {
+fn names(
+    items: &[Node],
+    kinds: &[&'static str],
+    stretch: Stretch<'_>,
+    taken: &mut Vec<String>,
+) -> Result<Vec<String>, Error> {
     let mut given: Vec<Option<String>> = Vec::with_capacity(items.len());
     for (i, item) in items.iter().enumerate() {
         let name = item.as_table().and_then(|table| table.get("name"));
@@ -139,10 +186,10 @@ fn names(items: &[Node], kinds: &[&'static str]) -> Result<Vec<String>, Error> {
             given.push(None);
             continue;
         };
-        let path = format!("path.{}.name", i + 1);
+        let path = format!("{}.{}.name", stretch.key, i + 1);
         let text: String = crate::read::read(node, &path, "name")?;
         named(&text, &path, &node.at)?;
-        let reason = if given.iter().flatten().any(|other| *other == text) {
+        let reason = if given.iter().flatten().chain(&*taken).any(|other| *other == text) {
             Some("another stage has this name")
         } else if text.bytes().all(|b| b.is_ascii_digit()) {
             Some("a number would be taken for a position in the path")
@@ -160,13 +207,14 @@ fn names(items: &[Node], kinds: &[&'static str]) -> Result<Vec<String>, Error> {
         }
         given.push(Some(text));
     }
-    let mut taken: Vec<String> = given.iter().flatten().cloned().collect();
+    taken.extend(given.iter().flatten().cloned());
     Ok(given
         .into_iter()
         .zip(kinds)
         .map(|(name, kind)| {
             name.unwrap_or_else(|| {
-                let mut name = (*kind).to_owned();
+                let kind = stretch.cell.map_or((*kind).to_owned(), |cell| format!("{cell}-{kind}"));
+                let mut name = kind.clone();
                 for number in 2.. {
                     if !taken.contains(&name) {
                         break;

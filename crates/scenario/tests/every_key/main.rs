@@ -1,6 +1,7 @@
 //! Every key of a scenario does what it says: set to something that is not its default, it changes the field of the
 //! configuration that it is named after, and no other.
 
+mod cells;
 mod live_files;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("packet-size", &["table", "bad_period"]),
     ("packet-sizes", &["table"]),
     ("every", &["transfers", "every"]),
+    ("table", &["list"]),
     ("on-off", &["traffic", "bytes"]),
     ("shape", &["shape", "size"]),
     ("max", &["max", "size"]),

@@ -1,5 +1,7 @@
 //! Random scenarios: anything that a user could write down, and much that nobody would.
 
+pub mod cells;
+
 use lasthop_proto::agent::{
     AckpMode, AgentConfig, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
 };
@@ -320,6 +322,7 @@ impl Dice {
             hosts,
             transfers,
             path: path.map(|(i, kind)| Stage { name: format!("stage{i}"), kind }).collect(),
+            roaming: None,
         }
     }
 }

@@ -14,12 +14,15 @@ mod flow;
 mod flow_metrics;
 mod model;
 mod short;
+mod visits;
 
 pub use air::{AirMetrics, FrameCounts};
 pub use energy::{NodeEnergy, Spent};
 pub use flow_metrics::{Delay, FlowMetrics, Sampled};
 pub use model::{RunMetrics, Scalar, StageMetrics};
 pub use short::ShortTransfers;
+use visits::Visits;
+pub use visits::{Handoffs, Visit};
 
 use lasthop_proto::air::AirEvent;
 use lasthop_proto::event::{Event, Op, TcpEvent, TcpKind, Wants, What};
@@ -67,6 +70,7 @@ struct Counter {
     dropped: CauseCounts,
     originated: CauseCounts,
     repeated: CauseCounts,
+    redirected: CauseCounts,
     /// Only radio hops with a medium access of their own have it.
     air: Option<Box<AirCounter>>,
 }
@@ -78,6 +82,7 @@ pub struct Metrics {
     counters: Vec<[Counter; 2]>,
     flows: Flows,
     powered: Vec<energy::Node>,
+    visits: Visits,
     events: u64,
     corrupted: u64,
 }
@@ -91,19 +96,25 @@ impl Metrics {
                 counters[usize::from(stage.0)][side.index()].marks.0 |= mark.0;
             }
         };
-        for side in [Side::Left, Side::Right] {
-            let last = layout.last_link(side);
-            mark(layout.first_link(side), side, Marks::FIRST);
+        let ways =
+            (0..layout.cells.len().max(1)).flat_map(|cell| Side::BOTH.map(|side| (cell, side)));
+        for (cell, side) in ways {
+            let last = layout.last_link(cell, side);
+            mark(layout.first_link(cell, side), side, Marks::FIRST);
             mark(last, side, Marks::LAST);
-            mark(layout.first(side, Role::Link), side, Marks::WIRED);
-            mark(layout.first(side, Role::Radio), side, Marks::WIRELESS);
-            let beyond = layout.along(side).skip_while(|(id, _)| Some(*id) != last).skip(1);
+            mark(layout.first(cell, side, Role::Link), side, Marks::WIRED);
+            mark(layout.first(cell, side, Role::Radio), side, Marks::WIRELESS);
+            let beyond = layout.along(cell, side).skip_while(|(id, _)| Some(*id) != last).skip(1);
             beyond.for_each(|(id, _)| mark(Some(id), side, Marks::BEYOND));
         }
+        // What was on the air for a host that has left comes back to the base station.
+        let bases = layout.stages.iter().enumerate().filter(|(_, info)| info.role == Role::Base);
+        bases.for_each(|(i, _)| mark(Some(StageId(i as u16)), Side::Right, Marks::BEYOND));
         let mut flows = Flows::default();
         layout.flows.iter().for_each(|info| flows.declare(info));
         let powered = layout.powered.iter().map(energy::Node::new).collect();
-        Metrics { layout, counters, flows, powered, events: 0, corrupted: 0 }
+        let visits = Visits::default();
+        Metrics { layout, counters, flows, powered, visits, events: 0, corrupted: 0 }
     }
 
     /// The numbers so far, for a run that ended at `end`.
@@ -128,6 +139,8 @@ impl Metrics {
             corrupted: self.corrupted,
             short: self.short(end),
             energy: self.energy(end),
+            visits: self.visits.told(&self.layout, end),
+            handoffs: self.visits.handoffs(),
             flows: measured,
         }
     }
@@ -167,10 +180,12 @@ impl Metrics {
         for (i, pair) in self.counters.iter().enumerate() {
             for side in [Side::Right, Side::Left] {
                 let c = &pair[side.index()];
-                if c.packets + c.damaged + c.dropped.total() + c.originated.total() == 0 {
+                let ended = c.dropped.total() + c.redirected.total();
+                if c.packets + c.damaged + ended + c.originated.total() == 0 {
                     continue;
                 }
                 let info = self.layout.stages.get(i);
+                let in_cell = self.layout.cells.iter().any(|stages| stages.contains(&i));
                 let radio = info.is_some_and(|info| info.role == Role::Radio);
                 let this_way = self.flows.all.iter().filter(|f| f.counts() && f.towards == side);
                 let ideal: u64 = this_way.map(|f| f.ideal(radio)).sum();
@@ -187,8 +202,11 @@ impl Metrics {
                     dropped: c.dropped,
                     originated: c.originated,
                     repeated: c.repeated,
+                    redirected: c.redirected,
                     air: c.air.as_ref().and_then(|air| air.metrics()),
-                    goodput: (c.data_packets > 0).then(|| ideal as f64 / c.data_packets as f64),
+                    // What flows carry in other cells is not told apart.
+                    goodput: (c.data_packets > 0 && !in_cell)
+                        .then(|| ideal as f64 / c.data_packets as f64),
                 });
             }
         }
@@ -265,6 +283,7 @@ impl Metrics {
                     self.flows.all[id].repeated.add(cause);
                 }
             }
+            Op::Redirected(cause) => counter.redirected.add(cause),
             Op::Received => {}
         }
     }
@@ -329,7 +348,7 @@ impl Metrics {
         }
         self.events += 1;
         // An end point on the left sends to the right.
-        let towards = match self.layout.first_link(Side::Right) {
+        let towards = match self.layout.first_link(0, Side::Right) {
             Some(first) if stage > first => Side::Left,
             _ => Side::Right,
         };
@@ -337,6 +356,7 @@ impl Metrics {
         match event.kind {
             TcpKind::Delivered { bytes } => {
                 self.flows.all[id ^ 1].deliver(at, bytes);
+                self.visits.delivered(at, [event.flow.src, event.flow.dst]);
                 let from = event.flow.dst;
                 self.powered
                     .iter_mut()
@@ -382,6 +402,10 @@ impl Sink for Metrics {
             What::Split(tcp) => self.relay(event.at, tcp),
             What::Air(air) => self.air(event.at, event.stage, air),
             What::Agent { .. } | What::Channel { .. } | What::Link { .. } => self.events += 1,
+            What::Handoff { host, arrived } => {
+                self.events += 1;
+                self.visits.turn(event.at, event.stage, *host, *arrived);
+            }
             What::Work(work) => {
                 let nodes = self.powered.iter_mut();
                 nodes.for_each(|node| node.work(event.at, event.stage, work));

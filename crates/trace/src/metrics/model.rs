@@ -7,6 +7,7 @@ use super::air::{AirMetrics, FrameCounts};
 use super::energy::NodeEnergy;
 use super::flow_metrics::{FlowMetrics, side};
 use super::short::ShortTransfers;
+use super::visits::{Handoffs, Visit};
 use crate::counts::CauseCounts;
 use crate::layout::Role;
 
@@ -37,6 +38,12 @@ pub struct RunMetrics {
     /// One entry for each host that runs on a battery, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub energy: Vec<NodeEnergy>,
+    /// The first visits to cells that ended or were going on at the end, in the order of their beginnings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub visits: Vec<Visit>,
+    /// Hand-offs, where hosts move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoffs: Option<Handoffs>,
 }
 
 /// One stage in one direction.
@@ -68,6 +75,9 @@ pub struct StageMetrics {
     /// Retransmissions of the link layer, by cause.
     #[serde(default, skip_serializing_if = "CauseCounts::is_empty")]
     pub repeated: CauseCounts,
+    /// Packets that a base station kept or sent another way, by cause.
+    #[serde(default, skip_serializing_if = "CauseCounts::is_empty")]
+    pub redirected: CauseCounts,
     /// What was on the air, for radio hops with medium access or a link layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub air: Option<AirMetrics>,
@@ -212,6 +222,14 @@ impl RunMetrics {
         ]);
         self.others(&mut all);
         self.powered(&mut all);
+        if let Some(handoffs) = self.handoffs {
+            let Handoffs { count, pause_mean_s, pause_max_s } = handoffs;
+            all.extend([
+                Scalar { name: "handoffs", unit: "1", value: count as f64 },
+                Scalar { name: "handoff_pause_mean", unit: "s", value: pause_mean_s },
+                Scalar { name: "handoff_pause_max", unit: "s", value: pause_max_s },
+            ]);
+        }
         all
     }
 

@@ -277,7 +277,9 @@ impl<W: Write> CaptureSink<W> {
             | Op::Received
             // The mark itself stands in the captured header.
             | Op::Marked => {}
-            Op::Repeated(cause) | Op::Originated(cause) => self.causes.insert(packet.id, cause),
+            Op::Repeated(cause) | Op::Redirected(cause) | Op::Originated(cause) => {
+                self.causes.insert(packet.id, cause)
+            }
             Op::Transmitted => {
                 if let Some(route) = self.route(event.stage) {
                     self.transmitted(event.at, route, *side, packet)?;

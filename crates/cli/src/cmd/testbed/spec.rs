@@ -63,6 +63,11 @@ impl Args {
         let Some(cell) = plan.cells.first() else {
             return Err(Failure::input(format!("{} asks for no run", text.origin), ""));
         };
+        if cell.scenario.roaming.is_some() {
+            let why = format!("{} has cells, and a testbed has one base station", text.origin);
+            let help = "write the stages of one cell into `[[path]]`; cells run in the simulator";
+            return Err(Failure::input(why, help));
+        }
         if plan.cells.len() > 1 && self.scenario.is_some() {
             eprintln!(
                 "{} of {} combinations this is the first: {} (choose with --set)",

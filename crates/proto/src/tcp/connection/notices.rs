@@ -25,6 +25,24 @@ impl Connection {
         }
     }
 
+    /// The host has come to another cell: what is in flight is sent again at once, and the peer is made to do the same.
+    pub fn on_handoff(&mut self, now: Time, out: &mut Out) {
+        if !self.state.is_synchronised() {
+            return;
+        }
+        if self.rx.nxt > 1 && !self.rx.is_finished() {
+            // The first may be news to the peer, if the last one before was lost.
+            for _ in 0..=self.config.dupthresh {
+                self.rx.demand_ack();
+                self.send_ack(now, out);
+            }
+        }
+        if let Some(kind) = self.tx.on_handoff(now) {
+            self.report(kind, out);
+            self.flush(now, out);
+        }
+    }
+
     /// A base station misses these ranges of what this end sent. It is no ACK: the receiver has said nothing.
     pub(super) fn take_nack(&mut self, now: Time, missing: &[(Seq, Seq)], out: &mut Out) {
         if !self.config.nack || !self.state.is_synchronised() {

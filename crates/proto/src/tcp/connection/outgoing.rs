@@ -33,6 +33,11 @@ impl Connection {
                 self.send_chunk(now, chunk, out);
             }
         }
+        self.send_ack(now, out);
+    }
+
+    /// Sends an ACK if one is due.
+    pub(super) fn send_ack(&mut self, now: Time, out: &mut Out) {
         if self.rx.ack_due() && self.state != State::Closed {
             self.acknowledge(now, out);
         }

@@ -151,10 +151,9 @@ impl Tally {
         self.notified.retain(|position| *position >= una);
     }
 
-    /// The retransmission timer has expired.
-    pub fn timed_out(&mut self) {
+    /// What was in flight counts as lost.
+    pub fn start_over(&mut self) {
         self.reset();
-        self.retries += 1;
         self.notified.clear();
         self.missing.clear();
     }

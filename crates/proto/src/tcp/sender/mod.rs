@@ -13,6 +13,7 @@ pub mod cubic;
 pub mod detect;
 pub mod eln;
 mod family;
+pub mod fast_rtx_handoff;
 pub mod flight;
 pub mod growth;
 pub mod hystart;

@@ -52,8 +52,19 @@ impl<R: Recovery> Way<'_, R> {
         if !late {
             core.timers.rtt.back_off();
         }
+        core.tally.retries += 1;
+        self.start_over(now, Cause::TimeoutRetransmit);
+        if late {
+            self.core.timers.rtt.back_off();
+        }
+    }
+
+    /// What is in flight counts as lost, and is sent `again` from the oldest segment on, beginning with a window of one
+    /// segment.
+    pub(super) fn start_over(&mut self, now: Time, again: Cause) {
+        let core = &mut *self.core;
         core.timers.timed = None;
-        core.tally.timed_out();
+        core.tally.start_over();
         let under_way = self.recovery.on_timeout(now, core);
         let w = &mut core.window;
         w.cwnd = w.mss * core.loss_window;
@@ -63,11 +74,8 @@ impl<R: Recovery> Way<'_, R> {
             Some(bytes) => w.cwnd += bytes as u32,
             None => w.nxt = w.una,
         }
-        w.again = Cause::TimeoutRetransmit;
+        w.again = again;
         (core.reduced_below, core.reduced) = (w.max, true);
         core.timers.rearm(now);
-        if late {
-            core.timers.rtt.back_off();
-        }
     }
 }

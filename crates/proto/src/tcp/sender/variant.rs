@@ -36,6 +36,8 @@ variants! {
         fn on_ack(now: Time, info: &AckInfo<'_>) -> Verdict;
         /// A timer may have expired. The caller sends afterwards, and gives up when the back-off is too high.
         fn on_wake(now: Time) -> Verdict;
+        /// The host has come to another cell. The caller sends afterwards.
+        fn on_handoff(now: Time) -> Verdict;
         /// The next piece to send, if the windows allow one. Call until it answers `None`.
         fn poll(now: Time) -> Option<Chunk>;
     }

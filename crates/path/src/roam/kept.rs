@@ -1,0 +1,81 @@
+//! What base stations keep for a host that is not there.
+
+use std::collections::VecDeque;
+
+use lasthop_proto::wire::{Packet, PacketId};
+
+/// Packets that are kept for one host, by cell.
+#[derive(Debug, Default)]
+pub struct Kept(Vec<(u16, VecDeque<Packet>)>);
+
+impl Kept {
+    /// Keeps `packet` at `cell`, where there is room for so many; the oldest one, if it has to go.
+    pub fn put(&mut self, cell: u16, packet: Packet, room: u32) -> Option<Packet> {
+        let i = match self.0.iter().position(|(at, _)| *at == cell) {
+            Some(i) => i,
+            None => {
+                self.0.push((cell, VecDeque::new()));
+                self.0.len() - 1
+            }
+        };
+        let packets = &mut self.0[i].1;
+        packets.push_back(packet);
+        if packets.len() > room as usize { packets.pop_front() } else { None }
+    }
+
+    /// Takes all that is kept at `cell`, oldest first.
+    pub fn take(&mut self, cell: u16) -> VecDeque<Packet> {
+        match self.0.iter().position(|(at, _)| *at == cell) {
+            Some(i) => self.0.swap_remove(i).1,
+            None => VecDeque::new(),
+        }
+    }
+
+    /// A cell other than this one where something is kept.
+    pub fn other_than(&self, cell: u16) -> Option<u16> {
+        self.0.iter().map(|(at, _)| *at).filter(|at| *at != cell).min()
+    }
+}
+
+/// Copies of the last packets for one host, and what it has received.
+#[derive(Debug, Default)]
+pub struct Copies {
+    /// The original and the copy.
+    made: VecDeque<(PacketId, PacketId)>,
+    delivered: VecDeque<PacketId>,
+}
+
+/// Of each host so many times as much is remembered as base stations keep: two cells have copies, and what is on its
+/// way is not kept.
+const REMEMBERED: usize = 4;
+
+fn remember<T>(list: &mut VecDeque<T>, item: T, room: u32) {
+    list.push_back(item);
+    if list.len() > REMEMBERED * room as usize {
+        list.pop_front();
+    }
+}
+
+impl Copies {
+    /// `copy` was made of `original`.
+    pub fn made(&mut self, original: PacketId, copy: PacketId, room: u32) {
+        remember(&mut self.made, (original, copy), room);
+    }
+
+    /// The host has received this packet.
+    pub fn delivered(&mut self, id: PacketId, room: u32) {
+        let id = self.original(id).unwrap_or(id);
+        remember(&mut self.delivered, id, room);
+    }
+
+    fn original(&self, copy: PacketId) -> Option<PacketId> {
+        // The list is short, and copies are made in the order of their numbers.
+        let at = self.made.partition_point(|(_, other)| *other < copy);
+        self.made.get(at).filter(|(_, other)| *other == copy).map(|(original, _)| *original)
+    }
+
+    /// Whether the host has the packet that this one is a copy of.
+    pub fn is_delivered(&self, copy: PacketId) -> bool {
+        self.original(copy).is_some_and(|original| self.delivered.contains(&original))
+    }
+}

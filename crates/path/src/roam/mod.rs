@@ -1,0 +1,451 @@
+//! Cells behind the wired part of a path, and hosts that move between them.
+//!
+//! ```text
+//! left hosts | wired part | router | ... | base station | agent | radio |  cell 0
+//!                                  | ... | base station | radio |          cell 1, and so on
+//! ```
+//!
+//! The router sends packets for a mobile host to the cell that the wired side knows of, and base stations judge what
+//! becomes of packets for hosts that are not there. Both are stages with a place, counts and events; what they do needs
+//! one view of all hosts and stands here. A packet costs one look-up of its host, however many hosts and cells there are.
+
+mod kept;
+mod tour;
+
+use core::ops::Range;
+use std::collections::VecDeque;
+
+use lasthop_proto::event::{Cause, Op, What};
+use lasthop_proto::flows::AddrMap;
+use lasthop_proto::machine::{Out, Side};
+use lasthop_proto::rng::Stream;
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wake::WakeTree;
+use lasthop_proto::wire::{Addr, Damage, Packet};
+use lasthop_scenario::roaming::{Handoff, Policy, Roaming};
+use lasthop_scenario::{Scenario, StageKind};
+
+use kept::{Copies, Kept};
+pub(crate) use tour::Move;
+use tour::Walk;
+
+/// No cell.
+const NONE: u16 = u16::MAX;
+
+/// Where a packet goes that leaves a stage.
+pub(crate) enum Way {
+    /// To this stage.
+    Stage(usize),
+    /// Back to this base station: its host is not in the cell.
+    Back(usize),
+    /// To the hosts on the left, by its address.
+    LeftHosts,
+    /// Nowhere, for a reason.
+    Lost(Cause),
+    /// Out of the path.
+    Out,
+}
+
+/// A cell on the path.
+#[derive(Debug)]
+struct Place {
+    /// Its stages, the base station among them.
+    stages: Range<usize>,
+    /// Its base station.
+    base: usize,
+    /// How long what was sent over its last link is on its way.
+    reach: Span,
+    /// Packets that its base station keeps.
+    held: usize,
+}
+
+/// A host that moves.
+#[derive(Debug)]
+struct Mobile {
+    addr: Addr,
+    stage: usize,
+    walk: Walk,
+    /// The cells that it hears, the last one first.
+    hears: [u16; 2],
+    /// The cell that it left last, and when.
+    left: (u16, Time),
+    /// The cell in which the network takes it to be, or to be soon.
+    heading: u16,
+    /// Whether it has not come there yet.
+    expected: bool,
+    /// The cell to which the wired side sends, and the cells beside it.
+    route: u16,
+    beside: [u16; 2],
+    /// Whether it has been where it could be reached.
+    told: bool,
+    kept: Kept,
+    copies: Copies,
+}
+
+impl Mobile {
+    fn is_in(&self, cell: u16) -> bool {
+        self.hears.contains(&cell)
+    }
+}
+
+/// Cells, and the hosts that move between them.
+#[derive(Debug)]
+pub struct Roam {
+    /// The stage at the end of the wired part.
+    pub(crate) router: usize,
+    /// The cell that each stage belongs to.
+    cell_of: Vec<u16>,
+    cells: Vec<Place>,
+    handoff: Handoff,
+    /// Where the right hosts begin.
+    hosts: usize,
+    mobiles: Vec<Mobile>,
+    by_addr: AddrMap<u16>,
+    wakes: WakeTree,
+    /// The cells to which the router's packets go that have not left it yet, oldest first.
+    aims: VecDeque<u16>,
+}
+
+impl Roam {
+    /// The cells of `roaming` behind the stages before `router`; `host_stages` has the stage of each host.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        roaming: &Roaming,
+        seed: u64,
+        router: usize,
+        host_stages: &[usize],
+    ) -> Roam {
+        let mut cell_of = vec![NONE; router + 1];
+        let mut cells = Vec::new();
+        for (i, cell) in roaming.cells.iter().enumerate() {
+            let start = cell_of.len();
+            cell_of.resize(start + cell.path.len() + 1, i as u16);
+            let reach = match cell.path.last().map(|stage| &stage.kind) {
+                Some(StageKind::Link(line)) => line.delay,
+                Some(StageKind::Radio(radio)) => radio.radio.delay,
+                _ => Span::ZERO,
+            };
+            let stages = start..cell_of.len();
+            cells.push(Place { stages, base: start + cell.base, reach, held: 0 });
+        }
+        let hosts = cell_of.len();
+        let mobiles: Vec<Mobile> = roaming
+            .tours
+            .iter()
+            .map(|tour| {
+                let host = &scenario.hosts[tour.host];
+                let chance = Stream::new(seed, &format!("visits.{}", host.name));
+                Mobile {
+                    addr: host.addr,
+                    stage: host_stages[tour.host],
+                    walk: Walk::new(tour.clone(), roaming.handoff.clone(), chance),
+                    hears: [NONE; 2],
+                    left: (NONE, Time::ZERO),
+                    heading: NONE,
+                    expected: false,
+                    route: NONE,
+                    beside: [NONE; 2],
+                    told: false,
+                    kept: Kept::default(),
+                    copies: Copies::default(),
+                }
+            })
+            .collect();
+        let mut wakes = WakeTree::new(mobiles.len());
+        let mut by_addr = AddrMap::default();
+        for (i, mobile) in mobiles.iter().enumerate() {
+            wakes.set(i, mobile.walk.next());
+            by_addr.insert(mobile.addr, i as u16);
+        }
+        let handoff = roaming.handoff.clone();
+        Roam {
+            router,
+            cell_of,
+            cells,
+            handoff,
+            hosts,
+            mobiles,
+            by_addr,
+            wakes,
+            aims: VecDeque::new(),
+        }
+    }
+
+    /// When the next host moves.
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        self.wakes.first().map(|(at, _)| at)
+    }
+
+    /// Whether `stage` is the router or a base station.
+    #[inline]
+    pub(crate) fn is_at(&self, stage: usize) -> bool {
+        match self.cell_of.get(stage) {
+            Some(&NONE) => stage == self.router,
+            Some(&cell) => self.cells[usize::from(cell)].base == stage,
+            None => false,
+        }
+    }
+
+    /// Packets that are kept at `stage`.
+    pub(crate) fn held(&self, stage: usize) -> usize {
+        match self.cell_of.get(stage) {
+            Some(&cell) if cell != NONE && self.is_at(stage) => self.cells[usize::from(cell)].held,
+            _ => 0,
+        }
+    }
+
+    /// The stage of the base station of a cell.
+    pub(crate) fn base(&self, cell: u16) -> usize {
+        self.cells[usize::from(cell)].base
+    }
+
+    /// The stage of `host`, if a hand-off of it is over with this: it is in a cell, and the wired side sends there.
+    pub(crate) fn over(&mut self, host: usize) -> Option<usize> {
+        let mobile = &mut self.mobiles[host];
+        let over = mobile.hears[0] != NONE && mobile.hears[0] == mobile.route;
+        // The first time it has only come.
+        (over && core::mem::replace(&mut mobile.told, true)).then_some(mobile.stage)
+    }
+
+    #[inline]
+    fn find(&self, addr: Addr) -> Option<usize> {
+        self.by_addr.get(&addr).map(|i| usize::from(*i))
+    }
+
+    /// Where `packet` goes that leaves stage `i` to `side`; `start` is the first stage of the wired part.
+    pub(crate) fn way(
+        &mut self,
+        now: Time,
+        (start, i): (usize, usize),
+        side: Side,
+        packet: &Packet,
+    ) -> Way {
+        let Some(&cell) = self.cell_of.get(i) else { return self.from_mobile(i, side) };
+        let place = self.cells.get(usize::from(cell));
+        match (side, place) {
+            (Side::Right, None) if i == self.router => match self.aims.pop_front() {
+                Some(cell) => Way::Stage(self.cells[usize::from(cell)].stages.start),
+                None => Way::Out,
+            },
+            (Side::Right, None) => Way::Stage(if i < start { start } else { i + 1 }),
+            (Side::Left, None) if i > start => Way::Stage(i - 1),
+            (Side::Left, None) if i == start => Way::LeftHosts,
+            (Side::Left, None) => Way::Out,
+            (Side::Left, Some(place)) if i == place.stages.start => Way::Stage(self.router),
+            (Side::Left, Some(place)) if i + 1 == place.stages.end => {
+                match self.find(packet.src).map(|host| &self.mobiles[host]) {
+                    Some(mobile)
+                        if !mobile.is_in(cell) && {
+                            let (left, at) = mobile.left;
+                            left != cell || now > at + place.reach
+                        } =>
+                    {
+                        Way::Lost(Cause::LeftCell)
+                    }
+                    _ => Way::Stage(i - 1),
+                }
+            }
+            (Side::Left, Some(_)) => Way::Stage(i - 1),
+            (Side::Right, Some(place)) if i + 1 < place.stages.end => Way::Stage(i + 1),
+            (Side::Right, Some(place)) => {
+                let base = place.base;
+                let Some(host) = self.find(packet.dst) else { return Way::Out };
+                let mobile = &mut self.mobiles[host];
+                if !mobile.is_in(cell) {
+                    return Way::Back(base);
+                }
+                if self.handoff.packets == Policy::Multicast {
+                    mobile.copies.delivered(packet.id, self.handoff.buffer);
+                }
+                Way::Stage(mobile.stage)
+            }
+        }
+    }
+
+    /// A mobile host sends by the cell that it hears last.
+    fn from_mobile(&self, stage: usize, side: Side) -> Way {
+        let mobile = &self.mobiles[stage - self.hosts];
+        match (side, mobile.hears[0]) {
+            (Side::Right, _) => Way::Out,
+            (_, NONE) => Way::Lost(Cause::NoCell),
+            (_, cell) => Way::Stage(self.cells[usize::from(cell)].stages.end - 1),
+        }
+    }
+
+    /// The neighbour that a signal of stage `i` to `side` reaches: signals go along the tree to the left, and from the
+    /// wired part into no cell.
+    pub(crate) fn neighbour(&self, i: usize, side: Side) -> Option<usize> {
+        let cell = self.cells.get(usize::from(*self.cell_of.get(i)?));
+        match (side, cell) {
+            (Side::Left, Some(cell)) if i == cell.stages.start => Some(self.router),
+            (Side::Left, _) => i.checked_sub(1),
+            (Side::Right, Some(cell)) => Some(i + 1).filter(|next| *next < cell.stages.end),
+            (Side::Right, None) => Some(i + 1).filter(|next| *next <= self.router),
+        }
+    }
+
+    /// `packet` arrives at `stage`, which is the router or a base station.
+    pub(crate) fn on_packet(&mut self, stage: usize, from: Side, packet: Packet, out: &mut Out) {
+        if stage == self.router {
+            self.at_router(from, packet, out);
+        } else {
+            self.at_base(self.cell_of[stage], from, packet, out);
+        }
+    }
+
+    fn at_router(&mut self, from: Side, packet: Packet, out: &mut Out) {
+        let Some(host) = self.find(packet.dst) else {
+            match from {
+                Side::Left => out.discard(Side::Right, packet, Cause::NoSuchConnection),
+                Side::Right => out.send(Side::Left, packet),
+            }
+            return;
+        };
+        let mobile = &mut self.mobiles[host];
+        // What a base station sends back goes after the host, whatever the wired side knows.
+        let aim = if from == Side::Right { mobile.heading } else { mobile.route };
+        if aim == NONE {
+            out.discard(Side::Right, packet, Cause::NoCell);
+            return;
+        }
+        self.aims.push_back(aim);
+        if self.handoff.packets != Policy::Multicast {
+            out.send(Side::Right, packet);
+            return;
+        }
+        let (beside, original) = (mobile.beside, packet.clone());
+        out.send(Side::Right, packet);
+        for cell in beside.into_iter().filter(|cell| *cell != NONE) {
+            self.aims.push_back(cell);
+            out.originate(Side::Right, original.clone(), Cause::HandoffCopy);
+            if let Some((_, copy)) = out.sends.last() {
+                mobile.copies.made(original.id, copy.id, self.handoff.buffer);
+            }
+        }
+    }
+
+    fn at_base(&mut self, cell: u16, from: Side, mut packet: Packet, out: &mut Out) {
+        let Some(host) = self.find(packet.dst) else {
+            out.send(from.other(), packet);
+            return;
+        };
+        let mobile = &mut self.mobiles[host];
+        if mobile.is_in(cell) {
+            out.send(Side::Right, packet);
+            return;
+        }
+        if from == Side::Right {
+            // It was on the air for nobody; the base station still has it as it was.
+            packet.damage = Damage::None;
+        }
+        let knows = mobile.heading != cell || mobile.expected;
+        let copied = is_copy(self.router, &packet);
+        match (self.handoff.packets, knows) {
+            (_, false) if from == Side::Left => out.send(Side::Right, packet),
+            (_, false) | (Policy::Drop, _) => out.discard(Side::Right, packet, Cause::LeftCell),
+            (Policy::Forward, true) if !mobile.expected_or_gone(cell) => {
+                out.packet_event(Op::Redirected(Cause::HandoffForwarded), Side::Left, &packet);
+                out.send(Side::Left, packet);
+            }
+            (Policy::Multicast, true) if mobile.heading != cell && !copied => {
+                out.discard(Side::Right, packet, Cause::LeftCell);
+            }
+            _ => {
+                out.packet_event(Op::Redirected(Cause::HandoffKept), Side::Right, &packet);
+                let held = &mut self.cells[usize::from(cell)].held;
+                *held += 1;
+                if let Some(oldest) = mobile.kept.put(cell, packet, self.handoff.buffer) {
+                    *held -= 1;
+                    let stale = is_copy(self.router, &oldest);
+                    let cause = if stale { Cause::HandoffStale } else { Cause::HandoffFull };
+                    out.discard(Side::Right, oldest, cause);
+                }
+            }
+        }
+    }
+
+    /// The host whose next move is due, and the move.
+    pub(crate) fn next_move(&mut self) -> Option<(usize, Move)> {
+        let (_, host) = self.wakes.first()?;
+        let step = self.mobiles[host].walk.step();
+        self.wakes.set(host, self.mobiles[host].walk.next());
+        Some((host, step?))
+    }
+
+    /// `host` has left `cell`, to go to `next`.
+    pub(crate) fn leave(&mut self, host: usize, cell: u16, next: Option<u16>, out: &mut Out) {
+        let mobile = &mut self.mobiles[host];
+        mobile.hears = match mobile.hears {
+            [first, second] if first == cell => [second, NONE],
+            [first, _] => [first, NONE],
+        };
+        mobile.left = (cell, out.now());
+        // It may hear the next one already, which the network then knows.
+        if self.handoff.announced && mobile.hears[0] == NONE {
+            mobile.heading = next.unwrap_or(NONE);
+            mobile.expected = next.is_some();
+        }
+        out.event(What::Handoff { host: mobile.addr, arrived: false });
+    }
+
+    /// `host` has come into `cell`, whose base station sends what it has kept.
+    pub(crate) fn arrive(&mut self, host: usize, cell: u16, out: &mut Out) {
+        let mobile = &mut self.mobiles[host];
+        mobile.hears = [cell, mobile.hears[0]];
+        (mobile.heading, mobile.expected) = (cell, false);
+        out.event(What::Handoff { host: mobile.addr, arrived: true });
+        for packet in mobile.kept.take(cell) {
+            self.cells[usize::from(cell)].held -= 1;
+            // The host tells its new base station what it has.
+            if mobile.copies.is_delivered(packet.id) {
+                out.discard(Side::Right, packet, Cause::HandoffStale);
+            } else {
+                out.send(Side::Right, packet);
+            }
+        }
+    }
+
+    /// Another cell whose base station keeps packets that are to go to where `host` is now, or nowhere.
+    pub(crate) fn to_let_go(&self, host: usize) -> Option<u16> {
+        let mobile = &self.mobiles[host];
+        match self.handoff.packets {
+            Policy::Drop | Policy::Keep => None,
+            Policy::Forward | Policy::Multicast => mobile.kept.other_than(mobile.heading),
+        }
+    }
+
+    /// The base station of `cell` lets them go.
+    pub(crate) fn let_go(&mut self, host: usize, cell: u16, out: &mut Out) {
+        let mobile = &mut self.mobiles[host];
+        for packet in mobile.kept.take(cell) {
+            self.cells[usize::from(cell)].held -= 1;
+            if self.handoff.packets == Policy::Forward {
+                out.packet_event(Op::Redirected(Cause::HandoffForwarded), Side::Left, &packet);
+                out.send(Side::Left, packet);
+            } else {
+                let stale = is_copy(self.router, &packet);
+                let cause = if stale { Cause::HandoffStale } else { Cause::LeftCell };
+                out.discard(Side::Right, packet, cause);
+            }
+        }
+    }
+
+    /// The wired side sends to `cell` from now on.
+    pub(crate) fn reroute(&mut self, host: usize, cell: u16) {
+        let mobile = &mut self.mobiles[host];
+        (mobile.route, mobile.beside) = (cell, mobile.walk.beside(cell));
+    }
+}
+
+/// Whether the router has made this packet: it makes nothing but copies.
+fn is_copy(router: usize, packet: &Packet) -> bool {
+    packet.id.0 >> 48 == router as u64
+}
+
+impl Mobile {
+    /// Whether packets at the base station of `cell` have nowhere else to go: the host comes there, or nobody knows
+    /// where it goes.
+    fn expected_or_gone(&self, cell: u16) -> bool {
+        self.heading == cell || self.heading == NONE
+    }
+}

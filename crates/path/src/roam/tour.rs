@@ -1,0 +1,232 @@
+//! Who turns to which cell when: the visits of a scenario as moves in the order of time.
+
+use lasthop_proto::rng::Stream;
+use lasthop_proto::units::{Span, Time};
+use lasthop_scenario::roaming::{Handoff, Stay, Stays, Tour};
+
+/// A step of a hand-off.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Move {
+    /// The host leaves a cell; where it goes next, if it goes anywhere.
+    Leaves(u16, Option<u16>),
+    /// It has come into a cell.
+    Arrives(u16),
+    /// The wired side sends to this cell from now on.
+    Rerouted(u16),
+}
+
+/// One visit as it is planned: the host turns to a cell.
+#[derive(Clone, Copy, Debug)]
+struct Visit {
+    cell: u16,
+    from: Time,
+    until: Option<Time>,
+}
+
+/// A mobile host on its way.
+#[derive(Debug)]
+pub struct Walk {
+    tour: Tour,
+    handoff: Handoff,
+    chance: Stream,
+    /// How many visits have been planned, and where in [`Tour::cells`] the last one is.
+    planned: usize,
+    at: usize,
+    last: Visit,
+    /// What lies ahead, in no order; it reaches to the next arrival.
+    ahead: Vec<(Time, Move)>,
+}
+
+impl Walk {
+    /// Before the first visit; `chance` is this host's alone.
+    pub fn new(tour: Tour, handoff: Handoff, chance: Stream) -> Walk {
+        let last = Visit { cell: 0, from: Time::ZERO, until: None };
+        let mut walk = Walk { tour, handoff, chance, planned: 0, at: 0, last, ahead: Vec::new() };
+        if let Some(first) = walk.next_visit() {
+            walk.last = first;
+            walk.ahead.push((first.from, Move::Arrives(first.cell)));
+            // Who is there from the beginning is known to be there.
+            let known = if first.from == Time::ZERO { Span::ZERO } else { walk.handoff.reroute };
+            walk.ahead.push((first.from + known, Move::Rerouted(first.cell)));
+        }
+        walk
+    }
+
+    /// When the next move is due.
+    pub fn next(&self) -> Option<Time> {
+        self.ahead.iter().min().map(|(at, _)| *at)
+    }
+
+    /// The cells beside `cell` on its way; two at most.
+    pub fn beside(&self, cell: u16) -> [u16; 2] {
+        let cells = &self.tour.cells;
+        let count = cells.len();
+        let Some(at) = cells.iter().position(|other| *other == usize::from(cell)) else {
+            return [super::NONE; 2];
+        };
+        let mut found = [super::NONE; 2];
+        for (slot, on) in found.iter_mut().zip([1, count - 1]) {
+            *slot = cells[(at + on) % count] as u16;
+        }
+        if found[0] == found[1] {
+            found[1] = super::NONE;
+        }
+        found.map(|other| if other == cell { super::NONE } else { other })
+    }
+
+    /// The next move, which is due.
+    pub fn step(&mut self) -> Option<Move> {
+        let first = (0..self.ahead.len()).min_by_key(|i| self.ahead[*i])?;
+        let (_, step) = self.ahead.swap_remove(first);
+        if let Move::Arrives(_) = step {
+            self.plan();
+        }
+        Some(step)
+    }
+
+    /// Plans the hand-off to the next cell.
+    fn plan(&mut self) {
+        let Handoff { gap, overlap, announced, reroute, .. } = self.handoff;
+        let last = self.last;
+        let Some(next) = self.next_visit() else {
+            self.ahead.extend(last.until.map(|until| (until, Move::Leaves(last.cell, None))));
+            return;
+        };
+        let leaves = last.until.unwrap_or(next.from + overlap);
+        let arrives = if leaves > next.from { next.from } else { next.from.max(leaves + gap) };
+        let known = if announced { leaves.min(arrives) } else { arrives };
+        self.ahead.extend([
+            (leaves, Move::Leaves(last.cell, Some(next.cell))),
+            (arrives, Move::Arrives(next.cell)),
+            (known + reroute, Move::Rerouted(next.cell)),
+        ]);
+        self.last = next;
+    }
+
+    fn next_visit(&mut self) -> Option<Visit> {
+        let n = self.planned;
+        self.planned += 1;
+        let cells = self.tour.cells.len();
+        let (at, from) = match &self.tour.stays {
+            Stays::List(list) => {
+                let Stay { cell, from, until } = *list.get(n)?;
+                let until = until.map(|until| Time::ZERO + until);
+                return Some(Visit { cell: cell as u16, from: Time::ZERO + from, until });
+            }
+            Stays::Every(every) => (n % cells, Time::ZERO + *every * n as u64),
+            Stays::Dwell(_) if n == 0 => (self.chance.below(cells as u64) as usize, Time::ZERO),
+            Stays::Dwell(mean) => {
+                let Handoff { gap, overlap, .. } = self.handoff;
+                let stays = Span(self.chance.exponential(mean.0 as f64) as u64);
+                // It does not turn away before the last hand-off is over.
+                let stays = stays.max(overlap + Span::millis(1));
+                let on = match cells {
+                    1 => 0,
+                    2 => 1,
+                    _ => [1, cells - 1][self.chance.below(2) as usize],
+                };
+                ((self.at + on) % cells, self.last.from + gap + stays)
+            }
+        };
+        self.at = at;
+        Some(Visit { cell: self.tour.cells[at] as u16, from, until: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moves(stays: Stays, handoff: Handoff, until: Span) -> Vec<(u64, Move)> {
+        let tour = Tour { host: 0, cells: vec![0, 1, 2], stays };
+        let mut walk = Walk::new(tour, handoff, Stream::new(1, "visits"));
+        let mut all = Vec::new();
+        while let Some(at) = walk.next().filter(|at| *at < Time::ZERO + until) {
+            all.extend(walk.step().map(|step| (at.0 / 1_000_000, step)));
+        }
+        all
+    }
+
+    use Move::{Arrives, Leaves, Rerouted};
+
+    #[test]
+    fn a_period_goes_over_the_cells_in_turn_with_a_gap_and_a_delay() {
+        let ms = Span::millis;
+        let handoff = Handoff { gap: ms(80), reroute: ms(200), ..Handoff::default() };
+        let every = Stays::Every(ms(1000));
+        let expected = [
+            (0, Arrives(0)),
+            (0, Rerouted(0)),
+            (1000, Leaves(0, Some(1))),
+            (1080, Arrives(1)),
+            (1280, Rerouted(1)),
+            (2000, Leaves(1, Some(2))),
+            (2080, Arrives(2)),
+            (2280, Rerouted(2)),
+            (3000, Leaves(2, Some(0))),
+            (3080, Arrives(0)),
+        ];
+        assert_eq!(moves(every.clone(), handoff.clone(), ms(3100)), expected);
+        // Announced, the wired side is told when the host leaves.
+        let announced = Handoff { announced: true, ..handoff };
+        assert!(moves(every, announced, ms(1500)).contains(&(1200, Rerouted(1))));
+    }
+
+    #[test]
+    fn with_an_overlap_it_leaves_after_it_has_arrived() {
+        let ms = Span::millis;
+        let handoff = Handoff { overlap: ms(50), ..Handoff::default() };
+        let expected = [
+            (0, Arrives(0)),
+            (0, Rerouted(0)),
+            (1000, Arrives(1)),
+            (1000, Rerouted(1)),
+            (1050, Leaves(0, Some(1))),
+        ];
+        assert_eq!(moves(Stays::Every(ms(1000)), handoff, ms(1900)), expected);
+    }
+
+    #[test]
+    fn a_list_says_when_it_leaves_or_goes_on() {
+        let ms = Span::millis;
+        let stay = |cell, from, until: Option<u64>| Stay {
+            cell,
+            from: ms(from),
+            until: until.map(Span::millis),
+        };
+        let list = Stays::List(vec![
+            stay(1, 500, None),
+            stay(0, 1000, Some(2000)),
+            stay(2, 3000, Some(4000)),
+        ]);
+        let handoff = Handoff { gap: ms(100), ..Handoff::default() };
+        let arrivals: Vec<_> = moves(list, handoff, ms(9000))
+            .into_iter()
+            .filter(|(_, step)| !matches!(step, Rerouted(_)))
+            .collect();
+        let expected = [
+            (500, Arrives(1)),
+            (1000, Leaves(1, Some(0))),
+            (1100, Arrives(0)),
+            (2000, Leaves(0, Some(2))),
+            (3000, Arrives(2)),
+            (4000, Leaves(2, None)),
+        ];
+        assert_eq!(arrivals, expected);
+    }
+
+    #[test]
+    fn random_visits_have_their_mean_and_go_to_neighbours() {
+        let mean = Span::millis(1000);
+        let all = moves(Stays::Dwell(mean), Handoff::default(), Span::secs(5000));
+        let arrivals: Vec<_> = all
+            .iter()
+            .filter_map(|(_, step)| match step {
+                Arrives(cell) => Some(*cell),
+                _ => None,
+            })
+            .collect();
+        assert!((4700..5300).contains(&arrivals.len()), "{}", arrivals.len());
+        assert!(arrivals.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+}

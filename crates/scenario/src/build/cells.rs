@@ -1,0 +1,516 @@
+//! Cells, who visits them, and what happens in between.
+
+use lasthop_proto::describe::{Form, Keys, Need, Value as Given};
+use lasthop_proto::units::Span;
+
+use super::path::{self, Stretch};
+use super::transfer::Directions;
+use super::{Noted, named};
+use crate::document::{Node, Value};
+use crate::error::{Code, Diagnostic, Error, Place, meant};
+use crate::keys::take;
+use crate::model::{Host, HostSide, Stage, StageKind, World};
+use crate::read::Reader;
+use crate::roaming::{Handoff, Policy, RadioCell, Roaming, Stay, Stays, Tour};
+use crate::schema;
+
+/// Most cells of a scenario.
+const MAX_CELLS: usize = 250;
+/// Times of visits and hand-offs are no longer than a run can be.
+const MONTH: Span = Span::secs(30 * 86_400);
+
+const EXAMPLE: &str = "for example `visits = { every = \"8s\" }` at the top of the file";
+
+/// What the rest of the scenario says.
+pub(super) struct Around<'a> {
+    pub hosts: &'a [Host],
+    pub data: Directions,
+    pub wired: &'a [Stage],
+    pub horizon: Span,
+    pub world: World,
+}
+
+/// Goes over the keys of a cell, beside its path.
+pub(crate) fn cell(k: &mut Keys<'_>) -> String {
+    let form = Form::Text("\"west\"");
+    let what = "what visits call the cell, and what its base station is called in traces";
+    match k.value("name", form, Need::Required("\"west\""), Given::Absent, what) {
+        Given::Text(name) => name,
+        _ => String::new(),
+    }
+}
+
+/// Goes over the keys of a hand-off.
+pub(crate) fn handoff(k: &mut Keys<'_>) -> Handoff {
+    let mut handoff = Handoff::default();
+    let times = Span::ZERO..=Span::secs(3600);
+    let what = "how long a host between two cells is in none";
+    k.within("gap", &mut handoff.gap, times.clone(), what);
+    let what = "how long it hears both; it sends by the new one";
+    k.within("overlap", &mut handoff.overlap, times.clone(), what);
+    if handoff.gap > Span::ZERO && handoff.overlap > Span::ZERO {
+        let message = format!("`{}` beside a gap", k.path("overlap"));
+        let help =
+            "between two cells a host is in none (`gap`) or in both (`overlap`): leave one out";
+        k.refuse("overlap", message, "which of them?", help);
+    }
+    let what = "whether the network knows when a host leaves, and for which cell; otherwise it learns so when the host \
+                has arrived";
+    k.flag("announced", &mut handoff.announced, what);
+    let policies = [
+        ("drop", Policy::Drop),
+        ("keep", Policy::Keep),
+        ("forward", Policy::Forward),
+        ("multicast", Policy::Multicast),
+    ];
+    let what = "what a base station does, once it knows, with packets for a host that has left: drops them, keeps them \
+                until it is back, forwards them to where it is, or drops them because the base stations beside it have \
+                copies";
+    k.word("packets", &mut handoff.packets, &policies, what);
+    let what = "packets that a base station keeps for each host; the oldest go first";
+    k.count("buffer", &mut handoff.buffer, 1..=100_000, what);
+    let what =
+        "how long after the network knows of a hand-off the wired side sends to the new cell";
+    k.within("reroute", &mut handoff.reroute, times, what);
+    handoff
+}
+
+/// What a table of visits says.
+#[derive(Debug)]
+pub(crate) struct Said {
+    host: Option<String>,
+    cells: Option<Vec<String>>,
+    every: Option<Span>,
+    dwell: Option<Span>,
+    list: Vec<(String, Span, Option<Span>)>,
+}
+
+/// Goes over the keys of visits.
+pub(crate) fn visits(k: &mut Keys<'_>) -> Said {
+    let form = Form::Text("\"mobile\"");
+    let need = Need::Else("all that have no visits of their own");
+    let host = match k.value("host", form, need, Given::Absent, "the host that moves") {
+        Given::Text(host) => Some(host),
+        _ => None,
+    };
+    let form = Form::Texts("[\"west\", \"east\"]");
+    let what = "its cells, as they lie along its way";
+    let cells = match k.value("cells", form, Need::Else("all cells"), Given::Absent, what) {
+        Given::Texts(cells) => Some(cells),
+        _ => None,
+    };
+    let (mut every, mut dwell) = (None, None);
+    let what = "it is in each cell in turn, and goes on to the next one so often";
+    k.maybe("every", &mut every, Span::millis(1)..=MONTH, what);
+    let what = "it stays for a random time with this mean, and goes on to a cell beside the last";
+    k.maybe("dwell", &mut dwell, Span::millis(1)..=MONTH, what);
+    let mut list = Vec::new();
+    k.tables("list", "its visits one by one", |k| {
+        let (form, need) = (Form::Text("\"west\""), Need::Required("\"west\""));
+        let cell = match k.value("cell", form, need, Given::Absent, "the cell") {
+            Given::Text(cell) => cell,
+            _ => String::new(),
+        };
+        let what = "when it turns to the cell";
+        let from = k.needed("from", (Span::ZERO, "\"8s\""), Span::ZERO..=MONTH, what);
+        let mut until = None;
+        let what = "when it leaves; without it, when it turns to the next one";
+        k.maybe("until", &mut until, Span::ZERO..=MONTH, what);
+        if until.is_some_and(|until| until <= from) {
+            k.out_of_range("until", format!("it must lie behind `from`, which is {from}"));
+        }
+        // Where keys are listed there is no visit.
+        if k.has("cell") {
+            list.push((cell, from, until));
+        }
+    });
+    let form = Form::Text("\"0s west\"");
+    let what =
+        "the same as lines of `FROM CELL` or `FROM CELL UNTIL`; what follows a `#` is a comment";
+    if let Given::Text(text) = k.value("table", form, Need::Else(""), Given::Absent, what) {
+        match lines(&text) {
+            Ok(lines) => list.extend(lines),
+            Err(line) => {
+                let message = format!("`{}`: line {line} is no visit", k.path("table"));
+                let help = "a line says when and where, for example `8s east`, or also until when: `8s east 20s`";
+                k.refuse("table", message, "expected visits", help);
+            }
+        }
+    }
+    let form = Form::Text("\"walk.txt\"");
+    let what = "a file with such lines, beside the scenario";
+    k.value("file", form, Need::Else(""), Given::Absent, what);
+    if k.has("file") {
+        let help = "`lasthop` reads it where the scenario is a file; elsewhere write its lines as a `table`";
+        k.refuse("file", format!("`{}` has not been read", k.path("file")), "a file", help);
+    }
+    let ways = ["every", "dwell", "list", "table"];
+    if let Some(first) = k.first(&ways)
+        && let Some(other) = ways.into_iter().find(|way| *way != first && k.has(way))
+    {
+        let message = format!("`{}` beside `{first}`", k.path(other));
+        let help = "a host visits its cells `every` so often, for random times (`dwell`), or as a `list` says";
+        k.refuse(other, message, "which of them?", help);
+    }
+    Said { host, cells, every, dwell, list }
+}
+
+/// Visits in lines, or the number of the first line that is none.
+fn lines(text: &str) -> Result<Vec<(String, Span, Option<Span>)>, usize> {
+    let visit = |line: &str| -> Option<(String, Span, Option<Span>)> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let time = |word: &str| word.parse::<Span>().ok().filter(|time| *time <= MONTH);
+        match words.as_slice() {
+            [from, cell] => Some(((*cell).to_owned(), time(from)?, None)),
+            [from, cell, until] => {
+                let (from, until) = (time(from)?, time(until)?);
+                (until > from).then(|| ((*cell).to_owned(), from, Some(until)))
+            }
+            _ => None,
+        }
+    };
+    let said = text.lines().enumerate().filter_map(|(i, line)| {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        (!line.is_empty()).then_some((i, line))
+    });
+    said.map(|(i, line)| visit(line).ok_or(i + 1)).collect()
+}
+
+/// The cells of a scenario, if it has any.
+pub(super) fn read(
+    file: &Reader<'_>,
+    around: &Around<'_>,
+    notes: &mut Vec<Noted>,
+) -> Result<Option<Roaming>, Error> {
+    let Some(node) = file.node("cell") else {
+        return match ["visits", "handoff"].into_iter().find(|key| file.has(key)) {
+            None => Ok(None),
+            Some(key) => Err(trouble(key, &file.place(key))
+                .message(format!("`{key}` without cells"))
+                .label("there is no cell")
+                .help("each base station with its radio is a `[[cell]]` with a name and its own `[[cell.path]]`")
+                .into()),
+        };
+    };
+    if around.world == World::Testbed {
+        return Err(alone(&node.at));
+    }
+    let cells = cells(file, node, around, notes)?;
+    let (handoff, handoff_at) = match file.node("handoff") {
+        None => (Handoff::default(), node.at.clone()),
+        Some(node) => {
+            let reader = Reader::open(node, "handoff", schema::keys("handoff"))?;
+            (take(&reader, handoff)?.0, reader.place("gap"))
+        }
+    };
+    let tours = tours(file, node, around, &cells, (&handoff, &handoff_at))?;
+    unvisited(node, &cells, &tours, notes);
+    Ok(Some(Roaming { cells, tours, handoff }))
+}
+
+/// The fault of a document with cells that is to run on real packets.
+pub(crate) fn not_live(document: &crate::document::Table) -> Error {
+    alone(&document.get("cell").map_or(Place::file(0..0), |node| node.at.clone()))
+}
+
+fn alone(at: &Place) -> Error {
+    trouble("cell", at)
+        .message("a testbed has one base station")
+        .label("cells run in the simulator alone")
+        .help("leave out `world = \"testbed\"`, or write the stages of one cell into `[[path]]`")
+        .into()
+}
+
+fn trouble(key: impl Into<String>, at: &Place) -> Diagnostic {
+    Diagnostic::new(Code::BadVisit, key, at)
+}
+
+fn cells(
+    file: &Reader<'_>,
+    node: &Node,
+    around: &Around<'_>,
+    notes: &mut Vec<Noted>,
+) -> Result<Vec<RadioCell>, Error> {
+    let Some(items) = node.as_array().filter(|items| !items.is_empty()) else {
+        return Err(Diagnostic::new(Code::BadPath, "cell", &node.at)
+            .message(format!("`cell` is {}, not a list of cells", node.kind()))
+            .label("expected a list")
+            .help("each cell begins with its own `[[cell]]`, in double brackets")
+            .into());
+    };
+    if items.len() > MAX_CELLS {
+        return Err(file.out_of_range("cell", &format!("a scenario has at most {MAX_CELLS} cells")));
+    }
+    let mut names: Vec<String> = around.wired.iter().map(|stage| stage.name.clone()).collect();
+    let mut cells: Vec<RadioCell> = Vec::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        let key = format!("cell.{}", i + 1);
+        let reader = Reader::open(item, &key, &[schema::keys("cell"), &["path"]].concat())?;
+        let (name, _) = take(&reader, cell)?;
+        let at = reader.place("name");
+        named(&name, &reader.key("name"), &at)?;
+        let taken = names.contains(&name) || around.hosts.iter().any(|host| host.name == name);
+        if taken || name.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(Diagnostic::new(Code::BadName, reader.key("name"), &at)
+                .message(format!("`{name}` cannot be the cell's name"))
+                .label(if taken { "used twice" } else { "only digits" })
+                .help("cells, stages and hosts have names of their own, for example `name = \"west\"`")
+                .into());
+        }
+        names.push(name.clone());
+        let stretch = Stretch { key: &reader.key("path"), cell: Some(&name), data: around.data };
+        let mut path = path::stages(&reader, stretch, &mut names, notes)?;
+        path::give_stations(&mut path, around.hosts);
+        let base = path
+            .iter()
+            .position(|stage| matches!(stage.kind, StageKind::Agent(_) | StageKind::Radio(_)))
+            .unwrap_or(path.len() - 1);
+        cells.push(RadioCell { name, path, base });
+    }
+    Ok(cells)
+}
+
+/// A table of visits, and where it stands.
+struct Table<'t> {
+    reader: Reader<'t>,
+    said: Said,
+    host: Option<usize>,
+}
+
+fn tours(
+    file: &Reader<'_>,
+    cell: &Node,
+    around: &Around<'_>,
+    cells: &[RadioCell],
+    handoff: (&Handoff, &Place),
+) -> Result<Vec<Tour>, Error> {
+    let tables = match file.node("visits") {
+        None => Vec::new(),
+        Some(node) => match &node.value {
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                items
+                    .map(|(i, item)| table(item, &format!("visits.{}", i + 1), around.hosts))
+                    .collect::<Result<_, _>>()?
+            }
+            _ => vec![table(node, "visits", around.hosts)?],
+        },
+    };
+    for (i, second) in tables.iter().enumerate() {
+        if tables[..i].iter().any(|first| first.host == second.host) {
+            let who =
+                second.said.host.as_ref().map_or("all others".to_owned(), |h| format!("`{h}`"));
+            return Err(trouble(second.reader.key("host"), second.reader.at())
+                .message(format!("visits of {who} are told twice"))
+                .label("the second time")
+                .help("write one table of visits for each host, and at most one without `host`")
+                .into());
+        }
+    }
+    let mobile = around.hosts.iter().enumerate().filter(|(_, host)| host.side == HostSide::Right);
+    mobile
+        .map(|(i, host)| {
+            let own = tables.iter().find(|table| table.host == Some(i));
+            let Some(table) = own.or_else(|| tables.iter().find(|table| table.host.is_none()))
+            else {
+                let at = file.node("visits").map_or(&cell.at, |node| &node.at);
+                return Err(trouble("visits", at)
+                    .message(format!("`{}` is in no cell for ever", host.name))
+                    .label("no visits of this host")
+                    .help(format!("say where it is: {EXAMPLE}"))
+                    .into());
+            };
+            tour(table, i, around, cells, handoff)
+        })
+        .collect()
+}
+
+fn table<'t>(node: &'t Node, key: &str, hosts: &[Host]) -> Result<Table<'t>, Error> {
+    let reader = Reader::open(node, key, schema::keys("visits"))?;
+    let (said, _) = take(&reader, visits)?;
+    let fault = |message: String, label: &str, help: String| -> Error {
+        let at = reader.place("host");
+        trouble(reader.key("host"), &at).message(message).label(label).help(help).into()
+    };
+    let host = match &said.host {
+        None => None,
+        Some(name) => {
+            let right = hosts.iter().filter(|host| host.side == HostSide::Right);
+            let mobile: Vec<&str> = right.map(|host| host.name.as_str()).collect();
+            let Some(i) = hosts.iter().position(|host| host.name == *name) else {
+                let message = format!("there is no host `{name}`");
+                return Err(fault(message, "no such host", meant(name, &mobile)));
+            };
+            if hosts[i].side == HostSide::Left {
+                let message = format!("`{name}` hangs on the wired end and visits no cells");
+                return Err(fault(message, "a left host", meant("", &mobile)));
+            }
+            Some(i)
+        }
+    };
+    Ok(Table { reader, said, host })
+}
+
+fn tour(
+    table: &Table<'_>,
+    host: usize,
+    around: &Around<'_>,
+    cells: &[RadioCell],
+    (handoff, handoff_at): (&Handoff, &Place),
+) -> Result<Tour, Error> {
+    let Table { reader, said, .. } = table;
+    let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
+    let find = |name: &str, key: String, at: &Place| {
+        names.iter().position(|other| *other == name).ok_or_else(|| -> Error {
+            trouble(key, at)
+                .message(format!("there is no cell `{name}`"))
+                .label("no such cell")
+                .help(format!("{}; or add a `[[cell]]` with this name", meant(name, &names)))
+                .into()
+        })
+    };
+    let own = match &said.cells {
+        None => (0..cells.len()).collect(),
+        Some(own) => {
+            let at = reader.place("cells");
+            own.iter()
+                .map(|name| find(name, reader.key("cells"), &at))
+                .collect::<Result<Vec<_>, _>>()?
+        }
+    };
+    if own.is_empty() {
+        return Err(reader.out_of_range("cells", "at least one cell must be there to be visited"));
+    }
+    let between = handoff.gap.max(handoff.overlap);
+    let stays = match (said.every, said.dwell) {
+        (Some(every), _) if every <= between => {
+            let host = &around.hosts[host].name;
+            return Err(trouble("handoff", handoff_at)
+                .message(format!("`{host}` goes on every {every}, and a hand-off takes {between}"))
+                .label("as long as a visit")
+                .help("make the visits longer, or the hand-offs shorter")
+                .into());
+        }
+        (Some(every), _) => Stays::Every(every),
+        (_, Some(mean)) => Stays::Dwell(mean),
+        _ if said.list.is_empty() => {
+            return Err(trouble(reader.key("every"), reader.at())
+                .message(format!("`{}` is in no cell for ever", around.hosts[host].name))
+                .label("nothing says when it is where")
+                .help(format!(
+                    "say how often it goes on, {EXAMPLE}; or `dwell`, or a `list` of visits"
+                ))
+                .into());
+        }
+        _ => {
+            let items = reader.node("list").and_then(Node::as_array).unwrap_or_default();
+            let place = |i: usize, key: &str| -> Place {
+                let item = items.get(i);
+                let value = item.and_then(Node::as_table).and_then(|table| table.get(key));
+                value.or(item).map_or_else(|| reader.place("table"), |node| node.at.clone())
+            };
+            let key = |i: usize, key: &str| match reader.has("list") {
+                true => format!("{}.{}.{key}", reader.key("list"), i + 1),
+                false => reader.key("table"),
+            };
+            let list = said.list.iter().enumerate().map(|(i, (cell, from, until))| {
+                let cell = find(cell, key(i, "cell"), &place(i, "cell"))?;
+                Ok(Stay { cell, from: *from, until: *until })
+            });
+            let list = list.collect::<Result<Vec<_>, Error>>()?;
+            check_list(&list, (handoff, around), &around.hosts[host].name, key, place)?;
+            Stays::List(list)
+        }
+    };
+    let own = match &stays {
+        // Candidates are sought among the cells that it comes to.
+        Stays::List(_) if said.cells.is_none() => (0..cells.len()).collect(),
+        _ => own,
+    };
+    Ok(Tour { host, cells: own, stays })
+}
+
+/// Visits follow each other, and overlap only where hand-offs do.
+fn check_list(
+    list: &[Stay],
+    (handoff, around): (&Handoff, &Around<'_>),
+    host: &str,
+    key: impl Fn(usize, &str) -> String,
+    place: impl Fn(usize, &str) -> Place,
+) -> Result<(), Error> {
+    let fault = |i: usize, of: &str, message: String, label: &str, help: &str| -> Error {
+        trouble(key(i, of), &place(i, of)).message(message).label(label).help(help).into()
+    };
+    if list[0].from >= around.horizon {
+        let message = format!(
+            "`{host}` is in no cell for ever: its first visit begins after the run is cut off"
+        );
+        return Err(fault(
+            0,
+            "from",
+            message,
+            "too late",
+            "let the first visit begin earlier, or raise `horizon`",
+        ));
+    }
+    for (i, pair) in list.windows(2).enumerate() {
+        let (stay, next) = (pair[0], pair[1]);
+        if next.from <= stay.from {
+            let message = format!("this visit of `{host}` does not begin after the one before");
+            return Err(fault(
+                i + 1,
+                "from",
+                message,
+                "out of order",
+                "write the visits in their order",
+            ));
+        }
+        let between = handoff.gap.max(handoff.overlap);
+        if list.get(i + 2).is_some_and(|later| later.from <= next.from + between) {
+            let message = format!(
+                "this visit of `{host}` is over before the hand-off to it, which takes {between}"
+            );
+            return Err(fault(
+                i + 1,
+                "from",
+                message,
+                "too short",
+                "make it longer, or the hand-offs shorter",
+            ));
+        }
+        let Some(until) = stay.until.filter(|until| *until > next.from) else { continue };
+        if handoff.overlap == Span::ZERO {
+            let message = format!(
+                "two visits of `{host}` overlap: it turns to the next cell at {}",
+                next.from
+            );
+            let help = "let the one end before the next begins, or say in `[handoff]` for how long both are heard, for \
+                        example `overlap = \"200ms\"`";
+            return Err(fault(i, "until", message, "still in this cell", help));
+        }
+        if list.get(i + 2).is_some_and(|later| until > later.from) {
+            let message = format!("`{host}` would be in three cells at once");
+            return Err(fault(i, "until", message, "too long", "a host hears two cells at most"));
+        }
+    }
+    Ok(())
+}
+
+/// A cell that nobody comes to is usually a slip.
+fn unvisited(node: &Node, cells: &[RadioCell], tours: &[Tour], notes: &mut Vec<Noted>) {
+    for (i, cell) in cells.iter().enumerate() {
+        let visited = tours.iter().any(|tour| match &tour.stays {
+            Stays::List(list) => list.iter().any(|stay| stay.cell == i),
+            _ => tour.cells.contains(&i),
+        });
+        if visited {
+            continue;
+        }
+        let at = node.as_array().and_then(|items| items.get(i)).map_or(&node.at, |item| &item.at);
+        let warning = Diagnostic::new(Code::NoEffect, format!("cell.{}", i + 1), at)
+            .message(format!("nobody visits the cell `{}`", cell.name))
+            .label("no visits")
+            .help("name it in `cells` or in the `list` of visits, or leave it out");
+        notes.push(Noted { warning, in_every_cell: false });
+    }
+}

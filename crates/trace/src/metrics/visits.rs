@@ -1,0 +1,128 @@
+//! Which cells hosts were in, and how long nothing arrived at a hand-off.
+
+use std::collections::BTreeMap;
+
+use lasthop_proto::machine::StageId;
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::Addr;
+use serde::{Deserialize, Serialize};
+
+use crate::layout::Layout;
+
+/// How many visits are told one by one.
+const LISTED: usize = 256;
+
+/// A host in a cell.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Visit {
+    /// The host's address.
+    pub host: String,
+    /// The cell's name.
+    pub cell: String,
+    /// When it came, in seconds.
+    pub from_s: f64,
+    /// When it left, in seconds, or the run ended.
+    pub to_s: f64,
+    /// From the last delivery to or from the host before it came to the first one after, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_s: Option<f64>,
+}
+
+/// Hand-offs during which data flowed, of all hosts together.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Handoffs {
+    /// How many.
+    pub count: u64,
+    /// Mean time from the last delivery before to the first after, in seconds.
+    pub pause_mean_s: f64,
+    /// The longest such time, in seconds.
+    pub pause_max_s: f64,
+}
+
+/// A visit while it is collected.
+#[derive(Debug)]
+struct Seen {
+    host: Addr,
+    stage: StageId,
+    from: Time,
+    to: Option<Time>,
+    pause_s: Option<f64>,
+}
+
+/// What is known of a host.
+#[derive(Debug, Default)]
+struct Mobile {
+    delivered: Option<Time>,
+    /// It has come into another cell since: the number of the visit, if that is told.
+    came: Option<Option<usize>>,
+}
+
+/// Collects visits, and the pauses at hand-offs.
+#[derive(Debug, Default)]
+pub(super) struct Visits {
+    seen: Vec<Seen>,
+    mobiles: BTreeMap<Addr, Mobile>,
+    handoffs: Handoffs,
+}
+
+impl Visits {
+    /// A host has come into the cell of the base station at `stage`, or has left it.
+    pub(super) fn turn(&mut self, at: Time, stage: StageId, host: Addr, arrived: bool) {
+        if !arrived {
+            let open =
+                |visit: &&mut Seen| (visit.host, visit.stage, visit.to) == (host, stage, None);
+            if let Some(visit) = self.seen.iter_mut().find(open) {
+                visit.to = Some(at);
+            }
+            return;
+        }
+        let listed = (self.seen.len() < LISTED).then_some(self.seen.len());
+        if listed.is_some() {
+            self.seen.push(Seen { host, stage, from: at, to: None, pause_s: None });
+        }
+        let mobile = self.mobiles.entry(host).or_default();
+        // What nothing has come before is no hand-off, and a pause over several of them is that of the first.
+        if mobile.delivered.is_some() && mobile.came.is_none() {
+            mobile.came = Some(listed);
+        }
+    }
+
+    /// Data was delivered at one of these hosts that came from the other.
+    #[inline]
+    pub(super) fn delivered(&mut self, at: Time, hosts: [Addr; 2]) {
+        if !self.mobiles.is_empty() {
+            hosts.into_iter().for_each(|host| self.delivered_with(at, host));
+        }
+    }
+
+    fn delivered_with(&mut self, at: Time, host: Addr) {
+        let Some(mobile) = self.mobiles.get_mut(&host) else { return };
+        let before = mobile.delivered.replace(at);
+        if let (Some(visit), Some(before)) = (mobile.came.take(), before) {
+            let pause_s = at.since(before).as_secs_f64();
+            let all = &mut self.handoffs;
+            all.count += 1;
+            all.pause_mean_s += (pause_s - all.pause_mean_s) / all.count as f64;
+            all.pause_max_s = all.pause_max_s.max(pause_s);
+            if let Some(visit) = visit {
+                self.seen[visit].pause_s = Some(pause_s);
+            }
+        }
+    }
+
+    /// Hand-offs, where hosts move.
+    pub(super) fn handoffs(&self) -> Option<Handoffs> {
+        (!self.mobiles.is_empty()).then_some(self.handoffs)
+    }
+
+    pub(super) fn told(&self, layout: &Layout, end: Time) -> Vec<Visit> {
+        let told = self.seen.iter().map(|visit| Visit {
+            host: visit.host.to_string(),
+            cell: layout.name(visit.stage).to_owned(),
+            from_s: visit.from.as_secs_f64(),
+            to_s: visit.to.unwrap_or(end).as_secs_f64(),
+            pause_s: visit.pause_s,
+        });
+        told.collect()
+    }
+}

@@ -1,0 +1,63 @@
+//! Which cells a flow's mobile host was in.
+
+use lasthop_proto::machine::StageId;
+use lasthop_proto::units::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::layout::{Layout, Role};
+
+/// A time in which the flow's mobile host was in a cell.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CellStay {
+    /// The cell's name.
+    pub cell: String,
+    /// When the host came, in seconds since the run began.
+    pub from_s: f64,
+    /// When it left, or observation ended.
+    pub to_s: f64,
+}
+
+/// Stays that are told; a plot with more of them shows nothing.
+const MOST: usize = 10_000;
+
+/// Collects them.
+#[derive(Debug, Default)]
+pub(super) struct Stays {
+    /// Names of base stations by stage.
+    bases: Vec<(StageId, String)>,
+    stays: Vec<(StageId, Time, Option<Time>)>,
+}
+
+impl Stays {
+    pub(super) fn of(layout: &Layout) -> Stays {
+        let stages = layout.stages.iter().enumerate();
+        let bases = stages.filter(|(_, stage)| stage.role == Role::Base);
+        let bases = bases.map(|(i, base)| (StageId(i as u16), base.name.clone())).collect();
+        Stays { bases, stays: Vec::new() }
+    }
+
+    /// The host has come to the base station at `stage`, or has left it.
+    pub(super) fn turn(&mut self, at: Time, stage: StageId, arrived: bool) {
+        if arrived {
+            if self.stays.len() < MOST {
+                self.stays.push((stage, at, None));
+            }
+        } else if let Some(stay) =
+            self.stays.iter_mut().rfind(|stay| stay.0 == stage && stay.2.is_none())
+        {
+            stay.2 = Some(at);
+        }
+    }
+
+    pub(super) fn told(&self, end: Time) -> Vec<CellStay> {
+        let name = |stage| self.bases.iter().find(|(base, _)| *base == stage);
+        let stays = self.stays.iter().filter_map(|(stage, from, to)| {
+            Some(CellStay {
+                cell: name(*stage)?.1.clone(),
+                from_s: from.as_secs_f64(),
+                to_s: to.unwrap_or(end).as_secs_f64(),
+            })
+        });
+        stays.collect()
+    }
+}
