@@ -20,6 +20,7 @@
 //! crosses as it is; options that the base station does not speak end here.
 
 mod pair;
+mod travel;
 
 use core::mem::size_of;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::flows::Flows;
+use super::i_tcp_handoff::Handover;
 use super::none::admit;
 use super::{Agent, AgentConfig, BaseStation, Config, Read, flows, split_sack};
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
@@ -40,7 +42,8 @@ use crate::tcp::sender::integrated;
 use crate::tcp::words::TCPS;
 use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
-use crate::wire::{Body, Damage, Flags, FlowKey, Packet};
+use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet};
+pub(super) use pair::Moved;
 use pair::{Ends, Fate, Memory, Pair, Shared};
 
 /// Configuration of split connections (balakrishnan97 3.2; west97 2.5).
@@ -243,10 +246,9 @@ impl Split {
         self.wakes.set(i, None);
     }
 
-    /// Whether another pair fits, if need be in place of one that has been silent for long.
-    fn has_room(&mut self, now: Time, out: &mut Out) -> bool {
-        let two = 2 * u64::from(self.ends.buffer);
-        if self.pairs.len() < self.most && self.memory.promised + two <= self.memory.all {
+    /// Whether another pair with buffers of `bytes` fits, if need be in place of one that has been silent for long.
+    fn has_room(&mut self, now: Time, bytes: u64, out: &mut Out) -> bool {
+        if self.pairs.len() < self.most && self.memory.promised + bytes <= self.memory.all {
             return true;
         }
         let Some(oldest) = self.pairs.oldest() else { return false };
@@ -255,7 +257,7 @@ impl Split {
             return false;
         }
         self.reset(oldest, now, out);
-        true
+        self.memory.promised + bytes <= self.memory.all
     }
 
     /// Gives up the pair in slot `i` and tells both ends.
@@ -276,7 +278,7 @@ impl Split {
 
     /// A SYN for no connection that is split: splits it, or lets it pass.
     fn on_syn(&mut self, now: Time, from: Side, key: FlowKey, packet: Packet, out: &mut Out) {
-        if !self.has_room(now, out) {
+        if !self.has_room(now, 2 * u64::from(self.ends.buffer), out) {
             self.note(key, AgentNote::NoRoom, out);
             out.send(from.other(), packet);
             return;
@@ -341,6 +343,18 @@ impl BaseStation for Split {
         };
         self.successor = Some(Box::new(next));
         Ok(())
+    }
+
+    fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
+        let own = self.release(now, host, out);
+        own.or_else(|| self.successor.as_mut()?.give_away(now, host, out))
+    }
+
+    fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
+        match &mut self.successor {
+            Some(next) => next.take_over(now, state, out),
+            None => self.adopt(now, state, out),
+        }
     }
 
     fn successor(&mut self) -> Option<Agent> {

@@ -3,6 +3,7 @@
 mod application;
 mod congestion;
 mod incoming;
+mod moving;
 mod notices;
 mod outgoing;
 mod prediction;
@@ -22,6 +23,8 @@ use super::rtt::Beat;
 use super::sender::Sender;
 use super::state::{Input, State};
 use super::work::Steps;
+
+pub use moving::Snapshot;
 
 /// The host-wide clocks that BSD timers beat to.
 #[derive(Clone, Copy, Debug)]

@@ -7,6 +7,7 @@ mod ackp;
 mod bursts;
 mod feedback;
 mod good_packet_size;
+mod handoff;
 mod path;
 mod properties;
 #[path = "../support/record.rs"]

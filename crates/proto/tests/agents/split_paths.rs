@@ -106,6 +106,14 @@ fn presets() -> impl Strategy<Value = TcpConfig> {
         })
 }
 
+/// When the mobile host comes to another base station, and whether the state goes there as bytes.
+fn moves() -> impl Strategy<Value = Vec<(u32, bool)>> {
+    prop_oneof![
+        1 => Just(Vec::new()),
+        2 => prop::collection::vec((1u32..60, any::<bool>()), 1..8),
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
     #[test]
@@ -119,7 +127,7 @@ proptest! {
             any::<bool>(),
             0usize..2,
         ),
-        bulk in any::<bool>(),
+        (bulk, moves) in (any::<bool>(), moves()),
         (losses, seed) in ([0u64..80, 0u64..120], any::<u64>()),
     ) {
         // Of six times the buffer two are there from the start, and one may be added.
@@ -145,6 +153,9 @@ proptest! {
             // Slowly at the end, where only timers run.
             at += if step < 500 { Span::millis(10) } else { Span::millis(500) };
             path.run_until(at);
+            for (_, as_bytes) in moves.iter().filter(|(at, _)| *at == step) {
+                path.hand_over(&config, *as_bytes);
+            }
             for (i, app) in apps.iter_mut().enumerate() {
                 if !path.hosts[i].connections().is_empty() {
                     path.act(i, 0, |connection, now, out| app.step(step, connection, now, out));

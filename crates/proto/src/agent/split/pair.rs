@@ -1,5 +1,7 @@
 //! The two halves of one split connection, and what passes between them.
 
+mod travel;
+
 use std::sync::Arc;
 
 use crate::machine::{Out, Side};
@@ -7,6 +9,7 @@ use crate::tcp::connection::{Beats, Connection};
 use crate::tcp::{Connection as Half, TcpConfig};
 use crate::units::{Span, Time};
 use crate::wire::{Body, FlowKey, Packet, Segment, Seq};
+pub(in crate::agent) use travel::Moved;
 
 /// How long a handshake may take: as in 4.4BSD.
 const HANDSHAKE: Span = Span::secs(75);

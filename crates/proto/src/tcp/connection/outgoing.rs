@@ -318,7 +318,7 @@ impl Connection {
 
     /// What the agreement with the peer leaves of the configured variant. Without what tells of single segments the
     /// best that is left is NewReno (RFC 6582 section 1).
-    fn agreed_variant(&self) -> Variant {
+    pub(super) fn agreed_variant(&self) -> Variant {
         match self.config.variant {
             Variant::Smart if self.agreed.smart => Variant::Smart,
             Variant::Snack if self.agreed.snack => Variant::Snack,

@@ -20,6 +20,7 @@ pub mod integrated;
 pub mod linux_cubic;
 pub mod linux_reno;
 pub mod maxima;
+mod moving;
 mod nack;
 mod named;
 pub mod newreno;

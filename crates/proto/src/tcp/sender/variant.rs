@@ -38,6 +38,8 @@ variants! {
         fn on_wake(now: Time) -> Verdict;
         /// The next piece to send, if the windows allow one. Call until it answers `None`.
         fn poll(now: Time) -> Option<Chunk>;
+        /// Another sender has sent everything below `max`, and will send no more. Here it counts as sent now.
+        fn adopt(now: Time, max: u64) -> ();
     }
     asks {
         active() -> bool;
