@@ -10,15 +10,14 @@
 //! [`BaseStation::take_over`](super::BaseStation::take_over) puts it into another one of the same kind, which goes on.
 //! Between them it is a [`Handover`], in memory or as bytes. What moves:
 //!
-//! | agent | what |
-//! |---|---|
-//! | split, split-sack | both TCPs of each connection: state, numbers, windows, round trips, what the handshakes agreed on, received bytes behind a hole, and all bytes that were taken in and not acknowledged by the other end |
-//! | snoop, snoop+ackp, snoop-smart | the cached packets with their history, the last ACK, the account of duplicate ACKs, round trips |
-//! | snoop-nack | the same, and the holes of data from the mobile host |
-//! | seq-cache | which bytes have passed, what is known to be lost, round trips |
+//! - split connections: both TCPs of each, with state, numbers, windows, round trips, what the handshakes agreed on,
+//!   bytes behind a hole, and all bytes that were taken in and not acknowledged by the other end;
+//! - snoop and its relatives: the cached packets with their history, the last ACK, the account of duplicate ACKs, round
+//!   trips; of snoop for both directions also the holes of data from the mobile host;
+//! - seq-cache: which bytes have passed, what is known to be lost, round trips.
 //!
-//! What does not: timers start anew, since clocks of base stations differ; no packet is being timed; a loss recovery
-//! of a split connection's own TCP begins anew, and what it had in flight counts as sent at the moment of the take-over.
+//! What does not: timers start anew, since clocks of base stations differ; no packet is being timed; a loss recovery of
+//! a split connection's own TCP begins anew, and what it had in flight counts as sent at the moment of the take-over.
 //! Of what the new base station has seen by itself before the state came, snoop's cache keeps the packets.
 //!
 //! The other agents keep nothing about connections, or nothing that is worth a packet.

@@ -8,6 +8,7 @@
 mod ackp;
 pub mod flows;
 pub mod i_tcp_handoff;
+mod m_tcp;
 mod none;
 mod snoop_smart;
 mod split_sack;
@@ -28,6 +29,7 @@ pub use ackp::AckpMode;
 pub use ebsn::Notifier;
 pub use good_packet_size::PacketSize;
 pub use i_tcp_handoff::Handover;
+pub use m_tcp::MtcpConfig;
 pub use none::Router;
 pub use seq_cache::SeqCache;
 pub use snoop::{DupAcks, Snoop, SnoopConfig, TimeoutRule};
@@ -146,6 +148,12 @@ pub trait BaseStation: Machine + Debug {
     fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
         let _ = (now, host, out);
         None
+    }
+
+    /// What another agent knows of `host` is on its way here (`coming`), or is not coming after all. Who must not let
+    /// packets pass that belong to connections which he is about to take over drops them until then.
+    fn await_state(&mut self, host: Addr, coming: bool) {
+        let _ = (host, coming);
     }
 
     /// Goes on with what another agent has given away.
@@ -319,6 +327,10 @@ impl BaseStation for Agent {
 
     fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
         self.inner_mut().give_away(now, host, out)
+    }
+
+    fn await_state(&mut self, host: Addr, coming: bool) {
+        self.inner_mut().await_state(host, coming);
     }
 
     fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {

@@ -30,7 +30,7 @@ use serde::Serialize;
 use super::flows::Flows;
 use super::i_tcp_handoff::Handover;
 use super::none::admit;
-use super::{Agent, AgentConfig, BaseStation, Config, Read, flows, split_sack};
+use super::{Agent, AgentConfig, BaseStation, Config, MtcpConfig, Read, flows, m_tcp, split_sack};
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
@@ -64,6 +64,9 @@ pub struct SplitConfig {
     pub flows: usize,
     /// Bytes set aside for the buffers of all connections together.
     pub memory: Bytes,
+    /// What makes it M-TCP, if it is that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtcp: Option<MtcpConfig>,
 }
 
 impl SplitConfig {
@@ -76,6 +79,7 @@ impl SplitConfig {
             largest: None,
             flows: 1024,
             memory: Bytes(128 << 20),
+            mtcp: None,
         }
     }
 
@@ -124,6 +128,7 @@ impl Config for SplitConfig {
             read: |k| AgentConfig::Split(SplitConfig::keys(k)),
         },
         split_sack::WORD,
+        m_tcp::WORD,
     ];
     type Agent = Split;
 
@@ -132,7 +137,11 @@ impl Config for SplitConfig {
     }
 
     fn word(&self) -> &'static str {
-        if self.is_selective() { "split-sack" } else { "split" }
+        match self.mtcp {
+            Some(_) => "m-tcp",
+            None if self.is_selective() => "split-sack",
+            None => "split",
+        }
     }
 
     fn helps_both_ways(&self) -> bool {
@@ -161,6 +170,8 @@ pub struct Split {
     held: u64,
     peak: usize,
     scratch: Vec<Body>,
+    /// Hosts whose connections are on their way here.
+    awaited: Vec<Addr>,
     /// Who has everything but the pairs that there are, if this agent is to go.
     successor: Option<Box<Agent>>,
 }
@@ -190,6 +201,7 @@ impl Split {
                 beats: [wired_beats, wireless_beats],
                 buffer,
                 grows: largest > buffer,
+                mtcp: config.mtcp,
             },
             pairs: Flows::new(config.flows),
             wakes: WakeTree::new(1),
@@ -198,6 +210,7 @@ impl Split {
             held: 0,
             peak: 0,
             scratch: Vec::new(),
+            awaited: Vec::new(),
             successor: None,
         }
     }
@@ -272,6 +285,10 @@ impl Split {
     fn pass(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         match &mut self.successor {
             Some(next) => next.on_packet(now, from, packet, out),
+            // What the ends say to each other would be unknown to the connection that comes.
+            None if self.awaited.iter().any(|host| [packet.src, packet.dst].contains(host)) => {
+                out.discard(from.other(), packet, Cause::NoSuchConnection);
+            }
             None => out.send(from.other(), packet),
         }
     }
@@ -350,7 +367,13 @@ impl BaseStation for Split {
         own.or_else(|| self.successor.as_mut()?.give_away(now, host, out))
     }
 
+    fn await_state(&mut self, host: Addr, coming: bool) {
+        self.awaited.retain(|awaited| *awaited != host);
+        self.awaited.extend(coming.then_some(host));
+    }
+
     fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
+        self.await_state(state.host(), false);
         match &mut self.successor {
             Some(next) => next.take_over(now, state, out),
             None => self.adopt(now, state, out),
@@ -400,6 +423,16 @@ impl Machine for Split {
     }
 
     fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
+        if let (Signal::ChannelGood(good), Side::Right) = (signal, from)
+            && self.ends.mtcp.is_some_and(|mtcp| mtcp.channel_signals)
+        {
+            for i in 0..self.pairs.slots() {
+                self.act(i, out, |pair, shared, out| {
+                    pair.hear_of_channel(now, good, out);
+                    pair.settle(now, shared, out)
+                });
+            }
+        }
         match &mut self.successor {
             Some(next) => next.on_signal(now, from, signal, out),
             None => out.signal(from.other(), signal),

@@ -2,6 +2,8 @@
 
 mod application;
 mod congestion;
+mod deputy;
+mod frozen;
 mod incoming;
 mod moving;
 mod notices;
@@ -77,6 +79,12 @@ pub struct Connection {
     held: bool,
     /// Whether this is a base station's end of a split connection.
     relay: bool,
+    /// What it acknowledges, if it does so for another end.
+    deputy: Option<Box<deputy::Deputy>>,
+    /// Whether another base station had it before.
+    resumed: bool,
+    /// Whether the peer is gone for a while, and nothing is sent.
+    frozen: bool,
     /// Whether what is due waits for [`Connection::uncork`].
     corked: bool,
     /// One past the urgent data that an application has written, and that the peer has: positions.
@@ -145,6 +153,9 @@ impl Connection {
             outbox: None,
             held: false,
             relay: false,
+            deputy: None,
+            resumed: false,
+            frozen: false,
             corked: false,
             urgent: [0; 2],
             steps: Steps::default(),

@@ -8,6 +8,7 @@
 //! 5ms  fixed . 1 ack 1                      it passed untouched
 //! 9ms  note no-room                         the base station notices something
 //! 9ms  move                                 its state goes to the next base station, where the script goes on
+//! 9ms  channel bad                          the radio says that its channel is bad, or good
 //! ```
 //!
 //! Flags are tcpdump's. Numbers count from the initial sequence number of the end they belong to: `SEQ` or
@@ -17,7 +18,7 @@
 
 use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
 use lasthop_proto::event::{AgentNote, Op, Wants, What};
-use lasthop_proto::machine::{Machine, Out, Side};
+use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::tcp::{DelayedAck, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{Body, CE, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
@@ -60,12 +61,18 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
         let side = match words[1] {
             "fixed" => Some(Side::Left),
             "mobile" => Some(Side::Right),
-            "end" | "move" | "leave" | "arrive" | "lose" => None,
+            "end" | "move" | "leave" | "arrive" | "lose" | "channel" => None,
             _ => continue,
         };
         wake_until(&mut agent, &mut out, at, |out| drain(out, config, isn, &mut record));
         let Some(side) = side else {
             record.push(words.join(" "));
+            if words[1] == "channel" {
+                let signal = Signal::ChannelGood(words[2] == "good");
+                out.begin(Default::default(), at);
+                agent.on_signal(at, Side::Right, signal, &mut out);
+                assert_eq!(core::mem::take(&mut out.signals), [(Side::Left, signal)]);
+            }
             moving.step(words[1], at, &mut agent, &AgentConfig::Split(config.clone()), &mut out);
             drain(&mut out, config, isn, &mut record);
             continue;
@@ -139,6 +146,8 @@ fn drain(out: &mut Out, config: &SplitConfig, isn: [Seq; 2], record: &mut Vec<St
             What::Agent { note: AgentNote::FlowForgotten, .. } => {
                 record.push(format!("{at} note forgotten"));
             }
+            What::Agent { note: AgentNote::HostGone, .. } => record.push(format!("{at} note gone")),
+            What::Agent { note: AgentNote::HostBack, .. } => record.push(format!("{at} note back")),
             What::Agent { note: AgentNote::NoRoom, .. } => {
                 record.push(format!("{at} note no-room"))
             }

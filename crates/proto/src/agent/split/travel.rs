@@ -30,7 +30,12 @@ impl Split {
         mut state: Handover,
         out: &mut Out,
     ) -> Result<(), Handover> {
+        let mtcp = self.ends.mtcp.is_some();
         let State::Split(pairs) = &mut state.state else { return Err(state) };
+        // What was promised to the ends is another thing.
+        if pairs.iter().any(|(_, moved)| moved.is_deputy() != mtcp) {
+            return Err(state);
+        }
         for (key, moved) in core::mem::take(pairs) {
             if self.pairs.find(key).is_some() {
                 // Its SYN passed here: a later connection between the same ports.

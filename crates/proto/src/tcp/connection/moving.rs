@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::deputy::Deputy;
 use super::{Agreed, Beats, Connection, Outbox};
 use crate::agent::i_tcp_handoff::FAR;
 use crate::machine::Side;
@@ -47,6 +48,7 @@ pub struct Snapshot {
     srtt: Span,
     rttvar: Span,
     inbound: Inbound,
+    deputy: Option<Box<Deputy>>,
     /// What was written and not acknowledged.
     outbound: Vec<Body>,
 }
@@ -90,6 +92,7 @@ travels!(Snapshot {
     srtt,
     rttvar,
     inbound,
+    deputy,
     outbound,
 });
 
@@ -107,6 +110,11 @@ impl Snapshot {
     /// Bytes that were written and not acknowledged.
     pub fn held(&self) -> u64 {
         self.outbound.iter().map(|body| u64::from(body.len())).sum()
+    }
+
+    /// Whether it acknowledges for another end.
+    pub fn is_deputy(&self) -> bool {
+        self.deputy.is_some()
     }
 
     /// Bytes that were delivered and that the other half has not freed.
@@ -140,6 +148,7 @@ impl Snapshot {
             && self.held() == self.end.saturating_sub(low)
             && self.held() <= outbound
             && self.inbound.is_sound(inbound)
+            && self.deputy.as_ref().is_none_or(|deputy| deputy.is_sound(self.inbound.nxt))
     }
 }
 
@@ -173,6 +182,7 @@ impl Connection {
             srtt: rtt.srtt(),
             rttvar: rtt.rttvar(),
             inbound: self.rx.inbound(),
+            deputy: self.deputy.clone(),
             outbound: outbound.unwrap_or_default(),
         }
     }
@@ -195,6 +205,7 @@ impl Connection {
         (c.state, c.irs, c.agreed, c.ts_recent) = (it.state, it.irs, it.agreed, it.ts_recent);
         (c.echo, c.last_ack_sent, c.active) = (it.echo, it.last_ack_sent, it.active);
         (c.complete, c.held, c.urgent) = (it.complete, it.held, it.urgent);
+        (c.deputy, c.resumed) = (it.deputy, true);
         let mss = u32::from(it.mss);
         if it.inbound.nxt > 0 {
             let whole = mss + if it.agreed.timestamps { 12 } else { 0 };

@@ -192,6 +192,7 @@ impl Sender {
     pub fn has_work(&self) -> bool {
         let w = &self.core.window;
         w.nxt < w.last()
+            || self.core.yields()
             || w.repair.is_some()
             || !self.core.tally.missing.is_empty()
             || self.core.probe_now

@@ -36,6 +36,11 @@ impl Moved {
             && from_left.held() <= from_right.unread()
     }
 
+    /// Whether its ends acknowledge for each other (M-TCP).
+    pub(in crate::agent) fn is_deputy(&self) -> bool {
+        self.halves.iter().all(Snapshot::is_deputy)
+    }
+
     /// The buffers that it has at a base station which gives each connection `least` at first.
     pub(in crate::agent) fn limits(&self, least: u32) -> [u32; 2] {
         self.rooms.map(|(limit, _)| limit.max(least))
@@ -67,7 +72,12 @@ impl Pair {
             half.grow_outbox(limits[1 - i]);
             half
         };
-        let halves = [half(Side::Left, left, key.reversed()), half(Side::Right, right, key)];
+        let mut halves = [half(Side::Left, left, key.reversed()), half(Side::Right, right, key)];
+        // A host that was gone is looked for at once.
+        let gone = halves[0].is_shut().then_some(now);
+        if gone.is_some() {
+            halves[1].freeze();
+        }
         let room = |i: usize| Room {
             limit: limits[i],
             freed: moved.rooms[i].1,
@@ -81,6 +91,8 @@ impl Pair {
             rooms: [room(0), room(1)],
             heard: now,
             uncork: None,
+            knocks: ends.mtcp.map(|mtcp| mtcp.knock),
+            gone,
         }
     }
 
