@@ -14,18 +14,6 @@ const PLANNED: &[System] = &[
         "agarwal00 2; RFC 1644",
     ),
     System::planned(
-        Kind::Agent,
-        "i-tcp-handoff",
-        "moves the state of an agent to the next base station at a hand-off",
-        "west97 2.5",
-    ),
-    System::planned(
-        Kind::Agent,
-        "m-tcp",
-        "a split connection that keeps end-to-end acknowledgements and outlives disconnections",
-        "parsa98 2, agarwal00 2; Brown and Singh 1997",
-    ),
-    System::planned(
         Kind::Link,
         "airmail",
         "whole-window retransmission with forward error correction, most of the work at the base station",

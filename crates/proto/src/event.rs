@@ -449,4 +449,8 @@ pub enum AgentNote {
         /// The measurement.
         rtt: Span,
     },
+    /// The mobile host does not answer any more; its sender's window is closed (M-TCP).
+    HostGone,
+    /// The mobile host is back, and its sender's window is open again (M-TCP).
+    HostBack,
 }

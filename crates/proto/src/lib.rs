@@ -23,6 +23,7 @@ pub mod queue;
 pub mod rng;
 pub mod systems;
 pub mod tcp;
+mod travel;
 pub mod tunnel;
 pub mod units;
 pub mod wake;

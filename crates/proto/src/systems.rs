@@ -21,6 +21,7 @@ const SWITCHES: &[System] = &[
     receiver::DELAYED_ACK,
     acc::ACC,
     prediction::OPTIONS,
+    agent::i_tcp_handoff::HANDOFF,
     hop::pieces::FRAGMENTATION,
     link::fec::FEC,
     link::header_compression::HEADER_COMPRESSION,

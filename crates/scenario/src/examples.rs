@@ -36,6 +36,7 @@ examples![
     "many-flows",
     "satellite",
     "fading",
+    "disconnections",
     "slow-return",
     "cable-modem",
     "satellite-dialup",

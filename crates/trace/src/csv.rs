@@ -297,6 +297,8 @@ impl<W: Write> Sink for EventCsv<W> {
                     AgentNote::NoRoom => ("agent-no-room", None),
                     AgentNote::BlocksHidden => ("agent-blocks-hidden", None),
                     AgentNote::LocalRtt { rtt: Span(nanos) } => ("agent-local-rtt", Some(nanos)),
+                    AgentNote::HostGone => ("agent-host-gone", None),
+                    AgentNote::HostBack => ("agent-host-back", None),
                 };
                 self.other(name, "", Some(*flow), value);
             }

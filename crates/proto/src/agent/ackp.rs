@@ -5,10 +5,12 @@
 
 use serde::Serialize;
 
+use super::i_tcp_handoff::FAR;
 use super::snoop::{SnoopAgent, SnoopConfig};
 use super::{AgentConfig, Ends, Idle, Read};
 use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::tcp::config::AckpReaction;
+use crate::travel::travels;
 use crate::wire::{
     Ackp, Body, Eln, Flags, FlowKey, Nack, Options, Packet, SackBlocks, Segment, Seq, Timestamps,
 };
@@ -126,6 +128,8 @@ impl Receiver {
     }
 }
 
+travels!(Receiver { seq, window, timestamps });
+
 /// The partial-acknowledgement state of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Partial {
@@ -136,7 +140,14 @@ pub(super) struct Partial {
     last: u64,
 }
 
+travels!(Partial { permitted, last });
+
 impl Partial {
+    /// Whether its position is one.
+    pub(super) fn is_sound(&self) -> bool {
+        self.last < FAR
+    }
+
     /// The local retransmission timer, which doubles as the delayed-ACK timer, expired without an ACK of the
     /// receiver. The bytes from `acked` to `contiguous` are cached without a hole. Returns the position that a
     /// partial ACK is due for.

@@ -4,6 +4,8 @@ use crate::describe::Keys;
 use crate::units::Bytes;
 use core::ops::{Index, IndexMut};
 
+use super::i_tcp_handoff::is_of;
+
 /// Flows that an agent watches at once, where the file does not say.
 pub(super) const WATCHED: usize = 1024;
 
@@ -20,7 +22,7 @@ pub(super) fn cached(k: &mut Keys<'_>, slot: &mut Bytes) {
 }
 
 use crate::flows::FlowMap;
-use crate::wire::FlowKey;
+use crate::wire::{Addr, FlowKey};
 
 /// No slot.
 const NONE: u32 = u32::MAX;
@@ -82,6 +84,16 @@ impl<F: Default> Flows<F> {
     /// The flow unused for longest.
     pub fn oldest(&self) -> Option<usize> {
         (self.oldest != NONE).then_some(self.oldest as usize)
+    }
+
+    /// The slots of the flows from `host` or to it, the least recently used first.
+    pub(super) fn of_host(&self, host: Addr) -> Vec<usize> {
+        let next = |i: u32| Some(self.slots.get(i as usize)?.newer);
+        let all = core::iter::successors(Some(self.oldest), |i| next(*i));
+        all.map(|i| i as usize)
+            .take_while(|i| *i < self.slots.len())
+            .filter(|i| is_of(host, self.slots[*i].key))
+            .collect()
     }
 
     /// The key of the flow in slot `i`.

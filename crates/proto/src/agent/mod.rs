@@ -7,6 +7,8 @@
 
 mod ackp;
 pub mod flows;
+pub mod i_tcp_handoff;
+mod m_tcp;
 mod none;
 mod snoop_smart;
 mod split_sack;
@@ -19,13 +21,15 @@ use crate::describe::{Descriptor, Keys};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::TcpConfig;
 use crate::units::Time;
-use crate::wire::Packet;
+use crate::wire::{Addr, Packet};
 
 pub use crate::describe::Needs;
 pub use ack_reconstruction::AckReconstruction;
 pub use ackp::AckpMode;
 pub use ebsn::Notifier;
 pub use good_packet_size::PacketSize;
+pub use i_tcp_handoff::Handover;
+pub use m_tcp::MtcpConfig;
 pub use none::Router;
 pub use seq_cache::SeqCache;
 pub use snoop::{DupAcks, Snoop, SnoopConfig, TimeoutRule};
@@ -137,6 +141,28 @@ pub trait BaseStation: Machine + Debug {
     /// The agent of [`BaseStation::drain`], once the last connection is over.
     fn successor(&mut self) -> Option<Agent> {
         None
+    }
+
+    /// Takes what it knows of the connections of the mobile host `host` out, to be taken over by another agent. It knows
+    /// nothing of them afterwards. `None` if there is nothing that could move.
+    fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
+        let _ = (now, host, out);
+        None
+    }
+
+    /// What another agent knows of `host` is on its way here (`coming`), or is not coming after all. Who must not let
+    /// packets pass that belong to connections which he is about to take over drops them until then.
+    fn await_state(&mut self, host: Addr, coming: bool) {
+        let _ = (host, coming);
+    }
+
+    /// Goes on with what another agent has given away.
+    ///
+    /// # Errors
+    /// Gives it back if it is of another kind of agent. Then this one begins afresh.
+    fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
+        let _ = (now, out);
+        Err(state)
     }
 
     /// The data plane gives back what it has of bytes before `place` ([`Body::held_at`](crate::wire::Body::held_at)):
@@ -297,6 +323,18 @@ impl BaseStation for Agent {
 
     fn successor(&mut self) -> Option<Agent> {
         self.inner_mut().successor()
+    }
+
+    fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
+        self.inner_mut().give_away(now, host, out)
+    }
+
+    fn await_state(&mut self, host: Addr, coming: bool) {
+        self.inner_mut().await_state(host, coming);
+    }
+
+    fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
+        self.inner_mut().take_over(now, state, out)
     }
 
     fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {

@@ -14,6 +14,9 @@
 //! - A retransmission that the base station did not ask for is the sender's own doing, and the duplicate ACKs
 //!   that belong to it are forwarded.
 
+mod runs;
+mod travel;
+
 use core::mem::size_of;
 
 use serde::Serialize;
@@ -21,6 +24,7 @@ use serde::Serialize;
 use super::SnoopConfig;
 use super::ackp::{Receiver, is_partial};
 use super::flows::Flows;
+use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
 use super::snoop::rtt::Rtt;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, flows};
@@ -30,7 +34,8 @@ use crate::machine::{Machine, Out, Side};
 use crate::tcp::{ElnMode, ElnReaction};
 use crate::units::Time;
 use crate::wake::WakeTree;
-use crate::wire::{Damage, Eln, Flags, FlowKey, Packet, Seq};
+use crate::wire::{Addr, Damage, Eln, Flags, FlowKey, Packet, Seq};
+use runs::Runs;
 
 /// Sequence numbers only; the sender retransmits on a loss notification (west97 7.0).
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -82,63 +87,6 @@ impl Config for SeqCacheAgent {
 
 /// Position of the SYN: leaves room below, as in snoop.
 const FIRST: u64 = 1 << 32;
-/// Runs of bytes remembered: one more than there can be congestion holes at a time. Beyond that the highest
-/// bytes are not remembered, and their loss is left to the sender.
-const RUNS: usize = 4;
-
-/// The bytes above the last ACK that have passed, as runs in order.
-#[derive(Clone, Copy, Debug, Default)]
-struct Runs {
-    runs: [(u64, u64); RUNS],
-    count: usize,
-}
-
-impl Runs {
-    fn as_slice(&self) -> &[(u64, u64)] {
-        &self.runs[..self.count]
-    }
-
-    /// Whether the byte at `position` has passed.
-    fn has(&self, position: u64) -> bool {
-        self.as_slice().iter().any(|(start, end)| (*start..*end).contains(&position))
-    }
-
-    /// Bytes from `start` to `end` pass; returns false when there is no place to remember them.
-    fn add(&mut self, start: u64, end: u64) -> bool {
-        // The usual case: the next bytes in sequence.
-        if self.count > 0 && self.runs[self.count - 1].1 == start {
-            self.runs[self.count - 1].1 = end;
-            return true;
-        }
-        let below = self.as_slice().partition_point(|run| run.1 < start);
-        let touched = self.as_slice()[below..].iter().take_while(|run| run.0 <= end).count();
-        if touched == 0 {
-            if self.count == RUNS {
-                return false;
-            }
-            self.runs.copy_within(below..self.count, below + 1);
-            self.runs[below] = (start, end);
-            self.count += 1;
-        } else {
-            let last = below + touched - 1;
-            self.runs[below] = (start.min(self.runs[below].0), end.max(self.runs[last].1));
-            self.runs.copy_within(last + 1..self.count, below + 1);
-            self.count -= touched - 1;
-        }
-        true
-    }
-
-    /// Bytes below `ack` need not be remembered.
-    fn release(&mut self, ack: u64) {
-        let gone = self.as_slice().partition_point(|run| run.1 <= ack);
-        self.runs.copy_within(gone..self.count, 0);
-        self.count -= gone;
-        if self.count > 0 {
-            self.runs[0].0 = self.runs[0].0.max(ack);
-        }
-    }
-}
-
 /// What is known of the segment that the receiver waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Loss {
@@ -155,7 +103,7 @@ enum Loss {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Flow {
+pub(super) struct Flow {
     origin: Seq,
     top: u64,
     acked: u64,
@@ -251,6 +199,13 @@ impl SeqCache {
         if segment.options().eln != Some(Eln::Permitted) {
             return;
         }
+        let i = self.watch(key, out);
+        let top = FIRST + u64::from(segment.seq_len(packet.body.len()));
+        self.flows[i] = Flow { origin: segment.seq, top, acked: FIRST, ..Flow::default() };
+    }
+
+    /// A place for the flow of `key`.
+    fn watch(&mut self, key: FlowKey, out: &mut Out) -> usize {
         if self.flows.is_full()
             && let Some(oldest) = self.flows.oldest()
         {
@@ -258,10 +213,9 @@ impl SeqCache {
         }
         let i = self.flows.insert(key);
         self.wakes.grow(self.flows.slots());
-        let top = FIRST + u64::from(segment.seq_len(packet.body.len()));
-        self.flows[i] = Flow { origin: segment.seq, top, acked: FIRST, ..Flow::default() };
         self.peak = self.peak.max(self.state_bytes());
         note(out, key, AgentNote::FlowSeen);
+        i
     }
 
     /// A TCP packet from the fixed host, which will be forwarded.
@@ -433,6 +387,16 @@ impl BaseStation for SeqCache {
     fn peak_state_bytes(&self) -> usize {
         self.peak
     }
+
+    fn give_away(&mut self, _: Time, host: Addr, out: &mut Out) -> Option<Handover> {
+        Handover::new(host, State::SeqCache(self.release(host, out)))
+    }
+
+    fn take_over(&mut self, now: Time, mut it: Handover, out: &mut Out) -> Result<(), Handover> {
+        let State::SeqCache(flows) = &mut it.state else { return Err(it) };
+        self.adopt(now, core::mem::take(flows), out);
+        Ok(())
+    }
 }
 
 impl Machine for SeqCache {
@@ -460,34 +424,5 @@ impl Machine for SeqCache {
 
     fn next_wake(&self) -> Option<Time> {
         self.wakes.first().map(|(at, _)| at)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn runs_remember_bytes_as_a_set_would(
-            steps in prop::collection::vec((0u64..60, 1u64..10, 0u64..4), 1..60),
-        ) {
-            let mut runs = Runs::default();
-            let mut plain = [false; 80];
-            let mut acked = 0;
-            for (start, len, ack) in steps {
-                acked += ack;
-                runs.release(acked);
-                plain[..acked as usize].fill(false);
-                let (start, end) = (start.max(acked), (start + len).max(acked));
-                if start < end && end < 80 && runs.add(start, end) {
-                    plain[start as usize..end as usize].fill(true);
-                }
-                if acked >= 60 { break; }
-                prop_assert!((0..80).all(|at| runs.has(at) == plain[at as usize]));
-                prop_assert!(runs.as_slice().windows(2).all(|w| w[0].1 < w[1].0));
-            }
-        }
     }
 }

@@ -20,7 +20,7 @@
 
 pub(super) mod cache;
 mod config;
-mod flow;
+pub(super) mod flow;
 pub(super) mod rtt;
 mod timeout;
 
@@ -28,6 +28,7 @@ use core::mem::size_of;
 
 use super::ackp::is_partial;
 use super::flows::Flows;
+use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
 use super::{AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, ackp, snoop_smart};
 use crate::describe::{Descriptor, Kind, Needs, System};
@@ -35,7 +36,7 @@ use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
 use crate::wake::WakeTree;
-use crate::wire::{Ackp, Damage, Flags, FlowKey, Packet, SackBlocks, Seq, Transport};
+use crate::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, SackBlocks, Seq, Transport};
 pub use config::{DupAcks, SnoopConfig};
 use flow::{Flow, Verdict};
 use serde::Serialize;
@@ -159,6 +160,44 @@ impl Snoop {
 
     fn set_wake(&mut self, i: usize) {
         self.wakes.set(i, self.flows[i].wake(&self.config));
+    }
+
+    /// The flows of `host`, which are forgotten here.
+    pub(super) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
+        let slots = self.flows.of_host(host);
+        let flows = slots.into_iter().map(|i| {
+            let flow = core::mem::take(&mut self.flows[i]);
+            self.cached -= flow.cache.bytes();
+            let key = self.flows.key(i);
+            self.forget(i, out);
+            (key, flow.packed())
+        });
+        flows.collect()
+    }
+
+    /// Watches flows that another agent has watched so far, within the bounds of this one.
+    pub(super) fn adopt(&mut self, now: Time, flows: Vec<(FlowKey, Flow)>, out: &mut Out) {
+        for (key, mut flow) in flows {
+            if let Some(i) = self.flows.find(key) {
+                if self.flows[i].began_after(&flow) {
+                    continue;
+                }
+                let own = core::mem::take(&mut self.flows[i]);
+                self.cached -= own.cache.bytes();
+                self.forget(i, out);
+                flow.absorb(own);
+            }
+            let i = self.watch(key, Seq(0), false, out);
+            flow.cache.truncate(self.config.flow_packets);
+            while !self.make_room(i, flow.cache.bytes(), out) {
+                flow.cache.truncate(flow.cache.len() / 2);
+            }
+            flow.resume(now, &self.config);
+            self.cached += flow.cache.bytes();
+            self.flows[i] = flow;
+            self.set_wake(i);
+        }
+        self.peak = self.peak.max(self.state_bytes());
     }
 
     /// A TCP packet from the fixed host.
@@ -419,6 +458,16 @@ impl BaseStation for Snoop {
     /// The most that [`Snoop::state_bytes`] ever was.
     fn peak_state_bytes(&self) -> usize {
         self.peak
+    }
+
+    fn give_away(&mut self, _: Time, host: Addr, out: &mut Out) -> Option<Handover> {
+        Handover::new(host, State::Snoop(self.release(host, out)))
+    }
+
+    fn take_over(&mut self, now: Time, mut it: Handover, out: &mut Out) -> Result<(), Handover> {
+        let State::Snoop(flows) = &mut it.state else { return Err(it) };
+        self.adopt(now, core::mem::take(flows), out);
+        Ok(())
     }
 
     fn forget_held(&mut self, place: u64, out: &mut Out) -> u64 {

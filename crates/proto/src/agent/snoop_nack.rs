@@ -15,12 +15,15 @@
 //!   left to TCP. So is one that was named `max_retransmits` times.
 //! - Duplicate ACKs of the fixed host pass: the sender knows which segments it was asked for.
 
+mod travel;
+
 use core::mem::size_of;
 
 use serde::Serialize;
 
 use super::ackp::Receiver;
 use super::flows::Flows;
+use super::i_tcp_handoff::{Handover, State};
 use super::snoop::rtt::Rtt;
 use super::{AgentConfig, BaseStation, Config, Ends, Idle, Read, Snoop, SnoopConfig};
 use crate::describe::{Descriptor, Kind, System};
@@ -29,7 +32,7 @@ use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::Variant;
 use crate::units::{Span, Time};
 use crate::wake::WakeTree;
-use crate::wire::{Damage, Flags, FlowKey, Nack, Packet, SackBlocks, Seq};
+use crate::wire::{Addr, Damage, Flags, FlowKey, Nack, Packet, SackBlocks, Seq};
 
 /// Snoop, and negative acknowledgements for what the mobile host sends.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -104,7 +107,7 @@ struct Hole {
 
 /// A flow of data from the mobile host, whose SYN permitted negative acknowledgements.
 #[derive(Clone, Debug, Default)]
-struct Flow {
+pub(super) struct Flow {
     origin: Seq,
     /// Position past the highest byte that came.
     top: u64,
@@ -239,6 +242,12 @@ impl SnoopNack {
         if !permitted {
             return;
         }
+        let i = self.watch(key, out);
+        self.flows[i].open(seq);
+    }
+
+    /// A place for the flow of `key`.
+    fn watch(&mut self, key: FlowKey, out: &mut Out) -> usize {
         if self.flows.is_full()
             && let Some(oldest) = self.flows.oldest()
         {
@@ -246,8 +255,8 @@ impl SnoopNack {
         }
         let i = self.flows.insert(key);
         self.wakes.grow(self.flows.slots());
-        self.flows[i].open(seq);
         self.note(key, AgentNote::FlowSeen, out);
+        i
     }
 
     /// A packet of the mobile host has come over the air, undamaged.
@@ -338,6 +347,18 @@ impl BaseStation for SnoopNack {
     /// The most that [`SnoopNack::state_bytes`] ever was.
     fn peak_state_bytes(&self) -> usize {
         self.peak.max(self.snoop.peak_state_bytes())
+    }
+
+    fn give_away(&mut self, _: Time, host: Addr, out: &mut Out) -> Option<Handover> {
+        let cached = self.snoop.release(host, out);
+        Handover::new(host, State::SnoopNack(cached, self.release(host, out)))
+    }
+
+    fn take_over(&mut self, now: Time, mut it: Handover, out: &mut Out) -> Result<(), Handover> {
+        let State::SnoopNack(cached, flows) = &mut it.state else { return Err(it) };
+        self.snoop.adopt(now, core::mem::take(cached), out);
+        self.adopt(now, core::mem::take(flows), out);
+        Ok(())
     }
 }
 

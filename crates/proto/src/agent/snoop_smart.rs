@@ -11,6 +11,7 @@ use super::snoop::cache::Entry;
 use super::snoop::{SnoopAgent, SnoopConfig};
 use super::{AgentConfig, Ends, Idle, Read};
 use crate::describe::{Descriptor, Kind, Needs, System};
+use crate::travel::travels;
 
 pub(super) const WORD: Descriptor<Read> = Descriptor {
     word: "snoop-smart",
@@ -46,6 +47,8 @@ pub(super) struct Reports {
     /// The last of the flow's transmissions that is known to have arrived.
     arrived: u64,
 }
+
+travels!(Reports { arrived });
 
 impl Reports {
     /// The receiver reports that it has the bytes from `start` to `end`.

@@ -20,6 +20,7 @@
 //! crosses as it is; options that the base station does not speak end here.
 
 mod pair;
+mod travel;
 
 use core::mem::size_of;
 use std::sync::Arc;
@@ -27,8 +28,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::flows::Flows;
+use super::i_tcp_handoff::Handover;
 use super::none::admit;
-use super::{Agent, AgentConfig, BaseStation, Config, Read, flows, split_sack};
+use super::{Agent, AgentConfig, BaseStation, Config, MtcpConfig, Read, flows, m_tcp, split_sack};
 use crate::describe::{Descriptor, Form, Keys, Kind, Need, System, Value};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
@@ -40,7 +42,8 @@ use crate::tcp::sender::integrated;
 use crate::tcp::words::TCPS;
 use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
-use crate::wire::{Body, Damage, Flags, FlowKey, Packet};
+use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet};
+pub(super) use pair::Moved;
 use pair::{Ends, Fate, Memory, Pair, Shared};
 
 /// Configuration of split connections (balakrishnan97 3.2; west97 2.5).
@@ -61,6 +64,9 @@ pub struct SplitConfig {
     pub flows: usize,
     /// Bytes set aside for the buffers of all connections together.
     pub memory: Bytes,
+    /// What makes it M-TCP, if it is that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtcp: Option<MtcpConfig>,
 }
 
 impl SplitConfig {
@@ -73,6 +79,7 @@ impl SplitConfig {
             largest: None,
             flows: 1024,
             memory: Bytes(128 << 20),
+            mtcp: None,
         }
     }
 
@@ -121,6 +128,7 @@ impl Config for SplitConfig {
             read: |k| AgentConfig::Split(SplitConfig::keys(k)),
         },
         split_sack::WORD,
+        m_tcp::WORD,
     ];
     type Agent = Split;
 
@@ -129,7 +137,11 @@ impl Config for SplitConfig {
     }
 
     fn word(&self) -> &'static str {
-        if self.is_selective() { "split-sack" } else { "split" }
+        match self.mtcp {
+            Some(_) => "m-tcp",
+            None if self.is_selective() => "split-sack",
+            None => "split",
+        }
     }
 
     fn helps_both_ways(&self) -> bool {
@@ -158,6 +170,8 @@ pub struct Split {
     held: u64,
     peak: usize,
     scratch: Vec<Body>,
+    /// Hosts whose connections are on their way here.
+    awaited: Vec<Addr>,
     /// Who has everything but the pairs that there are, if this agent is to go.
     successor: Option<Box<Agent>>,
 }
@@ -187,6 +201,7 @@ impl Split {
                 beats: [wired_beats, wireless_beats],
                 buffer,
                 grows: largest > buffer,
+                mtcp: config.mtcp,
             },
             pairs: Flows::new(config.flows),
             wakes: WakeTree::new(1),
@@ -195,6 +210,7 @@ impl Split {
             held: 0,
             peak: 0,
             scratch: Vec::new(),
+            awaited: Vec::new(),
             successor: None,
         }
     }
@@ -243,10 +259,9 @@ impl Split {
         self.wakes.set(i, None);
     }
 
-    /// Whether another pair fits, if need be in place of one that has been silent for long.
-    fn has_room(&mut self, now: Time, out: &mut Out) -> bool {
-        let two = 2 * u64::from(self.ends.buffer);
-        if self.pairs.len() < self.most && self.memory.promised + two <= self.memory.all {
+    /// Whether another pair with buffers of `bytes` fits, if need be in place of one that has been silent for long.
+    fn has_room(&mut self, now: Time, bytes: u64, out: &mut Out) -> bool {
+        if self.pairs.len() < self.most && self.memory.promised + bytes <= self.memory.all {
             return true;
         }
         let Some(oldest) = self.pairs.oldest() else { return false };
@@ -255,7 +270,7 @@ impl Split {
             return false;
         }
         self.reset(oldest, now, out);
-        true
+        self.memory.promised + bytes <= self.memory.all
     }
 
     /// Gives up the pair in slot `i` and tells both ends.
@@ -270,13 +285,17 @@ impl Split {
     fn pass(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         match &mut self.successor {
             Some(next) => next.on_packet(now, from, packet, out),
+            // What the ends say to each other would be unknown to the connection that comes.
+            None if self.awaited.iter().any(|host| [packet.src, packet.dst].contains(host)) => {
+                out.discard(from.other(), packet, Cause::NoSuchConnection);
+            }
             None => out.send(from.other(), packet),
         }
     }
 
     /// A SYN for no connection that is split: splits it, or lets it pass.
     fn on_syn(&mut self, now: Time, from: Side, key: FlowKey, packet: Packet, out: &mut Out) {
-        if !self.has_room(now, out) {
+        if !self.has_room(now, 2 * u64::from(self.ends.buffer), out) {
             self.note(key, AgentNote::NoRoom, out);
             out.send(from.other(), packet);
             return;
@@ -343,6 +362,24 @@ impl BaseStation for Split {
         Ok(())
     }
 
+    fn give_away(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
+        let own = self.release(now, host, out);
+        own.or_else(|| self.successor.as_mut()?.give_away(now, host, out))
+    }
+
+    fn await_state(&mut self, host: Addr, coming: bool) {
+        self.awaited.retain(|awaited| *awaited != host);
+        self.awaited.extend(coming.then_some(host));
+    }
+
+    fn take_over(&mut self, now: Time, state: Handover, out: &mut Out) -> Result<(), Handover> {
+        self.await_state(state.host(), false);
+        match &mut self.successor {
+            Some(next) => next.take_over(now, state, out),
+            None => self.adopt(now, state, out),
+        }
+    }
+
     fn successor(&mut self) -> Option<Agent> {
         if self.pairs.len() > 0 {
             return None;
@@ -386,6 +423,16 @@ impl Machine for Split {
     }
 
     fn on_signal(&mut self, now: Time, from: Side, signal: Signal, out: &mut Out) {
+        if let (Signal::ChannelGood(good), Side::Right) = (signal, from)
+            && self.ends.mtcp.is_some_and(|mtcp| mtcp.channel_signals)
+        {
+            for i in 0..self.pairs.slots() {
+                self.act(i, out, |pair, shared, out| {
+                    pair.hear_of_channel(now, good, out);
+                    pair.settle(now, shared, out)
+                });
+            }
+        }
         match &mut self.successor {
             Some(next) => next.on_signal(now, from, signal, out),
             None => out.signal(from.other(), signal),

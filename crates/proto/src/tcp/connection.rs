@@ -2,7 +2,10 @@
 
 mod application;
 mod congestion;
+mod deputy;
+mod frozen;
 mod incoming;
+mod moving;
 mod notices;
 mod outgoing;
 mod prediction;
@@ -22,6 +25,8 @@ use super::rtt::Beat;
 use super::sender::Sender;
 use super::state::{Input, State};
 use super::work::Steps;
+
+pub use moving::Snapshot;
 
 /// The host-wide clocks that BSD timers beat to.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +79,12 @@ pub struct Connection {
     held: bool,
     /// Whether this is a base station's end of a split connection.
     relay: bool,
+    /// What it acknowledges, if it does so for another end.
+    deputy: Option<Box<deputy::Deputy>>,
+    /// Whether another base station had it before.
+    resumed: bool,
+    /// Whether the peer is gone for a while, and nothing is sent.
+    frozen: bool,
     /// Whether what is due waits for [`Connection::uncork`].
     corked: bool,
     /// One past the urgent data that an application has written, and that the peer has: positions.
@@ -142,6 +153,9 @@ impl Connection {
             outbox: None,
             held: false,
             relay: false,
+            deputy: None,
+            resumed: false,
+            frozen: false,
             corked: false,
             urgent: [0; 2],
             steps: Steps::default(),

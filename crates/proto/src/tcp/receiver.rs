@@ -442,5 +442,8 @@ impl Receiver {
     }
 }
 
+mod moving;
+pub use moving::Inbound;
+
 #[cfg(test)]
 mod tests;

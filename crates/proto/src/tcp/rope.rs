@@ -35,6 +35,19 @@ impl Piece {
 }
 
 impl Rope {
+    /// An empty one: the next byte that is pushed has the position `at`.
+    pub fn starting_at(at: u64) -> Rope {
+        Rope { from: at, to: at, ..Rope::default() }
+    }
+
+    /// What is kept, in order.
+    pub fn bodies(&self) -> impl Iterator<Item = Body> {
+        self.pieces.iter().map(|piece| {
+            let skip = self.from.saturating_sub(piece.from) as u32;
+            piece.body.slice(skip, u32::MAX)
+        })
+    }
+
     /// Bytes kept.
     pub fn len(&self) -> u64 {
         self.to - self.from

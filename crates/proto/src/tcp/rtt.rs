@@ -214,6 +214,27 @@ impl RttEstimator {
         }
     }
 
+    /// Goes on with what another estimator of the same path has come to; nothing, if that was nothing.
+    pub fn adopt(&mut self, smoothed: Span, variation: Span) {
+        if smoothed == Span::ZERO {
+            return;
+        }
+        // To the nearest unit, as it was before it was told.
+        let units = |span: Span, beat: &Beat, parts: u64| {
+            let scaled = u128::from(span.0) * u128::from(parts) + u128::from(beat.period.0) / 2;
+            (scaled / u128::from(beat.period.0)).clamp(1, 1 << 24) as i32
+        };
+        match &mut self.kind {
+            Kind::Ticks { beat, srtt, rttvar } | Kind::Integer { beat, srtt, rttvar, .. } => {
+                *srtt = units(smoothed, beat, 8);
+                *rttvar = units(variation, beat, 4);
+            }
+            Kind::Fine { srtt, rttvar, .. } => (*srtt, *rttvar) = (Some(smoothed), variation),
+        }
+        self.sampled = true;
+        self.set_rto(false);
+    }
+
     /// When a timer that is started at `now` with `factor` times the time-out in force expires; no later than
     /// the largest time-out.
     pub fn deadline(&self, now: Time, factor: u64) -> Time {

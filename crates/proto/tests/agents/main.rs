@@ -7,6 +7,8 @@ mod ackp;
 mod bursts;
 mod feedback;
 mod good_packet_size;
+mod handoff;
+mod m_tcp;
 mod path;
 mod properties;
 #[path = "../support/record.rs"]

@@ -9,6 +9,10 @@
 //! 9ms    mobile  ack 1461 sack 2921-4381 => becomes ack 1461   ... or what it becomes
 //! 9ms    base    1461+1460 => local-dup-ack       the base station sends a packet of its own, and why
 //! 9ms    note    sender-retransmission            the base station notices something
+//! 9ms    move                                  its state goes to another agent, which the script goes on with
+//! 9ms    leave                                 the state goes, and the script goes on with an agent that knows nothing
+//! 20ms   arrive                                the state comes there
+//! 9ms    lose                                  the agent is gone, and the script goes on with one that knows nothing
 //! 500ms  end                                   nothing else happens until here
 //! ```
 //!
@@ -22,7 +26,7 @@
 
 use crate::path::{FIXED, MOBILE};
 use crate::record::{compare, lines, words};
-use lasthop_proto::agent::{Agent, AgentConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover};
 use lasthop_proto::event::{AgentNote, Op, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::units::{Span, Time};
@@ -49,15 +53,18 @@ fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
     let mut out = Out::new(Wants::METRICS);
     let mut record = Vec::new();
     let mut next_id = 1;
+    let mut moving = Moving::default();
     for line in lines(script) {
         let words = words(line);
         let at = Time::ZERO + words[0].parse::<Span>().unwrap_or_else(|e| panic!("{line}: {e}"));
         let side = match words[1] {
             "fixed" => Side::Left,
             "mobile" => Side::Right,
-            "end" => {
+            "end" | "move" | "leave" | "arrive" | "lose" => {
                 wake_until(&mut agent, &mut out, at, |out| drain(out, isn, &mut record));
                 record.push(words.join(" "));
+                moving.step(words[1], at, &mut agent, config, &mut out);
+                drain(&mut out, isn, &mut record);
                 continue;
             }
             _ => continue,
@@ -75,6 +82,39 @@ fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
         drain(&mut out, isn, &mut record);
     }
     record
+}
+
+/// The state of an agent that is under way to the next one, as bytes.
+#[derive(Default)]
+pub struct Moving(Option<Vec<u8>>);
+
+impl Moving {
+    /// Does what a line says that is not about a packet.
+    pub fn step(
+        &mut self,
+        what: &str,
+        at: Time,
+        agent: &mut Agent,
+        config: &AgentConfig,
+        out: &mut Out,
+    ) {
+        out.begin(Default::default(), at);
+        if matches!(what, "move" | "leave") {
+            let state = agent.give_away(at, MOBILE, out).expect("something to give away");
+            assert_eq!(agent.flows(), 0);
+            assert!(agent.give_away(at, MOBILE, out).is_none());
+            self.0 = Some(state.encode());
+        }
+        if matches!(what, "move" | "leave" | "lose") {
+            *agent = Agent::new(config);
+        }
+        if matches!(what, "move" | "arrive") {
+            let bytes = self.0.take().expect("state under way");
+            let state = Handover::decode(&bytes).expect("the state that was written");
+            assert_eq!(state.encode(), bytes);
+            agent.take_over(at, state, out).expect("an agent of its kind");
+        }
+    }
 }
 
 /// Takes what became of the packet put in out of `out`: nothing to say if it went on unchanged.

@@ -1,7 +1,7 @@
 //! Split connections between real hosts: whatever is lost, written, read late or closed, every byte is
 //! delivered once and in order, or both ends are reset.
 
-use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, SplitConfig};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation, MtcpConfig, SplitConfig};
 use lasthop_proto::tcp::state::State;
 use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
@@ -106,6 +106,14 @@ fn presets() -> impl Strategy<Value = TcpConfig> {
         })
 }
 
+/// When the mobile host comes to another base station, and whether the state goes there as bytes.
+fn moves() -> impl Strategy<Value = Vec<(u32, bool)>> {
+    prop_oneof![
+        1 => Just(Vec::new()),
+        2 => prop::collection::vec((1u32..60, any::<bool>()), 1..8),
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
     #[test]
@@ -119,7 +127,7 @@ proptest! {
             any::<bool>(),
             0usize..2,
         ),
-        bulk in any::<bool>(),
+        (bulk, moves, mtcp) in (any::<bool>(), moves(), any::<bool>()),
         (losses, seed) in ([0u64..80, 0u64..120], any::<u64>()),
     ) {
         // Of six times the buffer two are there from the start, and one may be added.
@@ -128,7 +136,9 @@ proptest! {
         let config =
             SplitConfig { buffer: Bytes(buffer), largest, memory, flows: 2, ..SplitConfig::new(station) };
         let config = if selective { config.selective() } else { config };
-        let config = AgentConfig::Split(config);
+        let knock = Span::millis(200);
+        let mtcp = mtcp.then_some(MtcpConfig { knock, channel_signals: false });
+        let config = AgentConfig::Split(SplitConfig { mtcp, ..config });
         let wire = |losses, delay| Wire { byte: Span::micros(2), delay: Span::millis(delay), losses };
         let wires = [wire(losses[0], 3), wire(losses[1], 8)];
         let mut path = Path::new([&tcp[0], &tcp[1]], &config, wires, seed);
@@ -145,10 +155,19 @@ proptest! {
             // Slowly at the end, where only timers run.
             at += if step < 500 { Span::millis(10) } else { Span::millis(500) };
             path.run_until(at);
+            for (_, as_bytes) in moves.iter().filter(|(at, _)| *at == step) {
+                path.hand_over(&config, *as_bytes);
+            }
             for (i, app) in apps.iter_mut().enumerate() {
                 if !path.hosts[i].connections().is_empty() {
                     path.act(i, 0, |connection, now, out| app.step(step, connection, now, out));
                 }
+            }
+            for i in (0..2).filter(|_| mtcp.is_some()) {
+                // What is acknowledged has arrived.
+                let [this, other] = [i, 1 - i].map(|i| path.hosts[i].connections().first());
+                let acknowledged = this.map_or(0, Connection::acknowledged);
+                prop_assert!(acknowledged <= other.map_or(0, Connection::delivered), "host {}", i);
             }
             let over = |i: usize| {
                 path.hosts[i].connections().first().is_some_and(|c: &Connection| c.is_over())

@@ -7,6 +7,8 @@
 //! 0ms  right S 0 => split-control           the base station sends a packet of its own to the right, and why
 //! 5ms  fixed . 1 ack 1                      it passed untouched
 //! 9ms  note no-room                         the base station notices something
+//! 9ms  move                                 its state goes to the next base station, where the script goes on
+//! 9ms  channel bad                          the radio says that its channel is bad, or good
 //! ```
 //!
 //! Flags are tcpdump's. Numbers count from the initial sequence number of the end they belong to: `SEQ` or
@@ -16,14 +18,14 @@
 
 use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
 use lasthop_proto::event::{AgentNote, Op, Wants, What};
-use lasthop_proto::machine::{Machine, Out, Side};
+use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::tcp::{DelayedAck, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::{Body, CE, Damage, Flags, Packet, PacketId, Segment, Seq, Transport};
 
 use crate::path::{FIXED, MOBILE};
 use crate::record::{compare, flags, letters, lines, words};
-use crate::script::{fate_of, stamp, wake_until};
+use crate::script::{Moving, fate_of, stamp, wake_until};
 
 pub const BUFFER: u64 = 4_000;
 const PORT: u16 = 5001;
@@ -52,18 +54,27 @@ fn play(config: &SplitConfig, script: &str, isn: [Seq; 2]) -> Vec<String> {
     let mut agent = Agent::new(&AgentConfig::Split(config.clone()));
     let mut out = Out::new(Wants::METRICS.union(Wants::DETAIL));
     let mut record = Vec::new();
+    let mut moving = Moving::default();
     for (n, line) in lines(script).enumerate() {
         let words = words(line);
         let at = Time::ZERO + words[0].parse::<Span>().unwrap_or_else(|e| panic!("{line}: {e}"));
         let side = match words[1] {
             "fixed" => Some(Side::Left),
             "mobile" => Some(Side::Right),
-            "end" => None,
+            "end" | "move" | "leave" | "arrive" | "lose" | "channel" => None,
             _ => continue,
         };
         wake_until(&mut agent, &mut out, at, |out| drain(out, config, isn, &mut record));
         let Some(side) = side else {
             record.push(words.join(" "));
+            if words[1] == "channel" {
+                let signal = Signal::ChannelGood(words[2] == "good");
+                out.begin(Default::default(), at);
+                agent.on_signal(at, Side::Right, signal, &mut out);
+                assert_eq!(core::mem::take(&mut out.signals), [(Side::Left, signal)]);
+            }
+            moving.step(words[1], at, &mut agent, &AgentConfig::Split(config.clone()), &mut out);
+            drain(&mut out, config, isn, &mut record);
             continue;
         };
         let put = words.iter().position(|w| *w == "=>").unwrap_or(words.len());
@@ -135,6 +146,8 @@ fn drain(out: &mut Out, config: &SplitConfig, isn: [Seq; 2], record: &mut Vec<St
             What::Agent { note: AgentNote::FlowForgotten, .. } => {
                 record.push(format!("{at} note forgotten"));
             }
+            What::Agent { note: AgentNote::HostGone, .. } => record.push(format!("{at} note gone")),
+            What::Agent { note: AgentNote::HostBack, .. } => record.push(format!("{at} note back")),
             What::Agent { note: AgentNote::NoRoom, .. } => {
                 record.push(format!("{at} note no-room"))
             }

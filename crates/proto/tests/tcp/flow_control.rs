@@ -1,6 +1,6 @@
 //! The peer's window and ours: closed, small, and opening.
 
-use lasthop_proto::tcp::TcpConfig;
+use lasthop_proto::tcp::{Clock, TcpConfig};
 use lasthop_proto::units::Span;
 
 use crate::fine;
@@ -181,6 +181,33 @@ fn a_window_that_was_taken_back_is_probed_after_the_time_out() {
         3030ms < . ack 1 win 4000
         3030ms > . 1+1000 ack 1 => timeout-retransmit
         3100ms end
+        ",
+    );
+}
+
+/// 4.4BSD stops its timer when the window is taken back, and keeps its congestion window.
+#[test]
+fn with_the_timers_of_bsd_a_window_that_was_taken_back_is_probed_without_a_time_out() {
+    let clock = Clock::Ticks { slow: Span::millis(500), fast: Span::millis(200) };
+    check(
+        &TcpConfig { clock, initial_window: 2, max_retries: 3, ..fine() },
+        "
+        10ms   established 4000
+        10ms   > . 1+1000 ack 1
+        10ms   > . 1001+1000 ack 1
+        20ms   < . ack 1 win 0
+        1130ms note WindowProbe
+        1130ms > . 1+1 ack 1 => window-probe
+        1140ms < . ack 1 win 0
+        1600ms < . ack 1 win 4000
+        1600ms > . 1+1000 ack 1 => timeout-retransmit
+        1600ms > . 1001+1000 ack 1 => timeout-retransmit
+        1610ms < . ack 2001 win 4000
+        1610ms > . 2001+1000 ack 1
+        1610ms > FP. 3001+1000 ack 1
+        1620ms < . ack 4001 win 4000
+        1620ms note Complete
+        1700ms end
         ",
     );
 }

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::Packet;
+use crate::agent::i_tcp_handoff::FAR;
+use crate::travel::{Reader, Travels, Writer, can_travel, travels};
+use crate::wire::{FlowKey, Packet};
 
 /// A cached packet. Positions are 64-bit stream offsets, so that nothing here wraps.
 #[derive(Clone, Debug)]
@@ -21,6 +23,24 @@ pub(in super::super) struct Entry {
     pub(in super::super) by_sender: bool,
     /// Whether the receiver has reported it as received, behind a hole.
     pub(in super::super) reported: bool,
+}
+
+travels!(Entry { start, end, packet, sent_as, attempts, by_sender, reported });
+
+/// A super-packet is no more packets than this.
+const PIECES: u32 = 1024;
+
+impl Entry {
+    /// Whether it is a packet of `flow` that holds what it says, and not from the end of the number space.
+    fn is_sound(&self, flow: FlowKey) -> bool {
+        let len = self.packet.segment().map(|segment| segment.seq_len(self.packet.body.len()));
+        self.packet.flow() == Some(flow)
+            && self.end < FAR
+            && self.start < self.end
+            && len.map(u64::from) == Some(self.end - self.start)
+            && self.packet.pieces() <= PIECES
+            && self.attempts < u32::MAX / 2
+    }
 }
 
 /// Cached packets in the order of their positions. None contains another, so ends are in order as well.
@@ -184,11 +204,48 @@ impl Cache {
             .unwrap_or_else(|edge| edge)
     }
 
+    /// Drops what cannot travel.
+    pub(super) fn pack(&mut self) {
+        self.entries.retain(|e| can_travel(&e.packet));
+        self.count();
+    }
+
+    /// Keeps the oldest `count` packets.
+    pub(super) fn truncate(&mut self, count: usize) {
+        self.entries.truncate(count);
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.bytes = self.entries.iter().map(|e| u64::from(e.packet.wire_len())).sum();
+        self.supers = self.entries.iter().any(|e| e.packet.piece != 0);
+    }
+
+    /// Whether these are packets of `flow` in order, none sent as a later transmission than `sent`.
+    pub(super) fn is_sound(&self, flow: FlowKey, sent: u64) -> bool {
+        let pairs = self.entries.iter().zip(self.entries.iter().skip(1));
+        self.entries.iter().all(|e| e.is_sound(flow) && e.sent_as <= sent)
+            && pairs.into_iter().all(|(a, b)| a.start < b.start && a.end < b.end)
+    }
+
     /// Drops all packets, but keeps the room they took.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.bytes = 0;
         self.supers = false;
+    }
+}
+
+impl Travels for Cache {
+    fn write(&self, to: &mut Writer) {
+        (self.entries.len() as u32).write(to);
+        self.entries.iter().for_each(|entry| entry.write(to));
+    }
+    fn read(from: &mut Reader<'_>) -> Option<Cache> {
+        let entries: Vec<Entry> = Travels::read(from)?;
+        let mut cache = Cache { entries: entries.into(), ..Cache::default() };
+        cache.count();
+        Some(cache)
     }
 }
 

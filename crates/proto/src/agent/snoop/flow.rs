@@ -1,5 +1,7 @@
 //! What snoop knows of one flow, and what it concludes from ACKs and from silence.
 
+mod travel;
+
 use super::super::ackp::{Partial, Receiver};
 use super::SnoopConfig;
 use super::cache::{Cache, Entry};
@@ -20,7 +22,7 @@ const FIRST: u64 = 1 << 32;
 /// computes once how many duplicate ACKs it expects; the account says the same for the first loss in a window
 /// and stays right for the later ones, where the published count comes out too large.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Flow {
+pub(in super::super) struct Flow {
     origin: Seq,
     /// Whether the flow was seen from its SYN on, so that nothing can be acknowledged that was not seen.
     pub(super) complete: bool,

@@ -2,6 +2,7 @@
 
 use super::SnoopConfig;
 use super::timeout::Measured;
+use crate::travel::travels;
 use crate::units::{Span, Time};
 
 /// The estimator of one flow. One packet per window is timed, from its arrival at the agent to the ACK that
@@ -16,6 +17,8 @@ pub(in super::super) struct Rtt {
     timed: Option<Timed>,
 }
 
+travels!(Rtt { estimate, bound, .. });
+
 #[derive(Clone, Copy, Debug)]
 struct Timed {
     /// Position past the timed packet.
@@ -27,6 +30,11 @@ struct Timed {
 }
 
 impl Rtt {
+    /// Another clock counts from here: no packet is being timed.
+    pub(in super::super) fn moved(&mut self) {
+        self.timed = None;
+    }
+
     /// A packet that ends at position `end` passes for the first time.
     #[inline]
     pub(in super::super) fn sent(&mut self, end: u64, now: Time) {

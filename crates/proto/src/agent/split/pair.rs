@@ -1,12 +1,17 @@
 //! The two halves of one split connection, and what passes between them.
 
+mod travel;
+mod watch;
+
 use std::sync::Arc;
 
+use crate::agent::MtcpConfig;
 use crate::machine::{Out, Side};
 use crate::tcp::connection::{Beats, Connection};
 use crate::tcp::{Connection as Half, TcpConfig};
 use crate::units::{Span, Time};
 use crate::wire::{Body, FlowKey, Packet, Segment, Seq};
+pub(in crate::agent) use travel::Moved;
 
 /// How long a handshake may take: as in 4.4BSD.
 const HANDSHAKE: Span = Span::secs(75);
@@ -34,6 +39,8 @@ pub(super) struct Ends {
     pub(super) buffer: u32,
     /// Whether that grows with the path.
     pub(super) grows: bool,
+    /// What makes it M-TCP, if it is that.
+    pub(super) mtcp: Option<MtcpConfig>,
 }
 
 /// The memory for the buffers of all pairs, in bytes.
@@ -134,6 +141,10 @@ pub(super) struct Pair {
     held: u64,
     /// When what the packets of a batch have made due is sent.
     uncork: Option<Time>,
+    /// With M-TCP: how often a mobile host that is gone is looked for.
+    knocks: Option<Span>,
+    /// The mobile host is gone: when it is looked for next.
+    gone: Option<Time>,
 }
 
 impl Pair {
@@ -151,6 +162,9 @@ impl Pair {
             let i = side.index();
             let mut half = Connection::new(ends.tcp[i].clone(), flow, side, iss, ends.beats[i], 0);
             half.set_relay();
+            if ends.mtcp.is_some() {
+                half.acknowledge_for_another();
+            }
             half.attach(ends.buffer);
             half.set_inbox(ends.buffer);
             half
@@ -174,6 +188,8 @@ impl Pair {
             heard: now,
             held: 0,
             uncork: None,
+            knocks: ends.mtcp.map(|mtcp| mtcp.knock),
+            gone: None,
         }
     }
 
@@ -202,12 +218,16 @@ impl Pair {
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         if let Some(segment) = packet.segment() {
             self.halves[from.index()].on_arrival(now, segment, body, marked, out);
+            if from == Side::Right {
+                self.find(now, out);
+            }
         }
         self.settle(now, shared, out)
     }
 
     /// A timer may have expired.
     pub(super) fn on_wake(&mut self, now: Time, shared: &mut Shared<'_>, out: &mut Out) -> Fate {
+        self.look(now, out);
         for half in &mut self.halves {
             if half.next_wake().is_some_and(|at| at <= now) {
                 half.on_wake(now, out);
@@ -222,7 +242,7 @@ impl Pair {
     /// When a timer expires next.
     pub(super) fn next_wake(&self) -> Option<Time> {
         let [left, right] = &self.halves;
-        [left.next_wake(), right.next_wake(), self.open_until, self.uncork]
+        [left.next_wake(), right.next_wake(), self.open_until, self.uncork, self.gone]
             .into_iter()
             .flatten()
             .min()
@@ -246,7 +266,7 @@ impl Pair {
     }
 
     /// One half has changed: passes on to the other what that means for it.
-    fn settle(&mut self, now: Time, shared: &mut Shared<'_>, out: &mut Out) -> Fate {
+    pub(super) fn settle(&mut self, now: Time, shared: &mut Shared<'_>, out: &mut Out) -> Fate {
         if self.open_until.is_some() {
             self.shake_hands(now, out);
         }
@@ -320,5 +340,6 @@ impl Pair {
         if source.peer_has_closed() {
             sink.close(now, out);
         }
+        source.far_has(now, acked, sink.has_ended(), out);
     }
 }

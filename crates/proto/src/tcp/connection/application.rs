@@ -194,6 +194,11 @@ impl Connection {
         bytes
     }
 
+    /// Whether the peer has acknowledged the FIN behind all that was written.
+    pub fn has_ended(&self) -> bool {
+        self.tx.core.window.fin && self.tx.is_done()
+    }
+
     /// Bytes inside: written and not acknowledged, received and not taken.
     pub fn held_bytes(&self) -> u64 {
         self.outbox.as_ref().map_or(0, |outbox| outbox.rope.len()) + self.rx.held()

@@ -80,8 +80,7 @@ impl Connection {
         if acks_ours {
             self.go(Input::SynAck);
             self.establish(now, segment, out);
-            self.rx.demand_ack();
-            self.flush(now, out);
+            self.insist(now, out);
         } else {
             // Simultaneous open.
             self.go(Input::Syn);
@@ -190,7 +189,10 @@ impl Connection {
                 self.time_wait_until = Some(now + self.config.time_wait);
             }
             self.rx.note_duplicate(from, (from + u64::from(len)).min(self.rx.nxt));
-            self.challenge(now, out);
+            let len = u64::from(segment.seq_len(len));
+            if len == 0 || self.answers_repeated(now, segment, (from, from + len)) {
+                self.challenge(now, out);
+            }
         }
     }
 
@@ -222,6 +224,8 @@ impl Connection {
             self.challenge(now, out);
             return false;
         };
+        // Whoever had this connection before, or its far end itself, may have sent more since it was given away.
+        let ack = if self.resumed { ack.min(self.tx.core.window.max) } else { ack };
         if segment.options().ackp == Some(Ackp::Partial) {
             //= west97#3.4: no part of normal ACK processing is done for a partial acknowledgement
             if ack <= self.tx.core.window.max {
@@ -370,7 +374,8 @@ impl Connection {
         }
         self.time_receiver(now, segment);
         if self.rx.crowds(from, from + u64::from(body.len())) {
-            self.acknowledge(now, out);
+            self.rx.demand_ack();
+            self.send_ack(now, out);
         }
         self.absorb(now, from, body, fin, out);
     }

@@ -25,7 +25,7 @@ impl Connection {
         if self.corked && self.rx.has_no_gap() {
             return;
         }
-        if self.tx.has_work() && self.state.is_synchronised() {
+        if self.tx.has_work() && self.state.is_synchronised() && !self.frozen {
             if out.is_bulk() {
                 self.send_in_bulk(now, out);
             }
@@ -39,19 +39,18 @@ impl Connection {
     /// Sends an ACK if one is due.
     pub(super) fn send_ack(&mut self, now: Time, out: &mut Out) {
         if self.rx.ack_due() && self.state != State::Closed {
-            self.acknowledge(now, out);
+            if self.is_deputy() && !self.has_a_say() {
+                self.rx.acked();
+                return;
+            }
+            let mut ack = self.segment(now, self.tx.core.window.nxt, Flags::ACK);
+            self.add_sack(&mut ack);
+            self.add_cause(&mut ack);
+            self.add_mark(&mut ack);
+            self.add_snack(&mut ack);
+            self.originate(ack, Body::EMPTY, Cause::Ack, out);
+            self.rx.acked();
         }
-    }
-
-    /// Sends an ACK without data.
-    pub(super) fn acknowledge(&mut self, now: Time, out: &mut Out) {
-        let mut ack = self.segment(now, self.tx.core.window.nxt, Flags::ACK);
-        self.add_sack(&mut ack);
-        self.add_cause(&mut ack);
-        self.add_mark(&mut ack);
-        self.add_snack(&mut ack);
-        self.originate(ack, Body::EMPTY, Cause::Ack, out);
-        self.rx.acked();
     }
 
     /// Sends as [`Connection::flush`] does, new data in super-packets.
@@ -121,14 +120,15 @@ impl Connection {
 
     pub(super) fn segment(&mut self, now: Time, position: u64, flags: Flags) -> Segment {
         let flow = self.flow;
+        let acknowledged = self.acknowledged_position();
         let mut segment = Segment::new(
             flow.src_port,
             flow.dst_port,
             self.iss + position as u32,
-            self.irs + self.rx.nxt as u32,
+            self.irs + acknowledged as u32,
             flags | self.congestion_flags(),
         );
-        let window = self.rx.window() >> self.agreed.recv_scale;
+        let window = self.window_to_tell(acknowledged) >> self.agreed.recv_scale;
         segment.window = window.min(0xffff) as u16;
         if self.agreed.timestamps {
             segment.timestamps =
@@ -188,7 +188,7 @@ impl Connection {
     }
 
     pub(super) fn originate(&mut self, segment: Segment, body: Body, cause: Cause, out: &mut Out) {
-        self.last_ack_sent = self.rx.nxt;
+        self.last_ack_sent = self.told();
         let mut packet = self.packet(segment, body, cause);
         let mss = self.tx.core.window.mss;
         if packet.body.len() > mss {
@@ -208,8 +208,7 @@ impl Connection {
 
     /// Tells the peer what is expected, in answer to a segment that cannot be taken in.
     pub(super) fn challenge(&mut self, now: Time, out: &mut Out) {
-        self.rx.demand_ack();
-        self.flush(now, out);
+        self.insist(now, out);
     }
 
     /// Answers an ACK of something that this connection never sent while it is being set up.
@@ -328,7 +327,7 @@ impl Connection {
 
     /// What the agreement with the peer leaves of the configured variant. Without what tells of single segments the
     /// best that is left is NewReno (RFC 6582 section 1).
-    fn agreed_variant(&self) -> Variant {
+    pub(super) fn agreed_variant(&self) -> Variant {
         match self.config.variant {
             Variant::Smart if self.agreed.smart => Variant::Smart,
             Variant::Snack if self.agreed.snack => Variant::Snack,

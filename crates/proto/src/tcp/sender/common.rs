@@ -1,7 +1,7 @@
 //! What the seams of a sender work on together: its windows, its timers, and what is counted until the left edge
 //! moves.
 
-use crate::tcp::config::{ElnReaction, Halving, TcpConfig, TimerOrder};
+use crate::tcp::config::{Clock, ElnReaction, Halving, TcpConfig, TimerOrder};
 use crate::tcp::rtt::{Beat, RttEstimator};
 use crate::units::Time;
 
@@ -37,6 +37,8 @@ pub struct Core {
     pub(super) pace_at: Option<Time>,
     /// The peer's window is to be probed now.
     pub(super) probe_now: bool,
+    /// Whether a window that is taken back is probed at once, as 4.4BSD does.
+    persists_at_once: bool,
 }
 
 impl Core {
@@ -67,7 +69,14 @@ impl Core {
             pacer: Pacer::new(config),
             pace_at: None,
             probe_now: false,
+            persists_at_once: matches!(config.clock, Clock::Ticks { .. }),
         }
+    }
+
+    /// Whether the peer has taken back its whole window below what is under way, and nothing of that is waited for.
+    pub(super) fn yields(&self) -> bool {
+        let w = &self.window;
+        w.peer == 0 && w.una < w.nxt && self.persists_at_once
     }
 }
 

@@ -21,6 +21,7 @@ pub mod integrated;
 pub mod linux_cubic;
 pub mod linux_reno;
 pub mod maxima;
+mod moving;
 mod nack;
 mod named;
 pub mod newreno;
@@ -192,6 +193,7 @@ impl Sender {
     pub fn has_work(&self) -> bool {
         let w = &self.core.window;
         w.nxt < w.last()
+            || self.core.yields()
             || w.repair.is_some()
             || !self.core.tally.missing.is_empty()
             || self.core.probe_now

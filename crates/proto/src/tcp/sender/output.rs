@@ -86,9 +86,16 @@ impl<R: Recovery> Way<'_, R> {
     /// There is nothing that the windows allow to be sent. Is it the peer's window that forbids it, with nothing in
     /// flight whose ACK could open it? (A peer may also have taken back its window: then what was sent counts as lost
     /// once the timer has expired.)
+    ///
+    /// 4.4BSD probes a window at once that is taken back altogether: the retransmission timer stops, and what was under
+    /// way is sent again when the window opens.
     //= rfc9293#section-3.8.6: a sender must be robust against a window that shrinks
     fn rest(&mut self, now: Time) {
-        let (w, timers) = (&self.core.window, &mut self.core.timers);
+        let yields = self.core.yields();
+        let (w, timers) = (&mut self.core.window, &mut self.core.timers);
+        if yields && timers.persist.is_none() {
+            w.nxt = w.una;
+        }
         let unsent = w.nxt == w.una && w.nxt < w.last() && (w.una == w.max || w.peer == 0);
         let blocked = unsent || w.peer == 0 && self.recovery.waits();
         if blocked && (timers.rexmt.is_none() || w.peer == 0) && timers.persist.is_none() {

@@ -40,6 +40,29 @@ impl<R: Recovery> Way<'_, R> {
         None
     }
 
+    /// What is outstanding was lost while the peer was away, and not to congestion: it is sent again from the left edge
+    /// on, and the windows stay as they are. The caller sends afterwards.
+    pub(super) fn resend(&mut self, now: Time) {
+        let core = &mut *self.core;
+        let repairing = self.recovery.active();
+        core.timers.timed = None;
+        core.tally.start_over();
+        core.tally.retries = 0;
+        let under_way = self.recovery.on_timeout(now, core);
+        let w = &mut core.window;
+        w.end_extra();
+        w.repair = None;
+        if repairing {
+            // Duplicate ACKs had inflated it.
+            w.cwnd = w.cwnd.min(w.ssthresh);
+        }
+        if under_way.is_none() {
+            w.nxt = w.una;
+        }
+        w.again = Cause::TimeoutRetransmit;
+        core.timers.rearm(now);
+    }
+
     fn on_timeout(&mut self, now: Time) {
         let core = &mut *self.core;
         let w = &mut core.window;

@@ -40,6 +40,10 @@ variants! {
         fn on_handoff(now: Time) -> Verdict;
         /// The next piece to send, if the windows allow one. Call until it answers `None`.
         fn poll(now: Time) -> Option<Chunk>;
+        /// What is outstanding was lost while the peer was away: it is sent again, and the windows stay as they are.
+        fn resend(now: Time) -> ();
+        /// Another sender has sent everything below `max`, and will send no more. Here it counts as sent now.
+        fn adopt(now: Time, max: u64) -> ();
     }
     asks {
         active() -> bool;

@@ -1,0 +1,107 @@
+//! Which bytes of a flow have passed.
+
+use crate::agent::i_tcp_handoff::FAR;
+use crate::travel::{Reader, Travels, Writer};
+
+/// Runs of bytes remembered: one more than there can be congestion holes at a time. Beyond that the highest
+/// bytes are not remembered, and their loss is left to the sender.
+const RUNS: usize = 4;
+
+/// The bytes above the last ACK that have passed, as runs in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Runs {
+    runs: [(u64, u64); RUNS],
+    count: usize,
+}
+
+impl Runs {
+    /// The runs in order.
+    pub(super) fn as_slice(&self) -> &[(u64, u64)] {
+        &self.runs[..self.count]
+    }
+
+    /// Whether the byte at `position` has passed.
+    pub(super) fn has(&self, position: u64) -> bool {
+        self.as_slice().iter().any(|(start, end)| (*start..*end).contains(&position))
+    }
+
+    /// Bytes from `start` to `end` pass; returns false when there is no place to remember them.
+    pub(super) fn add(&mut self, start: u64, end: u64) -> bool {
+        // The usual case: the next bytes in sequence.
+        if self.count > 0 && self.runs[self.count - 1].1 == start {
+            self.runs[self.count - 1].1 = end;
+            return true;
+        }
+        let below = self.as_slice().partition_point(|run| run.1 < start);
+        let touched = self.as_slice()[below..].iter().take_while(|run| run.0 <= end).count();
+        if touched == 0 {
+            if self.count == RUNS {
+                return false;
+            }
+            self.runs.copy_within(below..self.count, below + 1);
+            self.runs[below] = (start, end);
+            self.count += 1;
+        } else {
+            let last = below + touched - 1;
+            self.runs[below] = (start.min(self.runs[below].0), end.max(self.runs[last].1));
+            self.runs.copy_within(last + 1..self.count, below + 1);
+            self.count -= touched - 1;
+        }
+        true
+    }
+
+    /// Bytes below `ack` need not be remembered.
+    pub(super) fn release(&mut self, ack: u64) {
+        let gone = self.as_slice().partition_point(|run| run.1 <= ack);
+        self.runs.copy_within(gone..self.count, 0);
+        self.count -= gone;
+        if self.count > 0 {
+            self.runs[0].0 = self.runs[0].0.max(ack);
+        }
+    }
+}
+
+impl Travels for Runs {
+    fn write(&self, to: &mut Writer) {
+        self.as_slice().to_vec().write(to);
+    }
+    fn read(from: &mut Reader<'_>) -> Option<Runs> {
+        let all: Vec<(u64, u64)> = Travels::read(from)?;
+        let apart = all.windows(2).all(|pair| pair[0].1 < pair[1].0);
+        if all.len() > RUNS || !apart || all.iter().any(|run| run.0 >= run.1 || run.1 >= FAR) {
+            return None;
+        }
+        let mut runs = Runs { count: all.len(), ..Runs::default() };
+        runs.runs[..all.len()].copy_from_slice(&all);
+        Some(runs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_remember_bytes_as_a_set_would(
+            steps in prop::collection::vec((0u64..60, 1u64..10, 0u64..4), 1..60),
+        ) {
+            let mut runs = Runs::default();
+            let mut plain = [false; 80];
+            let mut acked = 0;
+            for (start, len, ack) in steps {
+                acked += ack;
+                runs.release(acked);
+                plain[..acked as usize].fill(false);
+                let (start, end) = (start.max(acked), (start + len).max(acked));
+                if start < end && end < 80 && runs.add(start, end) {
+                    plain[start as usize..end as usize].fill(true);
+                }
+                if acked >= 60 { break; }
+                prop_assert!((0..80).all(|at| runs.has(at) == plain[at as usize]));
+                prop_assert!(runs.as_slice().windows(2).all(|w| w[0].1 < w[1].0));
+            }
+        }
+    }
+}

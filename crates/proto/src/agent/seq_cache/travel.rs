@@ -1,0 +1,90 @@
+//! What of a flow moves to another base station, and how that one goes on with it.
+
+use super::{Flow, Loss, SeqCache};
+use crate::agent::i_tcp_handoff::FAR;
+use crate::machine::Out;
+use crate::travel::{Reader, Travels, Writer, travels};
+use crate::units::Time;
+use crate::wire::{Addr, FlowKey};
+
+travels!(Flow {
+    origin,
+    top,
+    acked,
+    fin,
+    receiver,
+    runs,
+    loss,
+    ahead,
+    segment,
+    answers,
+    rtt,
+    backoff,
+    ..
+});
+
+impl Travels for Loss {
+    fn write(&self, to: &mut Writer) {
+        match self {
+            Loss::None => 0u8.write(to),
+            Loss::Notified => 1u8.write(to),
+            Loss::Resent { ahead, after } => {
+                2u8.write(to);
+                (*ahead, *after).write(to);
+            }
+            Loss::BySender => 3u8.write(to),
+        }
+    }
+    fn read(from: &mut Reader<'_>) -> Option<Loss> {
+        Some(match u8::read(from)? {
+            0 => Loss::None,
+            1 => Loss::Notified,
+            2 => {
+                let (ahead, after) = Travels::read(from)?;
+                Loss::Resent { ahead, after }
+            }
+            3 => Loss::BySender,
+            _ => return None,
+        })
+    }
+}
+
+impl Flow {
+    /// Whether no step can overflow with it.
+    pub(in super::super) fn is_sound(&self) -> bool {
+        self.top < FAR && self.acked <= self.top && self.fin.is_none_or(|fin| fin < FAR)
+    }
+}
+
+impl SeqCache {
+    /// The flows of `host`, which are forgotten here.
+    pub(super) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
+        let slots = self.flows.of_host(host);
+        let flows = slots.into_iter().map(|i| {
+            let mut flow = core::mem::take(&mut self.flows[i]);
+            let key = self.flows.key(i);
+            self.forget(i, out);
+            flow.rtt.moved();
+            flow.timer = None;
+            (key, flow)
+        });
+        flows.collect()
+    }
+
+    /// Watches flows that another agent has watched so far.
+    pub(super) fn adopt(&mut self, now: Time, flows: Vec<(FlowKey, Flow)>, out: &mut Out) {
+        for (key, flow) in flows {
+            // Flows are watched from their SYN on: what is known here is the same connection or a later one.
+            if self.flows.find(key).is_some() {
+                continue;
+            }
+            let i = self.watch(key, out);
+            self.flows[i] = flow;
+            let flow = &mut self.flows[i];
+            if flow.top > flow.acked && flow.loss != Loss::Notified {
+                flow.restart(now);
+            }
+            self.set_wake(i);
+        }
+    }
+}

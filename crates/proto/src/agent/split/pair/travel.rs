@@ -1,0 +1,111 @@
+//! A pair moves to another base station.
+
+use super::{Ends, Fate, Pair, Room, Shared};
+use crate::agent::i_tcp_handoff::FAR;
+use crate::machine::{Out, Side};
+use crate::tcp::Connection;
+use crate::tcp::connection::Snapshot;
+use crate::travel::travels;
+use crate::units::{Span, Time};
+use crate::wire::FlowKey;
+
+/// A pair, as another base station can go on with it.
+#[derive(Clone, Debug)]
+pub(in crate::agent) struct Moved {
+    halves: [Snapshot; 2],
+    /// Whether the host on the left opened the connection.
+    from_left: bool,
+    /// How long the handshake may still take.
+    open_for: Option<Span>,
+    /// The buffer of what comes from each side: bytes that it holds, and of those taken in how many were freed.
+    rooms: [(u32, u64); 2],
+}
+
+travels!(Moved { halves, from_left, open_for, rooms });
+
+impl Moved {
+    /// Whether there can be such a pair.
+    pub(in crate::agent) fn is_sound(&self) -> bool {
+        let [left, right] = self.rooms.map(|(limit, _)| u64::from(limit));
+        let [from_left, from_right] = &self.halves;
+        let bounded = |(limit, freed): &(u32, u64)| (1..=1 << 30).contains(limit) && *freed < FAR;
+        self.rooms.iter().all(bounded)
+            && from_left.is_sound([left, right])
+            && from_right.is_sound([right, left])
+            && from_right.held() <= from_left.unread()
+            && from_left.held() <= from_right.unread()
+    }
+
+    /// Whether its ends acknowledge for each other (M-TCP).
+    pub(in crate::agent) fn is_deputy(&self) -> bool {
+        self.halves.iter().all(Snapshot::is_deputy)
+    }
+
+    /// The buffers that it has at a base station which gives each connection `least` at first.
+    pub(in crate::agent) fn limits(&self, least: u32) -> [u32; 2] {
+        self.rooms.map(|(limit, _)| limit.max(least))
+    }
+}
+
+impl Pair {
+    /// What another base station needs to go on with it. What is corked is sent before.
+    pub(in crate::agent) fn moved(&mut self, now: Time, out: &mut Out) -> Moved {
+        self.halves.iter_mut().for_each(|half| half.uncork(now, out));
+        let [left, right] = &self.halves;
+        Moved {
+            halves: [left.snapshot(), right.snapshot()],
+            from_left: self.opener == Side::Left,
+            open_for: self.open_until.map(|until| until.since(now)),
+            rooms: self.rooms.map(|room| (room.limit, room.freed)),
+        }
+    }
+
+    /// The pair of the connection `key`, left to right, that another base station has given away.
+    pub(in crate::agent) fn resume(now: Time, key: FlowKey, moved: Moved, ends: &Ends) -> Pair {
+        let limits = moved.limits(ends.buffer);
+        let [left, right] = moved.halves;
+        let half = |side: Side, snapshot: Snapshot, flow: FlowKey| {
+            let i = side.index();
+            let tcp = ends.tcp[i].clone();
+            let mut half =
+                Connection::resume(now, snapshot, tcp, (flow, side), ends.beats[i], limits[i]);
+            half.grow_outbox(limits[1 - i]);
+            half
+        };
+        let mut halves = [half(Side::Left, left, key.reversed()), half(Side::Right, right, key)];
+        // A host that was gone is looked for at once.
+        let gone = halves[0].is_shut().then_some(now);
+        if gone.is_some() {
+            halves[1].freeze();
+        }
+        let room = |i: usize| Room {
+            limit: limits[i],
+            freed: moved.rooms[i].1,
+            since: (now, moved.rooms[i].1),
+        };
+        Pair {
+            held: halves.iter().map(Connection::held_bytes).sum(),
+            halves,
+            opener: if moved.from_left { Side::Left } else { Side::Right },
+            open_until: moved.open_for.map(|left| now + left),
+            rooms: [room(0), room(1)],
+            heard: now,
+            uncork: None,
+            knocks: ends.mtcp.map(|mtcp| mtcp.knock),
+            gone,
+        }
+    }
+
+    /// Sends what was due when it was given away.
+    pub(in crate::agent) fn go_on(
+        &mut self,
+        now: Time,
+        shared: &mut Shared<'_>,
+        out: &mut Out,
+    ) -> Fate {
+        // Who has not shaken hands has no window to tell of.
+        let open = self.halves.iter_mut().filter(|half| half.state().is_synchronised());
+        open.for_each(|half| half.read(now, 0, out));
+        self.settle(now, shared, out)
+    }
+}

@@ -1,0 +1,59 @@
+//! Whether the mobile host of a pair is there (M-TCP, see [`crate::agent`]'s `m_tcp.rs`).
+
+use super::Pair;
+use crate::event::{AgentNote, Wants, What};
+use crate::machine::Out;
+use crate::units::Time;
+
+/// The half towards the mobile host, and that towards the fixed host.
+const AIR: usize = 1;
+const WIRE: usize = 0;
+
+impl Pair {
+    /// The half towards the mobile host may have waited in vain, or it is time to look for the host again.
+    pub(super) fn look(&mut self, now: Time, out: &mut Out) {
+        let Some(every) = self.knocks else { return };
+        if self.gone.is_none() && self.halves[AIR].waits_in_vain(now) {
+            self.lose(now, out);
+        }
+        if self.gone.take_if(|at| *at <= now).is_some() {
+            self.halves[AIR].knock(now, out);
+            self.gone = Some(now + every);
+        }
+    }
+
+    /// The channel of the radio has turned good or bad.
+    pub(in crate::agent) fn hear_of_channel(&mut self, now: Time, good: bool, out: &mut Out) {
+        match self.gone {
+            None if !good => self.lose(now, out),
+            Some(_) if good => self.find(now, out),
+            _ => {}
+        }
+    }
+
+    /// The mobile host is gone: the half towards it rests, and the fixed host is told of no window.
+    fn lose(&mut self, now: Time, out: &mut Out) {
+        if self.open_until.is_some() || self.knocks.is_none() {
+            return;
+        }
+        self.gone = Some(now);
+        self.note(AgentNote::HostGone, out);
+        self.halves[AIR].freeze();
+        self.halves[WIRE].set_shut(now, true, out);
+    }
+
+    /// It is back: all goes on from where it was.
+    pub(super) fn find(&mut self, now: Time, out: &mut Out) {
+        if self.gone.take().is_some() {
+            self.note(AgentNote::HostBack, out);
+            self.halves[WIRE].set_shut(now, false, out);
+            self.halves[AIR].thaw(now, out);
+        }
+    }
+
+    fn note(&self, note: AgentNote, out: &mut Out) {
+        if out.wants(Wants::METRICS) {
+            out.event(What::Agent { flow: self.halves[AIR].flow, note });
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Split connections move from base station to base station.
+
+use super::{Fate, Pair, Split};
+use crate::agent::Handover;
+use crate::agent::i_tcp_handoff::State;
+use crate::event::AgentNote;
+use crate::machine::Out;
+use crate::units::Time;
+use crate::wire::Addr;
+
+impl Split {
+    /// The connections of `host`, which are forgotten here.
+    pub(super) fn release(&mut self, now: Time, host: Addr, out: &mut Out) -> Option<Handover> {
+        let mut pairs = Vec::new();
+        for i in self.pairs.of_host(host) {
+            let key = self.pairs.key(i);
+            if let Some(pair) = self.pairs[i].as_deref_mut() {
+                pairs.push((key, Box::new(pair.moved(now, out))));
+            }
+            self.forget(i, out);
+        }
+        Handover::new(host, State::Split(pairs))
+    }
+
+    /// Goes on with connections that another base station has given away. Those for which there is no room are reset:
+    /// nobody else could deliver what they hold.
+    pub(super) fn adopt(
+        &mut self,
+        now: Time,
+        mut state: Handover,
+        out: &mut Out,
+    ) -> Result<(), Handover> {
+        let mtcp = self.ends.mtcp.is_some();
+        let State::Split(pairs) = &mut state.state else { return Err(state) };
+        // What was promised to the ends is another thing.
+        if pairs.iter().any(|(_, moved)| moved.is_deputy() != mtcp) {
+            return Err(state);
+        }
+        for (key, moved) in core::mem::take(pairs) {
+            if self.pairs.find(key).is_some() {
+                // Its SYN passed here: a later connection between the same ports.
+                continue;
+            }
+            let limits = moved.limits(self.ends.buffer).map(u64::from);
+            let bytes = limits[0] + limits[1];
+            let fits = self.has_room(now, bytes, out);
+            let mut pair = Box::new(Pair::resume(now, key, *moved, &self.ends));
+            if !fits {
+                self.note(key, AgentNote::NoRoom, out);
+                pair.reset(now, out);
+                continue;
+            }
+            let i = self.pairs.insert(key);
+            self.wakes.grow(self.pairs.slots());
+            self.note(key, AgentNote::FlowSeen, out);
+            self.memory.promised += bytes;
+            self.memory.grown += bytes - 2 * u64::from(self.ends.buffer);
+            self.held += pair.held();
+            self.pairs[i] = Some(pair);
+            self.act(i, out, |pair, shared, out| -> Fate { pair.go_on(now, shared, out) });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,247 @@
+//! A base station's end of a split connection moves to another base station.
+//!
+//! What moves is what the peer relies on and what is worth knowing of the path: state, numbers, windows, round trips,
+//! what the handshake agreed on, and bytes. How a loss is being repaired does not: what was in flight counts as sent
+//! anew, and if it is lost, duplicate ACKs or the timer tell.
+
+use std::sync::Arc;
+
+use super::deputy::Deputy;
+use super::{Agreed, Beats, Connection, Outbox};
+use crate::agent::i_tcp_handoff::FAR;
+use crate::machine::Side;
+use crate::tcp::TcpConfig;
+use crate::tcp::receiver::Inbound;
+use crate::tcp::rope::Rope;
+use crate::tcp::state::State;
+use crate::travel::{Reader, Travels, Writer, travels};
+use crate::units::{Span, Time};
+use crate::wire::{Body, FlowKey, Seq};
+
+/// No window is larger (RFC 7323 section 2.3), nor what is held for one.
+const WINDOW_MAX: u64 = 1 << 30;
+
+/// A connection of an application, as another base station can go on with it.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    state: State,
+    iss: Seq,
+    irs: Seq,
+    agreed: Agreed,
+    ts_recent: u32,
+    echo: bool,
+    last_ack_sent: u64,
+    active: bool,
+    complete: bool,
+    held: bool,
+    urgent: [u64; 2],
+    mss: u16,
+    cwnd: u32,
+    ssthresh: u32,
+    peer: u32,
+    peer_max: u32,
+    una: u64,
+    nxt: u64,
+    max: u64,
+    end: u64,
+    fin: bool,
+    srtt: Span,
+    rttvar: Span,
+    inbound: Inbound,
+    deputy: Option<Box<Deputy>>,
+    /// What was written and not acknowledged.
+    outbound: Vec<Body>,
+}
+
+travels!(Agreed {
+    send_scale,
+    recv_scale,
+    scaled,
+    timestamps,
+    sack,
+    eln,
+    marks,
+    smart,
+    snack,
+    ecn,
+    ..
+});
+
+travels!(Snapshot {
+    state,
+    iss,
+    irs,
+    agreed,
+    ts_recent,
+    echo,
+    last_ack_sent,
+    active,
+    complete,
+    held,
+    urgent,
+    mss,
+    cwnd,
+    ssthresh,
+    peer,
+    peer_max,
+    una,
+    nxt,
+    max,
+    end,
+    fin,
+    srtt,
+    rttvar,
+    inbound,
+    deputy,
+    outbound,
+});
+
+impl Travels for State {
+    fn write(&self, to: &mut Writer) {
+        let place = State::ALL.iter().position(|state| state == self);
+        place.map_or(u8::MAX, |at| at as u8).write(to);
+    }
+    fn read(from: &mut Reader<'_>) -> Option<State> {
+        State::ALL.get(usize::from(u8::read(from)?)).copied()
+    }
+}
+
+impl Snapshot {
+    /// Bytes that were written and not acknowledged.
+    pub fn held(&self) -> u64 {
+        self.outbound.iter().map(|body| u64::from(body.len())).sum()
+    }
+
+    /// Whether it acknowledges for another end.
+    pub fn is_deputy(&self) -> bool {
+        self.deputy.is_some()
+    }
+
+    /// Bytes that were delivered and that the other half has not freed.
+    pub fn unread(&self) -> u64 {
+        self.inbound.unread
+    }
+
+    /// Whether a connection can be so that holds at most so many bytes: of what comes in, and of what goes out.
+    pub fn is_sound(&self, [inbound, outbound]: [u64; 2]) -> bool {
+        let (a, synchronised) = (&self.agreed, self.state.is_synchronised());
+        let edges =
+            self.una <= self.nxt && self.nxt <= self.max && self.max < FAR && self.end < FAR;
+        let sent = self.max <= (self.end + u64::from(self.fin)).max(1) && self.end >= 1;
+        let opened = !synchronised || self.una >= 1 && self.inbound.nxt >= 1;
+        // The SYN of a half that waits has come, or none of its own is acknowledged.
+        let heard = matches!(self.state, State::Closed | State::SynSent) || self.inbound.nxt >= 1;
+        let low = self.una.clamp(1, self.end.max(1));
+        let scales = a.send_scale <= 14 && a.recv_scale <= 14;
+        let windows = [self.cwnd, self.peer, self.peer_max].map(u64::from);
+        edges
+            && sent
+            && opened
+            && heard
+            && scales
+            && windows.into_iter().all(|bytes| bytes <= WINDOW_MAX)
+            && self.mss > 0
+            && self.urgent.into_iter().chain([self.last_ack_sent]).all(|at| at < FAR)
+            && self.inbound.nxt < FAR
+            && self.inbound.edge < FAR
+            && self.outbound.iter().all(|body| !body.is_empty())
+            && self.held() == self.end.saturating_sub(low)
+            && self.held() <= outbound
+            && self.inbound.is_sound(inbound)
+            && self.deputy.as_ref().is_none_or(|deputy| deputy.is_sound(self.inbound.nxt))
+    }
+}
+
+impl Connection {
+    /// What another base station needs to go on with it.
+    pub fn snapshot(&self) -> Snapshot {
+        let (w, rtt) = (&self.tx.core.window, &self.tx.core.timers.rtt);
+        let outbound = self.outbox.as_ref().map(|outbox| outbox.rope.bodies().collect());
+        Snapshot {
+            state: self.state,
+            iss: self.iss,
+            irs: self.irs,
+            agreed: self.agreed,
+            ts_recent: self.ts_recent,
+            echo: self.echo,
+            last_ack_sent: self.last_ack_sent,
+            active: self.active,
+            complete: self.complete,
+            held: self.held,
+            urgent: self.urgent,
+            mss: w.mss.min(u16::MAX.into()) as u16,
+            cwnd: w.cwnd,
+            ssthresh: w.ssthresh,
+            peer: w.peer,
+            peer_max: w.peer_max,
+            una: w.una,
+            nxt: w.nxt,
+            max: w.max,
+            end: w.end,
+            fin: w.fin,
+            srtt: rtt.srtt(),
+            rttvar: rtt.rttvar(),
+            inbound: self.rx.inbound(),
+            deputy: self.deputy.clone(),
+            outbound: outbound.unwrap_or_default(),
+        }
+    }
+
+    /// Goes on with a connection that a base station has given away, with buffers of `room` bytes. Nothing is sent
+    /// yet.
+    pub fn resume(
+        now: Time,
+        snapshot: Snapshot,
+        config: Arc<TcpConfig>,
+        (flow, side): (FlowKey, Side),
+        beats: Beats,
+        room: u32,
+    ) -> Connection {
+        let it = snapshot;
+        let mut c = Connection::new(config.clone(), flow, side, it.iss, beats, 0);
+        c.set_relay();
+        c.attach(room);
+        c.set_inbox(room);
+        (c.state, c.irs, c.agreed, c.ts_recent) = (it.state, it.irs, it.agreed, it.ts_recent);
+        (c.echo, c.last_ack_sent, c.active) = (it.echo, it.last_ack_sent, it.active);
+        (c.complete, c.held, c.urgent) = (it.complete, it.held, it.urgent);
+        (c.deputy, c.resumed) = (it.deputy, true);
+        let mss = u32::from(it.mss);
+        if it.inbound.nxt > 0 {
+            let whole = mss + if it.agreed.timestamps { 12 } else { 0 };
+            c.rx.synchronise(&config, mss, whole);
+            c.rx.resume(now, it.inbound);
+        }
+        c.tx.core.window.mss = mss;
+        if it.state.is_synchronised() {
+            c.tx.core.window.largest = 0xffff << it.agreed.send_scale;
+            let variant = c.agreed_variant();
+            c.tx.established(&config, mss, it.peer, variant);
+        }
+        let (w, timers) = (&mut c.tx.core.window, &mut c.tx.core.timers);
+        (w.cwnd, w.ssthresh, w.peer, w.peer_max) =
+            (it.cwnd.max(1), it.ssthresh, it.peer, it.peer_max);
+        (w.una, w.end, w.fin) = (it.una, it.end, it.fin);
+        timers.rtt.adopt(it.srtt, it.rttvar);
+        let mut rope = Rope::starting_at(it.una.clamp(1, it.end.max(1)) - 1);
+        it.outbound.into_iter().for_each(|body| rope.push(body));
+        c.outbox = Some(Box::new(Outbox { rope, limit: room }));
+        if it.una == 0 {
+            // The handshake goes on: a SYN is its own segment.
+            let w = &mut c.tx.core.window;
+            (w.nxt, w.max) = (it.nxt, it.max);
+            if it.max > 0 {
+                c.tx.core.timers.rearm(now);
+            }
+        } else {
+            c.tx.adopt(now, it.max);
+            if !c.tx.keeps_records() {
+                c.tx.core.window.nxt = it.nxt;
+            }
+        }
+        if it.state == State::TimeWait {
+            c.time_wait_until = Some(now + config.time_wait);
+        }
+        c
+    }
+}

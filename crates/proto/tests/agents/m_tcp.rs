@@ -1,0 +1,192 @@
+//! M-TCP, packet by packet.
+
+use lasthop_proto::agent::{MtcpConfig, SplitConfig};
+use lasthop_proto::units::Span;
+
+use crate::split_script::{self, after_opening, check};
+
+fn config() -> SplitConfig {
+    let mtcp = MtcpConfig { knock: Span::millis(200), channel_signals: true };
+    SplitConfig { mtcp: Some(mtcp), ..split_script::config() }
+}
+
+#[test]
+fn what_the_mobile_host_has_is_acknowledged_less_one_byte() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed . 1+1000 ack 1 => split-taken        # no ACK: the mobile host does not have it
+        20ms right P. 1+1000 ack 1 => split-data
+        21ms fixed P. 1001+1000 ack 1 => split-taken
+        21ms right P. 1001+1000 ack 1 => split-data
+        30ms mobile . 1 ack 1001 => split-taken
+        30ms left . 1 ack 1000 win 4001 => split-ack    # more is under way
+        40ms mobile . 1 ack 2001 => split-taken
+        40ms left . 1 ack 2001 => split-ack             # that is all
+        60s end
+        ",
+        ),
+    );
+}
+
+#[test]
+fn the_other_direction_keeps_its_promise_as_well() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms mobile P. 1+500 ack 1 => split-taken
+        20ms left P. 1+500 ack 1 => split-data
+        30ms fixed . 1 ack 501 => split-taken
+        30ms right . 1 ack 501 win 3500 => split-ack
+        40ms mobile F. 501 ack 1 => split-taken         # a FIN is acknowledged when it has arrived
+        40ms left F. 501 ack 1 => split-control
+        50ms fixed . 1 ack 502 => split-taken
+        50ms right . 1 ack 502 win 3499 => split-ack
+        60s end
+        ",
+        ),
+    );
+}
+
+/// The last byte is acknowledged with a closed window; the return opens it, and what was under way goes again at once.
+#[test]
+fn silence_closes_the_window_and_an_answer_opens_it() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed . 1+1000 ack 1 => split-taken
+        20ms right P. 1+1000 ack 1 => split-data
+        21ms fixed P. 1001+1000 ack 1 => split-taken
+        21ms right P. 1001+1000 ack 1 => split-data
+        30ms mobile . 1 ack 1001 => split-taken
+        30ms left . 1 ack 1000 win 4001 => split-ack
+        31ms fixed P. 2001+1000 ack 1 => split-taken
+        31ms right P. 2001+1000 ack 1 => split-data
+        1030ms note gone
+        1030ms left . 1 ack 1001 win 0 => split-ack
+        1030ms right . 1001+1000 ack 1 => local-timeout
+        1100ms fixed . 1001+1 ack 1 => split-taken      # a probe of the closed window
+        1100ms left . 1 ack 1001 win 0 => split-ack
+        1230ms right . 1001+1000 ack 1 => local-timeout
+        1240ms mobile . 1 ack 2001 => split-taken
+        1240ms note back
+        1240ms left . 1 ack 1001 => split-ack
+        1240ms right P. 2001+1000 ack 1 => local-timeout
+        1240ms left . 1 ack 2000 win 4001 => split-ack
+        1250ms mobile . 1 ack 3001 => split-taken
+        1250ms left . 1 ack 3001 => split-ack
+        60s end
+        ",
+        ),
+    );
+}
+
+#[test]
+fn the_radio_may_say_that_the_mobile_host_is_gone() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+1000 ack 1 => split-taken
+        20ms right P. 1+1000 ack 1 => split-data
+        25ms channel bad
+        25ms note gone
+        25ms left . 1 ack 1 win 0 => split-ack
+        25ms right P. 1+1000 ack 1 => local-timeout
+        30ms fixed P. 1001+1000 ack 1 => split-taken    # it was under way
+        90ms channel good
+        90ms note back
+        90ms left . 1 ack 1 => split-ack
+        90ms right . 1+1000 ack 1 => local-timeout
+        90ms right P. 1001+1000 ack 1 => split-data
+        99ms mobile . 1 ack 2001 => split-taken
+        99ms left . 1 ack 2001 => split-ack
+        60s end
+        ",
+        ),
+    );
+}
+
+/// Behind a hole duplicate ACKs tell the sender, once their number is that of the hole.
+#[test]
+fn a_loss_on_the_wire_is_told_when_all_before_it_has_arrived() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+1000 ack 1 => split-taken
+        20ms right P. 1+1000 ack 1 => split-data
+        22ms fixed P. 2001+1000 ack 1 => split-taken    # 1001 is lost
+        23ms fixed P. 3001+1000 ack 1 => split-taken
+        30ms mobile . 1 ack 1001 => split-taken
+        30ms left . 1 ack 1001 => split-ack
+        30ms left . 1 ack 1001 => split-ack
+        30ms left . 1 ack 1001 => split-ack
+        31ms fixed P. 4001+1000 ack 1 => split-taken
+        31ms left . 1 ack 1001 => split-ack
+        40ms fixed P. 1001+1000 ack 1 => split-taken
+        40ms right . 1001+1000 ack 1 => split-data
+        40ms right . 2001+1000 ack 1 => split-data
+        40ms right . 3001+1000 ack 1 => split-data
+        40ms right P. 4001+1000 ack 1 => split-data
+        50ms mobile . 1 ack 5001 => split-taken
+        50ms left . 1 ack 5001 => split-ack
+        60s end
+        ",
+        ),
+    );
+}
+
+/// What is sent again while it waits for the mobile host is not acknowledged, but for the byte that was kept back.
+#[test]
+fn what_the_sender_repeats_brings_no_duplicates() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+1000 ack 1 => split-taken
+        20ms right P. 1+1000 ack 1 => split-data
+        21ms fixed P. 1001+1000 ack 1 => split-taken
+        21ms right P. 1001+1000 ack 1 => split-data
+        25ms fixed P. 1+1000 ack 1 => split-taken       # its timer is short
+        30ms mobile . 1 ack 1001 => split-taken
+        30ms left . 1 ack 1000 win 4001 => split-ack
+        35ms fixed P. 1000+1000 ack 1 => split-taken    # it waits for that byte
+        35ms left . 1 ack 1001 => split-ack
+        36ms fixed P. 1+1000 ack 1 => split-taken       # our ACK was lost
+        36ms left . 1 ack 1001 => split-ack
+        40ms mobile . 1 ack 2001 => split-taken
+        40ms left . 1 ack 2001 => split-ack
+        60s end
+        ",
+        ),
+    );
+}
+
+/// At the next base station the mobile host is looked for at once.
+#[test]
+fn a_host_that_is_gone_may_come_back_elsewhere() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+1000 ack 1 => split-taken
+        20ms right P. 1+1000 ack 1 => split-data
+        1020ms note gone
+        1020ms left . 1 ack 1 win 0 => split-ack
+        1020ms right P. 1+1000 ack 1 => local-timeout
+        1100ms move
+        1100ms note forgotten
+        1100ms right P. 1+1000 ack 1 => local-timeout
+        1110ms mobile . 1 ack 1001 => split-taken
+        1110ms note back
+        1110ms left . 1 ack 1 => split-ack
+        1110ms left . 1 ack 1001 => split-ack
+        60s end
+        ",
+        ),
+    );
+}

@@ -1,0 +1,121 @@
+//! Random scenarios in which the mobile hosts move all the time: each agent gives its state away, and another one of its
+//! kind takes it over. Whatever is lost and whenever that happens, what is delivered is what was sent.
+
+#[expect(dead_code, reason = "not every kind of scenario is moved")]
+mod common;
+
+use lasthop_path::{HostKind, Outside, Path, Stage};
+use lasthop_proto::agent::BaseStation as _;
+use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::tcp::Host;
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Addr, Packet};
+use lasthop_scenario::{HostSide, Scenario};
+
+use common::Dice;
+
+/// Notices bytes that are not those that were sent.
+#[derive(Default)]
+struct Watch {
+    corrupted: bool,
+}
+
+impl Outside for Watch {
+    fn event(&mut self, event: &Event) {
+        if let What::Tcp(tcp) | What::Split(tcp) = &event.what {
+            self.corrupted |= tcp.kind == TcpKind::Corrupted;
+        }
+    }
+    fn leave(&mut self, _: Time, _: StageId, _: Side, _: Packet) {}
+}
+
+/// The mobile hosts come to other base stations: what the agent at stage `i` knows of them goes to a new one.
+fn move_agent(
+    path: &mut Path,
+    now: Time,
+    (i, fresh): (usize, Stage),
+    mobiles: &[Addr],
+    watch: &mut Watch,
+) {
+    let mut states = Vec::new();
+    for mobile in mobiles {
+        path.call(now, i, watch, |stage, out| {
+            states.extend(stage.agent_mut().and_then(|agent| agent.give_away(now, *mobile, out)));
+        });
+    }
+    path.replace_stage(i, fresh);
+    for state in states {
+        path.call(now, i, watch, |stage, out| {
+            let agent = stage.agent_mut().expect("an agent");
+            agent.take_over(now, state, out).expect("an agent of its kind");
+        });
+    }
+}
+
+/// Runs `scenario`, with agents that move every `every`; how many connections were complete.
+fn run(scenario: &Scenario, case: u64, every: Span) -> usize {
+    let mut path = Path::of_scenario(scenario, case, Wants::METRICS, |_| HostKind::Ours);
+    let mut watch = Watch::default();
+    let right = scenario.hosts.iter().filter(|host| host.side == HostSide::Right);
+    let mobiles: Vec<Addr> = right.map(|host| host.addr).collect();
+    let first = path.inner().start;
+    let (mut now, mut next) = (Time::ZERO, Time::ZERO + every);
+    let mut moves = 0;
+    // Transfers of a scenario without end are cut off.
+    let horizon = Time::ZERO + scenario.horizon.min(Span::secs(20_000));
+    while path.unfinished() > 0 {
+        let Some(wake) = path.next_wake().filter(|wake| *wake <= horizon) else { break };
+        if next > wake || moves == 200 {
+            now = wake.max(now);
+            path.wake(now, &mut watch);
+            continue;
+        }
+        (now, next, moves) = (next, next + every, moves + 1);
+        for i in path.inner() {
+            if path.stages()[i].agent().is_some() {
+                let fresh = Stage::of_path(&scenario.path[i - first], case);
+                move_agent(&mut path, now, (i, fresh), &mobiles, &mut watch);
+            }
+        }
+    }
+    assert!(!watch.corrupted, "case {case}: a wrong byte");
+    for (stage, count) in path.counts() {
+        assert!(count.is_conserved(), "case {case}, stage {}: {count:?}", stage.0);
+    }
+    let hosts: Vec<&Host> = path.stages().iter().filter_map(Stage::host).collect();
+    let all = hosts.iter().flat_map(|host| host.opened());
+    let complete = all.filter(|sender| sender.is_complete() && !sender.is_aborted());
+    let delivered = complete.filter(|sender| {
+        let peer = hosts.iter().find(|host| host.addr() == sender.flow.dst);
+        let peer = peer.and_then(|host| host.connection(sender.flow.reversed()));
+        let wanted = sender.wanted().map_or(0, |bytes| bytes.0);
+        // A base station that splits connections may be on the way with the rest.
+        peer.is_none_or(|peer| peer.delivered() == wanted)
+    });
+    delivered.count()
+}
+
+fn many(scenario: fn(u64) -> Scenario) {
+    let cases = std::env::var("LASTHOP_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
+    let (mut moved, mut stayed) = (0, 0);
+    for case in 0..cases {
+        let scenario = scenario(case);
+        let every = Span::millis([37, 410, 2_900][case as usize % 3]);
+        moved += run(&scenario, case, every);
+        stayed += run(&scenario, case, Span::secs(1_000_000));
+    }
+    println!("{moved} transfers complete with agents that move, {stayed} with agents that stay");
+    // Hard scenarios end otherwise when timers start anew; but not many.
+    assert!(moved * 20 > stayed * 19, "{moved} of {stayed}");
+}
+
+#[test]
+fn what_agents_give_away_is_taken_over_without_harm() {
+    many(|case| Dice::new(case).scenario());
+}
+
+#[test]
+fn split_connections_that_move_all_the_time_deliver_what_was_sent() {
+    many(|case| Dice::new(case).split_scenario());
+}
