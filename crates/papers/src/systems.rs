@@ -31,18 +31,6 @@ const PLANNED: &[System] = &[
         "a split connection that keeps end-to-end acknowledgements and outlives disconnections",
         "parsa98 2, agarwal00 2; Brown and Singh 1997",
     ),
-    System::planned(
-        Kind::Link,
-        "airmail",
-        "whole-window retransmission with forward error correction, most of the work at the base station",
-        "parsa98 2",
-    ),
-    System::planned(
-        Kind::Queue,
-        "csdp",
-        "serves the mobile hosts in turn, skipping those whose channel is bad",
-        "bakshi96 2",
-    ),
 ];
 
 /// Tools of a testbed and a station, which this crate does not depend on.

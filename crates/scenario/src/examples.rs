@@ -42,6 +42,7 @@ examples![
     "packet-radio",
     "ebsn",
     "contention",
+    "csdp",
     "tulip",
     "web",
     "integrated",

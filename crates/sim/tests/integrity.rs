@@ -14,7 +14,8 @@ use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd, run};
 use lasthop_trace::Sink;
 
-use common::{Dice, coming_and_going, disciplined, hopping, modern, worded};
+use common::hops::{hopping, scheduled};
+use common::{Dice, coming_and_going, disciplined, modern, worded};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
 
@@ -176,6 +177,11 @@ fn it_still_is_between_senders_of_today() {
 #[test]
 fn it_still_is_when_stations_contend_for_the_radio() {
     examine_many(hopping);
+}
+
+#[test]
+fn it_still_is_when_base_stations_go_by_the_channels() {
+    examine_many(scheduled);
 }
 
 #[test]

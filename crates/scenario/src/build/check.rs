@@ -1,6 +1,11 @@
 //! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
 
 use lasthop_proto::agent::{AgentConfig, Ends, Idle, SplitConfig};
+use lasthop_proto::hop::HopConfig;
+use lasthop_proto::link::LinkLayerConfig;
+use lasthop_proto::mac::MacConfig;
+use lasthop_proto::queue::Discipline;
+use lasthop_proto::queue::csdp::Knowledge;
 use lasthop_proto::tcp::config::Variant;
 use lasthop_proto::tcp::{ElnMode, ElnReaction};
 
@@ -28,6 +33,7 @@ pub(super) fn run(
     view.agents_without_data(notes);
     view.idle_hosts(notes);
     view.late_transfers(notes);
+    view.schedulers_without_news(notes);
 }
 
 struct View<'a> {
@@ -295,6 +301,50 @@ impl View<'_> {
                     .label("all data flows to the left")
                     .help("agents help data from the left end of the path to the right, not back"),
             );
+        }
+    }
+
+    /// A scheduler that goes by the channels must learn of them.
+    fn schedulers_without_news(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.scenario.path.iter().enumerate() {
+            let (kind, discipline) = match &stage.kind {
+                StageKind::Radio(stage) => ("radio", stage.radio.discipline_right),
+                StageKind::Link(line) => ("link", line.discipline_right),
+                StageKind::Serial(serial) => ("link", serial.line.discipline_right),
+                _ => continue,
+            };
+            let Discipline::Csdp(csdp) = discipline else { continue };
+            let radio = if let StageKind::Radio(radio) = &stage.kind { Some(radio) } else { None };
+            let hop = radio.and_then(|radio| radio.hop.as_deref());
+            let missing = match csdp.channel {
+                Knowledge::None => continue,
+                Knowledge::Failures => {
+                    let silent = |hop: &HopConfig| {
+                        !matches!(hop.mac, MacConfig::Dcf(_)) && hop.link == LinkLayerConfig::None
+                    };
+                    hop.is_none_or(silent).then_some((
+                        "nobody tells it of failures",
+                        "write `mac = \"dcf\"`, or a `link-layer`",
+                    ))
+                }
+                Knowledge::Oracle => {
+                    let errors = hop.and(radio).and_then(|radio| radio.errors_right.as_ref());
+                    let tells = errors.is_some_and(|errors| errors.model.goes_by_time());
+                    (!tells).then_some((
+                        "there are no channels of stations that go by time",
+                        "write `mac = \"dcf\"` and `errors = { model = \"two-state\", ... }`",
+                    ))
+                }
+            };
+            let Some((why, help)) = missing else { continue };
+            let key = format!("path.{}.{kind}.discipline", i + 1);
+            let items = self.file.node("path").and_then(Node::as_array).unwrap_or_default();
+            let at = items.get(i).map_or(self.file.at(), |item| &item.at);
+            let warning = Diagnostic::new(Code::NoEffect, key, at)
+                .message(format!("`csdp` at `{}` knows no channel: {why}", stage.name))
+                .label("only its policy has an effect")
+                .help(format!("{help}, or `csdp = {{ channel = \"none\" }}`"));
+            note(notes, warning);
         }
     }
 
