@@ -6,26 +6,12 @@
 use lasthop_proto::describe::LIVE;
 pub use lasthop_proto::describe::{Kind, Status, System, Where};
 
-const PLANNED: &[System] = &[
-    System::planned(
-        Kind::Sender,
-        "t-tcp",
-        "transactions whose first segment carries data (RFC 1644)",
-        "agarwal00 2; RFC 1644",
-    ),
-    System::planned(
-        Kind::Link,
-        "airmail",
-        "whole-window retransmission with forward error correction, most of the work at the base station",
-        "parsa98 2",
-    ),
-    System::planned(
-        Kind::Queue,
-        "csdp",
-        "serves the mobile hosts in turn, skipping those whose channel is bad",
-        "bakshi96 2",
-    ),
-];
+const PLANNED: &[System] = &[System::planned(
+    Kind::Sender,
+    "t-tcp",
+    "transactions whose first segment carries data (RFC 1644)",
+    "agarwal00 2; RFC 1644",
+)];
 
 /// Tools of a testbed and a station, which this crate does not depend on.
 const LIVE_TOOLS: &[System] = &[

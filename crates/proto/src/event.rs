@@ -118,6 +118,8 @@ pub enum LinkNote {
     BadAck,
     /// The window is used up; the oldest packet is sent again until an acknowledgement comes.
     WindowFull,
+    /// The channel to the peer is bad: nothing is sent to it for a while.
+    ChannelBad,
 }
 
 /// What was done to a packet.

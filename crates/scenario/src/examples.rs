@@ -46,6 +46,7 @@ examples![
     "leo",
     "ebsn",
     "contention",
+    "csdp",
     "tulip",
     "web",
     "integrated",

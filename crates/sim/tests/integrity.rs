@@ -17,7 +17,8 @@ use lasthop_trace::conservation::Conservation;
 use lasthop_trace::layout::{Layout, Role};
 
 use common::cells::roaming;
-use common::{Dice, coming_and_going, disciplined, hopping, modern, worded};
+use common::hops::{hopping, scheduled};
+use common::{Dice, coming_and_going, disciplined, modern, worded};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
 
@@ -204,6 +205,11 @@ fn it_still_is_between_senders_of_today() {
 #[test]
 fn it_still_is_when_stations_contend_for_the_radio() {
     examine_many(hopping);
+}
+
+#[test]
+fn it_still_is_when_base_stations_go_by_the_channels() {
+    examine_many(scheduled);
 }
 
 #[test]

@@ -332,6 +332,7 @@ impl<W: Write> Sink for EventCsv<W> {
                     LinkNote::OutOfWindow => "link-out-of-window",
                     LinkNote::BadAck => "link-bad-ack",
                     LinkNote::WindowFull => "link-window-full",
+                    LinkNote::ChannelBad => "link-channel-bad",
                 };
                 self.link(name, "", *station, *peer, None);
             }

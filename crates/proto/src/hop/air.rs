@@ -6,7 +6,7 @@ use super::Channels;
 use crate::air::{AirEvent, FrameKind, Station};
 use crate::channel::{Fate, Traffic};
 use crate::event::{Wants, What};
-use crate::link::fec::Coding;
+use crate::link::fec::{Code, Coding};
 use crate::link::transmitter::tell_turn;
 use crate::mac::{Air, Outcome};
 use crate::machine::{Out, Side};
@@ -15,6 +15,8 @@ use crate::units::{Span, Time};
 /// The medium's view of what lies around it, during one call.
 pub(super) struct AirView<'a> {
     pub coding: Coding,
+    /// By station: the code of the link layer over its frame, and how long that is without.
+    pub codes: &'a [Option<(Code, u32)>],
     pub channels: &'a mut [Channels],
     pub outcomes: &'a mut VecDeque<Outcome>,
     pub out: &'a mut Out,
@@ -39,8 +41,14 @@ impl Air for AirView<'_> {
         if !channel.applies_to(kind.traffic()) {
             return false;
         }
-        let (damaged, turned) = match self.coding {
-            Coding::Block(code) if kind.traffic() != Traffic::Control => {
+        // Behind a code of the radio that of a frame has nothing left to correct: what passes that is right or lost.
+        let code = match self.coding {
+            _ if kind.traffic() == Traffic::Control => None,
+            Coding::Block(code) => Some((code, bytes)),
+            Coding::Overhead(_) => self.codes[from.index()],
+        };
+        let (damaged, turned) = match code {
+            Some((code, bytes)) => {
                 let mut wrong = Vec::new();
                 let on_air = code.on_air(bytes);
                 let harm = channel.pass_symbols(start, span, on_air, &mut |byte| wrong.push(byte));

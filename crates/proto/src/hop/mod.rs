@@ -7,16 +7,18 @@
 mod air;
 pub(crate) mod pieces;
 mod upper;
+mod waiting;
 
 use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use crate::channel::{Channel, Turns};
-use crate::event::{Cause, Op, Wants, What};
+use crate::channel::{Channel, Traffic, Turns};
+use crate::event::{Cause, LinkNote, Op, Wants, What};
 use crate::link::transmitter::tell_turn;
 use crate::mac::{Access, Air, Mac, MacConfig, Medium, Outcome};
 use crate::machine::{Machine, Out, Side, Signal, catch_up};
+use crate::queue::Discipline;
 use crate::rng::Stream;
 use crate::units::Time;
 use crate::wire::{Addr, Damage, Packet, PacketId};
@@ -24,12 +26,14 @@ use crate::wire::{Addr, Damage, Packet, PacketId};
 use crate::air::Station;
 use crate::link::RadioConfig;
 use crate::link::end::{Above, LinkEnd, MacSignal};
-use crate::link::fec::Coding;
+use crate::link::fec::{Code, Coding};
 use crate::link::frame::{Frame, Load};
 use crate::link::layer::{LinkLayer, LinkLayerConfig};
 use air::AirView;
 use pieces::{Cutter, Gatherer};
 use upper::{Upper, UpperView};
+pub use waiting::Tally;
+use waiting::{Scheduler, Waiting};
 
 /// What a radio hop has beside its medium.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -74,6 +78,8 @@ pub struct Hop {
     ends: Vec<LinkLayer>,
     medium: Medium,
     coding: Coding,
+    /// By station: what the link layer has coded its frame with, and how long that is without.
+    codes: Vec<Option<(Code, u32)>>,
     /// By mobile station, the first being station 1.
     channels: Vec<Channels>,
     /// The packets handed up last, by station.
@@ -94,7 +100,10 @@ impl Hop {
         stream: impl Fn(&str) -> Stream,
     ) -> Hop {
         let count = channels.len().clamp(1, 254) as u8 + 1;
-        let medium = Medium::new(&config.mac, radio, count, config.coding, stream("mac"));
+        let mut medium = Medium::new(&config.mac, radio, count, config.coding, stream("mac"));
+        if let Some(attempts) = Scheduler::attempts(&radio.discipline_right) {
+            medium.hand_back(Station::BASE, attempts);
+        }
         let timing = medium.timing();
         let stations = (0..count).map(Station);
         let fragment = config.fragment.filter(|_| !config.link.takes_whole());
@@ -102,11 +111,16 @@ impl Hop {
             let own = if station == Station::BASE { Side::Left } else { Side::Right };
             let queue =
                 |to: u8| radio.queue(own.other(), || stream(&format!("queue.{}.{to}", station.0)));
+            let waiting = match radio.discipline_right {
+                Discipline::Csdp(csdp) if station == Station::BASE => {
+                    Waiting::scheduled(csdp, radio.queue, count)
+                }
+                _ => Waiting::new((0..count).map(queue).collect()),
+            };
             Upper {
                 station,
                 own,
-                queues: (0..count).map(queue).collect(),
-                order: VecDeque::new(),
+                waiting,
                 cutter: fragment.map(|limit| Cutter::new(limit, count)),
                 gatherers: (0..count).map(|_| Gatherer::default()).collect(),
                 given_up: VecDeque::new(),
@@ -131,6 +145,7 @@ impl Hop {
                 .collect(),
             medium,
             coding: config.coding,
+            codes: vec![None; usize::from(count)],
             channels,
             released: vec![VecDeque::new(); usize::from(count)],
             outcomes: VecDeque::new(),
@@ -141,6 +156,14 @@ impl Hop {
     /// The link layer's ends, by station.
     pub fn ends(&self) -> &[LinkLayer] {
         &self.ends
+    }
+
+    /// What the base station's scheduler has done for each station, itself first; nothing if it has none.
+    pub fn served(&self) -> Vec<Tally> {
+        match &self.uppers[0].waiting {
+            Waiting::Scheduled(scheduler) => scheduler.tallies().collect(),
+            Waiting::InOrder { .. } => Vec::new(),
+        }
     }
 
     /// From now on nothing damages what goes over the hop: another takes its place, and this one has only to hand
@@ -171,6 +194,7 @@ impl Hop {
     fn with_medium(&mut self, out: &mut Out, call: impl FnOnce(&mut Medium, &mut dyn Air)) {
         let mut view = AirView {
             coding: self.coding,
+            codes: &self.codes,
             channels: &mut self.channels,
             outcomes: &mut self.outcomes,
             out,
@@ -188,6 +212,7 @@ impl Hop {
             let own = self.uppers[frame.from.index()].own;
             out.signal(own, Signal::Departing { flow, end });
         }
+        self.codes[frame.from.index()] = frame.code();
         self.with_medium(out, |mac, air| mac.request(now, frame, access, air));
     }
 
@@ -215,7 +240,10 @@ impl Hop {
         let (station, signal) = match outcome {
             Outcome::Trans { station, to, airtime } => (station, MacSignal::Trans { to, airtime }),
             Outcome::Wait { station, from, hold } => (station, MacSignal::Wait { from, hold }),
-            Outcome::Done { station, to, acked } => (station, MacSignal::Done { to, acked }),
+            Outcome::Done { station, to, acked } => {
+                self.judge(station, to, acked, out);
+                (station, MacSignal::Done { to, acked })
+            }
             Outcome::Arrived { frame, intact, may_reply } => {
                 return self.arrived(now, frame, intact, may_reply, out);
             }
@@ -227,6 +255,7 @@ impl Hop {
             }
             Outcome::Failed { frame, cause, delivered } => {
                 if !delivered && !frame.kept {
+                    let Some(frame) = self.put_back(frame, cause, out) else { return };
                     self.lost(frame.from, frame.to, frame.load, cause, out);
                 }
                 return;
@@ -263,6 +292,11 @@ impl Hop {
             }
             return;
         }
+        if to == Station::BASE
+            && let Some(scheduler) = self.uppers[0].waiting.scheduler()
+        {
+            scheduler.heard(from);
+        }
         self.with_end(to.index(), out, |end, above| end.on_frame(now, frame, above));
         if !may_reply {
             return;
@@ -298,6 +332,60 @@ impl Hop {
     }
 }
 
+/// What the base station's scheduler learns.
+impl Hop {
+    /// It is `now`; the oracle tells of the channels, those that go by time.
+    fn tell_scheduler(&mut self, now: Time) {
+        let Some(scheduler) = self.uppers[0].waiting.scheduler() else { return };
+        scheduler.advance(now);
+        if !scheduler.asks_oracle() {
+            return;
+        }
+        for (i, pair) in self.channels.iter_mut().enumerate() {
+            // Data must get there, and the answer of medium access back.
+            let needed = pair.iter_mut().zip([Traffic::Control, Traffic::Data]);
+            let channels = needed.filter_map(|(c, kind)| c.as_mut().filter(|c| c.applies_to(kind)));
+            let bad_until = channels.filter_map(|channel| {
+                channel.advance(now);
+                channel.next_turn().filter(|_| !channel.is_good())
+            });
+            let until = bad_until.max().unwrap_or(Time::ZERO);
+            scheduler.foretold(Station(i as u8 + 1), until);
+        }
+    }
+
+    /// Medium access has sent a frame to `to` and says whether that has answered.
+    fn judge(&mut self, station: Station, to: Station, acked: Option<bool>, out: &mut Out) {
+        if station != Station::BASE {
+            return;
+        }
+        let Some(scheduler) = self.uppers[0].waiting.scheduler() else { return };
+        match acked {
+            Some(true) => scheduler.heard(to),
+            Some(false) if scheduler.failed(to) && out.wants(Wants::METRICS) => {
+                out.event(What::Link { station, peer: to, note: LinkNote::ChannelBad });
+            }
+            _ => {}
+        }
+    }
+
+    /// A frame that medium access gives up goes back to the scheduler; the answer is one that it does not take.
+    fn put_back(&mut self, frame: Frame, cause: Cause, out: &mut Out) -> Option<Frame> {
+        let scheduler = match self.uppers[0].waiting.scheduler() {
+            Some(scheduler) if frame.from == Station::BASE => scheduler,
+            _ => return Some(frame),
+        };
+        match frame.load {
+            Load::Packet(packet) if scheduler.takes_back(frame.to, &packet) => {
+                out.packet_event(Op::Repeated(cause), Side::Right, &packet);
+                scheduler.put_back(frame.to, packet);
+                None
+            }
+            load => Some(Frame { load, ..frame }),
+        }
+    }
+}
+
 impl Hop {
     /// Does what is due at `at`, the nominal time of the next wake.
     fn step(&mut self, at: Time, out: &mut Out) {
@@ -306,6 +394,7 @@ impl Hop {
                 tell_turn(*side, good, true, out);
             }
         }
+        self.tell_scheduler(at);
         if self.medium.next_wake().is_some_and(|wake| wake <= at) {
             self.with_medium(out, |mac, air| mac.on_wake(at, air));
         }
@@ -327,20 +416,8 @@ impl Machine for Hop {
             Side::Left => (0, self.mobile(packet.dst)),
             Side::Right => (self.mobile(packet.src).index(), Station::BASE),
         };
-        let bytes = packet.wire_len();
-        let upper = &mut self.uppers[i];
-        let queue = &mut upper.queues[to.index()];
-        let before = queue.len();
-        queue.enter(now, from.other(), packet, bytes, out);
-        // A discipline may have ended any number of those that waited.
-        for _ in before..queue.len() {
-            upper.order.push_back(to);
-        }
-        for _ in queue.len()..before {
-            if let Some(i) = upper.order.iter().position(|s| *s == to) {
-                upper.order.remove(i);
-            }
-        }
+        self.tell_scheduler(now);
+        self.uppers[i].waiting.enter(now, from.other(), to, packet, out);
         self.exchange(now, out);
         self.inside -= out.gone() - gone;
     }
@@ -353,7 +430,11 @@ impl Machine for Hop {
         let ends = self.ends.iter().filter_map(LinkEnd::next_wake);
         let turns =
             self.turns.iter().map(|(_, turns)| turns.next()).filter(|at| *at != Time::NEVER);
-        ends.chain(self.medium.next_wake()).chain(turns).min()
+        let scheduler = match &self.uppers[0].waiting {
+            Waiting::Scheduled(scheduler) => scheduler.next_wake(),
+            Waiting::InOrder { .. } => None,
+        };
+        ends.chain(self.medium.next_wake()).chain(turns).chain(scheduler).min()
     }
 
     fn holds(&self) -> usize {

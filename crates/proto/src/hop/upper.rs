@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use super::pieces::{Cutter, Gatherer};
+use super::waiting::Waiting;
 use crate::air::Station;
 use crate::event::{Cause, LinkNote, Op, Wants, What};
 use crate::link::end::Above;
 use crate::link::frame::Load;
 use crate::machine::{Out, Side, Signal};
-use crate::queue::Queue;
 use crate::wire::PacketId;
 
 /// Packets handed up by a station that are remembered, for when their sender gives them up all the same.
@@ -20,10 +20,7 @@ pub(super) struct Upper {
     pub station: Station,
     /// Where the network layer is.
     pub own: Side,
-    /// What waits, by receiver.
-    pub queues: Vec<Queue>,
-    /// Whom the waiting packets are for, oldest first.
-    pub order: VecDeque<Station>,
+    pub waiting: Waiting,
     pub cutter: Option<Cutter>,
     /// What is being put together, by sender.
     pub gatherers: Vec<Gatherer>,
@@ -41,27 +38,20 @@ pub(super) struct UpperView<'a> {
 impl Above for UpperView<'_> {
     fn waits(&self, to: Station) -> bool {
         let upper = &self.upper;
-        !upper.queues[to.index()].is_empty()
-            || upper.cutter.as_ref().is_some_and(|cutter| cutter.is_busy(to))
+        upper.waiting.waits(to) || upper.cutter.as_ref().is_some_and(|cutter| cutter.is_busy(to))
     }
 
     fn next_destination(&self) -> Option<Station> {
         let begun = |cutter: &Cutter| {
-            (0..self.upper.queues.len() as u8).map(Station).find(|to| cutter.is_busy(*to))
+            (0..self.upper.gatherers.len() as u8).map(Station).find(|to| cutter.is_busy(*to))
         };
-        self.upper.cutter.as_ref().and_then(begun).or_else(|| self.upper.order.front().copied())
+        self.upper.cutter.as_ref().and_then(begun).or_else(|| self.upper.waiting.next())
     }
 
     fn take(&mut self, to: Station) -> Option<Load> {
         let now = self.out.now();
-        let Upper { queues, order, cutter, .. } = &mut *self.upper;
-        let mut next = || {
-            let waiting = queues[to.index()].leave(now)?;
-            if let Some(i) = order.iter().position(|s| *s == to) {
-                order.remove(i);
-            }
-            Some(waiting.packet)
-        };
+        let Upper { waiting, cutter, .. } = &mut *self.upper;
+        let mut next = || waiting.take(now, to);
         match cutter {
             Some(cutter) => cutter.take(to, next),
             None => next().map(Load::Packet),
@@ -118,7 +108,17 @@ impl Above for UpperView<'_> {
         }
     }
 
-    fn repeat(&mut self, _: Station, load: &Load, cause: Cause) {
+    fn is_open(&self, to: Station) -> bool {
+        match &self.upper.waiting {
+            Waiting::InOrder { .. } => true,
+            Waiting::Scheduled(scheduler) => scheduler.is_open(to),
+        }
+    }
+
+    fn repeat(&mut self, to: Station, load: &Load, cause: Cause) {
+        if self.upper.waiting.scheduler().is_some_and(|scheduler| scheduler.repeated(to)) {
+            self.note(to, LinkNote::ChannelBad);
+        }
         if let Some(packet) = load.packet() {
             self.out.packet_event(Op::Repeated(cause), self.upper.own.other(), packet);
         }

@@ -17,6 +17,12 @@ pub trait Above {
     /// Whom the load that has waited longest is for.
     fn next_destination(&self) -> Option<Station>;
 
+    /// Whether anything may be sent to `to` now, a repetition included: a base station may wait for a better channel.
+    fn is_open(&self, to: Station) -> bool {
+        let _ = to;
+        true
+    }
+
     /// Takes what has waited longest for `to`.
     fn take(&mut self, to: Station) -> Option<Load>;
 

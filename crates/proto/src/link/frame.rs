@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::airmail::AirmailHeader;
 use crate::air::{FrameKind, Station};
 use crate::units::Span;
 use crate::wire::Packet;
@@ -27,6 +28,8 @@ impl Frame {
     /// What kind of frame this is.
     pub fn kind(&self) -> FrameKind {
         match (&self.load, &self.header) {
+            // Parity stands for packets.
+            (Load::None, Header::Airmail(header)) if header.parity.is_some() => FrameKind::Data,
             (Load::None, _) => FrameKind::LinkAck,
             (load, _) => match load.packet().is_some_and(Packet::is_data) {
                 true => FrameKind::Data,
@@ -98,6 +101,8 @@ pub enum Header {
     Plain,
     /// A protocol that retransmits.
     Arq(ArqHeader),
+    /// AIRMAIL.
+    Airmail(AirmailHeader),
 }
 
 /// The header of a protocol that retransmits.

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
+use super::airmail::{Airmail, AirmailConfig};
 use super::end::{Above, LinkEnd, MacSignal};
 use super::frame::{Frame, Timing};
 use super::ll::{Ll, LlConfig};
 use super::local_recovery::{LocalRecovery, LocalRecoveryConfig};
 use super::plain::Plain;
 use super::tulip::{Tulip, TulipConfig};
-use super::{ll, local_recovery, plain, tulip};
+use super::{airmail, ll, local_recovery, plain, tulip};
 use crate::air::Station;
 use crate::describe::Keys;
 use crate::rng::Stream;
@@ -42,6 +43,9 @@ family! {
         = Box::new(LocalRecovery::new(recovery, station, stations, timing, chance)), local_recovery::WORDS;
     /// TULIP (parsa98).
     Tulip(tulip: TulipConfig) => Tulip = Tulip::new(tulip, station, stations, timing), tulip::WORDS;
+    /// AIRMAIL: the base station does the work. See [`super::airmail`].
+    Airmail(airmail: AirmailConfig) => Box<Airmail>
+        = Box::new(Airmail::new(airmail, station, stations, timing)), airmail::WORDS;
 }
 
 impl LinkLayerConfig {

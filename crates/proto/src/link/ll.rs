@@ -110,8 +110,11 @@ impl Ll {
     }
 
     /// The oldest packet that is to be sent again.
-    fn again(&self) -> Option<(Station, usize, Cause)> {
+    fn again(&self, above: &dyn Above) -> Option<(Station, usize, Cause)> {
         let waiting = |(k, peer): (usize, &Peer)| {
+            if peer.sent.is_empty() || !above.is_open(Station(k as u8)) {
+                return None;
+            }
             let sent = peer.sent.iter().enumerate();
             let mut due = sent.filter_map(|(i, s)| Some((i, s.again?)));
             due.next().map(|(i, cause)| (Station(k as u8), i, cause))
@@ -172,7 +175,7 @@ impl LinkEnd for Ll {
     }
 
     fn next_frame(&mut self, _: Time, above: &mut dyn Above) -> Option<Frame> {
-        if let Some((to, i, cause)) = self.again() {
+        if let Some((to, i, cause)) = self.again(above) {
             above.repeat(to, &self.peers[to.index()].sent[i].load, cause);
             return Some(self.frame(to, i));
         }

@@ -346,7 +346,9 @@ impl LinkEnd for LocalRecovery {
         }
         let count = self.peers.len();
         let ready = |i: &usize| {
-            self.peers[*i].current.as_ref().is_some_and(|current| current.stage == Stage::Ready)
+            let current = &self.peers[*i].current;
+            current.as_ref().is_some_and(|current| current.stage == Stage::Ready)
+                && above.is_open(Station(*i as u8))
         };
         let again = (0..count).map(|k| (self.turn + k) % count).find(ready);
         let i = match again {

@@ -4,6 +4,7 @@
 //! have happened. A transmission that had to wait begins when the medium became free, not when the wake came, and
 //! lateness does not add up from packet to packet.
 
+pub mod airmail;
 pub mod cross;
 pub mod end;
 pub mod fec;

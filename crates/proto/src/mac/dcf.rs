@@ -8,8 +8,11 @@
 //!
 //! With power saving (`dcf::power_save`) stations sleep, and the base station is an access point that sends beacons.
 //!
-//! Not modelled: PCF, fragments of the MAC, and a station's permission to reset its NAV when nothing
-//! follows on an RTS. All stations hear each other, and no frame survives a collision (no capture).
+//! A station may reset its NAV when nothing follows on an RTS that was for another one (`nav-reset`, 9.2.5.4); without
+//! that a station that does not answer silences the others for the time that its data would have taken.
+//!
+//! Not modelled: PCF, and fragments of the MAC. All stations hear each other, and no frame survives a collision (no
+//! capture).
 
 mod config;
 mod power_save;
@@ -49,6 +52,8 @@ struct Node {
     job: Option<Job>,
     /// What is sent next, before the link layer is asked for more.
     next: VecDeque<Job>,
+    /// After how many attempts a frame is handed back, if that is less than the retry limit.
+    patience: Option<u32>,
     /// Contention window.
     cw: u32,
     /// Back-off slots left; `None` if a frame may go as soon as the channel has been idle for long enough.
@@ -57,6 +62,8 @@ struct Node {
     drawn: Time,
     /// Until when others have claimed the channel.
     nav: Time,
+    /// The NAV as it was before an RTS, and when it is to be so again unless something is heard.
+    reset: Option<(Time, Time)>,
     /// Whether the last frame heard could not be read.
     unreadable: bool,
 }
@@ -117,6 +124,12 @@ impl Phase {
     }
 }
 
+impl Node {
+    fn resets_by(&self, now: Time) -> bool {
+        self.reset.is_some_and(|(_, at)| at <= now)
+    }
+}
+
 impl Job {
     fn new(what: Sending) -> Job {
         Job { what, more: false, delivered: false, short_tries: 0, long_tries: 0 }
@@ -138,10 +151,12 @@ impl Dcf {
             timer: None,
             job: None,
             next: VecDeque::new(),
+            patience: None,
             cw: config.cw_min,
             slots: None,
             drawn: Time::ZERO,
             nav: Time::ZERO,
+            reset: None,
             unreadable: false,
         };
         let ether = Ether::new(stations, phy.propagation);
@@ -186,6 +201,7 @@ impl Dcf {
 
     /// Station `s` begins to hear something.
     fn busy(&mut self, now: Time, s: usize) {
+        self.stations[s].reset = None;
         if self.stations[s].phase != Phase::Contend || self.stations[s].timer.is_none() {
             return;
         }
@@ -270,6 +286,7 @@ impl Dcf {
     fn failed(&mut self, now: Time, s: usize, air: &mut dyn Air) {
         let awaited_cts = self.stations[s].phase == Phase::AwaitCts;
         self.stations[s].phase = Phase::Contend;
+        let patience = self.stations[s].patience;
         let Some(job) = &mut self.stations[s].job else { return };
         let bytes = job.frame().map_or(0, |frame| frame.bytes.saturating_add(self.phy.header));
         let long = !awaited_cts && bytes > self.config.rts_threshold;
@@ -278,7 +295,7 @@ impl Dcf {
             false => (&mut job.short_tries, self.config.short_retries),
         };
         *tries = tries.saturating_add(1);
-        if limit.is_some_and(|limit| *tries >= limit) {
+        if limit.into_iter().chain(patience).any(|limit| *tries >= limit) {
             self.end(now, s, false, air);
         } else {
             let node = &mut self.stations[s];
@@ -319,8 +336,13 @@ impl Dcf {
                 self.mine(now, s, heard, air);
             } else if readable {
                 let until = now + heard.flight.claim;
-                let nav = &mut self.stations[s].nav;
-                *nav = until.max(*nav);
+                let before = self.stations[s].nav;
+                self.stations[s].nav = until.max(before);
+                if self.config.nav_reset && heard.flight.kind == FrameKind::Rts {
+                    let cts = self.phy.control_time(self.phy.cts);
+                    let silence = (self.phy.sifs + self.phy.slot + self.phy.propagation) * 2 + cts;
+                    self.stations[s].reset = Some((before, now + silence));
+                }
             }
             if self.ether.carriers(s) == 0 {
                 self.contend(now, s);
@@ -427,6 +449,11 @@ impl Mac for Dcf {
             {
                 self.stations[s].timer = None;
                 self.expired(now, s, air);
+            } else if let Some(s) = self.stations.iter().position(|node| node.resets_by(now)) {
+                if let Some((before, _)) = self.stations[s].reset.take() {
+                    self.stations[s].nav = before;
+                    self.contend(now, s);
+                }
             } else if let Some(from) = self.ether.begun(now) {
                 for s in (0..self.stations.len()).filter(|s| *s != from.index()) {
                     self.busy(now, s);
@@ -440,7 +467,12 @@ impl Mac for Dcf {
     fn next_wake(&self) -> Option<Time> {
         let timers = self.stations.iter().filter_map(|node| node.timer);
         let power = self.power.as_ref().and_then(|power| power.next_wake());
-        timers.chain(self.ether.next()).chain(power).min()
+        let resets = self.stations.iter().filter_map(|node| node.reset.map(|(_, at)| at));
+        timers.chain(self.ether.next()).chain(power).chain(resets).min()
+    }
+
+    fn hand_back(&mut self, station: Station, attempts: u32) {
+        self.stations[station.index()].patience = Some(attempts);
     }
 
     fn is_idle(&self, station: Station) -> bool {

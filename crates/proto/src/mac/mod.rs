@@ -132,6 +132,12 @@ pub trait Mac {
     /// What it takes to send frames here, for the timers of link layers.
     fn timing(&self) -> Timing;
 
+    /// From now on `station` has its frames back after so many attempts in a row that failed, if not before
+    /// ([`Outcome::Failed`]). Where there is no attempt but one, nothing happens.
+    fn hand_back(&mut self, station: Station, attempts: u32) {
+        let _ = (station, attempts);
+    }
+
     /// The frame of `station` that waits and has not begun to be sent, to be changed in place.
     fn waiting(&mut self, station: Station) -> Option<&mut Frame> {
         let _ = station;
@@ -209,6 +215,10 @@ impl Mac for Medium {
 
     fn waiting(&mut self, station: Station) -> Option<&mut Frame> {
         each!(self, mac => mac.waiting(station))
+    }
+
+    fn hand_back(&mut self, station: Station, attempts: u32) {
+        each!(self, mac => mac.hand_back(station, attempts));
     }
 
     fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {

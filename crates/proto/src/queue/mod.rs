@@ -12,12 +12,13 @@ use crate::event::Cause;
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
-use crate::wire::{Damage, Flags, Packet};
+use crate::wire::{Addr, Damage, Flags, Packet};
 
 pub use crate::units::Limit;
 
 pub use ack_filter::AckFilter;
 pub use acks_first::AcksFirst;
+pub use csdp::{Csdp, CsdpConfig};
 pub use drop_tail::{DropTail, Fifo};
 pub use red::{Red, RedConfig};
 
@@ -55,6 +56,8 @@ family! {
     /// Random early detection by the length of the whole queue, in which ACKs go first.
     #[serde(rename = "red+acks-first")]
     RedAcksFirst(red: RedConfig) => Box<Red<AcksFirst<Fifo>>> = Box::new(Red::new(*red, chance())), red::BEFORE_CLASSES;
+    /// A queue for each host, served in turn; in a radio hop without those whose channel is bad. See [`csdp`].
+    [csdp] Csdp(csdp: CsdpConfig) => Box<Csdp<Addr>> = Box::new(Csdp::new(csdp)), csdp::WORDS;
 }
 
 impl Discipline {
@@ -75,7 +78,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// There is no room for it.
-    fn overflow(self, side: Side, out: &mut Out) {
+    pub fn overflow(self, side: Side, out: &mut Out) {
         out.discard(side, self.packet, Cause::QueueFull);
     }
 }
@@ -90,7 +93,7 @@ pub struct Room {
 
 impl Room {
     /// An empty queue's.
-    fn new(limit: Limit) -> Room {
+    pub fn new(limit: Limit) -> Room {
         Room { limit, packets: 0, bytes: 0 }
     }
 

@@ -192,6 +192,7 @@ fn name(note: LinkNote) -> &'static str {
         LinkNote::OutOfWindow => "out-of-window",
         LinkNote::BadAck => "bad-ack",
         LinkNote::WindowFull => "window-full",
+        LinkNote::ChannelBad => "channel-bad",
     }
 }
 

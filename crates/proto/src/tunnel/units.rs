@@ -71,6 +71,8 @@ pub fn write(frame: &Frame, out: &mut Vec<u8>) {
             out.extend_from_slice(load);
         }
         Header::Arq(header) => codec::emit(header, load, out),
+        // A tunnel's link layer is TULIP.
+        Header::Airmail(_) => {}
     }
 }
 

@@ -113,7 +113,7 @@ pub struct World {
 pub fn arq(frame: &Frame) -> &ArqHeader {
     match &frame.header {
         Header::Arq(header) => header,
-        Header::Plain => panic!("{frame:?}"),
+        _ => panic!("{frame:?}"),
     }
 }
 

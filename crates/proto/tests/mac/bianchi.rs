@@ -26,6 +26,7 @@ fn model(w: u32, m: u32, rts: bool) -> DcfConfig {
         eifs: false,
         timeout: Some(Span::micros(300)),
         control_rate: None,
+        nav_reset: false,
         power_save: None,
     }
 }

@@ -59,6 +59,7 @@ fn macs() -> impl Strategy<Value = MacConfig> {
                 eifs,
                 timeout: None,
                 control_rate: None,
+                nav_reset: false,
                 power_save,
             })
         },

@@ -1,6 +1,11 @@
 //! What a scenario says and probably does not mean. Nothing here is refused: all of it can be run.
 
 use lasthop_proto::agent::{AgentConfig, Ends, Idle, SplitConfig};
+use lasthop_proto::hop::HopConfig;
+use lasthop_proto::link::LinkLayerConfig;
+use lasthop_proto::mac::MacConfig;
+use lasthop_proto::queue::Discipline;
+use lasthop_proto::queue::csdp::Knowledge;
 use lasthop_proto::tcp::config::Variant;
 use lasthop_proto::tcp::{ElnMode, ElnReaction};
 
@@ -33,6 +38,7 @@ pub(super) fn run(
             view.idle_hosts(notes);
             view.late_transfers(notes);
         }
+        view.schedulers_without_news(notes);
     }
 }
 
@@ -68,15 +74,24 @@ impl View<'_> {
         (format!("host.{}.{key}", spec.name), place)
     }
 
-    /// The dotted key of an agent.
-    fn agent_key(&self, stage: usize) -> String {
+    /// The dotted key of a stage's `key`.
+    fn stage_key(&self, stage: usize, key: &str) -> String {
         match stage.checked_sub(self.scenario.path.len()) {
-            None => format!("path.{}.agent", stage + 1),
-            Some(i) => format!("cell.{}.path.{}.agent", self.line + 1, i + 1),
+            None => format!("path.{}.{key}", stage + 1),
+            Some(i) => format!("cell.{}.path.{}.{key}", self.line + 1, i + 1),
         }
     }
 
+    fn agent_key(&self, stage: usize) -> String {
+        self.stage_key(stage, "agent")
+    }
+
     fn agent_place(&self, stage: usize) -> Place {
+        self.stage_place(stage, Some("agent"))
+    }
+
+    /// Where a stage stands, or its `key`.
+    fn stage_place(&self, stage: usize, key: Option<&str>) -> Place {
         let (stages, stage) = match stage.checked_sub(self.scenario.path.len()) {
             None => (self.file.node("path"), stage),
             Some(i) => {
@@ -86,8 +101,11 @@ impl View<'_> {
             }
         };
         let items = stages.and_then(Node::as_array).unwrap_or_default();
-        let item = items.get(stage).and_then(Node::as_table).and_then(|table| table.get("agent"));
-        item.map_or_else(|| self.file.at().clone(), |node| node.at.clone())
+        let item = items.get(stage);
+        let inner = key.and_then(|key| item.and_then(Node::as_table)?.get(key));
+        inner
+            .or(item.filter(|_| key.is_none()))
+            .map_or_else(|| self.file.at().clone(), |node| node.at.clone())
     }
 
     /// The hosts that send towards the wireless side, each once.
@@ -322,6 +340,48 @@ impl View<'_> {
                     .label("all data flows to the left")
                     .help("agents help data from the left end of the path to the right, not back"),
             );
+        }
+    }
+
+    /// A scheduler that goes by the channels must learn of them.
+    fn schedulers_without_news(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.path.iter().enumerate() {
+            let (kind, discipline) = match &stage.kind {
+                StageKind::Radio(stage) => ("radio", stage.radio.discipline_right),
+                StageKind::Link(line) => ("link", line.discipline_right),
+                StageKind::Serial(serial) => ("link", serial.line.discipline_right),
+                _ => continue,
+            };
+            let Discipline::Csdp(csdp) = discipline else { continue };
+            let radio = if let StageKind::Radio(radio) = &stage.kind { Some(radio) } else { None };
+            let hop = radio.and_then(|radio| radio.hop.as_deref());
+            let missing = match csdp.channel {
+                Knowledge::None => continue,
+                Knowledge::Failures => {
+                    let silent = |hop: &HopConfig| {
+                        !matches!(hop.mac, MacConfig::Dcf(_)) && hop.link == LinkLayerConfig::None
+                    };
+                    hop.is_none_or(silent).then_some((
+                        "nobody tells it of failures",
+                        "write `mac = \"dcf\"`, or a `link-layer`",
+                    ))
+                }
+                Knowledge::Oracle => {
+                    let errors = hop.and(radio).and_then(|radio| radio.errors_right.as_ref());
+                    let tells = errors.is_some_and(|errors| errors.model.goes_by_time());
+                    (!tells).then_some((
+                        "there are no channels of stations that go by time",
+                        "write `mac = \"dcf\"` and `errors = { model = \"two-state\", ... }`",
+                    ))
+                }
+            };
+            let Some((why, help)) = missing else { continue };
+            let key = self.stage_key(i, &format!("{kind}.discipline"));
+            let warning = Diagnostic::new(Code::NoEffect, key, &self.stage_place(i, None))
+                .message(format!("`csdp` at `{}` knows no channel: {why}", stage.name))
+                .label("only its policy has an effect")
+                .help(format!("{help}, or `csdp = {{ channel = \"none\" }}`"));
+            note(notes, warning);
         }
     }
 

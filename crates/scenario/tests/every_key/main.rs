@@ -313,6 +313,7 @@ fn keys_in_the_braces_of_a_stage() {
                 (_, ["rate"]) => ("", ""),
                 ("link", ["rate-right" | "rate-left"]) => ("", ""),
                 (_, ["red", _]) => ("rate = \"1mbit\", ", "discipline = \"red\", "),
+                (_, ["csdp", _]) => ("rate = \"1mbit\", ", "discipline = \"csdp\", "),
                 (_, ["loss-noticed"]) => ("rate = \"1mbit\", ", "frame-loss = \"1%\", "),
                 (_, ["compression-slots"]) => {
                     ("rate = \"1mbit\", ", "header-compression = \"vj\", ")

@@ -1,6 +1,7 @@
 //! Random scenarios: anything that a user could write down, and much that nobody would.
 
 pub mod cells;
+pub mod hops;
 
 use lasthop_proto::agent::{
     AckpMode, AgentConfig, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
@@ -8,10 +9,7 @@ use lasthop_proto::agent::{
 use lasthop_proto::channel::{
     BitErrors, ErrorModel, Exponential, PacketBursts, PacketLoss, TwoState, TwoStateBits,
 };
-use lasthop_proto::hop::HopConfig;
-use lasthop_proto::link::fec::{Code, Coding};
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
-use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
@@ -374,42 +372,6 @@ pub fn modern(case: u64) -> Scenario {
     scenario
 }
 
-/// The scenario of `case`, but its radios are hops with any medium access, and mobile hosts have stations of their own.
-pub fn hopping(case: u64) -> Scenario {
-    let mut scenario = Dice::new(case).scenario();
-    let mut dice = Dice(Stream::new(case, "hops"));
-    let right = scenario.hosts.iter().filter(|host| host.side == HostSide::Right);
-    let mobiles: Vec<Addr> = right.map(|host| host.addr).collect();
-    let last = scenario.path.len() - 1;
-    for (i, stage) in scenario.path.iter_mut().enumerate() {
-        let StageKind::Radio(stage) = &mut stage.kind else { continue };
-        let mac = match dice.below(3) {
-            0 => MacConfig::Ideal,
-            1 => MacConfig::FamaNcs(FamaConfig {
-                acceleration: dice.one_in(2),
-                short_answer: dice.pick(&[0, 40, 1500]),
-                backoff: dice.pick(&[2, 10, 40]),
-            }),
-            _ => MacConfig::Dcf(DcfConfig {
-                rts_threshold: dice.pick(&[0, 500, 2347]),
-                cw_min: dice.pick(&[7, 31, 127]),
-                short_retries: Some(dice.pick(&[1, 7, 20])),
-                long_retries: Some(dice.pick(&[1, 4, 20])),
-                ..DcfConfig::default()
-            }),
-        };
-        stage.radio.half_duplex |= mac != MacConfig::Ideal;
-        stage.hop = Some(Box::new(HopConfig {
-            mac,
-            fragment: dice.one_in(4).then(|| dice.pick(&[64, 128, 576])),
-            coding: dice.pick(&codings()),
-            mobiles: if i == last { mobiles.clone() } else { Vec::new() },
-            ..HopConfig::default()
-        }));
-    }
-    scenario
-}
-
 /// The scenario of `case`, but its hosts may share windows between connections, and its transfers stop, are on and off,
 /// or are short ones in a row.
 pub fn coming_and_going(case: u64) -> Scenario {
@@ -470,9 +432,4 @@ pub fn worded(case: u64) -> Scenario {
         }
     }
     scenario
-}
-
-/// No coding, pure overhead, and a code that corrects.
-fn codings() -> [Coding; 3] {
-    [Coding::NONE, Coding::Overhead(1.5), Coding::Block(Code::reed_solomon(255, 223).unwrap())]
 }

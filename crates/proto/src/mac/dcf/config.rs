@@ -40,6 +40,9 @@ pub struct DcfConfig {
     /// Rate of RTS, CTS and ACK, if it is not that of [`Phy`](crate::mac::Phy); never above the data rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_rate: Option<Rate>,
+    /// Whether a station resets its NAV when nothing follows on an RTS that was for another one.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub nav_reset: bool,
     /// How mobile stations sleep; `None` keeps them awake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_save: Option<PowerSaveConfig>,
@@ -57,6 +60,7 @@ impl Default for DcfConfig {
             eifs: true,
             timeout: None,
             control_rate: None,
+            nav_reset: false,
             power_save: None,
         }
     }
@@ -88,6 +92,8 @@ impl DcfConfig {
             k.maybe_count("short-retries", &mut c.short_retries, 1..=255, what);
             k.maybe_count("long-retries", &mut c.long_retries, 1..=255, "attempts at a frame behind an RTS");
             k.maybe_rate("control-rate", &mut c.control_rate, "the rate of RTS, CTS and ACK; 1 Mb/s without it");
+            let what = "whether a station that hears nothing after an RTS for another one may send again";
+            k.flag("nav-reset", &mut c.nav_reset, what);
             c.power_save = power_save(k);
         });
         c

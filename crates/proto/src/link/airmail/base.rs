@@ -1,0 +1,324 @@
+//! The end of the base station: windows, timers, and the choice of codes, for each mobile host.
+
+use crate::air::Station;
+use crate::event::LinkNote;
+use crate::link::end::Above;
+use crate::link::frame::{Frame, Load, Timing};
+use crate::units::{Span, Time};
+
+use super::levels::Levels;
+use super::parity::{Amount, Parity};
+use super::window::{Incoming, Outgoing, after};
+use super::{AirmailConfig, AirmailHeader, Status};
+
+/// Length in bytes of a status as timers reckon with it.
+const STATUS: u32 = 40;
+/// Length in bytes of a long packet, as timers reckon with it.
+const LONG: u32 = 1500;
+/// Times that are doubled are doubled so often at most.
+const DOUBLINGS: u32 = 3;
+
+/// The end of the base station.
+#[derive(Debug)]
+pub struct Base {
+    window: u16,
+    timing: Timing,
+    status_period: Span,
+    poll_timeout: Span,
+    /// Every station, this one included.
+    peers: Vec<Peer>,
+    /// The frame with medium access: whom it is for, whether it asks, whether it has a status.
+    sending: Option<(usize, bool, bool)>,
+    /// Where the search for the next peer to serve begins.
+    turn: usize,
+}
+
+/// How far a window is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ask {
+    /// Frames go before the status is asked for.
+    NotYet,
+    /// The frame that asks is with medium access.
+    Asking,
+    /// The status must come before then.
+    Waiting(Time),
+    /// It is to be asked for, by a frame with nothing else.
+    Alone,
+}
+
+#[derive(Debug)]
+struct Peer {
+    // Down.
+    outgoing: Outgoing,
+    /// Whether the window takes no more packets.
+    closed: bool,
+    ask: Ask,
+    /// Number of the transmission that asked last.
+    asked: u32,
+    /// How often no status has come, in a row.
+    silent: u32,
+    /// Parity packets of the window that are still to be sent, and how many it has.
+    parity: (u8, u8),
+    /// Whether this is the first round of a long window: of a quarter of the packets that it could have at least.
+    first_round: bool,
+    /// As of the last status: transmissions heard, and frames that came.
+    reported: (u32, u8),
+    amount: Amount,
+    down: Levels,
+    // Up.
+    incoming: Incoming,
+    /// When the next status is due; none while it is to be sent.
+    status_at: Option<Time>,
+    /// Statuses in a row with nothing new.
+    idle: u32,
+    /// As of the last status sent: transmissions heard, and frames that came.
+    told: (u32, u32),
+    up: Levels,
+}
+
+impl Peer {
+    fn new(config: &AirmailConfig, status_at: Time) -> Peer {
+        Peer {
+            outgoing: Outgoing::default(),
+            closed: false,
+            ask: Ask::NotYet,
+            asked: 0,
+            silent: 0,
+            parity: (0, 0),
+            first_round: false,
+            reported: (0, 0),
+            amount: Amount::new(config.packet_fec),
+            down: Levels::new(config.byte_fec),
+            incoming: Incoming::default(),
+            status_at: Some(status_at),
+            idle: 0,
+            told: (0, 0),
+            up: Levels::new(config.byte_fec),
+        }
+    }
+
+    /// Takes in what a mobile host has.
+    fn take_in(&mut self, from: Station, status: &Status, above: &mut dyn Above) {
+        let Status { ack, came, .. } = status;
+        if !self.outgoing.take_in(ack) {
+            return above.note(from, LinkNote::BadAck);
+        }
+        let (heard, before) = self.reported;
+        if after(ack.heard, heard) {
+            let sent = ack.heard.wrapping_sub(heard);
+            let lost = sent.saturating_sub(u32::from(came.wrapping_sub(before)));
+            self.reported = (ack.heard, *came);
+            self.down.learn(sent, lost);
+            if core::mem::take(&mut self.first_round) {
+                self.amount.learn(lost);
+            }
+        }
+        if self.ask != Ask::NotYet && self.ask != Ask::Asking && !after(self.asked, ack.heard) {
+            (self.ask, self.silent) = (Ask::NotYet, 0);
+        }
+        if self.closed && self.outgoing.slots.is_empty() {
+            (self.closed, self.parity) = (false, (0, 0));
+            self.ask = Ask::NotYet;
+        }
+    }
+
+    /// The status of what has come from the mobile host.
+    fn status(&mut self) -> Status {
+        let Incoming { heard, came, .. } = self.incoming;
+        let sent = heard.wrapping_sub(self.told.0);
+        self.idle = match sent == 0 && !self.incoming.has_gap() {
+            true => (self.idle + 1).min(DOUBLINGS),
+            false => 0,
+        };
+        self.up.learn(sent, sent.saturating_sub(came.wrapping_sub(self.told.1)));
+        self.told = (heard, came);
+        Status { ack: self.incoming.ack(), came: came as u8, strength: self.up.strength() }
+    }
+
+    /// Whether the last frame of the round is the one about to be sent.
+    fn is_last(&self) -> bool {
+        self.closed && self.parity.0 == 0 && self.outgoing.again().is_none()
+    }
+}
+
+impl Base {
+    /// The end of a hop with `stations` of them.
+    pub(super) fn new(config: &AirmailConfig, stations: u8, timing: Timing) -> Base {
+        let there_and_back = (timing.propagation + timing.turnaround + timing.processing) * 2;
+        let quarter = timing.on_air(LONG) * u64::from(config.window).div_ceil(4);
+        let apart = there_and_back * 2 + timing.on_air(STATUS);
+        let status_period = config.status_period.unwrap_or(quarter).max(apart);
+        let poll_timeout = config.poll_timeout.unwrap_or_else(|| {
+            // The mobile host may be sending a frame, and each other station may be before it and after it.
+            let frames = 1 + 2 * u64::from(stations).saturating_sub(2);
+            timing.on_air(LONG) * frames
+                + timing.on_air(STATUS) * u64::from(stations)
+                + there_and_back
+                + timing.turn * 2
+        });
+        Base {
+            window: config.window,
+            timing,
+            status_period,
+            poll_timeout,
+            peers: (0..stations).map(|_| Peer::new(config, Time::ZERO + status_period)).collect(),
+            sending: None,
+            turn: 0,
+        }
+    }
+
+    pub(super) fn on_frame(
+        &mut self,
+        now: Time,
+        from: Station,
+        header: AirmailHeader,
+        load: Load,
+        above: &mut dyn Above,
+    ) {
+        let (window, latest) = (self.window, now + self.status_period);
+        let Some(peer) = self.peers.get_mut(from.index()) else { return };
+        peer.incoming.hear(header.transmission);
+        if let Some(status) = &header.status {
+            peer.take_in(from, status, above);
+        }
+        if let Some(seq) = header.seq {
+            peer.incoming.receive(from, seq, load, window, above);
+            peer.idle = 0;
+            peer.status_at = peer.status_at.map(|at| at.min(latest));
+        }
+    }
+
+    pub(super) fn on_sent(&mut self, now: Time) {
+        let Some((i, asks, has_status)) = self.sending.take() else { return };
+        let peer = &mut self.peers[i];
+        if asks && peer.ask == Ask::Asking {
+            let patience = self.poll_timeout * (1 << peer.silent.min(DOUBLINGS));
+            peer.ask = Ask::Waiting(now + patience);
+        }
+        if has_status {
+            peer.status_at = Some(now + self.status_period * (1 << peer.idle));
+        }
+    }
+
+    //= ayanoglu95: base stations send periodic status messages
+    pub(super) fn on_wake(&mut self, now: Time) {
+        for peer in &mut self.peers {
+            if matches!(peer.ask, Ask::Waiting(at) if at <= now) {
+                peer.ask = Ask::Alone;
+                peer.silent += 1;
+            }
+            peer.status_at = peer.status_at.filter(|at| *at > now);
+        }
+    }
+
+    pub(super) fn next_wake(&self) -> Option<Time> {
+        let times = self.peers.iter().skip(1).flat_map(|peer| {
+            let asked = if let Ask::Waiting(at) = peer.ask { Some(at) } else { None };
+            asked.into_iter().chain(peer.status_at)
+        });
+        times.min()
+    }
+
+    /// A frame for peer `i` that carries `load`, or nothing.
+    fn frame(&mut self, i: usize, header: AirmailHeader, load: Load) -> Frame {
+        let peer = &mut self.peers[i];
+        let status = peer.status_at.is_none().then(|| peer.status());
+        if header.poll {
+            (peer.ask, peer.asked) = (Ask::Asking, header.transmission);
+        }
+        self.sending = Some((i, header.poll, status.is_some()));
+        self.turn = i + 1;
+        let strength = peer.down.strength();
+        let header = AirmailHeader { status, strength, ..header };
+        header.frame(Station::BASE, Station(i as u8), load)
+    }
+
+    /// The frame with the packet at place `at` of the window to peer `i`.
+    fn send(&mut self, i: usize, at: usize) -> Frame {
+        let peer = &mut self.peers[i];
+        let (seq, transmission, load) = peer.outgoing.send(at);
+        let poll = peer.is_last();
+        let header =
+            AirmailHeader { seq: Some(seq), transmission, poll, ..AirmailHeader::default() };
+        self.frame(i, header, load)
+    }
+
+    /// What completes the window of peer `i`: packets once more, parity, a question.
+    fn complete(&mut self, i: usize, above: &mut dyn Above) -> Option<Frame> {
+        let to = Station(i as u8);
+        let peer = &mut self.peers[i];
+        if peer.ask == Ask::Alone {
+            let transmission = peer.outgoing.count();
+            let header = AirmailHeader { transmission, poll: true, ..AirmailHeader::default() };
+            return Some(self.frame(i, header, Load::None));
+        }
+        if peer.ask != Ask::NotYet {
+            return None;
+        }
+        if let Some((at, cause)) = peer.outgoing.again() {
+            above.repeat(to, &peer.outgoing.slots[at].load, cause);
+            return Some(self.send(i, at));
+        }
+        if peer.parity.0 > 0 {
+            peer.parity.0 -= 1;
+            let index = peer.parity.1 - 1 - peer.parity.0;
+            let packets = peer.outgoing.slots.iter().map(|slot| slot.load.clone()).collect();
+            let parity = Some(Box::new(Parity { first: peer.outgoing.first, packets, index }));
+            let transmission = peer.outgoing.count();
+            let poll = peer.is_last();
+            let header = AirmailHeader { transmission, poll, parity, ..AirmailHeader::default() };
+            return Some(self.frame(i, header, Load::None));
+        }
+        // What waited when the last packet was taken is gone: nobody has asked yet.
+        if !peer.closed && !peer.outgoing.slots.is_empty() && !above.waits(to) {
+            (peer.closed, peer.ask) = (true, Ask::Alone);
+            return self.complete(i, above);
+        }
+        None
+    }
+
+    /// A packet that has not been sent yet, for peer `i`.
+    fn fresh(&mut self, i: usize, above: &mut dyn Above) -> Option<Frame> {
+        let to = Station(i as u8);
+        let (window, timing) = (usize::from(self.window), self.timing);
+        let peer = self.peers.get_mut(i)?;
+        if peer.closed || peer.ask != Ask::NotYet || !above.waits(to) {
+            return None;
+        }
+        let at = peer.outgoing.push(above.take(to)?);
+        peer.closed = at + 1 == window || !above.waits(to);
+        peer.first_round = peer.closed && at + 1 >= window.div_ceil(4).max(2);
+        if peer.first_round {
+            let there_and_back = (timing.propagation + timing.turnaround + timing.processing) * 2;
+            let round = there_and_back + timing.turn + timing.on_air(STATUS);
+            let longest = peer.outgoing.slots.iter().map(|slot| slot.load.bytes()).max();
+            let count = peer.amount.choose(timing.on_air(longest.unwrap_or(0)), round);
+            peer.parity = (count, count);
+        }
+        Some(self.send(i, at))
+    }
+
+    pub(super) fn next_frame(&mut self, above: &mut dyn Above) -> Option<Frame> {
+        let count = self.peers.len();
+        let turns: Vec<usize> = (0..count).map(|k| (self.turn + k) % count).collect();
+        let open = |i: &usize, above: &dyn Above| above.is_open(Station(*i as u8));
+        for i in turns.iter().copied().filter(|i| *i > 0) {
+            if open(&i, above)
+                && let Some(frame) = self.complete(i, above)
+            {
+                return Some(frame);
+            }
+        }
+        let first = above.next_destination().map(Station::index);
+        for i in first.into_iter().chain(turns.iter().copied()).filter(|i| *i > 0) {
+            if let Some(frame) = self.fresh(i, above) {
+                return Some(frame);
+            }
+        }
+        let due = |i: &usize| *i > 0 && self.peers[*i].status_at.is_none() && open(i, above);
+        let i = turns.into_iter().find(due)?;
+        let transmission = self.peers[i].outgoing.count();
+        let header = AirmailHeader { transmission, ..AirmailHeader::default() };
+        Some(self.frame(i, header, Load::None))
+    }
+}

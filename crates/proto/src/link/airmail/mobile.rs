@@ -1,0 +1,163 @@
+//! The end of a mobile host. It has no timers: it sends what it has, and for the rest it answers.
+
+use crate::air::Station;
+use crate::event::{Cause, LinkNote};
+use crate::link::end::Above;
+use crate::link::frame::{Frame, Load};
+use crate::units::Time;
+
+use super::levels::Strength;
+use super::parity::{Parity, suffices};
+use super::window::{Incoming, Outgoing};
+use super::{AirmailConfig, AirmailHeader, Status};
+
+/// Statuses in a row that do not know of a packet until it is lost: the second one was sent when the first had been
+/// heard, and what had left before that must have arrived.
+const UNKNOWN: u8 = 2;
+
+/// The end of a mobile host.
+#[derive(Debug)]
+pub struct Mobile {
+    station: Station,
+    window: u16,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    /// Whether the base station has asked for a status.
+    asked: bool,
+    /// The code that the base station wants.
+    strength: Strength,
+    /// The window of which parity has come, and which of its parity packets.
+    parity: Option<(Parity, Vec<u8>)>,
+    /// The packet whose frame is with medium access.
+    sending: Option<u32>,
+}
+
+impl Mobile {
+    /// The end at `station`.
+    pub(super) fn new(config: &AirmailConfig, station: Station) -> Mobile {
+        Mobile {
+            station,
+            window: config.window,
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
+            asked: false,
+            strength: config.byte_fec.unwrap_or_default(),
+            parity: None,
+            sending: None,
+        }
+    }
+
+    pub(super) fn on_frame(
+        &mut self,
+        _: Time,
+        from: Station,
+        header: AirmailHeader,
+        load: Load,
+        above: &mut dyn Above,
+    ) {
+        self.incoming.hear(header.transmission);
+        self.asked |= header.poll;
+        if let Some(status) = header.status {
+            self.strength = status.strength;
+            self.take_in(from, &status, above);
+        }
+        if let Some(seq) = header.seq {
+            self.incoming.receive(from, seq, load, self.window, above);
+        }
+        if let Some(parity) = header.parity {
+            let index = parity.index;
+            match &mut self.parity {
+                Some((known, indices)) if known.first == parity.first => {
+                    if !indices.contains(&index) {
+                        indices.push(index);
+                    }
+                }
+                other => *other = Some((*parity, vec![index])),
+            }
+        }
+        self.make_up(from, above);
+    }
+
+    /// Takes in what the base station knows of.
+    fn take_in(&mut self, from: Station, status: &Status, above: &mut dyn Above) {
+        if !self.outgoing.take_in(&status.ack) {
+            return above.note(from, LinkNote::BadAck);
+        }
+        let known = |slot: &&mut super::window::Slot| slot.acked || slot.again.is_some();
+        for slot in self.outgoing.slots.iter_mut().filter(|s| s.left && !known(s)) {
+            slot.unknown += 1;
+            if slot.unknown >= UNKNOWN {
+                slot.again = Some(Cause::LinkNack);
+            }
+        }
+    }
+
+    /// Makes the missing packets of a window of its parity, if there is enough of that.
+    fn make_up(&mut self, from: Station, above: &mut dyn Above) {
+        let Some((parity, indices)) = &self.parity else { return };
+        let number = |i: usize| parity.first.wrapping_add(i as u32);
+        let missing: Vec<usize> =
+            (0..parity.packets.len()).filter(|i| !self.incoming.has(number(*i))).collect();
+        if !suffices(missing.len(), indices.len()) {
+            return;
+        }
+        for i in missing {
+            let load = parity.packets[i].clone();
+            self.incoming.receive(from, number(i), load, self.window, above);
+        }
+        self.parity = None;
+    }
+
+    pub(super) fn on_sent(&mut self, _: Time) {
+        let sent = self.sending.take().and_then(|seq| self.outgoing.slot(seq));
+        if let Some(slot) = sent {
+            slot.left = true;
+        }
+    }
+
+    /// The status that was asked for, if it was.
+    //= ayanoglu95: the mobile terminal combines several acknowledgments into one
+    fn answer(&mut self) -> Option<Status> {
+        let asked = core::mem::take(&mut self.asked);
+        asked.then(|| Status {
+            ack: self.incoming.ack(),
+            came: self.incoming.came as u8,
+            strength: Strength::None,
+        })
+    }
+
+    /// A frame with nothing but the status that was asked for.
+    pub(super) fn status(&mut self) -> Option<Frame> {
+        let status = Some(self.answer()?);
+        let transmission = self.outgoing.count();
+        let strength = self.strength;
+        let header = AirmailHeader { transmission, status, strength, ..AirmailHeader::default() };
+        Some(header.frame(self.station, Station::BASE, Load::None))
+    }
+
+    pub(super) fn next_frame(&mut self, above: &mut dyn Above) -> Option<Frame> {
+        let place = match self.outgoing.again() {
+            // What is asked for again goes before anything new.
+            Some((i, cause)) => {
+                above.repeat(Station::BASE, &self.outgoing.slots[i].load, cause);
+                Some(i)
+            }
+            None if self.outgoing.slots.len() < usize::from(self.window) => {
+                above.take(Station::BASE).map(|load| self.outgoing.push(load))
+            }
+            None => None,
+        };
+        let Some(i) = place else { return self.status() };
+        let (seq, transmission, load) = self.outgoing.send(i);
+        self.sending = Some(seq);
+        let (status, strength) = (self.answer(), self.strength);
+        let header = AirmailHeader {
+            seq: Some(seq),
+            transmission,
+            status,
+            strength,
+            ..AirmailHeader::default()
+        };
+        Some(header.frame(self.station, Station::BASE, load))
+    }
+}

@@ -1,0 +1,121 @@
+//! TCP over AIRMAIL beside other link layers, on channels with scattered errors and with bursts.
+
+use lasthop_proto::event::{Event, Wants, What};
+use lasthop_scenario::{Argument, example, parse};
+use lasthop_sim::run;
+use lasthop_trace::Sink;
+use lasthop_trace::stats::Summary;
+
+/// Each with what is set.
+const LAYERS: [(&str, &str); 7] = [
+    ("none", "link-layer=none"),
+    ("ll", "link-layer=ll"),
+    ("ll-sack", "link-layer=ll-sack"),
+    ("tulip", "link-layer=tulip"),
+    ("airmail", "link-layer=airmail"),
+    ("airmail, bytes coded", "link-layer=airmail airmail.packet-fec=0"),
+    ("airmail, no code", "link-layer=airmail airmail.packet-fec=0 airmail.byte-fec=none"),
+];
+
+const CHANNELS: [(&str, &str); 7] = [
+    ("BER 1e-6", "errors.ber=1e-6"),
+    ("1e-5", "errors.ber=1e-5"),
+    ("5e-5", "errors.ber=5e-5"),
+    ("2e-4", "errors.ber=2e-4"),
+    ("fades", "errors.model=two-state errors.good=500ms errors.bad=100ms errors.ber-bad=1e-2"),
+    ("1e-5, 250 ms", "errors.ber=1e-5 radio.delay=250ms radio.duplex=full"),
+    (
+        "5 % lost, 250 ms",
+        "errors.model=packet-loss errors.p=0.05 radio.delay=250ms radio.duplex=full",
+    ),
+];
+
+/// What the stations sent.
+#[derive(Default)]
+struct Seen {
+    frames: [u64; 2],
+}
+
+impl Sink for Seen {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+    fn event(&mut self, event: &Event) {
+        if let What::Air(air) = &event.what {
+            self.frames[air.station.index()] += 1;
+        }
+    }
+}
+
+/// Of each seed: throughput in KB/s, and the frames of the mobile host for each one of the base station.
+fn runs(layer: &str, channel: &str, seeds: u64) -> Vec<(f64, f64)> {
+    let text = example("tulip").unwrap().text;
+    let text = text.split("[vary]").next().unwrap();
+    // Keys of bit errors make way for those of another model.
+    let text = match channel.contains("model=") {
+        true => text.replace("errors = { model = \"bit-errors\", ber = 1e-5 }\n", ""),
+        false => text.to_owned(),
+    };
+    // Of a hop whose directions do not share the channel TULIP has to be told.
+    let told = match (layer, channel.contains("duplex=full")) {
+        ("link-layer=tulip", true) => " tulip.pacing=full-duplex tulip.window=32",
+        _ => "",
+    };
+    let set = format!("{layer}{told} {channel} horizon=120s");
+    let set: Vec<Argument> = set.split(' ').map(|set| Argument::Set(set.to_owned())).collect();
+    let (plan, _) =
+        parse(&text, "tulip", &set).unwrap_or_else(|e| panic!("{layer} {channel}: {e}"));
+    let one = |seed| {
+        let mut seen = Seen::default();
+        let end = run(&plan.cells[0].scenario, seed, &mut seen);
+        let bytes: u64 = end.transfers.iter().map(|transfer| transfer.delivered).sum();
+        let [base, mobile] = seen.frames.map(|frames| frames as f64);
+        (bytes as f64 / end.at.as_secs_f64() / 1024.0, mobile / base)
+    };
+    (1..=seeds).map(one).collect()
+}
+
+fn means(runs: &[(f64, f64)]) -> (f64, f64) {
+    let mean = |of: fn(&(f64, f64)) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    (mean(|run| run.0), mean(|run| run.1))
+}
+
+#[test]
+fn codes_carry_airmail_where_retransmission_alone_does_not() {
+    let rate =
+        |layer: usize, channel: usize| means(&runs(LAYERS[layer].1, CHANNELS[channel].1, 3)).0;
+    // Of frames of 1,400 bytes one in ten arrives at 2e-4.
+    let [ll, tulip, airmail, uncoded] = [1, 3, 4, 6].map(|layer| rate(layer, 3));
+    assert!(airmail > 2.0 * ll.max(tulip), "{airmail} {ll} {tulip}");
+    assert!(airmail > 2.0 * uncoded, "{airmail} {uncoded}");
+    // Over a long hop, a window at a time, packets made of parity save rounds.
+    let [airmail, bytes] = [4, 5].map(|layer| rate(layer, 6));
+    assert!(airmail > 1.1 * bytes, "{airmail} {bytes}");
+}
+
+#[test]
+fn the_mobile_host_acknowledges_less_often_than_under_tulip() {
+    let frames = |layer: usize| means(&runs(LAYERS[layer].1, CHANNELS[0].1, 2)).1;
+    let (tulip, airmail) = (frames(3), frames(4));
+    assert!(airmail < tulip, "{airmail} {tulip}");
+}
+
+/// The tables of docs/systems/airmail.md.
+#[test]
+#[ignore = "takes a minute: cargo test --release -p lasthop-sim --test airmail -- --ignored --nocapture"]
+fn figure() {
+    let head = CHANNELS.map(|(name, _)| format!(" {name} |")).concat();
+    println!("| link layer |{head}\n|---|{}", "---|".repeat(CHANNELS.len()));
+    for (name, layer) in LAYERS {
+        let cells = CHANNELS.map(|(_, channel)| {
+            let runs = runs(layer, channel, 10);
+            let rates: Vec<f64> = runs.iter().map(|run| run.0).collect();
+            let rate = Summary::of(&rates);
+            // A radio without a hop has no frames to count.
+            let frames = means(&runs).1;
+            let frames = if frames.is_nan() { String::new() } else { format!(", {frames:.2}") };
+            format!(" {:.1} ± {:.1}{frames} |", rate.mean, rate.ci95)
+        });
+        println!("| `{name}` |{}", cells.concat());
+    }
+}
