@@ -331,10 +331,14 @@ impl Path {
 
     /// Forwards packets until none moves at this instant: what stage `i` sent, and all that follows.
     fn forward<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
+        // A packet that has just passed a place where nothing is done with it.
+        let mut passing: Option<(Side, Packet)> = None;
         loop {
             // Nearly always one packet moves; it need not queue.
             let alone = self.moving.is_empty() && self.out.sends.len() <= 1;
-            let (side, packet) = if alone {
+            let (side, packet) = if let Some(passing) = passing.take() {
+                passing
+            } else if alone {
                 let Some(only) = self.out.sends.pop() else { return };
                 only
             } else {
@@ -357,6 +361,14 @@ impl Path {
                 }
             };
             self.counts[next].arrived += 1;
+            if let Some(roam) = &mut self.roam
+                && from == side.other()
+                && roam.passes(next, side, &packet)
+            {
+                self.counts[next].departed += 1;
+                (i, passing) = (next, Some((side, packet)));
+                continue;
+            }
             self.out.begin(StageId(next as u16), self.now);
             match &mut self.roam {
                 Some(roam) if roam.is_at(next) => roam.on_packet(next, from, packet, &mut self.out),

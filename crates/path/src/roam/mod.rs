@@ -86,6 +86,12 @@ impl Mobile {
     fn is_in(&self, cell: u16) -> bool {
         self.hears.contains(&cell)
     }
+
+    /// Whether what it sent in `cell` cannot arrive any more, if that takes so long.
+    fn is_out_of(&self, cell: u16, now: Time, reach: Span) -> bool {
+        let (left, at) = self.left;
+        !self.is_in(cell) && (left != cell || now > at + reach)
+    }
 }
 
 /// Cells, and the hosts that move between them.
@@ -101,9 +107,13 @@ pub struct Roam {
     hosts: usize,
     mobiles: Vec<Mobile>,
     by_addr: AddrMap<u16>,
+    /// What was looked up last.
+    found: (Addr, Option<usize>),
     wakes: WakeTree,
     /// The cells to which the router's packets go that have not left it yet, oldest first.
     aims: VecDeque<u16>,
+    /// The cell of the packet that just passes the router.
+    straight: Option<u16>,
 }
 
 impl Roam {
@@ -158,6 +168,7 @@ impl Roam {
             by_addr.insert(mobile.addr, i as u16);
         }
         let handoff = roaming.handoff.clone();
+        let (found, aims) = ((Addr::v4(0, 0, 0, 0), None), VecDeque::new());
         Roam {
             router,
             cell_of,
@@ -166,8 +177,10 @@ impl Roam {
             hosts,
             mobiles,
             by_addr,
+            found,
             wakes,
-            aims: VecDeque::new(),
+            aims,
+            straight: None,
         }
     }
 
@@ -207,9 +220,13 @@ impl Roam {
         (over && core::mem::replace(&mut mobile.told, true)).then_some(mobile.stage)
     }
 
+    /// The mobile host with this address. A packet asks at several stages one after the other.
     #[inline]
-    fn find(&self, addr: Addr) -> Option<usize> {
-        self.by_addr.get(&addr).map(|i| usize::from(*i))
+    fn find(&mut self, addr: Addr) -> Option<usize> {
+        if self.found.0 != addr {
+            self.found = (addr, self.by_addr.get(&addr).map(|i| usize::from(*i)));
+        }
+        self.found.1
     }
 
     /// Where `packet` goes that leaves stage `i` to `side`; `start` is the first stage of the wired part.
@@ -220,35 +237,28 @@ impl Roam {
         side: Side,
         packet: &Packet,
     ) -> Way {
-        let Some(&cell) = self.cell_of.get(i) else { return self.from_mobile(i, side) };
-        let place = self.cells.get(usize::from(cell));
-        match (side, place) {
-            (Side::Right, None) if i == self.router => match self.aims.pop_front() {
-                Some(cell) => Way::Stage(self.cells[usize::from(cell)].stages.start),
-                None => Way::Out,
+        let Some(&cell) = self.cell_of.get(i) else { return self.way_of_mobile(i, side) };
+        let Some(place) = self.cells.get(usize::from(cell)) else {
+            return match side {
+                Side::Right if i == self.router => self.next_aim().map_or(Way::Out, |cell| {
+                    Way::Stage(self.cells[usize::from(cell)].stages.start)
+                }),
+                Side::Right => Way::Stage(if i < start { start } else { i + 1 }),
+                Side::Left if i > start => Way::Stage(i - 1),
+                Side::Left if i == start => Way::LeftHosts,
+                Side::Left => Way::Out,
+            };
+        };
+        let (last, base, reach) = (i + 1 == place.stages.end, place.base, place.reach);
+        match side {
+            Side::Left if i == place.stages.start && !last => Way::Stage(self.router),
+            Side::Right if !last => Way::Stage(i + 1),
+            Side::Left if !last => Way::Stage(i - 1),
+            Side::Left => match self.find(packet.src).map(|host| &self.mobiles[host]) {
+                Some(mobile) if mobile.is_out_of(cell, now, reach) => Way::Lost(Cause::LeftCell),
+                _ => Way::Stage(i - 1),
             },
-            (Side::Right, None) => Way::Stage(if i < start { start } else { i + 1 }),
-            (Side::Left, None) if i > start => Way::Stage(i - 1),
-            (Side::Left, None) if i == start => Way::LeftHosts,
-            (Side::Left, None) => Way::Out,
-            (Side::Left, Some(place)) if i == place.stages.start => Way::Stage(self.router),
-            (Side::Left, Some(place)) if i + 1 == place.stages.end => {
-                match self.find(packet.src).map(|host| &self.mobiles[host]) {
-                    Some(mobile)
-                        if !mobile.is_in(cell) && {
-                            let (left, at) = mobile.left;
-                            left != cell || now > at + place.reach
-                        } =>
-                    {
-                        Way::Lost(Cause::LeftCell)
-                    }
-                    _ => Way::Stage(i - 1),
-                }
-            }
-            (Side::Left, Some(_)) => Way::Stage(i - 1),
-            (Side::Right, Some(place)) if i + 1 < place.stages.end => Way::Stage(i + 1),
-            (Side::Right, Some(place)) => {
-                let base = place.base;
+            Side::Right => {
                 let Some(host) = self.find(packet.dst) else { return Way::Out };
                 let mobile = &mut self.mobiles[host];
                 if !mobile.is_in(cell) {
@@ -262,8 +272,12 @@ impl Roam {
         }
     }
 
+    fn next_aim(&mut self) -> Option<u16> {
+        self.straight.take().or_else(|| self.aims.pop_front())
+    }
+
     /// A mobile host sends by the cell that it hears last.
-    fn from_mobile(&self, stage: usize, side: Side) -> Way {
+    fn way_of_mobile(&self, stage: usize, side: Side) -> Way {
         let mobile = &self.mobiles[stage - self.hosts];
         match (side, mobile.hears[0]) {
             (Side::Right, _) => Way::Out,
@@ -281,6 +295,32 @@ impl Roam {
             (Side::Left, _) => i.checked_sub(1),
             (Side::Right, Some(cell)) => Some(i + 1).filter(|next| *next < cell.stages.end),
             (Side::Right, None) => Some(i + 1).filter(|next| *next <= self.router),
+        }
+    }
+
+    /// Whether `packet`, which comes to `stage` on its way to `side`, just passes there: so nearly all do.
+    #[inline]
+    pub(crate) fn passes(&mut self, stage: usize, side: Side, packet: &Packet) -> bool {
+        if !self.is_at(stage) {
+            return false;
+        }
+        match (side, stage == self.router) {
+            // To the left hosts; but what is sent after a host comes back as well.
+            (Side::Left, true) => {
+                self.handoff.packets != Policy::Forward || self.find(packet.dst).is_none()
+            }
+            (Side::Left, false) => true,
+            (Side::Right, true) => {
+                let Some(host) = self.find(packet.dst) else { return false };
+                let route = self.mobiles[host].route;
+                let passes = route != NONE && self.handoff.packets != Policy::Multicast;
+                self.straight = passes.then_some(route);
+                passes
+            }
+            (Side::Right, false) => {
+                let cell = self.cell_of[stage];
+                self.find(packet.dst).is_some_and(|host| self.mobiles[host].is_in(cell))
+            }
         }
     }
 

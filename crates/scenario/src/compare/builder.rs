@@ -148,7 +148,9 @@ impl Builder<'_> {
             let name = |i: &usize| &self.scenario.hosts[*i].name;
             Ok(hosts.iter().map(|i| (format!("host.{}.{rest}", name(i)), node.clone())).collect())
         };
-        let no_radio = || "the path has no radio".to_owned();
+        let cells = self.scenario.roaming.is_some();
+        let why = if cells { "the radios are in cells" } else { "the path has no radio" };
+        let no_radio = || why.to_owned();
         match first {
             "sender" => hosts(|transfer| transfer.from),
             "receiver" => hosts(|transfer| transfer.to),
