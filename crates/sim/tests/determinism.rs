@@ -11,6 +11,7 @@ use lasthop_scenario::Scenario;
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::{Record, Sink};
 
+use common::asking::asking;
 use common::{Dice, coming_and_going, disciplined, hopping, modern, worded};
 
 /// FNV-1a over the text of every event: portable, and independent of how events lie in memory.
@@ -77,6 +78,13 @@ fn short_worded(case: u64) -> Scenario {
     shortened(worded(case))
 }
 
+/// Clients and servers.
+fn asked(case: u64) -> Scenario {
+    let mut scenario = asking(case);
+    scenario.horizon = Span::secs(60);
+    scenario
+}
+
 fn shortened(mut scenario: Scenario) -> Scenario {
     scenario.horizon = Span::secs(60);
     for transfer in &mut scenario.transfers {
@@ -87,7 +95,8 @@ fn shortened(mut scenario: Scenario) -> Scenario {
 
 #[test]
 fn the_same_run_twice_gives_the_same_events() {
-    let kinds = [short, queued, short_split, short_hops, short_lived, short_modern, short_worded];
+    let kinds =
+        [short, queued, short_split, short_hops, short_lived, short_modern, short_worded, asked];
     let scenarios = (0..10).flat_map(|case| kinds.map(|kind| (case, kind(case))));
     for (case, scenario) in scenarios {
         let (mut first, mut second) = (Record::default(), Record::default());

@@ -2,6 +2,7 @@
 
 mod application;
 mod congestion;
+mod exchange;
 mod incoming;
 mod notices;
 mod outgoing;
@@ -15,6 +16,7 @@ use crate::units::{Bytes, Span, Time};
 use crate::wire::{Flags, FlowKey, Segment, Seq};
 
 use super::config::{Clock, TcpConfig};
+use super::exchange::Exchanging;
 use super::integrated::Integrated;
 use super::receiver::Receiver;
 use super::rope::Rope;
@@ -70,6 +72,8 @@ pub struct Connection {
     /// What an application has written that the peer has not acknowledged; without it this end sends bytes of
     /// `stream` and discards what it receives.
     outbox: Option<Box<Outbox>>,
+    /// Requests and responses, if those are what it carries.
+    exchange: Option<Box<Exchanging>>,
     /// A SYN is not answered before [`Connection::accept`].
     held: bool,
     /// Whether this is a base station's end of a split connection.
@@ -140,6 +144,7 @@ impl Connection {
             complete: false,
             aborted: false,
             outbox: None,
+            exchange: None,
             held: false,
             relay: false,
             corked: false,

@@ -13,6 +13,7 @@ use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet, Segment, Seq, Tran
 
 use super::config::{Clock, ElnMode, TcpConfig};
 use super::connection::{Beats, Connection};
+use super::exchange::Service;
 use super::integrated::Pairs;
 use super::lookup::Lookup;
 use super::rtt::Beat;
@@ -48,6 +49,8 @@ pub struct Host {
     serving: Option<u32>,
     /// What connections that come in deliver waits for whoever looks at it.
     keeping: bool,
+    /// Who answers on connections that come in.
+    services: Vec<Service>,
     /// Connections that this host opened and that are not over, and sessions that go on.
     unfinished: usize,
     /// What opens, stops and switches connections.
@@ -92,6 +95,7 @@ impl Host {
             opened: Vec::new(),
             serving: None,
             keeping: false,
+            services: Vec::new(),
             unfinished: 0,
             apps: Apps::default(),
             pairs: Pairs::default(),
@@ -200,7 +204,7 @@ impl Host {
             }
             self.pairs.put_back(connection.flow.dst, shared);
         }
-        if connection.is_complete() || connection.is_over() {
+        if connection.has_news() {
             self.apps.ended(index);
         }
         if !was_over && connection.is_over() && connection.is_active() {
@@ -244,6 +248,7 @@ impl Host {
             Some(index) => index,
             None if (opens || self.begins(flow, &body)) && !self.is_full() => {
                 let index = self.add(flow, 0);
+                self.serve_exchanges(index);
                 if let Some(limit) = self.serving {
                     self.connections[index].attach(limit);
                 }

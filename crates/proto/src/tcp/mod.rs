@@ -12,6 +12,7 @@
 pub mod acc;
 pub mod config;
 pub mod connection;
+pub mod exchange;
 pub mod host;
 pub mod integrated;
 mod keys;

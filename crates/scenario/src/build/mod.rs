@@ -4,6 +4,7 @@ pub(crate) mod agent;
 mod battery;
 mod check;
 pub(crate) mod errors;
+mod exchange;
 pub(crate) mod hop;
 pub(crate) mod host;
 pub(crate) mod path;

@@ -1,5 +1,7 @@
 //! Random scenarios: anything that a user could write down, and much that nobody would.
 
+pub mod asking;
+
 use lasthop_proto::agent::{
     AckpMode, AgentConfig, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
 };

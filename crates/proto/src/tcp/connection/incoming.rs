@@ -391,6 +391,7 @@ impl Connection {
         }
         if taken.delivered > 0 {
             self.report(TcpKind::Delivered { bytes: taken.delivered }, out);
+            self.exchange_delivered(out);
         }
         if taken.fin && self.go(Input::Fin) {
             match self.state {
