@@ -14,12 +14,6 @@ const PLANNED: &[System] = &[
         "bakshi96 2, agarwal00 2; Caceres and Iftode 1995",
     ),
     System::planned(
-        Kind::Sender,
-        "t-tcp",
-        "transactions whose first segment carries data (RFC 1644)",
-        "agarwal00 2; RFC 1644",
-    ),
-    System::planned(
         Kind::Agent,
         "i-tcp-handoff",
         "moves the state of an agent to the next base station at a hand-off",

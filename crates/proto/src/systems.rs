@@ -10,13 +10,15 @@ use crate::mac;
 use crate::queue;
 use crate::tcp::sender::{notices, pacing};
 use crate::tcp::words::TCPS;
-use crate::tcp::{acc, prediction, receiver};
+use crate::tcp::{acc, fast_open, prediction, receiver, t_tcp};
 
 /// Systems that are part of others and are switched on by a key, in the order of a path from sender to receiver.
 const SWITCHES: &[System] = &[
     notices::ACKP,
     notices::EBSN,
     pacing::ADAPTATION,
+    t_tcp::T_TCP,
+    fast_open::FAST_OPEN,
     receiver::DELAYED_ACK,
     acc::ACC,
     prediction::OPTIONS,

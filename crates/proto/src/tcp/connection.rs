@@ -5,6 +5,7 @@ mod congestion;
 mod exchange;
 mod incoming;
 mod notices;
+mod opening;
 mod outgoing;
 mod prediction;
 
@@ -18,6 +19,7 @@ use crate::wire::{Flags, FlowKey, Segment, Seq};
 use super::config::{Clock, TcpConfig};
 use super::exchange::Exchanging;
 use super::integrated::Integrated;
+use super::opening::Opening;
 use super::receiver::Receiver;
 use super::rope::Rope;
 use super::rtt::Beat;
@@ -74,6 +76,8 @@ pub struct Connection {
     outbox: Option<Box<Outbox>>,
     /// Requests and responses, if those are what it carries.
     exchange: Option<Box<Exchanging>>,
+    /// How it opens, if not by the handshake alone.
+    opening: Option<Box<Opening>>,
     /// A SYN is not answered before [`Connection::accept`].
     held: bool,
     /// Whether this is a base station's end of a split connection.
@@ -109,6 +113,8 @@ struct Agreed {
     snack: bool,
     ecn: bool,
     acc: bool,
+    /// Each segment has the count of its end (T/TCP).
+    counts: bool,
 }
 
 impl Connection {
@@ -145,6 +151,7 @@ impl Connection {
             aborted: false,
             outbox: None,
             exchange: None,
+            opening: Opening::new(&config),
             held: false,
             relay: false,
             corked: false,
@@ -263,6 +270,7 @@ impl Connection {
                 return;
             }
             self.go(Input::Open);
+            self.opening.iter_mut().for_each(|opening| opening.began = now);
             self.send_syn(now, false, out);
             self.report(TcpKind::Opening, out);
             return;
@@ -285,6 +293,10 @@ impl Connection {
                     self.send_control(now, Flags::RST | Flags::ACK, out);
                 }
                 self.abort(out);
+                return;
+            }
+            if kind == TcpKind::Timeout && self.is_half() {
+                self.answer_again(now, out);
                 return;
             }
             if kind == TcpKind::Timeout && !self.state.is_synchronised() {
@@ -375,12 +387,13 @@ fn scale_for(buffer: u32) -> u8 {
     (0..14).find(|shift| buffer >> shift <= 0xffff).unwrap_or(14)
 }
 
-/// What a full segment carries: the peer's MSS bounds it, and timestamps take their room from the payload.
-fn payload_mss(mss: u32, timestamps: bool) -> u32 {
-    mss.saturating_sub(if timestamps { 12 } else { 0 }).max(1)
+/// What a full segment carries: the peer's MSS bounds it, and timestamps and counts take their room from the payload.
+fn payload_mss(mss: u32, timestamps: bool, counts: bool) -> u32 {
+    let options = if timestamps { 12 } else { 0 } + if counts { 8 } else { 0 };
+    mss.saturating_sub(options).max(1)
 }
 
 /// What a full segment carries between two ends that are configured so.
 pub fn agreed_mss(a: &TcpConfig, b: &TcpConfig) -> u32 {
-    payload_mss(a.mss.min(b.mss), a.timestamps && b.timestamps)
+    payload_mss(a.mss.min(b.mss), a.timestamps && b.timestamps, a.t_tcp && b.t_tcp)
 }

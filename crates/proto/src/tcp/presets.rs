@@ -132,6 +132,8 @@ impl TcpConfig {
             quench: false,
             limited_transmit: false,
             integrated: false,
+            t_tcp: false,
+            fast_open: false,
             time_wait: Span::secs(60),
         }
     }

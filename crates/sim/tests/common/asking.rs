@@ -7,10 +7,17 @@ use lasthop_scenario::{Scenario, Traffic};
 
 use super::Dice;
 
-/// The scenario of `case`, but its transfers are requests and responses.
+/// The scenario of `case`, but its transfers are requests and responses, and its hosts may open with data.
 pub fn asking(case: u64) -> Scenario {
     let mut scenario = Dice::new(case).scenario();
     let mut dice = Dice(Stream::new(case, "requests and responses"));
+    let way = dice.below(4);
+    for host in &mut scenario.hosts {
+        // Mostly both ends have it.
+        let has = !dice.one_in(4);
+        host.tcp.t_tcp = has && way < 2;
+        host.tcp.fast_open = has && way == 2;
+    }
     for i in 0..scenario.transfers.len() {
         let hosts =
             [scenario.transfers[i].from, scenario.transfers[i].to].map(|h| &scenario.hosts[h].tcp);
