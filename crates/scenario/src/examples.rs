@@ -44,6 +44,7 @@ examples![
     "contention",
     "tulip",
     "web",
+    "transactions",
     "integrated",
     "daedalus-lan",
     "daedalus-wan",

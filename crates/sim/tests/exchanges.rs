@@ -44,8 +44,8 @@ fn a_connection_for_each_exchange_takes_two_round_trips() {
     same(exchanges.time_p50_s, 200.0);
     same(exchanges.time_max_s, 200.0);
     assert_eq!((exchanges.asked, exchanges.answered, exchanges.connections), (5, 5, 5));
-    // SYN, SYN-ACK, ACK; request with FIN, response with FIN, and the ACK of both; the request goes with its own.
-    assert_eq!(exchanges.delivered, 5000);
+    // SYN, SYN-ACK, request with FIN, answer with FIN, ACK; the run is over before the last ACK travels.
+    assert_eq!((exchanges.delivered, exchanges.packets), (5000, 24));
     same(exchanges.time_mean_s, 200.0);
 }
 
@@ -105,4 +105,38 @@ fn where_nothing_else_is_measured_throughput_is_that_of_those_who_wait() {
     );
     let metrics = metrics(&text(&transfer, ""));
     assert!((metrics.aggregate_throughput - 1000.0 / 0.2).abs() < 1e-6);
+}
+
+#[test]
+fn t_tcp_saves_a_round_trip_from_the_second_exchange_on() {
+    let exchanges = asked("exchanges = 5, think = \"1s\"", "t-tcp = true");
+    same(exchanges.time_max_s, 200.0);
+    same(exchanges.time_p50_s, 100.0);
+    same(exchanges.time_mean_s, 120.0);
+    // Five segments for the first, then three for each, without the last ACK.
+    assert_eq!((exchanges.answered, exchanges.connections, exchanges.packets), (5, 5, 16));
+}
+
+#[test]
+fn so_does_fast_open_with_more_segments() {
+    let exchanges = asked("exchanges = 5, think = \"1s\"", "fast-open = true");
+    same(exchanges.time_max_s, 200.0);
+    same(exchanges.time_p50_s, 100.0);
+    // Five for the first, then SYN with the request, SYN-ACK, answer with FIN, FIN, and an ACK of each of them.
+    assert_eq!((exchanges.answered, exchanges.connections, exchanges.packets), (5, 5, 29));
+}
+
+#[test]
+fn it_takes_both_ends() {
+    for keys in ["t-tcp", "fast-open"] {
+        let transfer = "transfer = { from = \"mobile\", to = \"server\", request = \"300B\", response = \"1000B\", \
+                        exchanges = 5, think = \"1s\" }";
+        let client =
+            text(transfer, "").replace("[host.mobile]", &format!("[host.mobile]\n{keys} = true"));
+        let server =
+            text(transfer, "").replace("[host.server]", &format!("[host.server]\n{keys} = true"));
+        for text in [client, server] {
+            same(metrics(&text).exchanges[0].time_p50_s, 200.0);
+        }
+    }
 }

@@ -42,6 +42,8 @@ pub struct Exchanges {
     pub packets: u64,
     /// Expirations of retransmission timers, of both ends.
     pub timeouts: u64,
+    /// Fast retransmissions that began a recovery, of both ends.
+    pub fast_retransmits: u64,
     /// Data packets that were sent again, by both ends.
     pub retransmissions: u64,
 }
@@ -68,6 +70,7 @@ impl Exchanges {
             all.delivered += back.delivered;
             all.packets += requests.entered + responses.entered;
             all.timeouts += there.timeouts + back.timeouts;
+            all.fast_retransmits += there.fast_retransmits + back.fast_retransmits;
             all.retransmissions += there.host_retransmissions() + back.host_retransmissions();
             if let Some(asked) = &requests.asked {
                 all.asked += (asked.open.len() + asked.times.len()) as u64;

@@ -199,11 +199,18 @@ impl RunMetrics {
             });
             all.push(Scalar { name: "airtime", unit: "s", value: self.air(|c| c.airtime_s) });
         }
+        // Of exchanges too, whose connections are no flows here.
+        let with_asked = |name, flows: &dyn Fn(&FlowMetrics) -> u64, of: fn(&Exchanges) -> u64| {
+            let asked = self.exchanges.iter().filter(|e| !e.cross).map(of).sum::<u64>();
+            Scalar { name, unit: "1", value: (self.sum(flows) + asked) as f64 }
+        };
         all.extend([
-            count("timeouts", &|f| f.timeouts),
-            count("fast_retransmits", &|f| f.fast_retransmits),
+            with_asked("timeouts", &|f| f.timeouts, |e| e.timeouts),
+            with_asked("fast_retransmits", &|f| f.fast_retransmits, |e| e.fast_retransmits),
             count("dupacks", &|f| f.dupacks),
-            count("host_retransmissions", &FlowMetrics::host_retransmissions),
+            with_asked("host_retransmissions", &FlowMetrics::host_retransmissions, |e| {
+                e.retransmissions
+            }),
             count("local_retransmissions", &FlowMetrics::local_retransmissions),
             count("redundant", &|f| f.redundant),
             count("partial_acks", &|f| f.partial_acks),
@@ -252,11 +259,6 @@ impl RunMetrics {
                 name: "exchange_packets",
                 unit: "1",
                 value: each(ours().map(|e| e.packets).sum()),
-            },
-            Scalar {
-                name: "exchange_timeouts",
-                unit: "1",
-                value: ours().map(|e| e.timeouts).sum::<u64>() as f64,
             },
         ]);
     }
