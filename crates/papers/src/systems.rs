@@ -1,19 +1,10 @@
-//! Every system that the papers describe, and what came after them, and whether it runs yet.
-//!
-//! What runs describes itself where it stands. A system of the papers that is not built yet has its row here, so that
-//! the list is complete and its status honest.
+//! Every system that the papers describe, and what came after them. Each describes itself where it stands; here are the
+//! tools of crates that this one does not depend on.
 
 use lasthop_proto::describe::LIVE;
 pub use lasthop_proto::describe::{Kind, Status, System, Where};
 
-const PLANNED: &[System] = &[System::planned(
-    Kind::Sender,
-    "t-tcp",
-    "transactions whose first segment carries data (RFC 1644)",
-    "agarwal00 2; RFC 1644",
-)];
-
-/// Tools of a testbed and a station, which this crate does not depend on.
+/// Tools of a testbed and a station.
 const LIVE_TOOLS: &[System] = &[
     System::new(
         Kind::Tool,
@@ -36,7 +27,7 @@ const LIVE_TOOLS: &[System] = &[
 /// All systems, in the order of a path from sender to receiver, tools last.
 pub fn systems() -> Vec<System> {
     let mut all = lasthop_proto::systems::systems();
-    for more in [PLANNED, lasthop_trace::tools::TOOLS, LIVE_TOOLS] {
+    for more in [lasthop_trace::tools::TOOLS, LIVE_TOOLS] {
         all.extend(more);
     }
     all.sort_by_key(|system| system.kind as u8);

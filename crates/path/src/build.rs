@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::Side;
 use lasthop_proto::rng::Stream;
+use lasthop_proto::tcp::traffic::Exchange;
 use lasthop_proto::tcp::{Host, HostConfig};
 use lasthop_proto::units::Time;
 use lasthop_scenario::{HostSide, Scenario, Traffic};
@@ -122,5 +123,23 @@ fn our_host(scenario: &Scenario, seed: u64, i: usize) -> Host {
             machine.browse(to, DISCARD, start, stop, web, chance);
         }
     }
+    exchanges(scenario, i, &mut machine);
     machine
+}
+
+/// The clients and servers of host `i`. Those of each table have a port of their own.
+fn exchanges(scenario: &Scenario, i: usize, machine: &mut Host) {
+    for (nth, (transfer, exchange)) in scenario.exchanges().enumerate() {
+        let port = Exchange::port(nth);
+        if transfer.to == i {
+            machine.answer(scenario.hosts[transfer.from].addr, port, exchange);
+        }
+        if transfer.from == i {
+            let to = scenario.hosts[transfer.to].addr;
+            let stop = transfer.stop.map(|stop| Time::ZERO + stop);
+            for _ in 0..transfer.count {
+                machine.request(to, port, Time::ZERO + transfer.start, stop, exchange);
+            }
+        }
+    }
 }

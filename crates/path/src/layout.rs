@@ -12,10 +12,13 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::connection::agreed_mss;
 use lasthop_proto::tcp::host::flow_of;
+use lasthop_proto::tcp::traffic::Exchange;
 use lasthop_proto::units::Span;
 use lasthop_scenario::model::RadioStage;
 use lasthop_scenario::{HostSide, Scenario, StageKind, Traffic, model};
-use lasthop_trace::layout::{FlowInfo, Layout, PoweredInfo, Role, ShortInfo, StageInfo};
+use lasthop_trace::layout::{
+    ExchangeInfo, FlowInfo, Layout, PoweredInfo, Role, ShortInfo, StageInfo,
+};
 
 use crate::DISCARD;
 
@@ -156,6 +159,12 @@ pub fn layout(scenario: &Scenario) -> Layout {
             cross: transfer.cross,
         })
     });
+    let exchanges = scenario.exchanges().enumerate().map(|(nth, (transfer, _))| ExchangeInfo {
+        from: scenario.hosts[transfer.from].addr,
+        to: scenario.hosts[transfer.to].addr,
+        port: Exchange::port(nth),
+        cross: transfer.cross,
+    });
     let powered = scenario.hosts.iter().enumerate().filter_map(|(i, host)| {
         Some(PoweredInfo {
             host: host_stage(scenario, i),
@@ -164,7 +173,14 @@ pub fn layout(scenario: &Scenario) -> Layout {
             hardware: host.battery.clone()?,
         })
     });
-    Layout { stages, cells, flows, short: short.collect(), powered: powered.collect() }
+    Layout {
+        stages,
+        cells,
+        flows,
+        short: short.collect(),
+        exchanges: exchanges.collect(),
+        powered: powered.collect(),
+    }
 }
 
 fn info(stage: &model::Stage) -> StageInfo {

@@ -371,6 +371,10 @@ pub enum TcpKind {
     Corrupted,
     /// All data was sent and acknowledged.
     Complete,
+    /// A client asked for something: an exchange began.
+    Asked,
+    /// The last byte of an answer was handed to the client that asked first of those that wait.
+    Answered,
     /// Both directions are closed.
     Closed,
     /// The connection was given up or reset.

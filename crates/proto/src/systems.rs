@@ -10,7 +10,7 @@ use crate::mac;
 use crate::queue;
 use crate::tcp::sender::{fast_rtx_handoff, notices, pacing};
 use crate::tcp::words::TCPS;
-use crate::tcp::{acc, prediction, receiver};
+use crate::tcp::{acc, fast_open, prediction, receiver, t_tcp};
 
 /// Systems that are part of others and are switched on by a key, in the order of a path from sender to receiver.
 const SWITCHES: &[System] = &[
@@ -18,6 +18,8 @@ const SWITCHES: &[System] = &[
     notices::EBSN,
     fast_rtx_handoff::SYSTEM,
     pacing::ADAPTATION,
+    t_tcp::T_TCP,
+    fast_open::FAST_OPEN,
     receiver::DELAYED_ACK,
     acc::ACC,
     prediction::OPTIONS,

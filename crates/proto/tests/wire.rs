@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lasthop_proto::wire::checksum::checksum;
 use lasthop_proto::wire::emit::{EmitError, emit, emit_prefix};
+use lasthop_proto::wire::opening::{Cookie, Count, Opening};
 use lasthop_proto::wire::options::{self, walk};
 use lasthop_proto::wire::parse::{Mode, ParseError, parse, view};
 use lasthop_proto::wire::protocol::{PROTOCOL_ICMP, PROTOCOL_TCP};
@@ -25,8 +26,9 @@ fn addresses() -> impl Strategy<Value = (Addr, Addr)> {
 
 fn option_sets() -> impl Strategy<Value = Options> {
     let seq = || any::<u32>().prop_map(Seq);
-    // Neither of 20 and 21, which SCPS-TP has.
-    let unknown = (prop_oneof![9u8..20, 22u8..250], prop::collection::vec(any::<u8>(), 0..12))
+    // None of those that T/TCP, SCPS-TP and Fast Open have.
+    let kinds = prop_oneof![9u8..11, 14u8..20, 22u8..34, 35u8..250];
+    let unknown = (kinds, prop::collection::vec(any::<u8>(), 0..12))
         .prop_map(|(kind, value)| [&[kind, value.len() as u8 + 2][..], &value].concat());
     let ackp = prop::sample::select(vec![Ackp::Permitted, Ackp::Partial]);
     let eln = prop_oneof![
@@ -64,7 +66,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
         prop::option::of(ackp),
         prop::option::of(eln),
         (prop::option::of(smart), prop::option::of(nack), prop::option::of(acc)),
-        (prop::option::of(scps), prop::option::of(snack)),
+        (prop::option::of(scps), prop::option::of(snack), openings()),
         prop::option::of(unknown),
         prop_oneof![Just(0), any::<u16>()],
     )
@@ -77,7 +79,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                 ackp,
                 eln,
                 (smart, nack, acc),
-                (scps, snack),
+                (scps, snack, opening),
                 unknown,
                 urgent,
             )| {
@@ -98,12 +100,23 @@ fn option_sets() -> impl Strategy<Value = Options> {
                     acc,
                     scps,
                     snack,
+                    opening,
                     stamp: None,
                     unknown,
                     urgent,
                 }
             },
         )
+}
+
+fn openings() -> impl Strategy<Value = Opening> {
+    let counts = prop::option::of((any::<bool>(), 1u32..));
+    let cookie = prop::option::of(prop::collection::vec(any::<u8>(), 0..=16));
+    (counts, prop::option::of(1u32..), cookie).prop_map(|(count, echo, cookie)| Opening {
+        count: count.map(|(new, n)| if new { Count::New(n) } else { Count::Cc(n) }),
+        echo,
+        cookie: cookie.and_then(|bytes| Cookie::new(&bytes)),
+    })
 }
 
 fn segments() -> impl Strategy<Value = Segment> {

@@ -67,7 +67,7 @@ pub fn averages(runs: &[RunMetrics]) -> Vec<(&'static str, &'static str, Summary
 const SIDE_BY_SIDE: usize = 4;
 
 /// What one looks at first.
-const CORE: [&str; 10] = [
+const CORE: [&str; 13] = [
     "throughput",
     "transfer_time",
     "wired_goodput",
@@ -78,6 +78,9 @@ const CORE: [&str; 10] = [
     "short_time_mean",
     "short_time_p95",
     "handoff_pause_mean",
+    "exchange_time_p50",
+    "exchange_time_p95",
+    "exchange_packets",
 ];
 
 /// Means with intervals for each case of a sweep: `cases` are name and runs. A few cases stand side by side

@@ -49,6 +49,7 @@ examples![
     "csdp",
     "tulip",
     "web",
+    "transactions",
     "integrated",
     "daedalus-lan",
     "daedalus-wan",

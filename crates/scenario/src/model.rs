@@ -8,7 +8,7 @@ pub use lasthop_proto::link::CrossTraffic;
 use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig};
 use lasthop_proto::mac::HalfDuplexHops;
 use lasthop_proto::tcp::TcpConfig;
-pub use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
+pub use lasthop_proto::tcp::traffic::{Exchange, OnOff, Periods, Sizes, Web};
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 use serde::Serialize;
@@ -49,6 +49,16 @@ impl Scenario {
     /// How many such lines there are: one, or one for each cell.
     pub fn lines(&self) -> usize {
         self.roaming.as_ref().map_or(1, |roaming| roaming.cells.len())
+    }
+}
+
+impl Scenario {
+    /// The transfers of requests and responses.
+    pub fn exchanges(&self) -> impl Iterator<Item = (&Transfer, Exchange)> {
+        self.transfers.iter().filter_map(|transfer| match transfer.traffic {
+            Traffic::Exchange(exchange) => Some((transfer, exchange)),
+            _ => None,
+        })
     }
 }
 
@@ -134,12 +144,19 @@ pub struct Transfer {
 impl Transfer {
     /// Connections that are there from the beginning.
     pub fn connections(&self) -> u32 {
-        if matches!(self.traffic, Traffic::Web(_)) { 0 } else { self.count }
+        match self.traffic {
+            Traffic::Web(_) | Traffic::Exchange(_) => 0,
+            Traffic::Bulk | Traffic::OnOff(_) => self.count,
+        }
     }
 
     /// Whether it ends by itself.
     pub fn ends(&self) -> bool {
-        self.stop.is_some() || self.bytes.is_some()
+        let asked = match self.traffic {
+            Traffic::Exchange(exchange) => exchange.exchanges.is_some(),
+            _ => false,
+        };
+        asked || self.stop.is_some() || self.bytes.is_some()
     }
 }
 
@@ -153,6 +170,8 @@ pub enum Traffic {
     OnOff(OnOff),
     /// It makes short transfers, one after the other.
     Web(Web),
+    /// Clients ask, and the other end answers.
+    Exchange(Exchange),
 }
 
 impl Traffic {

@@ -114,3 +114,39 @@ fn a_kernel_does_not_browse() {
     assert!(error.help.contains("stack = \"lasthop\""), "{}", error.help);
     assert!(in_testbed("stack = \"lasthop\"").is_ok());
 }
+
+#[test]
+fn clients_ask_and_servers_answer() {
+    let asked = read("request = \"300B\", response = \"10kB\", exchanges = 7, think = \"2s\"");
+    let Traffic::Exchange(exchange) = asked.traffic else { panic!("not requests") };
+    assert_eq!((exchange.request, exchange.response), (Bytes(300), Bytes(10_000)));
+    assert_eq!((exchange.exchanges, exchange.think), (Some(7), Span::secs(2)));
+    assert!(asked.ends() && asked.connections() == 0 && !exchange.persistent);
+    let every = "request = \"1B\", response = \"1B\", every = \"1s\", stop = \"9s\", count = 2";
+    let Traffic::Exchange(exchange) = read(every).traffic else { panic!("not requests") };
+    assert_eq!((exchange.every, exchange.exchanges), (Some(Span::secs(1)), None));
+
+    let key = "transfer.request";
+    refused("response = \"1B\"", Code::MissingKey, key, "`response` needs a `request`");
+    refused("persistent = true, bytes = \"1kB\"", Code::MissingKey, key, "every = \"1s\"");
+    refused("request = \"1B\"", Code::MissingKey, "transfer.response", "10KB");
+    let both = "request = \"1B\", response = \"1B\", bytes = \"1kB\"";
+    refused(both, Code::BadTransfer, "transfer.bytes", "exclude each other");
+    let both = "request = \"1B\", response = \"1B\", every = \"1s\", think = \"1s\", stop = \"9s\"";
+    refused(both, Code::BadTransfer, "transfer.think", "exclude each other");
+    let endless = "request = \"1B\", response = \"1B\", every = \"1s\"";
+    refused(endless, Code::MissingKey, "horizon", "never ends by itself");
+    let busy = "request = \"1B\", response = \"1B\", stop = \"9s\"";
+    refused(busy, Code::MissingKey, "transfer.exchanges", "`every` or `think`");
+    let many = "request = \"1B\", response = \"1B\", every = \"1ms\", stop = \"1000s\"";
+    refused(many, Code::OutOfRange, key, "1000000 times");
+}
+
+#[test]
+fn a_kernel_answers_no_requests() {
+    let file = transfer("request = \"1B\", response = \"1B\", exchanges = 1");
+    let error =
+        parse(&format!("world = \"testbed\"\n{file}"), "test", &[]).map(|_| ()).unwrap_err();
+    assert_eq!(error.code, Code::BadTransfer);
+    assert!(error.message.contains("`request` needs hosts with our TCP"), "{}", error.message);
+}

@@ -11,6 +11,7 @@ use lasthop_scenario::Scenario;
 use lasthop_sim::{RunEnd, run};
 use lasthop_trace::{Record, Sink};
 
+use common::asking::asking;
 use common::cells::roaming;
 use common::hops::{hopping, scheduled};
 use common::{Dice, coming_and_going, disciplined, modern, worded};
@@ -89,6 +90,13 @@ fn short_roaming(case: u64) -> Scenario {
     shortened(roaming(case))
 }
 
+/// Clients and servers.
+fn asked(case: u64) -> Scenario {
+    let mut scenario = asking(case);
+    scenario.horizon = Span::secs(60);
+    scenario
+}
+
 fn shortened(mut scenario: Scenario) -> Scenario {
     scenario.horizon = Span::secs(60);
     for transfer in &mut scenario.transfers {
@@ -99,8 +107,8 @@ fn shortened(mut scenario: Scenario) -> Scenario {
 
 #[test]
 fn the_same_run_twice_gives_the_same_events() {
-    let kinds: [fn(u64) -> Scenario; 6] =
-        [short, queued, short_split, short_hops, short_scheduled, short_roaming];
+    let kinds: [fn(u64) -> Scenario; 7] =
+        [short, queued, short_split, short_hops, short_scheduled, short_roaming, asked];
     let kinds = kinds.into_iter().chain([short_lived, short_modern, short_worded]);
     let scenarios = (0..10).flat_map(|case| kinds.clone().map(move |kind| (case, kind(case))));
     for (case, scenario) in scenarios {

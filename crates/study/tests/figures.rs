@@ -5,6 +5,9 @@
 //! writes it anew. `beside=kernel` adds what Linux' own senders did on the same path: recorded, since that takes real time
 //! and a machine with nothing else to do. `make kernel-figures` records it.
 
+#[path = "figures/transactions.rs"]
+mod transactions;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -431,6 +431,8 @@ fn tcp_name(kind: TcpKind) -> &'static str {
         TcpKind::Delivered { .. } => "tcp-delivered",
         TcpKind::Corrupted => "tcp-corrupted",
         TcpKind::Complete => "tcp-complete",
+        TcpKind::Asked => "tcp-asked",
+        TcpKind::Answered => "tcp-answered",
         TcpKind::Closed => "tcp-closed",
         TcpKind::Aborted => "tcp-aborted",
         TcpKind::Sampled => "tcp-sampled",

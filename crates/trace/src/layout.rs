@@ -7,6 +7,7 @@ use core::ops::Range;
 
 use lasthop_proto::energy::{Antenna, Hardware};
 use lasthop_proto::machine::{Side, StageId};
+use lasthop_proto::tcp::traffic::Exchange;
 use lasthop_proto::wire::{Addr, FlowKey};
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +76,26 @@ pub struct ShortInfo {
     pub cross: bool,
 }
 
+/// Clients that ask a server. Their connections are told together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExchangeInfo {
+    /// Who asks.
+    pub from: Addr,
+    /// Who answers.
+    pub to: Addr,
+    /// The first port of the server.
+    pub port: u16,
+    /// Whether they are other people's traffic.
+    pub cross: bool,
+}
+
+impl ExchangeInfo {
+    /// Whether requests travel on this flow.
+    pub fn asks_on(&self, flow: &FlowKey) -> bool {
+        (flow.src, flow.dst) == (self.from, self.to) && Exchange::is_at(self.port, flow.dst_port)
+    }
+}
+
 /// A host that runs on a battery.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PoweredInfo {
@@ -99,6 +120,8 @@ pub struct Layout {
     pub flows: Vec<FlowInfo>,
     /// Between whom short transfers are made.
     pub short: Vec<ShortInfo>,
+    /// Who asks whom.
+    pub exchanges: Vec<ExchangeInfo>,
     /// The hosts that run on batteries, in the order of the scenario.
     pub powered: Vec<PoweredInfo>,
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::units::Rate;
-use lasthop_scenario::model::{OnOff, Traffic};
+use lasthop_scenario::model::{Exchange, OnOff, Traffic};
 use lasthop_scenario::{HostSide, Plan, Run, Scenario, Stage, StageKind};
 use serde::Serialize;
 
@@ -175,6 +175,12 @@ pub fn transfers(scenario: &Scenario) -> Vec<String> {
                 (Traffic::Bulk, None) => "without end".to_owned(),
                 (Traffic::OnOff(OnOff { on, off }), _) => {
                     format!("on for {}, off for {}", on.mean, off.mean)
+                }
+                (Traffic::Exchange(asked), _) => {
+                    let Exchange { request, response, .. } = asked;
+                    let each =
+                        if asked.persistent { "one connection" } else { "a connection each" };
+                    format!("requests of {} bytes for {} bytes, {each}", request.0, response.0)
                 }
                 (Traffic::Web(web), _) => {
                     let (size, think) = (web.size.mean().round(), web.think);

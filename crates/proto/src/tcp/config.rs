@@ -429,6 +429,12 @@ pub struct TcpConfig {
     /// [`Variant::Reno`] only.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub integrated: bool,
+    /// Count connections and open them with data (RFC 1644).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub t_tcp: bool,
+    /// Open connections with data and a cookie (RFC 7413).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub fast_open: bool,
     /// How long TIME-WAIT lasts.
     pub time_wait: Span,
 }

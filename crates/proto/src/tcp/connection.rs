@@ -3,10 +3,12 @@
 mod application;
 mod congestion;
 mod deputy;
+mod exchange;
 mod frozen;
 mod incoming;
 mod moving;
 mod notices;
+mod opening;
 mod outgoing;
 mod prediction;
 
@@ -18,7 +20,9 @@ use crate::units::{Bytes, Span, Time};
 use crate::wire::{Flags, FlowKey, Segment, Seq};
 
 use super::config::{Clock, TcpConfig};
+use super::exchange::Exchanging;
 use super::integrated::Integrated;
+use super::opening::Opening;
 use super::receiver::Receiver;
 use super::rope::Rope;
 use super::rtt::Beat;
@@ -75,6 +79,10 @@ pub struct Connection {
     /// What an application has written that the peer has not acknowledged; without it this end sends bytes of
     /// `stream` and discards what it receives.
     outbox: Option<Box<Outbox>>,
+    /// Requests and responses, if those are what it carries.
+    exchange: Option<Box<Exchanging>>,
+    /// How it opens, if not by the handshake alone.
+    opening: Option<Box<Opening>>,
     /// A SYN is not answered before [`Connection::accept`].
     held: bool,
     /// Whether this is a base station's end of a split connection.
@@ -116,6 +124,8 @@ struct Agreed {
     snack: bool,
     ecn: bool,
     acc: bool,
+    /// Each segment has the count of its end (T/TCP).
+    counts: bool,
 }
 
 impl Connection {
@@ -151,6 +161,8 @@ impl Connection {
             complete: false,
             aborted: false,
             outbox: None,
+            exchange: None,
+            opening: Opening::new(&config),
             held: false,
             relay: false,
             deputy: None,
@@ -272,6 +284,7 @@ impl Connection {
                 return;
             }
             self.go(Input::Open);
+            self.opening.iter_mut().for_each(|opening| opening.began = now);
             self.send_syn(now, false, out);
             self.report(TcpKind::Opening, out);
             return;
@@ -294,6 +307,10 @@ impl Connection {
                     self.send_control(now, Flags::RST | Flags::ACK, out);
                 }
                 self.abort(out);
+                return;
+            }
+            if kind == TcpKind::Timeout && self.is_half() {
+                self.answer_again(now, out);
                 return;
             }
             if kind == TcpKind::Timeout && !self.state.is_synchronised() {
@@ -384,12 +401,13 @@ fn scale_for(buffer: u32) -> u8 {
     (0..14).find(|shift| buffer >> shift <= 0xffff).unwrap_or(14)
 }
 
-/// What a full segment carries: the peer's MSS bounds it, and timestamps take their room from the payload.
-fn payload_mss(mss: u32, timestamps: bool) -> u32 {
-    mss.saturating_sub(if timestamps { 12 } else { 0 }).max(1)
+/// What a full segment carries: the peer's MSS bounds it, and timestamps and counts take their room from the payload.
+fn payload_mss(mss: u32, timestamps: bool, counts: bool) -> u32 {
+    let options = if timestamps { 12 } else { 0 } + if counts { 8 } else { 0 };
+    mss.saturating_sub(options).max(1)
 }
 
 /// What a full segment carries between two ends that are configured so.
 pub fn agreed_mss(a: &TcpConfig, b: &TcpConfig) -> u32 {
-    payload_mss(a.mss.min(b.mss), a.timestamps && b.timestamps)
+    payload_mss(a.mss.min(b.mss), a.timestamps && b.timestamps, a.t_tcp && b.t_tcp)
 }

@@ -13,8 +13,10 @@ use crate::wire::{Addr, Body, Damage, Flags, FlowKey, Packet, Segment, Seq, Tran
 
 use super::config::{Clock, ElnMode, TcpConfig};
 use super::connection::{Beats, Connection};
+use super::exchange::Service;
 use super::integrated::Pairs;
 use super::lookup::Lookup;
+use super::opening::{Memory, Succession};
 use super::rtt::Beat;
 use super::state::State;
 use super::traffic::Apps;
@@ -48,12 +50,16 @@ pub struct Host {
     serving: Option<u32>,
     /// What connections that come in deliver waits for whoever looks at it.
     keeping: bool,
+    /// Who answers on connections that come in.
+    services: Vec<Service>,
     /// Connections that this host opened and that are not over, and sessions that go on.
     unfinished: usize,
     /// What opens, stops and switches connections.
     apps: Apps,
     /// What connections to one destination share.
     pairs: Pairs,
+    /// What is remembered of peers, if connections open with data.
+    memory: Option<Box<Memory>>,
 }
 
 /// Passive opens beyond this are refused.
@@ -81,6 +87,9 @@ impl Host {
             Clock::Fine { granularity } => (granularity, granularity),
         };
         let mut beat = |period: Span| Beat::new(period, Span(chance.below(period.0.max(1))));
+        let quick = config.tcp.handshake && (config.tcp.t_tcp || config.tcp.fast_open);
+        let opening = || Stream::new(seed, &format!("opening.{}", config.name));
+        let memory = quick.then(|| Box::new(Memory::new(&mut opening())));
         let beats = Beats { slow: beat(slow), fast: beat(fast) };
         Host {
             config,
@@ -92,9 +101,11 @@ impl Host {
             opened: Vec::new(),
             serving: None,
             keeping: false,
+            services: Vec::new(),
             unfinished: 0,
             apps: Apps::default(),
             pairs: Pairs::default(),
+            memory,
         }
     }
 
@@ -169,6 +180,11 @@ impl Host {
         &self.lookup
     }
 
+    /// What this host remembers of its peers, if its connections open with data.
+    pub fn memory_mut(&mut self) -> Option<&mut Memory> {
+        self.memory.as_deref_mut()
+    }
+
     /// All connections, in the order in which they came to be.
     pub fn connections(&self) -> &[Connection] {
         &self.connections
@@ -191,7 +207,13 @@ impl Host {
         if self.config.tcp.integrated {
             connection.lend(index as u32, self.pairs.lend(connection.flow.dst));
         }
+        if let Some(memory) = self.memory.take() {
+            self.memory = connection.lend_memory(memory);
+        }
         action(connection);
+        if let Some(memory) = connection.take_memory() {
+            self.memory = Some(memory);
+        }
         self.wakes.set(index, connection.next_wake());
         if let Some(shared) = connection.give_back() {
             // Whose turn it is, is woken at once.
@@ -200,7 +222,7 @@ impl Host {
             }
             self.pairs.put_back(connection.flow.dst, shared);
         }
-        if connection.is_complete() || connection.is_over() {
+        if connection.has_news() {
             self.apps.ended(index);
         }
         if !was_over && connection.is_over() && connection.is_active() {
@@ -247,6 +269,10 @@ impl Host {
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         let segment = packet.segment()?;
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
+        let succession = match opens && self.memory.is_some() {
+            true => self.make_way(now, flow, segment, out),
+            false => Succession::None,
+        };
         let found = self.find(flow).filter(|i| {
             // TIME-WAIT still answers, unless a new connection begins.
             let connection = &self.connections[*i];
@@ -254,8 +280,12 @@ impl Host {
         });
         let index = match found {
             Some(index) => index,
-            None if (opens || self.begins(flow, &body)) && !self.is_full() => {
+            None if (opens || self.begins(flow, &body))
+                && !self.is_full()
+                && succession != Succession::Refused =>
+            {
                 let index = self.add(flow, 0);
+                self.serve_exchanges(index);
                 if let Some(limit) = self.serving {
                     self.connections[index].attach(limit);
                 }
@@ -275,6 +305,16 @@ impl Host {
             connection.on_arrival(now, segment, body, marked, out);
         });
         Some(self.connections[index].steps())
+    }
+
+    /// A SYN has come, and a connection with counts may be there for its ports: it ends if the SYN succeeds it.
+    fn make_way(&mut self, now: Time, flow: FlowKey, syn: &Segment, out: &mut Out) -> Succession {
+        let Some(index) = self.find(flow) else { return Succession::None };
+        let succession = self.connections[index].succession(now, syn);
+        if succession == Succession::Succeeded {
+            self.act(index, |connection| connection.succeed(now, out));
+        }
+        succession
     }
 
     /// Whether data begins a connection, since there is no handshake.

@@ -28,6 +28,7 @@ impl TcpConfig {
         }
         let word = word.map_or("sack", |word| word.key);
         tcp.options(k, word);
+        tcp.openings(k);
         tcp.timers(k);
         tcp.sizes(k);
         tcp.windows(k);

@@ -7,15 +7,18 @@
 //!
 //! Modelled: option negotiation, byte sequence numbers that wrap, FIN and RST, zero-window probing, delayed
 //! ACKs, Karn's rule, exponential back-off, PAWS, silly-window avoidance at both ends. Not modelled: urgent
-//! data beyond passing it through, TCP Fast Open, keep-alives, Nagle's wait (senders always push).
+//! data beyond passing it through, keep-alives, Nagle's wait (senders always push).
 
 pub mod acc;
 pub mod config;
 pub mod connection;
+pub mod exchange;
+pub mod fast_open;
 pub mod host;
 pub mod integrated;
 mod keys;
 pub mod lookup;
+pub mod opening;
 pub mod prediction;
 pub mod presets;
 mod quick;
@@ -24,6 +27,7 @@ pub mod rope;
 pub mod rtt;
 pub mod sender;
 pub mod state;
+pub mod t_tcp;
 pub mod traffic;
 pub mod word;
 pub mod words;

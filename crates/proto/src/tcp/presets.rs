@@ -133,6 +133,8 @@ impl TcpConfig {
             fast_rtx_handoff: false,
             limited_transmit: false,
             integrated: false,
+            t_tcp: false,
+            fast_open: false,
             time_wait: Span::secs(60),
         }
     }

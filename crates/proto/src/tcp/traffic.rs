@@ -13,6 +13,9 @@ use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::Addr;
 
+use super::exchange::Client;
+pub use super::exchange::Exchange;
+
 /// No single period of a source lasts longer.
 const LONGEST: Span = Span::secs(86_400);
 
@@ -110,6 +113,8 @@ pub(super) enum App {
     OnOff { connection: usize, periods: OnOff, chance: Box<Stream>, on: bool },
     /// One user.
     Session(Box<Session>),
+    /// One client of a server.
+    Client(Box<Client>),
 }
 
 #[derive(Debug)]
@@ -136,7 +141,7 @@ impl Session {
 pub(super) struct Apps {
     pub(super) all: Vec<App>,
     pub(super) wakes: WakeTree,
-    /// Sessions by the connection of their transfer.
+    /// Sessions by the connection of their transfer, and clients that wait by that of their answer.
     pub(super) fetched_by: BTreeMap<usize, usize>,
 }
 
@@ -160,7 +165,7 @@ impl Apps {
         self.wakes.first().map(|(at, _)| at)
     }
 
-    /// A connection has ended, or has sent everything.
+    /// A connection has ended, has sent everything, or has brought an answer.
     pub(super) fn ended(&mut self, connection: usize) {
         if let Some(app) = self.fetched_by.remove(&connection) {
             // It goes on when the host is called next, which is at once.

@@ -8,6 +8,7 @@ pub mod body;
 pub mod checksum;
 pub mod emit;
 pub mod icmp;
+pub mod opening;
 pub mod options;
 pub mod packet;
 pub mod parse;

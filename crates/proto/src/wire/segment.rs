@@ -6,6 +6,7 @@ use core::ops::BitOr;
 use serde::{Deserialize, Serialize};
 
 use super::Seq;
+use super::opening::Opening;
 use crate::units::Time;
 
 /// TCP header flags as they stand in the header.
@@ -291,6 +292,8 @@ pub struct Options {
     pub scps: Option<Scps>,
     /// Selective negative acknowledgement.
     pub snack: Option<Snack>,
+    /// Connection counts and Fast Open cookies.
+    pub opening: Opening,
     /// No option at all: what a simulator's packet carries beside the header.
     pub stamp: Option<Stamp>,
     /// Options this code does not know, as they stood in the header (kind, length, value ...).
@@ -311,6 +314,7 @@ static NO_OPTIONS: Options = Options {
     acc: None,
     scps: None,
     snack: None,
+    opening: Opening::NONE,
     stamp: None,
     unknown: Vec::new(),
     urgent: 0,
@@ -359,6 +363,9 @@ impl fmt::Debug for Options {
         if self.snack.is_some() {
             form.field("snack", &self.snack);
         }
+        if self.opening != Opening::NONE {
+            form.field("opening", &self.opening);
+        }
         if self.stamp.is_some() {
             form.field("stamp", &self.stamp);
         }
@@ -403,6 +410,7 @@ impl Options {
             }
             + self.scps.map_or(0, |_| SCPS_LEN)
             + self.snack.as_ref().map_or(0, Snack::wire_len)
+            + self.opening.wire_len()
             + self.unknown.len() as u32
     }
 }

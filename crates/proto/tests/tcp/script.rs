@@ -23,7 +23,8 @@
 //! `damaged` fails the TCP checksum. A `!` line is a message of a base station about the segment at a position,
 //! `bad-state N` or `quench N`, and what follows its `=>` is why it is not obeyed. Flags `E` and `W` are ECE and CWR.
 //! `ce` is a segment that a router marked, `ect` one that may be marked. Options of ACK congestion control: `acc`
-//! (permitted), `told WINDOW MARKS ACKED`. What follows `=>` on a `>` line is why a retransmission was sent. `#` begins
+//! (permitted), `told WINDOW MARKS ACKED`. Options that open: `cc N`, `ccnew N`, `ccecho N` (counts of T/TCP), `cookie HEX`
+//! and `cookie ask` (Fast Open). What follows `=>` on a `>` line is why a retransmission was sent. `#` begins
 //! a comment.
 //!
 //! Two lines stand for several:
@@ -39,9 +40,11 @@ use std::sync::Arc;
 use lasthop_proto::event::{Op, Wants, What};
 use lasthop_proto::machine::{Out, Side};
 use lasthop_proto::tcp::connection::Beats;
+use lasthop_proto::tcp::opening::Memory;
 use lasthop_proto::tcp::rtt::Beat;
 use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
+use lasthop_proto::wire::opening::{Cookie, Count};
 use lasthop_proto::wire::{
     Acc, Ackp, Addr, Body, ECT, Eln, Flags, FlowKey, Nack, Notice, SackBlocks, Scps, Segment, Seq,
     Smart, Snack, Timestamps, Transport,
@@ -59,9 +62,19 @@ const PEER_WINDOW: u16 = 32_000;
 /// several initial sequence numbers, so that every script also tests the wrap.
 #[track_caller]
 pub fn check(config: &TcpConfig, script: &str) {
+    check_with(config, None, script);
+}
+
+/// The same with what the host remembers of its peers.
+#[track_caller]
+pub fn check_with(config: &TcpConfig, memory: Option<&Memory>, script: &str) {
     for (iss, irs) in [(0, 7000), (u32::MAX - 2000, u32::MAX - 999), (1 << 31, u32::MAX)] {
         let script = full(script);
-        compare(iss, &Player::new(config, Seq(iss), Seq(irs)).play(&script), &script);
+        let mut player = Player::new(config, Seq(iss), Seq(irs));
+        if let Some(memory) = memory {
+            player.connection.lend_memory(Box::new(memory.clone()));
+        }
+        compare(iss, &player.play(&script), &script);
     }
 }
 
@@ -266,6 +279,12 @@ impl Player {
                 "caused" => {
                     segment.options_mut().smart = Some(Smart::Caused(self.iss + number()));
                 }
+                "cc" => segment.options_mut().opening.count = Some(Count::Cc(number())),
+                "ccnew" => segment.options_mut().opening.count = Some(Count::New(number())),
+                "ccecho" => segment.options_mut().opening.echo = Some(number()),
+                "cookie" => {
+                    segment.options_mut().opening.cookie = words.next().and_then(|w| cookie(w))
+                }
                 "lost" => segment.options_mut().eln = Some(Eln::Lost(self.iss + number())),
                 "damaged" => damaged = true,
                 "ce" => marked = true,
@@ -279,7 +298,7 @@ impl Player {
                     let (from, count) = span.split_once('+').unwrap_or_else(|| panic!("{span}?"));
                     let from: u32 = from.parse().unwrap();
                     (len, offset) = (count.parse().unwrap(), u64::from(from) - 1);
-                    segment.seq = self.irs + from;
+                    segment.seq = self.irs + (from - u32::from(flags.has(Flags::SYN)));
                 }
             }
         }
@@ -326,7 +345,9 @@ impl Player {
         words.push(letters(s.flags));
         let at = s.seq - self.iss;
         if !body.is_empty() {
-            words.push(format!("{at}+{}", body.len()));
+            // The SYN has a number of its own, before the data.
+            let first = at + i32::from(s.flags.has(Flags::SYN));
+            words.push(format!("{first}+{}", body.len()));
         } else if at != i32::from(!s.flags.has(Flags::SYN)) {
             words.push(format!("at {at}"));
         }
@@ -371,6 +392,15 @@ impl Player {
             Smart::Caused(seq) => format!("caused {}", seq - self.irs),
         }));
         words.extend(options.scps.map(|_| "scps".to_owned()));
+        words.extend(options.opening.count.map(|count| match count {
+            Count::Cc(n) => format!("cc {n}"),
+            Count::New(n) => format!("ccnew {n}"),
+        }));
+        words.extend(options.opening.echo.map(|n| format!("ccecho {n}")));
+        words.extend(options.opening.cookie.map(|cookie| match cookie.is_request() {
+            true => "cookie ask".to_owned(),
+            false => format!("cookie {cookie:?}"),
+        }));
         words.extend(options.snack.map(|o| {
             let bits: String = o.vector().iter().map(|byte| format!("{byte:08b}")).collect();
             let bits = bits.trim_end_matches('0');
@@ -379,6 +409,16 @@ impl Player {
         }));
         words.join(" ")
     }
+}
+
+/// A cookie in hexadecimal, or `ask`.
+fn cookie(word: &str) -> Option<Cookie> {
+    if word == "ask" {
+        return Some(Cookie::REQUEST);
+    }
+    let bytes: Option<Vec<u8>> =
+        (0..word.len() / 2).map(|i| u8::from_str_radix(&word[2 * i..2 * i + 2], 16).ok()).collect();
+    Cookie::new(&bytes?)
 }
 
 /// `OFFSET+SIZE` or `OFFSET+SIZE/BITS`.

@@ -5,6 +5,7 @@ mod battery;
 pub(crate) mod cells;
 mod check;
 pub(crate) mod errors;
+mod exchange;
 pub(crate) mod hop;
 pub(crate) mod host;
 pub(crate) mod path;

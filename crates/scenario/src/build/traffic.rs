@@ -4,6 +4,7 @@ use lasthop_proto::describe::Keys;
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::units::{Bytes, Span};
 
+use super::exchange::{self, exchange};
 use super::transfer::{MAX_CONNECTIONS, TransferSpec};
 use crate::error::{Code, Diagnostic, Error};
 use crate::model::{Host, Stack, Traffic};
@@ -18,6 +19,7 @@ const DAY: Span = Span::secs(86_400);
 pub(crate) struct Application {
     on_off: OnOff,
     web: Option<Web>,
+    exchange: exchange::Said,
 }
 
 /// Goes over the keys of an application.
@@ -55,7 +57,7 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
             k.out_of_range("size", help);
         }
     });
-    Application { on_off, web }
+    Application { on_off, web, exchange: exchange::keys(k) }
 }
 
 fn shape(k: &mut Keys<'_>) -> Option<f64> {
@@ -65,15 +67,20 @@ fn shape(k: &mut Keys<'_>) -> Option<f64> {
     shape
 }
 
-/// The application of the transfer at `reader`, which lasts from `start` to `stop`, and how many short transfers may be
-/// expected of it.
+/// The application of the transfer at `reader`, which lasts from `start` to `stop`, `every` so often and `count` times
+/// side by side; and how many connections that are opened later may be expected of it.
 pub(super) fn traffic(
     file: &Reader<'_>,
     reader: &Reader<'_>,
     said: Application,
-    start: Span,
-    stop: Option<Span>,
+    [start, stop, every]: [Option<Span>; 3],
+    count: u32,
 ) -> Result<(Traffic, u64), Error> {
+    let horizon = file.optional::<Span>("horizon")?;
+    let end = stop.into_iter().chain(horizon).min();
+    if let Some((exchange, opened)) = exchange(reader, said.exchange, every, [start, end], count)? {
+        return Ok((Traffic::Exchange(exchange), opened));
+    }
     let (key, traffic) = match (reader.has("on-off"), said.web) {
         (false, None) => return Ok((Traffic::Bulk, 0)),
         (true, None) => ("on-off", Traffic::OnOff(said.on_off)),
@@ -90,20 +97,11 @@ pub(super) fn traffic(
         let help = "how many users there are is said there, for example `web = { sessions = 5 }`";
         return Err(excluded(reader, "count", key, help));
     }
-    let horizon = file.optional::<Span>("horizon")?;
-    let Some(end) = stop.into_iter().chain(horizon).min() else {
-        return Err(Diagnostic::new(Code::MissingKey, "horizon", &reader.place(key))
-            .message(format!("`{key}` needs a `horizon` or a `stop`"))
-            .label("never ends by itself")
-            .help(
-                "say at the top of the file when a run is cut off, for example `horizon = \"60s\"`, or here when it \
-                 ends: `stop = \"60s\"`",
-            )
-            .into());
-    };
+    let Some(end) = end else { return Err(endless(reader, key)) };
     let mut short = 0;
     if let Traffic::Web(web) = traffic {
-        let most = end.0.saturating_sub(start.0) / web.think.0.max(1) * u64::from(web.sessions);
+        let most = end.0.saturating_sub(start.unwrap_or_default().0) / web.think.0.max(1)
+            * u64::from(web.sessions);
         if most > MAX_SHORT {
             let help = format!(
                 "{} sessions that think for {} would make up to {most} transfers until {end}, and {MAX_SHORT} is the \
@@ -117,7 +115,19 @@ pub(super) fn traffic(
     Ok((traffic, short))
 }
 
-fn excluded(reader: &Reader<'_>, key: &str, other: &str, help: &str) -> Error {
+/// What `key` asks for has no end.
+pub(super) fn endless(reader: &Reader<'_>, key: &str) -> Error {
+    Diagnostic::new(Code::MissingKey, "horizon", &reader.place(key))
+        .message(format!("`{key}` needs a `horizon` or a `stop`"))
+        .label("never ends by itself")
+        .help(
+            "say at the top of the file when a run is cut off, for example `horizon = \"60s\"`, or here when it ends: \
+             `stop = \"60s\"`",
+        )
+        .into()
+}
+
+pub(super) fn excluded(reader: &Reader<'_>, key: &str, other: &str, help: &str) -> Error {
     Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.place(key))
         .message(format!("`{key}` and `{other}` exclude each other"))
         .label("one too many")
@@ -131,6 +141,7 @@ pub(super) fn in_testbed(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(
         let what = match transfer.traffic {
             Traffic::Web(_) => "web",
             Traffic::OnOff(_) => "on-off",
+            Traffic::Exchange(_) => "request",
             Traffic::Bulk if transfer.stop.is_some() => "stop",
             Traffic::Bulk => continue,
         };

@@ -9,7 +9,7 @@ use super::traffic::{self, Application, traffic};
 use crate::document::{Node, Value};
 use crate::error::{Code, Diagnostic, Error, Place, meant};
 use crate::keys::take;
-use crate::model::{Host, HostSide, Traffic, Transfer};
+use crate::model::{Exchange, Host, HostSide, Traffic, Transfer};
 use crate::read::Reader;
 use crate::schema;
 
@@ -79,7 +79,8 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
     if stop.is_some_and(|stop| stop <= start) {
         k.out_of_range("stop", format!("it must lie behind `start`, which is {start}"));
     }
-    let what = "as much is sent again so long after it began, until `stop` or the `horizon`";
+    let what =
+        "as much is sent or asked for again so long after it began, until `stop` or the `horizon`";
     k.maybe("every", &mut every, Span::millis(1)..=month, what);
     let mut count = 1;
     k.count("count", &mut count, 1..=MAX_CONNECTIONS, "how many connections do this side by side");
@@ -126,6 +127,15 @@ pub(super) fn read(file: &Reader<'_>, hosts: &[HostSpec]) -> Result<Vec<Transfer
                 .into());
         }
     }
+    let servers = specs.iter().filter(|spec| matches!(spec.transfer.traffic, Traffic::Exchange(_)));
+    if let Some(spec) = servers.clone().nth(Exchange::SERVERS) {
+        let most = Exchange::SERVERS;
+        return Err(Diagnostic::new(Code::OutOfRange, &spec.key, &spec.at)
+            .message(format!("more than {most} tables of requests"))
+            .label("too many with this one")
+            .help("raise `count` of a table instead of repeating it")
+            .into());
+    }
     Ok(specs)
 }
 
@@ -140,7 +150,10 @@ fn transfers(
     let (said, _) = take(&reader, keys)?;
     let every = said.every;
     let spec = transfer(file, &reader, said, key, hosts)?;
-    let Some(every) = every else { return Ok(vec![spec]) };
+    let Some(every) = every.filter(|_| !matches!(spec.transfer.traffic, Traffic::Exchange(_)))
+    else {
+        return Ok(vec![spec]);
+    };
     if spec.transfer.bytes.is_none() {
         let help = "what begins again needs an end: write a size, for example `bytes = \"5MB\"`";
         return Err(reader.out_of_range("every", help));
@@ -178,8 +191,9 @@ fn transfer(
 ) -> Result<TransferSpec, Error> {
     let from = end(reader, "from", &said.from, hosts)?;
     let to = end(reader, "to", &said.to, hosts)?;
-    let Said { start, stop, count, cross, .. } = said;
-    let (traffic, short) = traffic(file, reader, said.application, start, stop)?;
+    let Said { start, stop, every, count, cross, .. } = said;
+    let times = [Some(start), stop, every];
+    let (traffic, short) = traffic(file, reader, said.application, times, count)?;
     let bytes = match reader.node("bytes").and_then(Node::as_str) {
         _ if traffic != Traffic::Bulk => None,
         Some("unlimited") if stop.is_none() && !file.has("horizon") => {
@@ -341,6 +355,11 @@ fn addresses(specs: &[HostSpec]) -> Result<Vec<Host>, Error> {
 
 /// Which ways data flows.
 pub(super) fn directions(hosts: &[Host], transfers: &[TransferSpec]) -> Directions {
-    let from = |side| transfers.iter().any(|spec| hosts[spec.transfer.from].side == side);
+    let from = |side| {
+        transfers.iter().any(|spec| {
+            let answers = matches!(spec.transfer.traffic, Traffic::Exchange(_));
+            hosts[spec.transfer.from].side == side || answers
+        })
+    };
     Directions { right: from(HostSide::Left), left: from(HostSide::Right) }
 }

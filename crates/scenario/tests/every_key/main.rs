@@ -264,6 +264,19 @@ fn keys_of_the_file_and_of_hosts() {
     assert!(done.len() > 60, "{done:?}");
 }
 
+/// A transfer of requests and responses without and with `key = value`.
+fn asked(key: &str, value: &str) -> (String, String) {
+    let text = |set: &str| {
+        let keys = format!("request = \"300B\", response = \"9kB\", exchanges = 5{set}");
+        let old = keys.split(", ").filter(|old| set.is_empty() || !old.starts_with(key));
+        let mut keys: Vec<&str> = old.collect();
+        keys.extend(set.strip_prefix(", "));
+        let all = keys.join(", ");
+        format!("transfer = {{ from = \"fixed\", to = \"mobile\", {all} }}\n{HOSTS}{PATH}")
+    };
+    (text(""), text(&format!(", {key} = {value}")))
+}
+
 #[test]
 fn keys_of_transfers() {
     let mut done = BTreeSet::new();
@@ -276,6 +289,9 @@ fn keys_of_transfers() {
             ["web", "size", _] => (value, "web = { size = { mean = \"10kB\" } }, "),
             ["web", _] => (value, "web = { sessions = 1 }, "),
             ["bytes"] => (value, ""),
+            ["request" | "response" | "think" | "persistent" | "exchanges"] => {
+                return Some(asked(way[0], value));
+            }
             _ => (value, "bytes = \"1MB\", "),
         };
         let ends = match way {

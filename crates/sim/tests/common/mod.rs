@@ -1,5 +1,6 @@
 //! Random scenarios: anything that a user could write down, and much that nobody would.
 
+pub mod asking;
 pub mod cells;
 pub mod hops;
 

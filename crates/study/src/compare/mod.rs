@@ -55,6 +55,15 @@ pub struct Counts {
     pub timeouts: Summary,
     /// Full packets needed by data packets on the radio.
     pub wireless_goodput: Option<Summary>,
+    /// What clients waited for an answer, in seconds: the medians of the runs, where there are exchanges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange_time_p50: Option<Summary>,
+    /// The same: the 95th percentiles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange_time_p95: Option<Summary>,
+    /// Packets that an exchange took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange_packets: Option<Summary>,
     /// Runs in which every transfer was complete; nothing for transfers without end.
     pub complete: Option<usize>,
 }
@@ -167,6 +176,9 @@ fn counts(cell: &CellResults) -> Counts {
     Counts {
         timeouts: cell.mean("timeouts").unwrap_or_default(),
         wireless_goodput: cell.mean("wireless_goodput"),
+        exchange_time_p50: cell.mean("exchange_time_p50"),
+        exchange_time_p95: cell.mean("exchange_time_p95"),
+        exchange_packets: cell.mean("exchange_packets"),
         complete: (!endless).then(|| cell.complete()),
     }
 }

@@ -4,7 +4,7 @@ use lasthop_report::model::{Column, Table};
 use lasthop_report::number::{KB, short};
 use lasthop_trace::stats::Summary;
 
-use super::{Place, Row};
+use super::{Counts, Place, Row};
 use crate::ranking::Judgement;
 use crate::tables::Words;
 
@@ -29,11 +29,18 @@ pub fn ranking(place: &Place) -> Table {
     let radio = place.schemes.iter().any(|row| row.measured.wireless_goodput.is_some());
     let mut columns = vec![Column::number("timeouts")];
     columns.extend(radio.then(|| Column::number("radio gp")));
+    let asked = place.schemes.iter().any(|row| row.measured.exchange_time_p50.is_some());
+    let titles = if asked { &["median s", "95 % s", "packets"][..] } else { &[] };
+    columns.extend(titles.iter().map(|title| Column::number(*title)));
     columns.push(Column::text("to be changed"));
     WORDS.ranking(&place.schemes, columns, |row| {
         let mut cells = vec![short((row.measured.timeouts.mean * 100.0).round() / 100.0)];
         let share = |s: Summary| format!("{:.3}", s.mean);
         cells.extend(radio.then(|| row.measured.wireless_goodput.map_or("–".to_owned(), share)));
+        let Counts { exchange_time_p50, exchange_time_p95, exchange_packets, .. } = row.measured;
+        let numbers = [exchange_time_p50, exchange_time_p95, exchange_packets];
+        cells
+            .extend(numbers.into_iter().filter(|_| asked).map(|n| n.map_or("–".to_owned(), share)));
         cells.push(row.alternative.deployed());
         cells
     })

@@ -11,7 +11,7 @@ use lasthop_trace::stats::Summary;
 pub use page::{Recorded, heading, page};
 
 /// Heading, the same where there is little room, name of the scalar, and what it is divided by.
-const COLUMNS: [(&str, &str, &str, f64); 10] = [
+const COLUMNS: [(&str, &str, &str, f64); 13] = [
     ("KB/s", "KB/s", "throughput", KB),
     ("wired goodput", "wired gp", "wired_goodput", 1.0),
     ("radio goodput", "radio gp", "wireless_goodput", 1.0),
@@ -21,6 +21,9 @@ const COLUMNS: [(&str, &str, &str, f64); 10] = [
     ("short, mean s", "short s", "short_time_mean", 1.0),
     ("short, 95 % s", "95 % s", "short_time_p95", 1.0),
     ("hand-off pause s", "pause s", "handoff_pause_mean", 1.0),
+    ("exchange, median s", "median", "exchange_time_p50", 1.0),
+    ("exchange, 95 % s", "95 %", "exchange_time_p95", 1.0),
+    ("packets each", "packets", "exchange_packets", 1.0),
     ("cross KB/s", "cross", "cross_throughput", KB),
 ];
 

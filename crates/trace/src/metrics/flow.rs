@@ -12,7 +12,7 @@ use super::flow_metrics::{Delay, FlowMetrics, Sampled};
 use crate::completion::Completion;
 use crate::counts::CauseCounts;
 use crate::histogram::Histogram;
-use crate::layout::{FlowInfo, Layout, ShortInfo, flow_name};
+use crate::layout::{ExchangeInfo, FlowInfo, Layout, ShortInfo, flow_name};
 use crate::ranges::Ranges;
 use crate::stalls::StallWatch;
 use crate::stats::Moments;
@@ -147,6 +147,19 @@ pub(super) struct Flow {
     srtt: Samples,
     rto: Samples,
     stalls: StallWatch,
+    /// Packets of all kinds that entered the path, where exchanges are made.
+    pub(super) entered: u64,
+    /// When its client asked, and how long answers took.
+    pub(super) asked: Option<Box<Asked>>,
+}
+
+/// The exchanges of a connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    /// When was asked what is not answered yet, the oldest first.
+    pub(super) open: VecDeque<Time>,
+    /// What each exchange took that was answered.
+    pub(super) times: Vec<Span>,
 }
 
 impl Flow {
@@ -189,6 +202,8 @@ impl Flow {
             srtt: Samples::default(),
             rto: Samples::default(),
             stalls: StallWatch::default(),
+            entered: 0,
+            asked: None,
         }
     }
 
@@ -197,9 +212,17 @@ impl Flow {
         self.declared.is_some() || self.offered > 0 || self.delivered > 0
     }
 
-    /// Whether it is one of the short transfers.
-    pub(super) fn is_short(&self, layout: &Layout) -> bool {
+    /// Whether it is one of many that are told together.
+    pub(super) fn is_grouped(&self, layout: &Layout) -> bool {
+        let carries =
+            |info: &ExchangeInfo| info.asks_on(&self.key) || info.asks_on(&self.key.reversed());
         layout.short.iter().any(|info| self.is_between(info))
+            || layout.exchanges.iter().any(carries)
+    }
+
+    /// Whether clients of this table ask on it.
+    pub(super) fn asks(&self, info: &ExchangeInfo) -> bool {
+        info.asks_on(&self.key)
     }
 
     /// Whether it is one of those short transfers.
@@ -337,6 +360,16 @@ impl Flow {
             TcpKind::Aborted => {
                 self.aborted = true;
                 self.stalls.end(at);
+            }
+            TcpKind::Asked => {
+                self.asked.get_or_insert_default().open.push_back(at);
+                return;
+            }
+            TcpKind::Answered => {
+                let asked = self.asked.get_or_insert_default();
+                let begun = asked.open.pop_front();
+                asked.times.extend(begun.map(|begun| at.since(begun)));
+                return;
             }
             // Of the other direction, or seen only in a full trace.
             TcpKind::Delivered { .. }

@@ -10,6 +10,7 @@
 
 mod air;
 mod energy;
+mod exchanges;
 mod flow;
 mod flow_metrics;
 mod model;
@@ -18,6 +19,7 @@ mod visits;
 
 pub use air::{AirMetrics, FrameCounts};
 pub use energy::{NodeEnergy, Spent};
+pub use exchanges::Exchanges;
 pub use flow_metrics::{Delay, FlowMetrics, Sampled};
 pub use model::{RunMetrics, Scalar, StageMetrics};
 pub use short::ShortTransfers;
@@ -121,7 +123,7 @@ impl Metrics {
     pub fn finish(&self, end: Time) -> RunMetrics {
         let pairs = self.flows.all.iter().enumerate();
         let measured: Vec<_> = pairs
-            .filter(|(_, flow)| flow.counts() && !flow.is_short(&self.layout))
+            .filter(|(_, flow)| flow.counts() && !flow.is_grouped(&self.layout))
             .map(|(i, flow)| flow.metrics(&self.flows.all[i ^ 1], end))
             .collect();
         let ours = || measured.iter().filter(|f| !f.cross);
@@ -130,6 +132,13 @@ impl Metrics {
         let until = ours().map(|f| f.completed_s.unwrap_or(end.as_secs_f64()));
         let makespan = until.fold(0.0, f64::max) - opened;
         let delivered: u64 = ours().map(|f| f.delivered).sum();
+        let exchanges = self.exchanges(end);
+        let waited = || exchanges.iter().filter(|e| !e.cross && measured.is_empty());
+        let waiting: f64 = waited().map(|e| e.time_mean_s * e.answered as f64).sum();
+        let (makespan, delivered) = match waiting > 0.0 {
+            true => (waiting, waited().map(|e| e.delivered).sum()),
+            false => (makespan, delivered),
+        };
         RunMetrics {
             end_s: end.as_secs_f64(),
             events: self.events,
@@ -138,6 +147,7 @@ impl Metrics {
             jain_index: jain_index(&throughputs),
             corrupted: self.corrupted,
             short: self.short(end),
+            exchanges,
             energy: self.energy(end),
             visits: self.visits.told(&self.layout, end),
             handoffs: self.visits.handoffs(),
@@ -171,6 +181,18 @@ impl Metrics {
                     cross: info.cross,
                     ..ShortTransfers::of(those)
                 }
+            })
+            .collect()
+    }
+
+    /// What was asked and answered, table by table.
+    fn exchanges(&self, end: Time) -> Vec<Exchanges> {
+        let tables = self.layout.exchanges.iter();
+        tables
+            .map(|info| {
+                let pairs = self.flows.all.iter().enumerate();
+                let those = pairs.filter(|(_, flow)| flow.asks(info));
+                Exchanges::of(info, those.map(|(i, flow)| [flow, &self.flows.all[i ^ 1]]), end)
             })
             .collect()
     }
@@ -233,6 +255,11 @@ impl Metrics {
                 if is_data {
                     counter.data_packets += 1;
                     counter.data_bytes += u64::from(packet.body.len());
+                }
+                if !self.layout.exchanges.is_empty() && marks.has(Marks::FIRST) {
+                    self.enters(side, packet);
+                }
+                if is_data {
                     if marks.0 != 0 {
                         self.data_on_link(at, marks, side, packet);
                     }
@@ -299,6 +326,13 @@ impl Metrics {
         // Stations are numbered from the left.
         let side = if event.to > event.station { Side::Right } else { Side::Left };
         self.counters[stage][side.index()].air.get_or_insert_default().add(event);
+    }
+
+    /// A packet enters the path, where that is counted for each flow.
+    fn enters(&mut self, side: Side, packet: &Packet) {
+        if let Some(id) = self.flows.of_packet(packet, side) {
+            self.flows.all[id].entered += 1;
+        }
     }
 
     #[inline]

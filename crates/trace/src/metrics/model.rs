@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::air::{AirMetrics, FrameCounts};
 use super::energy::NodeEnergy;
+use super::exchanges::Exchanges;
 use super::flow_metrics::{FlowMetrics, side};
 use super::short::ShortTransfers;
 use super::visits::{Handoffs, Visit};
@@ -20,12 +21,13 @@ pub struct RunMetrics {
     /// Events of the metrics level that were taken in.
     pub events: u64,
     /// One entry for each flow that carried data, in the order of the layout, then of appearance; short transfers are
-    /// in `short`.
+    /// in `short`, requests and responses in `exchanges`.
     pub flows: Vec<FlowMetrics>,
     /// One entry for each stage and direction in which anything happened, left to right, rightward first.
     pub stages: Vec<StageMetrics>,
     /// Bytes delivered in order by all flows together that are not other people's, from the first opening to the last
-    /// completion (the end of the run if any flow is not complete), per second.
+    /// completion (the end of the run if any flow is not complete), per second. Where there are exchanges and no such
+    /// flow: bytes of answers for each second that a client waits for one.
     pub aggregate_throughput: f64,
     /// Jain's fairness index over the throughputs of the same flows: 1 is even, 1/n is one flow takes all.
     pub jain_index: f64,
@@ -35,6 +37,9 @@ pub struct RunMetrics {
     /// Short transfers, one entry for each pair of hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub short: Vec<ShortTransfers>,
+    /// Requests and responses, one entry for each table of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchanges: Vec<Exchanges>,
     /// One entry for each host that runs on a battery, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub energy: Vec<NodeEnergy>,
@@ -144,8 +149,11 @@ impl RunMetrics {
     /// Whether every flow completed that is not other people's.
     pub fn complete(&self) -> bool {
         let mut ours = self.ours().peekable();
-        let any = ours.peek().is_some() || !self.short.is_empty();
-        any && ours.all(|f| f.complete) && self.short.iter().all(|s| s.complete == s.begun)
+        let grouped = !self.short.is_empty() || !self.exchanges.is_empty();
+        (grouped || ours.peek().is_some())
+            && ours.all(|f| f.complete)
+            && self.short.iter().all(|s| s.complete == s.begun)
+            && self.exchanges.iter().all(|e| e.answered == e.asked)
     }
 
     /// Mean packet delay over all flows, in seconds.
@@ -201,11 +209,18 @@ impl RunMetrics {
             });
             all.push(Scalar { name: "airtime", unit: "s", value: self.air(|c| c.airtime_s) });
         }
+        // Of exchanges too, whose connections are no flows here.
+        let with_asked = |name, flows: &dyn Fn(&FlowMetrics) -> u64, of: fn(&Exchanges) -> u64| {
+            let asked = self.exchanges.iter().filter(|e| !e.cross).map(of).sum::<u64>();
+            Scalar { name, unit: "1", value: (self.sum(flows) + asked) as f64 }
+        };
         all.extend([
-            count("timeouts", &|f| f.timeouts),
-            count("fast_retransmits", &|f| f.fast_retransmits),
+            with_asked("timeouts", &|f| f.timeouts, |e| e.timeouts),
+            with_asked("fast_retransmits", &|f| f.fast_retransmits, |e| e.fast_retransmits),
             count("dupacks", &|f| f.dupacks),
-            count("host_retransmissions", &FlowMetrics::host_retransmissions),
+            with_asked("host_retransmissions", &FlowMetrics::host_retransmissions, |e| {
+                e.retransmissions
+            }),
             count("local_retransmissions", &FlowMetrics::local_retransmissions),
             count("redundant", &|f| f.redundant),
             count("partial_acks", &|f| f.partial_acks),
@@ -244,6 +259,28 @@ impl RunMetrics {
         ]);
     }
 
+    /// The numbers of requests and responses, where there are such; of several tables the longest times.
+    fn asked(&self, all: &mut Vec<Scalar>) {
+        let ours = || self.exchanges.iter().filter(|e| !e.cross);
+        if ours().next().is_none() {
+            return;
+        }
+        let answered = ours().map(|e| e.answered).sum::<u64>() as f64;
+        let each = |sum: u64| sum as f64 / answered.max(1.0);
+        let longest = |of: fn(&Exchanges) -> f64| ours().map(of).fold(0.0, f64::max);
+        all.extend([
+            Scalar { name: "exchanges", unit: "1", value: answered },
+            Scalar { name: "exchange_time_p50", unit: "s", value: longest(|e| e.time_p50_s) },
+            Scalar { name: "exchange_time_p95", unit: "s", value: longest(|e| e.time_p95_s) },
+            Scalar { name: "exchange_time_p99", unit: "s", value: longest(|e| e.time_p99_s) },
+            Scalar {
+                name: "exchange_packets",
+                unit: "1",
+                value: each(ours().map(|e| e.packets).sum()),
+            },
+        ]);
+    }
+
     /// The numbers of short transfers and of other people's traffic, where there are such.
     fn others(&self, all: &mut Vec<Scalar>) {
         let short = || self.short.iter().filter(|s| !s.cross);
@@ -259,9 +296,12 @@ impl RunMetrics {
                 Scalar { name: "short_timeouts", unit: "1", value: timeouts },
             ]);
         }
+        self.asked(all);
         let cross = self.flows.iter().filter(|f| f.cross).map(|f| f.delivered);
         let short = self.short.iter().filter(|s| s.cross).map(|s| s.delivered);
-        let delivered = cross.chain(short).fold(None, |sum, d| Some(sum.unwrap_or(0) + d));
+        let asked = self.exchanges.iter().filter(|e| e.cross).map(|e| e.delivered);
+        let delivered =
+            cross.chain(short).chain(asked).fold(None, |sum, d| Some(sum.unwrap_or(0) + d));
         if let Some(delivered) = delivered.filter(|_| self.end_s > 0.0) {
             let value = delivered as f64 / self.end_s;
             all.push(Scalar { name: "cross_throughput", unit: "B/s", value });

@@ -65,7 +65,7 @@ impl ShortTransfers {
 }
 
 /// The smallest of sorted values that is not below a share `q` of them.
-fn quantile(sorted: &[f64], q: f64) -> f64 {
+pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
     let rank = (q * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
 }

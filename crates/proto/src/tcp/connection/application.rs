@@ -28,6 +28,11 @@ impl Connection {
         self.rx.inbox = Some(Box::default());
     }
 
+    /// What it sends is bytes of `stream`, if no application writes. Before the connection opens.
+    pub(in crate::tcp) fn set_stream(&mut self, stream: u32) {
+        self.stream = stream;
+    }
+
     /// What was delivered and not read may be `bytes` from now on, and the window with it. What was advertised before
     /// is not taken back.
     pub fn set_inbox(&mut self, bytes: u32) {
@@ -126,7 +131,7 @@ impl Connection {
         u64::from(outbox.limit).saturating_sub(outbox.rope.len()) as u32
     }
 
-    fn may_write(&self) -> bool {
+    pub(super) fn may_write(&self) -> bool {
         !self.tx.core.window.fin && !self.aborted
     }
 

@@ -34,8 +34,8 @@ impl Connection {
             self.begin(now, [Input::Syn, Input::SynAcked], out);
         }
         match self.state {
-            State::Closed => self.on_segment_closed(now, segment, out),
-            State::SynSent => self.on_segment_syn_sent(now, segment, out),
+            State::Closed => self.on_segment_closed(now, segment, body, out),
+            State::SynSent => self.on_segment_syn_sent(now, segment, body, out),
             _ => self.on_segment_open(now, segment, body, marked, out),
         }
     }
@@ -47,21 +47,37 @@ impl Connection {
     }
 
     /// Passive open: a SYN to a connection that does not exist yet.
-    pub(super) fn on_segment_closed(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+    pub(super) fn on_segment_closed(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        body: Body,
+        out: &mut Out,
+    ) {
         if self.open_at.is_some() || self.aborted || self.complete {
             return;
         }
         if segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST) {
             self.go(Input::Syn);
             self.take_syn(segment);
+            if self.opening.is_some() && self.open_early(now, segment, body, out) {
+                return;
+            }
             if !self.held {
                 self.send_syn(now, false, out);
             }
         }
     }
 
-    pub(super) fn on_segment_syn_sent(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        let acks_ours = segment.flags.has(Flags::ACK) && segment.ack == self.iss + 1;
+    pub(super) fn on_segment_syn_sent(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        body: Body,
+        out: &mut Out,
+    ) {
+        let acked = self.acks_syn(segment).filter(|_| segment.flags.has(Flags::ACK));
+        let acks_ours = acked.is_some();
         if segment.flags.has(Flags::ACK) && !acks_ours {
             //= rfc9293#section-3.10.7.3: an ACK of something else belongs to a connection that is no more
             self.refuse_ack(segment, out);
@@ -73,13 +89,15 @@ impl Connection {
             }
             return;
         }
-        if !segment.flags.has(Flags::SYN) {
+        if !segment.flags.has(Flags::SYN) || self.echoes_another(segment) {
             return;
         }
         self.take_syn(segment);
-        if acks_ours {
+        if let Some(acked) = acked {
             self.go(Input::SynAck);
+            self.syn_acked_to(acked);
             self.establish(now, segment, out);
+            self.take_syn_ack(now, segment, body, out);
             self.insist(now, out);
         } else {
             // Simultaneous open.
@@ -108,7 +126,7 @@ impl Connection {
                 Err(unexpected) => body = unexpected,
             }
         }
-        if self.fails_paws(segment) {
+        if self.fails_paws(segment) || self.agreed.counts && self.is_foreign(segment, &body) {
             self.challenge(now, out);
             return;
         }
@@ -178,6 +196,8 @@ impl Connection {
             let same = segment.seq == self.irs && !flags.has(Flags::ACK);
             if same && self.state == State::SynReceived {
                 self.send_syn(now, true, out);
+            } else if same && self.is_half() {
+                self.answer_again(now, out);
             } else {
                 //= rfc5961#section-4.2: a SYN is challenged, whatever its sequence number
                 self.challenge(now, out);
@@ -186,7 +206,7 @@ impl Connection {
             //= rfc9293#section-3.10.7.4: an unacceptable segment is answered with an ACK
             if self.state == State::TimeWait && flags.has(Flags::FIN) {
                 //= rfc9293#section-3.10.7.4: the peer's FIN again: TIME-WAIT starts anew
-                self.time_wait_until = Some(now + self.config.time_wait);
+                self.time_wait_until = Some(now + self.time_wait(now));
             }
             self.rx.note_duplicate(from, (from + u64::from(len)).min(self.rx.nxt));
             let len = u64::from(segment.seq_len(len));
@@ -247,6 +267,11 @@ impl Connection {
             }
             self.go(Input::SynAcked);
             self.establish(now, segment, out);
+            if self.opening.is_some() {
+                self.take_queued(now, out);
+            }
+        } else if ack > 0 && self.is_half() {
+            self.end_half();
         }
         if ack > self.tx.core.window.max {
             //= rfc9293#section-3.10.7.4: an ACK of what was never sent is answered with an ACK
@@ -326,7 +351,7 @@ impl Connection {
     pub(super) fn fin_acked(&mut self, now: Time, out: &mut Out) {
         if self.go(Input::FinAcked) {
             match self.state {
-                State::TimeWait => self.time_wait_until = Some(now + self.config.time_wait),
+                State::TimeWait => self.time_wait_until = Some(now + self.time_wait(now)),
                 State::Closed => self.finish(out),
                 _ => {}
             }
@@ -399,10 +424,11 @@ impl Connection {
         }
         if taken.delivered > 0 {
             self.report(TcpKind::Delivered { bytes: taken.delivered }, out);
+            self.exchange_delivered(out);
         }
         if taken.fin && self.go(Input::Fin) {
             match self.state {
-                State::TimeWait => self.time_wait_until = Some(now + self.config.time_wait),
+                State::TimeWait => self.time_wait_until = Some(now + self.time_wait(now)),
                 // Nobody is there who could have more to say.
                 State::CloseWait if self.outbox.is_none() => self.tx.core.window.fin = true,
                 _ => {}

@@ -26,6 +26,9 @@ impl Connection {
             return;
         }
         if self.tx.has_work() && self.state.is_synchronised() && !self.frozen {
+            if self.opening.is_some() {
+                self.send_first(now, out);
+            }
             if out.is_bulk() {
                 self.send_in_bulk(now, out);
             }
@@ -38,7 +41,7 @@ impl Connection {
 
     /// Sends an ACK if one is due.
     pub(super) fn send_ack(&mut self, now: Time, out: &mut Out) {
-        if self.rx.ack_due() && self.state != State::Closed {
+        if self.rx.ack_due() && self.state != State::Closed && !self.owes_syn() {
             if self.is_deputy() && !self.has_a_say() {
                 self.rx.acked();
                 return;
@@ -97,7 +100,10 @@ impl Connection {
             //= rfc3168#section-6.1.2: the first new data segment after a reduction says so
             flags = flags | Flags::CWR;
         }
-        let mut segment = self.segment(now, chunk.from, flags);
+        let mut segment = match self.carries_syn(&chunk) {
+            true => self.syn_with(now, flags),
+            false => self.segment(now, chunk.from, flags),
+        };
         if chunk.len > 0 {
             self.tell_of_acks(&mut segment);
         }
@@ -107,15 +113,20 @@ impl Connection {
             segment.options_mut().urgent = ahead as u16;
         }
         let offset = chunk.from.saturating_sub(1);
-        let body = match &self.outbox {
-            None => Body::Pattern { stream: self.stream, len: chunk.len, offset },
-            Some(outbox) => outbox.rope.slice(offset, chunk.len),
-        };
+        let body = self.body(offset, chunk.len);
         let control = chunk.len == 0 && chunk.cause == Cause::Data;
         let cause = if control { Cause::Control } else { chunk.cause };
         self.originate(segment, body, cause, out);
         self.rx.acked();
         self.caused = None;
+    }
+
+    /// The `len` bytes of our stream from `offset` on.
+    pub(super) fn body(&self, offset: u64, len: u32) -> Body {
+        match &self.outbox {
+            None => Body::Pattern { stream: self.stream, len, offset },
+            Some(outbox) => outbox.rope.slice(offset, len),
+        }
     }
 
     pub(super) fn segment(&mut self, now: Time, position: u64, flags: Flags) -> Segment {
@@ -134,6 +145,9 @@ impl Connection {
             segment.timestamps =
                 Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
         }
+        if self.agreed.counts {
+            self.add_count(&mut segment);
+        }
         if self.config.stamps {
             segment.options_mut().stamp = Some(Stamp { sent: now, echo: self.stamped });
         }
@@ -146,8 +160,9 @@ impl Connection {
         }
         // Timestamps leave room for three blocks (RFC 2018 section 3).
         let most = if self.agreed.timestamps { 3 } else { 4 };
-        // A SNACK takes the room of one.
-        let blocks = self.rx.sack(self.irs, most - usize::from(self.agreed.snack));
+        // A SNACK takes the room of one, and so does a count.
+        let taken = usize::from(self.agreed.snack) + usize::from(self.agreed.counts);
+        let blocks = self.rx.sack(self.irs, most - taken);
         if !blocks.is_empty() {
             segment.options_mut().sack = blocks;
         }
@@ -230,9 +245,11 @@ impl Connection {
 
     /// Our SYN, or SYN-ACK when the peer's has come.
     pub(super) fn send_syn(&mut self, now: Time, again: bool, out: &mut Out) {
-        let segment = self.syn(now, again);
-        self.originate(segment, Body::EMPTY, Cause::Control, out);
+        let mut segment = self.syn(now, again);
+        let (body, cause) = self.early_data(&mut segment, again);
+        self.originate(segment, body, cause, out);
         self.tx.syn_sent(now, again);
+        self.syn_carried();
     }
 
     /// Without a handshake this end is open at once, and knows of its peer what it would offer itself. Both begin with
@@ -248,15 +265,15 @@ impl Connection {
         self.establish(now, &syn, out);
     }
 
-    fn syn(&mut self, now: Time, again: bool) -> Segment {
+    pub(super) fn syn(&mut self, now: Time, again: bool) -> Segment {
         let config = self.config.clone();
-        let answering = self.state == State::SynReceived;
+        let answering = self.state == State::SynReceived || self.is_half();
         let flags = if answering { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let flags = flags | self.ecn_setup(answering, again);
         let mut segment =
             Segment::new(self.flow.src_port, self.flow.dst_port, self.iss, Seq(0), flags);
         if answering {
-            segment.ack = self.irs + 1;
+            segment.ack = self.irs + self.rx.nxt as u32;
         }
         segment.window = config.recv_buffer.min(0xffff) as u16;
         let offers = |ours: bool, agreed: bool| if answering { agreed } else { ours };
@@ -292,6 +309,9 @@ impl Connection {
         if offers(config.acc.is_some(), self.agreed.acc) {
             options.acc = Some(Acc::Permitted);
         }
+        if self.opening.is_some() {
+            self.offer_opening(&mut segment, answering, again);
+        }
         segment
     }
 
@@ -319,7 +339,12 @@ impl Connection {
             self.ts_recent = ts.value;
         }
         let whole = config.mss.min(peer_mss);
-        let mss = payload_mss(whole, agreed.timestamps);
+        let timestamps = agreed.timestamps;
+        if self.opening.is_some() {
+            self.take_opening(segment);
+        }
+        let config = &self.config;
+        let mss = payload_mss(whole, timestamps, self.agreed.counts);
         self.tx.core.window.mss = mss;
         self.rx.synchronise(config, mss, whole);
         self.agree(segment);

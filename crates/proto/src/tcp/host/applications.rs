@@ -2,6 +2,8 @@
 
 use crate::machine::Out;
 use crate::rng::Stream;
+use crate::tcp::Connection;
+use crate::tcp::exchange::{Client, Exchange, Exchanging, Service};
 use crate::tcp::traffic::{App, OnOff, Session, Web};
 use crate::units::Time;
 use crate::wire::Addr;
@@ -40,11 +42,94 @@ impl Host {
         self.unfinished += 1;
     }
 
+    /// A client begins at `start` to ask a server at `to`, which [`Host::answer`] has set up there on the same `port`. It
+    /// asks for nothing at `stop` or later.
+    pub fn request(
+        &mut self,
+        to: Addr,
+        port: u16,
+        start: Time,
+        stop: Option<Time>,
+        exchange: Exchange,
+    ) {
+        let (asked, waits, connection) = (0, false, None);
+        let client = Client { to, port, exchange, stop, asked, waits, connection };
+        self.apps.add(App::Client(Box::new(client)), start);
+        self.unfinished += 1;
+    }
+
+    /// Requests of `client` to `port` are answered.
+    pub fn answer(&mut self, client: Addr, port: u16, exchange: Exchange) {
+        self.services.push(Service { client, port, exchange });
+    }
+
+    /// A server takes the connection that has come in, if one is there for it.
+    pub(super) fn serve_exchanges(&mut self, index: usize) {
+        let flow = self.connections[index].flow;
+        if let Some(service) = self.services.iter().find(|service| service.answers(flow)) {
+            self.connections[index].exchange(Exchanging::server(&service.exchange));
+            self.connections[index].set_stream(1 << 30 | index as u32);
+        }
+    }
+
+    /// A client asks, or goes on after an answer; when it is due again.
+    fn step_client(&mut self, now: Time, index: usize, out: &mut Out) -> Option<Time> {
+        let full = self.is_full();
+        let App::Client(client) = &mut self.apps.all[index] else { return None };
+        let exchange = client.exchange;
+        let at = if core::mem::take(&mut client.waits) { now + exchange.think } else { now };
+        let asks = client.again(at).filter(|_| !full);
+        if asks.is_none_or(|at| at > now) {
+            return self.unless_over(now, index, asks, out);
+        }
+        let (to, port, kept) = (client.to, client.port, client.connection);
+        client.asked += 1;
+        client.waits = exchange.every.is_none();
+        let waits = client.waits;
+        let kept = kept.filter(|kept| !self.connections[*kept].is_over());
+        let connection = kept.unwrap_or_else(|| {
+            let stream = 1 << 31 | self.connections.len() as u32;
+            let begin = |c: &mut Connection| {
+                c.exchange(Exchanging::client(&exchange));
+                c.connect(now);
+            };
+            self.start(to, port, now, stream, begin)
+        });
+        self.act(connection, |c| c.ask(now, out));
+        let App::Client(client) = &mut self.apps.all[index] else { return None };
+        client.connection = exchange.persistent.then_some(connection);
+        if waits {
+            self.apps.fetched_by.insert(connection, index);
+            return None;
+        }
+        let next = exchange.every.and_then(|every| client.again(now + every));
+        self.unless_over(now, index, next, out)
+    }
+
+    /// When a client is due next; one that asks no more closes what it kept open.
+    fn unless_over(
+        &mut self,
+        now: Time,
+        index: usize,
+        next: Option<Time>,
+        out: &mut Out,
+    ) -> Option<Time> {
+        if next.is_none() {
+            self.unfinished -= 1;
+            let App::Client(client) = &mut self.apps.all[index] else { return None };
+            if let Some(connection) = client.connection.take() {
+                self.act(connection, |c| c.ask_no_more(now, out));
+            }
+        }
+        next
+    }
+
     /// The first application that is due acts.
     pub(super) fn step(&mut self, now: Time, out: &mut Out) {
         let Some((_, index)) = self.apps.wakes.first() else { return };
         let full = self.is_full();
         let next = match &mut self.apps.all[index] {
+            App::Client(_) => self.step_client(now, index, out),
             App::Stop { connection } => {
                 let connection = *connection;
                 self.act(connection, |c| c.end_here(now, out));

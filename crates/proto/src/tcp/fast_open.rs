@@ -1,0 +1,184 @@
+//! TCP Fast Open (RFC 7413): a SYN with data, and a cookie that shows that its sender is where it says.
+//!
+//! A client asks for a cookie on its first SYN to a server, and has it on the SYN-ACK. Later SYNs carry the cookie and
+//! data, which a server that recognises the cookie hands to the application at once. Everything else opens by the
+//! handshake. A cookie says who sends, not that the SYN is new: a duplicate of it is taken for another connection.
+//!
+//! This file has what a host remembers. What a connection does with it stands in `connection/opening.rs`, which it
+//! shares with [`t_tcp`](super::t_tcp).
+//!
+//! **Modelled:** request, grant and use of cookies; data in the SYN up to the segment size that the server offered
+//! before; answers before the handshake is over; the SYN without option and data when its timer expires; a bound of
+//! connections whose handshake is not over. **Not modelled:** keys that change with time; servers to which a client does
+//! without for a while after a failure.
+
+use crate::describe::{Kind, SIM, System};
+use crate::wire::Addr;
+use crate::wire::opening::Cookie;
+
+/// What it is, for lists.
+pub const FAST_OPEN: System = System::new(
+    Kind::Sender,
+    "fast-open",
+    "host: fast-open = true, at both ends",
+    "TCP Fast Open: a SYN with a cookie of the server's carries data that is answered at once",
+    "RFC 7413",
+)
+.tier(0)
+.runs(SIM);
+
+/// Servers whose cookies are remembered; the one that was not used for longest goes first.
+const SERVERS_MAX: usize = 256;
+/// Connections whose handshake may be under way while their data has been delivered.
+//= rfc7413#section-5.1: a server must limit those that are pending
+const PENDING_MAX: usize = 256;
+
+/// What a host remembers of cookies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cookies {
+    key: [u64; 2],
+    servers: Vec<(Addr, Cookie, u16)>,
+    pending: usize,
+}
+
+impl Cookies {
+    /// A host without cookies of others, whose own are made with `key`.
+    pub fn new(key: [u64; 2]) -> Cookies {
+        Cookies { key, servers: Vec::new(), pending: 0 }
+    }
+
+    /// The cookie for a client.
+    //= rfc7413#section-4.1.2: from its address, by what only the server can compute
+    pub fn made_for(&self, client: Addr) -> Cookie {
+        let bytes = match client.ip() {
+            core::net::IpAddr::V4(ip) => siphash(self.key, &ip.octets()),
+            core::net::IpAddr::V6(ip) => siphash(self.key, &ip.octets()),
+        };
+        Cookie::new(&bytes.to_be_bytes()).unwrap_or(Cookie::REQUEST)
+    }
+
+    /// Whether a client may open with data: it has the right cookie, and there is room.
+    pub fn accepts(&self, client: Addr, cookie: &Cookie) -> bool {
+        self.pending < PENDING_MAX && *cookie == self.made_for(client)
+    }
+
+    /// A connection with early data has been accepted, or its handshake is over.
+    pub(super) fn count_pending(&mut self, more: bool) {
+        self.pending = if more { self.pending + 1 } else { self.pending.saturating_sub(1) };
+    }
+
+    /// The cookie of `server`, and the segment size that it offered with it.
+    pub fn known(&mut self, server: Addr) -> Option<(Cookie, u16)> {
+        let at = self.servers.iter().position(|(addr, ..)| *addr == server)?;
+        let known = self.servers.remove(at);
+        self.servers.push(known);
+        Some((known.1, known.2))
+    }
+
+    /// `server` has given a cookie, and offers segments of `mss`.
+    pub fn learn(&mut self, server: Addr, cookie: Cookie, mss: u16) {
+        self.forget(server);
+        if self.servers.len() >= SERVERS_MAX {
+            self.servers.remove(0);
+        }
+        self.servers.push((server, cookie, mss));
+    }
+
+    /// `server` did not take the cookie and gave no other.
+    pub fn forget(&mut self, server: Addr) {
+        self.servers.retain(|(addr, ..)| *addr != server);
+    }
+}
+
+/// SipHash-2-4 (Aumasson and Bernstein 2012): a keyed hash of short messages.
+fn siphash([k0, k1]: [u64; 2], message: &[u8]) -> u64 {
+    let mut v = [
+        k0 ^ 0x736f_6d65_7073_6575,
+        k1 ^ 0x646f_7261_6e64_6f6d,
+        k0 ^ 0x6c79_6765_6e65_7261,
+        k1 ^ 0x7465_6462_7974_6573,
+    ];
+    let absorb = |v: &mut [u64; 4], word: u64| {
+        v[3] ^= word;
+        (0..2).for_each(|_| round(v));
+        v[0] ^= word;
+    };
+    let mut words = message.chunks_exact(8);
+    for word in &mut words {
+        let word = word.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        absorb(&mut v, word);
+    }
+    let rest = words.remainder().iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+    absorb(&mut v, (message.len() as u64) << 56 | rest);
+    v[2] ^= 0xff;
+    (0..4).for_each(|_| round(&mut v));
+    v[0] ^ v[1] ^ v[2] ^ v[3]
+}
+
+fn round(v: &mut [u64; 4]) {
+    let [a, b, c, d] = v;
+    *a = a.wrapping_add(*b);
+    *b = b.rotate_left(13) ^ *a;
+    *a = a.rotate_left(32);
+    *c = c.wrapping_add(*d);
+    *d = d.rotate_left(16) ^ *c;
+    *a = a.wrapping_add(*d);
+    *d = d.rotate_left(21) ^ *a;
+    *c = c.wrapping_add(*b);
+    *b = b.rotate_left(17) ^ *c;
+    *c = c.rotate_left(32);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Addr = Addr::v4(10, 0, 0, 1);
+
+    #[test]
+    fn the_hash_is_that_of_its_authors() {
+        // The first vectors and the longest of their reference implementation: key 00 to 0f, message 00, 01 and so on.
+        let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
+        let message: Vec<u8> = (0..64).collect();
+        assert_eq!(siphash(key, &message[..0]), 0x726f_db47_dd0e_0e31);
+        assert_eq!(siphash(key, &message[..1]), 0x74f8_39c5_93dc_67fd);
+        assert_eq!(siphash(key, &message[..8]), 0x93f5_f579_9a93_2462);
+        assert_eq!(siphash(key, &message[..15]), 0xa129_ca61_49be_45e5);
+    }
+
+    #[test]
+    fn a_cookie_is_good_for_one_client_of_one_server() {
+        let (one, other) = (Cookies::new([1, 2]), Cookies::new([1, 3]));
+        let cookie = one.made_for(A);
+        assert_eq!(cookie.as_slice().len(), 8);
+        assert!(one.accepts(A, &cookie));
+        assert!(!one.accepts(Addr::v4(10, 0, 0, 2), &cookie));
+        assert!(!other.accepts(A, &cookie));
+        assert!(!one.accepts(A, &Cookie::REQUEST));
+    }
+
+    #[test]
+    fn pending_connections_are_bounded() {
+        let mut cookies = Cookies::new([1, 2]);
+        let cookie = cookies.made_for(A);
+        (0..PENDING_MAX).for_each(|_| cookies.count_pending(true));
+        assert!(!cookies.accepts(A, &cookie));
+        cookies.count_pending(false);
+        assert!(cookies.accepts(A, &cookie));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut cookies = Cookies::new([1, 2]);
+        let addr = |n: u32| Addr::v4(10, 1, (n >> 8) as u8, n as u8);
+        for n in 0..SERVERS_MAX as u32 {
+            cookies.learn(addr(n), cookies.made_for(A), 1000);
+        }
+        assert!(cookies.known(addr(0)).is_some());
+        cookies.learn(A, cookies.made_for(A), 1000);
+        assert_eq!(cookies.servers.len(), SERVERS_MAX);
+        assert!(cookies.known(addr(0)).is_some() && cookies.known(addr(1)).is_none());
+        cookies.forget(A);
+        assert_eq!(cookies.known(A), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! Requests and responses: how long clients wait, and what that costs in packets.
+
+use lasthop_proto::units::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+use super::flow::Flow;
+use super::short::quantile;
+use crate::layout::ExchangeInfo;
+
+/// The exchanges of the clients of a table. The time of one is from the first byte that is asked for to the last byte of
+/// the answer, whether a connection was opened for it or not.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Exchanges {
+    /// Address of the clients.
+    pub from: String,
+    /// Address of the server.
+    pub to: String,
+    /// Whether they are other people's traffic.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub cross: bool,
+    /// Connections that were opened.
+    pub connections: u64,
+    /// Connections that were given up or reset.
+    pub aborted: u64,
+    /// Requests that were made.
+    pub asked: u64,
+    /// Requests whose answer came in full.
+    pub answered: u64,
+    /// Bytes of answers that were delivered, of those under way too.
+    pub delivered: u64,
+    /// Mean time of those that were answered, in seconds.
+    pub time_mean_s: f64,
+    /// Their median in seconds.
+    pub time_p50_s: f64,
+    /// Their 95th percentile in seconds.
+    pub time_p95_s: f64,
+    /// Their 99th percentile in seconds.
+    pub time_p99_s: f64,
+    /// The longest in seconds.
+    pub time_max_s: f64,
+    /// Packets of all kinds that both ends put on their first link.
+    pub packets: u64,
+    /// Expirations of retransmission timers, of both ends.
+    pub timeouts: u64,
+    /// Fast retransmissions that began a recovery, of both ends.
+    pub fast_retransmits: u64,
+    /// Data packets that were sent again, by both ends.
+    pub retransmissions: u64,
+}
+
+impl Exchanges {
+    /// Adds up connections, each as the flow of its requests and that of its responses.
+    pub(super) fn of<'a>(
+        info: &ExchangeInfo,
+        connections: impl Iterator<Item = [&'a Flow; 2]>,
+        end: Time,
+    ) -> Exchanges {
+        let mut all = Exchanges {
+            from: info.from.to_string(),
+            to: info.to.to_string(),
+            cross: info.cross,
+            ..Exchanges::default()
+        };
+        let mut times: Vec<Span> = Vec::new();
+        for [requests, responses] in connections {
+            let (there, back) =
+                (requests.metrics(responses, end), responses.metrics(requests, end));
+            all.connections += 1;
+            all.aborted += u64::from(there.aborted || back.aborted);
+            all.delivered += back.delivered;
+            all.packets += requests.entered + responses.entered;
+            all.timeouts += there.timeouts + back.timeouts;
+            all.fast_retransmits += there.fast_retransmits + back.fast_retransmits;
+            all.retransmissions += there.host_retransmissions() + back.host_retransmissions();
+            if let Some(asked) = &requests.asked {
+                all.asked += (asked.open.len() + asked.times.len()) as u64;
+                times.extend(&asked.times);
+            }
+        }
+        times.sort();
+        let times: Vec<f64> = times.into_iter().map(Span::as_secs_f64).collect();
+        all.answered = times.len() as u64;
+        all.time_mean_s = times.iter().sum::<f64>() / times.len().max(1) as f64;
+        [all.time_p50_s, all.time_p95_s, all.time_p99_s, all.time_max_s] =
+            [0.50, 0.95, 0.99, 1.0].map(|q| quantile(&times, q));
+        all
+    }
+}
