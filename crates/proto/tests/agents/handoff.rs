@@ -263,6 +263,56 @@ fn a_handshake_goes_on_where_it_was() {
     );
 }
 
+/// What the ends said to each other meanwhile would be unknown to the connection that comes.
+#[test]
+fn packets_of_a_connection_whose_state_is_coming_are_dropped_until_then() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+1000 ack 1 => split-taken
+        20ms left . 1 ack 1001 win 3000 => split-ack
+        20ms right P. 1+1000 ack 1 => split-data
+        25ms leave
+        25ms note forgotten
+        30ms mobile . 1 ack 1001 => no-such-connection
+        31ms fixed P. 1001+1000 ack 1 => no-such-connection
+        35ms arrive
+        40ms fixed P. 1001+1000 ack 1 => split-taken
+        40ms left . 1 ack 2001 win 2000 => split-ack
+        40ms right P. 1001+1000 ack 1 => split-data
+        50ms mobile . 1 ack 2001 => split-taken
+        50ms left . 1 ack 2001 => split-ack
+        60s end
+        ",
+        ),
+    );
+}
+
+/// Where they passed nevertheless an end has more than it was sent by the connection that came: that is no reason to
+/// wait for ever.
+#[test]
+fn an_end_may_have_what_passed_before_the_state_came() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+1000 ack 1 => split-taken
+        20ms left . 1 ack 1001 win 3000 => split-ack
+        20ms right P. 1+1000 ack 1 => split-data
+        25ms move
+        25ms note forgotten
+        30ms mobile . 1 ack 1501 => split-taken
+        40ms fixed P. 1001+1000 ack 1 => split-taken
+        40ms left . 1 ack 2001 win 3000 => split-ack
+        40ms right P. 1001+1000 ack 1 => split-data
+        50ms mobile . 1 ack 2001 => split-taken
+        60s end
+        ",
+        ),
+    );
+}
+
 #[test]
 fn state_of_another_kind_is_given_back() {
     let mut out = Out::new(Wants::NOTHING);

@@ -107,6 +107,7 @@ impl Moving {
         }
         if matches!(what, "move" | "leave" | "lose") {
             *agent = Agent::new(config);
+            agent.await_state(MOBILE, what == "leave");
         }
         if matches!(what, "move" | "arrive") {
             let bytes = self.0.take().expect("state under way");
