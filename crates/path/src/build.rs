@@ -57,11 +57,11 @@ impl Path {
         stages.extend(scenario.path.iter().map(|s| Stage::of_path(s, seed)));
         let router = stages.len();
         if let Some(roaming) = &scenario.roaming {
-            stages.push(Stage::Place(Place));
+            stages.push(Stage::Place(Place::default()));
             for cell in &roaming.cells {
                 let (wired, radio) = cell.path.split_at(cell.base);
                 stages.extend(wired.iter().map(|s| Stage::of_path(s, seed)));
-                stages.push(Stage::Place(Place));
+                stages.push(Stage::Place(Place::default()));
                 stages.extend(radio.iter().map(|s| Stage::of_path(s, seed)));
             }
         }

@@ -12,7 +12,7 @@ use lasthop_proto::wire::Packet;
 
 use crate::counts::StageCount;
 use crate::roam::{Move, Roam, Way};
-use crate::stage::Stage;
+use crate::stage::{Place, Stage};
 
 /// What lies around the path: it takes in what happened, and the packets that leave.
 pub trait Outside {
@@ -83,8 +83,15 @@ impl Path {
 
     /// The path ends in cells.
     pub(crate) fn set_roam(&mut self, roam: Roam) {
-        let router = roam.router;
         self.roam = Some(Box::new(roam));
+        self.await_move();
+    }
+
+    /// The router waits for the next host that moves.
+    fn await_move(&mut self) {
+        let Some(roam) = &self.roam else { return };
+        let router = roam.router;
+        self.stages[router] = Stage::Place(Place(roam.next_wake()));
         self.rearm(router);
     }
 
@@ -105,7 +112,7 @@ impl Path {
         if !self.retired.is_empty() {
             self.wake_retired(now, i);
         }
-        if self.roam.as_ref().is_some_and(|roam| roam.router == i) {
+        if let Stage::Place(_) = self.stages[i] {
             return self.move_host(now, outside);
         }
         self.call(now, i, outside, |stage, out| stage.on_wake(now, out));
@@ -115,8 +122,7 @@ impl Path {
     #[cold]
     fn move_host<O: Outside>(&mut self, now: Time, outside: &mut O) {
         let Some(roam) = &mut self.roam else { return };
-        let (router, next) = (roam.router, roam.next_move());
-        match next {
+        match roam.next_move() {
             Some((host, Move::Leaves(cell, next))) => {
                 self.at_base(now, cell, outside, |roam, out| roam.leave(host, cell, next, out));
             }
@@ -133,7 +139,7 @@ impl Path {
             }
             None => {}
         }
-        self.rearm(router);
+        self.await_move();
     }
 
     /// Tells the host if its hand-off is over.
@@ -361,18 +367,24 @@ impl Path {
                 }
             };
             self.counts[next].arrived += 1;
-            if let Some(roam) = &mut self.roam
-                && from == side.other()
-                && roam.passes(next, side, &packet)
-            {
-                self.counts[next].departed += 1;
-                (i, passing) = (next, Some((side, packet)));
-                continue;
-            }
-            self.out.begin(StageId(next as u16), self.now);
             match &mut self.roam {
-                Some(roam) if roam.is_at(next) => roam.on_packet(next, from, packet, &mut self.out),
-                _ => self.stages[next].on_packet(self.now, from, packet, &mut self.out),
+                None => {
+                    self.out.begin(StageId(next as u16), self.now);
+                    self.stages[next].on_packet(self.now, from, packet, &mut self.out);
+                }
+                Some(roam) => {
+                    if from == side.other() && roam.passes(next, side, &packet) {
+                        self.counts[next].departed += 1;
+                        (i, passing) = (next, Some((side, packet)));
+                        continue;
+                    }
+                    self.out.begin(StageId(next as u16), self.now);
+                    if roam.is_at(next) {
+                        roam.on_packet(next, from, packet, &mut self.out);
+                    } else {
+                        self.stages[next].on_packet(self.now, from, packet, &mut self.out);
+                    }
+                }
             }
             self.take_answer(next, outside);
             i = next;
@@ -473,10 +485,7 @@ impl Path {
     /// Sets the timer of stage `i` to when it wants to be called next.
     #[inline]
     fn rearm(&mut self, i: usize) {
-        let mut next = match &self.roam {
-            Some(roam) if roam.router == i => roam.next_wake(),
-            _ => self.stages[i].next_wake(),
-        };
+        let mut next = self.stages[i].next_wake();
         if !self.retired.is_empty() {
             let old = self.retired.iter().filter(|(at, _)| *at == i);
             next = old.filter_map(|(_, stage)| stage.next_wake()).chain(next).min();

@@ -43,9 +43,9 @@ pub enum Stage {
     Place(Place),
 }
 
-/// A place in the path that passes on what comes.
-#[derive(Debug)]
-pub struct Place;
+/// A place in the path that passes on what comes, and when it wants to be called.
+#[derive(Debug, Default)]
+pub struct Place(pub(crate) Option<Time>);
 
 impl Machine for Place {
     fn on_packet(&mut self, _: Time, from: Side, packet: Packet, out: &mut Out) {
@@ -53,7 +53,7 @@ impl Machine for Place {
     }
     fn on_wake(&mut self, _: Time, _: &mut Out) {}
     fn next_wake(&self) -> Option<Time> {
-        None
+        self.0
     }
 }
 
