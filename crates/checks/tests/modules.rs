@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules from the bottom up: each may import those before it.
-const ORDER: [&str; 20] = [
-    "units", "describe", "rng", "place", "wake", "wire", "flows", "channel", "air", "energy",
-    "event", "machine", "queue", "link", "mac", "hop", "tunnel", "tcp", "agent", "systems",
+const ORDER: [&str; 21] = [
+    "units", "describe", "rng", "place", "wake", "wire", "flows", "travel", "channel", "air",
+    "energy", "event", "machine", "queue", "link", "mac", "hop", "tunnel", "tcp", "agent",
+    "systems",
 ];
 
 /// The files of a module, which is a file or a directory or both.

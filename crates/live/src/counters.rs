@@ -224,7 +224,11 @@ impl Sink for Tap {
                 FrameFate::Missed => (23, 1),
             },
             What::Link { .. } => (16, 1),
-            What::Channel { .. } | What::Work(_) | What::Doze { .. } | What::Handoff { .. } => {
+            What::Channel { .. }
+            | What::Work(_)
+            | What::Doze { .. }
+            | What::Handoff { .. }
+            | What::State { .. } => {
                 return;
             }
         };

@@ -1,5 +1,7 @@
 //! The driver: calls a stage, takes what it answers, and forwards its packets.
 
+mod state;
+
 use core::ops::Range;
 use std::collections::VecDeque;
 
@@ -121,12 +123,16 @@ impl Path {
     /// The host moves whose time has come.
     #[cold]
     fn move_host<O: Outside>(&mut self, now: Time, outside: &mut O) {
+        if self.state_arrives(now, outside) {
+            return self.await_move();
+        }
         let Some(roam) = &mut self.roam else { return };
         match roam.next_move() {
             Some((host, Move::Leaves(cell, next))) => {
                 self.at_base(now, cell, outside, |roam, out| roam.leave(host, cell, next, out));
             }
             Some((host, Move::Arrives(cell))) => {
+                self.move_state(now, host, cell, outside);
                 self.at_base(now, cell, outside, |roam, out| roam.arrive(host, cell, out));
                 while let Some(cell) = self.roam.as_ref().and_then(|roam| roam.to_let_go(host)) {
                     self.at_base(now, cell, outside, |roam, out| roam.let_go(host, cell, out));

@@ -104,6 +104,15 @@ pub enum What {
         /// Whether it has arrived.
         arrived: bool,
     },
+    /// What the agent at the old base station knew of a mobile host goes to this one.
+    State {
+        /// The host.
+        host: Addr,
+        /// Bytes on the wired network.
+        bytes: u64,
+        /// Whether it has arrived, and the agent goes on with it.
+        arrived: bool,
+    },
 }
 
 /// What a link layer noticed.

@@ -9,6 +9,9 @@ use crate::units::Span;
 use crate::wire::parse::{Mode, view};
 use crate::wire::{Addr, Body, FlowKey, Packet, PacketId, Seq, Timestamps, emit};
 
+/// Positions and counters of flows are far below: sums of them do not overflow.
+pub(crate) const FAR: u64 = 1 << 60;
+
 /// Where state is written to.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {

@@ -1,6 +1,6 @@
 //! Hosts that move: several cells behind the wired part of a path, who is where when, and what happens in between.
 
-use lasthop_proto::units::Span;
+use lasthop_proto::units::{Rate, Span};
 use serde::Serialize;
 
 use crate::model::Stage;
@@ -76,6 +76,18 @@ pub struct Handoff {
     pub buffer: u32,
     /// How long it takes until the wired side sends to the new cell.
     pub reroute: Span,
+    /// Whether what the old base station's agent knows of a host moves to the new one's, and how.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateMoves>,
+}
+
+/// How the state of an agent goes to the next base station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct StateMoves {
+    /// How long its first byte is under way.
+    pub delay: Span,
+    /// How fast the others follow; at once without it.
+    pub rate: Option<Rate>,
 }
 
 impl Default for Handoff {
@@ -87,6 +99,7 @@ impl Default for Handoff {
             packets: Policy::Drop,
             buffer: 50,
             reroute: Span::ZERO,
+            state: None,
         }
     }
 }

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use lasthop_proto::describe::Keys;
 
-use crate::build::{agent, cells, errors, hop, host, path, station, top, transfer, tunnel};
+use crate::build::{
+    agent, cells, errors, handoff, hop, host, path, station, top, transfer, tunnel,
+};
 use crate::keys::{Listed, list, names};
 
 /// What a stage of the path can be: exactly one of these keys.
@@ -40,7 +42,7 @@ pub static PARTS: LazyLock<Vec<Part>> = LazyLock::new(|| {
         part("agent", agent::options),
         part("cell", cells::cell),
         part("visits", cells::visits),
-        part("handoff", cells::handoff),
+        part("handoff", handoff::handoff),
         part("station", station::keys),
         part("tunnel", tunnel::keys),
     ]

@@ -228,12 +228,15 @@ impl<W: Write> EventCsv<W> {
     }
 
     /// A row about a mobile host in the cell of this stage; the address stands where other rows have the flow.
-    fn handoff(&mut self, event: &str, host: Addr) {
+    fn handoff(&mut self, event: &str, host: Addr, value: Option<u64>) {
         let rows = &mut self.rows;
         rows.text(event);
         rows.text(",,,,");
         rows.text(&host.to_string());
         rows.text(",,,,,,,,");
+        if let Some(value) = value {
+            rows.text(&value.to_string());
+        }
         rows.end();
     }
 
@@ -342,7 +345,11 @@ impl<W: Write> Sink for EventCsv<W> {
             }
             What::Handoff { host, arrived } => {
                 let name = if *arrived { "handoff-arrived" } else { "handoff-left" };
-                self.handoff(name, *host);
+                self.handoff(name, *host, None);
+            }
+            What::State { host, bytes, arrived } => {
+                let name = if *arrived { "handoff-state-arrived" } else { "handoff-state-sent" };
+                self.handoff(name, *host, Some(*bytes));
             }
             What::Work(_) => {}
         }

@@ -15,6 +15,7 @@ mod tour;
 use core::ops::Range;
 use std::collections::VecDeque;
 
+use lasthop_proto::agent::Handover;
 use lasthop_proto::event::{Cause, Op, What};
 use lasthop_proto::flows::AddrMap;
 use lasthop_proto::machine::{Out, Side};
@@ -22,7 +23,8 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wake::WakeTree;
 use lasthop_proto::wire::{Addr, Damage, Packet};
-use lasthop_scenario::roaming::{Handoff, Policy, Roaming};
+use lasthop_scenario::model::Stage;
+use lasthop_scenario::roaming::{Handoff, Policy, Roaming, StateMoves};
 use lasthop_scenario::{Scenario, StageKind};
 
 use kept::{Copies, Kept};
@@ -57,6 +59,19 @@ struct Place {
     reach: Span,
     /// Packets that its base station keeps.
     held: usize,
+    /// Its agent.
+    agent: Option<usize>,
+}
+
+/// What an agent knew of a host, on its way to another base station.
+#[derive(Debug)]
+pub(crate) struct Transit {
+    /// When it arrives.
+    pub at: Time,
+    pub host: usize,
+    /// The agent that waits for it.
+    pub agent: usize,
+    pub state: Handover,
 }
 
 /// A host that moves.
@@ -110,6 +125,8 @@ pub struct Roam {
     /// What was looked up last.
     found: (Addr, Option<usize>),
     wakes: WakeTree,
+    /// The state of agents that is on its way.
+    pub(crate) transit: Vec<Transit>,
     /// The cells to which the router's packets go that have not left it yet, oldest first.
     aims: VecDeque<u16>,
     /// The cell of the packet that just passes the router.
@@ -136,7 +153,10 @@ impl Roam {
                 _ => Span::ZERO,
             };
             let stages = start..cell_of.len();
-            cells.push(Place { stages, base: start + cell.base, reach, held: 0 });
+            let is_agent = |stage: &Stage| matches!(stage.kind, StageKind::Agent(_));
+            // The base station stands before it.
+            let agent = cell.path.iter().position(is_agent).map(|at| start + at + 1);
+            cells.push(Place { stages, base: start + cell.base, reach, held: 0, agent });
         }
         let hosts = cell_of.len();
         let mobiles: Vec<Mobile> = roaming
@@ -179,6 +199,7 @@ impl Roam {
             by_addr,
             found,
             wakes,
+            transit: Vec::new(),
             aims,
             straight: None,
         }
@@ -186,7 +207,8 @@ impl Roam {
 
     /// When the next host moves.
     pub(crate) fn next_wake(&self) -> Option<Time> {
-        self.wakes.first().map(|(at, _)| at)
+        let moves = self.wakes.first().map(|(at, _)| at);
+        moves.into_iter().chain(self.transit.iter().map(|transit| transit.at)).min()
     }
 
     /// Whether `stage` is the router or a base station.
@@ -443,6 +465,20 @@ impl Roam {
                 out.send(Side::Right, packet);
             }
         }
+    }
+
+    /// How state moves, if it does.
+    pub(crate) fn state_moves(&self) -> Option<StateMoves> {
+        self.handoff.state
+    }
+
+    /// The agents of the cell that `host` has left last and of `cell`, where there are any, and its address.
+    pub(crate) fn agents(&self, host: usize, cell: u16) -> (Option<usize>, Option<usize>, Addr) {
+        let mobile = &self.mobiles[host];
+        let agent = |cell: u16| self.cells.get(usize::from(cell)).and_then(|place| place.agent);
+        // With an overlap it hears the old one still.
+        let old = if mobile.hears[0] == NONE { mobile.left.0 } else { mobile.hears[0] };
+        (agent(old).filter(|_| old != cell), agent(cell), mobile.addr)
     }
 
     /// Another cell whose base station keeps packets that are to go to where `host` is now, or nowhere.

@@ -5,11 +5,11 @@
 
 use serde::Serialize;
 
-use super::i_tcp_handoff::FAR;
 use super::snoop::{SnoopAgent, SnoopConfig};
 use super::{AgentConfig, Ends, Idle, Read};
 use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::tcp::config::AckpReaction;
+use crate::travel::FAR;
 use crate::travel::travels;
 use crate::wire::{
     Ackp, Body, Eln, Flags, FlowKey, Nack, Options, Packet, SackBlocks, Segment, Seq, Timestamps,

@@ -34,7 +34,7 @@ use crate::wire::{Addr, FlowKey};
 pub const HANDOFF: System = System::new(
     Kind::Agent,
     "i-tcp-handoff",
-    "between base stations: the agents split, split-sack, snoop, snoop+ackp, snoop-smart, snoop-nack, seq-cache",
+    "handoff: state = \"move\"; the agents split, split-sack, m-tcp, snoop, snoop+ackp, snoop-smart, snoop-nack, seq-cache",
     "moves the state of an agent to the next base station at a hand-off",
     "west97 2.5; Bakre and Badrinath 1995",
 )
@@ -193,6 +193,3 @@ impl Handover {
 pub(super) fn is_of(host: Addr, key: FlowKey) -> bool {
     key.src == host || key.dst == host
 }
-
-/// Positions and counters of flows are far below: sums of them do not overflow.
-pub(crate) const FAR: u64 = 1 << 60;

@@ -11,7 +11,7 @@ use crate::error::{Code, Diagnostic, Error, Place, meant};
 use crate::keys::take;
 use crate::model::{Host, HostSide, Stage, StageKind, World};
 use crate::read::Reader;
-use crate::roaming::{Handoff, Policy, RadioCell, Roaming, Stay, Stays, Tour};
+use crate::roaming::{Handoff, RadioCell, Roaming, Stay, Stays, Tour};
 use crate::schema;
 
 /// Most cells of a scenario.
@@ -38,41 +38,6 @@ pub(crate) fn cell(k: &mut Keys<'_>) -> String {
         Given::Text(name) => name,
         _ => String::new(),
     }
-}
-
-/// Goes over the keys of a hand-off.
-pub(crate) fn handoff(k: &mut Keys<'_>) -> Handoff {
-    let mut handoff = Handoff::default();
-    let times = Span::ZERO..=Span::secs(3600);
-    let what = "how long a host between two cells is in none";
-    k.within("gap", &mut handoff.gap, times.clone(), what);
-    let what = "how long it hears both; it sends by the new one";
-    k.within("overlap", &mut handoff.overlap, times.clone(), what);
-    if handoff.gap > Span::ZERO && handoff.overlap > Span::ZERO {
-        let message = format!("`{}` beside a gap", k.path("overlap"));
-        let help =
-            "between two cells a host is in none (`gap`) or in both (`overlap`): leave one out";
-        k.refuse("overlap", message, "which of them?", help);
-    }
-    let what = "whether the network knows when a host leaves, and for which cell; otherwise it learns so when the host \
-                has arrived";
-    k.flag("announced", &mut handoff.announced, what);
-    let policies = [
-        ("drop", Policy::Drop),
-        ("keep", Policy::Keep),
-        ("forward", Policy::Forward),
-        ("multicast", Policy::Multicast),
-    ];
-    let what = "what a base station does, once it knows, with packets for a host that has left: drops them, keeps them \
-                until it is back, forwards them to where it is, or drops them because the base stations beside it have \
-                copies";
-    k.word("packets", &mut handoff.packets, &policies, what);
-    let what = "packets that a base station keeps for each host; the oldest go first";
-    k.count("buffer", &mut handoff.buffer, 1..=100_000, what);
-    let what =
-        "how long after the network knows of a hand-off the wired side sends to the new cell";
-    k.within("reroute", &mut handoff.reroute, times, what);
-    handoff
 }
 
 /// What a table of visits says.
@@ -200,7 +165,7 @@ pub(super) fn read(
         None => (Handoff::default(), node.at.clone()),
         Some(node) => {
             let reader = Reader::open(node, "handoff", schema::keys("handoff"))?;
-            (take(&reader, handoff)?.0, reader.place("gap"))
+            (take(&reader, super::handoff::handoff)?.0, reader.place("gap"))
         }
     };
     let tours = tours(file, node, around, &cells, (&handoff, &handoff_at))?;

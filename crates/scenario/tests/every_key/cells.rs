@@ -17,6 +17,14 @@ fn keys_of_cells() {
         )
     };
     let handoff = |way: &[&str], value: &str| {
+        if let [key @ ("state-delay" | "state-rate")] = way {
+            // They say how what moves does so.
+            let set = format!("state = \"move\", {key} = {value}");
+            return Some((
+                text("every = \"8s\"", "state = \"move\"", "west"),
+                text("every = \"8s\"", &set, "west"),
+            ));
+        }
         Some((
             text("every = \"8s\"", "", "west"),
             text("every = \"8s\"", &braces(way, value), "west"),
@@ -52,5 +60,5 @@ fn keys_of_cells() {
         let changed = difference(&usual, &configuration(&row(set)));
         assert!(changed.len() == 1 && changed[0].ends_with(field), "{set}: {changed:?}");
     }
-    assert_eq!(done.len(), 11, "{done:?}");
+    assert_eq!(done.len(), 14, "{done:?}");
 }

@@ -20,6 +20,8 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("tcp", &[]),
     ("battery", &[]),
     ("agent-preset", &[]),
+    ("state-delay", &["state"]),
+    ("state-rate", &["state"]),
     ("split-preset", &[]),
     ("split-tcp", &[]),
     ("split-sack", &[]),

@@ -1,8 +1,10 @@
 //! Random scenarios in which hosts move between cells.
 
 use lasthop_proto::rng::Stream;
-use lasthop_proto::units::Span;
-use lasthop_scenario::roaming::{Handoff, Policy, RadioCell, Roaming, Stay, Stays, Tour};
+use lasthop_proto::units::{Rate, Span};
+use lasthop_scenario::roaming::{
+    Handoff, Policy, RadioCell, Roaming, StateMoves, Stay, Stays, Tour,
+};
 use lasthop_scenario::{HostSide, Scenario, Stage, StageKind};
 
 use super::Dice;
@@ -24,6 +26,10 @@ pub fn roaming(case: u64) -> Scenario {
         packets: dice.pick(&[Policy::Drop, Policy::Keep, Policy::Forward, Policy::Multicast]),
         buffer: dice.pick(&[1, 10, 500]),
         reroute: Span::millis(dice.pick(&[0, 0, 30, 500, 10_000])),
+        state: dice.one_in(2).then(|| StateMoves {
+            delay: Span::millis(dice.pick(&[0, 10, 2_000])),
+            rate: Rate::from_bps(dice.pick(&[0, 100_000, 10_000_000])),
+        }),
     };
     let right = scenario.hosts.iter().enumerate().filter(|(_, h)| h.side == HostSide::Right);
     let tours = right.map(|(host, _)| tour(&mut dice, host, cells.len(), between)).collect();

@@ -440,6 +440,10 @@ impl Sink for Metrics {
                 self.events += 1;
                 self.visits.turn(event.at, event.stage, *host, *arrived);
             }
+            What::State { bytes, arrived, .. } => {
+                self.events += 1;
+                self.visits.state(*bytes, *arrived);
+            }
             What::Work(work) => {
                 let nodes = self.powered.iter_mut();
                 nodes.for_each(|node| node.work(event.at, event.stage, work));

@@ -238,7 +238,7 @@ impl RunMetrics {
         self.others(&mut all);
         self.powered(&mut all);
         if let Some(handoffs) = self.handoffs {
-            let Handoffs { count, pause_mean_s, pause_max_s } = handoffs;
+            let Handoffs { count, pause_mean_s, pause_max_s, .. } = handoffs;
             all.extend([
                 Scalar { name: "handoffs", unit: "1", value: count as f64 },
                 Scalar { name: "handoff_pause_mean", unit: "s", value: pause_mean_s },

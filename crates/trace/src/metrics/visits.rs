@@ -37,6 +37,14 @@ pub struct Handoffs {
     pub pause_mean_s: f64,
     /// The longest such time, in seconds.
     pub pause_max_s: f64,
+    /// Bytes of the state of agents that went from base station to base station over the wired network.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub state_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// A visit while it is collected.
@@ -85,6 +93,11 @@ impl Visits {
         if mobile.delivered.is_some() && mobile.came.is_none() {
             mobile.came = Some(listed);
         }
+    }
+
+    /// The state of an agent sets out for another base station, or has arrived there.
+    pub(super) fn state(&mut self, bytes: u64, arrived: bool) {
+        self.handoffs.state_bytes += if arrived { 0 } else { bytes };
     }
 
     /// Data was delivered at one of these hosts that came from the other.

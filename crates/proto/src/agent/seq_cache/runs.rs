@@ -1,6 +1,6 @@
 //! Which bytes of a flow have passed.
 
-use crate::agent::i_tcp_handoff::FAR;
+use crate::travel::FAR;
 use crate::travel::{Reader, Travels, Writer};
 
 /// Runs of bytes remembered: one more than there can be congestion holes at a time. Beyond that the highest

@@ -1,8 +1,8 @@
 //! What of a flow moves to another base station, and how that one goes on with it.
 
 use super::{Flow, Loss, SeqCache};
-use crate::agent::i_tcp_handoff::FAR;
 use crate::machine::Out;
+use crate::travel::FAR;
 use crate::travel::{Reader, Travels, Writer, travels};
 use crate::units::Time;
 use crate::wire::{Addr, FlowKey};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::agent::i_tcp_handoff::FAR;
+use crate::travel::FAR;
 use crate::travel::{Reader, Travels, Writer, can_travel, travels};
 use crate::wire::{FlowKey, Packet};
 

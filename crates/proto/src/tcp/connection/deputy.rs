@@ -10,8 +10,8 @@
 //! name bytes that are not missing.
 
 use super::Connection;
-use crate::agent::i_tcp_handoff::FAR;
 use crate::machine::Out;
+use crate::travel::FAR;
 use crate::travel::travels;
 use crate::units::{Span, Time};
 use crate::wire::Segment;

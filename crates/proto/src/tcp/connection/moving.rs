@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::deputy::Deputy;
 use super::{Agreed, Beats, Connection, Outbox};
-use crate::agent::i_tcp_handoff::FAR;
 use crate::machine::Side;
 use crate::tcp::TcpConfig;
 use crate::tcp::receiver::Inbound;
 use crate::tcp::rope::Rope;
 use crate::tcp::state::State;
+use crate::travel::FAR;
 use crate::travel::{Reader, Travels, Writer, travels};
 use crate::units::{Span, Time};
 use crate::wire::{Body, FlowKey, Seq};

@@ -2,7 +2,7 @@
 
 use super::super::SnoopConfig;
 use super::Flow;
-use crate::agent::i_tcp_handoff::FAR;
+use crate::travel::FAR;
 use crate::travel::travels;
 use crate::units::Time;
 use crate::wire::FlowKey;

@@ -1,10 +1,10 @@
 //! A pair moves to another base station.
 
 use super::{Ends, Fate, Pair, Room, Shared};
-use crate::agent::i_tcp_handoff::FAR;
 use crate::machine::{Out, Side};
 use crate::tcp::Connection;
 use crate::tcp::connection::Snapshot;
+use crate::travel::FAR;
 use crate::travel::travels;
 use crate::units::{Span, Time};
 use crate::wire::FlowKey;

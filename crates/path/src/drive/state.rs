@@ -1,0 +1,92 @@
+//! The state of agents follows its host from base station to base station (i-tcp-handoff).
+
+use lasthop_proto::agent::{Agent, BaseStation as _};
+use lasthop_proto::event::{Wants, What};
+use lasthop_proto::machine::Out;
+use lasthop_proto::units::{Span, Time};
+
+use super::{Outside, Path};
+use crate::roam::Transit;
+
+impl Path {
+    /// `host` has come to `cell`: what the agent of its last cell knows of it sets out for the one there. What is still on
+    /// its way is sent after the host.
+    pub(super) fn move_state<O: Outside>(
+        &mut self,
+        now: Time,
+        host: usize,
+        cell: u16,
+        outside: &mut O,
+    ) {
+        let Some(roam) = &mut self.roam else { return };
+        let Some(moves) = roam.state_moves() else { return };
+        let (old, new, addr) = roam.agents(host, cell);
+        let under_way = roam.transit.iter().position(|transit| transit.host == host);
+        let (state, from) = match under_way.map(|i| roam.transit.remove(i)) {
+            Some(late) => {
+                self.with_agent(now, late.agent, outside, |agent, _| {
+                    agent.await_state(addr, false)
+                });
+                (Some(late.state), late.at)
+            }
+            None => {
+                let mut state = None;
+                if let (Some(old), Some(_)) = (old, new) {
+                    self.with_agent(now, old, outside, |agent, out| {
+                        state = agent.give_away(now, addr, out);
+                    });
+                }
+                (state, now)
+            }
+        };
+        let (Some(state), Some(agent)) = (state, new) else { return };
+        let bytes = state.bytes();
+        self.with_agent(now, agent, outside, |agent, out| {
+            agent.await_state(addr, true);
+            tell(out, addr, bytes, false);
+        });
+        let follows = moves.rate.map_or(Span::ZERO, |rate| rate.transmit(bytes));
+        let at = from.max(now) + moves.delay + follows;
+        if let Some(roam) = &mut self.roam {
+            roam.transit.push(Transit { at, host, agent, state });
+        }
+    }
+
+    /// The state that is due is taken over; whether there was any.
+    pub(super) fn state_arrives<O: Outside>(&mut self, now: Time, outside: &mut O) -> bool {
+        let Some(roam) = &mut self.roam else { return false };
+        let Some(i) = roam.transit.iter().position(|transit| transit.at <= now) else {
+            return false;
+        };
+        let Transit { agent, state, .. } = roam.transit.remove(i);
+        self.with_agent(now, agent, outside, |agent, out| {
+            let (host, bytes) = (state.host(), state.bytes());
+            match agent.take_over(now, state, out) {
+                Ok(()) => tell(out, host, bytes, true),
+                // Another kind of agent: it begins afresh.
+                Err(_) => agent.await_state(host, false),
+            }
+        });
+        true
+    }
+
+    fn with_agent<O: Outside>(
+        &mut self,
+        now: Time,
+        stage: usize,
+        outside: &mut O,
+        call: impl FnOnce(&mut Agent, &mut Out),
+    ) {
+        self.call(now, stage, outside, |stage, out| {
+            if let Some(agent) = stage.agent_mut() {
+                call(agent, out);
+            }
+        });
+    }
+}
+
+fn tell(out: &mut Out, host: lasthop_proto::wire::Addr, bytes: u64, arrived: bool) {
+    if out.wants(Wants::METRICS) {
+        out.event(What::State { host, bytes, arrived });
+    }
+}

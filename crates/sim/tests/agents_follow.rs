@@ -1,0 +1,130 @@
+//! What agents know of a host follows it to the next cell, or is lost.
+
+use lasthop_proto::event::{Event, Wants, What};
+use lasthop_scenario::{Argument, Scenario, parse};
+use lasthop_sim::{Reason, RunEnd, layout, run};
+use lasthop_trace::Sink;
+use lasthop_trace::metrics::{Metrics, RunMetrics};
+
+/// Two cells between which the host goes every second; packets follow it.
+const TEXT: &str = r#"
+horizon = "120s"
+transfer = { from = "fixed", to = "mobile", bytes = "2MB" }
+visits = { every = "1s" }
+[handoff]
+gap = "20ms"
+packets = "forward"
+[host.fixed]
+[host.mobile]
+[[path]]
+link = { rate = "10mbit", delay = "5ms" }
+[[cell]]
+name = "west"
+[[cell.path]]
+agent = "none"
+[[cell.path]]
+radio = { rate = "2mbit", delay = "1ms", duplex = "full" }
+errors = { model = "packet-loss", p = 0.01 }
+[[cell]]
+name = "east"
+[[cell.path]]
+agent = "none"
+[[cell.path]]
+radio = { rate = "2mbit", delay = "1ms", duplex = "full" }
+errors = { model = "packet-loss", p = 0.01 }
+"#;
+
+#[derive(Default)]
+struct Moves(Vec<(u64, bool, u64)>);
+
+impl Sink for Moves {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+    fn event(&mut self, event: &Event) {
+        if let What::State { bytes, arrived, .. } = &event.what {
+            self.0.push((event.at.0 / 1_000_000, *arrived, *bytes));
+        }
+    }
+}
+
+fn scenario(text: &str, changes: &[&str]) -> Scenario {
+    let arguments: Vec<_> = changes.iter().map(|c| Argument::Set((*c).to_owned())).collect();
+    let (plan, _) = parse(text, "follow", &arguments).unwrap_or_else(|error| panic!("{error}"));
+    plan.cells[0].scenario.clone()
+}
+
+fn go(changes: &[&str], seed: u64) -> (Moves, RunEnd, RunMetrics) {
+    go_by(TEXT, changes, seed)
+}
+
+fn go_by(text: &str, changes: &[&str], seed: u64) -> (Moves, RunEnd, RunMetrics) {
+    let scenario = scenario(text, changes);
+    let mut sink = (Moves::default(), Metrics::new(layout(&scenario)));
+    let end = run(&scenario, seed, &mut sink);
+    for (stage, count) in &end.stages {
+        assert!(count.is_conserved(), "stage {}: {count:?}", stage.0);
+    }
+    let metrics = sink.1.finish(end.at);
+    assert!(!end.transfers.iter().any(|t| t.delivered > 2_000_000), "{end:?}");
+    (sink.0, end, metrics)
+}
+
+#[test]
+fn a_split_connection_outlives_hand_offs_if_its_state_moves() {
+    for agent in ["split", "split-sack", "m-tcp"] {
+        for seed in 1..=5 {
+            let set = format!("agent={agent}");
+            let (moves, end, metrics) = go(&[&set, "handoff.state=move"], seed);
+            assert_eq!(end.reason, Reason::Finished, "{agent} {seed}: {end:?}");
+            assert!(end.transfers.iter().all(|t| t.complete && t.delivered == 2_000_000));
+            assert!(moves.0.len() >= 8, "{agent}: {:?}", moves.0);
+            let sent: u64 = moves.0.iter().filter(|m| !m.1).map(|m| m.2).sum();
+            assert_eq!(metrics.handoffs.unwrap().state_bytes, sent);
+        }
+    }
+}
+
+#[test]
+fn without_it_what_the_base_station_has_acknowledged_is_lost() {
+    // It does not come back to the agent that still has it.
+    let once = "visits = { list = [{ cell = \"west\", from = \"0s\" }, { cell = \"east\", from = \"1s\" }] }";
+    let text = TEXT.replace("visits = { every = \"1s\" }", once);
+    let (moves, end, metrics) = go_by(&text, &["agent=split"], 1);
+    assert!(moves.0.is_empty());
+    assert_eq!(metrics.handoffs.unwrap().state_bytes, 0);
+    let [transfer] = end.transfers[..] else { panic!("{end:?}") };
+    assert!(transfer.delivered < transfer.acknowledged, "{transfer:?}");
+    let (_, end, _) = go_by(&text, &["agent=split", "handoff.state=move"], 1);
+    assert!(end.transfers[0].complete, "{end:?}");
+}
+
+#[test]
+fn state_takes_its_time_on_the_wired_network() {
+    let slow = [
+        "agent=snoop",
+        "handoff.state=move",
+        "handoff.state-delay=30ms",
+        "handoff.state-rate=1mbit",
+    ];
+    let (moves, end, _) = go(&slow, 1);
+    assert_eq!(end.reason, Reason::Finished);
+    let pairs = moves.0.chunks_exact(2).filter(|pair| !pair[0].1 && pair[1].1);
+    let mut count = 0;
+    for pair in pairs {
+        let bytes = pair[0].2;
+        let took = pair[1].0 - pair[0].0;
+        let due = 30 + bytes * 8 / 1000;
+        assert!(took.abs_diff(due) <= 1, "{bytes} bytes took {took} ms, not {due}");
+        count += 1;
+    }
+    assert!(count >= 4, "{:?}", moves.0);
+}
+
+#[test]
+fn agents_of_another_kind_begin_afresh() {
+    let kinds = ["cell.west.path.agent.agent=snoop", "cell.east.path.agent.agent=seq-cache"];
+    let (moves, end, _) = go(&[kinds[0], kinds[1], "handoff.state=move"], 1);
+    assert!(end.transfers[0].delivered > 100_000, "{end:?}");
+    assert!(moves.0.iter().all(|m| !m.1), "nothing is taken over: {:?}", moves.0);
+}
