@@ -1,19 +1,20 @@
 //! The driver: calls a stage, takes what it answers, and forwards its packets.
 
 mod state;
+mod tree;
 
 use core::ops::Range;
 use std::collections::VecDeque;
 
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::event::{Event, Wants};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wake::WakeTree;
 use lasthop_proto::wire::Packet;
 
 use crate::counts::StageCount;
-use crate::roam::{Move, Roam, Way};
+use crate::roam::{Move, Roam};
 use crate::stage::{Place, Stage};
 
 /// What lies around the path: it takes in what happened, and the packets that leave.
@@ -285,16 +286,16 @@ impl Path {
     }
 
     /// Whether all transfers of our hosts are over. Whoever was not done last time is asked first.
+    #[inline]
     pub fn is_finished(&mut self) -> bool {
-        let hosts = self.host_stages.len();
-        let unfinished = |n: &usize| self.stages[self.host_stages[*n]].unfinished() > 0;
-        match (self.busy..hosts).chain(0..self.busy).find(unfinished) {
-            Some(busy) => {
-                self.busy = busy;
-                false
-            }
-            None => true,
-        }
+        let busy = self.host_stages.get(self.busy).map(|i| &self.stages[*i]);
+        busy.is_none_or(|host| host.unfinished() == 0) && !self.find_busy()
+    }
+
+    /// Looks for a host whose transfers are not over.
+    fn find_busy(&mut self) -> bool {
+        let found = self.host_stages.iter().position(|i| self.stages[*i].unfinished() > 0);
+        found.inspect(|busy| self.busy = *busy).is_some()
     }
 
     /// The stages, left to right, hosts included.
@@ -343,14 +344,13 @@ impl Path {
 
     /// Forwards packets until none moves at this instant: what stage `i` sent, and all that follows.
     fn forward<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
-        // A packet that has just passed a place where nothing is done with it.
-        let mut passing: Option<(Side, Packet)> = None;
+        if self.roam.is_some() {
+            return self.forward_in_tree(i, outside);
+        }
         loop {
             // Nearly always one packet moves; it need not queue.
             let alone = self.moving.is_empty() && self.out.sends.len() <= 1;
-            let (side, packet) = if let Some(passing) = passing.take() {
-                passing
-            } else if alone {
+            let (side, packet) = if alone {
                 let Some(only) = self.out.sends.pop() else { return };
                 only
             } else {
@@ -359,41 +359,16 @@ impl Path {
                 i = from;
                 (side, packet)
             };
-            let (next, from) = match self.way(i, side, &packet) {
-                Way::Stage(next) => (next, side.other()),
-                Way::Back(next) => (next, side),
-                Way::Out | Way::LeftHosts => {
-                    outside.leave(self.now, StageId(i as u16), side, packet);
-                    continue;
-                }
-                Way::Lost(cause) => {
-                    let what = What::Packet { op: Op::Dropped(cause), side, packet };
-                    outside.event(&Event { at: self.now, stage: StageId(i as u16), what });
-                    continue;
-                }
-            };
-            self.counts[next].arrived += 1;
-            match &mut self.roam {
-                None => {
+            match self.neighbour(i, side, &packet) {
+                Some(next) => {
+                    self.counts[next].arrived += 1;
                     self.out.begin(StageId(next as u16), self.now);
-                    self.stages[next].on_packet(self.now, from, packet, &mut self.out);
+                    self.stages[next].on_packet(self.now, side.other(), packet, &mut self.out);
+                    self.take_answer(next, outside);
+                    i = next;
                 }
-                Some(roam) => {
-                    if from == side.other() && roam.passes(next, side, &packet) {
-                        self.counts[next].departed += 1;
-                        (i, passing) = (next, Some((side, packet)));
-                        continue;
-                    }
-                    self.out.begin(StageId(next as u16), self.now);
-                    if roam.is_at(next) {
-                        roam.on_packet(next, from, packet, &mut self.out);
-                    } else {
-                        self.stages[next].on_packet(self.now, from, packet, &mut self.out);
-                    }
-                }
+                None => outside.leave(self.now, StageId(i as u16), side, packet),
             }
-            self.take_answer(next, outside);
-            i = next;
         }
     }
 
@@ -454,14 +429,11 @@ impl Path {
         }
     }
 
-    /// Where a packet goes that leaves stage `i` to `side`. At the ends the address decides.
+    /// The stage that a packet leaving stage `i` to `side` arrives at. At the ends the address decides.
     #[inline]
-    fn way(&mut self, i: usize, side: Side, packet: &Packet) -> Way {
-        if self.roam.is_some() {
-            return self.way_in_tree(i, side, packet);
-        }
+    fn neighbour(&self, i: usize, side: Side, packet: &Packet) -> Option<usize> {
         let Range { start, end } = self.inner;
-        let next = match side {
+        match side {
             Side::Right if i < start => Some(start),
             Side::Right if i + 1 < end => Some(i + 1),
             Side::Right if i < end => self.host_at(packet, end..self.stages.len()),
@@ -470,17 +442,6 @@ impl Path {
             Side::Left if i == start => self.host_at(packet, 0..start),
             // Beyond a host.
             _ => None,
-        };
-        next.map_or(Way::Out, Way::Stage)
-    }
-
-    fn way_in_tree(&mut self, i: usize, side: Side, packet: &Packet) -> Way {
-        let Some(roam) = &mut self.roam else { return Way::Out };
-        match roam.way(self.now, (self.inner.start, i), side, packet) {
-            Way::LeftHosts => {
-                self.host_at(packet, 0..self.inner.start).map_or(Way::Out, Way::Stage)
-            }
-            way => way,
         }
     }
 
