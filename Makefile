@@ -66,7 +66,7 @@ lint: ## Clippy, with warnings as errors
 
 code-tests: ## All tests of the code, purity and licences among them
 	@rm -f '$(NOT_RUN)'
-	LASTHOP_NOT_RUN='$(NOT_RUN)' $(CARGO) test --locked --workspace
+	LASTHOP_NOT_RUN='$(NOT_RUN)' CARGO='$(CARGO)' .ci/code-tests
 
 purity: ## Do the pure crates run in WebAssembly without imports, and alike?
 	$(CARGO) test --locked --package lasthop-checks --test purity
