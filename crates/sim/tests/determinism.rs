@@ -14,7 +14,7 @@ use lasthop_trace::{Record, Sink};
 use common::asking::asking;
 use common::cells::roaming;
 use common::hops::{hopping, scheduled};
-use common::{Dice, coming_and_going, disciplined, modern, worded};
+use common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
 
 /// FNV-1a over the text of every event: portable, and independent of how events lie in memory.
 struct Digest(u64);
@@ -51,6 +51,11 @@ fn short(case: u64) -> Scenario {
 /// The same, with queues that treat ACKs in their own way.
 fn queued(case: u64) -> Scenario {
     shortened(disciplined(case))
+}
+
+/// The same with queues that hold the delay.
+fn short_queues(case: u64) -> Scenario {
+    shortened(delay_held(case))
 }
 
 /// The same with split connections.
@@ -109,7 +114,7 @@ fn shortened(mut scenario: Scenario) -> Scenario {
 fn the_same_run_twice_gives_the_same_events() {
     let kinds: [fn(u64) -> Scenario; 7] =
         [short, queued, short_split, short_hops, short_scheduled, short_roaming, asked];
-    let kinds = kinds.into_iter().chain([short_lived, short_modern, short_worded]);
+    let kinds = kinds.into_iter().chain([short_lived, short_modern, short_worded, short_queues]);
     let scenarios = (0..10).flat_map(|case| kinds.clone().map(move |kind| (case, kind(case))));
     for (case, scenario) in scenarios {
         let (mut first, mut second) = (Record::default(), Record::default());

@@ -19,7 +19,7 @@ use lasthop_trace::layout::{Layout, Role};
 use common::asking::asking;
 use common::cells::roaming;
 use common::hops::{hopping, scheduled};
-use common::{Dice, coming_and_going, disciplined, modern, worded};
+use common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
 
@@ -201,6 +201,11 @@ fn it_still_is_whatever_tcp_hosts_have() {
 #[test]
 fn it_still_is_when_queues_filter_and_reorder_acks() {
     examine_many(disciplined);
+}
+
+#[test]
+fn it_still_is_when_queues_hold_the_delay() {
+    examine_many(delay_held);
 }
 
 #[test]

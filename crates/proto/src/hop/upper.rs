@@ -50,8 +50,9 @@ impl Above for UpperView<'_> {
 
     fn take(&mut self, to: Station) -> Option<Load> {
         let now = self.out.now();
-        let Upper { waiting, cutter, .. } = &mut *self.upper;
-        let mut next = || waiting.take(now, to);
+        let Upper { waiting, cutter, own, .. } = &mut *self.upper;
+        let (side, out) = (own.other(), &mut *self.out);
+        let mut next = || waiting.take(now, side, to, out);
         match cutter {
             Some(cutter) => cutter.take(to, next),
             None => next().map(Load::Packet),

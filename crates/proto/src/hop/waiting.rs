@@ -84,14 +84,19 @@ impl Waiting {
     }
 
     /// Takes the next packet for `to`.
-    pub fn take(&mut self, now: Time, to: Station) -> Option<Packet> {
+    pub fn take(&mut self, now: Time, side: Side, to: Station, out: &mut Out) -> Option<Packet> {
         match self {
             Waiting::InOrder { queues, order } => {
-                let waiting = queues[to.index()].leave(now)?;
-                if let Some(i) = order.iter().position(|s| *s == to) {
-                    order.remove(i);
+                let queue = &mut queues[to.index()];
+                let before = queue.len();
+                let waiting = queue.leave(now, side, out);
+                // A discipline may have ended some before it.
+                for _ in queue.len()..before {
+                    if let Some(i) = order.iter().position(|s| *s == to) {
+                        order.remove(i);
+                    }
                 }
-                Some(waiting.packet)
+                waiting.map(|waiting| waiting.packet)
             }
             Waiting::Scheduled(scheduler) => scheduler.take(to),
         }

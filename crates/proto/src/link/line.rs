@@ -6,6 +6,7 @@
 //! Where another discipline decides who goes next, packets are kept until their transmission begins. That takes no
 //! wake of its own either: whoever waits does so behind a packet in the pipe, and when that comes out, or another
 //! packet arrives, all transmissions that have begun since are put into the pipe with the times of their beginning.
+//! Only a discipline that judges what leaves is woken for, so that what it drops is told at its time.
 
 use crate::event::Cause;
 use crate::machine::{Machine, Out, Side};
@@ -56,11 +57,17 @@ impl Direction {
         self.transmitter.transmit(start, airtime, packet);
     }
 
-    /// Begins what should have begun by `now`.
-    fn catch_up(&mut self, now: Time) {
-        while let Some((start, waiting)) = self.transmitter.due(now) {
+    /// Begins what should have begun by `now` towards `side`.
+    fn catch_up(&mut self, now: Time, side: Side, out: &mut Out) {
+        self.transmitter.pipe.look_ahead();
+        while let Some((start, waiting)) = self.transmitter.due(now, side, out) {
             self.transmit(start, waiting.packet, waiting.bytes);
         }
+    }
+
+    /// Asks for a wake when a queue that judges what leaves is to be asked.
+    fn look_by_turn(&mut self) {
+        self.transmitter.pipe.look_by(self.transmitter.turn());
     }
 }
 
@@ -70,11 +77,11 @@ impl Machine for Line {
         let direction = &mut self.directions[to.index()];
         let bytes = packet.wire_len() + self.framing;
         let Some(schedule) = &mut direction.schedule else {
-            direction.catch_up(now);
+            direction.catch_up(now, to, out);
             if let Some(packet) = direction.transmitter.arrive(now, to, packet, bytes, out) {
                 direction.transmit(now, packet, bytes);
             }
-            return;
+            return direction.look_by_turn();
         };
         let start = direction.transmitter.free_at.max(now);
         if start > now && !schedule.admit(now, start, bytes) {
@@ -89,10 +96,14 @@ impl Machine for Line {
             if direction.transmitter.pipe.next() > now {
                 continue;
             }
-            if direction.schedule.is_none() {
-                direction.catch_up(now);
+            let plain = direction.schedule.is_some();
+            if !plain {
+                direction.catch_up(now, side, out);
             }
             direction.transmitter.pipe.deliver(now, side, out);
+            if !plain {
+                direction.look_by_turn();
+            }
         }
     }
 

@@ -114,8 +114,9 @@ impl Radio {
     #[inline]
     fn start_before(&mut self, end: Time, out: &mut Out) {
         while let Some((at, side)) = self.next_start().filter(|(at, _)| *at < end) {
-            let next = self.directions[side.index()].transmitter.queue.leave(at);
-            let Some(waiting) = next else { return };
+            let next = self.directions[side.index()].transmitter.queue.leave(at, side, out);
+            // A discipline may have ended all that waited.
+            let Some(waiting) = next else { continue };
             self.transmit(at, side, waiting.packet, out);
         }
     }

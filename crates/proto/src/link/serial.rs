@@ -108,7 +108,7 @@ impl Serial {
     /// What arrived for `side` by `now` is handed on; false if nothing did.
     fn arrive(&mut self, now: Time, side: Side, out: &mut Out) -> bool {
         let direction = &mut self.directions[side.index()];
-        direction.catch_up(now);
+        direction.catch_up(now, side, out);
         let Some(UnderWay { lost, frame }) = direction.transmitter.pipe.take(now) else {
             return false;
         };
@@ -130,12 +130,12 @@ impl Serial {
                     }
                     Err(packet) => out.discard(side, packet, Cause::Desynchronised),
                 }
-                self.ask(now, side);
+                self.ask(now, side, out);
             }
             Frame::Request(_) if lost => {}
             Frame::Request(bytes) => {
                 let asked = &mut self.directions[side.other().index()];
-                asked.catch_up(now);
+                asked.catch_up(now, side.other(), out);
                 if let Some(ends) = &mut asked.ends {
                     ends.compressor.on_request(&bytes);
                 }
@@ -145,12 +145,12 @@ impl Serial {
     }
 
     /// What the decompressor of packets towards `side` asks for goes back.
-    fn ask(&mut self, now: Time, side: Side) {
+    fn ask(&mut self, now: Time, side: Side, out: &mut Out) {
         let decompressor =
             self.directions[side.index()].ends.as_mut().map(|ends| &mut ends.decompressor);
         let Some(request) = decompressor.and_then(Decompressor::request) else { return };
         let back = &mut self.directions[side.other().index()];
-        back.catch_up(now);
+        back.catch_up(now, side.other(), out);
         if back.transmitter.free_at > now {
             back.requests.push_back(request);
         } else {
@@ -177,12 +177,12 @@ impl Direction {
         self.transmit(start, Frame::Packet { packet, form }, bytes);
     }
 
-    /// Begins what should have begun by `now`.
-    fn catch_up(&mut self, now: Time) {
+    /// Begins what should have begun by `now` towards `side`.
+    fn catch_up(&mut self, now: Time, side: Side, out: &mut Out) {
         while self.transmitter.free_at <= now {
             if let Some(request) = self.requests.pop_front() {
                 self.transmit(self.transmitter.free_at, Frame::Request(request), REQUEST_LEN);
-            } else if let Some((start, waiting)) = self.transmitter.due(now) {
+            } else if let Some((start, waiting)) = self.transmitter.due(now, side, out) {
                 self.transmit_packet(start, waiting.packet);
             } else {
                 return;
@@ -209,7 +209,7 @@ impl Machine for Serial {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let to = from.other();
         let direction = &mut self.directions[to.index()];
-        direction.catch_up(now);
+        direction.catch_up(now, to, out);
         let bytes = packet.wire_len() + direction.framing;
         if let Some(packet) = direction.transmitter.arrive(now, to, packet, bytes, out) {
             direction.transmit_packet(now, packet);
@@ -222,8 +222,9 @@ impl Machine for Serial {
     }
 
     fn next_wake(&self) -> Option<Time> {
+        let next = |d: &Direction| d.transmitter.pipe.next().min(d.transmitter.turn());
         let [left, right] = &self.directions;
-        left.transmitter.pipe.next().min(right.transmitter.pipe.next()).or_none()
+        next(left).min(next(right)).or_none()
     }
 
     fn holds(&self) -> usize {

@@ -49,8 +49,14 @@ impl<T> Pipe<T> {
         Some(what)
     }
 
+    /// Asks for a wake by `at`, if nothing comes out before.
+    pub fn look_by(&mut self, at: Time) {
+        self.next = self.next.min(at);
+    }
+
+    /// When the first comes out is when something is to be done, and no sooner.
     #[inline]
-    fn look_ahead(&mut self) {
+    pub fn look_ahead(&mut self) {
         self.next = self.under_way.front().map_or(Time::NEVER, |(at, _)| *at);
     }
 
@@ -147,14 +153,21 @@ impl<T> Transmitter<T> {
         self.queue.pass(now, side, packet, out)
     }
 
-    /// The next packet, if its transmission should have begun by `now`, and when.
+    /// The next packet on its way to `side`, if its transmission should have begun by `now`, and when.
     #[inline]
-    pub fn due(&mut self, now: Time) -> Option<(Time, Waiting)> {
+    pub fn due(&mut self, now: Time, side: Side, out: &mut Out) -> Option<(Time, Waiting)> {
         let start = self.free_at;
         if start > now {
             return None;
         }
-        self.queue.leave(start).map(|waiting| (start, waiting))
+        self.queue.leave(start, side, out).map(|waiting| (start, waiting))
+    }
+
+    /// When the queue must be asked for the next packet, if what it decides then is to have its time; otherwise
+    /// [`Time::NEVER`].
+    pub fn turn(&self) -> Time {
+        let waits = self.queue.judges_leaving() && !self.queue.is_empty();
+        if waits { self.free_at } else { Time::NEVER }
     }
 
     /// How many packets wait or are under way.

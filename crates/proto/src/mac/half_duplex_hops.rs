@@ -325,7 +325,7 @@ impl Hops {
     }
 
     /// Polls for what waits and may go at `at`.
-    fn start(&mut self, at: Time) {
+    fn start(&mut self, at: Time, out: &mut Out) {
         let poll = self.poll_time();
         let patience = self.config.turnaround + poll * PATIENCE;
         for i in 0..self.nodes.len() {
@@ -337,7 +337,7 @@ impl Hops {
                     continue;
                 }
                 if lane.head.is_none() {
-                    lane.head = lane.queue.leave(at).map(|waiting| waiting.packet);
+                    lane.head = lane.queue.leave(at, side, out).map(|waiting| waiting.packet);
                 }
                 let until = at + patience;
                 if node.radio == Radio::Idle {
@@ -353,7 +353,7 @@ impl Hops {
     fn step(&mut self, at: Time, out: &mut Out) {
         self.end(at, out);
         self.deliver(at, out);
-        self.start(at);
+        self.start(at, out);
     }
 }
 
@@ -371,7 +371,7 @@ impl Machine for Hops {
             let bytes = packet.wire_len();
             node.lanes[side.index()].queue.enter(now, side, packet, bytes, out);
         }
-        self.start(now);
+        self.start(now, out);
         self.inside -= out.gone() - gone;
     }
 

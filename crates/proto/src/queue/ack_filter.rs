@@ -289,7 +289,7 @@ impl Order for AckFilter {
         }
     }
 
-    fn leave(&mut self, _: Time, room: &mut Room) -> Option<Waiting> {
+    fn leave(&mut self, _: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
         while let Some(place) = self.places.pop_front() {
             match place.waiting {
                 Some(waiting) => {

@@ -64,7 +64,7 @@ impl<A: Order> Order for AcksFirst<A> {
         }
     }
 
-    fn leave(&mut self, at: Time, room: &mut Room) -> Option<Waiting> {
-        self.acks.leave(at, room).or_else(|| self.data.leave(at, room))
+    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+        self.acks.leave(at, side, room, out).or_else(|| self.data.leave(at, side, room, out))
     }
 }

@@ -209,7 +209,7 @@ impl Order for Csdp<Addr> {
         self.put(waiting.packet.dst, waiting);
     }
 
-    fn leave(&mut self, _: Time, room: &mut Room) -> Option<Waiting> {
+    fn leave(&mut self, _: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
         let host = self.next(|_| true)?;
         let (_, waiting) = self.take(host)?;
         room.remove(waiting.bytes);

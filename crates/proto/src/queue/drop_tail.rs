@@ -79,7 +79,7 @@ impl Order for Fifo {
     }
 
     #[inline]
-    fn leave(&mut self, _: Time, room: &mut Room) -> Option<Waiting> {
+    fn leave(&mut self, _: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
         let next = self.waiting.pop_front()?;
         room.remove(next.bytes);
         Some(next)
@@ -125,7 +125,9 @@ mod tests {
             fifo.enter(Time(0), Side::Right, waiting, &mut room, &mut out);
         }
         let order: Vec<u64> =
-            core::iter::from_fn(|| fifo.leave(Time(1), &mut room)).map(|w| w.packet.id.0).collect();
+            core::iter::from_fn(|| fifo.leave(Time(1), Side::Right, &mut room, &mut out))
+                .map(|w| w.packet.id.0)
+                .collect();
         // The last one found the queue full.
         assert_eq!(order, [3, 4, 1, 2, 5]);
     }

@@ -31,15 +31,15 @@ pub struct HeadDrop {
 impl Order for HeadDrop {
     fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
         while !room.admits(waiting.bytes)
-            && let Some(oldest) = self.fifo.leave(now, room)
+            && let Some(oldest) = self.fifo.leave(now, side, room, out)
         {
             oldest.overflow(side, out);
         }
         self.fifo.enter(now, side, waiting, room, out);
     }
 
-    fn leave(&mut self, at: Time, room: &mut Room) -> Option<Waiting> {
-        self.fifo.leave(at, room)
+    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+        self.fifo.leave(at, side, room, out)
     }
 }
 
@@ -68,7 +68,9 @@ mod tests {
             _ => None,
         });
         let dropped = dropped.collect();
-        let left = core::iter::from_fn(|| queue.leave(Time(1))).map(|w| w.packet.id.0).collect();
+        let left = core::iter::from_fn(|| queue.leave(Time(1), Side::Right, &mut out))
+            .map(|w| w.packet.id.0)
+            .collect();
         (left, dropped)
     }
 

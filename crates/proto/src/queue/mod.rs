@@ -8,18 +8,21 @@
 use serde::Serialize;
 
 use crate::describe::Keys;
-use crate::event::Cause;
+use crate::event::{Cause, Op};
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
-use crate::wire::{Addr, Damage, Flags, Packet};
+use crate::wire::{Addr, CE, Damage, Flags, Packet};
 
 pub use crate::units::Limit;
 
 pub use ack_filter::AckFilter;
 pub use acks_first::AcksFirst;
+pub use codel::{Codel, CodelConfig};
 pub use csdp::{Csdp, CsdpConfig};
 pub use drop_tail::{DropTail, Fifo};
+pub use fq_codel::{FqCodel, FqCodelConfig, Share};
+pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig};
 
 /// Goes over the keys of a discipline before a transmitter of this rate.
@@ -58,6 +61,12 @@ family! {
     RedAcksFirst(red: RedConfig) => Box<Red<AcksFirst<Fifo>>> = Box::new(Red::new(*red, chance())), red::BEFORE_CLASSES;
     /// A queue for each host, served in turn; in a radio hop without those whose channel is bad. See [`csdp`].
     [csdp] Csdp(csdp: CsdpConfig) => Box<Csdp<Addr>> = Box::new(Csdp::new(csdp)), csdp::WORDS;
+    /// Drops from the head what has waited too long for too long (RFC 8289). See [`Codel`].
+    [codel] Codel(codel: CodelConfig) => Box<Codel> = Box::new(Codel::new(*codel)), codel::WORDS;
+    /// A queue with [`Codel`] for each flow, served in turn (RFC 8290). See [`FqCodel`].
+    [fq_codel] FqCodel(fq: FqCodelConfig) => Box<FqCodel> = Box::new(FqCodel::new(*fq, chance())), fq_codel::WORDS;
+    /// Drops arriving packets by a chance that holds the delay at its target (RFC 8033). See [`Pie`].
+    [pie] Pie(pie: PieConfig) => Box<Pie> = Box::new(Pie::new(*pie, chance())), pie::WORDS;
 }
 
 impl Discipline {
@@ -83,6 +92,19 @@ impl Waiting {
     }
 }
 
+/// `packet`, on its way to `side`, is chosen by a discipline that keeps queues short: it is marked if it may be, and
+/// given back, and dropped otherwise.
+//= rfc3168#section-5: a router sets CE on packets of an ECN-capable transport instead of dropping them
+fn choose(mark: bool, side: Side, mut packet: Packet, out: &mut Out) -> Option<Packet> {
+    if !mark || !packet.is_ecn_capable() {
+        out.discard(side, packet, Cause::EarlyDrop);
+        return None;
+    }
+    packet.tos |= CE;
+    out.packet_event(Op::Marked, side, &packet);
+    Some(packet)
+}
+
 /// How full a queue is.
 #[derive(Clone, Debug)]
 pub struct Room {
@@ -95,6 +117,11 @@ impl Room {
     /// An empty queue's.
     pub fn new(limit: Limit) -> Room {
         Room { limit, packets: 0, bytes: 0 }
+    }
+
+    /// How many bytes wait, as the limit counts them.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// How many packets wait.
@@ -158,8 +185,15 @@ pub trait Order {
         let _ = packet;
     }
 
-    /// The next packet to be transmitted, from `at` on. It leaves `room`.
-    fn leave(&mut self, at: Time, room: &mut Room) -> Option<Waiting>;
+    /// The next packet to be transmitted towards `side`, from `at` on. It leaves `room`, and so do those before it
+    /// that the discipline ends instead.
+    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting>;
+
+    /// Whether a packet may end when it is its turn. Such a discipline is asked at that moment, so that the event
+    /// has its time.
+    fn judges_leaving(&self) -> bool {
+        false
+    }
 
     /// The average length in packets, if the discipline goes by it.
     fn average(&self) -> Option<f64> {
@@ -194,10 +228,16 @@ impl Queue {
         each!(&mut self.kind, order => order.pass(now, side, packet, &self.room, out))
     }
 
-    /// The packet whose transmission begins at `at`, and its length as it was given.
+    /// The packet whose transmission towards `side` begins at `at`, and its length as it was given.
     #[inline]
-    pub fn leave(&mut self, at: Time) -> Option<Waiting> {
-        each!(&mut self.kind, order => order.leave(at, &mut self.room))
+    pub fn leave(&mut self, at: Time, side: Side, out: &mut Out) -> Option<Waiting> {
+        each!(&mut self.kind, order => order.leave(at, side, &mut self.room, out))
+    }
+
+    /// Whether a packet may end when it is its turn.
+    #[inline]
+    pub fn judges_leaving(&self) -> bool {
+        each!(&self.kind, order => order.judges_leaving())
     }
 
     /// The average length in packets that random early detection goes by, if it is part of this queue.

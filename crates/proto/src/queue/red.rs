@@ -3,7 +3,7 @@
 //! At each arrival the average length of the queue is brought up to date. Below `min` nothing happens; between `min`
 //! and `max` the arriving packet is chosen with a probability that grows with the average; from `max` on every packet
 //! is chosen. What is chosen is marked with "congestion experienced" if its ends understand that (RFC 3168), and
-//! dropped otherwise ([`Cause::EarlyDrop`]). What then finds no room is dropped as by any queue.
+//! dropped otherwise ([`EarlyDrop`](crate::event::Cause::EarlyDrop)). What then finds no room is dropped as by any queue.
 //!
 //! **The average** follows the length with the weight `w_q` at each arrival. A queue that was empty for a while is
 //! taken to have seen as many empty arrivals as packets could have been sent in that time, each taking
@@ -17,13 +17,12 @@
 
 use serde::Serialize;
 
-use super::{Discipline, Order, Read, Room, Waiting};
+use super::{Discipline, Order, Read, Room, Waiting, choose};
 use crate::describe::{Descriptor, Keys, Kind, System};
-use crate::event::{Cause, Op};
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
 use crate::units::{Bytes, Probability, Rate, Span, Time};
-use crate::wire::{CE, Packet};
+use crate::wire::Packet;
 
 pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
     word: "red",
@@ -193,25 +192,16 @@ impl<O: Order> Order for Red<O> {
         &mut self,
         now: Time,
         side: Side,
-        mut packet: Packet,
+        packet: Packet,
         room: &Room,
         out: &mut Out,
     ) -> Option<Packet> {
         self.learn(now, room.len());
-        if self.chosen() {
-            //= rfc3168#section-5: a router sets CE on packets of an ECN-capable transport instead of dropping them
-            if !self.config.mark || !packet.is_ecn_capable() {
-                out.discard(side, packet, Cause::EarlyDrop);
-                return None;
-            }
-            packet.tos |= CE;
-            out.packet_event(Op::Marked, side, &packet);
-        }
-        Some(packet)
+        if self.chosen() { choose(self.config.mark, side, packet, out) } else { Some(packet) }
     }
 
-    fn leave(&mut self, at: Time, room: &mut Room) -> Option<Waiting> {
-        let next = self.behind.leave(at, room)?;
+    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+        let next = self.behind.leave(at, side, room, out)?;
         if room.is_empty() {
             self.empty_since = Some(at);
         }

@@ -33,6 +33,11 @@ impl Addr {
         self.0 >> 32 == V4_MAPPED >> 32
     }
 
+    /// The address in two numbers, for hashes.
+    pub(crate) fn words(self) -> [u64; 2] {
+        [(self.0 >> 64) as u64, self.0 as u64]
+    }
+
     /// The standard library's form.
     pub fn ip(self) -> IpAddr {
         if self.is_v4() {

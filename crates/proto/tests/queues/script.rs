@@ -31,8 +31,10 @@ pub struct Bench {
     out: Out,
     now: Time,
     pub kept: usize,
-    /// Packets that were marked on their way in.
+    /// Packets that were marked.
     pub marked: usize,
+    /// Packets that ended when one left last.
+    pub ended: Vec<(Packet, Cause)>,
 }
 
 impl Bench {
@@ -48,6 +50,7 @@ impl Bench {
             now: Time::ZERO,
             kept: 0,
             marked: 0,
+            ended: Vec::new(),
         }
     }
 
@@ -66,31 +69,36 @@ impl Bench {
         let bytes = packet.wire_len();
         self.queue.enter(self.now, Side::Left, packet, bytes, &mut self.out);
         self.kept += 1;
-        let ended: Vec<(Packet, Cause)> = self
-            .out
-            .events
-            .drain(..)
-            .filter_map(|event| match event.what {
-                What::Packet { op: Op::Marked, side: Side::Left, packet } => {
-                    assert!(packet.is_marked());
-                    self.marked += 1;
-                    None
-                }
-                What::Packet { op: Op::Dropped(cause), packet, side: Side::Left } => {
-                    Some((packet, cause))
-                }
-                other => panic!("a queue only drops: {other:?}"),
-            })
-            .collect();
+        let ended = self.told();
         self.kept -= ended.len();
-        assert_eq!(self.out.take_tally().discarded, ended.len() as u64);
         assert_eq!(self.queue.len(), self.kept, "conservation");
         ended
     }
 
+    /// What the queue has told: packets that ended, with causes; marks are counted.
+    fn told(&mut self) -> Vec<(Packet, Cause)> {
+        let mut ended = Vec::new();
+        for event in self.out.events.drain(..) {
+            match event.what {
+                What::Packet { op: Op::Marked, side: Side::Left, packet } => {
+                    assert!(packet.is_marked());
+                    self.marked += 1;
+                }
+                What::Packet { op: Op::Dropped(cause), packet, side: Side::Left } => {
+                    ended.push((packet, cause));
+                }
+                other => panic!("a queue only drops: {other:?}"),
+            }
+        }
+        assert_eq!(self.out.take_tally().discarded, ended.len() as u64);
+        ended
+    }
+
     pub fn leave(&mut self) -> Option<Packet> {
-        let packet = self.queue.leave(self.now).map(|waiting| waiting.packet);
-        self.kept -= usize::from(packet.is_some());
+        let left = self.queue.leave(self.now, Side::Left, &mut self.out);
+        let packet = left.map(|waiting| waiting.packet);
+        self.ended = self.told();
+        self.kept -= self.ended.len() + usize::from(packet.is_some());
         assert_eq!(self.queue.len(), self.kept, "conservation");
         packet
     }

@@ -332,6 +332,9 @@ fn keys_in_the_braces_of_a_stage() {
                 ("link", ["rate-right" | "rate-left"]) => ("", ""),
                 (_, ["red", _]) => ("rate = \"1mbit\", ", "discipline = \"red\", "),
                 (_, ["csdp", _]) => ("rate = \"1mbit\", ", "discipline = \"csdp\", "),
+                (_, ["codel", _]) => ("rate = \"1mbit\", ", "discipline = \"codel\", "),
+                (_, ["fq-codel", _]) => ("rate = \"1mbit\", ", "discipline = \"fq-codel\", "),
+                (_, ["pie", _]) => ("rate = \"1mbit\", ", "discipline = \"pie\", "),
                 (_, ["loss-noticed"]) => ("rate = \"1mbit\", ", "frame-loss = \"1%\", "),
                 (_, ["compression-slots"]) => {
                     ("rate = \"1mbit\", ", "header-compression = \"vj\", ")

@@ -11,7 +11,7 @@ use lasthop_proto::channel::{
     BitErrors, ErrorModel, Exponential, PacketBursts, PacketLoss, TwoState, TwoStateBits,
 };
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
-use lasthop_proto::queue::{Discipline, Limit};
+use lasthop_proto::queue::{CodelConfig, Discipline, FqCodelConfig, Limit, PieConfig};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
 use lasthop_proto::tcp::words::TCPS;
@@ -329,16 +329,33 @@ impl Dice {
 /// The scenario of `case`, but its queues filter ACKs or let them go first. Drawn from a stream of its own, so that
 /// the scenarios without stay what they are.
 pub fn disciplined(case: u64) -> Scenario {
-    let mut scenario = Dice::new(case).scenario();
-    let mut dice = Dice(Stream::new(case, "disciplines"));
-    let mut discipline = || {
-        dice.pick(&[
+    of_disciplines(
+        case,
+        &[
             Discipline::Fifo,
             Discipline::AckFilter,
             Discipline::AcksFirst,
             Discipline::AckFilterAcksFirst,
-        ])
-    };
+        ],
+    )
+}
+
+/// The scenario of `case`, but its queues hold the delay.
+pub fn delay_held(case: u64) -> Scenario {
+    of_disciplines(
+        case,
+        &[
+            Discipline::Codel(CodelConfig::default()),
+            Discipline::FqCodel(FqCodelConfig::default()),
+            Discipline::Pie(PieConfig::default()),
+        ],
+    )
+}
+
+fn of_disciplines(case: u64, disciplines: &[Discipline]) -> Scenario {
+    let mut scenario = Dice::new(case).scenario();
+    let mut dice = Dice(Stream::new(case, "disciplines"));
+    let mut discipline = || dice.pick(disciplines);
     for stage in &mut scenario.path {
         let (right, left) = match &mut stage.kind {
             StageKind::Link(line) => (&mut line.discipline_right, &mut line.discipline_left),

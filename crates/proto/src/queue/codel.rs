@@ -1,0 +1,235 @@
+//! CoDel, controlled delay (Nichols and Jacobson; RFC 8289): a queue is too long when nobody has passed it quickly for a
+//! while, however many packets that is.
+//!
+//! Each packet remembers when it came. When it is its turn, the time that it has waited is held against `target`. If all
+//! have waited longer for an `interval`, one is dropped from the head of the queue (or marked, if its ends understand
+//! that), and then another after interval / sqrt(count) each, until one has waited less. A burst passes: it is gone
+//! within an interval. A standing queue does not.
+//!
+//! What Linux does and the pseudo-code leaves open: the largest packet is the largest seen so far; a mark counts as a
+//! drop, and the marked packet leaves.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::{Discipline, Order, Read, Room, Waiting, choose};
+use crate::describe::{Descriptor, Keys, Kind, System};
+use crate::machine::{Out, Side};
+use crate::units::{Span, Time};
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "codel",
+    system: System::new(
+        Kind::Queue,
+        "codel",
+        "path: discipline = \"codel\"",
+        "drops from the head while everything has waited too long",
+        "RFC 8289",
+    )
+    .tier(0),
+    read: |k, _| {
+        let mut codel = CodelConfig::default();
+        k.table("codel", "options of controlled delay", |k| codel.keys(k));
+        Discipline::Codel(codel)
+    },
+}];
+
+/// How long packets may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct CodelConfig {
+    /// The waiting time that is short enough.
+    pub target: Span,
+    /// How long it may be longer: about the longest round trip of the flows.
+    pub interval: Span,
+    /// Whether packets that can be marked are; otherwise all that are chosen are dropped.
+    pub mark: bool,
+}
+
+impl Default for CodelConfig {
+    //= rfc8289#section-4.2: a target of 5 ms and an interval of 100 ms work over a wide range
+    fn default() -> CodelConfig {
+        CodelConfig { target: Span::millis(5), interval: Span::millis(100), mark: true }
+    }
+}
+
+impl CodelConfig {
+    /// Goes over the keys of the options.
+    pub(super) fn keys(&mut self, k: &mut Keys<'_>) {
+        let what = "the waiting time that is short enough";
+        k.within("target", &mut self.target, Span::micros(1)..=Span::secs(60), what);
+        let what =
+            "how long packets may wait longer before one is dropped: about the longest round trip";
+        k.within("interval", &mut self.interval, Span::micros(1)..=Span::secs(3600), what);
+        k.flag(
+            "mark",
+            &mut self.mark,
+            "whether packets of ends that understand marks are marked, not dropped",
+        );
+    }
+}
+
+/// The decision for one queue, apart from where its packets wait.
+//= rfc8289#section-5.4: the state of a queue
+#[derive(Clone, Debug, Default)]
+pub(super) struct Law {
+    /// When it will have been above the target for an interval; nothing while it is below.
+    above_until: Option<Time>,
+    /// When the next one is dropped while `dropping`.
+    drop_next: Time,
+    /// How many were dropped since dropping began, and how many that were when it began last.
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+    /// Length of the largest packet so far.
+    largest: u32,
+}
+
+/// Where packets wait that a [`Law`] takes from.
+pub(super) trait Head {
+    /// The oldest, with the time when it came. It is counted out.
+    fn take(&mut self) -> Option<(Time, Waiting)>;
+    /// Bytes that wait.
+    fn bytes(&self) -> u64;
+}
+
+impl Law {
+    /// The packet that is sent at `now`. Those before it that have waited too long end.
+    //= rfc8289#section-5.5: dequeue
+    pub fn next(
+        &mut self,
+        config: &CodelConfig,
+        now: Time,
+        side: Side,
+        queue: &mut impl Head,
+        out: &mut Out,
+    ) -> Option<Waiting> {
+        let (mut packet, mut late) = self.look(config, now, queue);
+        if self.dropping {
+            if !late {
+                self.dropping = false;
+            }
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                let (next, marked) = self.drop(config, now, side, packet, queue, out);
+                (packet, late) = next;
+                if marked || late {
+                    self.drop_next = after(config, self.drop_next, self.count);
+                } else {
+                    self.dropping = false;
+                }
+                if marked {
+                    break;
+                }
+            }
+        } else if late {
+            ((packet, _), _) = self.drop(config, now, side, packet, queue, out);
+            self.dropping = true;
+            //= rfc8289#section-5.5: if dropping ended only lately, go on at the rate that held the queue then
+            let lately = now < self.drop_next + config.interval * 16;
+            let more = self.count.saturating_sub(self.last_count);
+            self.count = if lately && more > 1 { more } else { 1 };
+            self.last_count = self.count;
+            self.drop_next = after(config, now, self.count);
+        }
+        packet
+    }
+
+    /// The oldest packet, and whether it may be dropped.
+    fn look(
+        &mut self,
+        config: &CodelConfig,
+        now: Time,
+        queue: &mut impl Head,
+    ) -> (Option<Waiting>, bool) {
+        let Some((came, waiting)) = queue.take() else {
+            self.above_until = None;
+            return (None, false);
+        };
+        self.largest = self.largest.max(waiting.bytes);
+        if now.since(came) < config.target || queue.bytes() <= u64::from(self.largest) {
+            self.above_until = None;
+            return (Some(waiting), false);
+        }
+        let late = match self.above_until {
+            Some(until) => now >= until,
+            None => {
+                self.above_until = Some(now + config.interval);
+                false
+            }
+        };
+        (Some(waiting), late)
+    }
+
+    /// Ends `chosen`, or marks it: then it is the one to be sent. What is sent then, whether that is late too, and
+    /// whether it was marked.
+    fn drop(
+        &mut self,
+        config: &CodelConfig,
+        now: Time,
+        side: Side,
+        chosen: Option<Waiting>,
+        queue: &mut impl Head,
+        out: &mut Out,
+    ) -> ((Option<Waiting>, bool), bool) {
+        let Some(Waiting { packet, bytes }) = chosen else { return ((None, false), false) };
+        match choose(config.mark, side, packet, out) {
+            Some(packet) => ((Some(Waiting { packet, bytes }), true), true),
+            None => (self.look(config, now, queue), false),
+        }
+    }
+}
+
+/// When the next one is dropped after `count`.
+//= rfc8289#section-5.3: the next drop time decreases in inverse proportion to the square root of the drops
+fn after(config: &CodelConfig, last: Time, count: u32) -> Time {
+    last + Span((config.interval.0 as f64 / libm::sqrt(f64::from(count.max(1)))) as u64)
+}
+
+/// One queue under this law.
+#[derive(Debug)]
+pub struct Codel {
+    config: CodelConfig,
+    law: Law,
+    waiting: VecDeque<(Time, Waiting)>,
+}
+
+impl Codel {
+    /// An empty queue.
+    pub fn new(config: CodelConfig) -> Codel {
+        Codel { config, law: Law::default(), waiting: VecDeque::new() }
+    }
+}
+
+/// Packets of one queue, and the room that they leave.
+struct One<'a>(&'a mut VecDeque<(Time, Waiting)>, &'a mut Room);
+
+impl Head for One<'_> {
+    fn take(&mut self) -> Option<(Time, Waiting)> {
+        let (came, waiting) = self.0.pop_front()?;
+        self.1.remove(waiting.bytes);
+        Some((came, waiting))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.1.bytes()
+    }
+}
+
+impl Order for Codel {
+    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+        if !room.admits(waiting.bytes) {
+            return waiting.overflow(side, out);
+        }
+        room.add(waiting.bytes);
+        self.waiting.push_back((now, waiting));
+    }
+
+    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+        self.law.next(&self.config, at, side, &mut One(&mut self.waiting, room), out)
+    }
+
+    fn judges_leaving(&self) -> bool {
+        true
+    }
+}

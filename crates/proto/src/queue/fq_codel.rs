@@ -1,0 +1,259 @@
+//! FQ-CoDel (RFC 8290): a queue for each flow, served in turn by bytes, each under the law of [CoDel](super::codel).
+//!
+//! Flows are told apart by a hash of addresses, ports and protocol, so that two may share a queue; what the hash begins
+//! with is drawn once for a queue. A flow that has sent nothing for a while is new: it is served before the old ones
+//! until it has had a `quantum` of bytes. So a ping or the first packets of a transfer pass others' queues. When there
+//! is no room, the head of the longest queue goes.
+//!
+//! `by = "host"` gives a queue to each host instead, so that a host does not gain by many connections: the destination of
+//! what goes to the right, the source of what goes to the left.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::codel::{CodelConfig, Head, Law};
+use super::{Discipline, Order, Read, Room, Waiting};
+use crate::describe::{Descriptor, Keys, Kind, System};
+use crate::machine::{Out, Side};
+use crate::rng::Stream;
+use crate::units::{Bytes, Time};
+use crate::wire::{Addr, Packet, Transport};
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "fq-codel",
+    system: System::new(
+        Kind::Queue,
+        "fq-codel",
+        "path: discipline = \"fq-codel\"",
+        "a queue for each flow, served in turn, new flows first, each under CoDel",
+        "RFC 8290",
+    )
+    .tier(0),
+    read: |k, _| Discipline::FqCodel(FqCodelConfig::keys(k)),
+}];
+
+/// Who gets a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Share {
+    /// Each flow.
+    Flow,
+    /// Each host on the right.
+    Host,
+}
+
+/// How flows share a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct FqCodelConfig {
+    /// The law of each queue.
+    pub codel: CodelConfig,
+    /// How many queues there are.
+    pub flows: u32,
+    /// Bytes that a queue may send in its turn.
+    pub quantum: Bytes,
+    /// Who gets a queue.
+    pub by: Share,
+}
+
+impl Default for FqCodelConfig {
+    //= rfc8290#section-5.2: 1024 queues, a quantum of one packet of Ethernet
+    fn default() -> FqCodelConfig {
+        let codel = CodelConfig::default();
+        FqCodelConfig { codel, flows: 1024, quantum: Bytes(1514), by: Share::Flow }
+    }
+}
+
+impl FqCodelConfig {
+    /// Goes over the keys.
+    pub fn keys(k: &mut Keys<'_>) -> FqCodelConfig {
+        let mut c = FqCodelConfig::default();
+        k.table("fq-codel", "options of queues for each flow", |k| {
+            c.codel.keys(k);
+            k.count("flows", &mut c.flows, 1..=65_536, "how many queues flows are spread over");
+            let what = "bytes that a queue may send in its turn";
+            k.within("quantum", &mut c.quantum, Bytes(64)..=Bytes(1_000_000), what);
+            let shares = [("flow", Share::Flow), ("host", Share::Host)];
+            k.word("by", &mut c.by, &shares, "who gets a queue of its own");
+        });
+        c
+    }
+}
+
+/// In which list a queue stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum List {
+    #[default]
+    None,
+    New,
+    Old,
+}
+
+/// One queue.
+#[derive(Debug, Default)]
+struct Flow {
+    waiting: VecDeque<(Time, Waiting)>,
+    bytes: u64,
+    /// Bytes that it may still send in this turn.
+    credit: i64,
+    list: List,
+    law: Law,
+}
+
+/// The packets of one queue, and the room that they leave.
+struct One<'a> {
+    waiting: &'a mut VecDeque<(Time, Waiting)>,
+    bytes: &'a mut u64,
+    room: &'a mut Room,
+}
+
+impl Head for One<'_> {
+    fn take(&mut self) -> Option<(Time, Waiting)> {
+        let (came, waiting) = self.waiting.pop_front()?;
+        self.room.remove(waiting.bytes);
+        *self.bytes -= u64::from(waiting.bytes);
+        Some((came, waiting))
+    }
+
+    fn bytes(&self) -> u64 {
+        *self.bytes
+    }
+}
+
+/// Queues for each flow.
+#[derive(Debug)]
+pub struct FqCodel {
+    config: FqCodelConfig,
+    /// Where the hash begins.
+    salt: u64,
+    /// As many as the highest that was used.
+    flows: Vec<Flow>,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+}
+
+impl FqCodel {
+    /// Empty queues; `chance` begins the hash.
+    pub fn new(config: FqCodelConfig, mut chance: Stream) -> FqCodel {
+        let salt = chance.next_u64();
+        FqCodel { config, salt, flows: Vec::new(), new: VecDeque::new(), old: VecDeque::new() }
+    }
+
+    /// The queue of `packet`.
+    fn queue_of(&self, side: Side, packet: &Packet) -> usize {
+        let mut hash = self.salt;
+        match self.config.by {
+            Share::Host => {
+                mix_address(&mut hash, if side == Side::Right { packet.dst } else { packet.src });
+            }
+            Share::Flow => {
+                mix_address(&mut hash, packet.src);
+                mix_address(&mut hash, packet.dst);
+                mix(&mut hash, ports(packet));
+            }
+        }
+        (hash % u64::from(self.config.flows)) as usize
+    }
+
+    /// Ends the oldest packet of the longest queue.
+    //= rfc8290#section-4.1: a packet is dropped from the head of the queue with the largest byte count
+    fn make_room(&mut self, side: Side, room: &mut Room, out: &mut Out) {
+        let longest = self.flows.iter_mut().max_by_key(|flow| flow.bytes);
+        let Some(Flow { waiting, bytes, .. }) = longest else { return };
+        if let Some((_, oldest)) = (One { waiting, bytes, room }).take() {
+            oldest.overflow(side, out);
+        }
+    }
+}
+
+const UDP: u8 = 17;
+
+/// Protocol and ports, where there are any.
+fn ports(packet: &Packet) -> u64 {
+    match &packet.transport {
+        Transport::Tcp(segment) => {
+            6 | u64::from(segment.src_port) << 16 | u64::from(segment.dst_port) << 32
+        }
+        Transport::Icmp(_) => 1,
+        Transport::Fragment(fragment) => u64::from(fragment.protocol),
+        Transport::Other(UDP) => {
+            let ports = (0..4).map_while(|i| packet.body.byte(i));
+            ports.fold(u64::from(UDP), |sum, byte| sum << 8 | u64::from(byte))
+        }
+        Transport::Other(protocol) => u64::from(*protocol),
+    }
+}
+
+fn mix_address(hash: &mut u64, address: Addr) {
+    for part in address.words() {
+        mix(hash, part);
+    }
+}
+
+/// The finaliser of SplitMix64: every bit of `value` bears on every bit of the hash.
+fn mix(hash: &mut u64, value: u64) {
+    let mut z = (*hash ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    *hash = z ^ (z >> 31);
+}
+
+impl Order for FqCodel {
+    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+        let bytes = waiting.bytes;
+        while !room.admits(bytes) && !room.is_empty() {
+            self.make_room(side, room, out);
+        }
+        if !room.admits(bytes) {
+            return waiting.overflow(side, out);
+        }
+        let i = self.queue_of(side, &waiting.packet);
+        if i >= self.flows.len() {
+            self.flows.resize_with(i + 1, Flow::default);
+        }
+        room.add(bytes);
+        let flow = &mut self.flows[i];
+        flow.bytes += u64::from(bytes);
+        flow.waiting.push_back((now, waiting));
+        if flow.list == List::None {
+            flow.list = List::New;
+            flow.credit = self.config.quantum.0 as i64;
+            self.new.push_back(i);
+        }
+    }
+
+    //= rfc8290#section-4.2: dequeue
+    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+        loop {
+            let i = *self.new.front().or_else(|| self.old.front())?;
+            let flow = &mut self.flows[i];
+            let list = if flow.list == List::New { &mut self.new } else { &mut self.old };
+            if flow.credit <= 0 {
+                flow.credit += self.config.quantum.0 as i64;
+                flow.list = List::Old;
+                list.pop_front();
+                self.old.push_back(i);
+                continue;
+            }
+            let Flow { waiting, bytes, law, .. } = flow;
+            let mut one = One { waiting, bytes, room: &mut *room };
+            let Some(next) = law.next(&self.config.codel, at, side, &mut one, out) else {
+                list.pop_front();
+                // A new queue that is empty waits a turn among the old ones, so that it cannot be new again at once.
+                if flow.list == List::New && !self.old.is_empty() {
+                    flow.list = List::Old;
+                    self.old.push_back(i);
+                } else {
+                    flow.list = List::None;
+                }
+                continue;
+            };
+            flow.credit -= i64::from(next.bytes);
+            return Some(next);
+        }
+    }
+
+    fn judges_leaving(&self) -> bool {
+        true
+    }
+}

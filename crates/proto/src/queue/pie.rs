@@ -1,0 +1,260 @@
+//! PIE, proportional integral controller enhanced (RFC 8033): drops arriving packets by a chance that follows the delay.
+//!
+//! Every `update` the chance grows by how far the delay of the queue is from `target`, and by how much the delay has
+//! grown since the last time; small chances change in small steps. An arriving packet is chosen by that chance, marked
+//! if it may be and the chance is small, and dropped otherwise. After an idle time bursts of `max-burst` pass.
+//!
+//! The delay is the time that the packet which left last has waited (RFC 8033 5.2 allows that instead of an estimate of
+//! the line's rate), or none if the queue is empty. The chance is brought up to date when a packet comes or goes:
+//! in between the queue does not change.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::{Discipline, Order, Read, Room, Waiting, choose};
+use crate::describe::{Descriptor, Keys, Kind, System};
+use crate::machine::{Out, Side};
+use crate::rng::Stream;
+use crate::units::{Probability, Span, Time};
+use crate::wire::Packet;
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "pie",
+    system: System::new(
+        Kind::Queue,
+        "pie",
+        "path: discipline = \"pie\"",
+        "drops arriving packets by a chance that holds the delay at its target",
+        "RFC 8033",
+    )
+    .tier(0),
+    read: |k, _| Discipline::Pie(PieConfig::keys(k)),
+}];
+
+/// Below this many bytes nothing is chosen: two typical packets.
+const FEW: u64 = 2 * 1500;
+/// By how much the chance may grow in one step when it is above a tenth.
+const LARGEST_STEP: f64 = 0.02;
+/// Shares of choices made without luck: below the first none is chosen, from the second on all.
+const TOO_SOON: f64 = 0.85;
+const OVERDUE: f64 = 8.5;
+
+/// How the delay is held.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct PieConfig {
+    /// The delay that is wanted.
+    pub target: Span,
+    /// How often the chance is brought up to date.
+    pub update: Span,
+    /// Weight of the distance from the target, for a second.
+    pub alpha: f64,
+    /// Weight of the growth of the delay, for a second.
+    pub beta: f64,
+    /// How long a burst passes after an idle time.
+    pub max_burst: Span,
+    /// Whether packets that can be marked are; otherwise all that are chosen are dropped.
+    pub mark: bool,
+    /// The chance above which packets that could be marked are dropped.
+    pub mark_below: f64,
+}
+
+impl Default for PieConfig {
+    //= rfc8033#appendix-A: the values of the pseudo-code
+    fn default() -> PieConfig {
+        PieConfig {
+            target: Span::millis(15),
+            update: Span::millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst: Span::millis(150),
+            mark: true,
+            mark_below: 0.1,
+        }
+    }
+}
+
+impl PieConfig {
+    /// Goes over the keys.
+    pub fn keys(k: &mut Keys<'_>) -> PieConfig {
+        let mut c = PieConfig::default();
+        let mut mark_below = Probability::new(c.mark_below).unwrap_or(Probability::ZERO);
+        k.table("pie", "options of the controller of the delay", |k| {
+            k.within(
+                "target",
+                &mut c.target,
+                Span::micros(1)..=Span::secs(60),
+                "the delay that is wanted",
+            );
+            let what = "how often the chance is brought up to date";
+            k.within("update", &mut c.update, Span::micros(100)..=Span::secs(60), what);
+            let what = "weight of the distance from the target, for a second";
+            k.within("alpha", &mut c.alpha, 0.0..=1000.0, what);
+            k.within(
+                "beta",
+                &mut c.beta,
+                0.0..=1000.0,
+                "weight of the growth of the delay, for a second",
+            );
+            let what = "how long a burst passes after an idle time";
+            k.within("max-burst", &mut c.max_burst, Span::ZERO..=Span::secs(60), what);
+            k.flag(
+                "mark",
+                &mut c.mark,
+                "whether packets of ends that understand marks are marked, not dropped",
+            );
+            let what = "the chance above which what could be marked is dropped";
+            k.probability("mark-below", &mut mark_below, what);
+        });
+        c.mark_below = mark_below.get();
+        c
+    }
+}
+
+/// A queue whose delay is held.
+#[derive(Debug)]
+pub struct Pie {
+    config: PieConfig,
+    chance: Stream,
+    waiting: VecDeque<(Time, Waiting)>,
+    /// The chance of an arriving packet.
+    drop: f64,
+    /// What has come together of it since a packet was chosen last.
+    due: f64,
+    delay: Span,
+    old_delay: Span,
+    burst: Span,
+    next_update: Time,
+}
+
+impl Pie {
+    /// An empty queue; `chance` chooses the packets.
+    pub fn new(config: PieConfig, chance: Stream) -> Pie {
+        Pie {
+            config,
+            chance,
+            waiting: VecDeque::new(),
+            drop: 0.0,
+            due: 0.0,
+            delay: Span::ZERO,
+            old_delay: Span::ZERO,
+            burst: config.max_burst,
+            next_update: Time::ZERO + config.update,
+        }
+    }
+
+    /// Does what was due by `now`.
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            if self.rests() {
+                // Nothing changes any more until a packet comes.
+                let steps = now.since(self.next_update).0 / self.config.update.0.max(1);
+                self.next_update += self.config.update * (steps + 1);
+                return;
+            }
+            self.update();
+            self.next_update += self.config.update;
+        }
+    }
+
+    /// Whether another update would change nothing.
+    fn rests(&self) -> bool {
+        let quiet = self.delay == Span::ZERO && self.old_delay == Span::ZERO;
+        quiet && self.drop == 0.0 && self.burst == self.config.max_burst
+    }
+
+    //= rfc8033#section-4.2: the probability is calculated periodically
+    fn update(&mut self) {
+        let PieConfig { target, alpha, beta, max_burst, update, .. } = self.config;
+        let seconds = |span: Span| span.0 as f64 / 1e9;
+        let mut step = alpha * (seconds(self.delay) - seconds(target))
+            + beta * (seconds(self.delay) - seconds(self.old_delay));
+        //= rfc8033#section-4.2: auto-tuning by the size of the probability
+        step /= match self.drop {
+            drop if drop < 0.000_001 => 2048.0,
+            drop if drop < 0.000_01 => 512.0,
+            drop if drop < 0.000_1 => 128.0,
+            drop if drop < 0.001 => 32.0,
+            drop if drop < 0.01 => 8.0,
+            drop if drop < 0.1 => 2.0,
+            _ => 1.0,
+        };
+        if self.drop >= 0.1 {
+            step = step.min(LARGEST_STEP);
+        }
+        self.drop += step;
+        if self.delay == Span::ZERO && self.old_delay == Span::ZERO {
+            self.drop *= 0.98;
+        }
+        self.drop = self.drop.clamp(0.0, 1.0);
+        self.burst = Span(self.burst.0.saturating_sub(update.0));
+        let half = Span(target.0 / 2);
+        if self.drop == 0.0 && self.delay < half && self.old_delay < half {
+            self.burst = max_burst;
+        }
+        self.old_delay = self.delay;
+    }
+
+    //= rfc8033#section-4.1: random dropping; 5.1 bursts; 5.4 de-randomization
+    fn chosen(&mut self, room: &Room) -> bool {
+        let calm = self.old_delay < Span(self.config.target.0 / 2) && self.drop < 0.2;
+        if self.burst > Span::ZERO || calm || room.bytes() <= FEW {
+            return false;
+        }
+        if self.drop == 0.0 {
+            self.due = 0.0;
+        }
+        self.due += self.drop;
+        if self.due < TOO_SOON {
+            return false;
+        }
+        let chosen = self.due >= OVERDUE || self.chance.chance(self.drop);
+        if chosen {
+            self.due = 0.0;
+        }
+        chosen
+    }
+}
+
+impl Order for Pie {
+    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+        self.catch_up(now);
+        if !room.admits(waiting.bytes) {
+            self.due = 0.0;
+            return waiting.overflow(side, out);
+        }
+        let Waiting { mut packet, bytes } = waiting;
+        if self.chosen(room) {
+            //= rfc8033#section-5.1: with a high probability packets are dropped that could be marked
+            let mark = self.config.mark && self.drop <= self.config.mark_below;
+            match choose(mark, side, packet, out) {
+                Some(marked) => packet = marked,
+                None => return,
+            }
+        }
+        room.add(bytes);
+        self.waiting.push_back((now, Waiting { packet, bytes }));
+    }
+
+    fn pass(
+        &mut self,
+        now: Time,
+        _: Side,
+        packet: Packet,
+        _: &Room,
+        _: &mut Out,
+    ) -> Option<Packet> {
+        // It waits for nobody: so little is never chosen.
+        self.catch_up(now);
+        self.delay = Span::ZERO;
+        Some(packet)
+    }
+
+    fn leave(&mut self, at: Time, _: Side, room: &mut Room, _: &mut Out) -> Option<Waiting> {
+        self.catch_up(at);
+        let (came, waiting) = self.waiting.pop_front()?;
+        room.remove(waiting.bytes);
+        self.delay = if room.is_empty() { Span::ZERO } else { at.since(came) };
+        Some(waiting)
+    }
+}

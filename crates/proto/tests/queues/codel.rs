@@ -1,0 +1,124 @@
+//! Controlled delay: when packets are dropped, and when not.
+
+use lasthop_proto::event::Cause;
+use lasthop_proto::queue::{CodelConfig, Discipline, Limit};
+use lasthop_proto::units::Span;
+use lasthop_proto::wire::{ECT, Packet, PacketId, Seq};
+
+use super::script::{Bench, packet};
+
+pub const PLENTY: Limit = Limit::Packets(100_000);
+
+/// A segment of 1000 bytes, of a connection that `port` names.
+pub fn data(port: u16, id: u64, capable: bool) -> Packet {
+    let tos = if capable { ECT } else { 0 };
+    Packet { tos, id: PacketId(id), ..packet(&format!("data 1+960 port {port}"), Seq(0)) }
+}
+
+/// What a line that sends a packet a millisecond sees for `millis`, when `arrivals(millisecond)` packets come before
+/// each: milliseconds in which one was dropped, by causes, and those in which one was marked.
+pub struct Seen {
+    pub drops: Vec<u64>,
+    pub marks: Vec<u64>,
+    /// How long the packet waited that left in each millisecond.
+    pub waited: Vec<u64>,
+}
+
+pub fn watch(mut bench: Bench, millis: u64, arrivals: impl Fn(u64) -> u64, capable: bool) -> Seen {
+    let (mut drops, mut marks, mut waited) = (Vec::new(), Vec::new(), Vec::new());
+    for now in 0..millis {
+        for _ in 0..arrivals(now) {
+            let ended = bench.enter(data(5001, now, capable));
+            assert!(ended.iter().all(|(_, cause)| *cause == Cause::EarlyDrop));
+            drops.extend(ended.iter().map(|_| now));
+        }
+        let packet = bench.leave();
+        assert!(bench.ended.iter().all(|(_, cause)| *cause == Cause::EarlyDrop));
+        drops.extend(bench.ended.iter().map(|_| now));
+        marks.extend((0..std::mem::take(&mut bench.marked)).map(|_| now));
+        waited.extend(packet.map(|packet| now - packet.id.0));
+        bench.wait(Span::millis(1));
+    }
+    Seen { drops, marks, waited }
+}
+
+fn codel(config: CodelConfig) -> Bench {
+    Bench::new(Discipline::Codel(config), PLENTY)
+}
+
+/// Two packets a millisecond for 10 s: the queue stands, whatever is dropped.
+fn overload(config: CodelConfig, capable: bool) -> Seen {
+    watch(codel(config), 10_000, |_| 2, capable)
+}
+
+//= rfc8289#section-5.3: the next drop comes interval / sqrt(count) after the last
+#[test]
+fn a_standing_queue_is_dropped_from_at_the_times_of_the_control_law() {
+    let seen = overload(CodelConfig::default(), false);
+    // The packet that leaves in millisecond 9 came in millisecond 4: the first that has waited for 5 ms.
+    let (mut due, mut count) = (109.0_f64, 1.0_f64);
+    let mut want = Vec::new();
+    while due < 10_000.0 {
+        want.push(due.ceil() as u64);
+        due += 100.0 / count.sqrt();
+        count += 1.0;
+    }
+    assert!(want.len() > 2000, "{}", want.len());
+    let millisecond = |(a, b): (&u64, &u64)| a.abs_diff(*b) <= 1;
+    let off = seen.drops.iter().zip(&want).find(|pair| !millisecond(*pair));
+    assert_eq!(off, None);
+    assert!(seen.drops.len().abs_diff(want.len()) <= 1);
+    assert_eq!(&seen.drops[..5], [109, 209, 280, 338, 388]);
+}
+
+#[test]
+fn a_burst_that_is_gone_within_the_interval_passes() {
+    // 90 packets at once, then one every two milliseconds: it takes longer than an interval, but no longer than that
+    // above the target.
+    let seen =
+        watch(codel(CodelConfig::default()), 1000, |now| if now == 0 { 90 } else { 0 }, false);
+    assert!(seen.drops.is_empty() && seen.waited[80] == 80);
+    // A queue that comes back to two packets once in an interval is none that stands.
+    let waves = |now: u64| if now.is_multiple_of(90) { 90 } else { 0 };
+    assert!(watch(codel(CodelConfig::default()), 5000, waves, false).drops.is_empty());
+}
+
+#[test]
+fn the_last_packet_is_never_dropped() {
+    // One packet at a time, each sent after 200 ms.
+    let mut bench = codel(CodelConfig::default());
+    for id in 0..50 {
+        bench.enter(data(5001, id, false));
+        bench.wait(Span::millis(200));
+        assert_eq!(bench.leave().unwrap().id.0, id);
+    }
+}
+
+#[test]
+fn what_can_be_marked_is_marked_and_leaves() {
+    let seen = overload(CodelConfig::default(), true);
+    assert!(seen.drops.is_empty() && seen.marks.len() > 2000);
+    assert_eq!(&seen.marks[..5], [109, 209, 280, 338, 388]);
+    let told = CodelConfig { mark: false, ..CodelConfig::default() };
+    let seen = overload(told, true);
+    assert!(seen.marks.is_empty() && seen.drops.len() > 2000);
+}
+
+#[test]
+fn dropping_goes_on_where_it_was_if_the_queue_stands_again_soon() {
+    // It stands for 2 s, is empty for a moment, and stands again.
+    let twice = |pause: u64| {
+        move |now: u64| match now {
+            0..2000 => 2,
+            _ if now < 4000 + pause => 0,
+            _ => 2,
+        }
+    };
+    let first_second = |pause: u64| {
+        let seen = watch(codel(CodelConfig::default()), 8000, twice(pause), false);
+        let begin = 4000 + pause;
+        seen.drops.iter().filter(|at| (begin..begin + 1000).contains(*at)).count()
+    };
+    let (soon, late) = (first_second(0), first_second(3000));
+    assert!(soon > 2 * late, "{soon} {late}");
+}

@@ -1,0 +1,102 @@
+//! Queues that hold the delay: what they do to a transfer, to its neighbours, and when they tell of it.
+
+use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::units::{Span, Time};
+use lasthop_scenario::parse;
+use lasthop_sim::{layout, run};
+use lasthop_trace::Sink;
+use lasthop_trace::metrics::{Metrics, RunMetrics};
+
+/// Eight transfers and a small exchange every 100 ms over 10 Mb/s with a queue of 200 packets; 40 ms there and back.
+fn scenario(discipline: &str) -> String {
+    let bulk =
+        "[[transfer]]\nfrom = \"server\"\nto = \"home\"\nbytes = \"unlimited\"\nstop = \"20s\"\n"
+            .repeat(8);
+    format!(
+        "horizon = \"20s\"\n{bulk}
+        [[transfer]]
+        from = \"home\"
+        to = \"server\"
+        request = \"100B\"
+        response = \"100B\"
+        every = \"100ms\"
+        stop = \"20s\"
+        [host.server]
+        side = \"left\"
+        preset = \"linux\"
+        [host.home]
+        preset = \"linux\"
+        [[path]]
+        link = {{ rate = \"10mbit\", delay = \"20ms\", queue = \"200p\", discipline-right = \"{discipline}\" }}
+        "
+    )
+}
+
+fn measured(discipline: &str) -> RunMetrics {
+    let (plan, warnings) = parse(&scenario(discipline), "bufferbloat", &[]).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let cell = &plan.cells[0].scenario;
+    let mut metrics = Metrics::new(layout(cell));
+    let end = run(cell, 1, &mut metrics);
+    metrics.finish(end.at)
+}
+
+fn value(metrics: &RunMetrics, name: &str) -> f64 {
+    metrics.scalars().iter().find(|scalar| scalar.name == name).unwrap().value
+}
+
+#[test]
+fn an_exchange_beside_eight_transfers_waits_in_a_plain_queue_and_in_no_other() {
+    let of = |discipline: &str| {
+        let metrics = measured(discipline);
+        (value(&metrics, "exchange_time_p50"), value(&metrics, "throughput"))
+    };
+    let (plain, full) = of("fifo");
+    // Each exchange is a connection of its own: two round trips of 40 ms, in a plain queue of 200 packets 240 ms more each.
+    assert!(plain > 0.3, "{plain}");
+    for (discipline, most, share) in
+        [("fq-codel", 0.085, 0.95), ("codel", 0.15, 0.85), ("pie", 0.15, 0.85)]
+    {
+        let (time, throughput) = of(discipline);
+        assert!(time < most, "{discipline}: {time} s");
+        assert!(throughput > share * full, "{discipline}: {throughput} of {full}");
+    }
+}
+
+/// When packets were dropped early, and when each came out of the link towards the right.
+#[derive(Default)]
+struct Times {
+    drops: Vec<Time>,
+    out: Vec<Time>,
+}
+
+impl Sink for Times {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+    fn event(&mut self, event: &Event) {
+        match &event.what {
+            What::Packet { op: Op::Dropped(Cause::EarlyDrop), .. } => self.drops.push(event.at),
+            What::Packet { op: Op::Transmitted, packet, .. } if packet.wire_len() == 1500 => {
+                self.out.push(event.at);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn what_codel_drops_is_told_when_the_next_packet_is_sent() {
+    let (plan, _) = parse(&scenario("codel"), "bufferbloat", &[]).unwrap();
+    let mut times = Times::default();
+    run(&plan.cells[0].scenario, 1, &mut times);
+    assert!(times.drops.len() > 100, "{}", times.drops.len());
+    // 1500 bytes at 10 Mb/s, and the delay of the line.
+    let later = Span::micros(1200) + Span::millis(20);
+    let end = Time::ZERO + Span::secs(19);
+    let off = times.drops.iter().filter(|at| **at < end && !times.out.contains(&(**at + later)));
+    assert!(
+        off.count() <= times.drops.len() / 20,
+        "the next packet may be a shorter one, but seldom is"
+    );
+}
