@@ -4,8 +4,13 @@
 //! and a network namespace, otherwise a user namespace as well.
 #![cfg(target_os = "linux")]
 
+#[path = "../../../checks/shared/can_run.rs"]
+mod can_run;
 mod endings;
+#[path = "../support/quic.rs"]
+mod quic;
 mod soft_state;
+mod through;
 mod world;
 
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt};
