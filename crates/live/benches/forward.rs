@@ -9,26 +9,16 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+mod far;
 
 use std::io::{Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use common::*;
-use lasthop_live::clock::Clock;
-use lasthop_live::counters::{Counters, Tap};
-use lasthop_live::plane::Plane;
-use lasthop_live::station::{Port, Station};
-use lasthop_path::Stage;
-use lasthop_proto::agent::{Agent, AgentConfig, SplitConfig};
-use lasthop_proto::event::Wants;
-use lasthop_proto::machine::{Side, StageId};
-use lasthop_proto::tcp::TcpConfig;
-use lasthop_proto::units::Bytes;
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use far::Far;
+use nix::sys::signal::Signal;
 
 /// Who forwards: the kernel as a router or a bridge, or a station with this agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,25 +41,10 @@ impl Who {
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-    if let [role, by, agent] = &args[..]
-        && role == "station"
-    {
-        run_station(if by == "kernel" { By::Kernel } else { By::Sockets }, agent);
+    if far::station_or_inside(&args) {
         return;
     }
     let rights = lasthop_live::plane::probe();
-    if std::env::var_os("LASTHOP_BENCH_INSIDE").is_none() {
-        let user: &[&str] = if rights.is_ok() { &[] } else { &["--map-root-user"] };
-        let status = Command::new("unshare")
-            .args(user)
-            .args(["--net", "--mount", "--"])
-            .arg(std::env::current_exe().unwrap())
-            .args(&args)
-            .env("LASTHOP_BENCH_INSIDE", "1")
-            .status()
-            .expect("needs `unshare` of util-linux");
-        std::process::exit(status.code().unwrap_or(1));
-    }
     sh("mount -t tmpfs none /run && mkdir -p /run/netns; iperf3 --version >/dev/null");
     let number = |i: usize, default| args.get(i).and_then(|n| n.parse().ok()).unwrap_or(default);
     if args.first().is_some_and(|arg| arg == "gaps") {
@@ -247,93 +222,6 @@ fn echo(times: usize) -> f64 {
     took
 }
 
-/// A station in a process of its own.
-struct Far {
-    child: Child,
-    out: ChildStdout,
-}
-
-impl Far {
-    fn start(by: By, agent: &str) -> Far {
-        let by = if by == By::Kernel { "kernel" } else { "sockets" };
-        // Without `ip netns exec` around it, signals reach it.
-        let mut child = Command::new("nsenter")
-            .arg("--net=/run/netns/bs")
-            .arg(std::env::current_exe().unwrap())
-            .args(["station", by, agent])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut out = child.stdout.take().unwrap();
-        let mut word = [0; 6];
-        out.read_exact(&mut word).unwrap();
-        Far { child, out }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
-    }
-
-    /// Ends it; its processor seconds.
-    fn stop(mut self) -> f64 {
-        drop(self.child.stdin.take());
-        let mut said = String::new();
-        self.out.read_to_string(&mut said).unwrap();
-        self.child.wait().unwrap();
-        said.trim().parse().unwrap()
-    }
-}
-
-/// As `agent = "split"` in a file.
-fn split() -> Stage {
-    let own = SplitConfig::new(TcpConfig::linux());
-    let config = SplitConfig { largest: Some(Bytes(4 << 20)), ..own };
-    Stage::Agent(Box::new(Agent::new(&AgentConfig::Split(config))))
-}
-
-fn run_station(by: By, agent: &str) {
-    let index = |name: &str| nix::net::if_::if_nametoindex(name).unwrap();
-    let ports = vec![
-        Port::open("bl", index("bl"), StageId(0), Side::Left).unwrap(),
-        Port::open("br", index("br"), StageId(2), Side::Right).unwrap(),
-    ];
-    let path = path_of(
-        vec![match agent {
-            "snoop" => snoop(),
-            "split" => split(),
-            "link" => link(),
-            _ => none(),
-        }],
-        Wants::METRICS,
-    );
-    let mut station = Station::new(path, ports, Clock::start()).unwrap();
-    if by == By::Kernel {
-        station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
-    }
-    // As the service counts: of frames alone, where no stage looks into them.
-    let counters = Counters::new(3);
-    counters.set_idle(agent == "none");
-    let handle = station.handle();
-    std::thread::spawn(move || {
-        println!("ready");
-        std::io::stdout().flush().unwrap();
-        let _ = std::io::stdin().read(&mut [0]);
-        handle.ask(|station| station.stop());
-    });
-    station.run(&mut Tap(counters), &mut |_, _, _| true).unwrap();
-    if let Some(plane) = station.plane() {
-        plane.clear().unwrap();
-        if std::env::var_os("LASTHOP_BENCH_COUNTS").is_some() {
-            eprintln!("{agent}: {:?}", plane.counts());
-        }
-    }
-    let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
-    let seconds =
-        |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
-    println!("{}", seconds(usage.user_time()) + seconds(usage.system_time()));
-}
-
 /// How long nothing arrives of writes every half millisecond, without an event, when the station is killed, and when it
 /// is stopped for ten seconds; with one agent or with each.
 fn gaps(times: usize, only: Option<&str>) {
@@ -405,8 +293,7 @@ fn gap(agent: &str, event: Option<Signal>, length: Duration) -> f64 {
         eprintln!("{agent}, {event:?}: {longest:.1?} after {at:.3?}");
     }
     if event == Some(Signal::SIGKILL) {
-        let Far { mut child, .. } = station;
-        child.wait().unwrap();
+        station.gone();
     } else {
         station.stop();
     }
