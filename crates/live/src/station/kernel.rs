@@ -3,7 +3,7 @@
 
 use std::io;
 
-use lasthop_path::Stage;
+use lasthop_path::{Path, Stage};
 use lasthop_proto::agent::{BaseStation as _, Needs};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
@@ -21,18 +21,22 @@ const RECORDS: usize = 2048;
 /// What packet sockets still have of a station that was stopped is acted on, if the station was so shortly away.
 const AWAY: Span = Span::millis(100);
 
+/// What the stages of `path` and who `wants` to watch must be shown of the packets that pass.
+pub(crate) fn needs_of(path: &Path, wants: Wants) -> Needs {
+    if wants.has(Wants::DETAIL) {
+        return Needs::Everything;
+    }
+    let needs = path.stages()[path.inner()].iter().map(|stage| match stage {
+        Stage::Agent(agent) => agent.needs(),
+        _ => Needs::Everything,
+    });
+    needs.max().unwrap_or(Needs::Nothing)
+}
+
 impl Station {
     /// What the stages and whoever watches must be shown of the packets that pass.
     pub(crate) fn needs(&self, sink: &dyn Sink) -> Needs {
-        if sink.wants().has(Wants::DETAIL) {
-            return Needs::Everything;
-        }
-        let inner = self.path.inner();
-        let needs = self.path.stages()[inner].iter().map(|stage| match stage {
-            Stage::Agent(agent) => agent.needs(),
-            _ => Needs::Everything,
-        });
-        needs.max().unwrap_or(Needs::Nothing)
+        needs_of(&self.path, sink.wants())
     }
 
     /// Has the program in the kernel show what is needed, after the path was changed.
