@@ -61,7 +61,7 @@ fn main() {
                 "interfaces" => interfaces(&mut watch),
                 mixed => self::mixed(&mut watch, minutes(mixed).unwrap_or(10)),
             };
-            let seconds = begin.elapsed().as_secs_f64();
+            let seconds = (now() - begin).as_secs_f64();
             transfer("fh", "mh", "10.9.0.2", 1_000_000);
             let (before, most) = (watch.before >> 20, watch.most >> 20);
             println!("| {part} | {by:?} | {what} | {seconds:.0} | {before}, {most} |");
@@ -293,7 +293,7 @@ fn mixed(watch: &mut Watch, minutes: u64) -> String {
             many(watch, 2, 200);
         }
         rounds += 1;
-        if begin.elapsed().as_secs() < minutes * 60 / 4 {
+        if (now() - begin).as_secs() < minutes * 60 / 4 {
             early = watch.most;
         }
     }

@@ -236,17 +236,12 @@ static __always_inline int from_right(struct __sk_buff *skb, struct control *c, 
     bpf_map_update_elem(&flows, &s->flow, &first, BPF_ANY);
   } else if (!control) {
     __s32 ahead = s->ack - f->ack;
-    if (ahead > 0) {
-      f->ack = s->ack;
-      f->window = s->window;
-      if (s->payload == 0 && has_blocks(skb, s)) return divert(skb, c, n, 1);
-    } else if (s->payload == 0 && (s->flags & FLAG_ACK) && (ahead < 0 || s->window == f->window)) {
-      return divert(skb, c, n, 1);
-    } else if (s->window != f->window) {
-      f->window = s->window;
-    } else {
-      return 0;  // data the other way that says nothing new
-    }
+    int pure = s->payload == 0 && (s->flags & FLAG_ACK), same = s->window == f->window;
+    if (ahead > 0) f->ack = s->ack;
+    if (ahead >= 0) f->window = s->window;
+    // Blocks say more than the number, whatever the window: the agent may hide them.
+    if (pure && (ahead < 0 || (ahead == 0 && same) || has_blocks(skb, s))) return divert(skb, c, n, 1);
+    if (ahead <= 0 && same) return 0;  // data the other way that says nothing new
   }
   if (take(skb, 0, 1, ACT_SEEN, wake(c, n, 0)) == 0) COUNT(n->copied);
   else COUNT(n->no_room);

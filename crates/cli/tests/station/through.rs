@@ -203,12 +203,12 @@ fn packet_sockets_carry_files_for_every_agent() {
 #[ignore = "takes minutes: cargo test --profile quick -p lasthop --test station -- --ignored --nocapture programs_take"]
 fn how_long_programs_take() {
     inside("through::how_long_programs_take", || {
-        let bytes = 200_000_000;
+        let bytes = 40_000_000;
         let bench = Bench::new("kernel", "none", bytes);
         let whos = ["bridge", "none", "snoop", "none, sockets", "snoop, sockets"];
         let programs = [&BASIC[..], &MORE[..]].concat();
         let mut took = vec![vec![Vec::new(); whos.len()]; programs.len()];
-        for round in 0..5 {
+        for round in 0..3 {
             for i in 0..whos.len() {
                 let i = if round % 2 == 0 { i } else { whos.len() - 1 - i };
                 let (agent, plane) = whos[i].split_once(", ").unwrap_or((whos[i], "kernel"));

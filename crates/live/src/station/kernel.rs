@@ -4,7 +4,7 @@
 use std::io;
 
 use lasthop_path::{Path, Stage};
-use lasthop_proto::agent::{BaseStation as _, Needs};
+use lasthop_proto::agent::{Agent, BaseStation as _, Needs};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Span;
@@ -12,7 +12,7 @@ use lasthop_proto::wire::{Flags, PacketId};
 use lasthop_trace::Sink;
 
 use super::{Around, Station};
-use crate::plane::Taken;
+use crate::plane::{LIMIT, LIMIT_ENDING, Taken};
 use crate::port::Port;
 
 /// Packets that are taken from the ring before others have their turn.
@@ -42,6 +42,13 @@ impl Station {
     /// Has the program in the kernel show what is needed, after the path was changed.
     pub(crate) fn adapt(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let needs = self.needs(sink);
+        let inner = self.path.inner();
+        let mut agents = self.path.stages()[inner].iter().filter_map(Stage::agent);
+        let ends = agents.any(|agent| matches!(agent, Agent::Split(_)));
+        let limit = if ends { LIMIT_ENDING } else { LIMIT };
+        if let Some(plane) = &self.plane {
+            plane.set_limit(limit);
+        }
         let Some(was) = self.plane.as_ref().map(|plane| plane.needs()) else { return Ok(()) };
         let listens = self.ports.iter().any(Port::is_listening);
         let everything = needs == Needs::Everything;

@@ -72,12 +72,12 @@ pub fn iperf3(scale: &Scale) -> Found {
     Ok(())
 }
 
-/// At a pace that a program without optimisation keeps up with.
+/// At a pace that a program without optimisation keeps up with; a busy machine may lose a few of 800.
 pub fn iperf3_udp(_: &Scale) -> Found {
     for (from, to) in [("a", "b"), ("b", "a")] {
         let told = iperf(from, to, &["-u", "-b", "20M", "-l", "1200"], 1_000_000)?;
         let lost = told["end"]["sum"]["lost_packets"].as_u64();
-        demand(lost == Some(0), || format!("{from} to {to}: {lost:?} lost"))?;
+        demand(lost.is_some_and(|lost| lost <= 8), || format!("{from} to {to}: {lost:?} lost"))?;
     }
     Ok(())
 }
