@@ -1,7 +1,7 @@
 //! How fast a station forwards, beside the kernel of the same machine in the same minute.
 //!
 //!     cargo bench -p lasthop-live --bench forward [-- ROUNDS SECONDS [off|on [kernel]]]
-//!     cargo bench -p lasthop-live --bench forward -- gaps TIMES
+//!     cargo bench -p lasthop-live --bench forward -- gaps TIMES [AGENT]
 //!
 //! Needs `iperf3`, `ethtool` and namespaces; with root the kernel is measured as data plane too. The cases take turns,
 //! so that a machine that is busy with other things is so for all of them: what counts are medians of the ratios to the
@@ -9,22 +9,16 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+mod far;
 
 use std::io::{Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use common::*;
-use lasthop_live::clock::Clock;
-use lasthop_live::counters::{Counters, Tap};
-use lasthop_live::plane::Plane;
-use lasthop_live::station::{Port, Station};
-use lasthop_proto::event::Wants;
-use lasthop_proto::machine::{Side, StageId};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use far::Far;
+use nix::sys::signal::Signal;
 
 /// Who forwards: the kernel as a router or a bridge, or a station with this agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,29 +41,14 @@ impl Who {
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-    if let [role, by, agent] = &args[..]
-        && role == "station"
-    {
-        run_station(if by == "kernel" { By::Kernel } else { By::Sockets }, agent);
+    if far::station_or_inside(&args) {
         return;
     }
     let rights = lasthop_live::plane::probe();
-    if std::env::var_os("LASTHOP_BENCH_INSIDE").is_none() {
-        let user: &[&str] = if rights.is_ok() { &[] } else { &["--map-root-user"] };
-        let status = Command::new("unshare")
-            .args(user)
-            .args(["--net", "--mount", "--"])
-            .arg(std::env::current_exe().unwrap())
-            .args(&args)
-            .env("LASTHOP_BENCH_INSIDE", "1")
-            .status()
-            .expect("needs `unshare` of util-linux");
-        std::process::exit(status.code().unwrap_or(1));
-    }
     sh("mount -t tmpfs none /run && mkdir -p /run/netns; iperf3 --version >/dev/null");
     let number = |i: usize, default| args.get(i).and_then(|n| n.parse().ok()).unwrap_or(default);
     if args.first().is_some_and(|arg| arg == "gaps") {
-        return gaps(number(1, 5) as usize);
+        return gaps(number(1, 5) as usize, args.get(2).map(String::as_str));
     }
     let (rounds, seconds): (u32, u32) = (number(0, 6), number(1, 1));
     let mut whos = vec![Who::Router, Who::Bridge];
@@ -78,7 +57,7 @@ fn main() {
         Err(refusal) => println!("the kernel is not measured as data plane: {refusal}"),
     }
     if args.get(3).is_none_or(|only| only != "kernel") {
-        whos.extend(["none", "snoop"].map(|agent| Who::Station(By::Sockets, agent)));
+        whos.extend(["none", "snoop", "split"].map(|agent| Who::Station(By::Sockets, agent)));
     }
     for offload in [false, true] {
         let state = if offload { "on" } else { "off" };
@@ -243,98 +222,24 @@ fn echo(times: usize) -> f64 {
     took
 }
 
-/// A station in a process of its own.
-struct Far {
-    child: Child,
-    out: ChildStdout,
-}
-
-impl Far {
-    fn start(by: By, agent: &str) -> Far {
-        let by = if by == By::Kernel { "kernel" } else { "sockets" };
-        // Without `ip netns exec` around it, signals reach it.
-        let mut child = Command::new("nsenter")
-            .arg("--net=/run/netns/bs")
-            .arg(std::env::current_exe().unwrap())
-            .args(["station", by, agent])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut out = child.stdout.take().unwrap();
-        let mut word = [0; 6];
-        out.read_exact(&mut word).unwrap();
-        Far { child, out }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
-    }
-
-    /// Ends it; its processor seconds.
-    fn stop(mut self) -> f64 {
-        drop(self.child.stdin.take());
-        let mut said = String::new();
-        self.out.read_to_string(&mut said).unwrap();
-        self.child.wait().unwrap();
-        said.trim().parse().unwrap()
-    }
-}
-
-fn run_station(by: By, agent: &str) {
-    let index = |name: &str| nix::net::if_::if_nametoindex(name).unwrap();
-    let ports = vec![
-        Port::open("bl", index("bl"), StageId(0), Side::Left).unwrap(),
-        Port::open("br", index("br"), StageId(2), Side::Right).unwrap(),
-    ];
-    let path = path_of(
-        vec![match agent {
-            "snoop" => snoop(),
-            "link" => link(),
-            _ => none(),
-        }],
-        Wants::METRICS,
-    );
-    let mut station = Station::new(path, ports, Clock::start()).unwrap();
-    if by == By::Kernel {
-        station.set_plane(Plane::start(["bl", "br"].map(index)).unwrap()).unwrap();
-    }
-    // As the service counts: of frames alone, where no stage looks into them.
-    let counters = Counters::new(3);
-    counters.set_idle(agent == "none");
-    let handle = station.handle();
-    std::thread::spawn(move || {
-        println!("ready");
-        std::io::stdout().flush().unwrap();
-        let _ = std::io::stdin().read(&mut [0]);
-        handle.ask(|station| station.stop());
-    });
-    station.run(&mut Tap(counters), &mut |_, _, _| true).unwrap();
-    if let Some(plane) = station.plane() {
-        plane.clear().unwrap();
-        if std::env::var_os("LASTHOP_BENCH_COUNTS").is_some() {
-            eprintln!("{agent}: {:?}", plane.counts());
-        }
-    }
-    let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
-    let seconds =
-        |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
-    println!("{}", seconds(usage.user_time()) + seconds(usage.system_time()));
-}
-
 /// How long nothing arrives of writes every half millisecond, without an event, when the station is killed, and when it
-/// is stopped for ten seconds.
-fn gaps(times: usize) {
+/// is stopped for ten seconds; with one agent or with each.
+fn gaps(times: usize, only: Option<&str>) {
     for offload in [false, true] {
         wire(Wires { offload, ..Wires::default() });
         let state = if offload { "on" } else { "off" };
         println!(
             "\noffloads {state}: the longest gap at the receiver, in ms, {times} times each\n"
         );
-        println!("| agent | no event | kill -9 | stopped for 10 s |\n|---|---|---|---|");
-        for agent in ["none", "snoop", "link"] {
-            let row = [None, Some(Signal::SIGKILL), Some(Signal::SIGSTOP)].map(|event| {
-                let mut gaps: Vec<f64> = (0..times).map(|_| gap(agent, event)).collect();
+        println!("| agent | no event, 2 s | kill -9 | no event, 12 s | stopped for 10 s |");
+        println!("|---|---|---|---|---|");
+        let agents = ["none", "snoop", "link"];
+        for agent in agents.into_iter().filter(|agent| only.is_none_or(|only| only == *agent)) {
+            let events =
+                [(None, 2), (Some(Signal::SIGKILL), 2), (None, 12), (Some(Signal::SIGSTOP), 12)];
+            let row = events.map(|(event, seconds)| {
+                let mut gaps: Vec<f64> =
+                    (0..times).map(|_| gap(agent, event, Duration::from_secs(seconds))).collect();
                 gaps.sort_by(f64::total_cmp);
                 format!("{:.1} (at most {:.1})", middle(&gaps), gaps[gaps.len() - 1])
             });
@@ -344,22 +249,23 @@ fn gaps(times: usize) {
     }
 }
 
-fn gap(agent: &str, event: Option<Signal>) -> f64 {
+/// The longest time in ms in which nothing arrived of a paced sender, with an event after a second.
+fn gap(agent: &str, event: Option<Signal>, length: Duration) -> f64 {
     let station = Far::start(By::Kernel, agent);
     let stopped = event == Some(Signal::SIGSTOP);
-    let length = Duration::from_secs(if stopped { 12 } else { 2 });
     let (tell, told) = channel();
     let server = within("mh", move || {
         let listener = std::net::TcpListener::bind("10.9.0.2:0").unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
         let mut buffer = [0; 1 << 16];
-        let (mut last, mut longest) = (now(), Duration::ZERO);
+        let begin = now();
+        let (mut last, mut longest) = (begin, (Duration::ZERO, begin));
         while stream.read(&mut buffer).unwrap() > 0 {
-            longest = longest.max(now() - last);
+            longest = longest.max((now() - last, last));
             last = now();
         }
-        longest.as_secs_f64() * 1e3
+        (longest.0, longest.1 - begin)
     });
     let addr = told.recv().unwrap();
     let client = within("fh", move || {
@@ -382,14 +288,16 @@ fn gap(agent: &str, event: Option<Signal>) -> f64 {
         }
     }
     client.join().unwrap();
-    let longest = server.join().unwrap();
+    let (longest, at) = server.join().unwrap();
+    if std::env::var_os("LASTHOP_BENCH_COUNTS").is_some() {
+        eprintln!("{agent}, {event:?}: {longest:.1?} after {at:.3?}");
+    }
     if event == Some(Signal::SIGKILL) {
-        let Far { mut child, .. } = station;
-        child.wait().unwrap();
+        station.gone();
     } else {
         station.stop();
     }
-    longest
+    longest.as_secs_f64() * 1e3
 }
 
 #[expect(clippy::disallowed_methods, reason = "a paced sender")]

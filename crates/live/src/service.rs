@@ -14,9 +14,10 @@ use lasthop_proto::machine::{Side, StageId};
 use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
 use lasthop_trace::pcapng::Place;
 use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::SignalFd;
 
 use crate::clock::Clock;
-use crate::control::{self, About, Running};
+use crate::control::{self, About, Running, who};
 use crate::counters::{Counters, Tap};
 use crate::interfaces;
 use crate::metrics::{self, Endpoint};
@@ -131,6 +132,8 @@ pub enum News {
     },
     /// The file was read again.
     Reloaded {
+        /// User and process that asked for it by SIGHUP, as the kernel names them.
+        who: String,
         /// The stages that are new.
         stages: Vec<String>,
         /// The keys that changed.
@@ -220,15 +223,19 @@ pub fn run(
     let stays = file.forward_after_stop;
     let listener = thread::Builder::new().name("signals".to_owned());
     let teller = tell.clone();
+    let heard = SignalFd::new(&signals()).map_err(io::Error::from)?;
     listener.spawn(move || {
         loop {
-            match signals().wait() {
-                Ok(Signal::SIGHUP) => teller(reload(&running, &file, &reread)),
-                Ok(_) => {
+            match heard.read_signal() {
+                Ok(Some(signal)) if signal.ssi_signo == Signal::SIGHUP as u32 => {
+                    let who = who(signal.ssi_uid, signal.ssi_pid as i32);
+                    teller(reload(who, &running, &file, &reread));
+                }
+                Ok(Some(_)) => {
                     handle.ask(Station::stop);
                     return;
                 }
-                Err(_) => {}
+                Ok(None) | Err(_) => {}
             }
         }
     })?;
@@ -250,6 +257,16 @@ pub fn run(
         Some(plane) => Ok(plane.clear()?),
         None => Ok(()),
     }
+}
+
+/// What the path of `file` must be shown of the packets that pass.
+pub(crate) fn needs(file: &StationFile) -> Needs {
+    let (path, _) = stages(file);
+    crate::station::needs_of(&path, wants(file))
+}
+
+fn wants(file: &StationFile) -> Wants {
+    if file.capture.is_some() { Wants::EVERYTHING } else { Wants::METRICS }
 }
 
 /// The kernel as data plane, if it is to be had and was not declined. Where each packet goes through the station anyway, packet
@@ -315,8 +332,7 @@ fn stages(file: &StationFile) -> (Stages, Vec<Place>) {
         place(i + 1, &stage.name, is_link)
     }));
     places.push(place(last, "right", true));
-    let wants = if file.capture.is_some() { Wants::EVERYTHING } else { Wants::METRICS };
-    (Stages::new(stages, 1..last, vec![0, last], wants), places)
+    (Stages::new(stages, 1..last, vec![0, last], wants(file)), places)
 }
 
 fn open(interface: &str, stage: StageId, side: Side) -> Result<Port, Fault> {
@@ -333,6 +349,7 @@ fn epoch(clock: Clock) -> u64 {
 }
 
 fn reload(
+    who: String,
     running: &Arc<Running>,
     old: &StationFile,
     reread: &impl Fn() -> Result<StationFile, String>,
@@ -358,7 +375,7 @@ fn reload(
         return News::Warning(format!("nothing is changed: `{keys}` need a restart"));
     }
     match running.replace(new.path) {
-        Ok((stages, settings)) => News::Reloaded { stages, settings },
+        Ok((stages, settings)) => News::Reloaded { who, stages, settings },
         Err(trouble) => News::Warning(format!("nothing is changed: {trouble}; {}", trouble.help)),
     }
 }

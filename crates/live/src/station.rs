@@ -31,6 +31,7 @@ use crate::sys::packet_socket::{BATCH, Inbox};
 use crate::sys::slice;
 
 pub use crate::port::{Port, PortCounts};
+pub(crate) use kernel::needs_of;
 
 /// Batches that are taken from one interface before others have their turn.
 const BATCHES: usize = 4;

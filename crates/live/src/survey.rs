@@ -6,16 +6,17 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use lasthop_proto::agent::Needs;
 use lasthop_proto::units::Bytes;
-use lasthop_scenario::StationFile;
+use lasthop_scenario::{PlaneChoice, StationFile};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use nix::unistd::{AccessFlags, access};
 use serde::Serialize;
 
-use crate::interfaces;
 use crate::sys::ethtool::{Offload, offload};
 use crate::sys::path_mtu;
+use crate::{interfaces, plane, service};
 
 /// Capabilities by their number in linux/capability.h.
 const CAP_NET_ADMIN: u32 = 12;
@@ -71,6 +72,7 @@ pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
         found.push(finding("mtu", Weight::Mind, what, remedy));
     }
     rights(&mut found);
+    found.push(forwards(file));
     memory(file, &mut found);
     places(file, socket, &mut found);
     found
@@ -161,6 +163,43 @@ fn rights(found: &mut Vec<Finding>) {
         let remedy = "bursts are lost that a larger one would hold: give it CAP_NET_ADMIN, as the unit has, or \
                       `sysctl -w net.core.rmem_max=33554432 net.core.wmem_max=33554432`";
         found.push(finding("buffers", Weight::Mind, what, remedy));
+    }
+}
+
+/// What would forward. The programs are loaded and thrown away; nothing is attached.
+fn forwards(file: &StationFile) -> Finding {
+    let sockets = |why: &str| {
+        let what = format!(
+            "packet sockets of the station forward, {why}: nothing passes while it is not there"
+        );
+        finding("plane", Weight::Good, what, "")
+    };
+    let everything = service::needs(file) == Needs::Everything;
+    match file.plane {
+        PlaneChoice::Sockets => return sockets("as the file says"),
+        PlaneChoice::Auto if everything => {
+            return sockets("since every packet goes through it anyway");
+        }
+        PlaneChoice::Auto | PlaneChoice::Kernel => {}
+    }
+    match plane::probe() {
+        Ok(()) => {
+            let what = match everything {
+                true => "the kernel forwards by itself only while the station is not there",
+                false => "the kernel forwards, with the station and without it",
+            };
+            finding("plane", Weight::Good, what, "")
+        }
+        Err(refusal) if file.plane == PlaneChoice::Kernel => finding(
+            "plane",
+            Weight::Fatal,
+            format!("the kernel cannot forward: {refusal}"),
+            refusal.remedy(),
+        ),
+        Err(refusal) => {
+            let what = format!("packet sockets forward, since the kernel cannot: {refusal}");
+            finding("plane", Weight::Mind, what, refusal.remedy())
+        }
     }
 }
 

@@ -6,13 +6,14 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
+use common::flood::{flood, frame_of, garbage, mac, spoofed_connections, spoofed_data};
 use common::*;
 use lasthop_live::header::VNET;
-use lasthop_live::sys::packet_socket::{BATCH, Inbox, PacketSocket};
-use lasthop_proto::rng::Stream;
-use lasthop_proto::wire::emit::emit;
+use lasthop_live::sys::packet_socket::Inbox;
+use lasthop_path::Stage;
 use lasthop_proto::wire::parse::parse;
-use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};
+use lasthop_proto::wire::{Body, Flags, Packet, Segment, Seq};
+use lasthop_trace::Nothing;
 
 /// What the stages between two interfaces may keep: snoop's cache of 16 MiB and as much again for what stands
 /// around its packets, buffers for a batch of the largest frames at both interfaces, tables of flows and addresses.
@@ -28,108 +29,48 @@ fn resident() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-fn mac(namespace: &str, dev: &str) -> [u8; 6] {
-    let text = sh(&format!(
-        "ip netns exec {namespace} cat /sys/class/net/{dev}/address 2>/dev/null || \
-         ip -n {namespace} -o link show dev {dev}"
-    ));
-    let word = text.split_whitespace().rev().find(|word| word.matches(':').count() == 5);
-    let all: Vec<&str> = text.split_whitespace().collect();
-    let at = all.iter().position(|word| *word == "link/ether");
-    let word = at.map(|at| all[at + 1]).or(word).unwrap();
-    let bytes: Vec<u8> =
-        word.split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
-    bytes.try_into().unwrap()
+/// A station that nobody watches.
+fn unwatched(by: By, stage: fn() -> Stage) -> Running<Nothing> {
+    station_by(by, Nothing, move || vec![stage()])
 }
 
-/// A frame for the socket with this packet.
-fn frame_of(packet: &Packet, dst: [u8; 6], src: [u8; 6]) -> Vec<u8> {
-    let mut frame = vec![0; VNET];
-    frame.extend([&dst[..], &src, &[8, 0]].concat());
-    emit(packet, &mut frame).unwrap();
-    frame
-}
-
-/// Sends `count` frames that `make` writes, in batches.
-fn flood(socket: &PacketSocket, count: u32, mut make: impl FnMut(u32, &mut Vec<u8>)) {
-    let mut batch: Vec<Vec<u8>> = vec![Vec::new(); BATCH];
-    let mut i = 0;
-    while i < count {
-        for frame in &mut batch {
-            make(i, frame);
-            i += 1;
-        }
-        send_all(socket, &batch);
-    }
+fn spoofed(by: By, connections: u32) {
+    wire(Wires::default());
+    let ends = [mac("mh", "mr"), mac("fh", "fl")];
+    let station = unwatched(by, snoop);
+    transfer("fh", "mh", "10.9.0.2", 1_000_000);
+    let left = socket("fh", "fl");
+    let before = resident();
+    let legit = std::thread::spawn(|| transfer("fh", "mh", "10.9.0.2", 3_000_000));
+    flood(&left, connections, spoofed_connections(ends, 1));
+    // Full segments of as many flows as fill the cache many times over.
+    flood(&left, connections / 10, spoofed_data(ends, 1400, 4, 0));
+    // A byte each, in frames with all the trailer that passes.
+    flood(&left, connections / 5, spoofed_data(ends, 1, 128, 64));
+    legit.join().unwrap();
+    let grown = resident().saturating_sub(before);
+    println!("memory grew by {} KiB", grown / 1024);
+    assert!(grown < BOUND, "{grown} bytes");
+    transfer("fh", "mh", "10.9.0.2", 1_000_000);
+    let (_, ended) = station.stop();
+    let port = ended.port("bl");
+    println!("{ended:?}");
+    let sent = u64::from(connections) * 13 / 10;
+    assert!(port.received + port.overrun >= sent);
+    assert!(port.received * 10 > connections.into(), "most were seen: {port:?}");
 }
 
 #[test]
 fn a_million_spoofed_connections_take_no_memory_and_break_no_transfer() {
     alone("a_million_spoofed_connections_take_no_memory_and_break_no_transfer", || {
-        wire(Wires::default());
-        let (dst, src) = (mac("mh", "mr"), mac("fh", "fl"));
-        let station = quiet(snoop);
-        transfer("fh", "mh", "10.9.0.2", 1_000_000);
-        let left = socket("fh", "fl");
-        let before = resident();
-        let legit = std::thread::spawn(|| transfer("fh", "mh", "10.9.0.2", 3_000_000));
-        let mut chance = Stream::new(1, "flood");
-        let server = Addr::v4(10, 9, 0, 2);
-        let mut syn = frame_of(
-            &Packet::tcp(
-                Addr::v4(11, 0, 0, 0),
-                server,
-                Segment::new(1, 9, Seq(0), Seq(0), Flags::SYN),
-                Body::EMPTY,
-            ),
-            dst,
-            src,
-        );
-        let (addr_at, port_at) = (VNET + 14 + 12, VNET + 14 + 20);
-        flood(&left, 1_000_000, |_, frame| {
-            // Neither sum is right, and the virtio header says that both are.
-            syn[0] = 2;
-            let x = chance.below(1 << 40).to_be_bytes();
-            syn[addr_at + 1..addr_at + 4].copy_from_slice(&x[3..6]);
-            syn[port_at..port_at + 2].copy_from_slice(&x[6..8]);
-            let ip = VNET + 14;
-            syn[ip + 10..ip + 12].fill(0);
-            let sum = lasthop_proto::wire::checksum::checksum(&syn[ip..ip + 20]);
-            syn[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
-            frame.clone_from(&syn);
-        });
-        // Full segments of as many flows as fill the cache many times over.
-        let body = Body::copy_of(&[7; 1400]);
-        flood(&left, 100_000, |i, frame| {
-            let [_, b, c, d] = (i / 4).to_be_bytes();
-            let segment = Segment::new(2, 9, Seq(i * 1400), Seq(1), Flags::ACK);
-            *frame = frame_of(
-                &Packet::tcp(Addr::v4(12, b, c, d), server, segment, body.clone()),
-                dst,
-                src,
-            );
-        });
-        // A byte each, in frames with all the trailer that passes.
-        flood(&left, 200_000, |i, frame| {
-            let [_, b, c, d] = (i / 128).to_be_bytes();
-            let segment = Segment::new(2, 9, Seq(i), Seq(1), Flags::ACK);
-            *frame = frame_of(
-                &Packet::tcp(Addr::v4(13, b, c, d), server, segment, Body::copy_of(&[1])),
-                dst,
-                src,
-            );
-            frame.extend([0; 64]);
-        });
-        legit.join().unwrap();
-        let grown = resident().saturating_sub(before);
-        println!("memory grew by {} KiB", grown / 1024);
-        assert!(grown < BOUND, "{grown} bytes");
-        transfer("fh", "mh", "10.9.0.2", 1_000_000);
-        let (_, ended) = station.stop();
-        let port = ended.port("bl");
-        println!("{port:?}");
-        assert!(port.received + port.overrun >= 1_300_000);
-        assert!(port.received > 300_000, "most were seen: {port:?}");
+        spoofed(By::Sockets, 1_000_000);
+    });
+}
+
+#[test]
+fn spoofed_connections_break_no_transfer_where_the_kernel_forwards() {
+    alone_as_root("spoofed_connections_break_no_transfer_where_the_kernel_forwards", || {
+        spoofed(By::Kernel, 500_000);
     });
 }
 
@@ -178,46 +119,56 @@ fn forged_acknowledgements_do_not_break_a_transfer() {
     });
 }
 
+fn garbled(by: By) {
+    wire(Wires::default());
+    let ends = [mac("mh", "mr"), mac("fh", "fl")];
+    for stage in [none, snoop, link] {
+        let station = unwatched(by, stage);
+        transfer("fh", "mh", "10.9.0.2", 1_000_000);
+        let sockets = [socket("fh", "fl"), socket("mh", "mr")];
+        let before = resident();
+        let legit = std::thread::spawn(|| transfer("fh", "mh", "10.9.0.2", 2_000_000));
+        for socket in &sockets {
+            flood(socket, 50_000, garbage(ends));
+        }
+        legit.join().unwrap();
+        assert!(resident().saturating_sub(before) < BOUND);
+        transfer("fh", "mh", "10.9.0.2", 1_000_000);
+        station.stop();
+    }
+}
+
 #[test]
 fn garbage_passes_and_harms_nobody() {
-    alone("garbage_passes_and_harms_nobody", || {
+    alone("garbage_passes_and_harms_nobody", || garbled(By::Sockets));
+}
+
+#[test]
+fn garbage_harms_nobody_where_the_kernel_forwards() {
+    alone_as_root("garbage_harms_nobody_where_the_kernel_forwards", || garbled(By::Kernel));
+}
+
+#[test]
+fn interfaces_go_down_and_up_and_change_their_names() {
+    alone_as_root("interfaces_go_down_and_up_and_change_their_names", || {
         wire(Wires::default());
-        let (dst, src) = (mac("mh", "mr"), mac("fh", "fl"));
-        for stage in [none, snoop, link] {
-            let station = quiet(stage);
-            transfer("fh", "mh", "10.9.0.2", 1_000_000);
-            let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
-            let before = resident();
-            let legit = std::thread::spawn(|| transfer("fh", "mh", "10.9.0.2", 2_000_000));
-            let mut chance = Stream::new(7, "garbage");
-            let mut segment = Segment::new(1, 9, Seq(5), Seq(6), Flags::ACK);
-            segment.options_mut().unknown = [253u8, 2].repeat(20);
-            let bomb = frame_of(
-                &Packet::tcp(
-                    Addr::v4(10, 9, 0, 7),
-                    Addr::v4(10, 9, 0, 2),
-                    segment,
-                    Body::copy_of(&[1; 100]),
-                ),
-                dst,
-                src,
-            );
-            for socket in [&left, &right] {
-                flood(socket, 50_000, |i, frame| {
-                    frame.clone_from(&bomb);
-                    // Cut anywhere, with a few bytes changed anywhere: headers, lengths, options, tags.
-                    frame.truncate(VNET + 14 + i as usize % (bomb.len() - VNET - 13));
-                    for _ in 0..i % 4 {
-                        let at =
-                            VNET + 12 + chance.below((frame.len() - VNET - 12) as u64) as usize;
-                        frame[at] = chance.below(256) as u8;
-                    }
-                });
+        for by in [By::Kernel, By::Sockets] {
+            for stage in [none, snoop, link] {
+                let station = unwatched(by, stage);
+                let legit = std::thread::spawn(|| transfer("fh", "mh", "10.9.0.2", 30_000_000));
+                for (dev, name) in
+                    [("bl", "other"), ("other", "bl"), ("br", "other"), ("other", "br")]
+                {
+                    pause(30);
+                    sh(&format!(
+                        "ip -n bs link set dev {dev} down; ip -n bs link set dev {dev} name {name}
+                         ip -n bs link set dev {name} up"
+                    ));
+                }
+                legit.join().unwrap();
+                transfer("mh", "fh", "10.9.0.1", 1_000_000);
+                station.stop();
             }
-            legit.join().unwrap();
-            assert!(resident().saturating_sub(before) < BOUND);
-            transfer("fh", "mh", "10.9.0.2", 1_000_000);
-            station.stop();
         }
     });
 }

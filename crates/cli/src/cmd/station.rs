@@ -201,9 +201,10 @@ fn tell(news: &News, json: bool) {
             let instead = instead.as_ref().map(|(why, help)| json!({ "why": why, "help": help }));
             output::print(&format!("{}\n", json!({ "plane": plane, "instead": instead })))
         }
-        (News::Reloaded { stages, settings }, true) => {
-            output::print(&format!("{}\n", json!({ "reloaded": stages, "settings": settings })))
-        }
+        (News::Reloaded { who, stages, settings }, true) => output::print(&format!(
+            "{}\n",
+            json!({ "reloaded": stages, "settings": settings, "by": who })
+        )),
         (News::Changed { who, settings }, true) => {
             output::print(&format!("{}\n", json!({ "changed": settings, "by": who })))
         }
@@ -231,11 +232,11 @@ fn tell(news: &News, json: bool) {
         (News::Plane { instead: Some((why, help)), .. }, false) => output::print(&format!(
             "packet sockets of the station forward, since the kernel cannot by itself: {why}; {help}\n"
         )),
-        (News::Reloaded { stages, .. }, false) if stages.is_empty() => {
-            output::print("the file was read again: nothing is new\n")
+        (News::Reloaded { who, stages, .. }, false) if stages.is_empty() => {
+            output::print(&format!("the file was read again: nothing is new; asked by {who}\n"))
         }
-        (News::Reloaded { stages, settings }, false) => output::print(&format!(
-            "the file was read again: new are {}: {}\n",
+        (News::Reloaded { who, stages, settings }, false) => output::print(&format!(
+            "the file was read again: new are {}: {}; asked by {who}\n",
             stages.join(", "),
             shown(settings)
         )),

@@ -4,8 +4,13 @@
 //! and a network namespace, otherwise a user namespace as well.
 #![cfg(target_os = "linux")]
 
+#[path = "../../../checks/shared/can_run.rs"]
+mod can_run;
 mod endings;
+#[path = "../support/quic.rs"]
+mod quic;
 mod soft_state;
+mod through;
 mod world;
 
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt};
@@ -202,6 +207,10 @@ fn what_cannot_run_says_why() {
         let told = world.lasthop(&["station", "FILE", "--check"]);
         assert!(told.contains("good: lx | agent | radio | rx"), "{told}");
         assert!(
+            told.contains("plane: packet sockets of the station forward, as the file says"),
+            "{told}"
+        );
+        assert!(
             told.contains("agent: agent = none") && told.contains("it would run here"),
             "{told}"
         );
@@ -241,6 +250,36 @@ fn what_cannot_run_says_why() {
 }
 
 #[test]
+fn the_kernel_forwards_for_who_is_not_root() {
+    let may = lasthop_live::plane::probe().is_ok();
+    if !can_run::can_run(may, "root, and Linux 6.6 with eBPF") {
+        return;
+    }
+    inside("the_kernel_forwards_for_who_is_not_root", || {
+        let world = World::new("[[path]]\nagent = \"snoop\"\n");
+        world.write(&world.text().replace("sockets", "auto"));
+        let plane = |name: &str| {
+            let told = world.ctl(&["--socket", "/run/user/base.sock", "get", "--json"]);
+            let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+            told["plane"][name].as_u64()
+        };
+        let station = world.station_of_nobody("+net_raw,+net_admin,+bpf");
+        assert!(station.said("the kernel forwards; the station is shown"));
+        assert_eq!(world.transfer(2_000_000).join().expect("the transfer is whole"), 2_000_000);
+        assert!(plane("copied") > Some(0), "{:?}", plane("copied"));
+        assert_eq!(station.end("TERM"), Some(0));
+        // With less, packet sockets do it, and it says what is missing.
+        for less in ["+net_raw", "+net_raw,+net_admin", "+net_raw,+bpf"] {
+            let station = world.station_of_nobody(less);
+            assert!(station.said("since the kernel cannot by itself"), "{less}");
+            assert_eq!(world.transfer(200_000).join().expect("the transfer is whole"), 200_000);
+            assert_eq!(plane("copied"), None);
+            assert_eq!(station.end("TERM"), Some(0));
+        }
+    });
+}
+
+#[test]
 fn a_hangup_has_the_file_read_again() {
     inside("a_hangup_has_the_file_read_again", || {
         let world = World::new(PATH);
@@ -248,9 +287,12 @@ fn a_hangup_has_the_file_read_again() {
         let text = world.text();
         world.write(&text.replace("\"none\"", "\"seq-cache\""));
         station.signal("HUP");
-        assert!(
-            station.said("the file was read again: new are agent: path.1.agent: none -> seq-cache")
-        );
+        let own = std::fs::read_to_string("/proc/self/comm").unwrap();
+        assert!(station.said(&format!(
+            "none -> seq-cache; asked by root ({}, process {})",
+            own.trim(),
+            std::process::id()
+        )));
         assert_eq!(world.ctl(&["get", "agent"]), "seq-cache\n");
         world.ctl(&["set", "agent=snoop", "dupacks=2"]);
         assert!(station.said("agent: seq-cache -> snoop, dupacks: (default) -> 2"));

@@ -30,7 +30,7 @@ pub fn inside(test: &str, body: impl FnOnce()) {
     let done = Command::new("unshare")
         .arg(kinds)
         .arg(std::env::current_exe().expect("a test has a file"))
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(INSIDE, test)
         .output()
         .expect("unshare (util-linux) is there");
@@ -155,27 +155,46 @@ impl World {
 
     /// A station that runs.
     pub fn station(&self, more: &[&str]) -> Running {
-        let mut child = self
-            .command(&[&["station", "FILE"], more].concat())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        let (to, lines) = channel();
-        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        for from in [Box::new(out) as Box<dyn std::io::Read + Send>, Box::new(err)] {
-            let to = to.clone();
-            thread::spawn(move || {
-                for line in BufReader::new(from).lines().map_while(Result::ok) {
-                    let _ = to.send(line);
-                }
-            });
-        }
-        let running = Running { child, lines, heard: Arc::default() };
-        assert!(running.said("running; control socket"), "{:?}", running.heard.lock());
-        running
+        start(self.command(&[&["station", "FILE"], more].concat()))
     }
 
+    /// A station of somebody who is not root and has these capabilities.
+    pub fn station_of_nobody(&self, capabilities: &str) -> Running {
+        fs::create_dir_all("/run/user").unwrap();
+        std::os::unix::fs::chown("/run/user", Some(65_534), Some(65_534)).unwrap();
+        // Where the program lies, nobody may not be allowed to go.
+        fs::copy(LASTHOP, "/run/program").unwrap();
+        let own = self.command(&["station", "FILE", "--socket", "/run/user/base.sock"]);
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        command.arg(format!("--inh-caps={capabilities}"));
+        command.arg(format!("--ambient-caps={capabilities}"));
+        command.args(["--", "/run/program"]).args(own.get_args());
+        command.env("NO_COLOR", "1").env("XDG_RUNTIME_DIR", "/run/user").stdin(Stdio::null());
+        start(command)
+    }
+}
+
+/// Starts a station and waits until it runs.
+fn start(mut command: Command) -> Running {
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let (to, lines) = channel();
+    let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    for from in [Box::new(out) as Box<dyn std::io::Read + Send>, Box::new(err)] {
+        let to = to.clone();
+        thread::spawn(move || {
+            for line in BufReader::new(from).lines().map_while(Result::ok) {
+                let _ = to.send(line);
+            }
+        });
+    }
+    let running = Running { child, lines, heard: Arc::default() };
+    assert!(running.said("running; control socket"), "{:?}", running.heard.lock());
+    running
+}
+
+impl World {
     pub fn status(&self) -> Value {
         serde_json::from_str(&self.ctl(&["get", "--json"])).expect("JSON")
     }

@@ -12,6 +12,7 @@ mod server;
 use protocol::{Answer, Changed, Request};
 
 pub use running::{About, Running};
+pub(crate) use server::who;
 pub use server::{Guard, MAX_CLIENTS, serve};
 
 /// What can be asked over a control socket.

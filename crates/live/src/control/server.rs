@@ -171,6 +171,16 @@ impl Drop for Place {
     }
 }
 
+/// A user and a process, as they are named in the log.
+pub(crate) fn who(uid: u32, pid: i32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+    let user = user.map_or_else(|| uid.to_string(), |user| user.name);
+    // A program that has sent a signal may be gone.
+    let name = if name.is_empty() { "?" } else { name.trim() };
+    format!("{user} ({name}, process {pid})")
+}
+
 struct Client {
     stream: UnixStream,
     running: Arc<dyn Served>,
@@ -182,10 +192,7 @@ impl Client {
     /// Who it is, as the kernel says.
     fn who(&self) -> String {
         let Ok(peer) = getsockopt(&self.stream, PeerCredentials) else { return "?".to_owned() };
-        let name = fs::read_to_string(format!("/proc/{}/comm", peer.pid())).unwrap_or_default();
-        let user = User::from_uid(Uid::from_raw(peer.uid())).ok().flatten();
-        let user = user.map_or_else(|| peer.uid().to_string(), |user| user.name);
-        format!("{user} ({}, process {})", name.trim(), peer.pid())
+        who(peer.uid(), peer.pid())
     }
 
     /// Why this client is not served, with `others` already there.

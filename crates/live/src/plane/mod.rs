@@ -53,6 +53,9 @@ const WAKE_AT: u64 = 8 << 20;
 /// How long the program waits for a station that has something to decide and does not get on.
 pub const LIMIT: Span = Span::millis(5);
 
+/// The same where connections end at the station: what passes it by then belongs to neither of their halves.
+pub const LIMIT_ENDING: Span = Span::millis(250);
+
 /// While data flows, what was copied is read this often at least.
 pub const GLANCE_MS: u16 = 5;
 
@@ -315,6 +318,11 @@ impl Plane {
         self.control.stale.store(0, SeqCst);
         self.control.mode.store(mode, SeqCst);
         self.needs = needs;
+    }
+
+    /// Has the program wait so long for a station that does not get on.
+    pub(crate) fn set_limit(&self, limit: Span) {
+        self.control.limit.store(limit.0, Relaxed);
     }
 
     fn publish(&mut self, mode: u32) {

@@ -3,8 +3,8 @@
 
 use std::io;
 
-use lasthop_path::Stage;
-use lasthop_proto::agent::{BaseStation as _, Needs};
+use lasthop_path::{Path, Stage};
+use lasthop_proto::agent::{Agent, BaseStation as _, Needs};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Span;
@@ -12,7 +12,7 @@ use lasthop_proto::wire::{Flags, PacketId};
 use lasthop_trace::Sink;
 
 use super::{Around, Station};
-use crate::plane::Taken;
+use crate::plane::{LIMIT, LIMIT_ENDING, Taken};
 use crate::port::Port;
 
 /// Packets that are taken from the ring before others have their turn.
@@ -21,23 +21,34 @@ const RECORDS: usize = 2048;
 /// What packet sockets still have of a station that was stopped is acted on, if the station was so shortly away.
 const AWAY: Span = Span::millis(100);
 
+/// What the stages of `path` and who `wants` to watch must be shown of the packets that pass.
+pub(crate) fn needs_of(path: &Path, wants: Wants) -> Needs {
+    if wants.has(Wants::DETAIL) {
+        return Needs::Everything;
+    }
+    let needs = path.stages()[path.inner()].iter().map(|stage| match stage {
+        Stage::Agent(agent) => agent.needs(),
+        _ => Needs::Everything,
+    });
+    needs.max().unwrap_or(Needs::Nothing)
+}
+
 impl Station {
     /// What the stages and whoever watches must be shown of the packets that pass.
     pub(crate) fn needs(&self, sink: &dyn Sink) -> Needs {
-        if sink.wants().has(Wants::DETAIL) {
-            return Needs::Everything;
-        }
-        let inner = self.path.inner();
-        let needs = self.path.stages()[inner].iter().map(|stage| match stage {
-            Stage::Agent(agent) => agent.needs(),
-            _ => Needs::Everything,
-        });
-        needs.max().unwrap_or(Needs::Nothing)
+        needs_of(&self.path, sink.wants())
     }
 
     /// Has the program in the kernel show what is needed, after the path was changed.
     pub(crate) fn adapt(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         let needs = self.needs(sink);
+        let inner = self.path.inner();
+        let mut agents = self.path.stages()[inner].iter().filter_map(Stage::agent);
+        let ends = agents.any(|agent| matches!(agent, Agent::Split(_)));
+        let limit = if ends { LIMIT_ENDING } else { LIMIT };
+        if let Some(plane) = &self.plane {
+            plane.set_limit(limit);
+        }
         let Some(was) = self.plane.as_ref().map(|plane| plane.needs()) else { return Ok(()) };
         let listens = self.ports.iter().any(Port::is_listening);
         let everything = needs == Needs::Everything;

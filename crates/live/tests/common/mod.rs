@@ -30,6 +30,7 @@ use nix::sched::{CloneFlags, setns};
 
 #[path = "../../../checks/shared/can_run.rs"]
 pub mod can_run;
+pub mod flood;
 use can_run::can_run;
 
 const INSIDE: &str = "LASTHOP_TEST_INSIDE";

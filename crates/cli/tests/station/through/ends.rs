@@ -1,0 +1,294 @@
+//! The programs on host `b`, and what they must find.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::super::quic as quinn_ends;
+use super::super::world::enter;
+use super::servers::noise;
+use super::{FILES, Found, Scale, on, served};
+
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+
+/// What `work` gives, and how many seconds it takes.
+#[expect(clippy::disallowed_methods, reason = "a measurement")]
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let begin = Instant::now();
+    (work(), begin.elapsed().as_secs_f64())
+}
+
+fn demand(holds: bool, what: impl FnOnce() -> String) -> Found {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+fn same(what: &str, sent: &[u8], got: &[u8]) -> Found {
+    demand(sent == got, || format!("{what}: {} bytes were sent, {} came", sent.len(), got.len()))
+}
+
+/// A counter of the kernel of a host.
+fn counter(host: &str, group: &str, name: &str) -> Result<u64, String> {
+    let text = on(host, &["cat", "/proc/net/netstat", "/proc/net/snmp"])?;
+    let head = format!("{group}: ");
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(&head));
+    let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+    let mut both = names.split(' ').zip(values.split(' '));
+    let value = both.find(|(known, _)| *known == name).map(|(_, value)| value.parse());
+    value.and_then(Result::ok).ok_or_else(|| format!("no counter {name}"))
+}
+
+/// `work` makes a counter of host `a` grow, where segments pass as they are.
+fn counted(scale: &Scale, group: &str, name: &str, work: impl FnOnce() -> Found) -> Found {
+    let before = counter("a", group, name)?;
+    work()?;
+    let after = counter("a", group, name)?;
+    demand(!scale.whole || after > before, || format!("{name} did not grow"))
+}
+
+/// `to` asks `from` for bytes, and goes on until it has them.
+fn iperf(from: &str, to: &str, words: &[&str], bytes: usize) -> Result<Value, String> {
+    let server = if from == "a" { SERVER } else { CLIENT }.to_string();
+    let bytes = bytes.to_string();
+    let base = ["iperf3", "-c", &server, "--json", "-R", "-n", &bytes];
+    let told = on(to, &[&base, words].concat())?;
+    serde_json::from_str(&told).map_err(|error| error.to_string())
+}
+
+pub fn iperf3(scale: &Scale) -> Found {
+    for (from, to, flows) in [("a", "b", "1"), ("b", "a", "1"), ("a", "b", "8")] {
+        let told = iperf(from, to, &["-P", flows], scale.bytes)?;
+        let [sent, received] =
+            ["sum_sent", "sum_received"].map(|key| told["end"][key]["bytes"].as_u64());
+        let whole = received >= Some(scale.bytes as u64) && received <= sent;
+        demand(whole, || format!("{from} to {to}, {flows} flows: {sent:?}, {received:?}"))?;
+    }
+    Ok(())
+}
+
+/// At a pace that a program without optimisation keeps up with; a busy machine may lose a few of 800.
+pub fn iperf3_udp(_: &Scale) -> Found {
+    for (from, to) in [("a", "b"), ("b", "a")] {
+        let told = iperf(from, to, &["-u", "-b", "20M", "-l", "1200"], 1_000_000)?;
+        let lost = told["end"]["sum"]["lost_packets"].as_u64();
+        demand(lost.is_some_and(|lost| lost <= 8), || format!("{from} to {to}: {lost:?} lost"))?;
+    }
+    Ok(())
+}
+
+fn fetch_small(more: &[&str]) -> Found {
+    let urls = format!("http://10.9.0.1/small/[0-{}]", FILES - 1);
+    let base = ["curl", "-sSf", "-o", "/run/files/got/#1", &urls];
+    on("b", &[&base, more].concat())?;
+    for i in 0..FILES {
+        let got = fs::read(format!("/run/files/got/{i}")).map_err(|error| error.to_string())?;
+        same(&format!("small/{i}"), &served(&format!("small/{i}")), &got)?;
+        fs::remove_file(format!("/run/files/got/{i}")).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+pub fn small_files(_: &Scale) -> Found {
+    fetch_small(&[])
+}
+
+pub fn small_files_at_once(_: &Scale) -> Found {
+    fetch_small(&["--parallel", "--parallel-max", "30"])
+}
+
+fn fetch_large(words: &[&str]) -> Found {
+    on("b", words)?;
+    let got = fs::read("/run/files/got/large").map_err(|error| error.to_string())?;
+    fs::remove_file("/run/files/got/large").map_err(|error| error.to_string())?;
+    same("large", &served("large"), &got)
+}
+
+pub fn tls(_: &Scale) -> Found {
+    let to = "/run/files/got/large";
+    let url = "https://10.9.0.1/large";
+    fetch_large(&["curl", "-sSf", "--cacert", "/run/cert.pem", "-o", to, url])
+}
+
+/// The first connection gets a cookie, the second one brings it.
+pub fn fast_open(scale: &Scale) -> Found {
+    let fetch = || {
+        fetch_large(&[
+            "curl",
+            "-sSf",
+            "--tcp-fastopen",
+            "-o",
+            "/run/files/got/large",
+            "http://10.9.0.1/large",
+        ])
+    };
+    counted(scale, "TcpExt", "TCPFastOpenPassive", || {
+        fetch()?;
+        fetch()
+    })
+}
+
+pub fn scp(_: &Scale) -> Found {
+    let options = [
+        "-o",
+        "StrictHostKeyChecking=no",
+        "-o",
+        "UserKnownHostsFile=/dev/null",
+        "-o",
+        "LogLevel=ERROR",
+    ];
+    let words = ["scp", "-q", "-F", "none", "-i", "/run/ssh/user"];
+    let (from, to) = ("root@10.9.0.1:/run/files/out/large", "/run/files/got/large");
+    fetch_large(&[&words[..], &options, &[from, to]].concat())
+}
+
+pub fn rsync(_: &Scale) -> Found {
+    on("b", &["rsync", "-r", "rsync://10.9.0.1/out/", "/run/files/got/all"])?;
+    let told = on("b", &["diff", "-r", "/run/files/out", "/run/files/got/all"]);
+    fs::remove_dir_all("/run/files/got/all").map_err(|error| error.to_string())?;
+    told.map(drop)
+}
+
+/// A stream from `a` to `b` by quinn.
+pub fn quic(scale: &Scale) -> Found {
+    let (ready, is_ready) = channel();
+    let len = scale.bytes;
+    let server = thread::spawn(move || {
+        enter("a");
+        quinn_ends::runtime().block_on(async {
+            let (endpoint, certificate) = quinn_ends::serve((SERVER, 4433).into());
+            ready.send(certificate).expect("somebody waits");
+            let connection = endpoint.accept().await.expect("somebody calls");
+            let connection = connection.await.expect("a handshake");
+            let mut stream = connection.open_uni().await.expect("a stream");
+            stream.write_all(&noise(len, 0)).await.expect("it is written");
+            stream.finish().expect("the end");
+            connection.closed().await;
+        });
+    });
+    let certificate = is_ready.recv().map_err(|_| "no server")?;
+    let client = thread::spawn(move || {
+        enter("b");
+        quinn_ends::runtime().block_on(async {
+            let (endpoint, connection) = quinn_ends::call((SERVER, 4433).into(), certificate).await;
+            let mut stream = connection.accept_uni().await.expect("a stream");
+            let got = stream.read_to_end(len).await.expect("it is read");
+            connection.close(0_u32.into(), b"done");
+            endpoint.wait_idle().await;
+            got
+        })
+    });
+    let got = client.join().map_err(|_| "the client failed")?;
+    server.join().map_err(|_| "the server failed")?;
+    same("a stream", &noise(len, 0), &got)
+}
+
+/// A name over UDP, and one whose answer must be fetched over TCP.
+pub fn dns(_: &Scale) -> Found {
+    for name in ["file.test", "a-name-of-more-than-twenty.test"] {
+        let told = on("b", &["getent", "ahostsv4", name])?;
+        demand(told.starts_with("10.9.0.77"), || format!("{name}: {told}"))?;
+    }
+    Ok(())
+}
+
+/// Bytes from `b` to `a` between sockets of this protocol.
+fn stream(protocol: Option<Protocol>, len: usize) -> Found {
+    let (ready, is_ready) = channel();
+    let socket = move || Socket::new(Domain::IPV4, Type::STREAM, protocol).expect("a socket");
+    let server = thread::spawn(move || {
+        enter("a");
+        let listener = socket();
+        listener.set_reuse_address(true).expect("an option");
+        let address: SocketAddr = (SERVER, 6000).into();
+        listener.bind(&address.into()).expect("an address");
+        listener.listen(1).expect("it listens");
+        ready.send(()).expect("somebody waits");
+        let (mut stream, _) = listener.accept().expect("somebody calls");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("an option");
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).expect("it is read");
+        got
+    });
+    is_ready.recv().map_err(|_| "no server")?;
+    let client = thread::spawn(move || {
+        enter("b");
+        let mut stream = socket();
+        let address: SocketAddr = (SERVER, 6000).into();
+        stream.connect(&address.into()).expect("a connection");
+        stream.write_all(&noise(len, 3)).expect("it is written");
+    });
+    client.join().map_err(|_| "the client failed")?;
+    let got = server.join().map_err(|_| "the server failed")?;
+    same("a stream", &noise(len, 3), &got)
+}
+
+pub fn mptcp(scale: &Scale) -> Found {
+    counted(scale, "MPTcpExt", "MPCapableACKRX", || stream(Some(Protocol::MPTCP), scale.bytes))
+}
+
+/// Both hosts ask for it (`tcp_ecn` = 1): data comes marked as capable of it.
+pub fn ecn(scale: &Scale) -> Found {
+    counted(scale, "IpExt", "InECT0Pkts", || stream(None, scale.bytes))
+}
+
+/// Its super-packets only where the kernel forwards: no packet socket can take them.
+pub fn vxlan(scale: &Scale) -> Found {
+    for (host, own, other, dev) in [("a", 1, 2, "la"), ("b", 2, 1, "rb")] {
+        let remote = format!("10.9.0.{other}");
+        let words = ["type", "vxlan", "id", "5", "remote", &remote, "dstport", "4789", "dev", dev];
+        on(host, &[&["ip", "link", "add", "name", "vx"], &words[..]].concat())?;
+        on(host, &["ip", "addr", "add", &format!("10.7.0.{own}/24"), "dev", "vx"])?;
+        on(host, &["ip", "link", "set", "dev", "vx", "up"])?;
+        if !scale.wrapped {
+            on(host, &["ethtool", "-K", "vx", "tso", "off", "gso", "off"])?;
+        }
+    }
+    let got = fetch_large(&["curl", "-sSf", "-o", "/run/files/got/large", "http://10.7.0.1/large"]);
+    for host in ["a", "b"] {
+        on(host, &["ip", "link", "del", "dev", "vx"])?;
+    }
+    got
+}
+
+/// What a tunnel of GRE and one of IPIP send: packets of protocols that the station does not look into.
+pub fn gre(_: &Scale) -> Found {
+    for protocol in [47, 4] {
+        let raw = move |host: &'static str, own: Ipv4Addr| {
+            let made = thread::spawn(move || {
+                enter(host);
+                let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(protocol)));
+                let socket = socket.expect("a socket");
+                socket.bind(&SocketAddrV4::new(own, 0).into()).expect("an address");
+                socket.set_read_timeout(Some(Duration::from_secs(5))).expect("an option");
+                socket
+            });
+            made.join().map_err(|_| "no socket")
+        };
+        let (from, to) = (raw("a", SERVER)?, raw("b", CLIENT)?);
+        for i in 0..50 {
+            let sent = noise(20 + i * 29, i as u64);
+            let address = SocketAddrV4::new(CLIENT, 0).into();
+            from.send_to(&sent, &address).map_err(|error| error.to_string())?;
+            let mut got = [0; 2000];
+            let len = (&to).read(&mut got);
+            let len = len.map_err(|error| format!("protocol {protocol}: {error}"))?;
+            // A raw socket gives the header of IP as well.
+            same("a packet", &sent, got.get(20..len).unwrap_or(&[]))?;
+        }
+    }
+    Ok(())
+}
+
+/// Datagrams in several pieces, there and back.
+pub fn fragments(_: &Scale) -> Found {
+    for (host, to) in [("a", "10.9.0.2"), ("b", "10.9.0.1")] {
+        on(host, &["ping", "-q", "-c", "5", "-i", "0.05", "-W", "5", "-s", "30000", to])?;
+    }
+    Ok(())
+}
