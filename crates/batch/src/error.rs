@@ -9,6 +9,9 @@ pub enum Error {
     /// A study or its scenario is wrong.
     #[error("{0}")]
     Study(#[from] lasthop_study::Error),
+    /// A cell of a sweep cannot be built.
+    #[error("{0}")]
+    Scenario(#[from] lasthop_scenario::Error),
     /// A wrong argument.
     #[error("{message}")]
     Input {

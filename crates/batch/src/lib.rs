@@ -20,9 +20,12 @@
 
 mod error;
 pub mod files;
+pub mod merge;
 mod provenance;
 mod run;
+pub mod store;
 pub mod study;
+pub mod sweep;
 pub mod tables;
 
 pub use error::Error;

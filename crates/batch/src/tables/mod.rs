@@ -12,7 +12,7 @@
 
 mod flat;
 pub mod recorded;
-mod row;
+pub(crate) mod row;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -136,7 +136,11 @@ pub fn runs(plan: &Plan, results: &Results, provenance: &Provenance) -> Result<R
     let rows: Vec<(Row, &[String])> = keyed(plan, results)
         .map(|(run, labels, result)| (Row::new(&run, result), labels))
         .collect();
-    row::table(&provenance.axes, &rows, metadata(provenance))
+    row::table(
+        &provenance.axes,
+        rows.iter().map(|(row, labels)| (row, *labels)),
+        metadata(provenance),
+    )
 }
 
 /// The table of flows: one row for each flow of each run, in the order of [`runs`].

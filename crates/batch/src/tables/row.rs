@@ -49,16 +49,17 @@ impl Row {
 }
 
 /// A table of rows, each with the labels of its cell.
-pub(crate) fn table(
+pub(crate) fn table<'a>(
     axes: &[String],
-    rows: &[(Row, &[String])],
+    rows: impl Iterator<Item = (&'a Row, &'a [String])> + Clone,
     metadata: BTreeMap<String, String>,
 ) -> Result<RecordBatch, Error> {
     let mut columns = Columns::default();
-    let all = || rows.iter().map(|(row, _)| row);
+    let all = || rows.clone().map(|(row, _)| row);
+    let count = rows.clone().count();
     let counts = |of: fn(&Row) -> u64| UInt64Array::from_iter_values(all().map(of));
     let places =
-        rows.iter().map(|(row, labels)| (row.cell, *labels, row.seed, row.key.to_string()));
+        rows.clone().map(|(row, labels)| (row.cell, labels, row.seed, row.key.to_string()));
     push_place(&mut columns, axes, places);
     columns.push("reason", "", StringArray::from_iter_values(all().map(|row| &row.reason)));
     columns.push("stuck", "", all().map(|row| row.stuck.clone()).collect::<StringArray>());
@@ -81,7 +82,7 @@ pub(crate) fn table(
                 place += 1;
             }
             if let Some(column) = values.get_mut(place) {
-                column.get_or_insert_with(|| vec![None; rows.len()])[i] = Some(scalar.value);
+                column.get_or_insert_with(|| vec![None; count])[i] = Some(scalar.value);
             }
         }
     }
