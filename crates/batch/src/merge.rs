@@ -50,7 +50,8 @@ struct Batch<'a> {
     schema: SchemaRef,
 }
 
-/// Merges stores. With `out` the table is written there as `runs.parquet`, and as `runs.csv` with `csv`, whole or not at
+/// Merges stores. With `out` the table is written there as `runs.parquet`, and as `runs.csv` with `csv`, whole or
+/// not at
 /// all.
 ///
 /// # Errors

@@ -68,7 +68,8 @@ pub fn run(plan: &Plan, command: &str, work: &Work<'_>) -> Result<Results, Error
     Ok(Results::new(plan, Setup::new(command.to_owned(), plan), measured))
 }
 
-/// Makes some runs of a plan. Each is handed to `keep` as soon as it is there, from the thread that made it. Results come
+/// Makes some runs of a plan. Each is handed to `keep` as soon as it is there, from the thread that made it. Results
+/// come
 /// in the order of `runs`, `None` for what was not begun.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Where batches of results are kept, so that many processes and machines can work on one sweep.
 //!
-//! A store holds whole objects under names. An object is put there once, and never changed: who finds it taken compares.
+//! A store holds whole objects under names. An object is put there once, and never changed: who finds it taken
+//! compares.
 //! [`Directory`] is a store on any file system that several machines may share; whoever has another place, such as a
 //! bucket, implements [`Store`].
 

@@ -164,12 +164,14 @@ impl<'a> Batches<'a> {
         Ok(())
     }
 
-    /// Makes batch number `index` and puts it into the store, unless it is there. False if `work` said stop: then nothing
+    /// Makes batch number `index` and puts it into the store, unless it is there. False if `work` said stop: then
+    /// nothing
     /// was put there. This is the task of one worker.
     ///
     /// # Errors
     ///
-    /// A store of another version or one that takes nothing, a cell that cannot be built, and a batch that is there with
+    /// A store of another version or one that takes nothing, a cell that cannot be built, and a batch that is there
+    /// with
     /// other results.
     pub fn make(&self, index: u64, store: &dyn Store, work: &Work<'_>) -> Result<bool, Error> {
         self.mark(store)?;

@@ -23,8 +23,10 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// As [`crate::parse`]. `points` is a table as CSV (RFC 4180) that takes the place of axes: the first line names keys,
-    /// each other line has a value for each of them, as behind `--set KEY=`. Where there are axes as well, every point is
+    /// As [`crate::parse`]. `points` is a table as CSV (RFC 4180) that takes the place of axes: the first line names
+    /// keys,
+    /// each other line has a value for each of them, as behind `--set KEY=`. Where there are axes as well, every
+    /// point is
     /// combined with all of them.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! | table | a row is | columns |
 //! |---|---|---|
 //! | [`runs`] | a run | [`RUN_COLUMNS`], with the axes behind `cell`, then the scalars that any run has |
-//! | [`flows`], [`stages`] | a flow, a stage in one direction | `cell`, axes, `seed`, `key`, then all numbers, in the order of the alphabet; `a.b` is `b` within `a` |
+//! | [`flows`], [`stages`] | a flow, a stage in one direction | `cell`, axes, `seed`, `key`, all numbers by name; `a.b` is `b` in `a` |
 //! | [`recorded::series`] | a point of a time-sequence plot | [`recorded::SERIES_COLUMNS`] |
 //! | [`recorded::events`] | an event | those of [`lasthop_trace::csv::EVENT_COLUMNS`] |
 //!

@@ -13,7 +13,8 @@ use lasthop_trace::sequence::Series;
 use super::{Columns, unit};
 use crate::{Error, Provenance};
 
-/// Columns of [`series`]. `what` is `sent`, `acked`, `lost`, `timeout`, `window`, `stall`, `bad` or `cell`; what it does
+/// Columns of [`series`]. `what` is `sent`, `acked`, `lost`, `timeout`, `window`, `stall`, `bad` or `cell`; what it
+/// does
 /// not have is null. `kind` says why a packet was sent, `end` is one past the last byte; of `acked`, `end` is the first
 /// byte not yet acknowledged.
 pub const SERIES_COLUMNS: [&str; 10] =
