@@ -111,6 +111,19 @@ impl From<lasthop_study::Error> for Failure {
     }
 }
 
+impl From<lasthop_batch::Error> for Failure {
+    fn from(error: lasthop_batch::Error) -> Failure {
+        match error {
+            lasthop_batch::Error::Study(error) => error.into(),
+            lasthop_batch::Error::Scenario(error) => {
+                Failure::input(error.message.clone(), error.help.clone())
+            }
+            lasthop_batch::Error::Input { message, help } => Failure::Input { message, help },
+            lasthop_batch::Error::File { path, error, help } => Failure::File { path, error, help },
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 impl From<lasthop_live::testbed::Error> for Failure {
     fn from(error: lasthop_live::testbed::Error) -> Failure {
@@ -131,7 +144,7 @@ impl Located {
     /// Finds the text that a diagnostic points into: the file's or an argument's.
     pub fn new(diagnostic: Diagnostic, file: &str, text: &str, arguments: &[Argument]) -> Located {
         let (name, text) = match diagnostic.at.source {
-            Source::File => (file, text),
+            Source::File | Source::Points => (file, text),
             Source::Argument(index) => arguments
                 .get(index)
                 .map_or((file, text), |argument| (argument.option(), argument.text())),

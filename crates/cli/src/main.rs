@@ -53,6 +53,8 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(cmd::run::Args),
+    Sweep(cmd::sweep::Args),
+    Merge(cmd::sweep::MergeArgs),
     Compare(cmd::compare::Args),
     Compress(cmd::compress::Args),
     Advise(cmd::advise::Args),
@@ -102,6 +104,8 @@ fn main() -> ExitCode {
     let json = cli.json;
     let result = match cli.command {
         Command::Run(args) => cmd::run::run(&args, json),
+        Command::Sweep(args) => cmd::sweep::run(&args, json),
+        Command::Merge(args) => cmd::sweep::run_merge(&args, json),
         Command::Advise(args) => cmd::advise::run(&args, json),
         Command::Energy(args) => cmd::energy::run(&args, json),
         Command::Compare(args) => cmd::compare::run(&args, json),

@@ -44,6 +44,24 @@ impl Progress {
         bar
     }
 
+    /// A bar for runs of a sweep, with how many there are a second.
+    pub fn of_runs(total: u64, json: bool) -> Progress {
+        let bar = Progress::new(total, json);
+        let template = "{bar:30} {pos}/{len} runs, {per_sec}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.0.set_style(style);
+        }
+        bar
+    }
+
+    /// So many of so many are done.
+    pub fn at(&self, done: u64, of: u64) {
+        if self.0.length() != Some(of) {
+            self.0.set_length(of);
+        }
+        self.0.set_position(done);
+    }
+
     /// So many more are done.
     pub fn advance(&self, count: u64) {
         self.0.inc(count);

@@ -80,9 +80,19 @@ impl Text {
 
     /// Parses the text with the arguments of the command line.
     pub fn plan(&self, arguments: &[Argument]) -> Result<(Plan, Vec<Warning>), Failure> {
-        lasthop_scenario::parse(&self.text, &self.name, arguments).map_err(|Error(diagnostic)| {
-            Failure::Scenario(Box::new(self.located(*diagnostic, arguments)))
-        })
+        lasthop_scenario::parse(&self.text, &self.name, arguments)
+            .map_err(|error| self.wrong(error, arguments, None))
+    }
+
+    /// What is wrong with the text, with `arguments` or with a table of points.
+    pub fn wrong(&self, error: Error, arguments: &[Argument], points: Option<&str>) -> Failure {
+        let located = match (error.at.source, points) {
+            (lasthop_scenario::Source::Points, Some(points)) => {
+                Located::new(*error.0, "points", points, arguments)
+            }
+            _ => self.located(*error.0, arguments),
+        };
+        Failure::Scenario(Box::new(located))
     }
 
     /// The text as studies take it.

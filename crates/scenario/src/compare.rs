@@ -79,7 +79,7 @@ pub fn compare(
     let table = schemes::schemes_of(text)?;
     let mut document = document::parse(text)?;
     let own = schemes::take(&mut document)?;
-    let mut axes = vary::apply(&mut document, arguments)?;
+    let mut axes = vary::apply(&mut document, arguments, vary::MAX_CELLS)?;
     if let Some(at) = insert_agent(&mut document) {
         axes.iter_mut().for_each(|axis| axis.insert_stage(at));
     }

@@ -201,8 +201,8 @@ pub(crate) fn parse(text: &str) -> Result<Table, Error> {
 
 /// Parses the value part of an argument: TOML if it is TOML, else the bare words as a string, so that
 /// `rate=2mbit` needs no quotes within quotes. `from` is where the value begins in the argument.
-pub(crate) fn parse_value(text: &str, argument: usize, from: usize) -> Node {
-    let origin = Origin { text, source: Source::Argument(argument), from };
+pub(crate) fn parse_value(text: &str, source: Source, from: usize) -> Node {
+    let origin = Origin { text, source, from };
     match DeValue::parse(text) {
         Ok(value) => copy(&value, &origin),
         Err(_) => {
@@ -287,10 +287,16 @@ mod tests {
 
     #[test]
     fn bare_words_of_an_argument_are_strings() {
-        assert_eq!(parse_value("2mbit", 0, 5).as_str(), Some("2mbit"));
-        assert_eq!(parse_value("snoop+ackp", 0, 5).as_str(), Some("snoop+ackp"));
-        assert_eq!(parse_value("5", 0, 5).value, Value::Integer(Some(5), "5".into()));
-        assert_eq!(parse_value("5", 0, 7).at.span, 7..8);
-        assert_eq!(parse_value("[\"data\"]", 0, 0).as_array().map(<[Node]>::len), Some(1));
+        assert_eq!(parse_value("2mbit", Source::Argument(0), 5).as_str(), Some("2mbit"));
+        assert_eq!(parse_value("snoop+ackp", Source::Argument(0), 5).as_str(), Some("snoop+ackp"));
+        assert_eq!(
+            parse_value("5", Source::Argument(0), 5).value,
+            Value::Integer(Some(5), "5".into())
+        );
+        assert_eq!(parse_value("5", Source::Argument(0), 7).at.span, 7..8);
+        assert_eq!(
+            parse_value("[\"data\"]", Source::Argument(0), 0).as_array().map(<[Node]>::len),
+            Some(1)
+        );
     }
 }

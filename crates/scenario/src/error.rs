@@ -13,6 +13,8 @@ pub enum Source {
     File,
     /// The argument of this index in the list given to [`crate::parse`].
     Argument(usize),
+    /// The table of points given to [`crate::Grid::parse`].
+    Points,
 }
 
 /// A piece of text: bytes of the file or of an argument.

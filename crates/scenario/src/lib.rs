@@ -31,6 +31,7 @@ mod compare;
 mod document;
 mod error;
 pub mod examples;
+mod grid;
 mod json_schema;
 pub mod keys;
 mod live;
@@ -49,13 +50,14 @@ pub use build::tunnel::{Key, TunnelFile};
 pub use compare::{AS_IS, Comparison, LeftOut, Wanted, compare};
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
+pub use grid::Grid;
 pub use json_schema::{File, json_schema};
 pub use live::LivePath;
 pub use model::{
     CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind,
     Traffic, Transfer, World,
 };
-pub use plan::{Axis, Cell, Plan, Run, RunKey};
+pub use plan::{Axis, Cell, Digest, Plan, Run, RunKey};
 pub use roaming::Roaming;
 pub use schema::{PARTS, Part};
 pub use schemes::{Family, Scheme, schemes, schemes_of};
@@ -78,7 +80,7 @@ pub fn parse(
     let mut document = document::parse(text)?;
     // They bear on comparisons alone, but a slip in them should not wait for the first one.
     schemes::take(&mut document)?;
-    let axes = vary::apply(&mut document, arguments)?;
+    let axes = vary::apply(&mut document, arguments, vary::MAX_CELLS)?;
     plan::expand(&document, name, &axes)
 }
 

@@ -42,7 +42,7 @@ impl LivePath {
         arguments: &[Argument],
     ) -> Result<(LivePath, Scenario), Error> {
         let mut document = document::parse(text)?;
-        let axes = vary::apply(&mut document, arguments)?;
+        let axes = vary::apply(&mut document, arguments, vary::MAX_CELLS)?;
         plan::first_points(&mut document, &axes)?;
         let (scenario, _) = build::scenario(&document, name)?;
         if scenario.roaming.is_some() {

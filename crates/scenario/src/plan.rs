@@ -63,10 +63,7 @@ pub struct RunKey(u128);
 impl Plan {
     /// All runs, cell by cell.
     pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
-        self.cells.iter().enumerate().flat_map(|(index, cell)| {
-            let scenario = Fnv::of(&cell.scenario);
-            cell.seeds().map(move |seed| Run { cell: index, seed, key: scenario.key(seed) })
-        })
+        self.cells.iter().enumerate().flat_map(|(index, cell)| cell.runs(index))
     }
 
     /// How many runs there are.
@@ -76,6 +73,12 @@ impl Plan {
 }
 
 impl Cell {
+    /// Its runs, as those of cell number `index`.
+    pub fn runs(&self, index: usize) -> impl Iterator<Item = Run> + use<> {
+        let scenario = Digest::of(&self.scenario);
+        self.seeds().map(move |seed| Run { cell: index, seed, key: scenario.key(seed) })
+    }
+
     /// The seeds of its runs.
     pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
         let first = self.scenario.first_seed;
@@ -94,9 +97,14 @@ impl Cell {
 }
 
 impl RunKey {
+    /// As bytes, for a digest of several.
+    pub fn bytes(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
+
     /// The key of the run of `scenario` with `seed`.
     pub fn of(scenario: &Scenario, seed: u64) -> RunKey {
-        Fnv::of(scenario).key(seed)
+        Digest::of(scenario).key(seed)
     }
 }
 
@@ -122,25 +130,41 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("a scenario has only text for keys and finite numbers")
 }
 
-/// FNV-1a of 128 bits: the keys only have to differ by chance, nobody forges them, and it is the same
-/// on every machine.
-#[derive(Clone, Copy)]
-struct Fnv(u128);
+/// FNV-1a of 128 bits: what it names only has to differ by chance, nobody forges it, and it is the same on every
+/// machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Digest(u128);
 
-impl Fnv {
+impl Default for Digest {
+    fn default() -> Digest {
+        Digest(Digest::OFFSET)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl Digest {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
-    fn bytes(self, bytes: &[u8]) -> Fnv {
-        Fnv(bytes
-            .iter()
-            .fold(self.0, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(Fnv::PRIME)))
+    /// With more bytes.
+    #[must_use]
+    pub fn bytes(self, bytes: &[u8]) -> Digest {
+        Digest(
+            bytes
+                .iter()
+                .fold(self.0, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(Digest::PRIME)),
+        )
     }
 
-    fn of(scenario: &Scenario) -> Fnv {
+    fn of(scenario: &Scenario) -> Digest {
         let Scenario { world, horizon, hosts, transfers, path, roaming, .. } = scenario;
         let text = json(&(horizon, hosts, transfers, path));
-        let simulated = Fnv(Fnv::OFFSET)
+        let simulated = Digest(Digest::OFFSET)
             .bytes(env!("CARGO_PKG_VERSION").as_bytes())
             .bytes(&RESULTS.to_be_bytes())
             .bytes(text.as_bytes());
@@ -206,7 +230,7 @@ pub(crate) fn first_points(document: &mut Table, axes: &[AxisSpec]) -> Result<()
     axes.iter().filter_map(|axis| axis.points.first()).try_for_each(|point| point.apply(document))
 }
 
-fn cell(
+pub(crate) fn cell(
     document: &Table,
     name: &str,
     axes: &[AxisSpec],
@@ -249,7 +273,7 @@ mod tests {
     #[test]
     fn fnv_is_the_published_function() {
         // Test vectors of draft-eastlake-fnv: the empty string and "a".
-        assert_eq!(Fnv(Fnv::OFFSET).bytes(b"").0, Fnv::OFFSET);
-        assert_eq!(Fnv(Fnv::OFFSET).bytes(b"a").0, 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+        assert_eq!(Digest(Digest::OFFSET).bytes(b"").0, Digest::OFFSET);
+        assert_eq!(Digest(Digest::OFFSET).bytes(b"a").0, 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
     }
 }

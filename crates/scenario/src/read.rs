@@ -440,9 +440,7 @@ impl Word for String {
         match &node.value {
             Value::String(word) => Ok(word.clone()),
             // What stands behind `--set KEY=` has no quotes: `drop-data=31`.
-            Value::Integer(_, text) | Value::Float(_, text)
-                if matches!(node.at.source, Source::Argument(_)) =>
-            {
+            Value::Integer(_, text) | Value::Float(_, text) if node.at.source != Source::File => {
                 Ok(text.clone())
             }
             _ => Err(bad(format!("this is {}", node.kind()))),

@@ -6,8 +6,8 @@ use crate::error::{Code, Diagnostic, Error, Place, Source, meant};
 use crate::schema;
 use serde::{Deserialize, Serialize};
 
-/// Most cells of a sweep.
-const MAX_CELLS: usize = 10_000;
+/// Most cells of a plan that is held whole.
+pub(crate) const MAX_CELLS: usize = 10_000;
 
 /// An argument of the command line that changes a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ pub(crate) struct AxisSpec {
     pub name: String,
     pub points: Vec<Point>,
     /// Where a plain axis points to; a labelled one sets several keys and has none.
-    routes: Vec<Route>,
+    pub routes: Vec<Route>,
 }
 
 /// One point of an axis.
@@ -53,10 +53,11 @@ pub(crate) struct Point {
     changes: Vec<Change>,
 }
 
+/// A key and what it is set to.
 #[derive(Clone, Debug)]
-struct Change {
+pub(crate) struct Change {
     key: String,
-    routes: Vec<Route>,
+    pub routes: Vec<Route>,
     node: Node,
 }
 
@@ -104,17 +105,22 @@ impl Point {
 }
 
 impl Change {
-    fn new(document: &Table, key: &Dotted, node: &Node) -> Result<Change, Error> {
+    pub fn new(document: &Table, key: &Dotted, node: &Node) -> Result<Change, Error> {
         Ok(Change { key: key.text(), routes: key.routes(document)?, node: node.clone() })
     }
 
-    fn apply(&self, document: &mut Table) -> Result<(), Error> {
+    pub fn apply(&self, document: &mut Table) -> Result<(), Error> {
         self.routes.iter().try_for_each(|route| set(document, route, &self.node, &self.key))
     }
 }
 
-/// Takes `[vary]` out of the document, applies the arguments and returns the axes that are left.
-pub(crate) fn apply(document: &mut Table, arguments: &[Argument]) -> Result<Vec<AxisSpec>, Error> {
+/// Takes `[vary]` out of the document, applies the arguments and returns the axes that are left, of at most `most`
+/// combinations.
+pub(crate) fn apply(
+    document: &mut Table,
+    arguments: &[Argument],
+    most: usize,
+) -> Result<Vec<AxisSpec>, Error> {
     let mut vary = document.remove("vary");
     let mut fixed: Vec<Vec<Route>> = Vec::new();
     for (i, argument) in arguments.iter().enumerate() {
@@ -123,7 +129,11 @@ pub(crate) fn apply(document: &mut Table, arguments: &[Argument]) -> Result<Vec<
             if choose(document, vary.as_mut(), &key, &[value])? {
                 continue;
             }
-            let change = Change::new(document, &key, &document::parse_value(value, i, from))?;
+            let change = Change::new(
+                document,
+                &key,
+                &document::parse_value(value, Source::Argument(i), from),
+            )?;
             change.apply(document)?;
             fixed.push(change.routes);
         }
@@ -150,12 +160,12 @@ pub(crate) fn apply(document: &mut Table, arguments: &[Argument]) -> Result<Vec<
         }
     }
     let cells = axes.iter().try_fold(1_usize, |cells, axis| cells.checked_mul(axis.points.len()));
-    if cells.is_none_or(|cells| cells > MAX_CELLS) {
+    if cells.is_none_or(|cells| cells > most) {
         let at = vary.map_or(Place::file(0..0), |entry| entry.key_at);
         return Err(Diagnostic::new(Code::OutOfRange, "vary", &at)
-            .message(format!("the axes have more than {MAX_CELLS} combinations"))
+            .message(format!("the axes have more than {most} combinations"))
             .label("all axes together")
-            .help("leave out points, or run the sweep in parts")
+            .help("leave out points, or make it with `lasthop sweep`, which holds none of them in memory")
             .into());
     }
     Ok(axes)
@@ -178,7 +188,7 @@ pub(crate) fn set_path(document: &mut Table, values: &[String]) -> Result<Vec<Se
     let mut settings = Vec::with_capacity(values.len());
     for (i, text) in values.iter().enumerate() {
         let (key, value, from) = halves(text, i, "agent=snoop")?;
-        let node = document::parse_value(value, i, from);
+        let node = document::parse_value(value, Source::Argument(i), from);
         let change = Change::new(document, path_only(&key)?, &node)?;
         if change.routes.iter().any(|route| !leads_to_path(route)) {
             return Err(fixed(&key));
@@ -232,7 +242,7 @@ fn word(step: &Step) -> String {
 }
 
 /// Whether two keys mean the same values.
-fn same(a: &[Route], b: &[Route]) -> bool {
+pub(crate) fn same(a: &[Route], b: &[Route]) -> bool {
     !a.is_empty()
         && a.len() == b.len()
         && a.iter().zip(b).all(|(a, b)| a.iter().map(word).eq(b.iter().map(word)))
@@ -329,7 +339,7 @@ fn from_argument(document: &Table, text: &str, index: usize) -> Result<AxisSpec,
                 .help("values are separated by single commas: `--vary agent=none,snoop`")
                 .into());
         }
-        nodes.push(document::parse_value(part, index, at));
+        nodes.push(document::parse_value(part, Source::Argument(index), at));
     }
     axis(document, &key, &nodes)
 }

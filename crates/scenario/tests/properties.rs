@@ -16,6 +16,7 @@ fn answered(text: &str, arguments: &[Argument]) -> Result<(), TestCaseError> {
         let within = match fault.at.source {
             Source::File => text.len(),
             Source::Argument(index) => arguments[index].text().len(),
+            Source::Points => 0,
         };
         prop_assert!(fault.at.span.start <= fault.at.span.end, "{fault:?}");
         prop_assert!(fault.at.span.end <= within, "{fault:?}");

@@ -27,6 +27,7 @@ pub mod schema;
 pub mod send;
 #[cfg(target_os = "linux")]
 pub mod station;
+pub mod sweep;
 #[cfg(target_os = "linux")]
 pub mod testbed;
 #[cfg(target_os = "linux")]

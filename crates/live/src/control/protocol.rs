@@ -161,7 +161,7 @@ impl From<Error> for Trouble {
                 let span = &diagnostic.at.span;
                 Some(At { value: i as u32, from: span.start as u32, to: span.end as u32 })
             }
-            Source::File => None,
+            Source::File | Source::Points => None,
         };
         Trouble {
             code: diagnostic.code.to_string(),

@@ -3,6 +3,7 @@
 use super::{stages, trouble};
 use crate::address::{Dotted, Route, set};
 use crate::document::{self, Node, Table};
+use crate::error::Source;
 use crate::error::{Error, Place};
 use crate::plan::Axis;
 use crate::schema;
@@ -62,7 +63,7 @@ pub(super) fn given(document: &Table, errors: &[String]) -> Result<Vec<Loss>, Er
     let mut points = Vec::with_capacity(errors.len());
     for word in errors {
         let node = |text: &str| {
-            let mut node = document::parse_value(text, 0, 0);
+            let mut node = document::parse_value(text, Source::Argument(0), 0);
             node.forget_places();
             node
         };

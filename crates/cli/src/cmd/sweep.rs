@@ -1,0 +1,144 @@
+//! `lasthop sweep` and `lasthop merge`: sweeps that outgrow one call or one machine.
+
+use std::path::{Path, PathBuf};
+
+use lasthop_batch::merge::merge;
+use lasthop_batch::store::{Directory, Store};
+use lasthop_batch::sweep::{Batches, Shard, sweep};
+use lasthop_batch::{Done, Provenance, Work};
+use lasthop_scenario::{Argument, Grid};
+
+use crate::asked::Jobs;
+use crate::cmd::run::Changes;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::scenario::{Text, read};
+use crate::stop::Stop;
+use crate::{Outcome, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop sweep my.toml --store results                       all runs; the same command goes on after any end
+  lasthop sweep my.toml --store results --shard 3/16          every 16th batch, for one of 16 machines
+  lasthop sweep my.toml --store results --points design.csv   a table of sets in place of axes
+  lasthop merge results -o out                                one table: out/runs.parquet
+
+Runs are made in batches of about a second, each put into the store whole or not at all. Machines may share a
+store, or have one each that are merged. docs/scale.md says how far this goes.";
+
+/// Make a sweep of any size, in batches that many machines may share
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Scenario file, `-` for stdin, or the name of a built-in scenario
+    #[arg(value_name = "FILE|NAME")]
+    pub scenario: String,
+    /// Directory of the batches; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    /// Only every Nth batch, beginning with the Kth
+    #[arg(long, value_name = "K/N", default_value = "1/1")]
+    pub shard: Shard,
+    /// Number of seeds, each one run of each cell; overrides `runs` of the file
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub seeds: Option<u32>,
+    #[command(flatten)]
+    pub changes: Changes,
+    /// A table of sets: CSV with a line of keys, then a line of values for each cell
+    #[arg(long, value_name = "FILE")]
+    pub points: Option<PathBuf>,
+    #[command(flatten)]
+    pub jobs: Jobs,
+}
+
+/// Merge stores of sweeps into one table, and print its digest
+#[derive(clap::Args, Debug)]
+pub struct MergeArgs {
+    /// Directories that `lasthop sweep --store` wrote to
+    #[arg(value_name = "DIR", required = true)]
+    pub stores: Vec<PathBuf>,
+    /// Write runs.parquet to this directory
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Write runs.csv as well
+    #[arg(long, requires = "output")]
+    pub csv: bool,
+}
+
+/// Runs `lasthop sweep`.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let text = Text::load(&args.scenario)?;
+    let mut arguments = args.changes.arguments();
+    arguments.extend(args.seeds.map(|seeds| Argument::Set(format!("runs={seeds}"))));
+    let points = args.points.as_deref().map(points).transpose()?;
+    let points = points.as_deref();
+    let wrong = |error: lasthop_scenario::Error| text.wrong(error, &arguments, points);
+    let (grid, warnings) =
+        Grid::parse(&text.text, &text.name, &arguments, points).map_err(wrong)?;
+    if !json {
+        text.warn(&warnings, &arguments);
+    }
+    let provenance = Provenance::of_grid(&grid, &text.text, &arguments, points);
+    let failed = |error: lasthop_batch::Error| match error {
+        lasthop_batch::Error::Scenario(error) => text.wrong(error, &arguments, points),
+        error => error.into(),
+    };
+    let batches = Batches::new(&grid, provenance).map_err(failed)?;
+    let store = Directory::create(&args.store).map_err(failed)?;
+    let stop = Stop::listen()?;
+    let progress = Progress::of_runs(grid.runs(), json);
+    let (asked, step) = (|| stop.requested(), |done: Done| progress.at(done.runs, done.of));
+    let work = Work { jobs: args.jobs.count(), stop: &asked, progress: &step };
+    let swept = sweep(&batches, &store, args.shard, &work);
+    progress.finish();
+    let swept = swept.map_err(failed)?;
+    if json {
+        output::print_json(&serde_json::json!({
+            "batches": swept.batches, "found": swept.found, "made": swept.made, "runs": swept.runs,
+            "complete": swept.is_complete(),
+        }))?;
+    } else {
+        let left = swept.batches - swept.found - swept.made;
+        let mut shown = format!(
+            "{}: {} of {} batches were there, {} made ({} runs)",
+            store.title(),
+            swept.found,
+            swept.batches,
+            swept.made,
+            swept.runs
+        );
+        if left > 0 {
+            shown += &format!(", {left} left: the same command goes on");
+        }
+        output::print(&(shown + "\n"))?;
+    }
+    Ok(if swept.is_complete() { Outcome::Done } else { Outcome::Interrupted })
+}
+
+/// A table of points.
+fn points(path: &Path) -> Result<String, Failure> {
+    let help = "a table of points is a CSV file";
+    let mut file = std::fs::File::open(path).map_err(|error| Failure::file(path, error, help))?;
+    read(&mut file, path)
+}
+
+/// Runs `lasthop merge`.
+pub fn run_merge(args: &MergeArgs, json: bool) -> Result<Outcome, Failure> {
+    let stores =
+        args.stores.iter().map(|dir| Directory::open(dir)).collect::<Result<Vec<_>, _>>()?;
+    let stores: Vec<&dyn Store> = stores.iter().map(|store| store as &dyn Store).collect();
+    let merged = merge(&stores, args.output.as_deref(), args.csv)?;
+    if json {
+        output::print_json(&serde_json::json!({
+            "runs": merged.rows, "of": merged.of, "digest": merged.digest, "sweeps": merged.sweeps,
+        }))?;
+    } else {
+        let mut shown =
+            format!("{} of {} runs, digest {}\n", merged.rows, merged.of, merged.digest);
+        if let Some(dir) = &args.output {
+            shown += &format!("runs.parquet is in {}\n", dir.display());
+        }
+        output::print(&shown)?;
+    }
+    Ok(Outcome::Done)
+}
