@@ -2,7 +2,9 @@
 
 use lasthop_proto::units::Span;
 use lasthop_scenario::roaming::{Policy, Roaming, Stays};
-use lasthop_scenario::{Argument, Code, Scenario, Source, StageKind, parse, visit_files};
+use lasthop_scenario::{
+    Argument, Code, LivePath, Scenario, Source, StageKind, World, parse, visit_files,
+};
 
 const HEAD: &str =
     "horizon = \"60s\"\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }\n";
@@ -250,14 +252,12 @@ fn cells_that_are_none() {
 
 #[test]
 fn what_does_not_go_with_cells() {
-    let live = text("world = \"testbed\"\nvisits = { every = \"8s\" }");
-    refused(
-        &live,
-        Code::BadVisit,
-        "cell",
-        "[[cell]]",
-        &["one base station", "world = \"testbed\""],
-    );
+    let live = read("world = \"testbed\"\nvisits = { every = \"8s\" }", &[]);
+    assert_eq!((live.world, roaming(&live).cells.len()), (World::Testbed, 2));
+    let standing = LivePath::of_scenario(&text("visits = { every = \"8s\" }"), "walk", &[]);
+    let error = standing.expect_err("a path that stands has no cells");
+    let found = format!("{error} {}", error.help);
+    assert!(found.contains("one base station") && found.contains("--world testbed"), "{found}");
     let battery = text("visits = { every = \"8s\" }")
         .replace("[host.mobile]", "[host.mobile]\nbattery = \"esp32\"");
     let said = ["a host that visits cells has no battery"];
