@@ -242,6 +242,8 @@ causes! {
     HandoffKept = "handoff-kept",
     /// A base station sends it after a host that has left its cell.
     HandoffForwarded = "handoff-forwarded",
+    /// A base station sends it again because it went out over the radio that the host has left.
+    HandoffRepeated = "handoff-repeated",
     // ---- why a packet ended
     /// The queue was full.
     QueueFull = "queue-full",
@@ -317,7 +319,8 @@ impl Cause {
 
     /// Whether the base station sent these bytes again.
     pub fn is_local_retransmission(self) -> bool {
-        matches!(self, Cause::LocalDupAck | Cause::LocalTimeout | Cause::LocalPersist)
+        use Cause::*;
+        matches!(self, LocalDupAck | LocalTimeout | LocalPersist | HandoffRepeated)
     }
 }
 

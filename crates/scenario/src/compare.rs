@@ -4,6 +4,7 @@
 //! draws: common random numbers, which let their runs be compared pair by pair.
 
 mod builder;
+mod handoffs;
 mod losses;
 
 use serde::Serialize;
@@ -16,6 +17,7 @@ use crate::plan::{Axis, Cell, Plan};
 use crate::schemes::{self, Scheme};
 use crate::vary::{self, Argument, AxisSpec, Point};
 use builder::Builder;
+pub use handoffs::Handoffs;
 use losses::{Losses, given};
 
 /// The name of the scenario as it is.
@@ -62,7 +64,7 @@ pub struct Comparison {
 /// `errors` are probabilities that a packet with data is lost, which replace the errors of the scenario; without them
 /// an axis of the scenario that changes nothing but errors is kept. All its other axes stay at their first points.
 /// `baseline` names a scheme of the comparison; without it that is the scenario as it is, or the first point of its
-/// axis.
+/// axis. With `handoffs` hosts move between two base stations like the last one, under every scheme.
 ///
 /// # Errors
 ///
@@ -75,6 +77,7 @@ pub fn compare(
     wanted: &Wanted,
     errors: &[String],
     baseline: Option<&str>,
+    handoffs: Option<&Handoffs>,
 ) -> Result<Comparison, Error> {
     let table = schemes::schemes_of(text)?;
     let mut document = document::parse(text)?;
@@ -102,11 +105,20 @@ pub fn compare(
         Some(axis) => Losses::Axis(axis),
         None => Losses::Given(given(&document, errors)?),
     };
-    let (scenario, notes) = build::scenario(&losses.apply(0, document.clone())?, name)?;
+    let at_first = losses.apply(0, document.clone())?;
+    let (scenario, notes) = build::scenario(&at_first, name)?;
+    let (as_is, notes) = match handoffs {
+        Some(handoffs) => {
+            let mut moved = at_first;
+            handoffs.apply(&mut moved)?;
+            build::scenario(&moved, name)?
+        }
+        None => (scenario.clone(), notes),
+    };
     let warnings =
         notes.into_iter().filter(|note| !note.in_every_cell).map(|note| note.warning).collect();
-    let builder =
-        Builder { name, base: &document, bare: &bare, losses: &losses, scenario: &scenario };
+    let (base, bare) = (&document, &bare);
+    let builder = Builder { name, base, bare, losses: &losses, handoffs, scenario: &scenario };
 
     let points = labelled.as_ref().map_or(&[][..], |axis| &axis.points);
     let candidates = candidates(wanted, points, &own, &table)?;
@@ -134,7 +146,7 @@ pub fn compare(
         match builder.cells_of(&scheme, point) {
             Ok(cells)
                 if first.as_ref().is_some_and(|first: &Scenario| *first == cells[0].scenario)
-                    || !own_axis && cells[0].scenario == scenario =>
+                    || !own_axis && cells[0].scenario == as_is =>
             {
                 let reason = match own_axis {
                     true => "it changes nothing about the first point",

@@ -41,6 +41,7 @@ examples![
     "cable-modem",
     "satellite-dialup",
     "packet-radio",
+    "handoff-agents",
     "handoff-wavelan",
     "handoff-cellular",
     "leo",

@@ -47,7 +47,7 @@ mod vary;
 pub use build::host::KERNELS;
 pub use build::station::{Captures, Limits, PlaneChoice, StationFile};
 pub use build::tunnel::{Key, TunnelFile};
-pub use compare::{AS_IS, Comparison, LeftOut, Wanted, compare};
+pub use compare::{AS_IS, Comparison, Handoffs, LeftOut, Wanted, compare};
 pub use error::{Code, Diagnostic, Error, Place, Source, Warning};
 pub use examples::{Example, example, examples, nearest_example};
 pub use grid::Grid;

@@ -46,7 +46,7 @@ impl LivePath {
         plan::first_points(&mut document, &axes)?;
         let (scenario, _) = build::scenario(&document, name)?;
         if scenario.roaming.is_some() {
-            return Err(build::cells::not_live(&document));
+            return Err(build::cells::not_standing(&document));
         }
         document.forget_places();
         let stages = scenario.path.clone();

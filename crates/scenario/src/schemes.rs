@@ -48,6 +48,13 @@ pub(crate) const DATA_FROM_RADIO: &str = "data-from-radio";
 /// More than one connection between the same hosts.
 pub(crate) const SEVERAL: &str = "several-connections";
 
+/// Requests and answers.
+pub(crate) const EXCHANGES: &str = "exchanges";
+/// Hosts that move.
+pub(crate) const HAND_OFFS: &str = "hand-offs";
+/// What there is to need.
+const NEEDS: [&str; 5] = [DATA_TO_RADIO, DATA_FROM_RADIO, SEVERAL, EXCHANGES, HAND_OFFS];
+
 const KEYS: [&str; 6] = ["family", "change", "needs", "what", "run", "set"];
 
 /// A named set of changes on a scenario.
@@ -156,7 +163,7 @@ fn read(name: &str, node: &Node) -> Result<Scheme, Error> {
         change: words(&reader, "change", &CHANGES)?,
         what: reader.or("what", String::new())?,
         run: reader.optional("run")?,
-        needs: words(&reader, "needs", &[DATA_TO_RADIO, DATA_FROM_RADIO, SEVERAL])?,
+        needs: words(&reader, "needs", &NEEDS)?,
         set,
     })
 }

@@ -2,7 +2,10 @@
 
 use lasthop_proto::units::Span;
 use lasthop_scenario::roaming::{Policy, Roaming, Stays};
-use lasthop_scenario::{Argument, Code, Scenario, Source, StageKind, parse, visit_files};
+use lasthop_scenario::{
+    Argument, Code, Handoffs, LivePath, Scenario, Source, StageKind, Wanted, World, compare, parse,
+    visit_files,
+};
 
 const HEAD: &str =
     "horizon = \"60s\"\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }\n";
@@ -250,16 +253,72 @@ fn cells_that_are_none() {
 
 #[test]
 fn what_does_not_go_with_cells() {
-    let live = text("world = \"testbed\"\nvisits = { every = \"8s\" }");
-    refused(
-        &live,
-        Code::BadVisit,
-        "cell",
-        "[[cell]]",
-        &["one base station", "world = \"testbed\""],
-    );
+    let live = read("world = \"testbed\"\nvisits = { every = \"8s\" }", &[]);
+    assert_eq!((live.world, roaming(&live).cells.len()), (World::Testbed, 2));
+    let standing = LivePath::of_scenario(&text("visits = { every = \"8s\" }"), "walk", &[]);
+    let error = standing.expect_err("a path that stands has no cells");
+    let found = format!("{error} {}", error.help);
+    assert!(found.contains("one base station") && found.contains("--world testbed"), "{found}");
     let battery = text("visits = { every = \"8s\" }")
         .replace("[host.mobile]", "[host.mobile]\nbattery = \"esp32\"");
     let said = ["a host that visits cells has no battery"];
     refused(&battery, Code::BadValue, "host.mobile.battery", "\"esp32\"", &said);
+}
+
+#[test]
+fn given_hand_offs_make_two_cells_of_the_last_base_station() {
+    let text = "transfer = { from = \"a\", to = \"b\", bytes = \"1MB\" }\n[host.a]\n[host.b]\n[[path]]\nlink = {}\n\
+                [[path]]\nname = \"base\"\nagent = \"none\"\n[[path]]\nname = \"air\"\nradio = { rate = \"2mbit\" }\n";
+    let handoffs = "every=15s,gap=80ms,packets=forward".parse().unwrap();
+    let wanted = |names: &[&str]| Wanted::Named(names.iter().map(|n| (*n).to_owned()).collect());
+    let lay_out = |names: &[&str], handoffs: Option<&Handoffs>| {
+        compare(text, "x", &[], &wanted(names), &["2%".to_owned()], None, handoffs)
+            .unwrap_or_else(|error| panic!("{error}: {}", error.help))
+    };
+    let found = lay_out(&["snoop", "snoop+state", "fast-rtx-handoff", "ll"], Some(&handoffs));
+    assert_eq!(
+        found.plan.axes[0].labels,
+        ["as-is", "snoop", "snoop+state", "fast-rtx-handoff", "ll"]
+    );
+    for (cell, name) in found.plan.cells.iter().zip(&found.plan.axes[0].labels) {
+        let all = roaming(&cell.scenario);
+        assert_eq!(all.cells.len(), 2, "{name}");
+        assert_eq!(all.tours[0].stays, Stays::Every(Span::secs(15)));
+        assert_eq!((all.handoff.gap, all.handoff.packets), (Span::millis(80), Policy::Forward));
+        assert_eq!(all.handoff.state.is_some(), name == "snoop+state");
+        // Both cells have the scheme and the losses.
+        for at in &all.cells {
+            let [agent, air] = &at.path[..] else { panic!("{:?}", at.path) };
+            let StageKind::Agent(agent) = &agent.kind else { panic!("{agent:?}") };
+            assert_eq!(format!("{agent:?}").starts_with("Snoop"), name.starts_with("snoop"));
+            let StageKind::Radio(radio) = &air.kind else { panic!("{air:?}") };
+            assert!(radio.errors_right.is_some() && radio.hop.is_some() == (name == "ll"));
+        }
+    }
+    let still = lay_out(&["snoop", "snoop+state"], None);
+    assert_eq!(still.left_out[0].reason, "it helps hosts that move, and none does");
+}
+
+#[test]
+fn what_is_wrong_with_hand_offs_is_said_with_an_example() {
+    for (word, said) in [
+        ("every", "no KEY=VALUE; for example every=15s,gap=80ms"),
+        ("gap=80ms", "`every` or `dwell`; for example"),
+        ("every=15s,gpa=80ms", "no `gpa`"),
+        ("every=15s,gpa=80ms", "gap"),
+        ("every=15s,every=9s", "given twice"),
+        ("every=15s,dwell=9s", "dwell"),
+        ("every=15s,gap=soon", "handoff.gap"),
+        ("every=15s,gap=1s,overlap=1s", "leave one out"),
+        ("every=15s,packets=lose", "forward"),
+        ("", "no KEY=VALUE"),
+    ] {
+        let error = word.parse::<Handoffs>().expect_err(word);
+        assert!(error.contains(said), "{word}: {error}");
+    }
+    for word in
+        ["every=15s,gap=80ms", "dwell=10s,announced=true,packets=forward,buffer=20,state=move"]
+    {
+        assert_eq!(word.parse::<Handoffs>().map(|all| all.to_string()), Ok(word.to_owned()));
+    }
 }

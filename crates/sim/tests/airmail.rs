@@ -1,10 +1,16 @@
 //! TCP over AIRMAIL beside other link layers, on channels with scattered errors and with bursts.
 
+mod kept;
+
+use std::fmt::Write as _;
+
 use lasthop_proto::event::{Event, Wants, What};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
 use lasthop_trace::stats::Summary;
+
+use kept::keep;
 
 /// Each with what is set.
 const LAYERS: [(&str, &str); 7] = [
@@ -102,10 +108,10 @@ fn the_mobile_host_acknowledges_less_often_than_under_tulip() {
 
 /// The tables of docs/systems/airmail.md.
 #[test]
-#[ignore = "takes a minute: cargo test --release -p lasthop-sim --test airmail -- --ignored --nocapture"]
+#[ignore = "takes a minute: `make figures` runs it"]
 fn figure() {
     let head = CHANNELS.map(|(name, _)| format!(" {name} |")).concat();
-    println!("| link layer |{head}\n|---|{}", "---|".repeat(CHANNELS.len()));
+    let mut table = format!("| link layer |{head}\n|---|{}\n", "---|".repeat(CHANNELS.len()));
     for (name, layer) in LAYERS {
         let cells = CHANNELS.map(|(_, channel)| {
             let runs = runs(layer, channel, 10);
@@ -116,6 +122,7 @@ fn figure() {
             let frames = if frames.is_nan() { String::new() } else { format!(", {frames:.2}") };
             format!(" {:.1} ± {:.1}{frames} |", rate.mean, rate.ci95)
         });
-        println!("| `{name}` |{}", cells.concat());
+        let _ = writeln!(table, "| `{name}` |{}", cells.concat());
     }
+    keep("systems/airmail.md", "airmail", &table);
 }

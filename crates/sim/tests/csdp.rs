@@ -1,10 +1,16 @@
 //! Channel-state-dependent scheduling under TCP: what it gains, and who pays.
 
+mod kept;
+
+use std::fmt::Write as _;
+
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
 use lasthop_trace::stats::{Summary, jain_index};
+
+use kept::keep;
 
 const POLICIES: [&str; 3] = ["fifo", "round-robin", "longest-queue-first"];
 /// Attempts at an RTS, and at a frame behind one: those of 802.11, and so many that nothing is dropped and all wait.
@@ -101,10 +107,12 @@ fn passing_over_bad_channels_gains_over_one_queue() {
 
 /// The table of docs/systems/csdp.md.
 #[test]
-#[ignore = "takes a minute: cargo test --release -p lasthop-sim --test csdp -- --ignored --nocapture"]
+#[ignore = "takes a minute: `make figures` runs it"]
 fn figure() {
-    println!("| phones | policy | `none`, 7 attempts | `none`, 255 | `failures` | `oracle` |");
-    println!("|---|---|---|---|---|---|");
+    let mut table =
+        "| phones | policy | `none`, 7 attempts | `none`, 255 | `failures` | `oracle` |\n\
+                     |---|---|---|---|---|---|\n"
+            .to_owned();
     for phones in [2, 4, 8] {
         for policy in POLICIES {
             let [few, many] = RETRIES.map(|retries| ("none", retries));
@@ -116,7 +124,8 @@ fn figure() {
                 let rate = Summary::of(&rates);
                 format!(" {:.1} ± {:.1}, {fair:.2} |", rate.mean, rate.ci95)
             });
-            println!("| {phones} | `{policy}` |{}", cells.concat());
+            let _ = writeln!(table, "| {phones} | `{policy}` |{}", cells.concat());
         }
     }
+    keep("systems/csdp.md", "csdp", &table);
 }

@@ -1,8 +1,9 @@
 //! What a transfer survives: an agent that dies, a hand-off with the agent's state and without it, and a mobile host
 //! that is out of reach for a while. The tables of the manual are made here: `make figures` writes them anew.
 
+mod kept;
+
 use std::fmt::Write as _;
-use std::path::Path as File;
 
 use lasthop_path::{HostKind, Outside, Path, Stage};
 use lasthop_proto::agent::{Agent, BaseStation as _, Handover};
@@ -15,6 +16,8 @@ use lasthop_scenario::{Argument, Scenario, StageKind, parse};
 use lasthop_sim::layout;
 use lasthop_trace::Sink as _;
 use lasthop_trace::conservation::Conservation;
+
+use kept::keep;
 
 /// Two megabytes over a radio that loses one packet in eighty. After five seconds it is silent for 200 ms.
 const HAND_OFF: &str = r#"
@@ -246,21 +249,6 @@ fn cell(seen: &Seen) -> String {
     match seen.complete && seen.delivered == 2_000_000 {
         true => format!("yes, {} ms", pause.0 / 1_000_000),
         false => format!("**no**, {} KB missing", (2_000_000 - seen.delivered) / 1000),
-    }
-}
-
-/// Puts `table` between the marks of its name, or compares.
-fn keep(page: &str, name: &str, table: &str) {
-    let path = File::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
-    let old = std::fs::read_to_string(&path).unwrap();
-    let mark = format!("<!-- table: {name} -->\n");
-    let (before, rest) = old.split_once(&mark).expect("the mark of the table");
-    let (_, after) = rest.split_once("<!-- end -->").expect("an end");
-    let new = format!("{before}{mark}\n{table}\n<!-- end -->{after}");
-    if std::env::var_os("LASTHOP_WRITE_FIGURES").is_some() {
-        std::fs::write(&path, new).unwrap();
-    } else {
-        assert!(old == new, "docs/{page} is out of date: run `make figures`. It is now\n{table}");
     }
 }
 

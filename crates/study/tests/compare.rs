@@ -8,7 +8,7 @@ use lasthop_trace::stats::Summary;
 fn of(name: &str, wanted: &Wanted, set: &[&str]) -> Comparison {
     let text = example(name).unwrap().text;
     let arguments: Vec<Argument> = set.iter().map(|s| Argument::Set((*s).to_owned())).collect();
-    compare(text, name, &arguments, wanted, &[], None).unwrap()
+    compare(text, name, &arguments, wanted, &[], None, None).unwrap()
 }
 
 fn run(comparison: &Comparison) -> Vec<Vec<RunResult>> {
@@ -140,6 +140,7 @@ fn a_scheme_that_does_not_apply_is_left_out_with_a_reason() {
         &Wanted::All,
         &[],
         None,
+        None,
     )
     .unwrap();
     assert!(reason(&wired, "snoop").contains("no radio"));
@@ -189,6 +190,6 @@ fn a_gateway_takes_the_place_of_an_idle_base_station_only() {
     assert_eq!(idle.schemes.len(), 2, "{:?}", idle.left_out);
     let text = example("west97-lan").unwrap().text;
     let set = [Argument::Set("agent=snoop".to_owned())];
-    let busy = compare(text, "west97-lan", &set, &named, &[], None).unwrap();
+    let busy = compare(text, "west97-lan", &set, &named, &[], None, None).unwrap();
     assert!(busy.left_out[0].reason.contains("two agents"), "{:?}", busy.left_out);
 }

@@ -1,6 +1,7 @@
 //! `lasthop compare`: any set of schemes on one scenario, under the same channel.
 
 use lasthop_lab::Setup;
+use lasthop_scenario::Handoffs;
 use lasthop_study::compare;
 
 use crate::asked::Asked;
@@ -15,6 +16,8 @@ Examples:
   lasthop compare my.toml --schemes sack,snoop,tulip   these, beside the scenario as it is
   lasthop compare west97-lan --baseline snoop          differences from snoop
   lasthop compare my.toml --errors 0,0.1%,1%,5% -o out a plot of throughput against losses, with what theory allows
+  lasthop compare my.toml --handoff every=15s,gap=80ms the hosts move between two base stations like the last one
+  lasthop compare my.toml --handoff dwell=10s,gap=50ms,announced=true,reroute=300ms,packets=forward,state=move
   lasthop list schemes                                 what there is, and what each needs deployed
 
 All schemes meet the same channel, seed by seed, so runs are compared in pairs. A scheme is called better
@@ -34,6 +37,9 @@ pub struct Args {
     /// Losses of packets with data, in place of the scenario's errors
     #[arg(long, value_name = "P,Q", value_delimiter = ',', value_parser = probability)]
     pub errors: Vec<String>,
+    /// Hand-offs under every scheme: `every` or `dwell`, and keys of `[handoff]`, for example every=15s,gap=80ms
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    pub handoff: Option<Handoffs>,
     #[command(flatten)]
     pub asked: Asked,
 }
@@ -47,16 +53,22 @@ fn probability(word: &str) -> Result<String, String> {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let Args { schemes, baseline, errors, asked } = args;
+    let Args { schemes, baseline, errors, handoff, asked } = args;
     let text = Text::load(&asked.scenario)?;
     let arguments = asked.arguments();
-    let compared = compare::Asked { schemes, errors, baseline: baseline.as_deref() };
+    let (baseline_name, handoffs) = (baseline.as_deref(), handoff.as_ref());
+    let compared = compare::Asked { schemes, errors, baseline: baseline_name, handoffs };
     let comparison = compare::lay_out(&text.source(), &arguments, &compared)?;
     if !json {
         text.warn(&comparison.warnings, &arguments);
     }
-    let own: [(&str, &[String]); 3] =
-        [("--schemes", schemes), ("--baseline", baseline.as_slice()), ("--errors", errors)];
+    let moves = handoff.as_ref().map(Handoffs::to_string);
+    let own: [(&str, &[String]); 4] = [
+        ("--schemes", schemes),
+        ("--baseline", baseline.as_slice()),
+        ("--errors", errors),
+        ("--handoff", moves.as_slice()),
+    ];
     let command = asked.command("compare", &own);
     let maker = asked.maker(json)?;
     let document = compare::answer(&comparison, &mut |plan| {

@@ -21,6 +21,7 @@
 pub(super) mod cache;
 mod config;
 pub(super) mod flow;
+mod moving;
 pub(super) mod rtt;
 mod timeout;
 
@@ -160,44 +161,6 @@ impl Snoop {
 
     fn set_wake(&mut self, i: usize) {
         self.wakes.set(i, self.flows[i].wake(&self.config));
-    }
-
-    /// The flows of `host`, which are forgotten here.
-    pub(super) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
-        let slots = self.flows.of_host(host);
-        let flows = slots.into_iter().map(|i| {
-            let flow = core::mem::take(&mut self.flows[i]);
-            self.cached -= flow.cache.bytes();
-            let key = self.flows.key(i);
-            self.forget(i, out);
-            (key, flow.packed())
-        });
-        flows.collect()
-    }
-
-    /// Watches flows that another agent has watched so far, within the bounds of this one.
-    pub(super) fn adopt(&mut self, now: Time, flows: Vec<(FlowKey, Flow)>, out: &mut Out) {
-        for (key, mut flow) in flows {
-            if let Some(i) = self.flows.find(key) {
-                if self.flows[i].began_after(&flow) {
-                    continue;
-                }
-                let own = core::mem::take(&mut self.flows[i]);
-                self.cached -= own.cache.bytes();
-                self.forget(i, out);
-                flow.absorb(own);
-            }
-            let i = self.watch(key, Seq(0), false, out);
-            flow.cache.truncate(self.config.flow_packets);
-            while !self.make_room(i, flow.cache.bytes(), out) {
-                flow.cache.truncate(flow.cache.len() / 2);
-            }
-            flow.resume(now, &self.config);
-            self.cached += flow.cache.bytes();
-            self.flows[i] = flow;
-            self.set_wake(i);
-        }
-        self.peak = self.peak.max(self.state_bytes());
     }
 
     /// A TCP packet from the fixed host.
@@ -388,6 +351,7 @@ impl Snoop {
                 self.forget(i, out);
                 return None;
             }
+            self.repeat_moved(now, i, out);
         } else if pure && same_window && !flow.is_shut() {
             // A window update is not a duplicate ACK.
             let verdict = flow.duplicate(now, told, &self.config);

@@ -9,7 +9,7 @@ use super::{Noted, named};
 use crate::document::{Node, Value};
 use crate::error::{Code, Diagnostic, Error, Place, meant};
 use crate::keys::take;
-use crate::model::{Host, HostSide, Stage, StageKind, World};
+use crate::model::{Host, HostSide, Stage, StageKind};
 use crate::read::Reader;
 use crate::roaming::{Handoff, RadioCell, Roaming, Stay, Stays, Tour};
 use crate::schema;
@@ -27,7 +27,6 @@ pub(super) struct Around<'a> {
     pub data: Directions,
     pub wired: &'a [Stage],
     pub horizon: Span,
-    pub world: World,
 }
 
 /// Goes over the keys of a cell, beside its path.
@@ -157,9 +156,6 @@ pub(super) fn read(
                 .into()),
         };
     };
-    if around.world == World::Testbed {
-        return Err(alone(&node.at));
-    }
     let cells = cells(file, node, around, notes)?;
     let (handoff, handoff_at) = match file.node("handoff") {
         None => (Handoff::default(), node.at.clone()),
@@ -173,16 +169,13 @@ pub(super) fn read(
     Ok(Some(Roaming { cells, tours, handoff }))
 }
 
-/// The fault of a document with cells that is to run on real packets.
-pub(crate) fn not_live(document: &crate::document::Table) -> Error {
-    alone(&document.get("cell").map_or(Place::file(0..0), |node| node.at.clone()))
-}
-
-fn alone(at: &Place) -> Error {
-    trouble("cell", at)
-        .message("a testbed has one base station")
-        .label("cells run in the simulator alone")
-        .help("leave out `world = \"testbed\"`, or write the stages of one cell into `[[path]]`")
+/// The fault of a document with cells whose path is to be changed while it stands.
+pub(crate) fn not_standing(document: &crate::document::Table) -> Error {
+    let at = document.get("cell").map_or(Place::file(0..0), |node| node.at.clone());
+    trouble("cell", &at)
+        .message("a testbed that stands has one base station")
+        .label("cells are for runs")
+        .help("`lasthop run --world testbed` moves hosts; or write the stages of one cell into `[[path]]`")
         .into()
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let mut notes = Vec::new();
     let data = transfer::directions(&hosts, &transfers);
     let mut path = path::read(&file, data, &mut notes)?;
-    let around = cells::Around { hosts: &hosts, data, wired: &path, horizon, world };
+    let around = cells::Around { hosts: &hosts, data, wired: &path, horizon };
     let roaming = cells::read(&file, &around, &mut notes)?.map(Box::new);
     if roaming.is_none() {
         path::give_stations(&mut path, &hosts);

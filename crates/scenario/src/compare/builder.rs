@@ -2,6 +2,7 @@
 
 use lasthop_proto::units::Rate;
 
+use super::handoffs::Handoffs;
 use super::losses::Losses;
 use super::{last_hop, path_of, put_agent, stages};
 use crate::address::{Dotted, set};
@@ -11,7 +12,7 @@ use crate::error::{Error, Place};
 use crate::model::{HostSide, Scenario, StageKind};
 use crate::plan::Cell;
 use crate::schema;
-use crate::schemes::{DATA_FROM_RADIO, DATA_TO_RADIO, SEVERAL, Scheme};
+use crate::schemes::{DATA_FROM_RADIO, DATA_TO_RADIO, EXCHANGES, HAND_OFFS, SEVERAL, Scheme};
 use crate::vary::Point;
 
 /// The key of an agent on the sender's side of the slowest stage on the way of the ACKs.
@@ -26,7 +27,9 @@ pub(super) struct Builder<'a> {
     /// The same without the first point of its labelled axis.
     pub bare: &'a Table,
     pub losses: &'a Losses<'a>,
-    /// The scenario as it is at the first loss.
+    /// Hand-offs under all schemes.
+    pub handoffs: Option<&'a Handoffs>,
+    /// The scenario as it is at the first loss, without hand-offs that are given.
     pub scenario: &'a Scenario,
 }
 
@@ -34,7 +37,8 @@ impl Builder<'_> {
     pub fn cells(&self, label: &str, document: &Table) -> Result<Vec<Cell>, Error> {
         (0..self.losses.count())
             .map(|i| {
-                let document = self.losses.apply(i, document.clone())?;
+                let mut document = self.losses.apply(i, document.clone())?;
+                self.handoffs.map_or(Ok(()), |handoffs| handoffs.apply(&mut document))?;
                 let (scenario, _) = build::scenario(&document, self.name)?;
                 let labels =
                     std::iter::once(label.to_owned()).chain(self.losses.label(i)).collect();
@@ -89,6 +93,12 @@ impl Builder<'_> {
         }
         if needs(SEVERAL) && !self.several_to_one() {
             return Err("it helps several connections from one host to another".to_owned());
+        }
+        if needs(EXCHANGES) && self.scenario.exchanges().next().is_none() {
+            return Err("it helps requests and answers, and there are none".to_owned());
+        }
+        if needs(HAND_OFFS) && self.handoffs.is_none() && self.scenario.roaming.is_none() {
+            return Err("it helps hosts that move, and none does".to_owned());
         }
         let mut document = self.base.clone();
         for (key, node) in scheme.set.iter().filter(|(key, _)| key != RETURN_AGENT) {

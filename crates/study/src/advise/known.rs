@@ -1,6 +1,7 @@
 //! What is known of a link, and from where: said, estimated, or only usual.
 
 use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_scenario::Handoffs;
 use serde::Serialize;
 
 use super::estimate::{Estimate, Estimated};
@@ -54,6 +55,8 @@ pub struct Given {
     pub sender: Option<String>,
     /// Which way the data goes.
     pub direction: Direction,
+    /// How the host behind the link moves between base stations, if it does.
+    pub handoff: Option<Handoffs>,
 }
 
 impl Given {
@@ -98,9 +101,15 @@ impl Given {
         let queue = facts.settle("queue", self.queue, None, "50p".to_owned(), shown);
         let sender =
             facts.settle("sender", self.sender, estimate.sender.clone(), "linux".to_owned(), shown);
-        let direction = self.direction;
-        let link =
-            Link { rate, rate_back, delay, wired_delay, loss, burst, queue, sender, direction };
+        let Given { direction, handoff, .. } = self;
+        if let Some(all) = &handoff {
+            let (value, from) = (all.to_string(), Basis::Given);
+            facts.0.push(Fact { what: "handoff", value, from, how: String::new() });
+        }
+        #[rustfmt::skip]
+        let link = Link {
+            rate, rate_back, delay, wired_delay, loss, burst, queue, sender, direction, handoff,
+        };
         Ok((link, facts.0))
     }
 }

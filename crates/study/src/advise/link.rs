@@ -3,6 +3,7 @@
 use lasthop_proto::tcp::config::PRESETS;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_scenario::Handoffs;
 use serde::Serialize;
 
 use super::OF_TODAY;
@@ -18,6 +19,8 @@ const LEAST: f64 = 250e3;
 const MOST: f64 = 8e6;
 /// Windows, each the rate times the round trip, that a transfer has at least on a long and fast link.
 const WINDOWS: f64 = 20.0;
+/// Stays in a cell that a transfer lasts at least on a link without losses, where the host moves.
+const HAND_OFFS: f64 = 3.5;
 /// The most that is transferred on any link, in bytes.
 const MOST_AT_ALL: f64 = 64e6;
 /// The least number of runs.
@@ -61,6 +64,9 @@ pub struct Link {
     pub sender: String,
     /// Which way the data goes.
     pub direction: Direction,
+    /// How the host behind the link moves between base stations, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Handoffs>,
 }
 
 impl Link {
@@ -94,8 +100,10 @@ impl Link {
     fn bytes(&self) -> u64 {
         let rate = self.rate.bps() as f64 / 8.0;
         let rtt = 2.0 * (self.delay.as_secs_f64() + self.wired_delay.as_secs_f64());
-        let most = MOST.max(WINDOWS * rate * rtt).min(MOST_AT_ALL);
-        ((rate * SECONDS).clamp(LEAST, most) / 1000.0) as u64 * 1000
+        let stay = self.handoff.as_ref().map_or(0.0, |handoff| handoff.stay().as_secs_f64());
+        let seconds = SECONDS.max(HAND_OFFS * stay);
+        let most = MOST.max(WINDOWS * rate * rtt).max(rate * HAND_OFFS * stay).min(MOST_AT_ALL);
+        ((rate * seconds).clamp(LEAST, most) / 1000.0) as u64 * 1000
     }
 
     /// How many runs tell: so many that they meet enough losses together, if they are short.
@@ -137,10 +145,11 @@ impl Link {
         let radio = self.rate.max(self.rate_back);
         let wired =
             Rate::from_bps(radio.bps().saturating_mul(10).max(100_000_000)).unwrap_or(radio);
+        let moves = self.handoff.as_ref().map_or(String::new(), |all| format!(" --handoff {all}"));
         let mut text = format!(
             "# Made by `lasthop advise`: what it took the link for. Change it, and ask again:\n\
              #\n\
-             #     lasthop compare THIS-FILE --schemes all\n\n\
+             #     lasthop compare THIS-FILE --schemes all{moves}\n\n\
              name = \"advise\"\nruns = {runs}\n\
              transfer = {{ from = \"{from}\", to = \"{to}\", bytes = {} }}\n\n\
              [host.{from}]\nside = \"{acks}\"\n{sender}\
@@ -201,6 +210,7 @@ mod tests {
             queue: "50p".to_owned(),
             sender: "linux".to_owned(),
             direction: Direction::Download,
+            handoff: None,
         }
     }
 

@@ -154,7 +154,8 @@ fn compared<E: From<Error>>(
 ) -> Result<Option<Document<Points>>, E> {
     let text = link.scenario(runs)?;
     let source = Source { origin: "the link", name: "advise", text: &text };
-    let comparison = compare::lay_out(&source, &[], &Asked { schemes, ..Asked::default() })?;
+    let asked = Asked { schemes, handoffs: link.handoff.as_ref(), ..Asked::default() };
+    let comparison = compare::lay_out(&source, &[], &asked)?;
     let document = compare::answer(&comparison, run)?;
     Ok(Some(document).filter(Document::is_complete))
 }

@@ -90,7 +90,7 @@ impl Bounds {
         let packet = mss + HEADERS;
         let rightward = from.side == HostSide::Left;
         let mut journey = Journey { rightward, packet, rtt: 0.0, slowest: None, survive: 1.0 };
-        scenario.path.iter().for_each(|stage| journey.stage(&stage.kind));
+        scenario.line(0).for_each(|stage| journey.stage(&stage.kind));
         let Journey { rtt, slowest, survive, .. } = journey;
         let loss = 1.0 - survive * radio_survival(runs);
         let rate = slowest.filter(|s| *s > 0.0).map(|seconds| packet * 8.0 / seconds);

@@ -5,7 +5,7 @@ mod page;
 mod tables;
 
 use lasthop_lab::{CellResults, Results};
-use lasthop_scenario::{Argument, Code, Comparison, Wanted, schemes_of};
+use lasthop_scenario::{Argument, Code, Comparison, Handoffs, Wanted, schemes_of};
 use lasthop_trace::stats::Summary;
 use serde::Serialize;
 
@@ -23,6 +23,8 @@ pub struct Asked<'a> {
     pub baseline: Option<&'a str>,
     /// Probabilities that a packet with data is lost, in place of the scenario's errors.
     pub errors: &'a [String],
+    /// Hand-offs under all schemes.
+    pub handoffs: Option<&'a Handoffs>,
 }
 
 /// What a comparison says beyond its scenario.
@@ -64,6 +66,9 @@ pub struct Counts {
     /// Packets that an exchange took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_packets: Option<Summary>,
+    /// The mean pause of a hand-off in seconds, the gap included, where hosts move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff_pause: Option<Summary>,
     /// Runs in which every transfer was complete; nothing for transfers without end.
     pub complete: Option<usize>,
 }
@@ -94,7 +99,8 @@ pub fn lay_out(
     // A wrong name is a wrong argument, not a fault of the file.
     schemes_of(source.text).map_err(wrong)?;
     let Source { text, name, .. } = source;
-    lasthop_scenario::compare(text, name, arguments, &wanted, asked.errors, asked.baseline).map_err(
+    let Asked { errors, baseline, handoffs, .. } = *asked;
+    lasthop_scenario::compare(text, name, arguments, &wanted, errors, baseline, handoffs).map_err(
         |error| match error.code {
             Code::NoScheme => {
                 let help = format!("{}; `lasthop list schemes` says what each does", error.help);
@@ -179,6 +185,7 @@ fn counts(cell: &CellResults) -> Counts {
         exchange_time_p50: cell.mean("exchange_time_p50"),
         exchange_time_p95: cell.mean("exchange_time_p95"),
         exchange_packets: cell.mean("exchange_packets"),
+        handoff_pause: cell.mean("handoff_pause_mean"),
         complete: (!endless).then(|| cell.complete()),
     }
 }

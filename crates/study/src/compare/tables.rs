@@ -32,6 +32,8 @@ pub fn ranking(place: &Place) -> Table {
     let asked = place.schemes.iter().any(|row| row.measured.exchange_time_p50.is_some());
     let titles = if asked { &["median s", "95 % s", "packets"][..] } else { &[] };
     columns.extend(titles.iter().map(|title| Column::number(*title)));
+    let moves = place.schemes.iter().any(|row| row.measured.handoff_pause.is_some());
+    columns.extend(moves.then(|| Column::number("hand-off pause s")));
     columns.push(Column::text("to be changed"));
     WORDS.ranking(&place.schemes, columns, |row| {
         let mut cells = vec![short((row.measured.timeouts.mean * 100.0).round() / 100.0)];
@@ -41,6 +43,7 @@ pub fn ranking(place: &Place) -> Table {
         let numbers = [exchange_time_p50, exchange_time_p95, exchange_packets];
         cells
             .extend(numbers.into_iter().filter(|_| asked).map(|n| n.map_or("–".to_owned(), share)));
+        cells.extend(moves.then(|| row.measured.handoff_pause.map_or("–".to_owned(), share)));
         cells.push(row.alternative.deployed());
         cells
     })

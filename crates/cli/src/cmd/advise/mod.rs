@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use lasthop_lab::Setup;
 use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_scenario::Handoffs;
 use lasthop_study::advise::{Direction, Estimate, Given, Question, ask, remedies};
 use lasthop_study::compare;
 
@@ -23,6 +24,7 @@ Examples:
   lasthop advise --rate 2mbit --delay 5ms --loss 2%                   a short lossy link behind 20 ms of wire
   lasthop advise --rate 20mbit --loss 3% --burst 4 --sender reno      losses in bursts, an old sender
   lasthop advise --rate 10mbit --rate-back 28.8kbit                   ACKs return slowly
+  lasthop advise --rate 20mbit --delay 20ms --handoff every=15s,gap=80ms   another base station every 15 s
   lasthop advise --capture slow.pcap                                  what a capture at the sender tells
   lasthop advise --capture slow.pcap --rate 20mbit                    what you know wins over what is estimated
   lasthop advise --station /run/lasthop/base.sock --rate 20mbit       what a running station has counted
@@ -63,6 +65,9 @@ pub struct Args {
     /// Which way the data goes
     #[arg(long, value_enum, default_value = "download")]
     pub direction: Way,
+    /// The host moves between two base stations: `every` or `dwell`, and keys of `[handoff]`, for example every=15s,gap=80ms
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    pub handoff: Option<Handoffs>,
     /// Estimate the link from the largest transfer in this capture, taken at the sender
     #[arg(long, value_name = "FILE", conflicts_with = "station")]
     pub capture: Option<PathBuf>,
@@ -113,6 +118,7 @@ impl Args {
                 Way::Download => Direction::Download,
                 Way::Upload => Direction::Upload,
             },
+            handoff: self.handoff.clone(),
         }
     }
 }

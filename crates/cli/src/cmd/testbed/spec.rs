@@ -64,8 +64,11 @@ impl Args {
             return Err(Failure::input(format!("{} asks for no run", text.origin), ""));
         };
         if cell.scenario.roaming.is_some() {
-            let why = format!("{} has cells, and a testbed has one base station", text.origin);
-            let help = "write the stages of one cell into `[[path]]`; cells run in the simulator";
+            let why = format!(
+                "{} has cells, and a testbed that stands has one base station",
+                text.origin
+            );
+            let help = "`lasthop run --world testbed` moves hosts; or write the stages of one cell into `[[path]]`";
             return Err(Failure::input(why, help));
         }
         if plan.cells.len() > 1 && self.scenario.is_some() {

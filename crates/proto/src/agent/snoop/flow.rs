@@ -49,6 +49,8 @@ pub(in super::super) struct Flow {
     busy: Time,
     /// When the base station last retransmitted.
     repeated: Time,
+    /// What lies below this position went out over a radio that the host has left, if there was one.
+    moved: u64,
 }
 
 /// What to do with a duplicate ACK.

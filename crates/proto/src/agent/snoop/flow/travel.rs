@@ -1,11 +1,12 @@
 //! What of a flow moves to another base station, and how that one goes on with it.
 
 use super::super::SnoopConfig;
+use super::super::cache::Entry;
 use super::Flow;
 use crate::travel::FAR;
 use crate::travel::travels;
 use crate::units::Time;
-use crate::wire::FlowKey;
+use crate::wire::{FlowKey, Packet};
 
 travels!(Flow {
     origin,
@@ -51,12 +52,34 @@ impl Flow {
         self.complete && self.origin != moved.origin
     }
 
-    /// Another base station goes on with it: timers start anew.
+    /// Another base station goes on with it: timers start anew, and tries count from there.
     pub(in super::super) fn resume(&mut self, now: Time, config: &SnoopConfig) {
         (self.busy, self.repeated) = (now, now);
+        self.cache.entries_mut().for_each(|entry| entry.attempts = 0);
         if !self.cache.is_empty() {
             self.restart(now, config);
         }
+    }
+
+    /// All that is cached now went out over the radio of the old base station.
+    pub(in super::super) fn has_moved(&mut self) {
+        self.moved = self.top;
+    }
+
+    /// The first packet that went out over a radio that the host has left, and was not sent again since. Nobody else may
+    /// notice its loss: later packets, whose arrival would show it, were lost as well.
+    pub(in super::super) fn left_behind(
+        &mut self,
+        now: Time,
+        config: &SnoopConfig,
+    ) -> Option<Packet> {
+        let moved = self.moved;
+        if self.acked.unwrap_or(0) >= moved {
+            return None;
+        }
+        let lost = |e: &Entry| e.end <= moved && e.attempts == 0 && !e.reported;
+        let i = self.cache.position(lost).filter(|_| !self.is_shut())?;
+        self.resend(i, now, config)
     }
 
     /// Adds what the next base station has seen of the same connection, `seen`, before this came there.

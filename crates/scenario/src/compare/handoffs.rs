@@ -1,0 +1,144 @@
+//! Hand-offs that a comparison adds to its scenario: the last base station stands twice, and hosts go back and forth.
+
+use core::fmt;
+use core::str::FromStr;
+
+use lasthop_proto::units::Span;
+use serde::{Serialize, Serializer};
+
+use super::{last_hop, path_of, trouble};
+use crate::document::{self, Node, Table, Value};
+use crate::error::{Error, Place, meant};
+use crate::{build, schema};
+
+/// What the two cells are called.
+const CELLS: [&str; 2] = ["here", "there"];
+
+/// Where given hand-offs are tried out.
+const SMALL: &str = "transfer = { from = \"a\", to = \"b\", bytes = 1 }\n[host.a]\n[host.b]\n\
+                     [[path]]\nlink = {}\n[[path]]\nradio = { rate = \"2mbit\" }\n";
+
+const EXAMPLE: &str = "for example every=15s,gap=80ms";
+
+/// Hand-offs as they are given: `every=15s,gap=80ms`. `every` or `dwell` is one of the visits, all else of the hand-offs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Handoffs {
+    word: String,
+    /// Table, key and value of each.
+    set: Vec<(&'static str, String, String)>,
+}
+
+impl fmt::Display for Handoffs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.word)
+    }
+}
+
+impl Serialize for Handoffs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.word)
+    }
+}
+
+impl FromStr for Handoffs {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Handoffs, String> {
+        let mut set: Vec<(&'static str, String, String)> = Vec::new();
+        for part in word.split(',') {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(format!("`{part}` is no KEY=VALUE; {EXAMPLE}"));
+            };
+            let (key, value) = (key.trim(), value.trim());
+            let table = match key {
+                "every" | "dwell" => "visits",
+                _ if schema::keys("handoff").contains(&key) => "handoff",
+                _ => {
+                    let known = [&["every", "dwell"], schema::keys("handoff")].concat();
+                    return Err(format!("hand-offs have no `{key}`: {}", meant(key, &known)));
+                }
+            };
+            if set.iter().any(|(_, other, _)| other == key) {
+                return Err(format!("`{key}` is given twice"));
+            }
+            set.push((table, key.to_owned(), value.to_owned()));
+        }
+        if !set.iter().any(|(table, ..)| *table == "visits") {
+            return Err(format!(
+                "how long hosts stay in a cell is missing, `every` or `dwell`; {EXAMPLE}"
+            ));
+        }
+        let handoffs = Handoffs { word: word.to_owned(), set };
+        let tried = document::parse(SMALL).and_then(|mut document| {
+            handoffs.apply(&mut document)?;
+            build::scenario(&document, "hand-offs")
+        });
+        match tried {
+            Ok(_) => Ok(handoffs),
+            Err(error) => Err(format!("{}: {}", error.message, error.help)),
+        }
+    }
+}
+
+impl Handoffs {
+    /// How long hosts stay in a cell, or the mean of that.
+    pub fn stay(&self) -> Span {
+        let stay = self.set.iter().find(|(table, ..)| *table == "visits");
+        stay.and_then(|(.., value)| value.parse().ok()).unwrap_or(Span::ZERO)
+    }
+
+    /// Has the hosts of `document` move so. Where it has cells already, only visits and hand-offs change.
+    pub(super) fn apply(&self, document: &mut Table) -> Result<(), Error> {
+        if !document.has("cell") {
+            split(document)?;
+        }
+        let at = Place::file(0..0);
+        // Other visits than these there are none.
+        document.put("visits", &at, table(Table::default()));
+        for (name, key, value) in &self.set {
+            if !document.has(name) {
+                document.put(name, &at, table(Table::default()));
+            }
+            let mut value = document::parse_value(value, 0, 0);
+            value.forget_places();
+            if let Some(table) = document.get_mut(name).and_then(Node::as_table_mut) {
+                table.put(key, &at, value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The stages from the last base station on become two cells.
+fn split(document: &mut Table) -> Result<(), Error> {
+    let Some((radio, agent)) = last_hop(document) else {
+        return Err(trouble("the path has no radio, so no host can go to another one".to_owned())
+            .help("add a `[[path]]` stage with `radio = { ... }` to the file, or leave `--handoff` out")
+            .into());
+    };
+    let at = Place::file(0..0);
+    let Some(stages) = path_of(document) else { return Ok(()) };
+    let mut behind = stages.split_off(agent.unwrap_or(radio));
+    if stages.is_empty() {
+        let mut wire = Table::default();
+        wire.put("link", &at, table(Table::default()));
+        stages.push(table(wire));
+    }
+    // Stages are named after their cells.
+    for stage in behind.iter_mut().filter_map(Node::as_table_mut) {
+        stage.remove("name");
+    }
+    let cell = |name: &str| {
+        let mut cell = Table::default();
+        cell.put("name", &at, Node { at: at.clone(), value: Value::String(name.to_owned()) });
+        cell.put("path", &at, Node { at: at.clone(), value: Value::Array(behind.clone()) });
+        table(cell)
+    };
+    let cells = Value::Array(CELLS.iter().map(|name| cell(name)).collect());
+    document.put("cell", &at, Node { at: at.clone(), value: cells });
+    Ok(())
+}
+
+fn table(table: Table) -> Node {
+    Node { at: Place::file(0..0), value: Value::Table(table) }
+}
