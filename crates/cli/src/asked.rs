@@ -7,7 +7,6 @@ use lasthop_lab::{Results, Setup};
 use lasthop_scenario::{Argument, Plan};
 use lasthop_study::Document;
 
-use crate::cmd::plan;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
@@ -147,17 +146,5 @@ impl Maker<'_> {
         let results = Results::new(plan, setup, runs?);
         Failure::if_stuck(results.stuck())?;
         Ok(results)
-    }
-}
-
-/// What a plan runs, in words; `command` does it again.
-pub fn setup(command: String, plan: &Plan) -> Setup {
-    let transfers = |cell: &lasthop_scenario::Cell| plan::transfers(&cell.scenario);
-    let first = plan.cells.first();
-    Setup {
-        command,
-        path: first.map_or(String::new(), |cell| plan::path(plan, &cell.scenario)),
-        transfers: first.map_or(Vec::new(), transfers),
-        endless: plan.cells.iter().any(|cell| cell.scenario.transfers.iter().any(|t| !t.ends())),
     }
 }

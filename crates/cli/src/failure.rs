@@ -111,6 +111,16 @@ impl From<lasthop_study::Error> for Failure {
     }
 }
 
+impl From<lasthop_batch::Error> for Failure {
+    fn from(error: lasthop_batch::Error) -> Failure {
+        match error {
+            lasthop_batch::Error::Study(error) => error.into(),
+            lasthop_batch::Error::Input { message, help } => Failure::Input { message, help },
+            lasthop_batch::Error::File { path, error, help } => Failure::File { path, error, help },
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 impl From<lasthop_live::testbed::Error> for Failure {
     fn from(error: lasthop_live::testbed::Error) -> Failure {

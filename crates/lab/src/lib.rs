@@ -5,6 +5,7 @@
 //! `threads` they are made one after the other, and this crate is as pure as the simulator.
 
 mod results;
+mod words;
 
 pub use results::{CellResults, Estimate, Results, Setup};
 

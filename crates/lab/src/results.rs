@@ -6,7 +6,7 @@ use lasthop_scenario::{Axis, Plan};
 use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
 
-use crate::{RunResult, measure_all};
+use crate::{RunResult, measure_all, words};
 
 /// The results of a sweep. The same plan gives the same document, however many threads made it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -55,6 +55,22 @@ pub struct Estimate {
     /// The mean, and how sure it is.
     #[serde(flatten)]
     pub over: Summary,
+}
+
+impl Setup {
+    /// What a plan runs; `command` does it again.
+    pub fn new(command: String, plan: &Plan) -> Setup {
+        let first = plan.cells.first().map(|cell| &cell.scenario);
+        Setup {
+            command,
+            path: first.map_or(String::new(), |scenario| words::path(plan, scenario)),
+            transfers: first.map_or(Vec::new(), words::transfers),
+            endless: plan
+                .cells
+                .iter()
+                .any(|cell| cell.scenario.transfers.iter().any(|t| !t.ends())),
+        }
+    }
 }
 
 impl Results {

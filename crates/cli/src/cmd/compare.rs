@@ -1,8 +1,9 @@
 //! `lasthop compare`: any set of schemes on one scenario, under the same channel.
 
+use lasthop_lab::Setup;
 use lasthop_study::compare;
 
-use crate::asked::{Asked, setup};
+use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::scenario::Text;
 use crate::{Outcome, show};
@@ -59,7 +60,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let command = asked.command("compare", &own);
     let maker = asked.maker(json)?;
     let document = compare::answer(&comparison, &mut |plan| {
-        maker.results(plan, setup(command.clone(), plan))
+        maker.results(plan, Setup::new(command.clone(), plan))
     })?;
     let (page, pictures) = (compare::page, compare::pictures);
     asked.tell(json, &document, "comparison.json", page, pictures, show::compare::text)

@@ -4,7 +4,7 @@ use lasthop_lab::Setup;
 use lasthop_proto::energy::{PRESETS, Preset};
 use lasthop_study::energy::{self, Question};
 
-use crate::asked::{Asked, setup};
+use crate::asked::Asked;
 use crate::failure::Failure;
 use crate::scenario::Text;
 use crate::{Outcome, show};
@@ -61,7 +61,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let question = Question::new(text.source(), arguments, hardware.as_deref(), host.as_deref())?;
     let own: [(&str, &[String]); 2] =
         [("--hardware", hardware.as_slice()), ("--host", host.as_slice())];
-    let setup = setup(asked.command("energy", &own), &question.plan());
+    let setup = Setup::new(asked.command("energy", &own), &question.plan());
     let maker = asked.maker(json)?;
     let document =
         energy::answer(&question, &setup, &mut |plan| maker.results(plan, Setup::default()))?;

@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
-use lasthop_proto::link::LineConfig;
-use lasthop_proto::units::Rate;
-use lasthop_scenario::model::{Exchange, OnOff, Traffic};
-use lasthop_scenario::{HostSide, Plan, Run, Scenario, Stage, StageKind};
+use lasthop_lab::Setup;
+use lasthop_scenario::{Plan, Run, Scenario};
 use serde::Serialize;
 
 use crate::style;
@@ -44,13 +42,8 @@ pub fn table(plan: &Plan) -> String {
     let what = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{}: {what}, {} runs\n", style::heading(&plan.name), plan.count());
-    if let Some(first) = plan.cells.first() {
-        let _ = writeln!(text, "  {}", path(plan, &first.scenario));
-        for line in transfers(&first.scenario) {
-            let _ = writeln!(text, "  {line}");
-        }
-        text.push('\n');
-    }
+    let Setup { path, transfers, .. } = Setup::new(String::new(), plan);
+    let _ = writeln!(text, "  {path}\n  {}\n", transfers.join("\n  "));
     text.push_str(&rows(plan));
     text
 }
@@ -94,106 +87,4 @@ fn aligned(rows: &[Vec<String>]) -> String {
         let _ = writeln!(text, "{}", if i == 0 { style::dim(line) } else { line.to_owned() });
     }
     text
-}
-
-/// The path in one line, from the left hosts to the right ones, as far as it is the same in all cells.
-pub fn path(plan: &Plan, scenario: &Scenario) -> String {
-    let hosts = |side| {
-        let names: Vec<&str> = scenario
-            .hosts
-            .iter()
-            .filter(|host| host.side == side)
-            .map(|host| host.name.as_str())
-            .collect();
-        if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
-    };
-    let mut parts = vec![hosts(HostSide::Left)];
-    parts.extend(stages(plan, &scenario.path, |other| Some(&other.path)));
-    if let Some(roaming) = &scenario.roaming {
-        let cells = roaming.cells.iter().enumerate().map(|(i, cell)| {
-            let path =
-                stages(plan, &cell.path, |other| Some(&other.roaming.as_ref()?.cells.get(i)?.path));
-            format!("{} ({})", cell.name, path.join(" | "))
-        });
-        let cells: Vec<String> = cells.collect();
-        parts.push(cells.join(" or "));
-    }
-    parts.push(hosts(HostSide::Right));
-    parts.join(" | ")
-}
-
-/// Stages, as far as they are the same in all scenarios of the plan.
-fn stages(
-    plan: &Plan,
-    path: &[Stage],
-    other: impl Fn(&Scenario) -> Option<&Vec<Stage>>,
-) -> Vec<String> {
-    let here = path.iter().enumerate().map(|(i, here)| {
-        let shown = stage(here);
-        let there = |scenario| other(scenario).and_then(|path| path.get(i)).map(stage);
-        let same = plan.cells.iter().all(|cell| there(&cell.scenario).as_ref() == Some(&shown));
-        if same { shown } else { format!("{}: varies", here.name) }
-    });
-    here.collect()
-}
-
-fn line(line: &LineConfig) -> String {
-    let rate = |rate: Option<Rate>| rate.map_or("any rate".to_owned(), |rate| rate.to_string());
-    if line.rate_right == line.rate_left {
-        format!("{} {}", rate(line.rate_right), line.delay)
-    } else {
-        format!("{} right, {} left", rate(line.rate_right), rate(line.rate_left))
-    }
-}
-
-fn stage(stage: &Stage) -> String {
-    let what = match &stage.kind {
-        StageKind::Link(config) => line(config),
-        StageKind::Serial(serial) => {
-            let how = if serial.compression.is_some() { ", short headers" } else { "" };
-            format!("{}{how}", line(&serial.line))
-        }
-        StageKind::Agent(agent) => agent.plan(),
-        StageKind::Radio(radio) => {
-            let duplex = if radio.radio.half_duplex { "half" } else { "full" };
-            format!("{} {} {duplex} duplex", radio.radio.rate, radio.radio.delay)
-        }
-        StageKind::Cross(cross) => format!("loses {}%", cross.loss.get() * 100.0),
-    };
-    format!("{}: {what}", stage.name)
-}
-
-/// The transfers, a line each.
-pub fn transfers(scenario: &Scenario) -> Vec<String> {
-    scenario
-        .transfers
-        .iter()
-        .map(|transfer| {
-            let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
-            let bytes = match (transfer.traffic, transfer.bytes) {
-                (Traffic::Bulk, Some(bytes)) => format!("{} bytes", bytes.0),
-                (Traffic::Bulk, None) => "without end".to_owned(),
-                (Traffic::OnOff(OnOff { on, off }), _) => {
-                    format!("on for {}, off for {}", on.mean, off.mean)
-                }
-                (Traffic::Exchange(asked), _) => {
-                    let Exchange { request, response, .. } = asked;
-                    let each =
-                        if asked.persistent { "one connection" } else { "a connection each" };
-                    format!("requests of {} bytes for {} bytes, {each}", request.0, response.0)
-                }
-                (Traffic::Web(web), _) => {
-                    let (size, think) = (web.size.mean().round(), web.think);
-                    format!("{} sessions of {size} bytes after {think}", web.sessions)
-                }
-            };
-            let cross = if transfer.cross { "cross traffic, " } else { "" };
-            let stop = transfer.stop.map_or(String::new(), |stop| format!(", until {stop}"));
-            let count = match transfer.count {
-                1 => String::new(),
-                count => format!("{count} times "),
-            };
-            format!("{} -> {}: {cross}{count}{bytes}{stop}", from.name, to.name)
-        })
-        .collect()
 }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use lasthop_lab::Results;
+use lasthop_batch::Work;
+use lasthop_lab::{Results, Setup};
 use lasthop_scenario::{Argument, Plan, Warning, World};
 use rayon::prelude::*;
 
 use super::plan;
-use crate::asked::{Jobs, setup};
+use crate::asked::Jobs;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::Text;
@@ -150,7 +151,7 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
     let plan = job.plan;
     let runs = job.measure()?;
     let finished = runs.iter().flatten().count();
-    let results = Results::new(plan, setup(command(args), plan), runs);
+    let results = Results::new(plan, Setup::new(command(args), plan), runs);
     if (finished as u64) < plan.count() {
         return interrupted(job, &results, finished, json);
     }
@@ -197,7 +198,7 @@ fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
         .filter(|(run, _)| job.plan.cells[run.cell].scenario.world == World::Sim)
         .collect();
     job.progress.restart(firsts.len() as u64, "traces");
-    job.pool()?.install(|| {
+    Work::new(job.jobs).pool()?.install(|| {
         firsts.par_iter().try_for_each(|(run, folder)| {
             if !job.stop.requested() {
                 files::write(folder, job.plan, run)?;

@@ -5,10 +5,9 @@ pub mod store;
 pub mod testbed;
 
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use lasthop_lab::{Observer, RunResult};
+use lasthop_batch::{Done, Work};
+use lasthop_lab::RunResult;
 use lasthop_scenario::{Plan, Run, World};
 
 use crate::failure::Failure;
@@ -52,21 +51,15 @@ impl Job<'_> {
             missing.partition(|i| self.plan.cells[runs[*i].cell].scenario.world == World::Testbed);
         self.progress.begin_at((runs.len() - missing.len() - live.len()) as u64);
 
-        let jobs: Vec<_> = missing
-            .iter()
-            .map(|i| (&self.plan.cells[runs[*i].cell].scenario, runs[*i].seed))
-            .collect();
-        let keeper = Keeper {
-            job: self,
-            store: store.as_ref(),
-            runs: missing.iter().map(|i| &runs[*i]).collect(),
-            broken: AtomicBool::new(false),
-            failure: Mutex::new(None),
+        let missing_runs: Vec<Run> = missing.iter().map(|i| runs[*i]).collect();
+        let stop = || self.stop.requested();
+        let step =
+            |done: Done| self.progress.step(&self.plan.cells[done.cell].title(&self.plan.axes));
+        let work = Work { jobs: self.jobs, stop: &stop, progress: &step };
+        let keep = |run: &Run, result: &RunResult| {
+            store.as_ref().map_or(Ok(()), |store| store.save(run, result))
         };
-        let measured = self.pool()?.install(|| lasthop_lab::measure_all(&jobs, &keeper));
-        if let Some(failure) = keeper.failure.into_inner().unwrap_or(None) {
-            return Err(failure);
-        }
+        let measured = lasthop_batch::measure(self.plan, &missing_runs, &work, &keep)?;
         for (i, result) in missing.into_iter().zip(measured) {
             results[i] = result;
         }
@@ -139,39 +132,5 @@ impl Job<'_> {
     /// The titles of all cells.
     pub fn titles(&self) -> impl Iterator<Item = String> {
         self.plan.cells.iter().map(|cell| cell.title(&self.plan.axes))
-    }
-
-    /// As many threads as were asked for.
-    pub fn pool(&self) -> Result<rayon::ThreadPool, Failure> {
-        rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build().map_err(|error| {
-            Failure::input(format!("cannot start {} threads: {error}", self.jobs), "try `--jobs 1`")
-        })
-    }
-}
-
-/// Writes each result as soon as it is there.
-struct Keeper<'a> {
-    job: &'a Job<'a>,
-    store: Option<&'a Store>,
-    runs: Vec<&'a Run>,
-    /// Set when a result could not be written: there is no use in going on.
-    broken: AtomicBool,
-    failure: Mutex<Option<Failure>>,
-}
-
-impl Observer for Keeper<'_> {
-    fn measured(&self, job: usize, result: &RunResult) {
-        let Job { plan, progress, .. } = self.job;
-        progress.step(&plan.cells[self.runs[job].cell].title(&plan.axes));
-        if let Some(Err(failure)) = self.store.map(|store| store.save(self.runs[job], result)) {
-            self.broken.store(true, Ordering::Relaxed);
-            if let Ok(mut first) = self.failure.lock() {
-                first.get_or_insert(failure);
-            }
-        }
-    }
-
-    fn stop(&self) -> bool {
-        self.job.stop.requested() || self.broken.load(Ordering::Relaxed)
     }
 }

@@ -21,7 +21,7 @@ pub use air::{AirMetrics, FrameCounts};
 pub use energy::{NodeEnergy, Spent};
 pub use exchanges::Exchanges;
 pub use flow_metrics::{Delay, FlowMetrics, Sampled};
-pub use model::{RunMetrics, Scalar, StageMetrics};
+pub use model::{RunMetrics, SCALARS, Scalar, StageMetrics};
 pub use short::ShortTransfers;
 use visits::Visits;
 pub use visits::{Handoffs, Visit};

@@ -110,6 +110,51 @@ pub struct Scalar {
     pub value: f64,
 }
 
+/// All numbers that [`RunMetrics::scalars`] may give, with their units, in its order: the columns of tables of runs.
+pub const SCALARS: [(&str, &str); 41] = [
+    ("throughput", "B/s"),
+    ("transfer_time", "s"),
+    ("wired_goodput", "1"),
+    ("wireless_goodput", "1"),
+    ("link_retransmissions", "1"),
+    ("collisions", "1"),
+    ("airtime", "s"),
+    ("timeouts", "1"),
+    ("fast_retransmits", "1"),
+    ("dupacks", "1"),
+    ("host_retransmissions", "1"),
+    ("local_retransmissions", "1"),
+    ("redundant", "1"),
+    ("partial_acks", "1"),
+    ("loss_notifications", "1"),
+    ("bad_state_notices", "1"),
+    ("quenches", "1"),
+    ("stalls", "1"),
+    ("stall_time", "s"),
+    ("delay_mean", "s"),
+    ("delay_sd", "s"),
+    ("jain_index", "1"),
+    ("complete", "1"),
+    ("corrupted", "1"),
+    ("short_transfers", "1"),
+    ("short_time_mean", "s"),
+    ("short_time_p95", "s"),
+    ("short_timeouts", "1"),
+    ("exchanges", "1"),
+    ("exchange_time_p50", "s"),
+    ("exchange_time_p95", "s"),
+    ("exchange_time_p99", "s"),
+    ("exchange_packets", "1"),
+    ("cross_throughput", "B/s"),
+    ("lifetime", "s"),
+    ("bytes_per_joule", "B/J"),
+    ("bytes_per_battery", "B"),
+    ("mean_power", "W"),
+    ("handoffs", "1"),
+    ("handoff_pause_mean", "s"),
+    ("handoff_pause_max", "s"),
+];
+
 impl RunMetrics {
     /// The flows that are not other people's.
     pub fn ours(&self) -> impl Iterator<Item = &FlowMetrics> {

@@ -5,12 +5,13 @@ mod station;
 
 use std::path::{Path, PathBuf};
 
+use lasthop_lab::Setup;
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_study::advise::{Direction, Estimate, Given, Question, ask, remedies};
 use lasthop_study::compare;
 
 use super::analyze;
-use crate::asked::{Jobs, Maker, setup};
+use crate::asked::{Jobs, Maker};
 use crate::failure::Failure;
 use crate::{Outcome, output, show};
 
@@ -180,7 +181,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     let question = Question { link: &link, runs, gain: args.gain / 100.0, vary: !args.quick };
     let maker = Maker::new(None, args.jobs, json)?;
-    let mut make = |plan: &_| maker.results(plan, setup(String::new(), plan));
+    let mut make = |plan: &_| maker.results(plan, Setup::new(String::new(), plan));
     let Some(advice) = ask(&question, facts, estimate.notes, &mut make)? else {
         eprintln!(
             "interrupted; advice needs all of its runs: `--quick` and `--seeds 5` take fewer"

@@ -1,0 +1,126 @@
+//! Files that are there whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// A file that appears under its name only when it is complete: it is written beside it under a temporary
+/// name and renamed. Dropped before that, it leaves nothing behind.
+#[derive(Debug)]
+pub struct AtomicFile {
+    /// `None` once committed.
+    file: Option<BufWriter<File>>,
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+impl AtomicFile {
+    /// Begins a file that will be called `target`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub fn create(target: &Path) -> io::Result<AtomicFile> {
+        AtomicFile::with(target, File::options().write(true).create(true).truncate(true))
+    }
+
+    /// Like [`AtomicFile::create`], for a file that nobody else may read.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    #[cfg(target_os = "linux")]
+    pub fn create_private(target: &Path) -> io::Result<AtomicFile> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        AtomicFile::with(
+            target,
+            File::options().write(true).create(true).truncate(true).mode(0o600),
+        )
+    }
+
+    fn with(target: &Path, options: &OpenOptions) -> io::Result<AtomicFile> {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        // Two programs that write the same result must not write the same temporary file.
+        let temporary = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let file = Some(BufWriter::new(options.open(&temporary)?));
+        Ok(AtomicFile { file, temporary, target: target.to_owned() })
+    }
+
+    /// Gives the complete file its name.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system; then there is no file.
+    pub fn commit(self) -> io::Result<()> {
+        self.finish(true)
+    }
+
+    /// Like [`AtomicFile::commit`], without waiting for the disk: after a power cut the file may be empty.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system; then there is no file.
+    pub fn commit_unsynced(self) -> io::Result<()> {
+        self.finish(false)
+    }
+
+    fn finish(mut self, sync: bool) -> io::Result<()> {
+        if let Some(mut file) = self.file.take() {
+            let renamed = file
+                .flush()
+                .and_then(|()| if sync { file.get_ref().sync_all() } else { Ok(()) })
+                .and_then(|()| fs::rename(&self.temporary, &self.target));
+            if renamed.is_err() {
+                let _ = fs::remove_file(&self.temporary);
+            }
+            return renamed;
+        }
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => Ok(0),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), BufWriter::flush)
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_there_whole_or_not_at_all() {
+        let dir = std::env::temp_dir().join(format!("lasthop-output-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let target = dir.join("result.json");
+
+        let mut dropped = AtomicFile::create(&target).unwrap();
+        dropped.write_all(b"half").unwrap();
+        drop(dropped);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+
+        let mut whole = AtomicFile::create(&target).unwrap();
+        whole.write_all(b"whole").unwrap();
+        assert!(!target.exists());
+        whole.commit().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"whole");
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,30 @@
+//! Runs by the thousand: what stands behind the command and behind Python.
+//!
+//! A plan becomes results on a pool of threads of its own for each call ([`run()`]), studies are answered the same way
+//! ([`study`]), and results become [Arrow](https://arrow.apache.org) tables with units and provenance ([`tables`]),
+//! CSV and Parquet files ([`files`]). It has threads and files, and no terminal, clock or signal: whoever calls says
+//! when to stop, and is told how far it is ([`Work`]).
+//!
+//! ```
+//! use lasthop_batch::{Provenance, Work, run, tables};
+//!
+//! let text = lasthop_scenario::example("west97-lan").map(|example| example.text).unwrap_or_default();
+//! let set = ["runs=2", "transfer.bytes=50kB"].map(|set| lasthop_scenario::Argument::Set(set.to_owned()));
+//! let (plan, _) = lasthop_scenario::parse(text, "west97-lan", &set).map_err(|error| error.to_string())?;
+//! let results = run(&plan, "", &Work::new(1)).map_err(|error| error.to_string())?;
+//! let table = tables::runs(&plan, &results, &Provenance::new(&plan, text, &set)).map_err(|error| error.to_string())?;
+//! assert_eq!(table.num_rows(), 6);
+//! assert_eq!(table.schema().field_with_name("throughput").unwrap().metadata()["unit"], "B/s");
+//! # Ok::<(), String>(())
+//! ```
+
+mod error;
+pub mod files;
+mod provenance;
+mod run;
+pub mod study;
+pub mod tables;
+
+pub use error::Error;
+pub use provenance::Provenance;
+pub use run::{Done, Work, measure, run};

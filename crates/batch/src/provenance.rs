@@ -1,0 +1,53 @@
+//! Where numbers are from: enough to make them again.
+
+use lasthop_scenario::plan::RESULTS;
+use lasthop_scenario::{Argument, Plan};
+use serde::{Deserialize, Serialize};
+
+/// What made a table. The same text and arguments give the same numbers with the same version.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of lasthop.
+    pub lasthop: String,
+    /// [`RESULTS`] of that version: raised whenever results change without a new version number.
+    pub results: u32,
+    /// The scenario's name.
+    pub name: String,
+    /// The scenario's text.
+    pub text: String,
+    /// `--set` and `--vary` arguments in their order, each as the option and its value.
+    pub arguments: Vec<[String; 2]>,
+    /// A table of sets that took the place of axes, as CSV.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub points: Option<String>,
+    /// The seed of the first run of the first cell.
+    pub first_seed: u64,
+    /// How many seeds that cell has.
+    pub seeds: u32,
+    /// What was varied.
+    pub axes: Vec<String>,
+}
+
+impl Provenance {
+    /// Of a plan that was made from `text` with `arguments`.
+    pub fn new(plan: &Plan, text: &str, arguments: &[Argument]) -> Provenance {
+        let first = plan.cells.first().map(|cell| &cell.scenario);
+        let both = |a: &Argument| [a.option().to_owned(), a.text().to_owned()];
+        Provenance {
+            lasthop: env!("CARGO_PKG_VERSION").to_owned(),
+            results: RESULTS,
+            name: plan.name.clone(),
+            text: text.to_owned(),
+            arguments: arguments.iter().map(both).collect(),
+            points: None,
+            first_seed: first.map_or(0, |scenario| scenario.first_seed),
+            seeds: first.map_or(0, |scenario| scenario.runs),
+            axes: plan.axes.iter().map(|axis| axis.name.clone()).collect(),
+        }
+    }
+
+    /// The version, as errors name it.
+    pub fn version(&self) -> String {
+        format!("{} (results {})", self.lasthop, self.results)
+    }
+}
