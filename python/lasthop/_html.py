@@ -4,7 +4,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from matplotlib.axes import Axes
 
 
 def escape(text: object) -> str:
@@ -17,3 +19,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     th = "".join(f"<th>{escape(h)}</th>" for h in head)
     body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{th}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def figure(draw: Callable[[], Axes]) -> str:
+    """What ``draw`` draws, as a picture in the page; nothing where there is no matplotlib."""
+    import base64
+    import io
+
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        return ""
+    shown = draw().figure
+    data = io.BytesIO()
+    shown.savefig(data, format="png", dpi=110)
+    pyplot.close(shown)  # type: ignore[arg-type]
+    return f'<br><img src="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}">'

@@ -1,7 +1,7 @@
 //! What is wrong with an input, as the exception that Python sees.
 
 use lasthop_scenario::{Argument, Diagnostic, Source};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
@@ -62,8 +62,21 @@ pub fn argument(py: Python<'_>, message: &str, help: &str) -> PyErr {
     raise().unwrap_or_else(|error: PyErr| error)
 }
 
+/// The exception of what goes wrong with a batch of runs.
+pub fn batch(py: Python<'_>, error: &lasthop_batch::Error) -> PyErr {
+    use lasthop_batch::Error;
+    match error {
+        Error::Study(error) => study(py, error),
+        Error::Input { message, help } => argument(py, message, help),
+        Error::File { path, error, .. } => {
+            let number = error.raw_os_error();
+            PyOSError::new_err((number, error.to_string(), path.display().to_string()))
+        }
+    }
+}
+
 /// The exception of a study.
-pub fn study(py: Python<'_>, error: &lasthop_study::Error) -> PyErr {
+fn study(py: Python<'_>, error: &lasthop_study::Error) -> PyErr {
     match error {
         lasthop_study::Error::Input { message, help } => argument(py, message, help),
         lasthop_study::Error::Scenario { origin, text, arguments, error } => {

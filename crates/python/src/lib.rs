@@ -8,6 +8,10 @@ mod control;
 mod error;
 mod gym;
 mod plan;
+mod run;
+mod study;
+mod table;
+mod wait;
 
 use pyo3::prelude::*;
 
@@ -20,4 +24,12 @@ mod _lasthop {
     use super::gym::Session;
     #[pymodule_export]
     use super::plan::{Plan, examples, nearest_example, version, visit_files};
+    #[pymodule_export]
+    use super::run::{Recording, Results, record, run};
+    #[pymodule_export]
+    use super::study::{advise, all_claims, analyze, compare, energy, reproduce};
+    #[pymodule_export]
+    use super::table::Table;
+    #[pymodule_export]
+    use super::wait::fail;
 }

@@ -93,7 +93,7 @@ impl Plan {
         self.plan.cells.iter().map(|cell| cell.labels.clone()).collect()
     }
 
-    /// Hosts of the first cell: name, and `left` or `right`.
+    /// Names of the hosts of the first cell.
     #[getter]
     fn hosts(&self) -> Vec<String> {
         self.plan
@@ -109,6 +109,12 @@ impl Plan {
     #[getter]
     fn title(&self) -> &str {
         &self.plan.name
+    }
+
+    /// The seed of the first run.
+    #[getter]
+    fn first_seed(&self) -> u64 {
+        self.plan.cells.first().map_or(0, |cell| cell.scenario.first_seed)
     }
 
     /// How many runs there are.
