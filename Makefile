@@ -94,7 +94,7 @@ ifdef WITHOUT_PYTHON
 	@test -z "$$CI"
 else
 	@$(MAKE) --no-print-directory '$(PYTHON)'
-	$(CARGO) build --locked --package lasthop-cli
+	$(CARGO) build --locked --package lasthop
 	rm -rf '$(TARGET)/wheels-dev'
 	cd python && '$(VENV)/bin/maturin' build --quiet --locked --profile dev --out '$(TARGET)/wheels-dev'
 	'$(VENV)/bin/pip' install --quiet --force-reinstall --no-deps '$(TARGET)'/wheels-dev/*.whl

@@ -30,8 +30,10 @@ def figure(draw: Callable[[], Axes]) -> str:
         from matplotlib import pyplot
     except ImportError:
         return ""
-    shown = draw().figure
+    shown = draw().get_figure(root=True)
+    if shown is None:
+        return ""
     data = io.BytesIO()
     shown.savefig(data, format="png", dpi=110)
-    pyplot.close(shown)  # type: ignore[arg-type]
+    pyplot.close(shown)
     return f'<br><img src="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}">'

@@ -1,6 +1,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
+__all__ = ["Ack", "Plan", "Recording", "Results", "Session", "Table", "advise", "all_claims", "analyze", "compare", "energy", "examples", "fail", "nearest_example", "record", "reproduce", "run", "version", "visit_files"]
+
 _Progress = Callable[[int, int], object] | None
 _Seen = tuple[float, float, float, float, float, float, float, float, float]
 

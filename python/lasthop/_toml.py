@@ -7,6 +7,7 @@ from ._errors import ScenarioError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _NOT_WORDS = frozenset(("true", "false", "inf", "nan"))
@@ -80,15 +81,13 @@ def document(given: Mapping[str, object]) -> str:
 
 
 def _table(given: Mapping[str, object], path: str, lines: list[str]) -> None:
-    later: list[tuple[str, str, Mapping[str, object]]] = []
+    later: list[tuple[str, str, Any]] = []
     for key, each in given.items():
         full = f"{path}.{name(key)}" if path else name(key)
-        if hasattr(each, "items") and not path:
+        if hasattr(each, "items") and path in ("", "host"):
             later.append(("[{}]", full, each))
         elif isinstance(each, (list, tuple)) and each and all(hasattr(i, "items") for i in each) and key == "path":
             later.extend(("[[{}]]", full, i) for i in each)
-        elif hasattr(each, "items") and path == "host":
-            later.append(("[{}]", full, each))
         else:
             lines.append(f"{name(key)} = {value(full, each)}")
     for form, full, inner in later:

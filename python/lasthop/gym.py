@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -174,7 +175,7 @@ def make(
 def make_vec(scenarios: Scenario | list[Scenario], count: int = 2, **options: Any) -> gymnasium.vector.SyncVectorEnv:
     """``count`` environments side by side, or one for each of several scenarios, behind Gymnasium's vector API."""
     all_of = scenarios if isinstance(scenarios, list) else [scenarios] * _natural("count", count, 4096, 1)
-    return gymnasium.vector.SyncVectorEnv([lambda s=s: make(s, **options) for s in all_of])
+    return gymnasium.vector.SyncVectorEnv([partial(make, s, **options) for s in all_of])
 
 
 def episode(env: Environment, policy: Callable[[Observation], Any] | None = None, *, seed: int) -> dict[str, Any]:

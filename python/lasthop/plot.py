@@ -95,7 +95,7 @@ def _marks(ax: Axes, rows: list[dict[str, Any]], mark: str, colour: str, words: 
         middle = [(row["start"] + row["end"]) / 2 / KIB for row in rows]
         face = "none" if mark == "o" else COLOURS[colour]
         at = [row["at_s"] for row in rows]
-        style = {"color": COLOURS[colour], "markerfacecolor": face, "markersize": 5, "linestyle": "none"}
+        style: dict[str, Any] = {"color": COLOURS[colour], "markerfacecolor": face, "markersize": 5, "linestyle": "none"}
         ax.plot(at, middle, marker=mark, label=f"{words} ({len(rows)})", **style)
 
 

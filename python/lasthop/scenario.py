@@ -108,6 +108,21 @@ class Scenario:
             raise _wrong_type("a scenario", given, "give a dict, such as {'path': [...], 'transfer': {...}}")
         return cls(_toml.document(given), name, "dict")
 
+    @classmethod
+    def from_provenance(cls, provenance: Mapping[str, Any]) -> Scenario:
+        """The scenario that results are of, by their :attr:`Results.provenance`."""
+        try:
+            text, name, arguments = (provenance[key] for key in ("text", "name", "arguments"))
+            changes = [(option.removeprefix("--"), change) for option, change in arguments]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise _wrong_type("a provenance", provenance, "give Results.provenance") from None
+        if provenance.get("control"):
+            raise ScenarioError(
+                f"these results are of the congestion control {provenance['control'][0]}",
+                help="its class is not kept with results: use Scenario(text) and with_control",
+            )
+        return cls(text, name)._changed(changes)
+
     def set(self, key: str | Mapping[str, Any], value: Any = None) -> Scenario:
         """The scenario with another value: ``s.set("errors.mean", "16KiB")``, or several as a dict.
 
@@ -163,7 +178,10 @@ class Scenario:
         host: str | None = None,
     ) -> Scenario:
         other = object.__new__(Scenario)
-        other.__setstate__((*self.__getstate__()[:3], self.changes + tuple(changes), *self.__getstate__()[4:]))
+        # A key that is set again, or varied, is no longer what it was.
+        again = {change.split("=", 1)[0] for _, change in changes}
+        kept = tuple(c for c in self.changes if c[1].split("=", 1)[0] not in again)
+        other.__setstate__((self.text, self.name, self.origin, kept + tuple(changes), self.control, self.host))
         if control is not None:
             other.control, other.host = control, host
         other.plan  # noqa: B018  what is wrong is said now

@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-LAN = lh.Scenario.example("west97-lan").set("transfer.bytes", "50kB")
+LAN = lh.Scenario.example("west97-lan").cell(agent="none").set("transfer.bytes", "50kB")
 
 
 def test_numbers_are_those_of_the_command_bit_for_bit_in_1000_of_1000_runs(command):
@@ -37,24 +37,20 @@ def test_the_number_of_jobs_cannot_be_seen():
     assert one.to_json() == two.to_json()
 
 
-def test_tables_are_read_by_polars_and_pandas_with_their_units():
+def test_tables_are_read_by_polars_with_their_units():
     t = lh.run(LAN.vary("agent", ["none", "snoop"]), seeds=3)
     df = pl.DataFrame(t.runs)
     assert df.shape[0] == len(t) == 6
     assert df["agent"].to_list() == ["none"] * 3 + ["snoop"] * 3
     assert df["throughput"].to_list() == t.runs["throughput"]
     assert t.runs.units["throughput"] == "B/s"
-    assert len(pd.DataFrame.from_arrow(t.flows)) == len(t.flows)
+    assert len(pl.DataFrame(t.flows)) == len(t.flows) >= 6
     assert set(pl.DataFrame(t.stages)["agent"]) == {"none", "snoop"}
 
 
 def test_the_table_is_enough_to_make_it_again():
     t = lh.run(LAN, seeds=4)
-    p = t.provenance
-    again = lh.Scenario(p["text"], p["name"])
-    for option, change in p["arguments"]:
-        key, value = change.split("=", 1)
-        again = again.vary(key, value.split(",")) if option == "--vary" else again.set(key, value)
+    again = lh.Scenario.from_provenance(t.provenance)
     assert lh.run(again).runs["key"] == t.runs["key"] == t.scenario.keys
     assert lh.run(again).to_json() == t.to_json()
 
@@ -80,7 +76,7 @@ def test_points_have_common_seeds_and_are_as_if_they_were_set():
 
 
 def test_a_recording_measures_what_a_run_does(tmp_path):
-    one = lh.record(LAN.cell(agent="snoop") if "agent" in LAN.axes else LAN.set("agent", "snoop"), seed=7)
+    one = lh.record(LAN.set("agent", "snoop"), seed=7)
     again = lh.run(LAN.set("agent", "snoop").set("seed", 7), seeds=1)
     assert one.result["metrics"]["aggregate_throughput"] == again.runs["throughput"][0]
     assert len(one.events) > 100 and "at_s" in one.series.columns and len(one.tcb) > 10
@@ -110,7 +106,7 @@ def test_children_work_however_they_are_started(method):
 
 
 def test_ctrl_c_is_heard_within_100_ms():
-    long = lh.Scenario.example("west97-lan").set("transfer.bytes", "20MB")
+    long = LAN.set("transfer.bytes", "20MB")
     at = []
 
     def press():

@@ -130,7 +130,8 @@ impl Session {
         if steered {
             let inner = wheel.clone();
             let make = move |_: &_| Box::new(Steered(inner.clone())) as Box<dyn CustomGrowth>;
-            scenario.hosts[transfer.from].tcp.custom = Some(Custom::new("outside", "", make));
+            scenario.hosts[transfer.from].tcp.custom =
+                Some(Box::new(Custom::new("outside", "", make)));
         }
         let counts = Counts::default();
         let session = lasthop_sim::Session::new(scenario, seed, &counts);

@@ -173,7 +173,7 @@ fn bring(
     let hosts = plan.cells.iter_mut().flat_map(|cell| &mut cell.scenario.hosts);
     let mut any = false;
     for host in hosts.filter(|host| name.is_none_or(|name| name == host.name)) {
-        host.tcp.custom = Some(custom.clone());
+        host.tcp.custom = Some(Box::new(custom.clone()));
         any = true;
     }
     if any {

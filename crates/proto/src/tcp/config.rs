@@ -362,7 +362,7 @@ pub struct TcpConfig {
     pub congestion: Congestion,
     /// A congestion control from outside, in place of both.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub custom: Option<Custom>,
+    pub custom: Option<Box<Custom>>,
     /// How it opens, with [`Congestion::Reno`].
     pub growth: GrowthRule,
     /// The window opens by the bytes that an ACK acknowledges, of at most so many segments (the limit L of RFC 3465);
