@@ -10,7 +10,8 @@ DENY = -D warnings
 NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean wheel python-venv python-test python-lock
+.PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: wheel python-test python-lock
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,7 +72,7 @@ code-tests: ## All tests of the code, purity and licences among them
 TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV = $(TARGET)/python
 # Built anew when the lock file changes.
-PYTHON = $(VENV)/installed-$(firstword $(shell cksum python/requirements.txt | tr ' ' -))
+PYTHON = $(VENV)/installed-$(firstword $(shell cksum <python/requirements.txt))
 
 $(PYTHON):
 	rm -rf '$(VENV)'

@@ -78,7 +78,8 @@ def sequence(series: _lasthop.Table, flow: int, title: str, ax: Axes | None = No
     acked = rows.get("acked", [])
     if acked:
         to = [row["end"] / KIB for row in acked]
-        ax.step([row["at_s"] for row in acked], to, where="post", color=COLOURS["muted"], linewidth=1, label="acknowledged")
+        at = [row["at_s"] for row in acked]
+        ax.step(at, to, where="post", color=COLOURS["muted"], linewidth=1, label="acknowledged")
     sent = rows.get("sent", [])
     first = [row for row in sent if row["kind"] == "first"]
     low, high = ([row[key] / KIB for row in first] for key in ("start", "end"))
@@ -95,8 +96,8 @@ def _marks(ax: Axes, rows: list[dict[str, Any]], mark: str, colour: str, words: 
         middle = [(row["start"] + row["end"]) / 2 / KIB for row in rows]
         face = "none" if mark == "o" else COLOURS[colour]
         at = [row["at_s"] for row in rows]
-        style: dict[str, Any] = {"color": COLOURS[colour], "markerfacecolor": face, "markersize": 5, "linestyle": "none"}
-        ax.plot(at, middle, marker=mark, label=f"{words} ({len(rows)})", **style)
+        style: dict[str, Any] = {"color": COLOURS[colour], "markerfacecolor": face, "linestyle": "none"}
+        ax.plot(at, middle, marker=mark, markersize=5, label=f"{words} ({len(rows)})", **style)
 
 
 def bars(summary: list[dict[str, Any]], axes: list[str], name: str, ax: Axes | None = None) -> Axes:

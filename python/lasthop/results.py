@@ -22,8 +22,8 @@ class Results:
     """What was measured in the runs of a scenario.
 
     Tables are Arrow tables (:class:`Table`): polars, pandas, pyarrow and DuckDB read them as they are, for example
-    ``polars.DataFrame(t.runs)``, and where pyarrow is, ``pandas.DataFrame.from_arrow(t.runs)``. Columns are called as in the JSON of the
-    command; ``units`` has their units, and the schema's metadata where the numbers are from.
+    ``polars.DataFrame(t.runs)``, and where pyarrow is, ``pandas.DataFrame.from_arrow(t.runs)``. Columns are called as in
+    the JSON of the command; ``units`` has their units, and the schema's metadata where the numbers are from.
     """
 
     def __init__(self, results: _lasthop.Results, scenario: Scenario) -> None:

@@ -112,7 +112,8 @@ def advise(
     """
     if loss is not None and not isinstance(loss, str):
         if isinstance(loss, bool) or not isinstance(loss, (int, float)) or not 0 <= loss <= 0.9:
-            raise ScenarioError(f"loss is {loss!r}", key="loss", help="give a share from 0 to 0.9, or a text such as 2%")
+            help = "give a share from 0 to 0.9, or a text such as 2%"
+            raise ScenarioError(f"loss is {loss!r}", key="loss", help=help)
         loss = repr(float(loss))
     given = {
         "rate": rate,
@@ -151,7 +152,8 @@ def reproduce(*what: str, seeds: int = 20, jobs: int = 0) -> list[dict[str, Any]
         seeds: Runs of each case.
         jobs: As of :func:`lasthop.run`.
     """
-    told: list[dict[str, Any]] = json.loads(_lasthop.reproduce(list(what), _natural("seeds", seeds, 100_000, 1), _jobs(jobs)))
+    text = _lasthop.reproduce(list(what), _natural("seeds", seeds, 100_000, 1), _jobs(jobs))
+    told: list[dict[str, Any]] = json.loads(text)
     return told
 
 
