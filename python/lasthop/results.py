@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from . import _lasthop
 from ._errors import ScenarioError, ScenarioWarning
 from .scenario import Scenario
@@ -55,7 +53,7 @@ class Results:
     @property
     def provenance(self) -> dict[str, Any]:
         """Where the numbers are from: version, scenario's text, arguments, seeds. Enough to make them again."""
-        provenance: dict[str, Any] = json.loads(self._results.provenance)
+        provenance: dict[str, Any] = _loads(self._results.provenance)
         if self.scenario.control is not None:
             provenance["control"] = [*self.scenario.control.identity(), self.scenario.host]
         return provenance
@@ -67,7 +65,7 @@ class Results:
         Raises:
             ScenarioError: There is no such number.
         """
-        cells = json.loads(self._results.summary())
+        cells = _loads(self._results.summary())
         names = sorted({known for _, summary in cells for known in summary})
         if name not in names:
             raise ScenarioError(f"there is no number `{name}`", key=name, help=f"there are {', '.join(names)}")
@@ -132,7 +130,7 @@ class Recording:
     @property
     def result(self) -> dict[str, Any]:
         """What was measured, exactly as without the recording."""
-        result: dict[str, Any] = json.loads(self._recording.result)
+        result: dict[str, Any] = _loads(self._recording.result)
         return result
 
     @property
@@ -239,6 +237,13 @@ def record(scenario: Scenario, seed: int | None = None) -> Recording:
     _warn(scenario)
     seed = plan.first_seed if seed is None else _natural("seed", seed, 2**64 - 1)
     return Recording(_lasthop.record(plan, 0, seed), f"{plan.title}, seed {seed}")
+
+
+def _loads(text: str) -> Any:
+    # Not at the top: json takes as long to import as all of this package.
+    import json
+
+    return json.loads(text)
 
 
 def _rows(points: Any) -> list[Mapping[str, Any]]:

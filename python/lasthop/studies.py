@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from . import _lasthop
 from ._errors import ScenarioError
-from .results import _jobs, _natural, _seeded
+from .results import _jobs, _loads, _natural, _seeded
 from .scenario import Scenario
 
 TYPE_CHECKING = False
@@ -27,6 +26,8 @@ class Document(dict[str, "Any"]):
 
 
 def _short(value: object) -> str:
+    import json
+
     text = json.dumps(value) if not isinstance(value, str) else value
     return text if len(text) <= 200 else text[:197] + "..."
 
@@ -51,7 +52,7 @@ def compare(
         jobs: As of :func:`lasthop.run`.
     """
     plan = _plain(_seeded(scenario, seeds)).plan
-    return Document(json.loads(_lasthop.compare(plan, list(schemes), baseline, list(loss), _jobs(jobs))))
+    return Document(_loads(_lasthop.compare(plan, list(schemes), baseline, list(loss), _jobs(jobs))))
 
 
 def energy(
@@ -72,7 +73,7 @@ def energy(
         jobs: As of :func:`lasthop.run`.
     """
     plan = _plain(_seeded(scenario, seeds)).plan
-    return Document(json.loads(_lasthop.energy(plan, hardware, host, _jobs(jobs))))
+    return Document(_loads(_lasthop.energy(plan, hardware, host, _jobs(jobs))))
 
 
 def advise(
@@ -128,7 +129,7 @@ def advise(
         "capture": None if capture is None else _bytes(capture)[0],
     }
     seeds = None if seeds is None else _natural("seeds", seeds, 1000, 2)
-    return Document(json.loads(_lasthop.advise(given, seeds, gain, not quick, _jobs(jobs))))
+    return Document(_loads(_lasthop.advise(given, seeds, gain, not quick, _jobs(jobs))))
 
 
 def analyze(capture: str | os.PathLike[str] | IO[bytes], *, verify: bool = False) -> Document:
@@ -139,7 +140,7 @@ def analyze(capture: str | os.PathLike[str] | IO[bytes], *, verify: bool = False
         verify: Leave out packets whose checksum is wrong, as a receiver would.
     """
     data, name = _bytes(capture)
-    return Document(json.loads(_lasthop.analyze(data, name, verify)))
+    return Document(_loads(_lasthop.analyze(data, name, verify)))
 
 
 def reproduce(*what: str, seeds: int = 20, jobs: int = 0) -> list[dict[str, Any]]:
@@ -153,7 +154,7 @@ def reproduce(*what: str, seeds: int = 20, jobs: int = 0) -> list[dict[str, Any]
         jobs: As of :func:`lasthop.run`.
     """
     text = _lasthop.reproduce(list(what), _natural("seeds", seeds, 100_000, 1), _jobs(jobs))
-    told: list[dict[str, Any]] = json.loads(text)
+    told: list[dict[str, Any]] = _loads(text)
     return told
 
 

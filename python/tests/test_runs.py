@@ -145,15 +145,15 @@ def test_a_panic_is_an_exception_and_the_interpreter_goes_on():
 
 def test_import_is_quick_and_brings_nothing_large():
     code = (
-        "import sys, time; a = time.perf_counter(); import lasthop; b = time.perf_counter();"
+        "import sys, time; a = time.process_time(); import lasthop; b = time.process_time();"
         "heavy = {'numpy', 'pandas', 'polars', 'pyarrow', 'matplotlib', 'gymnasium', 'asyncio'} & set(sys.modules);"
         "print(1000 * (b - a), *heavy)"
     )
     runs = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True) for _ in range(5)]
     told = [run.stdout.split() for run in runs]
     assert all(len(words) == 1 for words in told), told
-    # Unloaded it is below 10 ms; the best of five says little less on a busy machine.
-    assert min(float(words[0]) for words in told) < 50
+    # CPU time, of a library of the development profile, on a machine that others may use.
+    assert min(float(words[0]) for words in told) < 40
 
 
 def test_scenarios_travel():

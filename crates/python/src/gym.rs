@@ -77,10 +77,10 @@ impl Sink for Counts {
 
     fn event(&mut self, event: &Event) {
         match &event.what {
-            What::Packet { op: Op::Originated(cause), packet, .. } => {
-                if cause.is_host_retransmission() {
-                    self.resent += u64::from(packet.body.len());
-                }
+            What::Packet { op: Op::Originated(cause), packet, .. }
+                if cause.is_host_retransmission() =>
+            {
+                self.resent += u64::from(packet.body.len());
             }
             What::Tcp(tcp) if tcp.kind == TcpKind::Timeout => self.timeouts += 1,
             _ => {}

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use lasthop_batch::{Provenance, tables};
+use lasthop_batch::{Done, Provenance, Work, tables};
+use lasthop_lab::Setup;
 use lasthop_proto::machine::StageId;
 use lasthop_scenario::Cell;
 use lasthop_trace::pcapng::{CaptureSink, Place};
@@ -42,10 +43,26 @@ pub fn run(
 ) -> PyResult<Results> {
     plan.plan.cells.iter().try_for_each(|cell| simulated(py, &cell.scenario))?;
     let provenance = Provenance::new(&plan.plan, &plan.text, &plan.arguments);
-    let plan_of_runs = plan.plan.clone();
-    let results = Waiting { jobs, progress, control: plan.control.clone() }
-        .on(py, move |work| lasthop_batch::run(&plan_of_runs, "", work))?;
+    let (all, own) = (plan.plan.clone(), plan.control.is_some());
+    let waiting = Waiting { jobs, progress, control: plan.control.clone() };
+    let results = waiting.on(py, move |work| match own {
+        true => Ok(one_by_one(&all, work)),
+        false => lasthop_batch::run(&all, "", work),
+    })?;
     Ok(Results { plan: plan.plan.clone(), results, provenance })
+}
+
+/// All runs in this thread, as a rule in Python wants it.
+fn one_by_one(plan: &lasthop_scenario::Plan, work: &Work<'_>) -> lasthop_lab::Results {
+    let of = plan.count();
+    let runs = plan.runs().zip(1..).map(|(run, runs)| {
+        let result = (!(work.stop)())
+            .then(|| lasthop_lab::measure(&plan.cells[run.cell].scenario, run.seed))?;
+        (work.progress)(Done { runs, of, cell: run.cell });
+        Some(result)
+    });
+    let runs = runs.collect();
+    lasthop_lab::Results::new(plan, Setup::new(String::new(), plan), runs)
 }
 
 /// Makes the run of one cell with `seed`, and keeps everything that happens.

@@ -1,5 +1,7 @@
 //! Tables, handed over by the Arrow PyCapsule interface.
 
+use std::collections::BTreeMap;
+
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
@@ -8,7 +10,6 @@ use arrow_schema::DataType;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
-use std::collections::HashMap;
 
 use crate::error;
 
@@ -39,7 +40,7 @@ impl Table {
 
     /// The unit of each column that has one; `1` for shares and counts.
     #[getter]
-    fn units(&self) -> HashMap<String, String> {
+    fn units(&self) -> BTreeMap<String, String> {
         let schema = self.0.schema();
         let unit = |field: &arrow_schema::FieldRef| {
             Some((field.name().clone(), field.metadata().get(lasthop_batch::tables::UNIT)?.clone()))
@@ -49,8 +50,8 @@ impl Table {
 
     /// The metadata of the schema.
     #[getter]
-    fn metadata(&self) -> HashMap<String, String> {
-        self.0.schema().metadata().clone()
+    fn metadata(&self) -> BTreeMap<String, String> {
+        self.0.schema().metadata().clone().into_iter().collect()
     }
 
     fn __len__(&self) -> usize {
