@@ -11,13 +11,14 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
+.PHONY: wheel python-test python-lock
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # One after the other whatever -j says: they share the build directory.
 test: ## Everything that CI checks; installs what is missing
-	@set -e; for step in setup fmt-check lint code-tests doc fuzz-check; do \
+	@set -e; for step in setup fmt-check lint code-tests python-test doc fuzz-check; do \
 		printf '\n== make %s\n' $$step; start=$$(date +%s); \
 		$(MAKE) --no-print-directory $$step; \
 		printf '== make %s: %s s\n' $$step $$(($$(date +%s) - start)); \
@@ -68,6 +69,44 @@ lint: ## Clippy, with warnings as errors
 code-tests: ## All tests of the code, purity and licences among them
 	@rm -f '$(NOT_RUN)'
 	LASTHOP_NOT_RUN='$(NOT_RUN)' CARGO='$(CARGO)' .ci/code-tests
+
+TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
+VENV = $(TARGET)/python
+# Built anew when the lock file changes.
+PYTHON = $(VENV)/installed-$(firstword $(shell cksum <python/requirements.txt))
+
+$(PYTHON):
+	rm -rf '$(VENV)'
+	python3 -m venv '$(VENV)'
+	'$(VENV)/bin/pip' install --quiet --disable-pip-version-check --require-hashes --requirement python/requirements.txt
+	touch '$@'
+
+wheel: $(PYTHON) ## Build the Python package for release; says its size and the time of its import
+	rm -rf '$(TARGET)/wheels'
+	cd python && '$(VENV)/bin/maturin' build --quiet --locked --out '$(TARGET)/wheels'
+	'$(VENV)/bin/pip' install --quiet --force-reinstall --no-deps '$(TARGET)'/wheels/*.whl
+	@ls -l '$(TARGET)'/wheels/*.whl
+	@cd / && '$(VENV)/bin/python' -c 'import time; a = time.perf_counter(); import lasthop; \
+		print(f"import: {1000 * (time.perf_counter() - a):.1f} ms")'
+
+# The development profile shares what code-tests has built, and gives the same numbers.
+python-test: ## Test the Python package, as a wheel (WITHOUT_PYTHON=1 leaves it out)
+ifdef WITHOUT_PYTHON
+	@echo 'the Python package: WITHOUT_PYTHON is set' | tee -a '$(NOT_RUN)'
+	@test -z "$$CI"
+else
+	@$(MAKE) --no-print-directory '$(PYTHON)'
+	$(CARGO) build --locked --package lasthop
+	rm -rf '$(TARGET)/wheels-dev'
+	cd python && '$(VENV)/bin/maturin' build --quiet --locked --profile dev --out '$(TARGET)/wheels-dev'
+	'$(VENV)/bin/pip' install --quiet --force-reinstall --no-deps '$(TARGET)'/wheels-dev/*.whl
+	cd python && PYTHONSAFEPATH=1 '$(VENV)/bin/pytest'
+endif
+
+python-lock: ## Choose the versions of what the Python tests need anew
+	python3 -m venv '$(TARGET)/uv' && '$(TARGET)/uv/bin/pip' install --quiet uv
+	'$(TARGET)/uv/bin/uv' pip compile --quiet --generate-hashes --python-version 3.11 \
+		--custom-compile-command 'make python-lock' python/requirements.in --output-file python/requirements.txt
 
 purity: ## Do the pure crates run in WebAssembly without imports, and alike?
 	$(CARGO) test --locked --package lasthop-checks --test purity

@@ -1,6 +1,8 @@
 //! The run loop: time jumps from wake to wake.
 
-use lasthop_path::{HostKind, Outside, Path, Stage};
+use core::borrow::Borrow;
+
+use lasthop_path::{HostKind, Outside, Path};
 use lasthop_proto::agent::BaseStation;
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
@@ -32,27 +34,35 @@ impl<S: Sink> Outside for Void<'_, S> {
     }
 }
 
-pub(crate) struct Engine<'a> {
-    scenario: &'a Scenario,
+pub(crate) struct Engine<S> {
+    scenario: S,
     path: Path,
+    now: Time,
+    wakes: u64,
+    standing: u32,
+    ended: Option<Reason>,
 }
 
-impl<'a> Engine<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, seed: u64, wants: Wants) -> Engine<'a> {
-        let path = Path::of_scenario(scenario, seed, wants, |_| HostKind::Ours);
-        Engine { scenario, path }
+impl<S: Borrow<Scenario>> Engine<S> {
+    pub(crate) fn new(scenario: S, seed: u64, wants: Wants) -> Engine<S> {
+        let path = Path::of_scenario(scenario.borrow(), seed, wants, |_| HostKind::Ours);
+        Engine { scenario, path, now: Time::ZERO, wakes: 0, standing: 0, ended: None }
     }
 
-    pub(crate) fn run<S: Sink>(mut self, sink: &mut S) -> RunEnd {
-        let horizon = Time::ZERO + self.scenario.horizon;
+    /// Lets everything happen that happens until `until`.
+    pub(crate) fn run_until<T: Sink>(&mut self, until: Time, sink: &mut T) {
+        if self.ended.is_some() {
+            return;
+        }
+        let horizon = Time::ZERO + self.scenario.borrow().horizon;
+        let limit = horizon.min(until);
         let mut outside = Void(sink);
-        let mut now = Time::ZERO;
-        let (mut wakes, mut standing) = (0u64, 0u32);
+        let (mut now, mut standing, mut wakes) = (self.now, self.standing, self.wakes);
         let reason = loop {
-            let Some(at) = self.path.next_wake() else { break Reason::Idle };
-            if at > horizon {
-                now = horizon;
-                break Reason::Horizon;
+            let Some(at) = self.path.next_wake() else { break Some(Reason::Idle) };
+            if at > limit {
+                now = limit;
+                break (until >= horizon).then_some(Reason::Horizon);
             }
             if at > now {
                 now = at;
@@ -60,19 +70,21 @@ impl<'a> Engine<'a> {
             } else {
                 standing += 1;
                 if standing > STUCK {
-                    break Reason::Stuck;
+                    break Some(Reason::Stuck);
                 }
             }
             wakes += 1;
             self.path.wake(now, &mut outside);
             if self.path.take_host_called() && self.path.is_finished() {
-                break Reason::Finished;
+                break Some(Reason::Finished);
             }
         };
-        self.end(now, reason, wakes)
+        (self.now, self.standing, self.wakes, self.ended) = (now, standing, wakes, reason);
     }
 
-    fn end(self, at: Time, reason: Reason, wakes: u64) -> RunEnd {
+    /// How the run has ended; where it is still going on, it is cut off here.
+    pub(crate) fn end(self) -> RunEnd {
+        let reason = self.ended.unwrap_or(Reason::Horizon);
         let stages = self.path.stages().iter().enumerate();
         let agent_state = stages
             .filter_map(|(i, stage)| {
@@ -80,59 +92,65 @@ impl<'a> Engine<'a> {
             })
             .collect();
         RunEnd {
-            at,
+            at: self.now,
             reason,
             stuck: self.path.next_stage().filter(|_| reason == Reason::Stuck),
             hops: self.path.hops(),
-            wakes,
-            transfers: self.transfers(),
+            wakes: self.wakes,
+            transfers: self.transfers().into_iter().map(|(from, to)| end(from, to)).collect(),
             agent_state,
             stages: self.path.counts(),
         }
     }
 
-    fn transfers(&self) -> Vec<TransferEnd> {
-        let mut used = vec![0; self.scenario.hosts.len()];
-        let mut ends = Vec::new();
-        for transfer in &self.scenario.transfers {
-            let host = |index: usize| {
-                let stage = self.path.host_stages()[index];
-                self.path.stages().get(stage).and_then(Stage::host)
-            };
+    /// The sender and the receiving host of each transfer, in the order of [`RunEnd::transfers`].
+    pub(crate) fn transfers(&self) -> Vec<(&Connection, Option<&Host>)> {
+        let scenario = self.scenario.borrow();
+        let host = |i: usize| self.path.stages().get(self.path.host_stages()[i])?.host();
+        let mut used = vec![0; scenario.hosts.len()];
+        let mut all = Vec::new();
+        for transfer in &scenario.transfers {
             let (Some(from), Some(to)) = (host(transfer.from), host(transfer.to)) else { continue };
             let count = transfer.connections() as usize;
-            for sender in from.opened().skip(used[transfer.from]).take(count) {
-                ends.push(end(sender, Some(to)));
-            }
+            let own = from.opened().skip(used[transfer.from]).take(count);
+            all.extend(own.map(|sender| (sender, Some(to))));
             used[transfer.from] += count;
         }
         // Behind them come the short transfers, host by host.
         for (i, used) in used.into_iter().enumerate() {
-            let host = |i: usize| self.path.stages()[self.path.host_stages()[i]].host();
-            let Some(from) = host(i) else { continue };
-            for sender in from.opened().skip(used) {
-                let peer = self.scenario.hosts.iter().position(|h| h.addr == sender.flow.dst);
-                ends.push(end(sender, peer.and_then(host)));
+            for sender in host(i).into_iter().flat_map(|from| from.opened().skip(used)) {
+                let peer = scenario.hosts.iter().position(|h| h.addr == sender.flow.dst);
+                all.push((sender, peer.and_then(host)));
             }
         }
-        ends
+        all
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    pub(crate) fn ended(&self) -> Option<Reason> {
+        self.ended
     }
 }
 
-fn end(sender: &Connection, receiver: Option<&Host>) -> TransferEnd {
+/// The bytes that the connections of `flow`, seen from its receiver, have delivered in order.
+fn delivered(sender: &Connection, receiver: &Host) -> u64 {
     let flow = sender.flow.reversed();
-    let delivered = |host: &Host| {
-        let delivered = host.connection(flow).map_or(0, Connection::delivered);
-        if delivered >= sender.acknowledged() {
-            return delivered;
-        }
-        // A SYN that came late may have opened the connection once more.
-        let all = host.connections().iter().filter(|connection| connection.flow == flow);
-        all.map(Connection::delivered).max().unwrap_or(0)
-    };
+    let delivered = receiver.connection(flow).map_or(0, Connection::delivered);
+    if delivered >= sender.acknowledged() {
+        return delivered;
+    }
+    // A SYN that came late may have opened the connection once more.
+    let all = receiver.connections().iter().filter(|connection| connection.flow == flow);
+    all.map(Connection::delivered).max().unwrap_or(0)
+}
+
+pub(crate) fn end(sender: &Connection, receiver: Option<&Host>) -> TransferEnd {
     TransferEnd {
         wanted: sender.wanted(),
-        delivered: receiver.map_or(0, delivered),
+        delivered: receiver.map_or(0, |host| delivered(sender, host)),
         acknowledged: sender.acknowledged(),
         complete: sender.is_complete(),
         aborted: sender.is_aborted(),

@@ -9,14 +9,19 @@
 
 mod end;
 mod engine;
+mod session;
 
 pub use end::{Reason, RunEnd, TransferEnd};
 pub use lasthop_path::{StageCount, layout};
+pub use session::Session;
 
+use lasthop_proto::units::Time;
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
 
 /// Runs `scenario` with `seed` and hands every event to `sink`.
 pub fn run<S: Sink>(scenario: &Scenario, seed: u64, sink: &mut S) -> RunEnd {
-    engine::Engine::new(scenario, seed, sink.wants()).run(sink)
+    let mut session = Session::new(scenario, seed, sink);
+    session.run_until(Time::NEVER, sink);
+    session.finish()
 }

@@ -6,6 +6,7 @@ use crate::units::Span;
 
 pub use super::prediction::Prediction;
 pub use super::presets::PRESETS;
+pub use super::sender::custom::{Custom, CustomGrowth};
 
 /// How a sender detects and repairs losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -359,6 +360,9 @@ pub struct TcpConfig {
     pub once_per_window: bool,
     /// What opens the congestion window, and how far a loss closes it.
     pub congestion: Congestion,
+    /// A congestion control from outside, in place of both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<Box<Custom>>,
     /// How it opens, with [`Congestion::Reno`].
     pub growth: GrowthRule,
     /// The window opens by the bytes that an ACK acknowledges, of at most so many segments (the limit L of RFC 3465);

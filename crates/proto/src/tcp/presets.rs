@@ -102,6 +102,7 @@ impl TcpConfig {
             slow_start: SlowStart::Up,
             once_per_window: false,
             congestion: Congestion::Reno,
+            custom: None,
             growth: GrowthRule::Rfc5681,
             byte_counting: 0,
             vegas: VegasRule { alpha: 1, beta: 3, gamma: 1 },

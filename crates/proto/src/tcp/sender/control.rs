@@ -5,6 +5,7 @@ use crate::units::{Rate, Time};
 
 use super::bbr::Bbr;
 use super::cubic::Cubic;
+use super::custom::CustomGrowth;
 use super::family::variants;
 use super::growth::{Acked, Growth, Loss, Sample};
 use super::linux_cubic::LinuxCubic;
@@ -18,14 +19,15 @@ variants! {
     #[derive(Clone, Debug)]
     AnyGrowth: Growth,
     /// The window growth that `config` asks for.
-    new(config: &TcpConfig) by (config.congestion, config.growth);
+    new(config: &TcpConfig) by (&config.custom, config.congestion, config.growth);
     {
-        LinuxReno(LinuxReno): (Congestion::Reno, GrowthRule::Linux) => LinuxReno::default(),
-        LinuxCubic(Box<LinuxCubic>): (Congestion::Cubic, GrowthRule::Linux) => Box::default(),
-        Reno(SlowStartAvoidance): (Congestion::Reno, _) => SlowStartAvoidance::new(config),
-        Cubic(Box<Cubic>): (Congestion::Cubic, _) => Box::new(Cubic::new(config)),
-        Bbr(Box<Bbr>): (Congestion::Bbr, _) => Box::new(Bbr::new(config)),
-        Vegas(Box<Vegas>): (Congestion::Vegas, _) => Box::new(Vegas::new(config.vegas)),
+        Custom(Box<dyn CustomGrowth>): (Some(custom), _, _) => custom.make(config),
+        LinuxReno(LinuxReno): (None, Congestion::Reno, GrowthRule::Linux) => LinuxReno::default(),
+        LinuxCubic(Box<LinuxCubic>): (None, Congestion::Cubic, GrowthRule::Linux) => Box::default(),
+        Reno(SlowStartAvoidance): (None, Congestion::Reno, _) => SlowStartAvoidance::new(config),
+        Cubic(Box<Cubic>): (None, Congestion::Cubic, _) => Box::new(Cubic::new(config)),
+        Bbr(Box<Bbr>): (None, Congestion::Bbr, _) => Box::new(Bbr::new(config)),
+        Vegas(Box<Vegas>): (None, Congestion::Vegas, _) => Box::new(Vegas::new(config.vegas)),
     }
     asks {
         steers() -> bool;

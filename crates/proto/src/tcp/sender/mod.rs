@@ -10,6 +10,7 @@ pub mod common;
 mod congestion;
 pub mod control;
 pub mod cubic;
+pub mod custom;
 pub mod detect;
 pub mod eln;
 mod family;

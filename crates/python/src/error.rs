@@ -1,0 +1,96 @@
+//! What is wrong with an input, as the exception that Python sees.
+
+use lasthop_scenario::{Argument, Diagnostic, Source};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+
+/// `lasthop.ScenarioError` for `diagnostic`, with the text that it points into.
+pub fn scenario(
+    py: Python<'_>,
+    diagnostic: &Diagnostic,
+    origin: &str,
+    text: &str,
+    arguments: &[Argument],
+) -> PyErr {
+    located(py, diagnostic, origin, text, arguments)
+        .and_then(|fields| Ok(PyErr::from_value(class(py)?.call((), Some(&fields))?)))
+        .unwrap_or_else(|error| error)
+}
+
+/// A diagnostic with its place, as keyword arguments of `ScenarioError`.
+pub fn located<'py>(
+    py: Python<'py>,
+    diagnostic: &Diagnostic,
+    origin: &str,
+    text: &str,
+    arguments: &[Argument],
+) -> PyResult<Bound<'py, PyDict>> {
+    let (source, text) = match diagnostic.at.source {
+        Source::File => (origin.to_owned(), text),
+        Source::Argument(index) => arguments.get(index).map_or((origin.to_owned(), text), |a| {
+            let call = match a {
+                Argument::Set(_) => "set",
+                Argument::Vary(_) => "vary",
+            };
+            (call.to_owned(), a.text())
+        }),
+    };
+    let (line, column) = diagnostic.at.line_column(text);
+    let fields = PyDict::new(py);
+    fields.set_item("message", &diagnostic.message)?;
+    fields.set_item("code", diagnostic.code.to_string())?;
+    fields.set_item("key", &diagnostic.key)?;
+    fields.set_item("source", source)?;
+    fields.set_item("line", line)?;
+    fields.set_item("column", column)?;
+    fields.set_item("quoted", text.lines().nth(line - 1).unwrap_or_default())?;
+    fields.set_item("label", &diagnostic.label)?;
+    fields.set_item("help", &diagnostic.help)?;
+    Ok(fields)
+}
+
+/// `lasthop.ScenarioError` without a place: an argument that is no part of a scenario.
+pub fn argument(py: Python<'_>, message: &str, help: &str) -> PyErr {
+    let raise = || {
+        let fields = PyDict::new(py);
+        fields.set_item("message", message)?;
+        fields.set_item("help", help)?;
+        Ok(PyErr::from_value(class(py)?.call((), Some(&fields))?))
+    };
+    raise().unwrap_or_else(|error: PyErr| error)
+}
+
+/// The exception of what goes wrong with a batch of runs.
+pub fn batch(py: Python<'_>, error: &lasthop_batch::Error) -> PyErr {
+    use lasthop_batch::Error;
+    match error {
+        Error::Study(error) => study(py, error),
+        Error::Input { message, help } => argument(py, message, help),
+        Error::File { path, error, .. } => {
+            let number = error.raw_os_error();
+            PyOSError::new_err((number, error.to_string(), path.display().to_string()))
+        }
+    }
+}
+
+/// The exception of a study.
+fn study(py: Python<'_>, error: &lasthop_study::Error) -> PyErr {
+    match error {
+        lasthop_study::Error::Input { message, help } => argument(py, message, help),
+        lasthop_study::Error::Scenario { origin, text, arguments, error } => {
+            scenario(py, &error.0, origin, text, arguments)
+        }
+    }
+}
+
+fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "lasthop._errors", "ScenarioError")
+}
+
+/// A `ValueError` for an argument of the private module itself.
+pub fn value(message: impl Into<String>) -> PyErr {
+    PyValueError::new_err(message.into())
+}

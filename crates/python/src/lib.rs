@@ -1,0 +1,35 @@
+//! The private module `_lasthop` of the Python package: values in, values out. Names for people, documentation and
+//! types are in `python/lasthop`, which alone calls it.
+//!
+//! A panic arrives in Python as an exception (the profile unwinds). Runs are made on threads of their own with the
+//! interpreter's lock released, so that a forked child finds no pool of its parent's, and Ctrl-C is heard.
+
+mod control;
+mod error;
+mod gym;
+mod plan;
+mod run;
+mod study;
+mod table;
+mod wait;
+
+use pyo3::prelude::*;
+
+/// What the package calls.
+#[pymodule]
+mod _lasthop {
+    #[pymodule_export]
+    use super::control::Ack;
+    #[pymodule_export]
+    use super::gym::Session;
+    #[pymodule_export]
+    use super::plan::{Plan, examples, nearest_example, version, visit_files};
+    #[pymodule_export]
+    use super::run::{Recording, Results, record, run};
+    #[pymodule_export]
+    use super::study::{advise, all_claims, analyze, compare, energy, reproduce};
+    #[pymodule_export]
+    use super::table::Table;
+    #[pymodule_export]
+    use super::wait::fail;
+}

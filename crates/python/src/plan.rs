@@ -1,0 +1,185 @@
+//! A scenario's text with its changes, laid out as a plan.
+
+use std::sync::Arc;
+
+use lasthop_proto::tcp::config::Custom;
+use lasthop_scenario::{Argument, Warning, World};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::control::Brought;
+use crate::error;
+
+/// The version of lasthop.
+#[pyfunction]
+pub fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Names and texts of the built-in scenarios.
+#[pyfunction]
+pub fn examples() -> Vec<(&'static str, &'static str)> {
+    lasthop_scenario::examples().iter().map(|e| (e.name, e.text)).collect()
+}
+
+/// The files of visits that a scenario names: first and last byte of where, and the name.
+#[pyfunction]
+pub fn visit_files(text: &str) -> Vec<(usize, usize, String)> {
+    let files = lasthop_scenario::visit_files(text).into_iter();
+    files.map(|(place, name)| (place.start, place.end, name)).collect()
+}
+
+/// The built-in scenario that was probably meant.
+#[pyfunction]
+pub fn nearest_example(word: &str) -> Option<&'static str> {
+    lasthop_scenario::nearest_example(word)
+}
+
+/// All runs of a scenario. Its fields are as in `lasthop.Scenario`.
+#[pyclass(frozen, module = "lasthop._lasthop")]
+pub struct Plan {
+    pub plan: Arc<lasthop_scenario::Plan>,
+    pub origin: String,
+    pub name: String,
+    pub text: String,
+    pub arguments: Vec<Argument>,
+    warnings: Vec<Warning>,
+    pub control: Option<Arc<Brought>>,
+}
+
+#[pymethods]
+impl Plan {
+    /// Parses `text` with `changes`: pairs of `set` or `vary` and `KEY=VALUE`.
+    #[new]
+    #[pyo3(signature = (text, name, origin, changes, control=None))]
+    fn new(
+        py: Python<'_>,
+        text: String,
+        name: String,
+        origin: String,
+        changes: Vec<(String, String)>,
+        control: Option<(Py<PyAny>, String, String, Option<String>)>,
+    ) -> PyResult<Plan> {
+        let arguments: Vec<Argument> = changes
+            .into_iter()
+            .map(|(how, change)| match how.as_str() {
+                "vary" => Argument::Vary(change),
+                _ => Argument::Set(change),
+            })
+            .collect();
+        let (mut plan, warnings) = lasthop_scenario::parse(&text, &name, &arguments)
+            .map_err(|e| error::scenario(py, &e.0, &origin, &text, &arguments))?;
+        let control = control.map(|(class, name, version, host)| {
+            let brought = Arc::new(Brought::new(class));
+            (brought, name, version, host)
+        });
+        if let Some((brought, name, version, host)) = &control {
+            let custom = Custom::new(name, version, brought.clone().maker());
+            bring(py, &mut plan, &custom, host.as_deref())?;
+        }
+        let control = control.map(|(brought, ..)| brought);
+        Ok(Plan { plan: Arc::new(plan), origin, name, text, arguments, warnings, control })
+    }
+
+    /// What is varied: names and labels.
+    #[getter]
+    fn axes(&self) -> Vec<(String, Vec<String>)> {
+        self.plan.axes.iter().map(|axis| (axis.name.clone(), axis.labels.clone())).collect()
+    }
+
+    /// The labels of each cell.
+    #[getter]
+    fn cells(&self) -> Vec<Vec<String>> {
+        self.plan.cells.iter().map(|cell| cell.labels.clone()).collect()
+    }
+
+    /// Names of the hosts of the first cell.
+    #[getter]
+    fn hosts(&self) -> Vec<String> {
+        self.plan
+            .cells
+            .iter()
+            .take(1)
+            .flat_map(|cell| &cell.scenario.hosts)
+            .map(|h| h.name.clone())
+            .collect()
+    }
+
+    /// The scenario's name.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.plan.name
+    }
+
+    /// The seed of the first run.
+    #[getter]
+    fn first_seed(&self) -> u64 {
+        self.plan.cells.first().map_or(0, |cell| cell.scenario.first_seed)
+    }
+
+    /// How many runs there are.
+    #[getter]
+    fn count(&self) -> u64 {
+        self.plan.count()
+    }
+
+    /// What the scenario says and probably does not mean, as the keyword arguments of `ScenarioError`.
+    #[getter]
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let Plan { origin, text, arguments, .. } = self;
+        let located = |w| error::located(py, w, origin, text, arguments);
+        self.warnings.iter().map(located).collect()
+    }
+
+    /// The key of each run, in the order of the runs.
+    fn keys(&self) -> Vec<String> {
+        self.plan.runs().map(|run| run.key.to_string()).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<plan of {} with {} runs>", self.plan.name, self.plan.count())
+    }
+}
+
+impl Plan {
+    /// The scenario of cell number `cell`, if the simulator can run it.
+    pub fn scenario(&self, py: Python<'_>, cell: usize) -> PyResult<&lasthop_scenario::Scenario> {
+        let cell =
+            self.plan.cells.get(cell).ok_or_else(|| error::value("there is no such cell"))?;
+        simulated(py, &cell.scenario)?;
+        Ok(&cell.scenario)
+    }
+}
+
+/// An error for a scenario that is to be run on real packets.
+pub fn simulated(py: Python<'_>, scenario: &lasthop_scenario::Scenario) -> PyResult<()> {
+    match scenario.world {
+        World::Sim => Ok(()),
+        World::Testbed => Err(error::argument(
+            py,
+            "`world = \"testbed\"` is not run from Python",
+            "run it with the command `lasthop run`, or simulate it: `.set(\"world\", \"sim\")`",
+        )),
+    }
+}
+
+/// Gives hosts their congestion control.
+fn bring(
+    py: Python<'_>,
+    plan: &mut lasthop_scenario::Plan,
+    custom: &Custom,
+    name: Option<&str>,
+) -> PyResult<()> {
+    let hosts = plan.cells.iter_mut().flat_map(|cell| &mut cell.scenario.hosts);
+    let mut any = false;
+    for host in hosts.filter(|host| name.is_none_or(|name| name == host.name)) {
+        host.tcp.custom = Some(Box::new(custom.clone()));
+        any = true;
+    }
+    if any {
+        return Ok(());
+    }
+    let names: Vec<_> = plan.cells[0].scenario.hosts.iter().map(|h| h.name.as_str()).collect();
+    let message = format!("there is no host `{}`", name.unwrap_or_default());
+    Err(error::argument(py, &message, &format!("there are {}", names.join(", "))))
+}

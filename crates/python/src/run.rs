@@ -1,0 +1,204 @@
+//! Runs of a plan, and what was measured.
+
+use std::sync::Arc;
+
+use lasthop_batch::{Done, Provenance, Work, tables};
+use lasthop_lab::Setup;
+use lasthop_proto::machine::StageId;
+use lasthop_scenario::Cell;
+use lasthop_trace::pcapng::{CaptureSink, Place};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error;
+use crate::plan::{Plan, simulated};
+use crate::table::Table;
+use crate::wait::Waiting;
+
+/// What was measured in the runs of a plan. Documented in `lasthop.Results`.
+#[pyclass(frozen, module = "lasthop._lasthop")]
+pub struct Results {
+    plan: Arc<lasthop_scenario::Plan>,
+    results: lasthop_lab::Results,
+    provenance: Provenance,
+}
+
+/// Everything about one run. Documented in `lasthop.Recording`.
+#[pyclass(frozen, module = "lasthop._lasthop")]
+pub struct Recording {
+    cell: Cell,
+    seed: u64,
+    recorded: tables::recorded::Recorded,
+}
+
+/// Makes all runs of a plan.
+#[pyfunction]
+#[pyo3(signature = (plan, jobs=0, progress=None))]
+pub fn run(
+    py: Python<'_>,
+    plan: &Plan,
+    jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Results> {
+    plan.plan.cells.iter().try_for_each(|cell| simulated(py, &cell.scenario))?;
+    let provenance = Provenance::new(&plan.plan, &plan.text, &plan.arguments);
+    let (all, own) = (plan.plan.clone(), plan.control.is_some());
+    let waiting = Waiting { jobs, progress, control: plan.control.clone() };
+    let results = waiting.on(py, move |work| match own {
+        true => Ok(one_by_one(&all, work)),
+        false => lasthop_batch::run(&all, "", work),
+    })?;
+    Ok(Results { plan: plan.plan.clone(), results, provenance })
+}
+
+/// All runs in this thread, as a rule in Python wants it.
+fn one_by_one(plan: &lasthop_scenario::Plan, work: &Work<'_>) -> lasthop_lab::Results {
+    let of = plan.count();
+    let runs = plan.runs().zip(1..).map(|(run, runs)| {
+        let result = (!(work.stop)())
+            .then(|| lasthop_lab::measure(&plan.cells[run.cell].scenario, run.seed))?;
+        (work.progress)(Done { runs, of, cell: run.cell });
+        Some(result)
+    });
+    let runs = runs.collect();
+    lasthop_lab::Results::new(plan, Setup::new(String::new(), plan), runs)
+}
+
+/// Makes the run of one cell with `seed`, and keeps everything that happens.
+#[pyfunction]
+pub fn record(py: Python<'_>, plan: &Plan, cell: usize, seed: u64) -> PyResult<Recording> {
+    plan.scenario(py, cell)?;
+    let provenance = Provenance::new(&plan.plan, &plan.text, &plan.arguments);
+    let cell = plan.plan.cells[cell].clone();
+    let own = cell.clone();
+    let recorded = Waiting { jobs: 1, progress: None, control: plan.control.clone() }
+        .on(py, move |_| tables::recorded::recorded(&own, seed, &provenance))?;
+    Ok(Recording { cell, seed, recorded })
+}
+
+#[pymethods]
+impl Results {
+    /// The table of runs.
+    fn runs(&self, py: Python<'_>) -> PyResult<Table> {
+        self.table(py, tables::runs)
+    }
+
+    /// The table of flows.
+    fn flows(&self, py: Python<'_>) -> PyResult<Table> {
+        self.table(py, tables::flows)
+    }
+
+    /// The table of stages.
+    fn stages(&self, py: Python<'_>) -> PyResult<Table> {
+        self.table(py, tables::stages)
+    }
+
+    /// Where the numbers are from, as JSON.
+    #[getter]
+    fn provenance(&self, py: Python<'_>) -> PyResult<String> {
+        json(py, &self.provenance)
+    }
+
+    /// Everything, as `lasthop run --json` prints it.
+    fn json(&self, py: Python<'_>) -> PyResult<String> {
+        json(py, &self.results)
+    }
+
+    /// Labels and the summary of all numbers for each cell, as JSON.
+    fn summary(&self, py: Python<'_>) -> PyResult<String> {
+        let cells: Vec<_> =
+            self.results.cells.iter().map(|cell| (&cell.labels, &cell.summary)).collect();
+        json(py, &cells)
+    }
+
+    /// What is to be reported of runs in which time stood still.
+    fn stuck(&self) -> Vec<String> {
+        self.results.stuck()
+    }
+}
+
+type Tabled = fn(
+    &lasthop_scenario::Plan,
+    &lasthop_lab::Results,
+    &Provenance,
+) -> Result<arrow_array::RecordBatch, lasthop_batch::Error>;
+
+impl Results {
+    fn table(&self, py: Python<'_>, of: Tabled) -> PyResult<Table> {
+        py.detach(|| of(&self.plan, &self.results, &self.provenance))
+            .map(Table)
+            .map_err(|e| error::batch(py, &e))
+    }
+}
+
+#[pymethods]
+impl Recording {
+    /// The time-sequence series.
+    #[getter]
+    fn series(&self) -> Table {
+        Table(self.recorded.series.clone())
+    }
+
+    /// All events.
+    #[getter]
+    fn events(&self) -> Table {
+        Table(self.recorded.events.clone())
+    }
+
+    /// Control blocks.
+    #[getter]
+    fn tcb(&self) -> Table {
+        Table(self.recorded.tcb.clone())
+    }
+
+    /// What was measured, as JSON.
+    #[getter]
+    fn result(&self, py: Python<'_>) -> PyResult<String> {
+        json(py, &self.recorded.recording.result)
+    }
+
+    /// Seconds until the run ended.
+    #[getter]
+    fn end(&self) -> f64 {
+        self.recorded.recording.end.as_secs_f64()
+    }
+
+    /// Names of the stages that carry packets.
+    #[getter]
+    fn links(&self) -> Vec<String> {
+        let stages = lasthop_lab::layout(&self.cell.scenario).stages.into_iter();
+        stages.filter(|stage| stage.role.is_link()).map(|stage| stage.name).collect()
+    }
+
+    /// The capture of a link, or of everything that was dropped, as pcapng. The run is made once more.
+    fn pcapng<'py>(&self, py: Python<'py>, link: Option<String>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.capture(link.as_deref()));
+        Ok(PyBytes::new(py, &bytes.map_err(|e| PyOSError::new_err(e.to_string()))?))
+    }
+}
+
+impl Recording {
+    fn capture(&self, link: Option<&str>) -> std::io::Result<Vec<u8>> {
+        let scenario = &self.cell.scenario;
+        let layout = lasthop_lab::layout(scenario);
+        let stages = layout.stages.iter().enumerate().map(|(i, stage)| Place {
+            stage: StageId(i as u16),
+            name: stage.name.clone(),
+            is_link: stage.role.is_link(),
+        });
+        let mut sink = CaptureSink::new(&stages.collect::<Vec<_>>(), 0, |_| Ok(Vec::new()))?;
+        lasthop_lab::simulate(scenario, self.seed, &mut sink);
+        let captures = sink.finish()?;
+        let Some(link) = link else { return Ok(captures.drops) };
+        let is_it = |id: &StageId| layout.stages[usize::from(id.0)].name == link;
+        let found = captures.links.into_iter().find(|(id, _)| is_it(id));
+        found.map(|(_, bytes)| bytes).ok_or_else(|| std::io::Error::other("there is no such link"))
+    }
+}
+
+/// As JSON.
+pub fn json(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<String> {
+    let text = serde_json::to_string(value);
+    text.map_err(|e| error::argument(py, &format!("this is no JSON: {e}"), ""))
+}

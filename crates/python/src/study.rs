@@ -1,0 +1,207 @@
+//! Studies: values in, documents as JSON out.
+
+use std::str::FromStr;
+
+use lasthop_analyze::{Config, analyze_capture};
+use lasthop_batch::{Work, study};
+use lasthop_lab::{Observer, RunResult};
+use lasthop_papers::{Bench, Claim, PAPERS, claims, evaluate};
+use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_study::advise::{Direction, Estimate, Given};
+use lasthop_study::capture::Capture;
+use lasthop_study::{Source, compare as comparing};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::error;
+use crate::plan::Plan;
+use crate::run::json;
+use crate::wait::Waiting;
+
+type Answer = Result<serde_json::Value, lasthop_batch::Error>;
+
+fn value(of: &impl Serialize) -> Answer {
+    serde_json::to_value(of).map_err(|e| lasthop_batch::Error::Input {
+        message: format!("this is no JSON: {e}"),
+        help: String::new(),
+    })
+}
+
+fn answer(
+    py: Python<'_>,
+    jobs: usize,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Work<'_>) -> Answer + Send + 'static,
+) -> PyResult<String> {
+    let waiting = Waiting { jobs, progress, control: None };
+    json(py, &waiting.on(py, work)?)
+}
+
+/// Compares schemes on a scenario.
+#[pyfunction]
+#[pyo3(signature = (plan, schemes, baseline, errors, jobs=0, progress=None))]
+pub fn compare(
+    py: Python<'_>,
+    plan: &Plan,
+    schemes: Vec<String>,
+    baseline: Option<String>,
+    errors: Vec<String>,
+    jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let (origin, name, text) = (plan.origin.clone(), plan.name.clone(), plan.text.clone());
+    let arguments = plan.arguments.clone();
+    answer(py, jobs, progress, move |work| {
+        let source = Source { origin: &origin, name: &name, text: &text };
+        let asked =
+            comparing::Asked { schemes: &schemes, baseline: baseline.as_deref(), errors: &errors };
+        value(&study::compare(&source, &arguments, &asked, "", work)?)
+    })
+}
+
+/// Says how long batteries last.
+#[pyfunction]
+#[pyo3(signature = (plan, hardware=None, host=None, jobs=0, progress=None))]
+pub fn energy(
+    py: Python<'_>,
+    plan: &Plan,
+    hardware: Option<String>,
+    host: Option<String>,
+    jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let (origin, name, text) = (plan.origin.clone(), plan.name.clone(), plan.text.clone());
+    let arguments = plan.arguments.clone();
+    answer(py, jobs, progress, move |work| {
+        let source = Source { origin: &origin, name: &name, text: &text };
+        value(&study::energy(source, arguments, hardware.as_deref(), host.as_deref(), "", work)?)
+    })
+}
+
+/// What is said of a link: `rate`, `rate_back`, `delay`, `wired_delay`, `loss`, `burst`, `queue`, `sender`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Said {
+    rate: Option<String>,
+    rate_back: Option<String>,
+    delay: Option<String>,
+    wired_delay: Option<String>,
+    loss: Option<String>,
+    burst: Option<f64>,
+    queue: Option<String>,
+    sender: Option<String>,
+    upload: bool,
+    capture: Option<Vec<u8>>,
+}
+
+/// Says what would help on a link.
+#[pyfunction]
+#[pyo3(signature = (said, seeds, gain, vary, jobs=0, progress=None))]
+pub fn advise(
+    py: Python<'_>,
+    said: Said,
+    seeds: Option<u32>,
+    gain: f64,
+    vary: bool,
+    jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let given = Given {
+        rate: quantity::<Rate>(py, "rate", said.rate, "20mbit")?,
+        rate_back: quantity::<Rate>(py, "rate_back", said.rate_back, "28.8kbit")?,
+        delay: quantity::<Span>(py, "delay", said.delay, "5ms")?,
+        wired_delay: quantity::<Span>(py, "wired_delay", said.wired_delay, "20ms")?,
+        loss: quantity::<Probability>(py, "loss", said.loss, "2% or 0.02")?,
+        burst: said.burst,
+        queue: said.queue,
+        sender: said.sender,
+        direction: if said.upload { Direction::Upload } else { Direction::Download },
+    };
+    let capture = said.capture;
+    answer(py, jobs, progress, move |work| {
+        let estimate = match capture {
+            None => Estimate::default(),
+            Some(bytes) => Estimate::of(&read(&bytes, "capture", false)?, "capture at the sender")?,
+        };
+        let Some(advised) = study::advise(given, estimate, seeds, gain, vary, work)? else {
+            return Ok(serde_json::Value::Null);
+        };
+        value(&serde_json::json!({
+            "link": value(&advised.link)?, "advice": value(&advised.advice)?,
+            "remedies": value(&advised.remedies)?, "scenario": advised.scenario,
+        }))
+    })
+}
+
+fn quantity<T: FromStr<Err: std::fmt::Display>>(
+    py: Python<'_>,
+    name: &str,
+    word: Option<String>,
+    example: &str,
+) -> PyResult<Option<T>> {
+    let Some(word) = word else { return Ok(None) };
+    word.parse().map(Some).map_err(|e| {
+        error::argument(py, &format!("{name}: {e}"), &format!("for example `{example}`"))
+    })
+}
+
+/// Says what happened to TCP in a capture.
+#[pyfunction]
+pub fn analyze(py: Python<'_>, bytes: Vec<u8>, name: String, verify: bool) -> PyResult<String> {
+    answer(py, 1, None, move |_| value(&read(&bytes, &name, verify)?))
+}
+
+fn read(bytes: &[u8], name: &str, verify: bool) -> Result<Capture, lasthop_batch::Error> {
+    let analysis = analyze_capture(bytes, Config { verify, ..Config::default() });
+    let analysis = analysis.map_err(|e| lasthop_batch::Error::Input {
+        message: format!("{name}: {e}"),
+        help: "give a capture in pcap or pcapng form, as tcpdump and Wireshark write them"
+            .to_owned(),
+    })?;
+    Ok(Capture { file: name.to_owned(), analysis })
+}
+
+/// Published results beside measured ones.
+#[pyfunction]
+#[pyo3(signature = (what, seeds, jobs=0, progress=None))]
+pub fn reproduce(
+    py: Python<'_>,
+    what: Vec<String>,
+    seeds: u32,
+    jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    for word in &what {
+        if !(PAPERS.iter().any(|p| p.key == word) || claims().any(|c| c.id == word)) {
+            let message = format!("there is no paper or claim `{word}`");
+            return Err(error::argument(py, &message, "lasthop.claims() lists them"));
+        }
+    }
+    answer(py, jobs, progress, move |work| {
+        let watch = Watch(work);
+        let named = |c: &&Claim| what.is_empty() || what.iter().any(|w| w == c.paper || w == c.id);
+        let results: Vec<_> = work.pool()?.install(|| {
+            let mut bench = Bench::new(seeds, &watch);
+            let chosen = claims().filter(named);
+            let done = chosen.map_while(|claim| evaluate(claim, &mut bench).ok());
+            done.map(|evaluated| evaluated.result).collect()
+        });
+        value(&results)
+    })
+}
+
+struct Watch<'a>(&'a Work<'a>);
+
+impl Observer for Watch<'_> {
+    fn measured(&self, _: usize, _: &RunResult) {}
+
+    fn stop(&self) -> bool {
+        (self.0.stop)()
+    }
+}
+
+/// All claims: name, paper, where it stands, what is published.
+#[pyfunction]
+pub fn all_claims() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    claims().map(|c| (c.id, c.paper, c.place, c.published)).collect()
+}

@@ -1,0 +1,86 @@
+//! Tables, handed over by the Arrow PyCapsule interface.
+
+use std::collections::BTreeMap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch, RecordBatchIterator};
+use arrow_schema::DataType;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyList};
+
+use crate::error;
+
+/// An Arrow table. Documented in `lasthop.Table`.
+#[pyclass(frozen, module = "lasthop._lasthop")]
+pub struct Table(pub RecordBatch);
+
+#[pymethods]
+impl Table {
+    /// The Arrow PyCapsule interface. No other schema can be asked for; whoever wants one casts.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// The unit of each column that has one; `1` for shares and counts.
+    #[getter]
+    fn units(&self) -> BTreeMap<String, String> {
+        let schema = self.0.schema();
+        let unit = |field: &arrow_schema::FieldRef| {
+            Some((field.name().clone(), field.metadata().get(lasthop_batch::tables::UNIT)?.clone()))
+        };
+        schema.fields().iter().filter_map(unit).collect()
+    }
+
+    /// The metadata of the schema.
+    #[getter]
+    fn metadata(&self) -> BTreeMap<String, String> {
+        self.0.schema().metadata().clone().into_iter().collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    /// A column as a list; what is not there is None.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let column = self.0.column_by_name(name);
+        list(py, column.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?)
+    }
+}
+
+fn list<'py>(py: Python<'py>, column: &dyn Array) -> PyResult<Bound<'py, PyList>> {
+    match column.data_type() {
+        DataType::Utf8 => PyList::new(py, column.as_string::<i32>().iter().collect::<Vec<_>>()),
+        DataType::Boolean => PyList::new(py, column.as_boolean().iter().collect::<Vec<_>>()),
+        DataType::UInt32 => {
+            PyList::new(py, column.as_primitive::<UInt32Type>().iter().collect::<Vec<_>>())
+        }
+        DataType::UInt64 => {
+            PyList::new(py, column.as_primitive::<UInt64Type>().iter().collect::<Vec<_>>())
+        }
+        DataType::Int64 => {
+            PyList::new(py, column.as_primitive::<Int64Type>().iter().collect::<Vec<_>>())
+        }
+        DataType::Float64 => {
+            PyList::new(py, column.as_primitive::<Float64Type>().iter().collect::<Vec<_>>())
+        }
+        other => Err(error::value(format!("a column of {other} is not read here"))),
+    }
+}

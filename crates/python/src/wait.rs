@@ -1,0 +1,140 @@
+//! Work on threads of its own, while the interpreter stays free.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use lasthop_batch::Work;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::control::Brought;
+use crate::error;
+
+/// How long the waiting thread is deaf to Ctrl-C.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// What the working threads and the waiting one tell each other.
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    done: AtomicU64,
+    of: AtomicU64,
+}
+
+/// Who waits, and for whom.
+pub struct Waiting {
+    /// Runs at the same time; zero for one on each processor.
+    pub jobs: usize,
+    /// Called now and then with the runs that are done, and of how many.
+    pub progress: Option<Py<PyAny>>,
+    /// A rule in Python that the runs ask.
+    pub control: Option<Arc<Brought>>,
+}
+
+impl Waiting {
+    /// What `work` gives. The lock is released; Ctrl-C ends the waiting at once, and the work after the runs that are
+    /// under way. A panic becomes a `RuntimeError`.
+    pub fn on<T: Send + 'static>(
+        self,
+        py: Python<'_>,
+        work: impl FnOnce(&Work<'_>) -> Result<T, lasthop_batch::Error> + Send + 'static,
+    ) -> PyResult<T> {
+        let Waiting { jobs, progress, control } = self;
+        let shared = Arc::new(Shared::default());
+        let (send, receive) = sync_channel(1);
+        let (theirs, rule) = (shared.clone(), control.clone());
+        // With a rule in Python one thread has the lock at a time: more would only wait for each other.
+        let jobs = if control.is_some() { 1 } else { jobs };
+        let thread = Builder::new().name("lasthop".to_owned()).spawn(move || {
+            let failed = || rule.as_ref().is_some_and(|rule| rule.failed());
+            let stop = || theirs.stop.load(Ordering::Relaxed) || failed();
+            let told = |done: lasthop_batch::Done| {
+                theirs.of.store(done.of, Ordering::Relaxed);
+                theirs.done.fetch_max(done.runs, Ordering::Relaxed);
+            };
+            let work = || work(&Work { jobs, stop: &stop, progress: &told });
+            // A thread that Python knows gets the lock again in a tenth of the time.
+            let result = match &rule {
+                Some(_) => Python::attach(|py| py.detach(work)),
+                None => work(),
+            };
+            let _ = send.send(result);
+        })?;
+        let receive = Mutex::new(receive);
+        let result = listen(py, &receive, &shared, progress.as_ref());
+        if result.is_err() {
+            shared.stop.store(true, Ordering::Relaxed);
+        }
+        if let Some(fault) = control.and_then(|control| control.take_fault()) {
+            return Err(fault);
+        }
+        match result? {
+            Some(result) => result.map_err(|e| error::batch(py, &e)),
+            None => Err(PyRuntimeError::new_err(format!(
+                "lasthop has failed: {}. This is a fault of lasthop; please report it with the scenario and the seed",
+                py.detach(|| last_words(thread))
+            ))),
+        }
+    }
+}
+
+/// Waits in slices, and asks for signals between them; nothing if the work failed.
+fn listen<T: Send>(
+    py: Python<'_>,
+    receive: &Mutex<Receiver<T>>,
+    shared: &Shared,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Option<T>> {
+    let mut told = u64::MAX;
+    loop {
+        let wait = || receive.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SLICE);
+        match py.detach(wait) {
+            Ok(result) => {
+                tell(py, shared, progress, &mut told)?;
+                return Ok(Some(result));
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {
+                py.check_signals()?;
+                tell(py, shared, progress, &mut told)?;
+            }
+        }
+    }
+}
+
+fn tell(
+    py: Python<'_>,
+    shared: &Shared,
+    progress: Option<&Py<PyAny>>,
+    told: &mut u64,
+) -> PyResult<()> {
+    let (done, of) = (shared.done.load(Ordering::Relaxed), shared.of.load(Ordering::Relaxed));
+    if let Some(progress) = progress.filter(|_| done != *told) {
+        *told = done;
+        progress.call1(py, (done, of))?;
+    }
+    Ok(())
+}
+
+/// What a thread that failed had to say.
+fn last_words(thread: JoinHandle<()>) -> String {
+    let words = |error: Box<dyn Any + Send>| match error.downcast::<String>() {
+        Ok(text) => *text,
+        Err(error) => error.downcast::<&str>().map_or_else(|_| "a panic".into(), |t| t.to_string()),
+    };
+    thread.join().map_or_else(words, |()| "it gave no result".to_owned())
+}
+
+/// Fails as a fault of lasthop would, in one of the pool's threads: for the tests.
+#[pyfunction]
+pub fn fail(py: Python<'_>, message: String) -> PyResult<()> {
+    let waiting = Waiting { jobs: 1, progress: None, control: None };
+    waiting.on(py, move |work| {
+        work.pool()?.install(|| panic!("{}", message));
+        Ok(())
+    })
+}

@@ -1,0 +1,68 @@
+//! A run that is made in steps, for who decides something in between.
+
+use core::borrow::Borrow;
+
+use lasthop_proto::event::Tcb;
+use lasthop_proto::units::Time;
+use lasthop_scenario::Scenario;
+use lasthop_trace::Sink;
+
+use crate::end::{Reason, RunEnd, TransferEnd};
+use crate::engine::{Engine, end};
+
+/// A run of a scenario that stands still between steps. In however many steps it is made, the same happens: a
+/// step is a look, not a cause.
+///
+/// ```
+/// use lasthop_proto::units::{Span, Time};
+/// use lasthop_sim::Session;
+/// use lasthop_trace::Nothing;
+///
+/// let text = lasthop_scenario::example("west97-lan").map(|example| example.text).unwrap_or_default();
+/// let (plan, _) = lasthop_scenario::parse(text, "west97-lan", &[])?;
+/// let mut session = Session::new(&plan.cells[0].scenario, 1, &Nothing);
+/// session.run_until(Time::ZERO + Span::secs(1), &mut Nothing);
+/// let sender = session.control_block(0).expect("its transfer has begun");
+/// assert!(sender.snd_una > 0 && session.ended().is_none());
+/// # Ok::<(), lasthop_scenario::Error>(())
+/// ```
+pub struct Session<S: Borrow<Scenario>>(Engine<S>);
+
+impl<S: Borrow<Scenario>> Session<S> {
+    /// Before the first event of the run of `scenario` with `seed`. `sink` says which events it will want.
+    pub fn new(scenario: S, seed: u64, sink: &impl Sink) -> Session<S> {
+        Session(Engine::new(scenario, seed, sink.wants()))
+    }
+
+    /// Lets everything happen that happens until `until`, that instant included, or until the run is over. Hands every
+    /// event to `sink`.
+    pub fn run_until<T: Sink>(&mut self, until: Time, sink: &mut T) {
+        self.0.run_until(until, sink);
+    }
+
+    /// Why the run is over; nothing before it is.
+    pub fn ended(&self) -> Option<Reason> {
+        self.0.ended()
+    }
+
+    /// The time up to which everything has happened.
+    pub fn now(&self) -> Time {
+        self.0.now()
+    }
+
+    /// The control block of the sender of transfer `index`, in the order of [`RunEnd::transfers`]; nothing where there
+    /// is none.
+    pub fn control_block(&self, index: usize) -> Option<Tcb> {
+        self.0.transfers().get(index).map(|(sender, _)| sender.control_block())
+    }
+
+    /// How that transfer stands.
+    pub fn transfer(&self, index: usize) -> Option<TransferEnd> {
+        self.0.transfers().get(index).map(|(sender, receiver)| end(sender, *receiver))
+    }
+
+    /// How the run has ended; one that is not over yet is cut off, as by its horizon.
+    pub fn finish(self) -> RunEnd {
+        self.0.end()
+    }
+}

@@ -1,0 +1,62 @@
+"""A laboratory for TCP over lossy last hops.
+
+>>> import lasthop as lh
+>>> s = lh.Scenario.example("west97-lan").set("errors.mean", "16KiB").vary("agent", ["none", "snoop"])
+>>> t = lh.run(s, seeds=5)
+>>> [round(row["mean"] / 1000) for row in t.summary("throughput")]
+[14, 158]
+"""
+
+from __future__ import annotations
+
+from . import _lasthop
+from ._errors import ScenarioError, ScenarioWarning, StoreError
+from .control import Ack, CongestionControl
+from .results import Recording, Results, Table, record, run, run_points
+from .scenario import Scenario
+from .studies import Document, advise, analyze, claims, compare, energy, reproduce
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import gym as gym
+
+__version__: str = _lasthop.version()
+
+
+def examples() -> list[str]:
+    """Names of the built-in scenarios, the simplest first."""
+    return [name for name, _ in _lasthop.examples()]
+
+
+def __getattr__(name: str) -> object:
+    # Gymnasium takes a second to import: only who asks for it pays.
+    if name == "gym":
+        import importlib
+
+        return importlib.import_module(".gym", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = [
+    "Ack",
+    "CongestionControl",
+    "Document",
+    "Recording",
+    "Results",
+    "Scenario",
+    "ScenarioError",
+    "ScenarioWarning",
+    "StoreError",
+    "Table",
+    "advise",
+    "analyze",
+    "claims",
+    "compare",
+    "energy",
+    "examples",
+    "gym",
+    "record",
+    "reproduce",
+    "run",
+    "run_points",
+]

@@ -1,0 +1,217 @@
+"""Learning congestion control: a sender's window or rate in the hands of an agent. Needs ``lasthop[gym]``.
+
+>>> import lasthop as lh
+>>> env = lh.gym.make(lh.Scenario.example("west97-lan").cell(agent="none"), interval="10ms")
+>>> observation, info = env.reset(seed=1)
+>>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from . import _lasthop
+from ._errors import ScenarioError
+from .results import _natural
+from .scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Observation = NDArray[np.float32]
+
+#: What is observed after each step: bytes acknowledged, delivered and sent again in it, and time-outs in it; then, as
+#: they are, the smoothed round trip and its variation in seconds, bytes in flight, the congestion window in bytes, and
+#: whether losses are being repaired (0 or 1).
+OBSERVATIONS = (
+    "acked",
+    "delivered",
+    "resent",
+    "timeouts",
+    "srtt",
+    "rttvar",
+    "flight",
+    "cwnd",
+    "in_recovery",
+)
+
+#: What is put in the place of an agent's decisions: senders of ours behind the same interface.
+BASELINES = ("reno", "cubic", "bbr")
+
+_UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+
+def power(observation: Observation, seconds: float) -> float:
+    """The usual reward: the rate of delivery in Mbit/s, less a hundred times the smoothed round trip in seconds."""
+    delivered, srtt = float(observation[1]), float(observation[4])
+    return delivered * 8e-6 / seconds - 100.0 * srtt
+
+
+class Environment(gymnasium.Env["Observation", "NDArray[np.float32]"]):
+    """The first transfer of a scenario with its sender in the agent's hands. Make it by :func:`make`."""
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        interval: str | float,
+        action: str,
+        baseline: str | None,
+        reward: Callable[[Observation, float], float],
+        largest: float,
+    ) -> None:
+        if not isinstance(scenario, Scenario):
+            raise ScenarioError(f"a scenario is {type(scenario).__name__}", help="make one by Scenario.example")
+        if action not in ("window", "rate"):
+            raise ScenarioError(f"there is no action `{action}`", key="action", help="there are window, rate")
+        if baseline is not None and baseline not in BASELINES:
+            raise ScenarioError(f"there is no baseline `{baseline}`", help=f"there are {', '.join(BASELINES)}")
+        if scenario.control is not None:
+            raise ScenarioError("the sender has a congestion control already", help="leave with_control out")
+        if len(scenario.plan.cells) > 1:
+            left = ", ".join(f"{axis}=..." for axis in scenario.axes)
+            raise ScenarioError("an environment is one cell", help=f"say which: scenario.cell({left})")
+        self.nanoseconds = _nanoseconds(interval)
+        self.scenario = scenario.set("tcp", baseline or "rack")
+        if action == "rate" and baseline is None:
+            self.scenario = self.scenario.set("pacing", True)
+        self.action = action
+        self.baseline = baseline
+        self.reward = reward
+        self.largest = float(largest)
+        high = np.full(len(OBSERVATIONS), np.finfo(np.float32).max, dtype=np.float32)
+        self.observation_space = spaces.Box(np.zeros_like(high), high, dtype=np.float32)
+        # From -1 to 1, as training libraries like them: a logarithm between the least and the largest.
+        self.action_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+        self._least = 536.0 if action == "window" else 1000.0
+        if not self.largest > self._least:
+            raise ScenarioError(f"the largest {action} is {largest}", help=f"it is more than {self._least}")
+        self._session: _lasthop.Session | None = None
+
+    def value(self, action: NDArray[np.float32]) -> float:
+        """What an action means: bytes of a window, or bytes per second."""
+        place = (float(np.clip(action[0], -1.0, 1.0)) + 1.0) / 2.0
+        return float(self._least * (self.largest / self._least) ** place)
+
+    def action_of(self, value: float) -> NDArray[np.float32]:
+        """The action that means ``value`` bytes, or bytes per second."""
+        value = min(max(value, self._least), self.largest)
+        place = np.log(value / self._least) / np.log(self.largest / self._least)
+        return np.array([2.0 * place - 1.0], dtype=np.float32)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begins a run anew. Its seed is drawn by the environment's generator, which ``seed`` sets; ``options`` may
+        name it directly: ``{"seed": 7}``."""
+        super().reset(seed=seed)
+        if options and "seed" in options:
+            run = _natural("seed", options["seed"], 2**64 - 1)
+        else:
+            run = int(self.np_random.integers(1, 2**31))
+        self._session = _lasthop.Session(self.scenario.plan, 0, run, self.baseline is None)
+        return np.zeros(len(OBSERVATIONS), dtype=np.float32), {"seed": run, "time": 0.0, "end": ""}
+
+    def step(
+        self, action: NDArray[np.float32]
+    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Sets the window or the rate, in force from the next ACK on, and lets an interval pass."""
+        if self._session is None:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
+        if self.baseline is None:
+            wanted = self.value(action)
+            if wanted != wanted:
+                raise ScenarioError("an action is not a number", help="give an array of one number from -1 to 1")
+            if self.action == "window":
+                self._session.set_window(wanted)
+            else:
+                self._session.set_rate(wanted)
+        seen, end = self._session.step(self.nanoseconds)
+        observation = np.array(seen, dtype=np.float32)
+        reward = float(self.reward(observation, self.nanoseconds * 1e-9))
+        complete = end in ("complete", "aborted")
+        return observation, reward, complete, bool(end) and not complete, {"time": self._session.now, "end": end}
+
+
+def make(
+    scenario: Scenario,
+    interval: str | float = "10ms",
+    *,
+    action: str = "window",
+    baseline: str | None = None,
+    reward: Callable[[Observation, float], float] = power,
+    largest: float | None = None,
+) -> Environment:
+    """An environment in which an agent is the congestion control of a scenario's first transfer.
+
+    Losses are detected and repaired as by RACK (RFC 8985), whose window is the agent's alone. With the same seed and
+    the same actions the same happens.
+
+    Args:
+        scenario: One cell.
+        interval: The time of a step: a text such as ``10ms``, or seconds.
+        action: ``window`` or ``rate``. An action is an array of one number from -1 to 1: a logarithm between one small
+            segment (536 bytes, or 1 kB/s) and ``largest``.
+        baseline: ``reno``, ``cubic`` or ``bbr`` decides, and actions are ignored: the same observations and rewards.
+        reward: What a step is worth: a function of the observation (:data:`OBSERVATIONS`) and the interval in seconds.
+        largest: The largest window in bytes, or the largest rate in bytes per second: 1 MB, and 12.5 MB/s.
+
+    Raises:
+        ScenarioError: The scenario is more than one cell, has no transfer of its own, or something else is wrong.
+    """
+    if largest is None:
+        largest = 1e6 if action == "window" else 12.5e6
+    return Environment(scenario, interval, action, baseline, reward, largest)
+
+
+def make_vec(scenarios: Scenario | list[Scenario], count: int = 2, **options: Any) -> gymnasium.vector.SyncVectorEnv:
+    """``count`` environments side by side, or one for each of several scenarios, behind Gymnasium's vector API."""
+    all_of = scenarios if isinstance(scenarios, list) else [scenarios] * _natural("count", count, 4096, 1)
+    return gymnasium.vector.SyncVectorEnv([partial(make, s, **options) for s in all_of])
+
+
+def episode(env: Environment, policy: Callable[[Observation], Any] | None = None, *, seed: int) -> dict[str, Any]:
+    """Plays one run with ``seed`` to its end: total reward, steps, seconds, bytes delivered per second, and why it
+    ended. Without a policy the environment has a baseline."""
+    observation, _ = env.reset(options={"seed": seed})
+    idle = np.zeros(1, dtype=np.float32)
+    total, steps, delivered = 0.0, 0, 0.0
+    while True:
+        action = idle if policy is None else policy(observation)
+        observation, reward, terminated, truncated, info = env.step(action)
+        total, steps, delivered = total + reward, steps + 1, delivered + float(observation[1])
+        if terminated or truncated:
+            seconds = info["time"]
+            return {
+                "reward": total,
+                "steps": steps,
+                "seconds": seconds,
+                "throughput": delivered / seconds if seconds else 0.0,
+                "end": info["end"],
+            }
+
+
+def _nanoseconds(interval: str | float) -> int:
+    help = "give a time such as 10ms, or seconds"
+    scale = 1_000_000_000
+    number: str | float = interval
+    if isinstance(interval, str):
+        digits = interval.rstrip("nums")
+        if interval[len(digits) :] not in _UNITS:
+            raise ScenarioError(f"the interval is `{interval}`", key="interval", help=help)
+        number, scale = digits, _UNITS[interval[len(digits) :]]
+    try:
+        span = float(number) * scale
+    except (TypeError, ValueError):
+        raise ScenarioError(f"the interval is {interval!r}", key="interval", help=help) from None
+    if not 1 <= span <= 1e15:
+        raise ScenarioError(f"the interval is {interval!r}", key="interval", help="it is from 1ns to 1000000s")
+    return round(span)

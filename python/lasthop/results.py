@@ -1,0 +1,296 @@
+"""Runs, and what was measured in them."""
+
+from __future__ import annotations
+
+from . import _lasthop
+from ._errors import ScenarioError, ScenarioWarning
+from .scenario import Scenario
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from matplotlib.axes import Axes
+
+Table = _lasthop.Table
+
+
+class Results:
+    """What was measured in the runs of a scenario.
+
+    Tables are Arrow tables (:class:`Table`): polars, pandas, pyarrow and DuckDB read them as they are, for example
+    ``polars.DataFrame(t.runs)``, and where pyarrow is, ``pandas.DataFrame.from_arrow(t.runs)``. Columns are called as in
+    the JSON of the command; ``units`` has their units, and the schema's metadata where the numbers are from.
+    """
+
+    def __init__(self, results: _lasthop.Results, scenario: Scenario) -> None:
+        self._results = results
+        self._tables: dict[str, Table] = {}
+        #: The scenario that was run.
+        self.scenario = scenario
+
+    def _table(self, name: str, make: Callable[[], Table]) -> Table:
+        if name not in self._tables:
+            self._tables[name] = make()
+        return self._tables[name]
+
+    @property
+    def runs(self) -> Table:
+        """A row for each run: cell, axes, seed, key, and every number that is told of a run as a whole."""
+        return self._table("runs", self._results.runs)
+
+    @property
+    def flows(self) -> Table:
+        """A row for each flow of each run."""
+        return self._table("flows", self._results.flows)
+
+    @property
+    def stages(self) -> Table:
+        """A row for each stage of the path and direction of each run."""
+        return self._table("stages", self._results.stages)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Where the numbers are from: version, scenario's text, arguments, seeds. Enough to make them again."""
+        provenance: dict[str, Any] = _loads(self._results.provenance)
+        if self.scenario.control is not None:
+            provenance["control"] = [*self.scenario.control.identity(), self.scenario.host]
+        return provenance
+
+    def summary(self, name: str = "throughput") -> list[dict[str, Any]]:
+        """One number over the runs of each cell: its labels, then ``n``, ``mean``, ``sd``, ``ci95`` and the like, in
+        ``unit``.
+
+        Raises:
+            ScenarioError: There is no such number.
+        """
+        cells = _loads(self._results.summary())
+        names = sorted({known for _, summary in cells for known in summary})
+        if name not in names:
+            raise ScenarioError(f"there is no number `{name}`", key=name, help=f"there are {', '.join(names)}")
+        axes = list(self.scenario.axes)
+        return [
+            {**dict(zip(axes, labels)), "name": name, **summary[name]} for labels, summary in cells if name in summary
+        ]
+
+    def to_json(self) -> str:
+        """Everything, as ``lasthop run --json`` prints it."""
+        return self._results.json()
+
+    def plot(self, name: str = "throughput", ax: Axes | None = None) -> Axes:
+        """Draws one number over the cells, with 95 % confidence intervals. Needs ``lasthop[plot]``."""
+        from . import plot
+
+        return plot.bars(self.summary(name), list(self.scenario.axes), name, ax)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __repr__(self) -> str:
+        return f"<Results of {self.scenario.plan.title}: {len(self)} runs>"
+
+    def _repr_html_(self) -> str:
+        from ._html import escape, figure, table
+
+        rows = self.summary("throughput") if len(self) else []
+        axes = list(self.scenario.axes)
+        head = [*axes, "runs", "throughput, kB/s", "95 %"]
+        cells = [
+            [*(r[a] for a in axes), r["n"], f"{r['mean'] / 1000:.1f}", f"± {(r.get('ci95') or 0) / 1000:.1f}"]
+            for r in rows
+        ]
+        return f"<b>{escape(self.scenario.plan.title)}</b>{table(head, cells)}" + figure(lambda: self.plot())
+
+
+class Recording:
+    """One run with everything that happened in it."""
+
+    def __init__(self, recording: _lasthop.Recording, title: str) -> None:
+        self._recording = recording
+        #: What plots are called.
+        self.title = title
+
+    @property
+    def series(self) -> Table:
+        """The time-sequence series of the first flows: what was sent, acknowledged, lost, and when. Times are in
+        seconds, positions in bytes of the stream."""
+        return self._recording.series
+
+    @property
+    def events(self) -> Table:
+        """Every event, as in ``events.csv`` of the command."""
+        return self._recording.events
+
+    @property
+    def tcb(self) -> Table:
+        """The control block at each event of a TCP end point, as in ``tcb.csv`` of the command."""
+        return self._recording.tcb
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """What was measured, exactly as without the recording."""
+        result: dict[str, Any] = _loads(self._recording.result)
+        return result
+
+    @property
+    def links(self) -> list[str]:
+        """Names of the stages that carry packets."""
+        return self._recording.links
+
+    def to_pcapng(self, path: str, link: str | None = None) -> None:
+        """Writes the capture of a link for Wireshark; of the first one if none is named, of everything that was
+        dropped on the way for ``drops``. Packets hold headers; their bodies are left out.
+
+        Raises:
+            ScenarioError: There is no such link.
+        """
+        if link is None:
+            link = self.links[0]
+        if link != "drops" and link not in self.links:
+            help = f"there are {', '.join([*self.links, 'drops'])}"
+            raise ScenarioError(f"there is no link `{link}`", help=help)
+        data = self._recording.pcapng(None if link == "drops" else link)
+        with open(path, "wb") as file:
+            file.write(data)
+
+    def plot_sequence(self, flow: int = 0, ax: Axes | None = None) -> Axes:
+        """Draws the time-sequence plot of a flow, as the report does. Needs ``lasthop[plot]``."""
+        from . import plot
+
+        return plot.sequence(self.series, flow, self.title, ax)
+
+    def __repr__(self) -> str:
+        return f"<Recording of {self.title}: {len(self.events)} events>"
+
+    def _repr_html_(self) -> str:
+        from ._html import escape, figure
+
+        return f"<b>{escape(self.title)}</b>: {len(self.events)} events" + figure(lambda: self.plot_sequence())
+
+
+def run(
+    scenario: Scenario, seeds: int | None = None, *, jobs: int = 0, progress: Callable[[int, int], object] | None = None
+) -> Results:
+    """Makes all runs of a scenario: every combination of its axes with every seed.
+
+    The interpreter's lock is released, and Ctrl-C is heard at once. However many jobs there are, the numbers are the
+    same; they are those of the command ``lasthop run``.
+
+    Args:
+        scenario: What to run.
+        seeds: How many seeds, in place of the scenario's ``runs``.
+        jobs: Runs at the same time; 0 for one on each processor.
+        progress: Called now and then with the number of runs that are done, and of all.
+
+    Raises:
+        ScenarioError: The scenario cannot be run.
+    """
+    scenario = _seeded(scenario, seeds)
+    _warn(scenario)
+    return Results(_lasthop.run(scenario.plan, _jobs(jobs), progress), scenario)
+
+
+def run_points(
+    scenario: Scenario,
+    points: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]] | Any,
+    seeds: int | None = None,
+    *,
+    jobs: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> Results:
+    """Makes the runs of a table of sets, for designs of experiments (SALib, scipy.stats.qmc, Optuna).
+
+    Each row sets some keys, and all rows have the same seeds. The rows are an axis ``point`` with the labels ``0``,
+    ``1``, ...; a column of the table of runs is called so.
+
+    Args:
+        scenario: What to run; its own axes stay.
+        points: A list of dicts, a dict of columns, or a data frame of polars or pandas. Columns are keys.
+        seeds: As of :func:`run`.
+        jobs: As of :func:`run`.
+        progress: As of :func:`run`.
+    """
+    from . import _toml
+
+    rows = _rows(points)
+    if not rows:
+        raise ScenarioError("there are no points", help="give one row at least, such as {'errors.mean': '16KiB'}")
+    tables = []
+    for i, row in enumerate(rows):
+        sets = "".join(f", {k} = {_toml.value(k, v)}" for k, v in row.items())
+        tables.append(f'{{label = "{i}"{sets}}}')
+    changed = scenario._changed([("vary", f"point={','.join(tables)}")])
+    return run(changed, seeds, jobs=jobs, progress=progress)
+
+
+def record(scenario: Scenario, seed: int | None = None) -> Recording:
+    """Makes one run and keeps everything that happens: about 100 bytes of memory an event.
+
+    Raises:
+        ScenarioError: The scenario has more than one cell (:meth:`Scenario.cell` says which), or cannot be run.
+    """
+    plan = scenario.plan
+    if len(plan.cells) > 1:
+        left = ", ".join(f"{axis}=..." for axis in scenario.axes)
+        raise ScenarioError(f"this scenario has {len(plan.cells)} cells", help=f"say which: scenario.cell({left})")
+    _warn(scenario)
+    seed = plan.first_seed if seed is None else _natural("seed", seed, 2**64 - 1)
+    return Recording(_lasthop.record(plan, 0, seed), f"{plan.title}, seed {seed}")
+
+
+def _loads(text: str) -> Any:
+    # Not at the top: json takes as long to import as all of this package.
+    import json
+
+    return json.loads(text)
+
+
+def _rows(points: Any) -> list[Mapping[str, Any]]:
+    if hasattr(points, "to_dicts"):
+        rows: list[Mapping[str, Any]] = points.to_dicts()
+        return rows
+    if hasattr(points, "to_dict") and hasattr(points, "columns"):
+        records: list[Mapping[str, Any]] = points.to_dict("records")
+        return records
+    if hasattr(points, "items"):
+        columns = dict(points.items())
+        if len({len(column) for column in columns.values()}) > 1:
+            raise ScenarioError("the columns of points have different lengths", help="each row sets every key")
+        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+    rows = list(points)
+    for row in rows:
+        if not hasattr(row, "items"):
+            raise ScenarioError(f"a point is {row!r}", help="a point is a dict of keys and values")
+    return rows
+
+
+def _seeded(scenario: Scenario, seeds: int | None) -> Scenario:
+    if not isinstance(scenario, Scenario):
+        raise ScenarioError(
+            f"a scenario is {type(scenario).__name__}", help="make one by Scenario.load, .example or .from_dict"
+        )
+    return scenario if seeds is None else scenario.set("runs", _natural("seeds", seeds, 1_000_000, 1))
+
+
+def _natural(what: str, given: object, most: int, least: int = 0) -> int:
+    number = getattr(given, "__index__", None)
+    if isinstance(given, bool) or number is None:
+        raise ScenarioError(f"{what} is {given!r}", key=what, help=f"give a whole number from {least} to {most}")
+    whole: int = number()
+    if not least <= whole <= most:
+        raise ScenarioError(f"{what} is {whole}", key=what, help=f"give a whole number from {least} to {most}")
+    return whole
+
+
+def _jobs(jobs: int) -> int:
+    return _natural("jobs", jobs, 4096)
+
+
+def _warn(scenario: Scenario) -> None:
+    found = scenario.warnings
+    if found:
+        import warnings
+
+        for warning in found:
+            warnings.warn(str(warning), ScenarioWarning, stacklevel=3)

@@ -1,0 +1,281 @@
+"""Scenarios: what to run."""
+
+from __future__ import annotations
+
+import os
+
+from . import _lasthop, _toml
+from ._errors import ScenarioError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import IO, Any
+
+    from .control import CongestionControl
+
+_LONGEST = 16 << 20
+_A_FILE = "a scenario is a TOML file in UTF-8"
+
+
+class Scenario:
+    """An experiment: hosts at both ends of a path, what they transfer, what is varied, and how often it is repeated.
+
+    It never changes; :meth:`set` and :meth:`vary` give another one. Whatever is wrong is said at once, as a
+    :class:`ScenarioError` with line, column and help. Keys and values are those of scenario files, with units in
+    the values: ``20ms``, ``2mbit``, ``64KiB``, ``1%``.
+
+    >>> import lasthop as lh
+    >>> s = lh.Scenario.example("west97-lan").set("errors.mean", "16KiB").vary("agent", ["none", "snoop"])
+    >>> s.axes
+    {'agent': ['none', 'snoop']}
+    >>> s.count
+    40
+    """
+
+    __slots__ = ("text", "name", "origin", "changes", "control", "host", "_plan")
+
+    #: The text, in TOML.
+    text: str
+    #: What it is called where the text gives no name.
+    name: str
+    #: What messages call it: a file, or a built-in scenario.
+    origin: str
+    #: What was changed: ``set`` or ``vary``, and ``KEY=VALUE``.
+    changes: tuple[tuple[str, str], ...]
+    #: A congestion control in Python, if there is one.
+    control: type[CongestionControl] | None
+    #: The host that it is for; None for all.
+    host: str | None
+
+    def __init__(self, text: str, name: str = "scenario", origin: str | None = None) -> None:
+        """A scenario of this text. ``name`` is its name where the text gives none."""
+        if not isinstance(text, str):
+            raise _wrong_type("a scenario's text", text, "give TOML as a str, or use Scenario.load or .from_dict")
+        self.text = text
+        self.name = name
+        self.origin = origin or name
+        self.changes = ()
+        self.control = None
+        self.host = None
+        self._plan: _lasthop.Plan | None = None
+        self.plan  # noqa: B018  what is wrong is said now
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str] | IO[str] | IO[bytes]) -> Scenario:
+        """The scenario in a file: its path, or the open file.
+
+        Raises:
+            ScenarioError: Its text is no scenario, or the file cannot be read.
+        """
+        read = getattr(source, "read", None)
+        if read is not None:
+            origin = str(getattr(source, "name", "file"))
+            try:
+                data = read(_LONGEST + 1)
+            except ValueError as error:
+                raise ScenarioError(f"{origin}: {error}", help="open it for reading, and keep it open") from None
+        elif isinstance(source, (str, os.PathLike)):
+            origin = os.fspath(source)
+            try:
+                with open(origin, "rb") as file:
+                    data = file.read(_LONGEST + 1)
+            except OSError as error:
+                near = _lasthop.nearest_example(origin)
+                help = f'did you mean Scenario.example("{near}")?' if near else _A_FILE
+                raise ScenarioError(f"{origin}: {error.strerror or error}", help=help) from error
+        else:
+            raise _wrong_type("a scenario's file", source, "give a path, or a file that is open for reading")
+        text = _decoded(data, origin)
+        folder = os.path.dirname(origin)
+        stem = os.path.splitext(os.path.basename(origin))[0] or "scenario"
+        return cls(_with_visits(text, folder), stem, origin)
+
+    @classmethod
+    def example(cls, name: str) -> Scenario:
+        """A built-in scenario; :func:`lasthop.examples` lists them."""
+        for known, text in _lasthop.examples():
+            if known == name:
+                return cls(text, known, f"{known} (built in)")
+        near = _lasthop.nearest_example(str(name))
+        help = f"did you mean `{near}`?" if near else "lasthop.examples() lists them"
+        raise ScenarioError(f"there is no built-in scenario `{name}`", help=help)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any], name: str = "scenario") -> Scenario:
+        """A scenario of nested dicts and lists, with the keys of a file. Errors quote the TOML that comes of it."""
+        if not hasattr(given, "items"):
+            raise _wrong_type("a scenario", given, "give a dict, such as {'path': [...], 'transfer': {...}}")
+        return cls(_toml.document(given), name, "dict")
+
+    @classmethod
+    def from_provenance(cls, provenance: Mapping[str, Any]) -> Scenario:
+        """The scenario that results are of, by their :attr:`Results.provenance`."""
+        try:
+            text, name, arguments = (provenance[key] for key in ("text", "name", "arguments"))
+            changes = [(option.removeprefix("--"), change) for option, change in arguments]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise _wrong_type("a provenance", provenance, "give Results.provenance") from None
+        if provenance.get("control"):
+            raise ScenarioError(
+                f"these results are of the congestion control {provenance['control'][0]}",
+                help="its class is not kept with results: use Scenario(text) and with_control",
+            )
+        return cls(text, name)._changed(changes)
+
+    def set(self, key: str | Mapping[str, Any], value: Any = None) -> Scenario:
+        """The scenario with another value: ``s.set("errors.mean", "16KiB")``, or several as a dict.
+
+        Keys are dotted as in the file, with the short forms of ``lasthop run --set``. Of an axis this is the one
+        value that stays.
+        """
+        pairs = key.items() if hasattr(key, "items") else [(key, value)]
+        return self._changed([("set", f"{_key(k)}={_toml.word(k, v)}") for k, v in pairs])
+
+    def vary(self, key: str, values: Iterable[Any]) -> Scenario:
+        """The scenario with an axis: every value is run, in every combination with those of other axes."""
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+            raise _wrong_type(f"the values of the axis `{key}`", values, 'give a list, such as ["none", "snoop"]')
+        words = [_toml.word(key, each) for each in values]
+        if not words:
+            raise ScenarioError(f"the axis `{key}` has no values", code="bad-axis", key=key, help="give one at least")
+        return self._changed([("vary", f"{_key(key)}={','.join(words)}")])
+
+    def cell(self, labels: Mapping[str, str] | None = None, /, **more: str) -> Scenario:
+        """One combination of what is varied: ``s.cell(agent="snoop")``; a dotted axis in a dict.
+
+        Raises:
+            ScenarioError: An axis has no such value, or one is left open.
+        """
+        wanted = {**(labels or {}), **more}
+        axes = self.axes
+        for axis, label in wanted.items():
+            if axis not in axes:
+                known = ", ".join(axes) or "nothing"
+                raise ScenarioError(f"`{axis}` is not varied", code="bad-axis", key=axis, help=f"varied is {known}")
+            if str(label) not in axes[axis]:
+                known = ", ".join(axes[axis])
+                message = f"the axis `{axis}` has no value `{label}`"
+                raise ScenarioError(message, code="bad-axis", key=axis, help=f"there are {known}")
+        cell = self._changed([("set", f"{axis}={label}") for axis, label in wanted.items()])
+        if cell.axes:
+            left = ", ".join(f"{axis}=..." for axis in cell.axes)
+            raise ScenarioError("this is more than one cell", code="bad-axis", help=f"say which: {left}")
+        return cell
+
+    def with_control(self, control: type[CongestionControl], host: str | None = None) -> Scenario:
+        """The scenario with a congestion control in Python at ``host``, or at all hosts."""
+        from .control import CongestionControl
+
+        if not (isinstance(control, type) and issubclass(control, CongestionControl)):
+            raise _wrong_type("a congestion control", control, "give a class derived from CongestionControl")
+        return self._changed([], control, host)
+
+    def _changed(
+        self,
+        changes: list[tuple[str, str]],
+        control: type[CongestionControl] | None = None,
+        host: str | None = None,
+    ) -> Scenario:
+        other = object.__new__(Scenario)
+        # A key that is set again, or varied, is no longer what it was.
+        again = {change.split("=", 1)[0] for _, change in changes}
+        kept = tuple(c for c in self.changes if c[1].split("=", 1)[0] not in again)
+        other.__setstate__((self.text, self.name, self.origin, kept + tuple(changes), self.control, self.host))
+        if control is not None:
+            other.control, other.host = control, host
+        other.plan  # noqa: B018  what is wrong is said now
+        return other
+
+    @property
+    def plan(self) -> _lasthop.Plan:
+        """Its runs, laid out."""
+        if self._plan is None:
+            control = None
+            if self.control is not None:
+                control = (self.control, *self.control.identity(), self.host)
+            self._plan = _lasthop.Plan(self.text, self.name, self.origin, list(self.changes), control)
+        return self._plan
+
+    @property
+    def axes(self) -> dict[str, list[str]]:
+        """What is varied: the labels of each axis. The first axis changes slowest."""
+        return dict(self.plan.axes)
+
+    @property
+    def count(self) -> int:
+        """How many runs it asks for."""
+        return self.plan.count
+
+    @property
+    def keys(self) -> list[str]:
+        """The key of each run: equal keys have equal results, whoever makes them."""
+        return self.plan.keys()
+
+    @property
+    def warnings(self) -> list[ScenarioError]:
+        """What it says and probably does not mean, with its place."""
+        return [ScenarioError(**fields) for fields in self.plan.warnings]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self.__getstate__() == other.__getstate__()
+
+    def __hash__(self) -> int:
+        return hash(self.__getstate__())
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (self.text, self.name, self.origin, self.changes, self.control, self.host)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.text, self.name, self.origin, self.changes, self.control, self.host = state
+        self._plan = None
+
+    def __repr__(self) -> str:
+        calls = "".join(f".{how}({change})" for how, change in self.changes)
+        return f"<Scenario {self.plan.title}{calls}: {self.count} runs>"
+
+    def _repr_html_(self) -> str:
+        from ._html import escape, table
+
+        axes = self.axes
+        rows = [[axis, ", ".join(labels)] for axis, labels in axes.items()]
+        varied = table(["axis", "values"], rows) if rows else ""
+        changes = "<br>".join(escape(f"{how} {change}") for how, change in self.changes)
+        return f"<b>{escape(self.plan.title)}</b>: {self.count} runs<br>{changes}{varied}"
+
+
+def _wrong_type(what: str, given: object, help: str) -> ScenarioError:
+    return ScenarioError(f"{what} is {_toml.brief(given)}", help=help)
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise _wrong_type("a key", key, "keys are texts, dotted as in the file: `errors.mean`")
+    return key
+
+
+def _decoded(data: str | bytes, origin: str) -> str:
+    if len(data) > _LONGEST:
+        raise ScenarioError(f"{origin}: too large for a scenario", help=_A_FILE)
+    if isinstance(data, str):
+        return data
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{origin}: this is not a text file", help=_A_FILE) from None
+
+
+def _with_visits(text: str, folder: str) -> str:
+    """The text with the lines of files of visits in it."""
+    data = text.encode()
+    for start, end, name in reversed(_lasthop.visit_files(text)):
+        help = "`file` of `visits` names a file beside the scenario, with lines such as `8s east`"
+        try:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                lines = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ScenarioError(f"{name}: {error}", help=help) from error
+        if "'''" in lines:
+            raise ScenarioError(f"{name} has no visits", help=help)
+        data = data[:start] + f"table = '''\n{lines}'''".encode() + data[end:]
+    return data.decode()

@@ -1,0 +1,194 @@
+"""Questions that take many runs to answer. Documents are as the commands' ``--json`` prints them."""
+
+from __future__ import annotations
+
+import os
+
+from . import _lasthop
+from ._errors import ScenarioError
+from .results import _jobs, _loads, _natural, _seeded
+from .scenario import Scenario
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import IO, Any
+
+
+class Document(dict[str, "Any"]):
+    """An answer: a dict with the fields of the command's JSON, which notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        from ._html import escape, table
+
+        flat = [[key, _short(value)] for key, value in self.items()]
+        return f"{table(['field', 'value'], flat)}" if flat else escape(self)
+
+
+def _short(value: object) -> str:
+    import json
+
+    text = json.dumps(value) if not isinstance(value, str) else value
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def compare(
+    scenario: Scenario,
+    schemes: Iterable[str] = (),
+    *,
+    baseline: str | None = None,
+    loss: Iterable[str] = (),
+    seeds: int | None = None,
+    jobs: int = 0,
+) -> Document:
+    """Compares schemes on a scenario: what gains how much, beside what theory allows (``lasthop compare``).
+
+    Args:
+        scenario: What they are tried on.
+        schemes: Names of ``lasthop list schemes``, or ``["all"]``; the scenario's own if none are given.
+        baseline: What the others are compared with; the scenario as it is if not given.
+        loss: Probabilities of loss, such as ``["0.1%", "1%"]``, in place of the scenario's errors.
+        seeds: As of :func:`lasthop.run`.
+        jobs: As of :func:`lasthop.run`.
+    """
+    plan = _plain(_seeded(scenario, seeds)).plan
+    return Document(_loads(_lasthop.compare(plan, list(schemes), baseline, list(loss), _jobs(jobs))))
+
+
+def energy(
+    scenario: Scenario,
+    *,
+    hardware: str | None = None,
+    host: str | None = None,
+    seeds: int | None = None,
+    jobs: int = 0,
+) -> Document:
+    """Says how long batteries last, where their joules go, and which change would save most (``lasthop energy``).
+
+    Args:
+        scenario: What is run.
+        hardware: What both ends are made of, a name of ``lasthop list hardware``.
+        host: By whose battery changes are ranked.
+        seeds: As of :func:`lasthop.run`.
+        jobs: As of :func:`lasthop.run`.
+    """
+    plan = _plain(_seeded(scenario, seeds)).plan
+    return Document(_loads(_lasthop.energy(plan, hardware, host, _jobs(jobs))))
+
+
+def advise(
+    *,
+    rate: str | None = None,
+    rate_back: str | None = None,
+    delay: str | None = None,
+    wired_delay: str | None = None,
+    loss: str | float | None = None,
+    burst: float | None = None,
+    queue: str | None = None,
+    sender: str | None = None,
+    upload: bool = False,
+    capture: str | os.PathLike[str] | None = None,
+    gain: float = 0.05,
+    seeds: int | None = None,
+    quick: bool = False,
+    jobs: int = 0,
+) -> Document:
+    """Says what would help on a link (``lasthop advise``).
+
+    Args:
+        rate: Of the lossy link, such as ``20mbit``; needed unless a capture tells it.
+        rate_back: For ACKs, if it differs.
+        delay: Of the link, one way, such as ``5ms``.
+        wired_delay: Of the rest of the path, one way.
+        loss: Share of the packets with data that are lost: ``1%`` or ``0.01``.
+        burst: Mean number of packets that are lost in a row.
+        queue: In front of the link, such as ``50p`` or ``64KiB``.
+        sender: The sender's TCP.
+        upload: Whether the data comes from the host behind the link.
+        capture: A capture at the sender, to estimate the rest from.
+        gain: The least gain worth a change, as a share.
+        seeds: As of :func:`lasthop.run`.
+        quick: Not to ask again for other losses and delays.
+        jobs: As of :func:`lasthop.run`.
+    """
+    if loss is not None and not isinstance(loss, str):
+        if isinstance(loss, bool) or not isinstance(loss, (int, float)) or not 0 <= loss <= 0.9:
+            help = "give a share from 0 to 0.9, or a text such as 2%"
+            raise ScenarioError(f"loss is {loss!r}", key="loss", help=help)
+        loss = repr(float(loss))
+    given = {
+        "rate": rate,
+        "rate_back": rate_back,
+        "delay": delay,
+        "wired_delay": wired_delay,
+        "loss": loss,
+        "burst": burst,
+        "queue": queue,
+        "sender": sender,
+        "upload": upload,
+        "capture": None if capture is None else _bytes(capture)[0],
+    }
+    seeds = None if seeds is None else _natural("seeds", seeds, 1000, 2)
+    return Document(_loads(_lasthop.advise(given, seeds, gain, not quick, _jobs(jobs))))
+
+
+def analyze(capture: str | os.PathLike[str] | IO[bytes], *, verify: bool = False) -> Document:
+    """Says what happened to TCP in a capture: losses, retransmissions, stalls, and why (``lasthop analyze``).
+
+    Args:
+        capture: A pcap or pcapng file, or one that is open in binary mode.
+        verify: Leave out packets whose checksum is wrong, as a receiver would.
+    """
+    data, name = _bytes(capture)
+    return Document(_loads(_lasthop.analyze(data, name, verify)))
+
+
+def reproduce(*what: str, seeds: int = 20, jobs: int = 0) -> list[dict[str, Any]]:
+    """Published results beside measured ones, with a verdict for each (``lasthop reproduce``): a dict for each claim.
+
+    Claims about the CPU time of a kernel's TCP need the command.
+
+    Args:
+        what: Papers or claims; :func:`claims` lists them. All if none is given: that takes minutes.
+        seeds: Runs of each case.
+        jobs: As of :func:`lasthop.run`.
+    """
+    text = _lasthop.reproduce(list(what), _natural("seeds", seeds, 100_000, 1), _jobs(jobs))
+    told: list[dict[str, Any]] = _loads(text)
+    return told
+
+
+def claims() -> list[dict[str, str]]:
+    """The published claims that :func:`reproduce` looks at."""
+    return [dict(zip(("id", "paper", "where", "published"), claim)) for claim in _lasthop.all_claims()]
+
+
+def _plain(scenario: Scenario) -> Scenario:
+    if scenario.control is not None:
+        raise ScenarioError(
+            "a study does not take a congestion control in Python",
+            help="compare with it by two calls of lasthop.run with the same seeds",
+        )
+    return scenario
+
+
+def _bytes(capture: str | os.PathLike[str] | IO[bytes]) -> tuple[bytes, str]:
+    read = getattr(capture, "read", None)
+    help = "give a capture in pcap or pcapng form, as tcpdump and Wireshark write them"
+    if read is not None:
+        name = str(getattr(capture, "name", "capture"))
+        try:
+            data = read()
+        except ValueError as error:
+            raise ScenarioError(f"{name}: {error}", help="open it in binary mode, and keep it open") from None
+        if not isinstance(data, bytes):
+            raise ScenarioError(f"{name}: this is a text", help="open it in binary mode")
+        return data, name
+    if not isinstance(capture, (str, os.PathLike)):
+        raise ScenarioError(f"a capture is {type(capture).__name__}", help=help)
+    name = os.fspath(capture)
+    try:
+        with open(name, "rb") as file:
+            return file.read(), name
+    except OSError as error:
+        raise ScenarioError(f"{name}: {error.strerror or error}", help=help) from error
