@@ -17,7 +17,7 @@ fn a_run_in_steps_has_the_same_events_and_the_same_end() {
         let mut session = Session::new(scenario, 7, &parts);
         let mut until = Time::ZERO;
         while session.ended().is_none() {
-            until = until + step;
+            until += step;
             session.run_until(until, &mut parts);
             assert!(session.now() <= until);
             assert!(session.control_block(0).is_some());
