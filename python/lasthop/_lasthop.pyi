@@ -107,9 +107,7 @@ def run(plan: Plan, jobs: int = 0, progress: _Progress = None) -> Results: ...
 def record(plan: Plan, cell: int, seed: int) -> Recording: ...
 def compare(
     plan: Plan,
-    schemes: list[str],
-    baseline: str | None,
-    errors: list[str],
+    said: Mapping[str, Any],
     jobs: int = 0,
     progress: _Progress = None,
 ) -> str: ...

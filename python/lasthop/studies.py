@@ -38,6 +38,7 @@ def compare(
     *,
     baseline: str | None = None,
     loss: Iterable[str] = (),
+    handoff: str | None = None,
     seeds: int | None = None,
     jobs: int = 0,
 ) -> Document:
@@ -48,11 +49,13 @@ def compare(
         schemes: Names of ``lasthop list schemes``, or ``["all"]``; the scenario's own if none are given.
         baseline: What the others are compared with; the scenario as it is if not given.
         loss: Probabilities of loss, such as ``["0.1%", "1%"]``, in place of the scenario's errors.
+        handoff: How hosts move under every scheme, such as ``every=15s,gap=80ms``.
         seeds: As of :func:`lasthop.run`.
         jobs: As of :func:`lasthop.run`.
     """
     plan = _plain(_seeded(scenario, seeds)).plan
-    return Document(_loads(_lasthop.compare(plan, list(schemes), baseline, list(loss), _jobs(jobs))))
+    asked = {"schemes": list(schemes), "baseline": baseline, "errors": list(loss), "handoff": handoff}
+    return Document(_loads(_lasthop.compare(plan, asked, _jobs(jobs))))
 
 
 def energy(
@@ -86,6 +89,7 @@ def advise(
     burst: float | None = None,
     queue: str | None = None,
     sender: str | None = None,
+    handoff: str | None = None,
     upload: bool = False,
     capture: str | os.PathLike[str] | None = None,
     gain: float = 0.05,
@@ -104,6 +108,7 @@ def advise(
         burst: Mean number of packets that are lost in a row.
         queue: In front of the link, such as ``50p`` or ``64KiB``.
         sender: The sender's TCP.
+        handoff: How hosts move, such as ``every=15s,gap=80ms``.
         upload: Whether the data comes from the host behind the link.
         capture: A capture at the sender, to estimate the rest from.
         gain: The least gain worth a change, as a share.
@@ -125,6 +130,7 @@ def advise(
         "burst": burst,
         "queue": queue,
         "sender": sender,
+        "handoff": handoff,
         "upload": upload,
         "capture": None if capture is None else _bytes(capture)[0],
     }

@@ -36,6 +36,8 @@ pub fn located<'py>(
             };
             (call.to_owned(), a.text())
         }),
+        // Points come as sets here, never as a table of text.
+        Source::Points => ("points".to_owned(), ""),
     };
     let (line, column) = diagnostic.at.line_column(text);
     let fields = PyDict::new(py);
@@ -67,6 +69,7 @@ pub fn batch(py: Python<'_>, error: &lasthop_batch::Error) -> PyErr {
     use lasthop_batch::Error;
     match error {
         Error::Study(error) => study(py, error),
+        Error::Scenario(error) => scenario(py, &error.0, "scenario", "", &[]),
         Error::Input { message, help } => argument(py, message, help),
         Error::File { path, error, .. } => {
             let number = error.raw_os_error();

@@ -7,6 +7,7 @@ use lasthop_batch::{Work, study};
 use lasthop_lab::{Observer, RunResult};
 use lasthop_papers::{Bench, Claim, PAPERS, claims, evaluate};
 use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_scenario::Handoffs;
 use lasthop_study::advise::{Direction, Estimate, Given};
 use lasthop_study::capture::Capture;
 use lasthop_study::{Source, compare as comparing};
@@ -17,6 +18,8 @@ use crate::error;
 use crate::plan::Plan;
 use crate::run::json;
 use crate::wait::Waiting;
+
+const HANDOFF: &str = "every=15s,gap=80ms";
 
 type Answer = Result<serde_json::Value, lasthop_batch::Error>;
 
@@ -37,24 +40,37 @@ fn answer(
     json(py, &waiting.on(py, work)?)
 }
 
-/// Compares schemes on a scenario.
-#[pyfunction]
-#[pyo3(signature = (plan, schemes, baseline, errors, jobs=0, progress=None))]
-pub fn compare(
-    py: Python<'_>,
-    plan: &Plan,
+/// What is compared: the keyword arguments of `lasthop.compare`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Compared {
     schemes: Vec<String>,
     baseline: Option<String>,
     errors: Vec<String>,
+    handoff: Option<String>,
+}
+
+/// Compares schemes on a scenario.
+#[pyfunction]
+#[pyo3(signature = (plan, said, jobs=0, progress=None))]
+pub fn compare(
+    py: Python<'_>,
+    plan: &Plan,
+    said: Compared,
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (origin, name, text) = (plan.origin.clone(), plan.name.clone(), plan.text.clone());
     let arguments = plan.arguments.clone();
+    let handoffs = quantity::<Handoffs>(py, "handoff", said.handoff, HANDOFF)?;
     answer(py, jobs, progress, move |work| {
         let source = Source { origin: &origin, name: &name, text: &text };
-        let asked =
-            comparing::Asked { schemes: &schemes, baseline: baseline.as_deref(), errors: &errors };
+        let asked = comparing::Asked {
+            schemes: &said.schemes,
+            baseline: said.baseline.as_deref(),
+            errors: &said.errors,
+            handoffs: handoffs.as_ref(),
+        };
         value(&study::compare(&source, &arguments, &asked, "", work)?)
     })
 }
@@ -90,6 +106,7 @@ pub struct Said {
     burst: Option<f64>,
     queue: Option<String>,
     sender: Option<String>,
+    handoff: Option<String>,
     upload: bool,
     capture: Option<Vec<u8>>,
 }
@@ -115,6 +132,7 @@ pub fn advise(
         burst: said.burst,
         queue: said.queue,
         sender: said.sender,
+        handoff: quantity::<Handoffs>(py, "handoff", said.handoff, HANDOFF)?,
         direction: if said.upload { Direction::Upload } else { Direction::Download },
     };
     let capture = said.capture;

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::{last_hop, path_of, trouble};
 use crate::document::{self, Node, Table, Value};
-use crate::error::{Error, Place, meant};
+use crate::error::{Error, Place, Source, meant};
 use crate::{build, schema};
 
 /// What the two cells are called.
@@ -99,7 +99,7 @@ impl Handoffs {
             if !document.has(name) {
                 document.put(name, &at, table(Table::default()));
             }
-            let mut value = document::parse_value(value, 0, 0);
+            let mut value = document::parse_value(value, Source::Argument(0), 0);
             value.forget_places();
             if let Some(table) = document.get_mut(name).and_then(Node::as_table_mut) {
                 table.put(key, &at, value);
