@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from . import _lasthop
-from ._errors import ScenarioError, ScenarioWarning, StoreError
+from ._errors import ScenarioError, ScenarioWarning
 from .control import Ack, CongestionControl
 from .results import Recording, Results, Table, record, run, run_points
 from .scenario import Scenario
@@ -46,7 +46,6 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "ScenarioWarning",
-    "StoreError",
     "Table",
     "advise",
     "analyze",

@@ -64,7 +64,3 @@ def _restored(fields: dict[str, object]) -> ScenarioError:
 
 class ScenarioWarning(UserWarning):
     """Something that a scenario says and that probably is not meant. It is run all the same."""
-
-
-class StoreError(Exception):
-    """A store that cannot be used: results of another version, or equal runs with different results."""
