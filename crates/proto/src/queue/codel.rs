@@ -47,7 +47,7 @@ pub struct CodelConfig {
 }
 
 impl Default for CodelConfig {
-    //= rfc8289#section-4.2: a target of 5 ms and an interval of 100 ms work over a wide range
+    //= rfc8289: a target of 5 ms and an interval of 100 ms work over a wide range
     fn default() -> CodelConfig {
         CodelConfig { target: Span::millis(5), interval: Span::millis(100), mark: true }
     }
@@ -70,7 +70,7 @@ impl CodelConfig {
 }
 
 /// The decision for one queue, apart from where its packets wait.
-//= rfc8289#section-5.4: the state of a queue
+//= rfc8289: the state of a queue
 #[derive(Clone, Debug, Default)]
 pub(super) struct Law {
     /// When it will have been above the target for an interval; nothing while it is below.
@@ -95,7 +95,7 @@ pub(super) trait Head {
 
 impl Law {
     /// The packet that is sent at `now`. Those before it that have waited too long end.
-    //= rfc8289#section-5.5: dequeue
+    //= rfc8289: dequeue
     pub fn next(
         &mut self,
         config: &CodelConfig,
@@ -125,7 +125,7 @@ impl Law {
         } else if late {
             ((packet, _), _) = self.drop(config, now, side, packet, queue, out);
             self.dropping = true;
-            //= rfc8289#section-5.5: if dropping ended only lately, go on at the rate that held the queue then
+            //= rfc8289: if dropping ended only lately, go on at the rate that held the queue then
             let lately = now < self.drop_next + config.interval * 16;
             let more = self.count.saturating_sub(self.last_count);
             self.count = if lately && more > 1 { more } else { 1 };
@@ -181,7 +181,7 @@ impl Law {
 }
 
 /// When the next one is dropped after `count`.
-//= rfc8289#section-5.3: the next drop time decreases in inverse proportion to the square root of the drops
+//= rfc8289: the next drop time decreases in inverse proportion to the square root of the drops
 fn after(config: &CodelConfig, last: Time, count: u32) -> Time {
     last + Span((config.interval.0 as f64 / libm::sqrt(f64::from(count.max(1)))) as u64)
 }

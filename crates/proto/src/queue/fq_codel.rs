@@ -57,7 +57,7 @@ pub struct FqCodelConfig {
 }
 
 impl Default for FqCodelConfig {
-    //= rfc8290#section-5.2: 1024 queues, a quantum of one packet of Ethernet
+    //= rfc8290: 1024 queues, a quantum of one packet of Ethernet
     fn default() -> FqCodelConfig {
         let codel = CodelConfig::default();
         FqCodelConfig { codel, flows: 1024, quantum: Bytes(1514), by: Share::Flow }
@@ -156,7 +156,7 @@ impl FqCodel {
     }
 
     /// Ends the oldest packet of the longest queue.
-    //= rfc8290#section-4.1: a packet is dropped from the head of the queue with the largest byte count
+    //= rfc8290: a packet is dropped from the head of the queue with the largest byte count
     fn make_room(&mut self, side: Side, room: &mut Room, out: &mut Out) {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.bytes);
         let Some(Flow { waiting, bytes, .. }) = longest else { return };
@@ -222,7 +222,7 @@ impl Order for FqCodel {
         }
     }
 
-    //= rfc8290#section-4.2: dequeue
+    //= rfc8290: dequeue
     fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
         loop {
             let i = *self.new.front().or_else(|| self.old.front())?;

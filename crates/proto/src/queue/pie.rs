@@ -4,7 +4,7 @@
 //! grown since the last time; small chances change in small steps. An arriving packet is chosen by that chance, marked
 //! if it may be and the chance is small, and dropped otherwise. After an idle time bursts of `max-burst` pass.
 //!
-//! The delay is the time that the packet which left last has waited (RFC 8033 5.2 allows that instead of an estimate of
+//! The delay is the time that the packet which left last has waited (RFC 8033 allows that instead of an estimate of
 //! the line's rate), or none if the queue is empty. The chance is brought up to date when a packet comes or goes:
 //! in between the queue does not change.
 
@@ -60,7 +60,7 @@ pub struct PieConfig {
 }
 
 impl Default for PieConfig {
-    //= rfc8033#appendix-A: the values of the pseudo-code
+    //= rfc8033: the values of the pseudo-code
     fn default() -> PieConfig {
         PieConfig {
             target: Span::millis(15),
@@ -163,13 +163,13 @@ impl Pie {
         quiet && self.drop == 0.0 && self.burst == self.config.max_burst
     }
 
-    //= rfc8033#section-4.2: the probability is calculated periodically
+    //= rfc8033: the probability is calculated periodically
     fn update(&mut self) {
         let PieConfig { target, alpha, beta, max_burst, update, .. } = self.config;
         let seconds = |span: Span| span.0 as f64 / 1e9;
         let mut step = alpha * (seconds(self.delay) - seconds(target))
             + beta * (seconds(self.delay) - seconds(self.old_delay));
-        //= rfc8033#section-4.2: auto-tuning by the size of the probability
+        //= rfc8033: auto-tuning by the size of the probability
         step /= match self.drop {
             drop if drop < 0.000_001 => 2048.0,
             drop if drop < 0.000_01 => 512.0,
@@ -195,7 +195,7 @@ impl Pie {
         self.old_delay = self.delay;
     }
 
-    //= rfc8033#section-4.1: random dropping; 5.1 bursts; 5.4 de-randomization
+    //= rfc8033: random dropping, bursts, de-randomization
     fn chosen(&mut self, room: &Room) -> bool {
         let calm = self.old_delay < Span(self.config.target.0 / 2) && self.drop < 0.2;
         if self.burst > Span::ZERO || calm || room.bytes() <= FEW {
@@ -225,7 +225,7 @@ impl Order for Pie {
         }
         let Waiting { mut packet, bytes } = waiting;
         if self.chosen(room) {
-            //= rfc8033#section-5.1: with a high probability packets are dropped that could be marked
+            //= rfc8033: with a high probability packets are dropped that could be marked
             let mark = self.config.mark && self.drop <= self.config.mark_below;
             match choose(mark, side, packet, out) {
                 Some(marked) => packet = marked,

@@ -1,5 +1,5 @@
-//! Agents whose state moves to the next base station: what follows is as if the mobile host had stayed. Each script
-//! moves the state as bytes.
+//! Agents whose state moves to the next base station: what follows is as if the mobile host had stayed, but that a cache
+//! goes out again. Each script moves the state as bytes.
 
 use lasthop_proto::agent::{
     Agent, AgentConfig, BaseStation as _, Handover, NackAgent, SeqCacheAgent, SnoopAgent,
@@ -36,8 +36,9 @@ fn the_next_base_station_repairs_from_the_cache_that_the_old_one_filled() {
         8ms    mobile  ack 1461
         10ms   move
         10ms   note flow-forgotten
+        10ms   base    1461+1460         => handoff-repeated
+        10ms   base    2921+1460         => handoff-repeated
         16ms   mobile  ack 1461          => suppressed-dup-ack
-        16ms   base    1461+1460         => local-dup-ack
         24ms   mobile  ack 1461          => suppressed-dup-ack
         32ms   mobile  ack 5841
         5000ms end
@@ -82,8 +83,9 @@ fn the_state_finds_what_was_cached_before_it_came() {
         16ms   mobile  ack 1461          # nobody knows of a hole here
         20ms   arrive
         20ms   note flow-forgotten       # what was begun here goes into what came
+        20ms   base    1461+1460         => handoff-repeated
+        20ms   base    2921+1460         => handoff-repeated
         24ms   mobile  ack 1461          => suppressed-dup-ack
-        24ms   base    1461+1460         => local-dup-ack
         32ms   mobile  ack 4381
         132ms  base    4381+1460         => local-timeout
         140ms  mobile  ack 5841
@@ -100,6 +102,7 @@ fn local_timers_start_anew_where_the_state_arrives() {
         0ms    fixed   1+1460            # lost
         60ms   move
         60ms   note flow-forgotten
+        60ms   base    1+1460            => handoff-repeated # lost as well
         160ms  base    1+1460            => local-timeout
         170ms  mobile  ack 1461
         5000ms end

@@ -51,7 +51,7 @@ fn overload(config: CodelConfig, capable: bool) -> Seen {
     watch(codel(config), 10_000, |_| 2, capable)
 }
 
-//= rfc8289#section-5.3: the next drop comes interval / sqrt(count) after the last
+//= rfc8289: the next drop comes interval / sqrt(count) after the last
 #[test]
 fn a_standing_queue_is_dropped_from_at_the_times_of_the_control_law() {
     let seen = overload(CodelConfig::default(), false);

@@ -17,7 +17,7 @@ fn ports(bench: &mut Bench) -> Vec<u16> {
     std::iter::from_fn(|| bench.leave()).map(port).collect()
 }
 
-//= rfc8290#section-4.2: new queues first, each a quantum; then the old ones in turn
+//= rfc8290: new queues first, each a quantum; then the old ones in turn
 #[test]
 fn flows_take_turns_by_bytes_and_new_ones_go_first() {
     let mut bench = fq(FqCodelConfig { quantum: Bytes(1000), ..FqCodelConfig::default() }, PLENTY);

@@ -31,7 +31,7 @@ fn the_delay_of_an_overload_is_held_at_the_target() {
     assert!((mean(&seen.waited[30_000..]) - 60.0).abs() < 6.0, "{}", mean(&seen.waited[30_000..]));
 }
 
-//= rfc8033#section-4.4: a burst after an idle time passes
+//= rfc8033: a burst after an idle time passes
 #[test]
 fn a_burst_after_an_idle_time_passes() {
     let burst = |now: u64| if now == 500 { 100 } else { 0 };
