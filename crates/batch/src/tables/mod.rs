@@ -6,7 +6,7 @@
 //! | [`runs`] | a run | [`RUN_COLUMNS`], with the axes behind `cell`, then the scalars that any run has |
 //! | [`flows`], [`stages`] | a flow, a stage in one direction | `cell`, axes, `seed`, `key`, all numbers by name; `a.b` is `b` in `a` |
 //! | [`recorded::series`] | a point of a time-sequence plot | [`recorded::SERIES_COLUMNS`] |
-//! | [`recorded::events`] | an event | those of [`lasthop_trace::csv::EVENT_COLUMNS`] |
+//! | [`events`](recorded::Recorded::events) | an event | those of [`lasthop_trace::csv::EVENT_COLUMNS`] |
 //!
 //! An axis that is called like one of the first columns has `axis.` before its name.
 
