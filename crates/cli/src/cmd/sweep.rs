@@ -18,13 +18,14 @@ use crate::{Outcome, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop sweep my.toml --store results                       all runs; the same command goes on after any end
-  lasthop sweep my.toml --store results --shard 3/16          every 16th batch, for one of 16 machines
-  lasthop sweep my.toml --store results --points design.csv   a table of sets in place of axes
-  lasthop merge results -o out                                one table: out/runs.parquet
+  lasthop sweep my.toml --store s                       all runs; again: goes on
+  lasthop sweep my.toml --store s --shard 3/16          every 16th batch
+  lasthop sweep my.toml --store s --points design.csv   sets in place of axes
+  lasthop merge s -o out                                one table, runs.parquet
 
-Runs are made in batches of about a second, each put into the store whole or not at all. Machines may share a
-store, or have one each that are merged. docs/scale.md says how far this goes.";
+Runs are made in batches, each put into the store whole or not at all. Machines
+may share a store, or have one each that are merged. docs/scale.md says how
+far this goes.";
 
 /// Make a sweep of any size, in batches that many machines may share
 #[derive(clap::Args, Debug)]
