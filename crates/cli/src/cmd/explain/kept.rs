@@ -1,7 +1,7 @@
 //! Sets that were tried, kept on disk in `sets.jsonl`, a line each, so that a command that was interrupted goes on
 //! where it stopped. A line counts only for the program that wrote it and for the same question.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -89,8 +89,12 @@ impl Kept {
             whole: trial.whole,
             set: set.clone(),
         };
-        let new = |set: &&Vec<String>| !self.answers.contains_key(&question(set));
-        let missing: Vec<Vec<String>> = sets.iter().filter(new).cloned().collect();
+        // Points of a sample may fall on the same set, which is tried once.
+        let mut seen = BTreeSet::new();
+        let mut new = |set: &Vec<String>| {
+            !self.answers.contains_key(&question(set)) && seen.insert(set.clone())
+        };
+        let missing: Vec<Vec<String>> = sets.iter().filter(|set| new(set)).cloned().collect();
         progress.begin_at((sets.len() - missing.len()) as u64);
         let file = Mutex::new(self.file.as_mut());
         let failure = Mutex::new(None);
