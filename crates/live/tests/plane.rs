@@ -334,6 +334,59 @@ fn tags_stay_on_frames_also_on_those_that_are_judged() {
     });
 }
 
+/// A TCP segment of IPv6 behind a chain of extension headers.
+fn extended(from: u8, chain: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 3 - from, 2, 0, 0, 0, 0, from, 0x86, 0xdd];
+    let segment = tcp(from, 1, 1, &[7; 100]);
+    let following = |i: usize| chain.get(i).copied().unwrap_or(6);
+    let len = (8 * chain.len() + segment.len()) as u16;
+    frame.extend([0x60, 0, 0, 0, (len >> 8) as u8, len as u8, following(0), 64]);
+    let address = |n| [0xfd, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, n];
+    frame.extend([address(from), address(3 - from)].concat());
+    for (i, kind) in chain.iter().enumerate() {
+        let header = match kind {
+            // A routing header without segments left, and the first of several fragments.
+            43 => [0, 2, 0, 0, 0, 0, 0],
+            44 => [0, 0, 1, 0, 0, 0, 9],
+            // Options: padding.
+            _ => [0, 1, 4, 0, 0, 0, 0],
+        };
+        frame.push(following(i + 1));
+        frame.extend(header);
+    }
+    frame.extend(segment);
+    frame
+}
+
+#[test]
+fn extension_headers_of_ipv6_pass() {
+    alone_as_root("extension_headers_of_ipv6_pass", || {
+        wire(Wires { ipv6: true, ..Wires::default() });
+        let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
+        // Hop-by-hop, routing, fragment, destination options, authentication, and one that nobody knows.
+        let chains: [&[u8]; 7] = [&[0], &[43], &[44], &[60], &[0, 60, 43, 44, 60], &[51], &[253]];
+        for (by, stage) in [By::Kernel, By::Sockets]
+            .into_iter()
+            .flat_map(|by| [none as fn() -> Stage, snoop, link].map(|stage| (by, stage)))
+        {
+            let station = station_by(by, Nothing, move || vec![stage()]);
+            for (from, to, sender) in [(&left, &right, 1), (&right, &left, 2)] {
+                let sent: Vec<_> = chains.iter().map(|chain| extended(sender, chain)).collect();
+                send_plain(from, &sent);
+                let mut came = Vec::new();
+                while came.len() < sent.len() {
+                    let frames = receive(to, 1);
+                    assert!(!frames.is_empty(), "{by:?}: {} of {}", came.len(), sent.len());
+                    let plain = frames.iter().map(|f| f[lasthop_live::header::VNET..].to_vec());
+                    came.extend(plain.filter(|f| f[..14] == sent[0][..14]));
+                }
+                assert_eq!(came, sent, "{by:?}");
+            }
+            station.stop();
+        }
+    });
+}
+
 #[test]
 fn super_packets_in_tunnels_pass() {
     alone_as_root("super_packets_in_tunnels_pass", || {
