@@ -132,7 +132,9 @@ fn table(asked: &Asked, kernel: &Recorded) -> String {
             head.extend(columns);
         }
     }
-    let mut text = format!("| loss |{}\n|---|{}\n", head.concat(), "---|".repeat(head.len()));
+    // The last part of the axis' key says what the rows are.
+    let of = asked.axes[0].split('=').next().and_then(|key| key.rsplit('.').next()).unwrap();
+    let mut text = format!("| {of} |{}\n|---|{}\n", head.concat(), "---|".repeat(head.len()));
     for (row, line) in rows {
         text += &format!("| {} |{line}\n", row.replace('%', " %"));
     }

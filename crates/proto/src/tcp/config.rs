@@ -209,6 +209,12 @@ pub enum Congestion {
     Cubic,
     /// A model of the path from samples of the delivery rate (BBR, version 1). Needs [`Variant::Rack`].
     Bbr,
+    /// As fast in bytes per second whatever the round trip (Caini and Firrincieli 2004).
+    Hybla,
+    /// A loss leaves what the path was measured to carry (Westwood+, Grieco and Mascolo 2004).
+    Westwood,
+    /// A loss without a queue costs a fifth (Fu and Liew 2003).
+    Veno,
 }
 
 /// How many segments of a window [`Congestion::Vegas`] wants to wait in queues on the way.

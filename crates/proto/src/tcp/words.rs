@@ -2,7 +2,8 @@
 //! file of its sender.
 
 use super::sender::{
-    bbr, cubic, eln, integrated, newreno, rack, reno, right_edge, sack, smart, snack, tahoe, vegas,
+    bbr, cubic, eln, hybla, integrated, newreno, rack, reno, right_edge, sack, smart, snack, tahoe,
+    vegas, veno, westwood,
 };
 pub use super::word::Word;
 
@@ -19,6 +20,9 @@ pub const TCPS: &[Word] = &[
     rack::WORD,
     cubic::WORD,
     bbr::WORD,
+    hybla::WORD,
+    westwood::WORD,
+    veno::WORD,
     right_edge::WORD,
     vegas::WORD,
     snack::WORD,

@@ -26,7 +26,7 @@ pub const TOLD: usize = 8;
 /// TCPs that a sender of today has outgrown: nobody would go back to one of them.
 const OUTGROWN: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "right-edge"];
 /// Senders of today.
-const OF_TODAY: [&str; 4] = ["linux", "rack", "cubic", "bbr"];
+const OF_TODAY: [&str; 7] = ["linux", "rack", "cubic", "bbr", "hybla", "westwood", "veno"];
 
 /// What advice is given about, and how.
 #[derive(Debug)]

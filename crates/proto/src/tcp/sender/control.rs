@@ -8,10 +8,13 @@ use super::cubic::Cubic;
 use super::custom::CustomGrowth;
 use super::family::variants;
 use super::growth::{Acked, Growth, Loss, Sample};
+use super::hybla::Hybla;
 use super::linux_cubic::LinuxCubic;
 use super::linux_reno::LinuxReno;
 use super::slow_start::SlowStartAvoidance;
 use super::vegas::Vegas;
+use super::veno::Veno;
+use super::westwood::Westwood;
 use super::{Chunk, Window};
 
 variants! {
@@ -28,6 +31,9 @@ variants! {
         Cubic(Box<Cubic>): (None, Congestion::Cubic, _) => Box::new(Cubic::new(config)),
         Bbr(Box<Bbr>): (None, Congestion::Bbr, _) => Box::new(Bbr::new(config)),
         Vegas(Box<Vegas>): (None, Congestion::Vegas, _) => Box::new(Vegas::new(config.vegas)),
+        Hybla(Box<Hybla>): (None, Congestion::Hybla, _) => Box::default(),
+        Westwood(Box<Westwood>): (None, Congestion::Westwood, _) => Box::new(Westwood::new(config)),
+        Veno(Box<Veno>): (None, Congestion::Veno, _) => Box::new(Veno::new(config)),
     }
     asks {
         steers() -> bool;
@@ -42,5 +48,12 @@ variants! {
         restart(now: Time, idle: bool) -> ();
         on_sent(now: Time, window: &Window, chunk: &Chunk) -> ();
         after_repair(now: Time, window: &Window) -> bool;
+    }
+}
+
+impl AnyGrowth {
+    /// Reno's growth as `config` has it, for those that only close the window in a way of their own.
+    pub(super) fn reno(config: &TcpConfig) -> AnyGrowth {
+        AnyGrowth::new(&TcpConfig { congestion: Congestion::Reno, ..config.clone() })
     }
 }

@@ -17,6 +17,7 @@ mod family;
 pub mod fast_rtx_handoff;
 pub mod flight;
 pub mod growth;
+pub mod hybla;
 pub mod hystart;
 pub mod integrated;
 pub mod linux_cubic;
@@ -45,6 +46,8 @@ mod timeout;
 pub mod tlp;
 pub mod variant;
 pub mod vegas;
+pub mod veno;
+pub mod westwood;
 pub mod window;
 
 use crate::event::{Cause, Tcb, TcpKind};

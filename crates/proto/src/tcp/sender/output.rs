@@ -20,7 +20,8 @@ impl<R: Recovery> Way<'_, R> {
         if let Some(pacer) = &mut core.pacer {
             // What the peer's window or the socket buffer forbids is not there to be spread.
             let window = core.window.allowed().min(u32::MAX.into()) as u32;
-            pacer.sent(now, chunk.len, window, core.growth.pacing());
+            let windows = [window, core.window.ssthresh];
+            pacer.sent(now, chunk.len, windows, core.growth.pacing());
         }
         let (end, probe) = (chunk.end(), chunk.cause == Cause::WindowProbe);
         if core.timers.rexmt.is_none() && !probe {

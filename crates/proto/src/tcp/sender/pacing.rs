@@ -1,10 +1,11 @@
 //! Pacing: segments leave at a rate instead of in the bursts in which the windows open.
 //!
-//! The rate is that of the congestion control, or the window spread over a round trip. So much may leave back to
-//! back as [`TcpConfig::burst`] says.
+//! The rate is that of the congestion control, or the window spread over a round trip. Senders of today are faster, as
+//! Linux is: a window that only keeps pace with the ACKs would never open where each ACK lets two segments go. So much
+//! may leave back to back as [`TcpConfig::burst`] says.
 
 use crate::describe::{Kind, SIM, System};
-use crate::tcp::config::TcpConfig;
+use crate::tcp::config::{TcpConfig, Variant};
 use crate::units::{Rate, Span, Time};
 
 /// What it is, for lists.
@@ -20,6 +21,10 @@ pub const ADAPTATION: System = System::new(
 /// The least rate: a window of nothing must not stop a sender for ever.
 const LEAST: u64 = 1000;
 
+/// The rate in percent of a window for each round trip: far below the threshold, and from there on
+/// (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+const LINUX: [u64; 2] = [200, 120];
+
 /// Spaces segments out. The virtual scheduling form of the generic cell rate algorithm (ITU-T I.371).
 #[derive(Clone, Debug)]
 pub struct Pacer {
@@ -27,6 +32,8 @@ pub struct Pacer {
     burst: u32,
     /// Smoothed round trip in exact units; timers have coarser ones.
     srtt: Option<Span>,
+    /// The rate in percent of a window for each round trip, below half of the threshold and above it.
+    percent: [u64; 2],
     /// When the next segment would be due, were no bursts allowed.
     due: Time,
     /// How much earlier than that it may leave.
@@ -38,6 +45,7 @@ impl Pacer {
     pub fn new(config: &TcpConfig) -> Option<Pacer> {
         config.pacing.then(|| Pacer {
             burst: config.burst.max(1),
+            percent: if config.variant == Variant::Rack { LINUX } else { [100; 2] },
             srtt: None,
             due: Time(0),
             slack: Span::ZERO,
@@ -58,12 +66,14 @@ impl Pacer {
         (at > now).then_some(at)
     }
 
-    /// `bytes` leave at `now` under a congestion window of `cwnd`; `rate` is what the congestion control wants.
-    pub fn sent(&mut self, now: Time, bytes: u32, cwnd: u32, rate: Option<Rate>) {
+    /// `bytes` leave at `now` under a congestion window of `cwnd` and this threshold; `rate` is what the congestion control
+    /// wants.
+    pub fn sent(&mut self, now: Time, bytes: u32, [cwnd, ssthresh]: [u32; 2], rate: Option<Rate>) {
         let bps = match (rate, self.srtt) {
             (Some(rate), _) => rate.bps(),
             (None, Some(srtt)) => {
-                (u128::from(cwnd) * 8 * 1_000_000_000 / u128::from(srtt.0.max(1)))
+                let percent = self.percent[usize::from(cwnd >= ssthresh / 2)];
+                (u128::from(cwnd) * 80_000_000 * u128::from(percent) / u128::from(srtt.0.max(1)))
                     .min(u128::from(u64::MAX)) as u64
             }
             // Before the first round trip there is nothing to spread the window over.
@@ -92,7 +102,7 @@ mod tests {
             if let Some(at) = pacer.blocked(now) {
                 now = at;
             }
-            pacer.sent(now, 1000, 10_000, None);
+            pacer.sent(now, 1000, [10_000; 2], None);
             match left.last_mut() {
                 Some((at, count)) if *at == now.0 => *count += 1,
                 _ => left.push((now.0, 1)),
@@ -120,7 +130,7 @@ mod tests {
     #[test]
     fn without_a_round_trip_nothing_waits() {
         let mut pacer = pacer(1);
-        pacer.sent(Time(5), 1000, 10_000, None);
+        pacer.sent(Time(5), 1000, [10_000; 2], None);
         assert_eq!(pacer.blocked(Time(5)), None);
     }
 }
