@@ -15,6 +15,7 @@ from .control import Ack, CongestionControl
 from .results import Recording, Results, Table, record, run, run_points
 from .scenario import Scenario
 from .studies import Document, advise, analyze, claims, compare, energy, reproduce
+from .sweeps import merge, sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +55,10 @@ __all__ = [
     "energy",
     "examples",
     "gym",
+    "merge",
     "record",
     "reproduce",
     "run",
     "run_points",
+    "sweep",
 ]
