@@ -28,7 +28,9 @@ mod _lasthop {
     #[pymodule_export]
     use super::run::{Recording, Results, record, run};
     #[pymodule_export]
-    use super::study::{advise, all_claims, analyze, compare, energy, reproduce};
+    use super::study::{
+        advise, all_claims, analyze, compare, energy, explain, left_open, reproduce,
+    };
     #[pymodule_export]
     use super::sweep::{Sweep, identity, merge};
     #[pymodule_export]
