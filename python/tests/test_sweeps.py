@@ -20,7 +20,7 @@ from moto.server import ThreadedMotoServer
 # Runs that could carry 375 MB, and with these errors do not: ten are a batch.
 TEXT = """
 name = "tiny"
-runs = 100
+runs = 50
 horizon = "300ms"
 transfer = { from = "fixed", to = "mobile", bytes = "1GB" }
 [host.fixed]
@@ -37,7 +37,7 @@ agent = ["none", "snoop"]
 link.delay = ["1ms", "2ms", "3ms"]
 """
 TINY = lh.Scenario(TEXT)
-RUNS, BATCHES = 600, 60
+RUNS, BATCHES = 300, 30
 
 # Hands a sweep to a pool or a cluster, tells how far it is, and waits to be killed.
 DRIVER = """

@@ -33,9 +33,9 @@ Examples:
 Keys are dotted as in the file: host.NAME.KEY, path.NUMBER.KEY, path.NAME.KEY. Short forms: KEY of a
 host for all hosts (tcp, mss), agent, errors.KEY, link.KEY and radio.KEY where there is only one.
 
-With -o DIR: scenario.toml, results.json (what --json prints), report.html, runs.parquet and runs.csv (a
-row each run), runs.jsonl (to go on from), and trace/CELL/ with events, control blocks, captures and
-time-sequence plots of each cell's first run: some megabytes each, see --trace.
+With -o DIR: scenario.toml, results.json (what --json prints), report.html, runs.parquet and
+runs.csv (a row for each run), runs.jsonl (to go on from), and trace/CELL/ with events, control
+blocks, captures and time-sequence plots of each cell's first run: some megabytes, see --trace.
 A sweep with -o that was interrupted (Ctrl-C, exit code 130) continues where it stopped.";
 
 /// Run a scenario: every combination of what it varies, with every seed
