@@ -14,7 +14,8 @@ from ._errors import ScenarioError, ScenarioWarning
 from .control import Ack, CongestionControl
 from .results import Recording, Results, Table, record, run, run_points
 from .scenario import Scenario
-from .studies import Document, advise, analyze, claims, compare, energy, reproduce
+from .studies import Document, advise, analyze, claims, compare, energy, explain, left_open, reproduce
+from .sweeps import merge, sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,9 +54,13 @@ __all__ = [
     "compare",
     "energy",
     "examples",
+    "explain",
     "gym",
+    "left_open",
+    "merge",
     "record",
     "reproduce",
     "run",
     "run_points",
+    "sweep",
 ]

@@ -54,8 +54,6 @@ class Results:
     def provenance(self) -> dict[str, Any]:
         """Where the numbers are from: version, scenario's text, arguments, seeds. Enough to make them again."""
         provenance: dict[str, Any] = _loads(self._results.provenance)
-        if self.scenario.control is not None:
-            provenance["control"] = [*self.scenario.control.identity(), self.scenario.host]
         return provenance
 
     def summary(self, name: str = "throughput") -> list[dict[str, Any]]:

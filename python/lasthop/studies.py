@@ -11,7 +11,7 @@ from .scenario import Scenario
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import IO, Any
 
 
@@ -162,6 +162,55 @@ def reproduce(*what: str, seeds: int = 20, jobs: int = 0) -> list[dict[str, Any]
     text = _lasthop.reproduce(list(what), _natural("seeds", seeds, 100_000, 1), _jobs(jobs))
     told: list[dict[str, Any]] = _loads(text)
     return told
+
+
+def explain(
+    *claims: str,
+    testbed: bool = False,
+    sets: int = 1000,
+    seeds: int | None = None,
+    again: int = 20,
+    sample: int = 1,
+    fit: Iterable[str] = (),
+    jobs: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> Document:
+    """Says which of the values that a paper leaves open decide its claims (``lasthop explain``).
+
+    Args:
+        claims: Claims of one testbed.
+        testbed: All other claims of the testbed as well.
+        sets: Sets of values to try.
+        seeds: Runs of each case for each set; what the testbed can afford if not given.
+        again: Runs of each case when the best sets are tried again with whole transfers; 0 leaves that out.
+        sample: Seed of the sample of sets.
+        fit: Claims, or conditions by number, on which sets are chosen, to be judged on the others; random halves if
+            none are given.
+        jobs: As of :func:`lasthop.run`.
+        progress: Called now and then with the number of sets that were tried, and of how many.
+    """
+    said = {
+        "testbed": testbed,
+        "sets": _natural("sets", sets, 1_000_000, 1),
+        "seeds": None if seeds is None else _natural("seeds", seeds, 100_000, 1),
+        "again": _natural("again", again, 100_000),
+        "sample": _natural("sample", sample, 2**64 - 1),
+        "fit": list(fit),
+    }
+    return Document(_loads(_lasthop.explain(_some(claims), said, _jobs(jobs), progress)))
+
+
+def left_open(*claims: str, testbed: bool = False) -> list[dict[str, Any]]:
+    """What papers leave open about claims: a dict for each parameter, with what is assumed, its range, and why
+    (``lasthop explain --open``)."""
+    told: list[dict[str, Any]] = _loads(_lasthop.left_open(_some(claims), testbed))
+    return told
+
+
+def _some(claims: tuple[str, ...]) -> list[str]:
+    if not claims:
+        raise ScenarioError("there are no claims", help="give one at least, such as W-T4; lasthop.claims() lists them")
+    return list(claims)
 
 
 def claims() -> list[dict[str, str]]:

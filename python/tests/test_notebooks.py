@@ -21,7 +21,7 @@ def test_notebook(path):
     runpy.run_path(str(path), run_name="__main__")
 
 
-@pytest.mark.parametrize("name", ["lasthop", "lasthop.scenario", "lasthop.control", "lasthop.gym"])
+@pytest.mark.parametrize("name", ["lasthop", "lasthop.scenario", "lasthop.control", "lasthop.gym", "lasthop.sweeps"])
 def test_docstrings(name):
     tested = doctest.testmod(importlib.import_module(name))
     assert tested.attempted > 0 and tested.failed == 0

@@ -19,6 +19,7 @@
 //! ```
 
 mod error;
+pub mod explain;
 pub mod files;
 pub mod merge;
 mod provenance;

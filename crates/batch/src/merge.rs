@@ -20,7 +20,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::files::{AtomicFile, Parquet, ROOM, csv_heading, csv_rows};
 use crate::store::{Store, Version, failed, same_version};
-use crate::sweep::{About, BATCH};
+use crate::sweep::{About, BATCH, known};
 use crate::tables::{PROVENANCE, wrong};
 use crate::{Error, Provenance};
 
@@ -40,6 +40,14 @@ pub struct Merged {
     pub digest: String,
     /// The sweeps.
     pub sweeps: Vec<Provenance>,
+}
+
+impl Merged {
+    /// For programs.
+    pub fn document(&self) -> serde_json::Value {
+        let Merged { rows, of, digest, sweeps } = self;
+        serde_json::json!({ "runs": rows, "of": of, "digest": digest, "sweeps": sweeps })
+    }
 }
 
 /// A batch: where it is, and what it says of itself.
@@ -210,6 +218,7 @@ fn sweeps(stores: &[&dyn Store], batches: &[Batch<'_>]) -> Result<Vec<Provenance
         })?;
         let sweep: Provenance = serde_json::from_slice(&bytes)
             .map_err(|error| Error::input(format!("{name} cannot be read: {error}"), help))?;
+        known(&sweep)?;
         if let Some(first) = all.first().filter(|first| first.axes != sweep.axes) {
             let text = format!(
                 "one sweep varies {}, another {}",

@@ -20,6 +20,9 @@ pub struct Provenance {
     /// A table of sets that took the place of axes, as CSV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points: Option<String>,
+    /// A congestion control from outside: its name, its version, and the host that has it, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<(String, String, Option<String>)>,
     /// How many cells there are.
     pub cells: u64,
     /// The seed of the first run of the first cell.
@@ -69,6 +72,7 @@ impl Provenance {
             text: text.to_owned(),
             arguments: arguments.iter().map(both).collect(),
             points: None,
+            control: None,
             cells: cells as u64,
             first_seed: first.map_or(0, |scenario| scenario.first_seed),
             seeds: first.map_or(0, |scenario| scenario.runs),

@@ -158,6 +158,11 @@ impl core::fmt::Display for Version {
     }
 }
 
+/// The version of this program and of its results, as a store keeps it.
+pub fn version() -> String {
+    Version::ours().to_string()
+}
+
 /// What a store says to an error of its place.
 pub(crate) fn failed(store: &dyn Store, name: &str, error: io::Error) -> Error {
     let help = "what is in the store stays; is there room, and may you read and write there?";

@@ -8,6 +8,7 @@ use core::str::FromStr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lasthop_proto::tcp::config::Custom;
 use lasthop_scenario::{Cell, Digest, Grid, Run, Scenario, StageKind, World};
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,7 @@ impl FromStr for Shard {
 pub struct Batches<'a> {
     grid: &'a Grid,
     provenance: Provenance,
+    custom: Option<Custom>,
     sweep: String,
     size: u64,
 }
@@ -88,7 +90,29 @@ impl<'a> Batches<'a> {
         in_simulator(grid.first())?;
         let each = RUN + transferred(grid.first());
         let size = (TARGET / each).clamp(FEWEST, MOST);
-        Ok(Batches { grid, sweep: provenance.digest().to_string(), provenance, size })
+        let sweep = provenance.digest().to_string();
+        Ok(Batches { grid, sweep, provenance, custom: None, size })
+    }
+
+    /// The same with a congestion control from outside at `host`, or at all hosts. Its runs are made one after the
+    /// other, in the thread that asks for them.
+    ///
+    /// # Errors
+    ///
+    /// A rule without a version, whose results would be mixed with those of another, and a host that is not there.
+    pub fn controlled(self, custom: Custom, host: Option<&str>) -> Result<Batches<'a>, Error> {
+        let mut provenance = self.provenance;
+        provenance.control =
+            Some((custom.name.clone(), custom.version.clone(), host.map(str::to_owned)));
+        known(&provenance)?;
+        bring(&mut self.grid.first().clone(), &custom, host)?;
+        let sweep = provenance.digest().to_string();
+        Ok(Batches { provenance, custom: Some(custom), sweep, ..self })
+    }
+
+    /// The name of the sweep: a hash of its provenance, which the store has as `sweep-NAME.json`.
+    pub fn id(&self) -> &str {
+        &self.sweep
     }
 
     /// How many there are.
@@ -105,13 +129,13 @@ impl<'a> Batches<'a> {
         Ok(self.planned(index)?.name)
     }
 
-    /// The numbers of a shard's batches that are not in a store.
+    /// The numbers of a shard's batches that are not in a store, which is told what the sweep is.
     ///
     /// # Errors
     ///
     /// A store that cannot be read or is of another version, a cell that cannot be built.
     pub fn missing(&self, store: &dyn Store, shard: Shard) -> Result<Vec<u64>, Error> {
-        same_version(store, true)?;
+        self.mark(store)?;
         let there = store.list().map_err(|error| failed(store, "", error))?;
         let there: BTreeSet<String> = there.into_iter().collect();
         let mut missing = Vec::new();
@@ -136,8 +160,11 @@ impl<'a> Batches<'a> {
         let axes = self.grid.axes().join("\n");
         let mut digest = Digest::default().bytes(axes.as_bytes());
         for number in range.start / seeds..range.end.div_ceil(seeds) {
-            let cell = self.grid.cell(number as usize)?;
+            let mut cell = self.grid.cell(number as usize)?;
             in_simulator(&cell.scenario)?;
+            if let (Some(custom), Some((.., host))) = (&self.custom, &self.provenance.control) {
+                bring(&mut cell.scenario, custom, host.as_deref())?;
+            }
             digest = digest.bytes(&number.to_be_bytes()).bytes(cell.labels.join("\n").as_bytes());
             let from = range.start.saturating_sub(number * seeds);
             let to = (range.end - number * seeds).min(seeds);
@@ -185,9 +212,15 @@ impl<'a> Batches<'a> {
             let runs = done.fetch_add(1, Ordering::Relaxed) + 1;
             (work.progress)(Done { runs, of, cell: run.cell });
         };
-        let Some(rows) = work.pool()?.install(|| measured(&planned, work, &progress)) else {
-            return Ok(false);
+        let rows = match self.custom {
+            Some(_) => (0..planned.runs.len()).map(|i| planned.row(i, work, &progress)).collect(),
+            None => work.pool()?.install(|| measured(&planned, work, &progress)),
         };
+        let Some(rows) = rows else { return Ok(false) };
+        // A rule from outside that fails says stop, perhaps in the last run.
+        if self.custom.is_some() && (work.stop)() {
+            return Ok(false);
+        }
         self.put(&planned, &rows, store)?;
         Ok(true)
     }
@@ -216,16 +249,21 @@ fn measured(
     work: &Work<'_>,
     progress: &(dyn Fn(&Run) + Sync),
 ) -> Option<Vec<Row>> {
-    let rows = lasthop_lab::spread(planned.runs.len(), |i| {
+    let rows = lasthop_lab::spread(planned.runs.len(), |i| planned.row(i, work, progress));
+    rows.into_iter().collect()
+}
+
+impl Planned {
+    /// The row of a run; nothing if somebody said stop.
+    fn row(&self, i: usize, work: &Work<'_>, progress: &dyn Fn(&Run)) -> Option<Row> {
         if (work.stop)() {
             return None;
         }
-        let (cell, run) = &planned.runs[i];
-        let row = Row::new(run, &lasthop_lab::measure(&planned.cells[*cell].scenario, run.seed));
+        let (cell, run) = &self.runs[i];
+        let row = Row::new(run, &lasthop_lab::measure(&self.cells[*cell].scenario, run.seed));
         progress(run);
         Some(row)
-    });
-    rows.into_iter().collect()
+    }
 }
 
 /// What became of a call of [`sweep`].
@@ -246,6 +284,15 @@ impl Swept {
     pub fn is_complete(&self) -> bool {
         self.found + self.made == self.batches
     }
+
+    /// For programs.
+    pub fn document(&self) -> serde_json::Value {
+        let Swept { batches, found, made, runs } = self;
+        let complete = self.is_complete();
+        serde_json::json!({
+            "batches": batches, "found": found, "made": made, "runs": runs, "complete": complete,
+        })
+    }
 }
 
 /// Makes all batches of a shard that are not in the store, one after the other, each on all threads. `Done::of` counts
@@ -260,7 +307,6 @@ pub fn sweep(
     shard: Shard,
     work: &Work<'_>,
 ) -> Result<Swept, Error> {
-    batches.mark(store)?;
     let all = (shard.number - 1..batches.count()).step_by(shard.of as usize).count() as u64;
     let missing = batches.missing(store, shard)?;
     let of = missing.iter().map(|index| batches.runs(*index)).sum();
@@ -270,6 +316,9 @@ pub fn sweep(
         let runs = done.fetch_add(1, Ordering::Relaxed) + 1;
         (work.progress)(Done { runs, of, cell: run.cell });
     };
+    if batches.custom.is_some() {
+        return one_by_one(batches, store, work, &missing, swept);
+    }
     work.pool()?.install(|| -> Result<Swept, Error> {
         // One batch is written while the next one is made.
         let mut last: Option<(Planned, Vec<Row>)> = None;
@@ -301,6 +350,55 @@ pub fn sweep(
             }
         }
     })
+}
+
+/// As [`sweep`], in this thread, as a rule from outside wants it.
+fn one_by_one(
+    batches: &Batches<'_>,
+    store: &dyn Store,
+    work: &Work<'_>,
+    missing: &[u64],
+    mut swept: Swept,
+) -> Result<Swept, Error> {
+    let of = missing.iter().map(|index| batches.runs(*index)).sum();
+    for index in missing {
+        let before = swept.runs;
+        let progress =
+            |done: Done| (work.progress)(Done { runs: before + done.runs, of, cell: done.cell });
+        if !batches.make(*index, store, &Work { progress: &progress, ..*work })? {
+            break;
+        }
+        swept.made += 1;
+        swept.runs += batches.runs(*index);
+    }
+    Ok(swept)
+}
+
+/// Gives a scenario's host, or all of them, a congestion control from outside.
+///
+/// # Errors
+///
+/// If there is no such host.
+pub fn bring(scenario: &mut Scenario, custom: &Custom, host: Option<&str>) -> Result<(), Error> {
+    let hosts = scenario.hosts.iter_mut().filter(|h| host.is_none_or(|host| host == h.name));
+    let brought = hosts.map(|host| host.tcp.custom = Some(Box::new(custom.clone()))).count();
+    if brought > 0 {
+        return Ok(());
+    }
+    let names: Vec<&str> = scenario.hosts.iter().map(|host| host.name.as_str()).collect();
+    let message = format!("there is no host `{}`", host.unwrap_or_default());
+    Err(Error::input(message, format!("there are {}", names.join(", "))))
+}
+
+/// Refuses a rule of which nobody knows which one it was.
+pub(crate) fn known(sweep: &Provenance) -> Result<(), Error> {
+    match &sweep.control {
+        Some((name, version, _)) if version.is_empty() => Err(Error::input(
+            format!("the congestion control `{name}` has no version"),
+            "a store would mix its results with those of another: say which one it is",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn in_simulator(scenario: &Scenario) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::sweep::testbed::Order;
-use crate::sweep::{Job, PAGE};
+use crate::sweep::{Job, PAGE, Traces};
 use crate::{Outcome, output};
 
 /// Threads.
@@ -136,6 +136,7 @@ impl Maker<'_> {
         let job = Job {
             plan,
             order: Order::default(),
+            traces: Traces::default(),
             output: self.output,
             jobs: self.jobs.count(),
             stop: &self.stop,

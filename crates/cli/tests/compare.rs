@@ -330,8 +330,8 @@ fn an_interrupted_comparison_goes_on() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let runs = dir.path().join("out/runs");
-    let kept = || fs::read_dir(&runs).map_or(0, |entries| entries.count());
+    let runs = dir.path().join("out/runs.jsonl");
+    let kept = || fs::read_to_string(&runs).map_or(0, |text| text.lines().count());
     while kept() < 3 {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it could be interrupted");
         std::thread::yield_now();

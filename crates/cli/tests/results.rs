@@ -75,6 +75,16 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
+/// The lines of finished runs.
+fn kept_lines(dir: &Path) -> Vec<String> {
+    let text = fs::read_to_string(dir.join("runs.jsonl")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn keep_lines(dir: &Path, lines: &[String]) {
+    fs::write(dir.join("runs.jsonl"), lines.join("\n") + "\n").expect("written");
+}
+
 fn no_temporary_files(dir: &Path) {
     for file in files(dir) {
         assert_ne!(file.extension().and_then(|e| e.to_str()), Some("tmp"), "{}", file.display());
@@ -135,19 +145,59 @@ fn a_directory_of_results_is_complete_and_continues() {
     no_temporary_files(&out);
 
     // A marker in a kept run shows whether it was read; a spoilt one and a missing one are run again.
-    let runs = files(&out.join("runs"));
+    let runs = kept_lines(&out);
     assert_eq!(runs.len(), 6);
-    let mut marked = json(&fs::read(&runs[0]).expect("a run"));
-    marked["hops"] = 987_654_321.into();
-    fs::write(&runs[0], marked.to_string()).expect("written");
-    fs::write(&runs[1], "{ half").expect("written");
-    fs::remove_file(&runs[2]).expect("removed");
+    let mut marked = json(runs[0].as_bytes());
+    marked["run"]["hops"] = 987_654_321.into();
+    let mut spoilt = vec![marked.to_string(), runs[1][..40].to_owned()];
+    spoilt.extend_from_slice(&runs[3..]);
+    keep_lines(&out, &spoilt);
     place.good(&["run", "tiny.toml", "-o", "out"]);
     let again = fs::read_to_string(out.join("results.json")).expect("results");
     assert!(again.contains("987654321"), "a kept run is read");
-    fs::remove_file(&runs[0]).expect("removed");
+    let now = kept_lines(&out);
+    assert_eq!((&now[..5], now.len()), (&spoilt[..], 7), "two are made again");
+    keep_lines(&out, &now[1..]);
+    // Killed in the middle of a line.
+    let whole = fs::read(out.join("runs.jsonl")).expect("lines");
+    fs::write(out.join("runs.jsonl"), &whole[..whole.len() - 9]).expect("written");
     place.good(&["run", "tiny.toml", "-o", "out"]);
     assert_eq!(fs::read(out.join("results.json")).expect("results"), kept);
+    let before = kept_lines(&out);
+    place.good(&["run", "tiny.toml", "-o", "out"]);
+    assert_eq!(kept_lines(&out), before, "all are there");
+}
+
+#[test]
+fn runs_are_one_table() {
+    let place = Place::new();
+    place.good(&["run", "tiny.toml", "-o", "out", "--trace", "none"]);
+    let results = json(&fs::read(place.path("out/results.json")).expect("results"));
+    let table = fs::read_to_string(place.path("out/runs.csv")).expect("a table");
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 7);
+    let column = |name: &str| rows[0].iter().position(|column| *column == name).expect("a column");
+    for (i, row) in rows[1..].iter().enumerate() {
+        let run = &results["cells"][i / 3]["runs"][i % 3];
+        assert_eq!(row[column("agent")], ["none", "snoop"][i / 3]);
+        let throughput = &run["metrics"]["aggregate_throughput"];
+        assert_eq!(row[column("throughput")].parse().ok(), throughput.as_f64());
+    }
+    assert!(fs::read(place.path("out/runs.parquet")).expect("a table").starts_with(b"PAR1"));
+    assert!(!place.path("out/trace").exists());
+}
+
+#[test]
+fn traces_are_those_that_were_asked_for() {
+    let place = Place::new();
+    let traced = |which: &str| {
+        let shown = text(&place.good(&["run", "tiny.toml", "-o", "out", "--trace", which]));
+        assert!(shown.contains("MB; see --trace"), "{shown}");
+        let folders = fs::read_dir(place.path("out/trace")).expect("traces");
+        folders.count()
+    };
+    assert_eq!((traced("first"), traced("all")), (2, 6));
+    assert!(place.path("out/trace/agent=snoop_seed-3/events.csv").is_file());
 }
 
 #[test]
@@ -157,7 +207,7 @@ fn the_page_is_rebuilt_from_files() {
     let page = place.path("out/report.html");
     let first = fs::read(&page).expect("a page");
     fs::remove_file(&page).expect("removed");
-    fs::remove_dir_all(place.path("out/runs")).expect("removed");
+    fs::remove_file(place.path("out/runs.jsonl")).expect("removed");
     place.good(&["report", "out"]);
     assert_eq!(fs::read(&page).expect("a page"), first);
 }
@@ -221,8 +271,8 @@ fn an_interrupted_sweep_continues() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let runs = place.path("out/runs");
-    while !runs.is_dir() || files(&runs).len() < 5 {
+    let out = place.path("out");
+    while kept_lines(&out).len() < 5 {
         assert!(child.try_wait().expect("its state").is_none(), "it ended before its time");
         std::thread::yield_now();
     }
@@ -236,13 +286,15 @@ fn an_interrupted_sweep_continues() {
     assert!(!place.path("out/results.json").exists());
 
     // The first seeds are kept: a shorter sweep of the same scenario reads them.
-    let first = files(&runs);
-    let times = || -> Vec<_> {
-        first.iter().map(|f| fs::metadata(f).and_then(|m| m.modified()).expect("a time")).collect()
-    };
-    let before = times();
+    let before = kept_lines(&out);
     place.good(&["run", "tiny.toml", "-o", "out"]);
-    assert_eq!(times(), before, "kept runs are not written again");
+    let after = kept_lines(&out);
+    assert_eq!(after[..before.len()], before, "nothing that is kept is lost");
+    let mut keys: Vec<String> =
+        after.iter().map(|line| json(line.as_bytes())["key"].to_string()).collect();
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), after.len(), "kept runs are not written again");
     let results = json(&fs::read(place.path("out/results.json")).expect("results"));
     let fresh = json(&place.good(&["run", "tiny.toml", "--json"]).stdout);
     assert_eq!(results, fresh);
@@ -261,11 +313,12 @@ fn a_run_in_which_time_stood_still_is_reported_with_an_exit_code_of_its_own() {
     let place = Place::new();
     let arguments = ["run", "tiny.toml", "-o", "out"];
     place.good(&arguments);
-    let kept = fs::read_dir(place.path("out/runs")).expect("kept").next().expect("one");
-    let kept = kept.expect("one").path();
-    let mut run: Value = serde_json::from_slice(&fs::read(&kept).expect("read")).expect("JSON");
-    run["stuck"] = "stage 5 (mobile) at 2.5s".into();
-    fs::write(&kept, run.to_string()).expect("written");
+    let mut kept = kept_lines(&place.path("out"));
+    let mut line = json(kept[0].as_bytes());
+    line["run"]["stuck"] = "stage 5 (mobile) at 2.5s".into();
+    kept[0] = line.to_string();
+    keep_lines(&place.path("out"), &kept);
+    let run = &line["run"];
     let output = place.run(&arguments);
     assert_eq!(output.status.code(), Some(70));
     let (out, errors) = (text(&output), String::from_utf8_lossy(&output.stderr).into_owned());
@@ -280,4 +333,130 @@ fn a_run_in_which_time_stood_still_is_reported_with_an_exit_code_of_its_own() {
         env!("CARGO_PKG_VERSION")
     );
     assert!(errors.contains(&line), "{errors}");
+}
+
+/// Ten runs are a batch: they could carry 375 MB, and with these errors do not.
+const LARGE: [&str; 8] = [
+    "--set",
+    "transfer.bytes=1GB",
+    "--set",
+    "horizon=300ms",
+    "--set",
+    "link.rate=10gbit",
+    "--set",
+    "radio.rate=10gbit",
+];
+
+fn sweep<'a>(store: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["sweep", "tiny.toml", "--store", store, "--json"][..], &LARGE[..], more].concat()
+}
+
+fn digest(place: &Place, stores: &[&str]) -> (Value, Value) {
+    let merged = json(&place.good(&[&["merge", "--json"], stores].concat()).stdout);
+    assert_eq!(merged["sweeps"].as_array().map(Vec::len), Some(1));
+    (merged["digest"].clone(), merged["runs"].clone())
+}
+
+#[test]
+fn shards_of_a_sweep_and_the_whole_are_one_table() {
+    let place = Place::new();
+    let swept = json(&place.good(&sweep("whole", &["-n", "30"])).stdout);
+    assert_eq!(
+        swept,
+        serde_json::json!({"batches": 6, "found": 0, "made": 6, "runs": 60, "complete": true})
+    );
+    let again = text(&place.good(&["sweep", "tiny.toml", "--store", "whole", "-n", "30"]));
+    assert!(again.contains("0 of 1 batches were there, 1 made"), "another sweep: {again}");
+    for shard in ["2/3", "3/3", "1/3"] {
+        place.good(&sweep("parts", &["-n", "30", "--shard", shard]));
+    }
+    place.good(&sweep("half", &["-n", "30", "--shard", "1/2"]));
+    place.good(&sweep("rest", &["-n", "30", "--shard", "2/2"]));
+    let parts = digest(&place, &["parts"]);
+    assert_eq!(parts.1, 60);
+    assert_eq!(digest(&place, &["rest", "half"]), parts);
+    assert_ne!(digest(&place, &["half"]).0, parts.0);
+
+    let shown = text(&place.good(&["merge", "parts", "-o", "out", "--csv"]));
+    assert!(shown.contains("60 of 60 runs") && shown.contains("runs.parquet is in out"), "{shown}");
+    place.good(
+        &[&["run", "tiny.toml", "-n", "30", "-o", "run", "--trace", "none"], &LARGE[..]].concat(),
+    );
+    let table = |dir: &str| fs::read(place.path(dir).join("runs.csv")).expect("a table");
+    assert_eq!(table("out"), table("run"), "a sweep is a run of any size");
+}
+
+#[test]
+fn points_are_cells() {
+    let place = Place::new();
+    fs::write(place.path("points.csv"), "errors.mean,agent\n16KiB,snoop\n64KiB,none\n").unwrap();
+    place.good(&["sweep", "tiny.toml", "--store", "s", "--points", "points.csv"]);
+    place.good(&["merge", "s", "-o", "out", "--csv"]);
+    let table = fs::read_to_string(place.path("out/runs.csv")).expect("a table");
+    assert!(table.starts_with("cell,errors.mean,agent,seed,key,"), "{table}");
+    assert_eq!(table.matches(",16KiB,snoop,").count(), 3);
+    fs::write(place.path("points.csv"), "errors.mean\n16KiB\n16 furlongs\n").unwrap();
+    let output = place.run(&["sweep", "tiny.toml", "--store", "s", "--points", "points.csv"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("furlongs"), "{errors}");
+}
+
+#[test]
+fn what_is_no_sweep_and_no_store_is_refused() {
+    let place = Place::new();
+    fs::create_dir(place.path("empty")).expect("made");
+    for (arguments, told) in [
+        (&["sweep", "tiny.toml", "--store", "s", "--shard", "4/3"][..], "K/N"),
+        (&["sweep", "tiny.toml"], "--store"),
+        (&["sweep", "tiny.toml", "--store", "tiny.toml"], "tiny.toml"),
+        (&["sweep", "nothing.toml", "--store", "s"], "nothing.toml"),
+        (&["sweep", "tiny.toml", "--store", "s", "--set", "world=testbed"], "simulator"),
+        (&["merge", "nowhere"], "nowhere"),
+        (&["merge", "empty"], "is no store"),
+        (&["merge", "empty", "--csv"], "--output"),
+    ] {
+        let output = place.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(told) && output.stdout.is_empty(), "{arguments:?}: {errors}");
+    }
+    place.good(&["sweep", "tiny.toml", "--store", "s"]);
+    fs::write(place.path("s/lasthop-store.json"), r#"{"lasthop":"0.0.9","results":7}"#).unwrap();
+    for arguments in [&["merge", "s"][..], &["sweep", "tiny.toml", "--store", "s"]] {
+        let errors = String::from_utf8_lossy(&place.run(arguments).stderr).into_owned();
+        assert!(errors.contains("lasthop 0.0.9 (results 7)"), "{errors}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_sweep_of_a_store_goes_on() {
+    let place = Place::new();
+    let arguments = sweep("store", &["-n", "400", "--jobs", "1"]);
+    let batches = || -> Vec<PathBuf> {
+        if !place.path("store").is_dir() {
+            return Vec::new();
+        }
+        let all = files(&place.path("store")).into_iter();
+        all.filter(|file| file.extension().is_some_and(|e| e == "parquet")).collect()
+    };
+    let mut child =
+        place.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while batches().len() < 3 {
+        assert!(child.try_wait().expect("its state").is_none(), "it ended before its time");
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = json(&output.stdout);
+    assert_eq!((&told["complete"], told["batches"].as_u64()), (&false.into(), Some(80)));
+    let there = batches();
+    assert!((3..80).contains(&there.len()));
+    let rest = json(&place.good(&sweep("store", &["-n", "400"])).stdout);
+    assert_eq!(rest["found"].as_u64(), Some(there.len() as u64));
+    place.good(&sweep("fresh", &["-n", "400"]));
+    assert_eq!(digest(&place, &["store"]), digest(&place, &["fresh"]));
+    no_temporary_files(&place.path("store"));
 }

@@ -19,7 +19,8 @@ pub fn scenario(
         .unwrap_or_else(|error| error)
 }
 
-/// A diagnostic with its place, as keyword arguments of `ScenarioError`.
+/// A diagnostic with its place in `text`, the scenario's or the table of points', as
+/// keyword arguments of `ScenarioError`.
 pub fn located<'py>(
     py: Python<'py>,
     diagnostic: &Diagnostic,
@@ -36,8 +37,7 @@ pub fn located<'py>(
             };
             (call.to_owned(), a.text())
         }),
-        // Points come as sets here, never as a table of text.
-        Source::Points => ("points".to_owned(), ""),
+        Source::Points => ("points".to_owned(), text),
     };
     let (line, column) = diagnostic.at.line_column(text);
     let fields = PyDict::new(py);
@@ -71,11 +71,19 @@ pub fn batch(py: Python<'_>, error: &lasthop_batch::Error) -> PyErr {
         Error::Study(error) => study(py, error),
         Error::Scenario(error) => scenario(py, &error.0, "scenario", "", &[]),
         Error::Input { message, help } => argument(py, message, help),
+        Error::File { error, .. } if fault(py, error).is_some() => {
+            fault(py, error).unwrap_or_else(|| PyOSError::new_err(error.to_string()))
+        }
         Error::File { path, error, .. } => {
             let number = error.raw_os_error();
             PyOSError::new_err((number, error.to_string(), path.display().to_string()))
         }
     }
+}
+
+/// What a store in Python raised.
+fn fault(py: Python<'_>, error: &std::io::Error) -> Option<PyErr> {
+    Some(error.get_ref()?.downcast_ref::<PyErr>()?.clone_ref(py))
 }
 
 /// The exception of a study.

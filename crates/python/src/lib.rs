@@ -10,6 +10,7 @@ mod gym;
 mod plan;
 mod run;
 mod study;
+mod sweep;
 mod table;
 mod wait;
 
@@ -27,7 +28,11 @@ mod _lasthop {
     #[pymodule_export]
     use super::run::{Recording, Results, record, run};
     #[pymodule_export]
-    use super::study::{advise, all_claims, analyze, compare, energy, reproduce};
+    use super::study::{
+        advise, all_claims, analyze, compare, energy, explain, left_open, reproduce,
+    };
+    #[pymodule_export]
+    use super::sweep::{Sweep, identity, merge};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

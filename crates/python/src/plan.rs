@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use lasthop_batch::Provenance;
+use lasthop_batch::sweep::bring;
 use lasthop_proto::tcp::config::Custom;
 use lasthop_scenario::{Argument, Warning, World};
 use pyo3::prelude::*;
@@ -35,6 +37,26 @@ pub fn nearest_example(word: &str) -> Option<&'static str> {
     lasthop_scenario::nearest_example(word)
 }
 
+/// A class of a congestion control, its name and version, and the host that it is for.
+pub type Control = (Py<PyAny>, String, String, Option<String>);
+
+/// `set` and `vary` as the scenario crate takes them.
+pub fn arguments(changes: Vec<(String, String)>) -> Vec<Argument> {
+    let argument = |(how, change): (String, String)| match how.as_str() {
+        "vary" => Argument::Vary(change),
+        _ => Argument::Set(change),
+    };
+    changes.into_iter().map(argument).collect()
+}
+
+/// A congestion control as hosts take it.
+pub fn custom(control: Control) -> (Arc<Brought>, Custom, Option<String>) {
+    let (class, name, version, host) = control;
+    let brought = Arc::new(Brought::new(class));
+    let custom = Custom::new(name, version, brought.clone().maker());
+    (brought, custom, host)
+}
+
 /// All runs of a scenario. Its fields are as in `lasthop.Scenario`.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub struct Plan {
@@ -44,7 +66,7 @@ pub struct Plan {
     pub text: String,
     pub arguments: Vec<Argument>,
     warnings: Vec<Warning>,
-    pub control: Option<Arc<Brought>>,
+    pub control: Option<(Arc<Brought>, Custom, Option<String>)>,
 }
 
 #[pymethods]
@@ -58,26 +80,18 @@ impl Plan {
         name: String,
         origin: String,
         changes: Vec<(String, String)>,
-        control: Option<(Py<PyAny>, String, String, Option<String>)>,
+        control: Option<Control>,
     ) -> PyResult<Plan> {
-        let arguments: Vec<Argument> = changes
-            .into_iter()
-            .map(|(how, change)| match how.as_str() {
-                "vary" => Argument::Vary(change),
-                _ => Argument::Set(change),
-            })
-            .collect();
+        let arguments = arguments(changes);
         let (mut plan, warnings) = lasthop_scenario::parse(&text, &name, &arguments)
             .map_err(|e| error::scenario(py, &e.0, &origin, &text, &arguments))?;
-        let control = control.map(|(class, name, version, host)| {
-            let brought = Arc::new(Brought::new(class));
-            (brought, name, version, host)
-        });
-        if let Some((brought, name, version, host)) = &control {
-            let custom = Custom::new(name, version, brought.clone().maker());
-            bring(py, &mut plan, &custom, host.as_deref())?;
+        let control = control.map(custom);
+        if let Some((_, custom, host)) = &control {
+            let mut cells = plan.cells.iter_mut();
+            cells
+                .try_for_each(|cell| bring(&mut cell.scenario, custom, host.as_deref()))
+                .map_err(|error| error::batch(py, &error))?;
         }
-        let control = control.map(|(brought, ..)| brought);
         Ok(Plan { plan: Arc::new(plan), origin, name, text, arguments, warnings, control })
     }
 
@@ -142,6 +156,20 @@ impl Plan {
 }
 
 impl Plan {
+    /// Where its numbers are from.
+    pub fn provenance(&self) -> Provenance {
+        let mut provenance = Provenance::new(&self.plan, &self.text, &self.arguments);
+        let named =
+            |c: &Custom, host: &Option<String>| (c.name.clone(), c.version.clone(), host.clone());
+        provenance.control = self.control.as_ref().map(|(_, custom, host)| named(custom, host));
+        provenance
+    }
+
+    /// The rule in Python that its runs ask.
+    pub fn rule(&self) -> Option<Arc<Brought>> {
+        self.control.as_ref().map(|(brought, ..)| brought.clone())
+    }
+
     /// The scenario of cell number `cell`, if the simulator can run it.
     pub fn scenario(&self, py: Python<'_>, cell: usize) -> PyResult<&lasthop_scenario::Scenario> {
         let cell =
@@ -161,25 +189,4 @@ pub fn simulated(py: Python<'_>, scenario: &lasthop_scenario::Scenario) -> PyRes
             "run it with the command `lasthop run`, or simulate it: `.set(\"world\", \"sim\")`",
         )),
     }
-}
-
-/// Gives hosts their congestion control.
-fn bring(
-    py: Python<'_>,
-    plan: &mut lasthop_scenario::Plan,
-    custom: &Custom,
-    name: Option<&str>,
-) -> PyResult<()> {
-    let hosts = plan.cells.iter_mut().flat_map(|cell| &mut cell.scenario.hosts);
-    let mut any = false;
-    for host in hosts.filter(|host| name.is_none_or(|name| name == host.name)) {
-        host.tcp.custom = Some(Box::new(custom.clone()));
-        any = true;
-    }
-    if any {
-        return Ok(());
-    }
-    let names: Vec<_> = plan.cells[0].scenario.hosts.iter().map(|h| h.name.as_str()).collect();
-    let message = format!("there is no host `{}`", name.unwrap_or_default());
-    Err(error::argument(py, &message, &format!("there are {}", names.join(", "))))
 }

@@ -42,9 +42,9 @@ pub fn run(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
     plan.plan.cells.iter().try_for_each(|cell| simulated(py, &cell.scenario))?;
-    let provenance = Provenance::new(&plan.plan, &plan.text, &plan.arguments);
+    let provenance = plan.provenance();
     let (all, own) = (plan.plan.clone(), plan.control.is_some());
-    let waiting = Waiting { jobs, progress, control: plan.control.clone() };
+    let waiting = Waiting { jobs, progress, control: plan.rule() };
     let results = waiting.on(py, move |work| match own {
         true => Ok(one_by_one(&all, work)),
         false => lasthop_batch::run(&all, "", work),
@@ -69,10 +69,10 @@ fn one_by_one(plan: &lasthop_scenario::Plan, work: &Work<'_>) -> lasthop_lab::Re
 #[pyfunction]
 pub fn record(py: Python<'_>, plan: &Plan, cell: usize, seed: u64) -> PyResult<Recording> {
     plan.scenario(py, cell)?;
-    let provenance = Provenance::new(&plan.plan, &plan.text, &plan.arguments);
+    let provenance = plan.provenance();
     let cell = plan.plan.cells[cell].clone();
     let own = cell.clone();
-    let recorded = Waiting { jobs: 1, progress: None, control: plan.control.clone() }
+    let recorded = Waiting { jobs: 1, progress: None, control: plan.rule() }
         .on(py, move |_| tables::recorded::recorded(&own, seed, &provenance))?;
     Ok(Recording { cell, seed, recorded })
 }

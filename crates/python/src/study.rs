@@ -1,11 +1,13 @@
 //! Studies: values in, documents as JSON out.
 
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use lasthop_analyze::{Config, analyze_capture};
-use lasthop_batch::{Work, study};
+use lasthop_batch::explain::Question;
+use lasthop_batch::{Done, Work, study};
 use lasthop_lab::{Observer, RunResult};
-use lasthop_papers::{Bench, Claim, PAPERS, claims, evaluate};
+use lasthop_papers::{Bench, Claim, PAPERS, Trial, claims, evaluate};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_scenario::Handoffs;
 use lasthop_study::advise::{Direction, Estimate, Given};
@@ -206,6 +208,56 @@ pub fn reproduce(
         });
         value(&results)
     })
+}
+
+/// What decides claims: the keyword arguments of `lasthop.explain`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Explained {
+    testbed: bool,
+    sets: usize,
+    seeds: Option<u32>,
+    again: u32,
+    sample: u64,
+    fit: Vec<String>,
+}
+
+/// Says which of the values that a paper leaves open decide its claims.
+#[pyfunction]
+#[pyo3(signature = (what, said, jobs=0, progress=None))]
+pub fn explain(
+    py: Python<'_>,
+    what: Vec<String>,
+    said: Explained,
+    jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let question = Question::new(&what, said.testbed).map_err(|error| error::batch(py, &error))?;
+    let seeds = said.seeds.unwrap_or(question.seeds);
+    let (sets, sample, again, fit) = (said.sets, said.sample, said.again, said.fit);
+    let question = Question { sets, sample, seeds, again, fit, ..question };
+    answer(py, jobs, progress, move |work| {
+        let watch = Watch(work);
+        let pool = work.pool()?;
+        let explained = question.answer(&mut |trial: &Trial<'_>, sets: &[Vec<String>]| {
+            let (done, of) = (AtomicU64::new(0), sets.len() as u64);
+            let step = |cell: usize| {
+                let runs = done.fetch_add(1, Ordering::Relaxed) + 1;
+                (work.progress)(Done { runs, of, cell });
+            };
+            Ok::<_, lasthop_batch::Error>(
+                pool.install(|| trial.judge_all(sets, &watch, &|i, _| step(i))),
+            )
+        })?;
+        value(&explained)
+    })
+}
+
+/// What a paper leaves open about claims.
+#[pyfunction]
+pub fn left_open(py: Python<'_>, what: Vec<String>, testbed: bool) -> PyResult<String> {
+    let question = Question::new(&what, testbed).map_err(|error| error::batch(py, &error))?;
+    json(py, &question.parameters())
 }
 
 struct Watch<'a>(&'a Work<'a>);

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use lasthop_batch::Work;
+use lasthop_batch::{Provenance, Work, tables};
 use lasthop_lab::{Results, Setup};
-use lasthop_scenario::{Argument, Plan, Warning, World};
+use lasthop_scenario::{Argument, Plan, Run, Warning, World};
 use rayon::prelude::*;
 
 use super::plan;
@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
 use crate::sweep::testbed::Order;
-use crate::sweep::{self, Job, files};
+use crate::sweep::{self, Job, Traces, files};
 use crate::{Outcome, demo, output, show};
 
 /// What runs when no scenario is named.
@@ -33,8 +33,9 @@ Examples:
 Keys are dotted as in the file: host.NAME.KEY, path.NUMBER.KEY, path.NAME.KEY. Short forms: KEY of a
 host for all hosts (tcp, mss), agent, errors.KEY, link.KEY and radio.KEY where there is only one.
 
-With -o DIR: scenario.toml, results.json (what --json prints), report.html, runs/ with each run, and
-trace/CELL/ with events, control blocks, captures and time-sequence plots of each cell's first run.
+With -o DIR: scenario.toml, results.json (what --json prints), report.html, runs.parquet and
+runs.csv (a row for each run), runs.jsonl (to go on from), and trace/CELL/ with events, control
+blocks, captures and time-sequence plots of each cell's first run: some megabytes, see --trace.
 A sweep with -o that was interrupted (Ctrl-C, exit code 130) continues where it stopped.";
 
 /// Run a scenario: every combination of what it varies, with every seed
@@ -55,6 +56,9 @@ pub struct Args {
     /// Write results to this directory
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// Which runs are written out in full, with -o
+    #[arg(long, value_enum, default_value_t, value_name = "RUNS")]
+    pub trace: Traces,
     #[command(flatten)]
     pub jobs: Jobs,
     /// Only print what would be run
@@ -124,12 +128,14 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let job = Job {
         plan: &plan,
         order: order(&text, &arguments),
+        traces: args.trace,
         output: args.output.as_deref(),
         jobs: args.jobs.count(),
         stop: &Stop::listen()?,
         progress: &progress,
     };
-    let result = execute(&job, args, json);
+    let provenance = Provenance::new(&plan, &text.text, &arguments);
+    let result = execute(&job, &provenance, args, json);
     progress.finish();
     result
 }
@@ -147,7 +153,12 @@ fn order(text: &Text, arguments: &[Argument]) -> Order {
 }
 
 /// Runs the plan, keeps the results and shows them.
-fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
+fn execute(
+    job: &Job<'_>,
+    provenance: &Provenance,
+    args: &Args,
+    json: bool,
+) -> Result<Outcome, Failure> {
     let plan = job.plan;
     let runs = job.measure()?;
     let finished = runs.iter().flatten().count();
@@ -157,6 +168,7 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
     }
     if let Some(dir) = job.output {
         output::write(&dir.join(sweep::RESULTS), output::json(&results)?.as_bytes())?;
+        lasthop_batch::files::write(dir, "runs", &tables::runs(plan, &results, provenance)?)?;
         if !traces(job, dir)? {
             return interrupted(job, &results, finished, json);
         }
@@ -178,28 +190,46 @@ fn execute(job: &Job<'_>, args: &Args, json: bool) -> Result<Outcome, Failure> {
         shown += &format!("\n{}", demo::moral(&results));
     }
     if let Some(dir) = job.output {
-        shown += &format!("\nresults, traces and {} are in {}\n", sweep::PAGE, dir.display());
+        let traces = match size(&dir.join("trace")) {
+            0 => String::new(),
+            bytes => format!(", traces ({:.1} MB; see --trace)", bytes as f64 / 1e6),
+        };
+        shown += &format!("\nresults{traces} and {} are in {}\n", sweep::PAGE, dir.display());
     }
     output::print(&shown)?;
     Failure::if_stuck(results.stuck())?;
     Ok(Outcome::Done)
 }
 
-/// The first run of each cell in full; false if somebody asked to stop.
+/// Bytes of all files in a directory; none if it is not there.
+fn size(dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(data) if data.is_dir() => size(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    };
+    entries.map(of).sum()
+}
+
+/// The runs that were asked for in full; false if somebody asked to stop.
 fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
     let folders = files::folders(dir, job.titles());
-    let firsts: Vec<_> = job
-        .plan
-        .runs()
-        .scan(None, |last, run| Some((last.replace(run.cell) != Some(run.cell)).then_some(run)))
-        .flatten()
-        .zip(&folders)
+    let mut last = None;
+    let mut wanted: Vec<(Run, PathBuf)> = Vec::new();
+    for run in job.plan.runs() {
+        let first = last.replace(run.cell) != Some(run.cell);
         // On real packets the trace was written when the run was made.
-        .filter(|(run, _)| job.plan.cells[run.cell].scenario.world == World::Sim)
-        .collect();
-    job.progress.restart(firsts.len() as u64, "traces");
+        let simulated = job.plan.cells[run.cell].scenario.world == World::Sim;
+        if simulated && (job.traces == Traces::All || (first && job.traces == Traces::First)) {
+            let folder = folders[run.cell].display();
+            let seed = if first { String::new() } else { format!("_seed-{}", run.seed) };
+            wanted.push((run, format!("{folder}{seed}").into()));
+        }
+    }
+    job.progress.restart(wanted.len() as u64, "traces");
     Work::new(job.jobs).pool()?.install(|| {
-        firsts.par_iter().try_for_each(|(run, folder)| {
+        wanted.par_iter().try_for_each(|(run, folder)| {
             if !job.stop.requested() {
                 files::write(folder, job.plan, run)?;
                 job.progress.step("");

@@ -94,10 +94,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     progress.finish();
     let swept = swept.map_err(failed)?;
     if json {
-        output::print_json(&serde_json::json!({
-            "batches": swept.batches, "found": swept.found, "made": swept.made, "runs": swept.runs,
-            "complete": swept.is_complete(),
-        }))?;
+        output::print_json(&swept.document())?;
     } else {
         let left = swept.batches - swept.found - swept.made;
         let mut shown = format!(
@@ -130,9 +127,7 @@ pub fn run_merge(args: &MergeArgs, json: bool) -> Result<Outcome, Failure> {
     let stores: Vec<&dyn Store> = stores.iter().map(|store| store as &dyn Store).collect();
     let merged = merge(&stores, args.output.as_deref(), args.csv)?;
     if json {
-        output::print_json(&serde_json::json!({
-            "runs": merged.rows, "of": merged.of, "digest": merged.digest, "sweeps": merged.sweeps,
-        }))?;
+        output::print_json(&merged.document())?;
     } else {
         let mut shown =
             format!("{} of {} runs, digest {}\n", merged.rows, merged.of, merged.digest);

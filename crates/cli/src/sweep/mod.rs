@@ -21,6 +21,18 @@ pub const RESULTS: &str = "results.json";
 /// Name of the page in a directory of results.
 pub const PAGE: &str = "report.html";
 
+/// Which runs are written out in full: events, control blocks, captures, time-sequence plots.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Traces {
+    /// No run
+    None,
+    /// The first run of each cell
+    #[default]
+    First,
+    /// Every run; on real packets the first of each cell
+    All,
+}
+
 /// Everything that the runs need, resolved.
 #[derive(Debug)]
 pub struct Job<'a> {
@@ -28,6 +40,8 @@ pub struct Job<'a> {
     pub plan: &'a Plan,
     /// How a process of the testbed is told of the plan; cell, seeds and trace are filled in.
     pub order: Order,
+    /// Which runs are traced, where results are kept.
+    pub traces: Traces,
     /// Where results go; it exists and can be written to.
     pub output: Option<&'a Path>,
     /// Threads.
@@ -87,6 +101,7 @@ impl Job<'_> {
         // A run on real packets is not made a second time for its trace.
         let folder = self
             .output
+            .filter(|_| self.traces != Traces::None)
             .map(|dir| files::folders(dir, self.titles()).swap_remove(first.cell))
             .filter(|folder| !files::is_there(folder, first));
         let temporary = folder.as_deref().map(files::temporary);

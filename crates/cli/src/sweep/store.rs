@@ -1,50 +1,72 @@
-//! Finished runs on disk: `runs/<key>.json`, one file each, so that a sweep continues where it stopped.
+//! Finished runs on disk, a line each in `runs.jsonl`, so that a sweep continues where it stopped.
 
-use std::fs;
-use std::io::Write as _;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use lasthop_lab::RunResult;
 use lasthop_scenario::Run;
+use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::output::AtomicFile;
 
-/// The directory of finished runs.
+/// Name of the file in a directory of results.
+pub const KEPT: &str = "runs.jsonl";
+
+/// A line. The key covers all that bears on a result.
+#[derive(Serialize, Deserialize)]
+struct Line<R> {
+    key: String,
+    run: R,
+}
+
+/// The finished runs of a directory of results.
 #[derive(Debug)]
-pub struct Store(PathBuf);
+pub struct Store {
+    path: PathBuf,
+    kept: BTreeMap<String, RunResult>,
+    file: Mutex<File>,
+}
 
 impl Store {
-    /// The store in a directory of results; made if it is not there.
+    /// The store in a directory of results; made if it is not there. A line that does not read as a run counts as
+    /// missing: the last one may be half a one.
     pub fn open(results: &Path) -> Result<Store, Failure> {
-        let dir = results.join("runs");
-        fs::create_dir_all(&dir).map_err(|error| {
-            Failure::file(&dir, error, "choose another directory with `-o DIR`")
-        })?;
-        Ok(Store(dir))
+        let path = results.join(KEPT);
+        let failed = |error| Failure::file(&path, error, "choose another directory with `-o DIR`");
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(failed(error)),
+        };
+        let lines = text.split(|byte| *byte == b'\n');
+        let lines = lines.filter_map(|line| serde_json::from_slice::<Line<RunResult>>(line).ok());
+        let kept = lines.map(|line| (line.key, line.run)).collect();
+        let mut file = File::options().append(true).create(true).open(&path).map_err(failed)?;
+        if text.last().is_some_and(|byte| *byte != b'\n') {
+            file.write_all(b"\n").map_err(failed)?;
+        }
+        Ok(Store { path, kept, file: Mutex::new(file) })
     }
 
-    fn path(&self, run: &Run) -> PathBuf {
-        self.0.join(format!("{}.json", run.key))
-    }
-
-    /// The result of `run` if it is there and whole. The key covers all that bears on a result; a file that
-    /// does not read as one of this run counts as missing, and is replaced.
+    /// The result of `run` if it was there.
     pub fn load(&self, run: &Run) -> Option<RunResult> {
-        let text = fs::read(self.path(run)).ok()?;
-        let result: RunResult = serde_json::from_slice(&text).ok()?;
-        (result.seed == run.seed).then_some(result)
+        let result = self.kept.get(&run.key.to_string())?;
+        (result.seed == run.seed).then(|| result.clone())
     }
 
     /// Keeps a result. Not forced to the disk: what a power cut spoils is run again.
     pub fn save(&self, run: &Run, result: &RunResult) -> Result<(), Failure> {
-        let path = self.path(run);
-        let written = serde_json::to_vec(result).map_err(std::io::Error::other).and_then(|text| {
-            let mut file = AtomicFile::create(&path)?;
-            file.write_all(&text)?;
-            file.commit_unsynced()
+        let line = Line { key: run.key.to_string(), run: result };
+        let written = serde_json::to_vec(&line).map_err(io::Error::other).and_then(|mut line| {
+            line.push(b'\n');
+            // In one piece, so that lines of two programs do not mix.
+            self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)
         });
-        written
-            .map_err(|error| Failure::file(&path, error, "finished runs are kept; is there room?"))
+        written.map_err(|error| {
+            Failure::file(&self.path, error, "finished runs are kept; is there room?")
+        })
     }
 }

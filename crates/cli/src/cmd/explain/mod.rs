@@ -4,12 +4,11 @@ mod kept;
 
 use std::path::PathBuf;
 
+use lasthop_batch::explain::Question;
 use lasthop_lab::Observer;
-use lasthop_papers::{Claim, Judged, Open, Trial, aligned, claims};
+use lasthop_papers::Trial;
 use lasthop_report::table;
-use lasthop_study::explain::{
-    Asked, Explained, Parameter, Tried, answer, design, page, picture, sections,
-};
+use lasthop_study::explain::{Explained, Parameter, page, picture, sections};
 use serde::Serialize;
 
 use self::kept::Kept;
@@ -85,10 +84,9 @@ impl Observer for Watch {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let chosen = choose(args)?;
-    let open = open(&chosen);
+    let question = question(args)?;
     if args.open {
-        return list(&open, json);
+        return list(&question.parameters(), json);
     }
     let dir = match (&args.output, json) {
         (Some(dir), _) => Some(dir.clone()),
@@ -99,33 +97,13 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::prepare(dir)?;
     }
     let watch = Watch(Stop::listen()?);
-    let mut kept = Kept::open(dir.as_deref(), &chosen)?;
-    let seeds = args.seeds.unwrap_or_else(|| chosen[0].testbed.map_or(3, |testbed| testbed.seeds));
-    let trial = Trial { claims: &chosen, seeds, whole: false };
-    let design = design(args.sample, open.len(), args.sets as usize);
-    let mut sets = vec![Vec::new()];
-    sets.extend(design.iter().flatten().map(|places| settings(&open, places)));
-    let tried =
-        kept.judge_all(&trial, &sets, &watch, &Progress::of_work(sets.len() as u64, json))?;
-    let Some(assumed) = tried[0].clone() else {
+    let mut kept = Kept::open(dir.as_deref(), &question.claims)?;
+    let explained = question.answer(&mut |trial: &Trial<'_>, sets: &[Vec<String>]| {
+        kept.judge_all(trial, sets, &watch, &Progress::of_work(sets.len() as u64, json))
+    })?;
+    let Some(explained) = explained else {
         return Ok(output::interrupted(dir.as_deref()));
     };
-    let asked = asked(&chosen, &open, &design, &sets, &tried, seeds);
-    let fit = fit(&args.fit, &assumed)?;
-    let mut explained = answer(asked, &fit);
-    if args.again > 0 && !watch.stop() {
-        let whole = Trial { seeds: args.again, whole: true, ..trial };
-        let mut best = vec![Vec::new()];
-        best.extend(explained.told().into_iter().map(|i| explained.asked.sets[i].sets.clone()));
-        let again =
-            kept.judge_all(&whole, &best, &watch, &Progress::of_work(best.len() as u64, json))?;
-        if let Some(again) = again.into_iter().collect::<Option<Vec<_>>>() {
-            let of =
-                |(sets, judged): (&Vec<String>, &Vec<Judged>)| one(&assumed, sets, &[], judged);
-            explained.again = best.iter().zip(&again).map(of).collect();
-            explained.again_seeds = args.again;
-        }
-    }
     let command = command(args);
     let document =
         Document { lasthop: env!("CARGO_PKG_VERSION"), command: &command, explained: &explained };
@@ -149,49 +127,19 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The claims that are asked for, all on one testbed.
-fn choose(args: &Args) -> Result<Vec<&'static Claim>, Failure> {
-    let mut testbed = None;
-    for word in &args.claims {
-        let Some(claim) = claims().find(|claim| claim.id == word) else {
-            let help = "`lasthop list claims` names them all";
-            return Err(Failure::input(format!("there is no claim `{word}`"), help));
-        };
-        let Some(this) = claim.testbed.map(|testbed| testbed.key) else {
-            let with: Vec<&str> = claims().filter(|c| c.testbed.is_some()).map(|c| c.id).collect();
-            return Err(Failure::input(
-                format!("what is open about the testbed of {word} is not described"),
-                format!("it is for {}", with.join(", ")),
-            ));
-        };
-        if testbed.is_some_and(|other| other != this) {
-            let help = "a set of values is tried on one testbed";
-            return Err(Failure::input(
-                format!("{word} has another testbed than {}", args.claims[0]),
-                help,
-            ));
-        }
-        testbed = Some(this);
-    }
-    let named = |claim: &&Claim| args.claims.iter().any(|word| word == claim.id);
-    let same = |claim: &&Claim| args.testbed && claim.testbed.map(|t| t.key) == testbed;
-    Ok(claims().filter(|claim| named(claim) || same(claim)).collect())
-}
-
-/// What is open about any of the claims.
-fn open(chosen: &[&'static Claim]) -> Vec<Open> {
-    let mut all: Vec<Open> = Vec::new();
-    for open in chosen.iter().flat_map(|claim| claim.open()) {
-        if open.parts().len() > 1 && all.iter().all(|other| other.name() != open.name()) {
-            all.push(open);
-        }
-    }
-    all
+/// What is asked.
+fn question(args: &Args) -> Result<Question, Failure> {
+    let mut question = Question::new(&args.claims, args.testbed)?;
+    question.sets = args.sets as usize;
+    question.sample = args.sample;
+    question.seeds = args.seeds.unwrap_or(question.seeds);
+    question.again = args.again;
+    question.fit = args.fit.clone();
+    Ok(question)
 }
 
 /// Prints what is open.
-fn list(open: &[Open], json: bool) -> Result<Outcome, Failure> {
-    let parameters: Vec<Parameter> = open.iter().map(parameter).collect();
+fn list(parameters: &[Parameter], json: bool) -> Result<Outcome, Failure> {
     if json {
         output::print_json(&parameters)?;
         return Ok(Outcome::Done);
@@ -202,84 +150,6 @@ fn list(open: &[Open], json: bool) -> Result<Outcome, Failure> {
     };
     output::print(&parameters.iter().map(line).collect::<String>())?;
     Ok(Outcome::Done)
-}
-
-fn parameter(open: &Open) -> Parameter {
-    Parameter {
-        name: open.name().to_owned(),
-        assumed: open.assumed.to_owned(),
-        range: open.range(),
-        parts: open.parts(),
-        why: open.why.to_owned(),
-    }
-}
-
-/// What is set at these places.
-fn settings(open: &[Open], places: &[f64]) -> Vec<String> {
-    open.iter().zip(places).flat_map(|(open, place)| open.settings(*place)).collect()
-}
-
-/// A set that was tried, in the order of the conditions `of`. One that it does not come to is not met.
-fn one(of: &[Judged], sets: &[String], places: &[f64], judged: &[Judged]) -> Tried {
-    let aligned = aligned(of, judged);
-    Tried {
-        sets: sets.to_vec(),
-        places: places.to_vec(),
-        holds: aligned.iter().map(|judged| judged.is_some_and(|judged| judged.holds)).collect(),
-        values: aligned.iter().map(|judged| judged.and_then(|judged| judged.value)).collect(),
-    }
-}
-
-/// What was tried: what is assumed, then the sets of the design, as far as they are finished.
-fn asked(
-    chosen: &[&'static Claim],
-    open: &[Open],
-    design: &[Vec<Vec<f64>>],
-    settings: &[Vec<String>],
-    tried: &[Option<Vec<Judged>>],
-    seeds: u32,
-) -> Asked {
-    let assumed = tried[0].as_deref().unwrap_or_default();
-    let mut rest = settings.iter().zip(tried).skip(1);
-    let (mut sets, mut blocks) = (Vec::new(), Vec::new());
-    for block in design {
-        let finished = block.iter().zip(rest.by_ref()).filter_map(|(places, (settings, tried))| {
-            Some(one(assumed, settings, places, tried.as_deref()?))
-        });
-        let before = sets.len();
-        sets.extend(finished);
-        match sets.len() - before {
-            whole if whole == block.len() => blocks.push(whole),
-            part => blocks.extend(core::iter::repeat_n(1, part)),
-        }
-    }
-    Asked {
-        claims: chosen.iter().map(|claim| claim.id.to_owned()).collect(),
-        parameters: open.iter().map(parameter).collect(),
-        conditions: assumed.iter().map(ToString::to_string).collect(),
-        seeds,
-        assumed: one(assumed, &[], &[], assumed),
-        sets,
-        blocks,
-    }
-}
-
-/// The places of the conditions that `--fit` names.
-fn fit(words: &[String], conditions: &[Judged]) -> Result<Vec<usize>, Failure> {
-    let mut all = Vec::new();
-    for word in words {
-        let number = word.parse().ok().filter(|n| (1..=conditions.len()).contains(n));
-        let of_claim = |i: &usize| conditions[*i].claim == *word || number == Some(i + 1);
-        let found: Vec<usize> = (0..conditions.len()).filter(of_claim).collect();
-        if found.is_empty() {
-            let help = format!("a claim that was asked for, or 1 to {}", conditions.len());
-            return Err(Failure::input(format!("`--fit {word}` names no condition"), help));
-        }
-        all.extend(found);
-    }
-    all.sort_unstable();
-    all.dedup();
-    Ok(all)
 }
 
 /// The command that gives the same answer.

@@ -1,0 +1,193 @@
+//! What decides claims: which sets are tried, and what comes of it. Who asks makes the trials, keeps them or not, and
+//! shows the answer.
+
+use lasthop_papers::{Claim, Judged, Open, Trial, aligned, claims};
+use lasthop_study::explain::{Asked, Explained, Parameter, Tried, answer, design};
+
+use crate::Error;
+
+/// A question about claims of one testbed.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The claims.
+    pub claims: Vec<&'static Claim>,
+    /// What is open about any of them.
+    pub open: Vec<Open>,
+    /// How many sets of values are tried.
+    pub sets: usize,
+    /// Seed of the sample of sets.
+    pub sample: u64,
+    /// Runs per case for each set.
+    pub seeds: u32,
+    /// Runs per case when the best sets are tried again with whole transfers; 0 leaves that out.
+    pub again: u32,
+    /// Claims or conditions (by number) on which sets are chosen, to be judged on the others; random halves if empty.
+    pub fit: Vec<String>,
+}
+
+impl Question {
+    /// About these claims; with `testbed`, about all others of their testbed as well. Seeds are what the testbed can
+    /// afford.
+    ///
+    /// # Errors
+    ///
+    /// A claim that is unknown, has another testbed, or one of which nothing is described.
+    pub fn new(words: &[String], testbed: bool) -> Result<Question, Error> {
+        let claims = choose(words, testbed)?;
+        let mut open: Vec<Open> = Vec::new();
+        for other in claims.iter().flat_map(|claim| claim.open()) {
+            if other.parts().len() > 1 && open.iter().all(|open| open.name() != other.name()) {
+                open.push(other);
+            }
+        }
+        let first = claims.first().and_then(|claim| claim.testbed);
+        let seeds = first.map_or(3, |testbed| testbed.seeds);
+        let fit = Vec::new();
+        Ok(Question { claims, open, sets: 1000, sample: 1, seeds, again: 20, fit })
+    }
+
+    /// What is open, in words.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        self.open.iter().map(parameter).collect()
+    }
+
+    /// The answer, from the conditions under sets as `judge` finds them: `None` for a set that was not begun because
+    /// somebody said stop. No answer if what is assumed is such a one.
+    ///
+    /// # Errors
+    ///
+    /// Those of `judge`, and words in `fit` that name no condition.
+    pub fn answer<E: From<Error>>(&self, judge: &mut Judge<'_, E>) -> Result<Option<Explained>, E> {
+        let trial = Trial { claims: &self.claims, seeds: self.seeds, whole: false };
+        let design = design(self.sample, self.open.len(), self.sets);
+        let mut sets = vec![Vec::new()];
+        sets.extend(design.iter().flatten().map(|places| settings(&self.open, places)));
+        let tried = judge(&trial, &sets)?;
+        let Some(assumed) = tried[0].clone() else { return Ok(None) };
+        let fit = self.fit(&assumed)?;
+        let mut explained = answer(self.asked(&assumed, &design, &sets, &tried), &fit);
+        // Whoever stopped before the end wants no further trials.
+        if self.again > 0 && tried.iter().all(Option::is_some) {
+            let whole = Trial { seeds: self.again, whole: true, ..trial };
+            let mut best = vec![Vec::new()];
+            best.extend(explained.told().into_iter().map(|i| explained.asked.sets[i].sets.clone()));
+            let again = judge(&whole, &best)?;
+            if let Some(again) = again.into_iter().collect::<Option<Vec<_>>>() {
+                let of =
+                    |(sets, judged): (&Vec<String>, &Vec<Judged>)| one(&assumed, sets, &[], judged);
+                explained.again = best.iter().zip(&again).map(of).collect();
+                explained.again_seeds = self.again;
+            }
+        }
+        Ok(Some(explained))
+    }
+
+    /// What was tried: what is assumed, then the sets of the design, as far as they are finished.
+    fn asked(
+        &self,
+        assumed: &[Judged],
+        design: &[Vec<Vec<f64>>],
+        settings: &[Vec<String>],
+        tried: &[Option<Vec<Judged>>],
+    ) -> Asked {
+        let mut rest = settings.iter().zip(tried).skip(1);
+        let (mut sets, mut blocks) = (Vec::new(), Vec::new());
+        for block in design {
+            let finished =
+                block.iter().zip(rest.by_ref()).filter_map(|(places, (settings, tried))| {
+                    Some(one(assumed, settings, places, tried.as_deref()?))
+                });
+            let before = sets.len();
+            sets.extend(finished);
+            match sets.len() - before {
+                whole if whole == block.len() => blocks.push(whole),
+                part => blocks.extend(core::iter::repeat_n(1, part)),
+            }
+        }
+        Asked {
+            claims: self.claims.iter().map(|claim| claim.id.to_owned()).collect(),
+            parameters: self.parameters(),
+            conditions: assumed.iter().map(ToString::to_string).collect(),
+            seeds: self.seeds,
+            assumed: one(assumed, &[], &[], assumed),
+            sets,
+            blocks,
+        }
+    }
+
+    /// The places of the conditions that are to be fitted to.
+    fn fit(&self, conditions: &[Judged]) -> Result<Vec<usize>, Error> {
+        let mut all = Vec::new();
+        for word in &self.fit {
+            let number = word.parse().ok().filter(|n| (1..=conditions.len()).contains(n));
+            let of_claim = |i: &usize| conditions[*i].claim == *word || number == Some(i + 1);
+            let found: Vec<usize> = (0..conditions.len()).filter(of_claim).collect();
+            if found.is_empty() {
+                let help = format!("a claim that was asked for, or 1 to {}", conditions.len());
+                return Err(Error::input(format!("`--fit {word}` names no condition"), help));
+            }
+            all.extend(found);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+}
+
+/// Finds the conditions of a trial under each of some sets; `None` for what was not begun.
+pub type Judge<'a, E> =
+    dyn FnMut(&Trial<'_>, &[Vec<String>]) -> Result<Vec<Option<Vec<Judged>>>, E> + 'a;
+
+/// The claims that are asked for, all on one testbed.
+fn choose(words: &[String], all: bool) -> Result<Vec<&'static Claim>, Error> {
+    let mut testbed = None;
+    for word in words {
+        let Some(claim) = claims().find(|claim| claim.id == word) else {
+            let help = "`lasthop list claims` names them all";
+            return Err(Error::input(format!("there is no claim `{word}`"), help));
+        };
+        let Some(this) = claim.testbed.map(|testbed| testbed.key) else {
+            let with: Vec<&str> = claims().filter(|c| c.testbed.is_some()).map(|c| c.id).collect();
+            return Err(Error::input(
+                format!("what is open about the testbed of {word} is not described"),
+                format!("it is for {}", with.join(", ")),
+            ));
+        };
+        if testbed.is_some_and(|other| other != this) {
+            return Err(Error::input(
+                format!("{word} has another testbed than {}", words[0]),
+                "a set of values is tried on one testbed",
+            ));
+        }
+        testbed = Some(this);
+    }
+    let named = |claim: &&Claim| words.iter().any(|word| word == claim.id);
+    let same = |claim: &&Claim| all && claim.testbed.map(|t| t.key) == testbed;
+    Ok(claims().filter(|claim| named(claim) || same(claim)).collect())
+}
+
+fn parameter(open: &Open) -> Parameter {
+    Parameter {
+        name: open.name().to_owned(),
+        assumed: open.assumed.to_owned(),
+        range: open.range(),
+        parts: open.parts(),
+        why: open.why.to_owned(),
+    }
+}
+
+/// What is set at these places.
+fn settings(open: &[Open], places: &[f64]) -> Vec<String> {
+    open.iter().zip(places).flat_map(|(open, place)| open.settings(*place)).collect()
+}
+
+/// A set that was tried, in the order of the conditions `of`. One that it does not come to is not met.
+fn one(of: &[Judged], sets: &[String], places: &[f64], judged: &[Judged]) -> Tried {
+    let aligned = aligned(of, judged);
+    Tried {
+        sets: sets.to_vec(),
+        places: places.to_vec(),
+        holds: aligned.iter().map(|judged| judged.is_some_and(|judged| judged.holds)).collect(),
+        values: aligned.iter().map(|judged| judged.and_then(|judged| judged.value)).collect(),
+    }
+}

@@ -1,0 +1,386 @@
+"""Sweeps: whoever makes the batches, wherever they are kept and whatever dies, the table is the same."""
+
+import concurrent.futures
+import json
+import multiprocessing
+import os
+import pathlib
+import pickle
+import signal
+import subprocess
+import sys
+
+import lasthop as lh
+import polars as pl
+import pytest
+from dask.distributed import Client, LocalCluster
+from lasthop import stores
+from moto.server import ThreadedMotoServer
+
+# Runs that could carry 375 MB, and with these errors do not: ten are a batch.
+TEXT = """
+name = "tiny"
+runs = 50
+horizon = "300ms"
+transfer = { from = "fixed", to = "mobile", bytes = "1GB" }
+[host.fixed]
+[host.mobile]
+[[path]]
+link = { rate = "10gbit", delay = "1ms" }
+[[path]]
+agent = "none"
+[[path]]
+radio = { rate = "10gbit", delay = "1ms" }
+errors = { model = "exponential", mean = "16KiB" }
+[vary]
+agent = ["none", "snoop"]
+link.delay = ["1ms", "2ms", "3ms"]
+"""
+TINY = lh.Scenario(TEXT)
+RUNS, BATCHES = 300, 30
+
+# Hands a sweep to a pool or a cluster, tells how far it is, and waits to be killed.
+DRIVER = """
+import os, sys
+import lasthop as lh
+
+if __name__ == "__main__":
+    from dask.distributed import Client, LocalCluster
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        s = lh.Scenario.load(sys.argv[1])
+        lh.sweep(s, sys.argv[2], executor=client.get_executor(), progress=lambda done, of: print(done, flush=True))
+"""
+
+
+@pytest.fixture(scope="module")
+def wanted(command, tmp_path_factory) -> str:
+    """The digest of the command's table."""
+    place = tmp_path_factory.mktemp("command")
+    (place / "tiny.toml").write_text(TEXT)
+    for shard in ("2/2", "1/2"):
+        asked = [command, "sweep", "tiny.toml", "--store", "store", "--shard", shard]
+        subprocess.run(asked, check=True, capture_output=True, cwd=place)
+    told = json.loads(subprocess.run([command, "merge", "store", "--json"], check=True, capture_output=True, cwd=place).stdout)
+    assert told["runs"] == told["of"] == RUNS
+    return told["digest"]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def bucket():
+    """A server of S3 on this machine: addresses of new places in it, and what is told of it."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    options = {"key": "anybody", "secret": "anything", "endpoint_url": f"http://{host}:{port}"}
+    import s3fs
+
+    s3fs.S3FileSystem(**options).mkdir("results")
+    yield options
+    server.stop()
+
+
+def batches(store: pathlib.Path) -> list[pathlib.Path]:
+    return sorted(path for path in store.iterdir() if path.suffix == ".parquet")
+
+
+def test_threads_of_this_process(tmp_path, wanted):
+    told = []
+    swept = lh.sweep(TINY, tmp_path, progress=lambda done, of: told.append((done, of)))
+    assert swept == {"batches": BATCHES, "found": 0, "made": BATCHES, "runs": RUNS, "complete": True}
+    assert told[-1] == (RUNS, RUNS) and told == sorted(told)
+    merged = lh.merge(tmp_path, out=tmp_path / "out", csv=True)
+    assert (merged["digest"], merged["runs"], merged["of"]) == (wanted, RUNS, RUNS)
+    df = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert df["throughput"].to_list() == lh.run(TINY).runs["throughput"]
+    assert len(pl.read_csv(tmp_path / "out" / "runs.csv")) == RUNS
+    again = lh.sweep(TINY, tmp_path)
+    assert (again["found"], again["made"]) == (BATCHES, 0)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_pool_of_processes(tmp_path, wanted, method):
+    told = []
+    context = multiprocessing.get_context(method)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        swept = lh.sweep(TINY, tmp_path, executor=pool, progress=lambda done, of: told.append((done, of)))
+        assert (swept["made"], swept["runs"], swept["complete"]) == (BATCHES, RUNS, True)
+        assert told[-1] == (RUNS, RUNS) and told == sorted(told)
+        assert lh.sweep(TINY, tmp_path, executor=pool)["found"] == BATCHES
+    assert lh.merge(tmp_path)["digest"] == wanted
+
+
+def test_a_pool_of_threads_and_a_relative_path(tmp_path, wanted, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        lh.sweep(TINY, "store", executor=pool)
+    assert lh.merge("store")["digest"] == wanted
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_with_a_worker_killed_at_a_third(tmp_path, wanted, cluster):
+    with Client(cluster) as client:
+        killed = []
+
+        def progress(done, of):
+            if not killed and done >= of / 3:
+                killed.append(next(iter(client.run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        swept = lh.sweep(TINY, tmp_path, executor=client.get_executor(), progress=progress)
+        # What is gone is made again, though Dask has had these calls.
+        batches(tmp_path)[0].unlink()
+        assert lh.sweep(TINY, tmp_path, executor=client.get_executor())["made"] == 1
+    assert killed and killed[0] != os.getpid()
+    assert swept["complete"] and swept["made"] == BATCHES
+    assert lh.merge(tmp_path)["digest"] == wanted
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_driver_killed_at_two_thirds_and_started_again(tmp_path, wanted, cluster):
+    (tmp_path / "tiny.toml").write_text(TEXT)
+    (tmp_path / "driver.py").write_text(DRIVER)
+    store = tmp_path / "store"
+    asked = [sys.executable, "driver.py", "tiny.toml", "store"]
+    driver = subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    for line in driver.stdout:
+        if int(line) >= 2 * RUNS / 3:
+            break
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    there = len(batches(store))
+    assert 2 * BATCHES / 3 <= there < BATCHES, "it was killed in the middle"
+    with Client(cluster) as client:
+        swept = lh.sweep(TINY, store, executor=client.get_executor())
+    assert swept["found"] >= there and swept["complete"]
+    assert lh.merge(store)["digest"] == wanted
+
+
+def test_dead_workers_that_nobody_replaces_are_an_error_and_the_same_call_goes_on(tmp_path, wanted):
+    context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+
+        def progress(done, of):
+            if done >= of / 3:
+                for worker in set(multiprocessing.active_children()) - others:
+                    worker.kill()
+
+        with pytest.raises(concurrent.futures.BrokenExecutor):
+            lh.sweep(TINY, tmp_path, executor=pool, progress=progress)
+    there = len(batches(tmp_path))
+    assert BATCHES / 3 <= there < BATCHES
+    assert lh.sweep(TINY, tmp_path)["found"] == there
+    assert lh.merge(tmp_path)["digest"] == wanted
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_ctrl_c_ends_a_sweep_which_then_goes_on(tmp_path, wanted, pooled):
+    def progress(done, of):
+        if done >= of / 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
+            lh.sweep(TINY, tmp_path, executor=pool if pooled else None, progress=progress, jobs=1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert 0 < len(batches(tmp_path)) < BATCHES
+    assert lh.sweep(TINY, tmp_path)["complete"]
+    assert lh.merge(tmp_path)["digest"] == wanted
+
+
+def test_a_bucket(bucket, wanted, tmp_path):
+    place = "s3://results/one"
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        swept = lh.sweep(TINY, place, executor=pool, storage_options=bucket)
+    assert swept["made"] == BATCHES
+    assert lh.merge(place, storage_options=bucket)["digest"] == wanted
+    assert lh.sweep(TINY, place, storage_options=bucket)["found"] == BATCHES
+    # With a directory as well: what both have counts once.
+    lh.sweep(TINY, tmp_path)
+    assert lh.merge(stores.Bucket(place, bucket), tmp_path)["digest"] == wanted
+
+
+def test_two_writers_of_the_same_batches_of_a_bucket(bucket, wanted):
+    place = "s3://results/two"
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(lh.sweep, TINY, place, storage_options=bucket, jobs=1) for _ in range(2)]
+        assert all(swept.result()["complete"] for swept in both)
+    assert lh.merge(place, storage_options=bucket)["digest"] == wanted
+
+
+@pytest.mark.parametrize("address", ["memory://results/a", "s3://results/three"])
+def test_an_object_is_put_once(bucket, address):
+    store = stores.Bucket(address, bucket if address.startswith("s3") else None)
+    assert store.list() == [] and store.get("x") is None and not store.has("x")
+    assert store.put_if_absent("x", b"1") and not store.put_if_absent("x", b"2")
+    assert store.get("x") == b"1" and store.has("x") and store.list() == ["x"]
+    other = pickle.loads(pickle.dumps(store))
+    assert other.title() == store.title() == address and other.get("x") == b"1"
+
+
+class Late(stores.Bucket):
+    """A place at which somebody else was faster: nothing is seen to be there before it is put."""
+
+    def has(self, name):
+        return not name.endswith(".parquet") and super().has(name)
+
+    def list(self):
+        return []
+
+
+def test_equal_keys_with_different_results_are_a_loud_error(bucket, tmp_path):
+    true, lie = stores.Bucket("s3://results/true", bucket), Late("s3://results/lie", bucket)
+    few = TINY.cell({"agent": "none", "link.delay": "1ms"})
+    lh.sweep(few, true, seeds=20)
+    names = [name for name in true.list() if name.endswith(".parquet")]
+    assert len(names) == 2
+    # The rows of another batch under this name stand for a machine that computes something else.
+    for name in true.list():
+        lie.put_if_absent(name, true.get(names[1] if name == names[0] else name))
+    with pytest.raises(lh.ScenarioError, match="different results") as caught:
+        lh.sweep(few, lie, seeds=20)
+    assert names[0] in str(caught.value)
+    with pytest.raises(lh.ScenarioError, match="different results"):
+        lh.merge(true, stores.Bucket("s3://results/lie", bucket))
+    # Equal rows are no conflict, whoever was faster.
+    assert lh.sweep(few, Late("s3://results/true", bucket), seeds=20)["complete"]
+
+
+class Broken(stores.Bucket):
+    def put_if_absent(self, name, data):
+        raise PermissionError(f"no writing to {name}")
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_what_a_store_raises_comes_back(pooled):
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, pytest.raises(PermissionError, match="no writing to"):
+        lh.sweep(TINY, Broken("memory://broken"), executor=pool if pooled else None)
+
+
+class Elsewhere(concurrent.futures.ThreadPoolExecutor):
+    """Workers of another version; with `late` all but the first that is asked."""
+
+    def __init__(self, late):
+        super().__init__(1)
+        self.late = late
+
+    def submit(self, call, /, *args):
+        if not args:
+            return super().submit(lambda: call() if self.late else "lasthop 0.0.9 (results 7)")
+        return super().submit(call, *args[:-1], "lasthop 0.0.9 (results 7)")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_workers_of_another_version_make_nothing(tmp_path, late):
+    with Elsewhere(late) as pool, pytest.raises(lh.ScenarioError, match=r"0\.0\.9 \(results 7\).*versions do not mix"):
+        lh.sweep(TINY, tmp_path, executor=pool)
+    assert not tmp_path.exists() or batches(tmp_path) == []
+
+
+def test_points_take_the_place_of_axes(tmp_path):
+    points = [{"agent": "snoop", "errors.mean": "16KiB"}, {"agent": "none", "errors.mean": "64KiB"}]
+    s = lh.Scenario.example("west97-lan").cell(agent="none").set("transfer.bytes", "50kB")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        lh.sweep(s, tmp_path / "a", points=points, seeds=4, executor=pool)
+    lh.sweep(s, tmp_path / "b", points=pl.DataFrame(points), seeds=4)
+    merged = [lh.merge(tmp_path / store, out=tmp_path / "out") for store in "ab"]
+    assert merged[0] == merged[1]
+    df = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert df["agent"].to_list() == ["snoop"] * 4 + ["none"] * 4
+    assert df["key"].to_list() == lh.run_points(s, points, seeds=4).runs["key"]
+
+
+class Window(lh.CongestionControl):
+    version = "1"
+
+    def on_ack(self, ack):
+        return 8 * ack.mss
+
+
+def test_a_rule_in_python_is_swept(tmp_path):
+    s = lh.Scenario.example("west97-lan").cell(agent="none").set("transfer.bytes", "50kB")
+    s = s.with_control(Window, host="fixed")
+    lh.sweep(s, tmp_path / "a", seeds=3)
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        lh.sweep(s, tmp_path / "b", seeds=3, executor=pool)
+    merged = [lh.merge(tmp_path / store, out=tmp_path / "out") for store in "ab"]
+    assert merged[0] == merged[1] and merged[0]["sweeps"][0]["control"] == ["Window", "1", "fixed"]
+    df = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert df["key"].to_list() == lh.run(s, seeds=3).runs["key"]
+
+
+class Faulty(Window):
+    def on_loss(self, ack, timeout):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_nothing_is_kept_of_a_rule_that_fails(tmp_path, pooled):
+    s = lh.Scenario.example("west97-lan").cell(agent="none").with_control(Faulty)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, pytest.raises(ZeroDivisionError):
+        lh.sweep(s, tmp_path, seeds=1, executor=pool if pooled else None)
+    assert batches(tmp_path) == []
+
+
+def test_a_rule_without_a_version_is_refused(tmp_path):
+    place: dict[str, object] = {}
+    exec("import lasthop as lh\nclass Nameless(lh.CongestionControl):\n    def on_ack(self, ack): return 9000", place)
+    s = lh.Scenario.example("west97-lan").with_control(place["Nameless"])
+    with pytest.raises(lh.ScenarioError, match="no version"):
+        lh.sweep(s, tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+    # Nor does a merge take what another program let pass.
+    lh.sweep(s.with_control(Window), tmp_path / "known", seeds=1)
+    (told,) = (tmp_path / "known").glob("sweep-*.json")
+    told.write_text(told.read_text().replace('"1"', '""', 1))
+    with pytest.raises(lh.ScenarioError, match="no version"):
+        lh.merge(tmp_path / "known")
+
+
+def test_a_task_is_small_and_costs_little():
+    """A batch travels as a store, a hash and a number."""
+    from lasthop import sweeps
+
+    task = (sweeps._make, "/somewhere/results", "0" * 32, 12345, None, "0" * 16, "lasthop 0.1.0 (results 1)")
+    assert len(pickle.dumps(task)) < 300
+
+
+BAD = {
+    "a store that is none": (lambda: lh.sweep(TINY, 3), "a store is int 3", "directory"),
+    "no such place": (lambda: lh.sweep(TINY, "nowhere://x"), "nowhere", "s3://bucket"),
+    "options of a directory": (lambda: lh.sweep(TINY, "x", storage_options={"key": "k"}), "no storage_options", "s3://"),
+    "no stores": (lambda: lh.merge(), "no stores", "one at least"),
+    "points of other keys": (lambda: lh.sweep(TINY, "x", points=[{"mss": 500}, {"agent": "none"}]), "one point sets mss", "every key"),
+    "a wrong point": (lambda: lh.sweep(TINY, "x", points=[{"errors.maen": "1KiB"}]), "errors.maen", "did you mean"),
+    "real packets": (lambda: lh.sweep(TINY.set("world", "testbed"), "x"), "simulator", "world=sim"),
+}
+
+
+@pytest.mark.parametrize("call, message, help", BAD.values(), ids=BAD)
+def test_bad_input(call, message, help, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(lh.ScenarioError) as caught:
+        call()
+    assert message in str(caught.value) and help in caught.value.help, str(caught.value)
+
+
+def test_a_wrong_cell_is_found_when_it_is_built_and_quoted(tmp_path):
+    points = [{"errors.mean": "16KiB"}] * 3 + [{"errors.mean": "16 furlongs"}]
+    with pytest.raises(lh.ScenarioError) as caught:
+        lh.sweep(TINY, tmp_path, points=points)
+    assert caught.value.source == "points" and caught.value.line == 5 and "furlongs" in caught.value.quoted
+    with pytest.raises(lh.ScenarioError, match="is no store"):
+        (tmp_path / "empty").mkdir()
+        lh.merge(tmp_path / "empty")
+    with pytest.raises(OSError, match="No such file|entity not found"):
+        lh.merge(tmp_path / "missing")
