@@ -89,6 +89,22 @@ pub struct Hop {
     /// What the medium has told and has not been handled.
     outcomes: VecDeque<Outcome>,
     inside: u64,
+    /// When medium access wants to be called, the first of the ends, and whoever is first of all. It is asked once for
+    /// each call of the hop; the driver and the hop itself ask more often.
+    due: Due,
+}
+
+/// The earliest wakes; [`Time::NEVER`] where there is none.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    medium: Time,
+    ends: Time,
+    any: Time,
+}
+
+/// The earliest of `wakes`.
+fn first(wakes: impl IntoIterator<Item = Option<Time>>) -> Time {
+    wakes.into_iter().flatten().fold(Time::NEVER, Time::min)
 }
 
 impl Hop {
@@ -134,7 +150,7 @@ impl Hop {
             };
             sides.filter_map(telling).collect::<Vec<_>>()
         });
-        Hop {
+        let mut hop = Hop {
             turns: turns.collect(),
             mobiles: config.mobiles.clone(),
             uppers: stations.clone().map(upper).collect(),
@@ -150,7 +166,10 @@ impl Hop {
             released: vec![VecDeque::new(); usize::from(count)],
             outcomes: VecDeque::new(),
             inside: 0,
-        }
+            due: Due { medium: Time::NEVER, ends: Time::NEVER, any: Time::NEVER },
+        };
+        hop.ask_when_due();
+        hop
     }
 
     /// The link layer's ends, by station.
@@ -171,6 +190,20 @@ impl Hop {
     pub fn forget_channels(&mut self) {
         self.channels.iter_mut().for_each(|pair| *pair = [None, None]);
         self.turns.clear();
+        self.ask_when_due();
+    }
+
+    /// Asks everybody when they want to be called next.
+    fn ask_when_due(&mut self) {
+        let medium = first([self.medium.next_wake()]);
+        let ends = first(self.ends.iter().map(LinkEnd::next_wake));
+        let turns = first(self.turns.iter().map(|(_, turns)| Some(turns.next())));
+        let scheduler = match &self.uppers[0].waiting {
+            Waiting::Scheduled(scheduler) => scheduler.next_wake(),
+            Waiting::InOrder { .. } => None,
+        };
+        let others = first([scheduler]).min(turns);
+        self.due = Due { medium, ends, any: medium.min(ends).min(others) };
     }
 
     /// The station of a mobile host; hosts that are not named share the first one.
@@ -395,15 +428,18 @@ impl Hop {
             }
         }
         self.tell_scheduler(at);
-        if self.medium.next_wake().is_some_and(|wake| wake <= at) {
+        if self.due.medium <= at {
             self.with_medium(out, |mac, air| mac.on_wake(at, air));
         }
-        for i in 0..self.ends.len() {
-            if self.ends[i].next_wake().is_some_and(|wake| wake <= at) {
-                self.with_end(i, out, |end, above| end.on_wake(at, above));
+        if self.due.ends <= at {
+            for i in 0..self.ends.len() {
+                if self.ends[i].next_wake().is_some_and(|wake| wake <= at) {
+                    self.with_end(i, out, |end, above| end.on_wake(at, above));
+                }
             }
         }
         self.exchange(at, out);
+        self.ask_when_due();
     }
 }
 
@@ -419,6 +455,7 @@ impl Machine for Hop {
         self.tell_scheduler(now);
         self.uppers[i].waiting.enter(now, from.other(), to, packet, out);
         self.exchange(now, out);
+        self.ask_when_due();
         self.inside -= out.gone() - gone;
     }
 
@@ -426,15 +463,9 @@ impl Machine for Hop {
         self.inside -= catch_up(self, now, out, Hop::step);
     }
 
+    #[inline]
     fn next_wake(&self) -> Option<Time> {
-        let ends = self.ends.iter().filter_map(LinkEnd::next_wake);
-        let turns =
-            self.turns.iter().map(|(_, turns)| turns.next()).filter(|at| *at != Time::NEVER);
-        let scheduler = match &self.uppers[0].waiting {
-            Waiting::Scheduled(scheduler) => scheduler.next_wake(),
-            Waiting::InOrder { .. } => None,
-        };
-        ends.chain(self.medium.next_wake()).chain(turns).chain(scheduler).min()
+        self.due.any.or_none()
     }
 
     fn holds(&self) -> usize {
