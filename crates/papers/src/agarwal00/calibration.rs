@@ -1,8 +1,9 @@
 //! Section 5: one battery, idle and sending. What the energy model is calibrated with, and with nothing else.
 
+use super::RUN_S;
 use super::budget::{Budget, Draw, FACTORS, IDLE_MIN, SENDING_MIN};
 use super::cases::{Case, FROM_TWO, STOCK, USUAL, batch, kbps, minutes, node, seeds};
-use super::{CLAIM, RUN_S};
+use super::range::LONG as CLAIM;
 use crate::table::table;
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 
