@@ -280,7 +280,10 @@ impl Path {
         self.out.begin(StageId(i as u16), now);
         call(&mut self.stages[i], &mut self.out);
         self.take_answer(i, outside);
-        self.forward(i, outside);
+        // Many a wake brings about nothing.
+        if !(self.out.sends.is_empty() && self.moving.is_empty()) {
+            self.forward(i, outside);
+        }
     }
 
     /// Whether a host was called since this was last asked: only then can a transfer have ended.

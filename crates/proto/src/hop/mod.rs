@@ -89,8 +89,8 @@ pub struct Hop {
     /// What the medium has told and has not been handled.
     outcomes: VecDeque<Outcome>,
     inside: u64,
-    /// When medium access wants to be called, the first of the ends, and whoever is first of all. It is asked once for
-    /// each call of the hop; the driver and the hop itself ask more often.
+    /// When medium access wants to be called, the first of the ends, and whoever is first of all. Each is asked when it
+    /// may have changed its mind; the driver and the hop itself ask more often.
     due: Due,
 }
 
@@ -99,7 +99,14 @@ pub struct Hop {
 struct Due {
     medium: Time,
     ends: Time,
+    /// The first turn of a channel that is told, or of the scheduler.
+    others: Time,
     any: Time,
+}
+
+impl Due {
+    const NOTHING: Due =
+        Due { medium: Time::NEVER, ends: Time::NEVER, others: Time::NEVER, any: Time::NEVER };
 }
 
 /// The earliest of `wakes`.
@@ -166,7 +173,7 @@ impl Hop {
             released: vec![VecDeque::new(); usize::from(count)],
             outcomes: VecDeque::new(),
             inside: 0,
-            due: Due { medium: Time::NEVER, ends: Time::NEVER, any: Time::NEVER },
+            due: Due::NOTHING,
         };
         hop.ask_when_due();
         hop
@@ -195,15 +202,20 @@ impl Hop {
 
     /// Asks everybody when they want to be called next.
     fn ask_when_due(&mut self) {
-        let medium = first([self.medium.next_wake()]);
-        let ends = first(self.ends.iter().map(LinkEnd::next_wake));
+        self.due.ends = first(self.ends.iter().map(LinkEnd::next_wake));
         let turns = first(self.turns.iter().map(|(_, turns)| Some(turns.next())));
         let scheduler = match &self.uppers[0].waiting {
             Waiting::Scheduled(scheduler) => scheduler.next_wake(),
             Waiting::InOrder { .. } => None,
         };
-        let others = first([scheduler]).min(turns);
-        self.due = Due { medium, ends, any: medium.min(ends).min(others) };
+        self.due.others = first([scheduler]).min(turns);
+        self.ask_medium();
+    }
+
+    /// Asks medium access alone.
+    fn ask_medium(&mut self) {
+        self.due.medium = first([self.medium.next_wake()]);
+        self.due.any = self.due.medium.min(self.due.ends).min(self.due.others);
     }
 
     /// The station of a mobile host; hosts that are not named share the first one.
@@ -427,9 +439,17 @@ impl Hop {
                 tell_turn(*side, good, true, out);
             }
         }
-        self.tell_scheduler(at);
+        let scheduled = matches!(self.uppers[0].waiting, Waiting::Scheduled(_));
+        if scheduled {
+            self.tell_scheduler(at);
+        }
         if self.due.medium <= at {
             self.with_medium(out, |mac, air| mac.on_wake(at, air));
+        }
+        let alone = self.due.ends.min(self.due.others) > at && !scheduled;
+        if alone && self.outcomes.is_empty() && self.medium.tells_all() {
+            // Medium access was busy with itself: nobody else has anything new to say.
+            return self.ask_medium();
         }
         if self.due.ends <= at {
             for i in 0..self.ends.len() {
