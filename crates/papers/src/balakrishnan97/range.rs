@@ -224,8 +224,8 @@ const IN_SECTION_4: &[Open] = &[
         assumed: "13.25ms",
         values: Values::Log(5.0, 30.0, "ms"),
         assumption: RICOCHET,
-        why: "4.4.2 speaks of a latency for each packet and gives no figure: from less than half to more than twice what the \
-              authors' simulator has.",
+        why: "4.4.2 speaks of a latency for each packet and gives no figure: from less than half to more than twice \
+              what the authors' simulator has.",
     },
     Open {
         keys: &["path.radio.half-duplex-hops.backoff"],
@@ -288,7 +288,7 @@ const IN_SECTION_5: &[Open] = &[
         assumed: "20000B",
         values: Values::Words(&["8000B", "20000B", "50000B"]),
         assumption: LINES,
-        why: "A source of ns began with 20 segments; the paper has no window here, so less than half and more than twice.",
+        why: "A source of ns began with 20 segments; the paper has no window here: less than half, more than twice.",
     },
     Open {
         keys: &["host.s.rto-min", "host.ct1.rto-min"],

@@ -116,8 +116,8 @@ impl Meter {
         self.settle_known(at);
     }
 
-    /// Whether the battery is not empty by `now` whatever the radio has done meanwhile, nor by work worth `joules`: then
-    /// it does not matter when that is settled.
+    /// Whether the battery is not empty by `now` whatever the radio has done meanwhile, nor by work worth `joules`:
+    /// then it does not matter when that is settled.
     fn outlasts(&self, now: Time, joules: f64) -> bool {
         self.at_most(now) + joules < self.ample
     }

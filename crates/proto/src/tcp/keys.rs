@@ -196,8 +196,8 @@ impl TcpConfig {
             ("past-threshold", Deflation::PastThreshold),
         ];
         let what = "when the inflated window of fast recovery comes down: at partial ACKs and at its end, so that no \
-                    burst follows; as NewReno of ns-2, whose window at the end does not depend on what is in flight; or \
-                    at the end if more duplicate ACKs came than `dupthresh` (4.4BSD, Reno only)";
+                    burst follows; as NewReno of ns-2, whose window at the end does not depend on what is in flight; \
+                    or at the end if more duplicate ACKs came than `dupthresh` (4.4BSD, Reno only)";
         k.word("deflation", &mut tcp.deflation, &deflations, what);
         let mut adapts = false;
         let what = "what a sender needs where ACKs are sparse: byte counting without limit and paced bursts of three";
