@@ -20,17 +20,21 @@ pub struct Interrupted;
 
 /// The runs of one case, in the order of their seeds.
 #[derive(Clone, Debug)]
-pub struct Runs(Arc<Vec<RunResult>>);
+pub struct Runs {
+    /// At least so many as were asked for: others may have asked for more seeds of the same case.
+    made: Arc<Vec<RunResult>>,
+    count: usize,
+}
 
 impl Runs {
     /// Every run.
     pub fn all(&self) -> &[RunResult] {
-        &self.0
+        &self.made[..self.count]
     }
 
     /// A number of each run.
     pub fn each(&self, of: impl Fn(&RunMetrics) -> f64) -> Vec<f64> {
-        self.0.iter().map(|run| of(&run.metrics)).collect()
+        self.all().iter().map(|run| of(&run.metrics)).collect()
     }
 
     /// Its mean, deviation and interval.
@@ -55,12 +59,12 @@ impl Runs {
 
     /// How many runs transferred everything.
     pub fn complete(&self) -> usize {
-        self.0.iter().filter(|run| run.metrics.complete()).count()
+        self.all().iter().filter(|run| run.metrics.complete()).count()
     }
 
     /// Whether every run transferred everything.
     pub fn all_complete(&self) -> bool {
-        self.complete() == self.0.len()
+        self.complete() == self.count
     }
 }
 
@@ -79,7 +83,8 @@ pub struct Bench<'a> {
     /// Whether sets are tried, so that only conditions are of interest.
     trying: bool,
     observer: &'a dyn Observer,
-    done: BTreeMap<String, Runs>,
+    /// What was run of each case, from its first seed on.
+    done: BTreeMap<String, Arc<Vec<RunResult>>>,
 }
 
 impl<'a> Bench<'a> {
@@ -146,27 +151,28 @@ impl<'a> Bench<'a> {
         text: &str,
         cases: &[(&[S], u32)],
     ) -> Result<Vec<Runs>, Interrupted> {
-        let scenarios: Vec<(String, Scenario, u32)> = cases
+        let scenarios: Vec<(String, Scenario, usize)> = cases
             .iter()
             .map(|(changes, seeds)| {
                 let scenario = self.scenario(text, changes);
                 // The key of the first seed names the scenario.
                 let key = lasthop_scenario::plan::RunKey::of(&scenario, scenario.first_seed);
-                (format!("{key} {seeds}"), scenario, *seeds)
+                (key.to_string(), scenario, *seeds as usize)
             })
             .collect();
-        let mut new: Vec<&(String, Scenario, u32)> = Vec::new();
-        for case in &scenarios {
-            if !self.done.contains_key(&case.0) && new.iter().all(|n| n.0 != case.0) {
-                new.push(case);
+        let mut new: BTreeMap<&String, (&Scenario, usize)> = BTreeMap::new();
+        for (key, scenario, seeds) in &scenarios {
+            if self.made(key) < *seeds {
+                let (_, most) = new.entry(key).or_insert((scenario, *seeds));
+                *most = (*most).max(*seeds);
             }
         }
-        let seeds = |(_, scenario, n): &(String, Scenario, u32)| {
-            (0..u64::from(*n)).map(|i| scenario.first_seed + i).collect::<Vec<_>>()
-        };
         let jobs: Vec<(&Scenario, u64)> = new
             .iter()
-            .flat_map(|case| seeds(case).into_iter().map(|seed| (&case.1, seed)))
+            .flat_map(|(key, (scenario, seeds))| {
+                let missing = self.made(key) as u64..*seeds as u64;
+                missing.map(|i| (*scenario, scenario.first_seed + i))
+            })
             .collect();
         let results: Option<Vec<RunResult>> = if self.is_shown() {
             measure_all(&jobs, self.observer).into_iter().collect()
@@ -176,11 +182,33 @@ impl<'a> Bench<'a> {
             Some(all).filter(|all| all.len() == jobs.len())
         };
         let mut results = results.ok_or(Interrupted)?.into_iter();
-        for (key, _, seeds) in new {
-            let runs = results.by_ref().take(*seeds as usize).collect();
-            self.done.insert(key.clone(), Runs(Arc::new(runs)));
+        for (key, (_, seeds)) in new {
+            let made = Arc::make_mut(self.done.entry(key.clone()).or_default());
+            made.extend(results.by_ref().take(seeds - made.len()));
         }
-        Ok(scenarios.iter().filter_map(|(key, ..)| self.done.get(key).cloned()).collect())
+        let runs = scenarios.iter().filter_map(|(key, _, seeds)| {
+            Some(Runs { made: Arc::clone(self.done.get(key)?), count: *seeds })
+        });
+        Ok(runs.collect())
+    }
+
+    /// How many runs of a case have been made.
+    fn made(&self, key: &str) -> usize {
+        self.done.get(key).map_or(0, |made| made.len())
+    }
+
+    /// The runs of a case in which nothing is drawn, so that one stands for all.
+    ///
+    /// # Errors
+    ///
+    /// [`Interrupted`] when the observer said stop.
+    pub fn alike<S: AsRef<str>>(&mut self, text: &str, changes: &[S]) -> Result<Runs, Interrupted> {
+        let one = self.batch(text, &[(changes, 1)])?.swap_remove(0);
+        let again = |i: u64| {
+            one.all().iter().map(move |run| RunResult { seed: run.seed + i, ..run.clone() })
+        };
+        let made: Vec<RunResult> = (0..u64::from(self.seeds)).flat_map(again).collect();
+        Ok(Runs { count: made.len(), made: Arc::new(made) })
     }
 
     /// Whether to go on: for experiments that make their runs themselves.

@@ -53,6 +53,17 @@ impl Claim {
             open: &[],
         }
     }
+
+    /// Why nothing is tried in place of what its experiment assumes; `None` where there is a testbed for that.
+    pub fn closed(&self) -> Option<&'static str> {
+        match (self.testbed, self.of_this_machine) {
+            (Some(_), _) => None,
+            (None, true) => Some("it measures this machine, whose figures differ by themselves"),
+            (None, false) => {
+                Some("a script of the paper gives each packet, and leaves nothing open")
+            }
+        }
+    }
 }
 
 /// A paper.

@@ -101,17 +101,26 @@ impl Path {
     /// When a stage wants to be woken next.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
-        self.wakes.first().map(|(at, _)| at)
+        self.next_stage().map(|(at, _)| at)
     }
 
-    /// The stage that waits for that time.
-    pub fn next_stage(&self) -> Option<StageId> {
-        self.wakes.first().map(|(_, i)| StageId(i as u16))
+    /// The same, with that stage.
+    #[inline]
+    pub fn next_stage(&self) -> Option<(Time, StageId)> {
+        self.wakes.first().map(|(at, i)| (at, StageId(i as u16)))
     }
 
     /// Wakes the stage that waits for the earliest time, and forwards what it answers.
     pub fn wake<O: Outside>(&mut self, now: Time, outside: &mut O) {
-        let Some((_, i)) = self.wakes.first() else { return };
+        if let Some((_, stage)) = self.next_stage() {
+            self.wake_stage(now, stage, outside);
+        }
+    }
+
+    /// The same where it is known already which stage that is.
+    #[inline]
+    pub fn wake_stage<O: Outside>(&mut self, now: Time, stage: StageId, outside: &mut O) {
+        let i = usize::from(stage.0);
         if !self.retired.is_empty() {
             self.wake_retired(now, i);
         }
@@ -271,7 +280,10 @@ impl Path {
         self.out.begin(StageId(i as u16), now);
         call(&mut self.stages[i], &mut self.out);
         self.take_answer(i, outside);
-        self.forward(i, outside);
+        // Many a wake brings about nothing.
+        if !(self.out.sends.is_empty() && self.moving.is_empty()) {
+            self.forward(i, outside);
+        }
     }
 
     /// Whether a host was called since this was last asked: only then can a transfer have ended.

@@ -59,7 +59,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
         let mut outside = Void(sink);
         let (mut now, mut standing, mut wakes) = (self.now, self.standing, self.wakes);
         let reason = loop {
-            let Some(at) = self.path.next_wake() else { break Some(Reason::Idle) };
+            let Some((at, stage)) = self.path.next_stage() else { break Some(Reason::Idle) };
             if at > limit {
                 now = limit;
                 break (until >= horizon).then_some(Reason::Horizon);
@@ -74,7 +74,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
                 }
             }
             wakes += 1;
-            self.path.wake(now, &mut outside);
+            self.path.wake_stage(now, stage, &mut outside);
             if self.path.take_host_called() && self.path.is_finished() {
                 break Some(Reason::Finished);
             }
@@ -94,7 +94,7 @@ impl<S: Borrow<Scenario>> Engine<S> {
         RunEnd {
             at: self.now,
             reason,
-            stuck: self.path.next_stage().filter(|_| reason == Reason::Stuck),
+            stuck: self.path.next_stage().filter(|_| reason == Reason::Stuck).map(|(_, s)| s),
             hops: self.path.hops(),
             wakes: self.wakes,
             transfers: self.transfers().into_iter().map(|(from, to)| end(from, to)).collect(),

@@ -1,11 +1,11 @@
 //! Sections 5.7 and 5.9: all changes together, at the sender and at the receiver.
 
-use super::CLAIM;
 use super::budget::{Draw, more, sensitivity};
 use super::cases::{
     BY_TIME, BYTES, Case, Changes, LIFETIME, Line, MTUS, RTS, SACK_OFF, STAMPS_OFF, STOCK, USUAL,
     by_mtu, chart, chart_beside, gain, megabytes, minutes, per_joule, run, seeds,
 };
+use super::range::CLAIM;
 use crate::{Bench, Claim, Finding, Interrupted, short};
 
 /// The largest MTU, which is one of the changes.

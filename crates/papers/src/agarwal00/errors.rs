@@ -2,11 +2,11 @@
 
 use lasthop_trace::metrics::RunMetrics;
 
-use super::CLAIM;
 use super::calibration::whole_run;
 use super::cases::{
     Case, STOCK, USUAL, expirations, given_up, packets, retransmissions, run, seeds,
 };
+use super::range::LONG as CLAIM;
 use crate::measure::kbps;
 use crate::table::{row, shown, table};
 use crate::{Bench, Claim, Finding, Interrupted, short};

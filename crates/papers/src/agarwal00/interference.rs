@@ -2,12 +2,12 @@
 
 use lasthop_trace::metrics::RunMetrics;
 
-use super::CLAIM;
 use super::budget::{Draw, sensitivity};
 use super::cases::{
     BY_TIME, Case, Changes, RTS, SACK_OFF, STAMPS_OFF, STOCK, USUAL, given_up, kbps, megabytes,
     minutes, retransmissions, run, seeds,
 };
+use super::range::LONG as CLAIM;
 use crate::figure::{bar, bars, published_bar};
 use crate::table::{row, table};
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};

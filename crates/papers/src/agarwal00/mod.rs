@@ -14,6 +14,7 @@ mod interference;
 mod live;
 mod lookup;
 mod options;
+mod range;
 mod sizes;
 
 use crate::{Claim, Paper};

@@ -2,13 +2,13 @@
 
 use lasthop_trace::metrics::RunMetrics;
 
-use super::CLAIM;
 use super::budget::{Draw, more, sensitivity};
 use super::cases::{
     BY_TIME, BYTES, Case, Changes, FROM_TWO, LIFETIME, Line, MTUS, PREDICTED, SCALE_OFF,
     STAMPS_OFF, STOCK, USUAL, by_mtu, chart, chart_beside, gain, kbps, megabytes, minutes,
     per_joule, percent, run, seeds,
 };
+use super::range::CLAIM;
 use crate::measure::{count, timeouts};
 use crate::{Bench, Claim, Finding, Interrupted, Runs, short};
 

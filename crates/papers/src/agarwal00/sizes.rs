@@ -1,12 +1,12 @@
 //! Sections 5.1 and 5.2: segment sizes, and SACK at each of them.
 
-use super::CLAIM;
 use super::budget::{Budget, Draw, sensitivity};
 use super::calibration::budgets;
 use super::cases::{
     BYTES, Changes, LIFETIME, Line, MTUS, SACK_OFF, STOCK, USUAL, by_mtu, chart, gain, megabytes,
     minutes, percent, retransmissions, seeds,
 };
+use super::range::CLAIM;
 use crate::{Bench, Claim, Finding, Interrupted, short};
 
 fn rising(values: &[f64]) -> bool {

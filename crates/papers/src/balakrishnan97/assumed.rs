@@ -73,6 +73,12 @@ pub(super) const ASSUMED: &[(&str, &str)] = &[
          order.",
     ),
     (
+        "D-ACKSPLIT runs on the LAN of west97, and the base station is killed when the receiver has half of the \
+         2,000,000 bytes. Split connections have the TCP of the hosts there and a buffer of 64 KB.",
+        "3.2 argues and names no experiment. Every base station can be tried there; what it acknowledges does not \
+         depend on the testbed.",
+    ),
+    (
         "The mobile host obeys negative acknowledgements by sending the named ranges again at once, with its window \
          as it is; the base station names a hole when the first packet behind it has come.",
         "2.1 and west97 2.6 only say that there are negative acknowledgements for transfers from the mobile host.",

@@ -1,13 +1,23 @@
-//! What could be instead of what is assumed of the testbed of sections 2 and 3.
+//! What could be instead of what is assumed: of the testbed of sections 2 and 3, of the simulations of 4 and of 5.
 //!
 //! The queue before the radio is not among it: one that holds less than a window of 46 packets loses some without any
 //! error, against the published 1.5 Mb/s, and a longer one never fills.
 
+use super::simulations::{ASYMMETRIC, FIGURE_5, RADIO as PACKET_RADIO};
 use super::testbed::{LAN, WAN};
+use super::web;
+use crate::testbed::WEST97_LAN;
 use crate::{Claim, Open, Testbed, Values};
 
-/// A claim about it.
+/// A claim about the testbed of sections 2 and 3.
 pub(super) const CLAIM: Claim = Claim { testbed: Some(&DAEDALUS), ..super::CLAIM };
+
+/// One about the simulations of section 4.
+pub(super) const SIMULATED: Claim = Claim { testbed: Some(&ASYMMETRY), ..super::CLAIM };
+/// One about those of section 5.
+pub(super) const WEB: Claim = Claim { testbed: Some(&ROUTER), ..super::CLAIM };
+/// One about a base station that is killed.
+pub(super) const KILLED: Claim = Claim { testbed: Some(&SEMANTICS), ..super::CLAIM };
 
 const HOSTS: &str = "Hosts and base station run the TCP";
 const BASE: &str = "The base station's timers are twice";
@@ -136,5 +146,238 @@ const OPEN: &[Open] = &[
         values: Values::Linear(30.0, 90.0, "ms"),
         assumption: HOPS,
         why: "Round trips over 16 hops of the time: from across a region to across a continent and back.",
+    },
+];
+
+static ASYMMETRY: Testbed = Testbed {
+    key: "daedalus-asymmetric",
+    texts: &[ASYMMETRIC, FIGURE_5, PACKET_RADIO],
+    open: IN_SECTION_4,
+    shorter: &[],
+    seeds: 2,
+};
+
+const NS: &str = "The simulations have the Reno of ns-2";
+const FIGURE: &str = "Server, two routers, client";
+const BUFFERS: &str = "Buffers of 10 packets";
+const RICOCHET: &str = "Packet radio has 100 kb/s";
+
+const IN_SECTION_4: &[Open] = &[
+    Open {
+        keys: &["host.server.growth"],
+        assumed: "rfc5681",
+        values: Values::Words(&["rfc5681", "bsd"]),
+        assumption: NS,
+        why: "4.4BSD added an eighth of a segment for each ACK, ns-2 does not.",
+    },
+    Open {
+        keys: &["host.server.exit-growth"],
+        assumed: "true",
+        values: Values::Words(&["false", "true"]),
+        assumption: NS,
+        why: "ns-2's window also grows on the ACK that ends a recovery; RFC 5681's does not.",
+    },
+    Open {
+        keys: &["host.server.slow-start"],
+        assumed: "below",
+        values: Values::Words(&["up", "below"]),
+        assumption: NS,
+        why: "ns-2 ends slow start at the threshold, BSD above it.",
+    },
+    Open {
+        keys: &["host.server.halving"],
+        assumed: "window",
+        values: Values::Words(&["window", "flight"]),
+        assumption: NS,
+        why: "ns-2 halves the smaller of its windows, RFC 5681 what is in flight.",
+    },
+    Open {
+        keys: &["host.server.rto-min"],
+        assumed: "200ms",
+        values: Values::Words(&["200ms", "500ms", "1s"]),
+        assumption: NS,
+        why: "Two beats of 100 ms, BSD's tick, RFC 6298's least.",
+    },
+    Open {
+        keys: &["path.forward.link.delay"],
+        assumed: "5ms",
+        values: Values::Log(1.0, 50.0, "ms"),
+        assumption: FIGURE,
+        why: "From a line within a building to one across a country.",
+    },
+    Open {
+        keys: &["path.forward.link.queue"],
+        assumed: "9p",
+        values: Values::Words(&["9p", "10p"]),
+        assumption: BUFFERS,
+        why: "4.3 has 10 packets: with the one that is being sent, as in a DropTail queue of ns, or without it.",
+    },
+    Open {
+        keys: &["path.return.link.queue"],
+        assumed: "9p",
+        values: Values::Words(&["9p", "10p"]),
+        assumption: BUFFERS,
+        why: "The same on the way back, where ACKs wait.",
+    },
+    Open {
+        keys: &["path.radio.half-duplex-hops.turnaround"],
+        assumed: "13.25ms",
+        values: Values::Log(5.0, 30.0, "ms"),
+        assumption: RICOCHET,
+        why: "4.4.2 speaks of a latency for each packet and gives no figure: from less than half to more than twice \
+              what the authors' simulator has.",
+    },
+    Open {
+        keys: &["path.radio.half-duplex-hops.backoff"],
+        assumed: "20ms",
+        values: Values::Log(5.0, 80.0, "ms"),
+        assumption: RICOCHET,
+        why: "The paper gives none: from a quarter of the simulator's unit to four times that.",
+    },
+    Open {
+        keys: &["path.radio.radio.delay"],
+        assumed: "10ms",
+        values: Values::Log(1.0, 30.0, "ms"),
+        assumption: RICOCHET,
+        why: "The paper gives none: from a fast processor to three times what the simulator has.",
+    },
+];
+
+static ROUTER: Testbed = Testbed {
+    key: "daedalus-web",
+    texts: &[web::TESTBED],
+    open: IN_SECTION_5,
+    shorter: &[],
+    seeds: 3,
+};
+
+const LINES: &str = "5: access links of 10 Mb/s";
+const JITTER: &str = "5: each packet waits up to 5 ms";
+const SLOTS: &str = "5.1.2 and 5.2.3: the router has a buffer";
+
+const IN_SECTION_5: &[Open] = &[
+    Open {
+        keys: &["path.access.link.delay"],
+        assumed: "10ms",
+        values: Values::Log(1.0, 50.0, "ms"),
+        assumption: LINES,
+        why: "From a line within a building to one across a country.",
+    },
+    Open {
+        keys: &["path.router.link.delay"],
+        assumed: "50ms",
+        values: Values::Log(10.0, 100.0, "ms"),
+        assumption: LINES,
+        why: "From across a region to across an ocean.",
+    },
+    Open {
+        keys: &["path.router.link.rate"],
+        assumed: "1.5mbit",
+        values: Values::Words(&["800kbit", "1.5mbit"]),
+        assumption: LINES,
+        why: "Tests of ns in 1997 had 0.8 and 1.5 Mb/s.",
+    },
+    Open {
+        keys: &[
+            "host.s.send-buffer",
+            "host.ct1.send-buffer",
+            "host.r1.recv-buffer",
+            "host.r2.recv-buffer",
+            "host.ct2.recv-buffer",
+        ],
+        assumed: "20000B",
+        values: Values::Words(&["8000B", "20000B", "50000B"]),
+        assumption: LINES,
+        why: "A source of ns began with 20 segments; the paper has no window here: less than half, more than twice.",
+    },
+    Open {
+        keys: &["host.s.rto-min", "host.ct1.rto-min"],
+        assumed: "200ms",
+        values: Values::Words(&["200ms", "500ms", "1s"]),
+        assumption: LINES,
+        why: "Two beats of 100 ms, BSD's tick, RFC 6298's least.",
+    },
+    Open {
+        keys: &["host.s.granularity", "host.ct1.granularity"],
+        assumed: "100ms",
+        values: Values::Words(&["100ms", "500ms"]),
+        assumption: LINES,
+        why: "ns has 100 ms, BSD 500.",
+    },
+    Open {
+        keys: &["host.s.slow-start", "host.ct1.slow-start"],
+        assumed: "below",
+        values: Values::Words(&["up", "below"]),
+        assumption: NS,
+        why: "ns-2 ends slow start at the threshold, BSD above it.",
+    },
+    Open {
+        keys: &["host.s.exit-growth", "host.ct1.exit-growth"],
+        assumed: "true",
+        values: Values::Words(&["false", "true"]),
+        assumption: NS,
+        why: "ns-2's window also grows on the ACK that ends a recovery; RFC 5681's does not.",
+    },
+    Open {
+        keys: &["host.s.halving", "host.ct1.halving"],
+        assumed: "window",
+        values: Values::Words(&["window", "flight"]),
+        assumption: NS,
+        why: "ns-2 halves the smaller of its windows, RFC 5681 what is in flight.",
+    },
+    Open {
+        keys: &["path.processing.cross.jitter"],
+        assumed: "5ms",
+        values: Values::Log(0.5, 10.0, "ms"),
+        assumption: JITTER,
+        why: "From a tenth of what a packet takes on the bottleneck to twice that.",
+    },
+    Open {
+        keys: &["path.router.link.queue"],
+        assumed: "5p",
+        values: Values::Words(&["4p", "5p", "9p", "19p"]),
+        assumption: SLOTS,
+        why: "Limits of 5, 6, 10 and 20 packets in ns, which hold one less; only 5.2.2 gives its own.",
+    },
+];
+
+static SEMANTICS: Testbed = Testbed {
+    key: "daedalus-killed",
+    texts: &[WEST97_LAN],
+    open: WHEN_KILLED,
+    shorter: &[],
+    seeds: 2,
+};
+
+const BORROWED: &str = "D-ACKSPLIT runs on the LAN of west97";
+
+const WHEN_KILLED: &[Open] = &[
+    Open {
+        keys: &["path.wavelan.radio.overhead"],
+        assumed: "0.65ms",
+        values: Values::Linear(0.3, 1.3, "ms"),
+        assumption: BORROWED,
+        why: "From less than half of what west97's error-free case gives to what this paper's does.",
+    },
+    Open {
+        keys: &["path.wavelan.radio.queue"],
+        assumed: "50p",
+        values: Values::Words(&["10p", "50p"]),
+        assumption: BORROWED,
+        why: "BSD's interface queue held 50 packets; a driver may stop at fewer.",
+    },
+    Open {
+        keys: &["host.fixed.send-buffer", "host.mobile.recv-buffer"],
+        assumed: "16KiB",
+        values: Values::Words(&["16KiB", "65535B"]),
+        assumption: BORROWED,
+        why: "west97's buffers, and this paper's.",
+    },
+    Open {
+        keys: &["host.fixed.rto-min", "host.mobile.rto-min"],
+        assumed: "1s",
+        values: Values::Words(&["500ms", "1s", "1500ms"]),
+        assumption: BORROWED,
+        why: "One to three ticks of 500 ms; 4.4BSD has two.",
     },
 ];

@@ -4,13 +4,14 @@ use lasthop_proto::agent;
 use lasthop_proto::event::{Event, TcpKind, Wants, What};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::FlowKey;
+use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
 use lasthop_trace::stats::Summary;
 
-use super::CLAIM;
+use super::range::KILLED as CLAIM;
 use super::split::{BUFFER, PRESET};
 use crate::testbed::{SINGLE, WEST97_LAN};
-use crate::{Bench, Claim, Finding, Interrupted, scenario};
+use crate::{Bench, Claim, Finding, Interrupted};
 
 /// When the base station is killed: when the receiver has half of the 2,000,000 bytes. What was acknowledged by then
 /// and has not arrived never will.
@@ -73,9 +74,8 @@ impl Sink for Promise {
 
 /// How much was acknowledged and never arrives when the base station is killed in the middle of the transfer, and
 /// the most that it would have been at any other time.
-fn killed(what: &str, seed: u64) -> (f64, f64) {
-    let scenario = scenario(WEST97_LAN, &[&[SINGLE, what], NEEDS].concat());
-    let layout = lasthop_lab::layout(&scenario);
+fn killed(scenario: &Scenario, seed: u64) -> (f64, f64) {
+    let layout = lasthop_lab::layout(scenario);
     let mut promise = Promise {
         flow: layout.flows[0].key,
         sender: StageId(0),
@@ -86,7 +86,7 @@ fn killed(what: &str, seed: u64) -> (f64, f64) {
         ahead: 0,
         lost: None,
     };
-    lasthop_lab::simulate(&scenario, seed, &mut promise);
+    lasthop_lab::simulate(scenario, seed, &mut promise);
     // A transfer that never came so far shows nothing, and then the claim fails.
     (promise.lost.unwrap_or(0) as f64, promise.ahead as f64)
 }
@@ -107,7 +107,8 @@ fn acksplit(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
     let agents = agent::words().map(|agent| (agent.word, format!("agent={}", agent.word)));
     let tulip = ("TULIP", "path.wavelan.link-layer=tulip".to_owned());
     for (agent, what) in agents.chain([tulip]) {
-        let all = bench.each_seed(bench.seeds, |seed| killed(&what, seed))?;
+        let scenario = bench.scenario(WEST97_LAN, &[&[SINGLE, &what], NEEDS].concat());
+        let all = bench.each_seed(bench.seeds, |seed| killed(&scenario, seed))?;
         let (lost, ahead): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
         let label = format!("{agent}, acknowledged and lost");
         finding.measure(label, Summary::of(&lost), "B");

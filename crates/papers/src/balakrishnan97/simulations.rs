@@ -3,8 +3,11 @@
 //! What 4.3 states is used as stated: segments in packets of 1000 bytes, socket buffers of 100 KB, 10 packets in the
 //! buffer of each router, 10 Mb/s forward, 50 seconds.
 
-/// The hosts: Reno, one ACK for each packet as the simulator's receivers sent them.
-const HOSTS: &str = r#"
+/// A scenario with the hosts of all: Reno, one ACK for each packet as the simulator's receivers sent them.
+macro_rules! simulated {
+    ($path:literal) => {
+        concat!(
+            r#"
 name = "balakrishnan97-simulations"
 runs = 20
 horizon = "50s"
@@ -25,23 +28,30 @@ preset = "ns"
 mss = 960
 recv-buffer = "100KB"
 window-scale = true
-"#;
+"#,
+            $path
+        )
+    };
+}
 
-/// The topology of Figure 5: a fast line forward, and one of another rate for the ACKs.
-const ASYMMETRIC: &str = r#"
+/// The topology of Figure 5 for 4.1: a fast line forward, and one of another rate for the ACKs.
+pub(super) const ASYMMETRIC: &str = simulated!(
+    r#"
 [[path]]
 name = "forward"
 link = { rate-right = "10mbit", delay = "5ms", queue = "9p" }
 [[path]]
 name = "return"
 link = { rate-left = "28.8kbit", queue = "9p" }
-"#;
+"#
+);
 
-/// The topology of Figure 5 as the published scripts of the authors' simulator have it: server, two routers, client;
-/// 10 Mb/s everywhere but on the way back between the routers. There are two lines between the routers because a line
-/// here has one delay: 5 ms forward and 50 ms back between the routers are 5 ms and 22.5 ms each way, of which only
-/// the sum counts.
-const FIGURE_5: &str = r#"
+/// The topology of Figure 5, for Table 1 and 4.4.1, as the published scripts of the authors' simulator have it: server,
+/// two routers, client; 10 Mb/s everywhere but on the way back between the routers. There are two lines between the
+/// routers because a line here has one delay: 5 ms forward and 50 ms back between the routers are 5 ms and 22.5 ms each
+/// way, of which only the sum counts.
+pub(super) const FIGURE_5: &str = simulated!(
+    r#"
 [[path]]
 name = "server-line"
 link = { rate = "10mbit", delay = "1ms", queue = "110p" }
@@ -54,30 +64,19 @@ link = { rate-left = "28.8kbit", delay = "22.5ms", queue = "9p" }
 [[path]]
 name = "home-line"
 link = { rate = "10mbit", delay = "1ms", queue = "110p" }
-"#;
+"#
+);
 
 /// Packet radio (4.4.2): a wired network, and half-duplex hops behind it.
-const RADIO: &str = r#"
+pub(super) const RADIO: &str = simulated!(
+    r#"
 [[path]]
 name = "wired"
 link = { rate = "10mbit", delay = "5ms", queue = "9p" }
 [[path]]
+name = "radio"
 radio = { rate = "100kbit", delay = "10ms", overhead = "1280us", queue = "9p" }
 mac = "half-duplex-hops"
 half-duplex-hops = { hops = 2 }
-"#;
-
-/// The scenario of Figure 5.
-pub(super) fn asymmetric() -> String {
-    format!("{HOSTS}{ASYMMETRIC}")
-}
-
-/// The scenario of Table 1 and of 4.4.1.
-pub(super) fn figure_5() -> String {
-    format!("{HOSTS}{FIGURE_5}")
-}
-
-/// The scenario of 4.4.2.
-pub(super) fn radio() -> String {
-    format!("{HOSTS}{RADIO}")
-}
+"#
+);

@@ -3,8 +3,8 @@
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
-use super::CLAIM;
-use super::simulations::{asymmetric, radio};
+use super::range::SIMULATED as CLAIM;
+use super::simulations::{ASYMMETRIC, RADIO};
 use crate::figure::{Axes, line, lines};
 use crate::measure::{jain, lost_acks, mbps};
 use crate::table::{row, shown, table};
@@ -43,7 +43,7 @@ fn cable(
     ];
     changes.extend(channel.1.iter().copied().map(of_return));
     changes.extend(more.iter().map(|change| (*change).to_owned()));
-    Ok(bench.batch(&asymmetric(), &[(&changes, 1)])?.swap_remove(0))
+    Ok(bench.batch(ASYMMETRIC, &[(&changes, 1)])?.swap_remove(0))
 }
 
 pub(super) const F6: Claim = Claim {
@@ -120,7 +120,7 @@ fn packet_radio(
 ) -> Result<Runs, Interrupted> {
     let hops = format!("path.radio.half-duplex-hops.hops={hops}");
     let count = format!("transfer.count={connections}");
-    bench.runs(&radio(), &[&[hops.as_str(), count.as_str()], more].concat())
+    bench.runs(RADIO, &[&[hops.as_str(), count.as_str()], more].concat())
 }
 
 /// Packets without data that crossed the whole radio network.
@@ -206,8 +206,8 @@ mod tests {
 
     #[test]
     fn every_topology_is_a_scenario() {
-        assert_eq!(scenario(&asymmetric(), UNCHANGED).path.len(), 2);
-        assert_eq!(scenario(&radio(), &[FILTER]).path.len(), 2);
+        assert_eq!(scenario(ASYMMETRIC, UNCHANGED).path.len(), 2);
+        assert_eq!(scenario(RADIO, &[FILTER]).path.len(), 2);
     }
 
     /// Each mechanism against its absence, same scenario and seeds.

@@ -5,14 +5,14 @@ use lasthop_report::plot::{Curve, Pen};
 use lasthop_trace::sequence::Series;
 use lasthop_trace::stats::{Summary, jain_index, quantile};
 
-use super::CLAIM;
+use super::range::WEB as CLAIM;
 use crate::figure::{Axes, curves};
 use crate::measure;
 use crate::table::table;
 use crate::{Bench, Claim, Finding, Interrupted};
 
 /// The router of Figure 10.
-const TESTBED: &str = include_str!("web.toml");
+pub(super) const TESTBED: &str = include_str!("web.toml");
 
 /// The sender whose losses SACK repairs.
 const SACK: [&str; 1] = ["host.s.tcp=sack"];

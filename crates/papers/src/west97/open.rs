@@ -4,7 +4,8 @@
 use lasthop_proto::event::Cause;
 use lasthop_trace::stats::Summary;
 
-use super::{ACKP, ACKP_FULL, BURSTS, MANY, SATELLITE, SNOOP};
+use super::range::{CROWD, FAR};
+use super::{ACKP, ACKP_FULL, BURSTS, CLAIM, MANY, SATELLITE, SNOOP};
 use crate::measure::{dropped, jain, throughput, wired};
 use crate::table::{row, shown, table};
 use crate::testbed::{SINGLE, UNCHANGED, WEST97_LAN as LAN};
@@ -33,7 +34,8 @@ pub(super) const LONG_DELAY: Claim = Claim {
     published: "untested belief: there ACKP should give significant throughput gains",
     cost: 26,
     run: Some(satellite),
-    ..Claim::of("west97")
+    testbed: Some(&FAR),
+    ..CLAIM
 };
 
 /// Does ACKP gain throughput over a satellite link?
@@ -98,7 +100,8 @@ pub(super) const MULTI: Claim = Claim {
     published: "proposed study: aggregate throughput, effect of one connection's losses on the others",
     cost: 37,
     run: Some(multi),
-    ..Claim::of("west97")
+    testbed: Some(&CROWD),
+    ..CLAIM
 };
 
 /// How do several connections fare?
@@ -139,7 +142,7 @@ pub(super) const SEQCACHE: Claim = Claim {
             loss notification so that the sender retransmits without congestion control",
     published: "proposed, not built",
     run: Some(seqcache),
-    ..Claim::of("west97")
+    ..CLAIM
 };
 
 /// Does a base station that keeps sequence numbers only do as well as snoop?
@@ -188,7 +191,7 @@ pub(super) const ELN_CHECKSUM: Claim = Claim {
             carrying the ELN option; sender retransmits without congestion control",
     published: "proposed, not built; imperfect because errors in the IP header stay invisible",
     run: Some(eln_checksum),
-    ..Claim::of("west97")
+    ..CLAIM
 };
 
 /// How good is a loss notification by the receiver's checksum?

@@ -1,6 +1,6 @@
 //! What could be instead of what is assumed.
 
-use super::{SLOW, WAN};
+use super::{MANY, SATELLITE, SLOW, WAN};
 use crate::testbed::WEST97_LAN as LAN;
 use crate::{Open, Testbed, Values};
 
@@ -10,6 +10,27 @@ const TIMERS: &str = "Timers and round trips follow 4.4BSD's";
 /// The testbed of the tables and of the wide-area transfers.
 pub(super) const TESTBED: Testbed =
     Testbed { key: "west97", texts: &[LAN, SLOW, WAN], open: OPEN, shorter: &[], seeds: 3 };
+
+/// The satellite hop, whose buffers are part of the question.
+pub(super) const FAR: Testbed = Testbed {
+    key: "west97-satellite",
+    texts: &[SATELLITE],
+    open: match OPEN.split_last() {
+        Some((_buffers, others)) => others,
+        None => OPEN,
+    },
+    shorter: &["transfer.bytes=2000000"],
+    seeds: 3,
+};
+
+/// Several connections.
+pub(super) const CROWD: Testbed = Testbed {
+    key: "west97-many",
+    texts: &[MANY],
+    open: OPEN,
+    shorter: &["transfer.bytes=200000"],
+    seeds: 2,
+};
 
 const OPEN: &[Open] = &[
     Open {

@@ -47,27 +47,41 @@ pub(super) fn hazard(ber: Probability) -> f64 {
 ///
 /// The first error falls where the hazard summed over the bits so far exceeds a standard exponential draw:
 /// for `n` bits of one rate the chance of none is `exp(-n * hazard) = (1 - ber)^n`.
+///
+/// That draw is `-ln(1 - u)`, which is more than `u`: most frames are spared without a logarithm.
 #[derive(Debug)]
 pub(super) struct FirstError {
-    /// Hazard left until the error.
-    left: f64,
+    /// The uniform draw.
+    unit: f64,
+    /// Hazard left until the error, once that has been worked out.
+    left: Option<f64>,
+    /// Hazard walked over before.
+    spared: f64,
     /// Bits walked over so far.
     bits: f64,
 }
 
+/// Beyond rounding.
+const SURELY: f64 = 1.0 + 1e-9;
+
 impl FirstError {
     pub(super) fn draw(stream: &mut Stream) -> FirstError {
-        FirstError { left: stream.exponential(1.0), bits: 0.0 }
+        FirstError { unit: stream.unit(), left: None, spared: 0.0, bits: 0.0 }
     }
 
     /// Walks over `bits` bits of this hazard; the index of the first damaged bit.
     pub(super) fn walk(&mut self, bits: f64, hazard: f64) -> Option<f64> {
         // An infinite hazard over no bits would be NaN.
-        if bits > 0.0 && self.left < bits * hazard {
-            return Some(self.bits + self.left / hazard);
-        }
-        if bits > 0.0 {
-            self.left -= bits * hazard;
+        let ahead = if bits > 0.0 { bits * hazard } else { 0.0 };
+        let first = self.left.is_none() && self.spared == 0.0;
+        if first && self.unit > ahead * SURELY {
+            self.spared = ahead;
+        } else {
+            let left = self.left.unwrap_or_else(|| -libm::log(1.0 - self.unit) - self.spared);
+            if bits > 0.0 && left < ahead {
+                return Some(self.bits + left / hazard);
+            }
+            self.left = Some(left - ahead);
         }
         self.bits += bits;
         None

@@ -58,6 +58,11 @@ impl Battery {
             span = Span(lasts.0.min(span.0));
             self.empty = Some(from + span);
         }
+        self.draw(state, span);
+    }
+
+    /// The same for a battery that surely is not empty before the end of `span`.
+    pub(super) fn draw(&mut self, state: Option<RadioState>, span: Span) {
         self.elapsed = self.elapsed + span;
         if let Some(state) = state {
             let time = &mut self.radio[state.index()];
@@ -75,6 +80,11 @@ impl Battery {
             self.empty = Some(at);
         }
         self.processing += joules.min(left);
+    }
+
+    /// The same for a battery that surely holds more.
+    pub(super) fn draw_work(&mut self, joules: f64) {
+        self.processing += joules;
     }
 
     /// What is left, in joules.

@@ -10,11 +10,23 @@ use super::radio::{Antenna, RadioStates};
 use crate::air::AirEvent;
 use crate::units::Time;
 
+/// How many transmissions may be heard before they are settled, while the battery is far from empty.
+const PUT_OFF: u32 = 32;
+/// The share of its capacity that makes a battery far from empty: much more than what rounding does to a sum.
+const FAR: f64 = 1e-3;
+
 /// Measures one host. Events come in the order of their time.
 #[derive(Clone, Debug)]
 pub struct Meter {
     /// Joules for an instruction.
     price: f64,
+    /// The most that the host draws, in watts, beside the work of its stack.
+    most: f64,
+    /// What the battery held beyond [`FAR`] when it was last settled, less all that can have been drawn since then, in
+    /// joules.
+    ample: f64,
+    /// Events since then.
+    put_off: u32,
     radio: Option<RadioStates>,
     battery: Battery,
     /// What is not settled yet because the state of the radio at that time is not known yet.
@@ -44,8 +56,13 @@ pub struct Totals {
 impl Meter {
     /// A host with a full battery; without `antenna` it hangs on a wire.
     pub fn new(hardware: Hardware, antenna: Option<Antenna>) -> Meter {
+        let of = hardware.radio;
+        let radio = [of.doze, of.idle, of.receive, of.transmit].map(|power| power.get());
         Meter {
             price: hardware.segment.get() / costs::BASE,
+            most: hardware.base.get() + radio.into_iter().fold(0.0, f64::max),
+            ample: 0.0,
+            put_off: 0,
             radio: antenna.map(RadioStates::new),
             battery: Battery::new(hardware),
             marks: VecDeque::new(),
@@ -89,15 +106,57 @@ impl Meter {
     }
 
     fn mark(&mut self, at: Time, mark: Mark) {
-        if self.battery.empty().is_none() {
-            self.marks.push_back((at, mark));
-            self.settle_known(at);
+        if self.battery.empty().is_some() {
+            return;
         }
+        if self.marks.is_empty() && self.outlasts(at, self.joules(mark)) {
+            return self.count(at, mark);
+        }
+        self.marks.push_back((at, mark));
+        self.settle_known(at);
+    }
+
+    /// Whether the battery is not empty by `now` whatever the radio has done meanwhile, nor by work worth `joules`:
+    /// then it does not matter when that is settled.
+    fn outlasts(&self, now: Time, joules: f64) -> bool {
+        self.at_most(now) + joules < self.ample
+    }
+
+    /// What the work costs.
+    fn joules(&self, mark: Mark) -> f64 {
+        if let Mark::Instructions(count) = mark { count * self.price } else { 0.0 }
+    }
+
+    /// What can have been drawn since what is settled, beside the work, in joules.
+    fn at_most(&self, now: Time) -> f64 {
+        self.most * now.since(self.settled).as_secs_f64()
     }
 
     fn settle_known(&mut self, now: Time) {
+        self.put_off += 1;
+        if self.put_off < PUT_OFF && self.marks.is_empty() && self.outlasts(now, 0.0) {
+            return;
+        }
         let known = self.radio.as_ref().map_or(now, |radio| radio.known(now));
         self.settle(known);
+        self.put_off = 0;
+        self.ample = self.battery.left() - FAR * self.battery.hardware().capacity.get();
+    }
+
+    fn count(&mut self, at: Time, mark: Mark) {
+        match mark {
+            Mark::Instructions(count) => {
+                self.totals.instructions += count;
+                let joules = self.joules(mark);
+                match self.outlasts(at, joules) {
+                    true => self.battery.draw_work(joules),
+                    false => self.battery.work(at, joules),
+                }
+                self.ample -= joules;
+            }
+            Mark::Sent(bytes) => self.totals.sent += bytes,
+            Mark::Received(bytes) => self.totals.received += bytes,
+        }
     }
 
     /// Charges everything up to `until`.
@@ -108,14 +167,7 @@ impl Meter {
             if self.battery.empty().is_some() {
                 break;
             }
-            match mark {
-                Mark::Instructions(count) => {
-                    self.totals.instructions += count;
-                    self.battery.work(at, count * self.price);
-                }
-                Mark::Sent(bytes) => self.totals.sent += bytes,
-                Mark::Received(bytes) => self.totals.received += bytes,
-            }
+            self.count(at, mark);
         }
         self.pass(until);
         if self.battery.empty().is_some() {
@@ -125,10 +177,15 @@ impl Meter {
 
     /// Lets time pass until `until`.
     fn pass(&mut self, until: Time) {
+        let sure = self.outlasts(until, 0.0);
+        self.ample -= self.at_most(until);
         let battery = &mut self.battery;
         match &mut self.radio {
+            Some(radio) if sure => {
+                radio.settle(until, |state, from, to| battery.draw(Some(state), to.since(from)));
+            }
             Some(radio) => {
-                radio.settle(until, |state, from, to| battery.pass(Some(state), from, to))
+                radio.settle(until, |state, from, to| battery.pass(Some(state), from, to));
             }
             None => battery.pass(None, self.settled, until),
         }

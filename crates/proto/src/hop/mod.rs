@@ -89,6 +89,29 @@ pub struct Hop {
     /// What the medium has told and has not been handled.
     outcomes: VecDeque<Outcome>,
     inside: u64,
+    /// When medium access wants to be called, the first of the ends, and whoever is first of all. Each is asked when it
+    /// may have changed its mind; the driver and the hop itself ask more often.
+    due: Due,
+}
+
+/// The earliest wakes; [`Time::NEVER`] where there is none.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    medium: Time,
+    ends: Time,
+    /// The first turn of a channel that is told, or of the scheduler.
+    others: Time,
+    any: Time,
+}
+
+impl Due {
+    const NOTHING: Due =
+        Due { medium: Time::NEVER, ends: Time::NEVER, others: Time::NEVER, any: Time::NEVER };
+}
+
+/// The earliest of `wakes`.
+fn first(wakes: impl IntoIterator<Item = Option<Time>>) -> Time {
+    wakes.into_iter().flatten().fold(Time::NEVER, Time::min)
 }
 
 impl Hop {
@@ -134,7 +157,7 @@ impl Hop {
             };
             sides.filter_map(telling).collect::<Vec<_>>()
         });
-        Hop {
+        let mut hop = Hop {
             turns: turns.collect(),
             mobiles: config.mobiles.clone(),
             uppers: stations.clone().map(upper).collect(),
@@ -150,7 +173,10 @@ impl Hop {
             released: vec![VecDeque::new(); usize::from(count)],
             outcomes: VecDeque::new(),
             inside: 0,
-        }
+            due: Due::NOTHING,
+        };
+        hop.ask_when_due();
+        hop
     }
 
     /// The link layer's ends, by station.
@@ -171,6 +197,25 @@ impl Hop {
     pub fn forget_channels(&mut self) {
         self.channels.iter_mut().for_each(|pair| *pair = [None, None]);
         self.turns.clear();
+        self.ask_when_due();
+    }
+
+    /// Asks everybody when they want to be called next.
+    fn ask_when_due(&mut self) {
+        self.due.ends = first(self.ends.iter().map(LinkEnd::next_wake));
+        let turns = first(self.turns.iter().map(|(_, turns)| Some(turns.next())));
+        let scheduler = match &self.uppers[0].waiting {
+            Waiting::Scheduled(scheduler) => scheduler.next_wake(),
+            Waiting::InOrder { .. } => None,
+        };
+        self.due.others = first([scheduler]).min(turns);
+        self.ask_medium();
+    }
+
+    /// Asks medium access alone.
+    fn ask_medium(&mut self) {
+        self.due.medium = first([self.medium.next_wake()]);
+        self.due.any = self.due.medium.min(self.due.ends).min(self.due.others);
     }
 
     /// The station of a mobile host; hosts that are not named share the first one.
@@ -394,16 +439,27 @@ impl Hop {
                 tell_turn(*side, good, true, out);
             }
         }
-        self.tell_scheduler(at);
-        if self.medium.next_wake().is_some_and(|wake| wake <= at) {
+        let scheduled = matches!(self.uppers[0].waiting, Waiting::Scheduled(_));
+        if scheduled {
+            self.tell_scheduler(at);
+        }
+        if self.due.medium <= at {
             self.with_medium(out, |mac, air| mac.on_wake(at, air));
         }
-        for i in 0..self.ends.len() {
-            if self.ends[i].next_wake().is_some_and(|wake| wake <= at) {
-                self.with_end(i, out, |end, above| end.on_wake(at, above));
+        let alone = self.due.ends.min(self.due.others) > at && !scheduled;
+        if alone && self.outcomes.is_empty() && self.medium.tells_all() {
+            // Medium access was busy with itself: nobody else has anything new to say.
+            return self.ask_medium();
+        }
+        if self.due.ends <= at {
+            for i in 0..self.ends.len() {
+                if self.ends[i].next_wake().is_some_and(|wake| wake <= at) {
+                    self.with_end(i, out, |end, above| end.on_wake(at, above));
+                }
             }
         }
         self.exchange(at, out);
+        self.ask_when_due();
     }
 }
 
@@ -419,6 +475,7 @@ impl Machine for Hop {
         self.tell_scheduler(now);
         self.uppers[i].waiting.enter(now, from.other(), to, packet, out);
         self.exchange(now, out);
+        self.ask_when_due();
         self.inside -= out.gone() - gone;
     }
 
@@ -426,15 +483,9 @@ impl Machine for Hop {
         self.inside -= catch_up(self, now, out, Hop::step);
     }
 
+    #[inline]
     fn next_wake(&self) -> Option<Time> {
-        let ends = self.ends.iter().filter_map(LinkEnd::next_wake);
-        let turns =
-            self.turns.iter().map(|(_, turns)| turns.next()).filter(|at| *at != Time::NEVER);
-        let scheduler = match &self.uppers[0].waiting {
-            Waiting::Scheduled(scheduler) => scheduler.next_wake(),
-            Waiting::InOrder { .. } => None,
-        };
-        ends.chain(self.medium.next_wake()).chain(turns).chain(scheduler).min()
+        self.due.any.or_none()
     }
 
     fn holds(&self) -> usize {

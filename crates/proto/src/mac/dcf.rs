@@ -480,6 +480,11 @@ impl Mac for Dcf {
         node.job.is_none() && node.next.is_empty()
     }
 
+    fn tells_all(&self) -> bool {
+        // Beacons, polls and announcements go without a word.
+        self.power.is_none()
+    }
+
     fn timing(&self) -> Timing {
         // What a quiet channel takes: a DIFS, half of the smallest window, and the ACK.
         let window = self.phy.slot * u64::from(self.config.cw_min / 2);

@@ -23,8 +23,8 @@ pub(super) struct Flight {
     pub claim: Span,
     /// Whether it answers the frame before it, without contention.
     pub answers: bool,
-    /// What it carries, where medium access does not keep it.
-    pub frame: Option<Frame>,
+    /// What it carries, where medium access does not keep it. Boxed: most carry nothing, and all are moved.
+    pub frame: Option<Box<Frame>>,
 }
 
 /// A transmission under way.

@@ -96,7 +96,7 @@ struct Node {
     state: State,
     timer: Option<Time>,
     /// The frame to be sent.
-    frame: Option<Frame>,
+    frame: Option<Box<Frame>>,
     /// Whom the frame is for that is on the air.
     sending: Option<Station>,
     /// Whom a CTS is for, and the time that the data frame will take.
@@ -258,7 +258,7 @@ impl FamaNcs {
             false => Grace::Any,
         };
         let may_reply = self.stations[s].grace != Grace::None;
-        air.tell(Outcome::Arrived { frame, intact: true, may_reply });
+        air.tell(Outcome::Arrived { frame: *frame, intact: true, may_reply });
     }
 
     fn cts_time(&self) -> Span {
@@ -275,7 +275,7 @@ impl FamaNcs {
         bytes: u32,
         airtime: Span,
         claim: Span,
-        frame: Option<Frame>,
+        frame: Option<Box<Frame>>,
         air: &mut dyn Air,
     ) {
         let from = Station(s as u8);
@@ -309,7 +309,7 @@ impl FamaNcs {
             self.on(now, s, event, Some(&mut heard), air);
             // The hop must know of every frame's end, also of those that could not be read.
             if mine && let Some(frame) = heard.flight.frame.take() {
-                air.tell(Outcome::Arrived { frame, intact: false, may_reply: false });
+                air.tell(Outcome::Arrived { frame: *frame, intact: false, may_reply: false });
             }
         }
     }
@@ -329,7 +329,7 @@ impl Mac for FamaNcs {
         // Another station may already be heard, if the propagation delay is long.
         let event = if self.ether.carriers(s) > 0 { Event::Request } else { event };
         node.answers = event != Event::Request;
-        node.frame = Some(frame);
+        node.frame = Some(Box::new(frame));
         self.on(now, s, event, None, air);
     }
 
@@ -367,12 +367,12 @@ impl Mac for FamaNcs {
 
     fn waiting(&mut self, station: Station) -> Option<&mut Frame> {
         let node = &mut self.stations[station.index()];
-        node.frame.as_mut().filter(|_| node.state == State::Remote)
+        node.frame.as_deref_mut().filter(|_| node.state == State::Remote)
     }
 
     fn hurry(&mut self, now: Time, station: Station, air: &mut dyn Air) {
         if let Some(frame) = self.stations[station.index()].frame.take() {
-            self.request(now, frame, Access::Reply, air);
+            self.request(now, *frame, Access::Reply, air);
         }
     }
 

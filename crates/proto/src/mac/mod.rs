@@ -129,6 +129,11 @@ pub trait Mac {
     /// Whether `station` may hand over a frame.
     fn is_idle(&self, station: Station) -> bool;
 
+    /// Whether a station becomes idle with an [`Outcome`] only.
+    fn tells_all(&self) -> bool {
+        true
+    }
+
     /// What it takes to send frames here, for the timers of link layers.
     fn timing(&self) -> Timing;
 
@@ -207,6 +212,10 @@ impl Mac for Medium {
 
     fn is_idle(&self, station: Station) -> bool {
         each!(self, mac => mac.is_idle(station))
+    }
+
+    fn tells_all(&self) -> bool {
+        each!(self, mac => mac.tells_all())
     }
 
     fn timing(&self) -> Timing {

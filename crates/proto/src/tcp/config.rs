@@ -97,9 +97,10 @@ pub enum Deflation {
     /// Always, and at a partial ACK by what that acknowledges (RFC 5681, RFC 6582).
     #[default]
     Always,
-    /// At the end only, to the threshold itself; until then each ACK lets two new segments go at most: NewReno of ns-2.
-    /// With Reno it is as [`Deflation::Always`].
-    AtEnd,
+    /// NewReno of ns-2: at a partial ACK what that acknowledges comes off the inflation, off the window itself only
+    /// where it is more, and one segment is added; at the end, and for a time-out, the window itself is left, however
+    /// little is in flight. Each ACK lets two new segments go at most. With Reno it is as [`Deflation::Always`].
+    Ns,
     /// Only where more duplicate ACKs came than it takes to begin: 4.4BSD.
     PastThreshold,
 }

@@ -192,12 +192,12 @@ impl TcpConfig {
         );
         let deflations = [
             ("always", Deflation::Always),
-            ("at-end", Deflation::AtEnd),
+            ("ns", Deflation::Ns),
             ("past-threshold", Deflation::PastThreshold),
         ];
-        let what = "when the inflated window of fast recovery comes down: also at partial ACKs, at its end only \
-        (ns-2), or \
-                    then if more duplicate ACKs came than `dupthresh` (4.4BSD, Reno only)";
+        let what = "when the inflated window of fast recovery comes down: at partial ACKs and at its end, so that no \
+                    burst follows; as NewReno of ns-2, whose window at the end does not depend on what is in flight; \
+                    or at the end if more duplicate ACKs came than `dupthresh` (4.4BSD, Reno only)";
         k.word("deflation", &mut tcp.deflation, &deflations, what);
         let mut adapts = false;
         let what = "what a sender needs where ACKs are sparse: byte counting without limit and paced bursts of three";

@@ -177,7 +177,7 @@ impl TcpConfig {
             whole_segments: true,
             slow_start: SlowStart::Below,
             exit_growth: true,
-            deflation: Deflation::AtEnd,
+            deflation: Deflation::Ns,
             once_per_window: true,
             delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
             ..TcpConfig::rfc()

@@ -110,11 +110,11 @@ fn runs(numbers: &[u64]) -> String {
 }
 
 /// The patterns in which `variant` differs from `agent`, each with both orders.
-fn differing(agent: &str, variant: Variant) -> Vec<String> {
+fn differing(agent: &str, variant: Variant, patterns: usize) -> Vec<String> {
     let rows = ORDERS.lines().filter_map(|line| line.strip_prefix(agent)?.strip_prefix(" | "));
     let rows = rows.map(|row| row.split_once(" | ").unwrap());
     let all: Vec<_> = rows.collect();
-    assert_eq!(all.len(), 15, "{agent}");
+    assert_eq!(all.len(), patterns, "{agent}");
     let differing = all.into_iter().filter_map(|(lost, theirs)| {
         let ours = order(variant, &numbers(lost));
         (ours != numbers(theirs)).then(|| format!("{lost}: {theirs}, ours {}", runs(&ours)))
@@ -124,20 +124,20 @@ fn differing(agent: &str, variant: Variant) -> Vec<String> {
 
 #[test]
 fn tahoe_sends_what_ns_2_sends() {
-    assert_eq!(differing("TCP", Variant::Tahoe), [""; 0]);
+    assert_eq!(differing("TCP", Variant::Tahoe, 15), [""; 0]);
 }
 
 #[test]
 fn reno_sends_what_ns_2_sends() {
-    assert_eq!(differing("TCP/Reno", Variant::Reno), [""; 0]);
+    assert_eq!(differing("TCP/Reno", Variant::Reno, 15), [""; 0]);
 }
 
 #[test]
 fn newreno_sends_what_ns_2_sends() {
-    assert_eq!(differing("TCP/Newreno", Variant::NewReno), [""; 0]);
+    assert_eq!(differing("TCP/Newreno", Variant::NewReno, 21), [""; 0]);
 }
 
 #[test]
 fn sack_sends_what_ns_2_sends() {
-    assert_eq!(differing("TCP/Sack1", Variant::Sack), [""; 0]);
+    assert_eq!(differing("TCP/Sack1", Variant::Sack, 15), [""; 0]);
 }

@@ -2,6 +2,10 @@
 # ns throughput.tcl SEED AGENT SINK WINDOW QUEUE LOSS FLOWS: prints the packets that arrived in order, of each flow.
 foreach {seed agent end window queue loss flows} $argv {}
 set ns [new Simulator]
+if {[info exists ::env(TRACE)]} {
+    set packets [open $::env(TRACE) w]
+    $ns trace-all $packets
+}
 ns-random $seed
 set source [$ns node]; set router [$ns node]; set sink [$ns node]
 $ns duplex-link $source $router 10Mb 2ms DropTail
@@ -19,6 +23,11 @@ for {set i 0} {$i < $flows} {incr i} {
         $tcp($i) set $name $value
     }
     $tcp($i) set window_ $window
+    if {[info exists ::env(VARS)]} {
+        set variables [open $::env(VARS) w]
+        $tcp($i) attach $variables
+        foreach name {cwnd_ ssthresh_ dupacks_} { $tcp($i) trace $name }
+    }
     set ftp($i) [new Application/FTP]
     $ftp($i) attach-agent $tcp($i)
     # Nobody begins at the same time.
@@ -36,6 +45,11 @@ if {$loss > 0} {
 $ns at 100 {
     for {set i 0} {$i < $flows} {incr i} { puts -nonewline "[$tcp($i) set ack_] " }
     puts ""
+    if {[info exists packets]} {
+        $ns flush-trace
+        close $packets
+    }
+    foreach file [info vars variables] { close [set $file] }
     exit 0
 }
 $ns run

@@ -30,8 +30,10 @@ pub struct NewReno {
     recover: u64,
     /// Whether a partial ACK has come in this recovery.
     partial_seen: bool,
-    /// The window stays inflated to the end, and each ACK lets two new segments go at most.
-    keeps: bool,
+    /// As ns-2: the window is told from what duplicate ACKs add to it, and each ACK lets two new segments go at most.
+    apart: bool,
+    /// That window.
+    bare: u32,
     exit_growth: bool,
     /// New segments since the last ACK.
     new: u32,
@@ -40,8 +42,8 @@ pub struct NewReno {
 impl NewReno {
     /// NewReno with what `config` says of its window.
     pub fn new(config: &TcpConfig) -> NewReno {
-        let keeps = config.deflation == Deflation::AtEnd;
-        NewReno { keeps, exit_growth: config.exit_growth, ..NewReno::default() }
+        let apart = config.deflation == Deflation::Ns;
+        NewReno { apart, exit_growth: config.exit_growth, ..NewReno::default() }
     }
 }
 
@@ -58,9 +60,10 @@ impl Recovery for NewReno {
         self.partial_seen = false;
         self.recover = w.max;
         inflate(w, dupacks);
+        self.bare = w.ssthresh;
     }
     fn next_chunk(&mut self, _: &mut Core, _: Time) -> Choice {
-        if self.active && self.keeps && self.new >= 2 { Choice::Wait } else { Choice::Window }
+        if self.active && self.apart && self.new >= 2 { Choice::Wait } else { Choice::Window }
     }
     fn on_sent(&mut self, _: Time, _: &mut Core, chunk: &Chunk) -> Option<bool> {
         self.new += u32::from(chunk.cause == Cause::Data);
@@ -68,7 +71,11 @@ impl Recovery for NewReno {
     }
     fn on_dup_ack(&mut self, core: &mut Core, _: Time) -> TcpKind {
         self.new = 0;
-        core.window.open(core.window.mss);
+        let w = &mut core.window;
+        match self.apart {
+            true => w.cwnd = w.cwnd.saturating_add(w.mss),
+            false => w.open(w.mss),
+        }
         TcpKind::DupAck
     }
     fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress {
@@ -77,8 +84,10 @@ impl Recovery for NewReno {
         if w.una >= self.recover {
             self.active = false;
             //= rfc6582#section-3.2: full ACK: deflate, but without leaving room for a burst
-            let room = if self.keeps { u32::MAX } else { w.flight().max(w.mss) + w.mss };
-            w.cwnd = w.ssthresh.min(room);
+            w.cwnd = match self.apart {
+                true => self.bare,
+                false => w.ssthresh.min(w.flight().max(w.mss) + w.mss),
+            };
             if self.exit_growth {
                 core.growth.on_ack(w, ack);
             }
@@ -86,7 +95,11 @@ impl Recovery for NewReno {
         }
         //= rfc6582#section-3.2: partial ACK: send the next hole, deflate by what was acknowledged, add one
         w.repair = Some((w.una, Cause::FastRetransmit));
-        if !self.keeps {
+        if self.apart {
+            let inflation = w.cwnd.saturating_sub(self.bare);
+            self.bare = self.bare.saturating_sub(acked.saturating_sub(inflation)).max(w.mss);
+            w.cwnd = self.bare.saturating_add(inflation.saturating_sub(acked) + w.mss);
+        } else {
             w.cwnd = w.cwnd.saturating_sub(acked);
             if acked >= w.mss {
                 w.cwnd += w.mss;
@@ -98,6 +111,9 @@ impl Recovery for NewReno {
         Progress::Partial { rearm: first }
     }
     fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
+        if self.active && self.apart {
+            core.window.cwnd = self.bare;
+        }
         self.active = false;
         // What is sent again although it had arrived brings duplicate ACKs of exactly `max`.
         //= rfc6582#section-4: they are told from a new loss by an ACK of more than that
