@@ -149,7 +149,10 @@ fn choose(words: &[String], all: bool) -> Result<Vec<&'static Claim>, Error> {
         let Some(this) = claim.testbed.map(|testbed| testbed.key) else {
             let with: Vec<&str> = claims().filter(|c| c.testbed.is_some()).map(|c| c.id).collect();
             return Err(Error::input(
-                format!("what is open about the testbed of {word} is not described"),
+                format!(
+                    "there are no values to try for {word}: {}",
+                    claim.closed().unwrap_or_default()
+                ),
                 format!("it is for {}", with.join(", ")),
             ));
         };
