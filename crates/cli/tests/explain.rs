@@ -81,7 +81,7 @@ fn conditions_are_chosen_on_and_judged_by_name_or_number() {
 fn claims_of_other_testbeds_or_without_one_are_refused() {
     for (claims, message) in [
         (&["W-T1", "B-F4"][..], "another testbed"),
-        (&["A-CHECKSUM"], "not described"),
+        (&["A-CHECKSUM"], "it measures this machine"),
         (&["W-T99"], "no claim"),
     ] {
         let output = explain(claims);
