@@ -45,6 +45,8 @@ examples![
     "handoff-wavelan",
     "handoff-cellular",
     "leo",
+    "leo-link",
+    "lte-trace",
     "ebsn",
     "contention",
     "csdp",

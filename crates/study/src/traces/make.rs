@@ -26,10 +26,10 @@ pub enum Model {
         /// The mean time in one of them.
         dwell: Span,
     },
-    /// As a cellular link: opportunities are a Poisson process whose rate walks at random between nothing and the peak.
-    /// That is the model of Sprout (Winstein and others, NSDI 2013), whose walk has a standard deviation of 200 packets
-    /// per second after a second where the peak is 1000 packets per second; here a fifth of any peak. It stays at nothing
-    /// for 300 ms on average and comes back with a quarter of the peak, which is ours: a link that is handed over.
+    /// As a cellular link: opportunities are a Poisson process whose rate walks at random between nothing and the peak;
+    /// at nothing it stays until it escapes, once in a second. That is the model of Sprout (Winstein and others, NSDI
+    /// 2013), whose walk has a standard deviation of 200 packets per second after a second where the peak is 1000 packets
+    /// per second; here a fifth of any peak.
     Lte {
         /// The highest rate.
         peak: Rate,
@@ -154,11 +154,10 @@ fn lte(millis: u64, peak: Rate, chance: &mut Stream) -> Result<Trace, Error> {
     let (mut times, mut next) = (Vec::new(), 0.0);
     for ms in 0..end {
         if u64::from(ms) % STEP == 0 {
-            rate = match rate > 0.0 {
-                true => (rate + deviation * normal(chance)).clamp(0.0, peak),
-                false if chance.chance(STEP as f64 / 300.0) => peak / 4.0,
-                false => 0.0,
-            };
+            // At nothing it stays unless it escapes, once in a second.
+            if rate > 0.0 || chance.chance(STEP as f64 / 1000.0) {
+                rate = (rate + deviation * normal(chance)).clamp(0.0, peak);
+            }
             // The process has no memory: what is left of a gap is drawn anew at the new rate.
             next = f64::from(ms) + gap(rate, chance);
         }
