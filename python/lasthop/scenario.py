@@ -89,7 +89,7 @@ class Scenario:
         text = _decoded(data, origin)
         folder = os.path.dirname(origin)
         stem = os.path.splitext(os.path.basename(origin))[0] or "scenario"
-        return cls(_with_visits(text, folder), stem, origin)
+        return cls(_with_link_files(_with_visits(text, folder), folder), stem, origin)
 
     @classmethod
     def example(cls, name: str) -> Scenario:
@@ -279,3 +279,16 @@ def _with_visits(text: str, folder: str) -> str:
             raise ScenarioError(f"{name} has no visits", help=help)
         data = data[:start] + f"table = '''\n{lines}'''".encode() + data[end:]
     return data.decode()
+
+
+def _with_link_files(text: str, folder: str) -> str:
+    """The text with what stands in the files that its links name."""
+    help = "links name files beside the scenario: traces of mm-link, or CSV files"
+    for name in _lasthop.link_files(text):
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                content = file.read(_LONGEST + 1)
+        except OSError as error:
+            raise ScenarioError(f"{name}: {error}", help=help) from error
+        text = _lasthop.with_link_file(text, name, _decoded(content, name))
+    return text

@@ -64,6 +64,7 @@ enum Command {
     Analyze(cmd::analyze::Args),
     Replay(cmd::replay::Args),
     Report(cmd::report::Args),
+    Trace(cmd::trace::Args),
     #[cfg(target_os = "linux")]
     Send(cmd::send::Args),
     #[cfg(target_os = "linux")]
@@ -115,6 +116,7 @@ fn main() -> ExitCode {
         Command::Analyze(args) => cmd::analyze::run(&args, json),
         Command::Replay(args) => cmd::replay::run(&args, json),
         Command::Report(args) => cmd::report::run(&args, json),
+        Command::Trace(args) => cmd::trace::run(&args, json),
         #[cfg(target_os = "linux")]
         Command::Send(args) => cmd::send::run(&args, json),
         #[cfg(target_os = "linux")]

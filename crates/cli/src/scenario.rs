@@ -1,8 +1,10 @@
 //! From a scenario's name or file to its plan.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use lasthop_scenario::examples::file;
+use lasthop_scenario::files::{self, Named};
 use lasthop_scenario::{Argument, Error, Plan, Warning, example, nearest_example};
 use lasthop_study::Source;
 use miette::Severity;
@@ -40,9 +42,43 @@ fn with_visits(mut text: String, scenario: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// The text with what stands in the files that its links and `arguments` name: those of the text lie in `beside`.
+pub fn with_files(
+    mut text: String,
+    beside: &Path,
+    arguments: &[Argument],
+) -> Result<String, Failure> {
+    let help = "links name files beside the scenario, `--set` and `--vary` name files from here: traces of `mm-link` or \
+                CSV files in UTF-8, of which 16 MiB are read; `lasthop trace` makes them, `head -n` cuts them";
+    for Named { name, by_argument } in files::named(&text, arguments) {
+        let path = if by_argument { PathBuf::from(&name) } else { beside.join(&name) };
+        let mut from = match std::fs::File::open(&path) {
+            // A file wins over a built-in one of the same name.
+            Err(_) if file(&name).is_some() => continue,
+            opened => opened.map_err(|error| Failure::file(&path, error, help))?,
+        };
+        let bytes = bounded(&mut from, &path, "a file of a link", help)?;
+        let content = String::from_utf8(bytes).map_err(|error| {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            Failure::input(format!("{}: line {line} is not text in UTF-8", path.display()), help)
+        })?;
+        text = files::with(text, &name, &content);
+    }
+    Ok(text)
+}
+
 impl Text {
-    /// Reads a file, `-` for stdin, or a built-in scenario. A file wins over a built-in of the same name.
-    pub fn load(word: &str) -> Result<Text, Failure> {
+    /// Reads a file, `-` for stdin, or a built-in scenario, and the files that its links and `arguments` name. A file wins
+    /// over a built-in of the same name.
+    pub fn load(word: &str, arguments: &[Argument]) -> Result<Text, Failure> {
+        let mut text = Text::alone(word)?;
+        let beside = if Path::new(word).is_file() { Path::new(word).parent() } else { None };
+        text.text = with_files(text.text, beside.unwrap_or(Path::new("")), arguments)?;
+        Ok(text)
+    }
+
+    fn alone(word: &str) -> Result<Text, Failure> {
         let path = Path::new(word);
         if word == "-" {
             let text = read(&mut std::io::stdin().lock(), Path::new("stdin"))?;
@@ -120,13 +156,24 @@ impl Text {
 /// Reads a text of bounded length; `path` is for messages.
 pub fn read(from: &mut impl std::io::Read, path: &Path) -> Result<String, Failure> {
     let help = "a scenario is a TOML file in UTF-8";
+    let bytes = bounded(from, path, "a scenario", help)?;
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::input(format!("{}: this is not a text file", path.display()), help))
+}
+
+/// Reads bytes of bounded length of what is called so.
+fn bounded(
+    from: &mut impl std::io::Read,
+    path: &Path,
+    what: &str,
+    help: &str,
+) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     from.take(LONGEST + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::file(path, error, help))?;
     if bytes.len() as u64 > LONGEST {
-        return Err(Failure::input(format!("{}: too large for a scenario", path.display()), help));
+        return Err(Failure::input(format!("{}: too large for {what}", path.display()), help));
     }
-    String::from_utf8(bytes)
-        .map_err(|_| Failure::input(format!("{}: this is not a text file", path.display()), help))
+    Ok(bytes)
 }

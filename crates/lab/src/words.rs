@@ -1,6 +1,7 @@
 //! A plan in words.
 
 use lasthop_proto::link::LineConfig;
+use lasthop_proto::machine::Side;
 use lasthop_proto::units::Rate;
 use lasthop_scenario::model::{Exchange, OnOff, Traffic};
 use lasthop_scenario::{HostSide, Plan, Scenario, Stage, StageKind};
@@ -61,6 +62,14 @@ fn stage(stage: &Stage) -> String {
         StageKind::Serial(serial) => {
             let how = if serial.compression.is_some() { ", short headers" } else { "" };
             format!("{}{how}", line(&serial.line))
+        }
+        StageKind::Varied(varied) => {
+            let rates = [Side::Right, Side::Left].map(|side| varied.mean_rate(side));
+            let [rate_right, rate_left] = rates;
+            format!(
+                "{}, varies",
+                line(&LineConfig { rate_right, rate_left, ..varied.line.clone() })
+            )
         }
         StageKind::Agent(agent) => agent.plan(),
         StageKind::Radio(radio) => {

@@ -11,7 +11,7 @@ use lasthop_path::{Path as Stages, Stage, Witness};
 use lasthop_proto::agent::Needs;
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
-use lasthop_scenario::{PlaneChoice, Setting, StageKind, StationFile};
+use lasthop_scenario::{PlaneChoice, Setting, StationFile};
 use lasthop_trace::pcapng::Place;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
@@ -326,11 +326,9 @@ fn stages(file: &StationFile) -> (Stages, Vec<Place>) {
         is_link,
     };
     let mut places = vec![place(0, "left", true)];
-    places.extend(models.iter().enumerate().map(|(i, stage)| {
-        let is_link =
-            matches!(stage.kind, StageKind::Link(_) | StageKind::Serial(_) | StageKind::Radio(_));
-        place(i + 1, &stage.name, is_link)
-    }));
+    places.extend(
+        models.iter().enumerate().map(|(i, stage)| place(i + 1, &stage.name, stage.kind.is_link())),
+    );
     places.push(place(last, "right", true));
     (Stages::new(stages, 1..last, vec![0, last], wants(file)), places)
 }

@@ -411,6 +411,7 @@ impl Path {
             Stage::Host(_) => self.host_called = true,
             Stage::Line(_)
             | Stage::Serial(_)
+            | Stage::Varied(_)
             | Stage::Radio(_)
             | Stage::Hop(_)
             | Stage::Hops(_) => self.hops += sent,

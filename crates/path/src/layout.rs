@@ -76,7 +76,7 @@ fn ends_of<'a>(scenario: &'a Scenario, transfer: &model::Transfer) -> [&'a TcpCo
 fn split_mss(scenario: &Scenario, transfer: &model::Transfer, radio: bool) -> u32 {
     let here = |stage: &&model::Stage| match stage.kind {
         StageKind::Radio(_) => radio,
-        StageKind::Link(_) | StageKind::Serial(_) => !radio,
+        StageKind::Link(_) | StageKind::Serial(_) | StageKind::Varied(_) => !radio,
         _ => false,
     };
     let line = line(scenario);
@@ -185,7 +185,7 @@ pub fn layout(scenario: &Scenario) -> Layout {
 
 fn info(stage: &model::Stage) -> StageInfo {
     let role = match stage.kind {
-        StageKind::Link(_) | StageKind::Serial(_) => Role::Link,
+        StageKind::Link(_) | StageKind::Serial(_) | StageKind::Varied(_) => Role::Link,
         StageKind::Radio(_) => Role::Radio,
         StageKind::Agent(_) => Role::Agent,
         StageKind::Cross(_) => Role::Cross,
@@ -195,9 +195,7 @@ fn info(stage: &model::Stage) -> StageInfo {
 
 /// The radio hop that `host` hangs on, as the first link on its side, and its station there.
 fn antenna(scenario: &Scenario, host: &model::Host) -> Option<(StageId, Antenna)> {
-    let is_link = |stage: &model::Stage| {
-        matches!(stage.kind, StageKind::Link(_) | StageKind::Serial(_) | StageKind::Radio(_))
-    };
+    let is_link = |stage: &model::Stage| stage.kind.is_link();
     let i = match host.side {
         HostSide::Left => scenario.path.iter().position(is_link)?,
         HostSide::Right => scenario.path.iter().rposition(is_link)?,

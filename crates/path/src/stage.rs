@@ -3,7 +3,7 @@
 use lasthop_proto::agent::Agent;
 use lasthop_proto::channel::Channel;
 use lasthop_proto::hop::Hop;
-use lasthop_proto::link::{Cross, Line, Radio, Serial};
+use lasthop_proto::link::{Cross, Line, Radio, Serial, Varied};
 use lasthop_proto::mac::Hops;
 use lasthop_proto::machine::{Machine, Out, Side, Signal};
 use lasthop_proto::rng::Stream;
@@ -29,6 +29,8 @@ pub enum Stage {
     Line(Line),
     /// A line that compresses headers or loses frames.
     Serial(Box<Serial>),
+    /// A line that varies over time.
+    Varied(Box<Varied>),
     /// A radio hop.
     Radio(Box<Radio>),
     /// A radio hop with medium access and a link layer.
@@ -64,6 +66,7 @@ macro_rules! each {
             Stage::Witness($m) => $call,
             Stage::Line($m) => $call,
             Stage::Serial($m) => $call,
+            Stage::Varied($m) => $call,
             Stage::Radio($m) => $call,
             Stage::Hop($m) => $call,
             Stage::Hops($m) => $call,
@@ -164,6 +167,9 @@ impl Stage {
             StageKind::Link(config) => Stage::Line(Line::seeded(config.clone(), stream)),
             StageKind::Serial(config) => {
                 Stage::Serial(Box::new(Serial::new(config.clone(), stream)))
+            }
+            StageKind::Varied(config) => {
+                Stage::Varied(Box::new(Varied::new((**config).clone(), stream)))
             }
             StageKind::Radio(radio) => {
                 let pair = |i: usize| {

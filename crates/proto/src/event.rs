@@ -150,7 +150,8 @@ pub enum Op {
     Received,
     /// Its life ended here, for a reason.
     Dropped(Cause),
-    /// A base station keeps it, or sends it another way, because its host has left the cell.
+    /// A base station keeps it, or sends it another way, because its host has left the cell; or a line that is out keeps
+    /// it.
     Redirected(Cause),
 }
 
@@ -290,6 +291,8 @@ causes! {
     HandoffFull = "handoff-full",
     /// A copy for a host that may come is not needed: the host has the packet, or went elsewhere.
     HandoffStale = "handoff-stale",
+    /// The line was out.
+    Outage = "outage",
 }
 
 impl Cause {

@@ -24,7 +24,9 @@ mod _lasthop {
     #[pymodule_export]
     use super::gym::Session;
     #[pymodule_export]
-    use super::plan::{Plan, examples, nearest_example, version, visit_files};
+    use super::plan::{
+        Plan, examples, link_files, nearest_example, version, visit_files, with_link_file,
+    };
     #[pymodule_export]
     use super::run::{Recording, Results, record, run};
     #[pymodule_export]

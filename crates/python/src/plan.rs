@@ -31,6 +31,19 @@ pub fn visit_files(text: &str) -> Vec<(usize, usize, String)> {
     files.map(|(place, name)| (place.start, place.end, name)).collect()
 }
 
+/// The files that the links of a scenario name, which are neither in the text nor built in.
+#[pyfunction]
+pub fn link_files(text: &str) -> Vec<String> {
+    let files = lasthop_scenario::files::named(text, &[]).into_iter().map(|file| file.name);
+    files.filter(|name| lasthop_scenario::examples::file(name).is_none()).collect()
+}
+
+/// The text with what stands in such a file.
+#[pyfunction]
+pub fn with_link_file(text: String, name: &str, content: &str) -> String {
+    lasthop_scenario::files::with(text, name, content)
+}
+
 /// The built-in scenario that was probably meant.
 #[pyfunction]
 pub fn nearest_example(word: &str) -> Option<&'static str> {

@@ -45,6 +45,8 @@ examples![
     "handoff-wavelan",
     "handoff-cellular",
     "leo",
+    "leo-link",
+    "lte-trace",
     "ebsn",
     "contention",
     "csdp",
@@ -62,6 +64,15 @@ examples![
     "energy-hops",
     "energy-today",
 ];
+
+/// What stands in a file that built-in scenarios name.
+pub fn file(name: &str) -> Option<&'static str> {
+    match name {
+        "lte.down" => Some(include_str!("../../../scenarios/lte.down")),
+        "lte.up" => Some(include_str!("../../../scenarios/lte.up")),
+        _ => None,
+    }
+}
 
 /// The built-in scenario of this name.
 pub fn example(name: &str) -> Option<&'static Example> {

@@ -31,6 +31,7 @@ pub fn json_schema(file: File) -> Value {
         File::Station => {
             let mut station = table(&of("station").keys);
             put(&mut station, "path", path());
+            put(&mut station, "files", files());
             ("The file of a base station of lasthop", station)
         }
         File::Tunnel => ("The file of a tunnel of lasthop", table(&of("tunnel").keys)),
@@ -76,8 +77,14 @@ fn scenario() -> Value {
     put(&mut file, "vary", json!({ "description": what, "type": "object" }));
     let what = "schemes of its own for comparisons";
     put(&mut file, "schemes", json!({ "description": what, "type": "object" }));
+    put(&mut file, "files", files());
     file["required"] = json!(["transfer", "host", "path"]);
     file
+}
+
+fn files() -> Value {
+    let what = "what stands in files that the links name, by their names";
+    json!({ "description": what, "type": "object" })
 }
 
 fn path() -> Value {
@@ -199,7 +206,7 @@ fn form(form: &Form, inner: &[Listed]) -> Value {
                 json!({ "type": "array", "items": word, "minItems": 1 }),
             ])
         }
-        Form::Text(_) => json!({ "type": "string" }),
+        Form::Text(_) | Form::File(_) => json!({ "type": "string" }),
         Form::Texts(_) => json!({ "type": "array", "items": { "type": "string" } }),
         Form::Or(words, other) => {
             alternatives(vec![json!({ "enum": words }), self::form(other, inner)])

@@ -4,6 +4,8 @@ use lasthop_proto::describe::{Fault, Form, Key, Keys, Need, Value, Visitor};
 
 use crate::document::{Node, Value as Written};
 use crate::error::{Code, Diagnostic, Error, listed};
+use crate::examples;
+use crate::files;
 use crate::read::{Limits, Reader, Word, not_a_choice, read};
 
 /// A key as a lister sees it.
@@ -224,7 +226,9 @@ fn told(form: &Form) -> (&'static str, &'static str) {
         Form::Energy => of::<u::Energy>(),
         Form::Voltage => of::<u::Voltage>(),
         Form::Or(_, form) | Form::TableOr(form) => told(form),
-        Form::Word(_) | Form::Words(_) | Form::Text(_) | Form::Texts(_) => of::<String>(),
+        Form::Word(_) | Form::Words(_) | Form::Text(_) | Form::File(_) | Form::Texts(_) => {
+            of::<String>()
+        }
         Form::Table | Form::Tables => ("a table", "{ ... }"),
     }
 }
@@ -271,6 +275,16 @@ fn by_form(
         Form::Energy if unit(node).ends_with("ah") => Value::Charge(plain(node, &path, name)?),
         Form::Energy => Value::Energy(plain(node, &path, name)?),
         Form::Text(_) => Value::Text(plain(node, &path, name)?),
+        Form::File(_) => match files::content(node) {
+            Some((name, text)) => Value::File { name: name.to_owned(), text: text.to_owned() },
+            None => {
+                let word: String = plain(node, &path, name)?;
+                match examples::file(&word) {
+                    Some(text) => Value::File { name: word, text: text.to_owned() },
+                    None => Value::Text(word),
+                }
+            }
+        },
         Form::Word(words) => Value::Word(word(node, &path, words)?),
         Form::Words(words) => Value::Words(several(reader, node, key, words)?),
         Form::Texts(example) => Value::Texts(texts(node, &path, name, example)?),

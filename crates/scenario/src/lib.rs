@@ -31,6 +31,7 @@ mod compare;
 mod document;
 mod error;
 pub mod examples;
+pub mod files;
 mod grid;
 mod json_schema;
 pub mod keys;

@@ -129,10 +129,10 @@ impl LivePath {
     }
 }
 
-/// Whether one kind of stage can take the other's place while packets pass. A link may begin to compress headers.
+/// Whether one kind of stage can take the other's place while packets pass. A link may begin to compress headers, or to
+/// vary.
 fn are_alike(a: &StageKind, b: &StageKind) -> bool {
-    let links = |kind: &StageKind| matches!(kind, StageKind::Link(_) | StageKind::Serial(_));
-    discriminant(a) == discriminant(b) || links(a) && links(b)
+    discriminant(a) == discriminant(b) || a.line().is_some() && b.line().is_some()
 }
 
 /// The keys of the path in which two documents differ, in the order of their names.

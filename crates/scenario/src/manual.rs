@@ -34,7 +34,8 @@ pub fn written(value: &Value) -> Option<String> {
         | Value::Charge(_)
         | Value::Voltage(_)
         | Value::Words(_)
-        | Value::Texts(_) => return None,
+        | Value::Texts(_)
+        | Value::File { .. } => return None,
     })
 }
 
@@ -64,7 +65,7 @@ fn may_be(form: &Form) -> String {
         Form::Word(list) if list.len() > 8 => "a word, above".to_owned(),
         Form::Word(list) => words(list),
         Form::Words(list) => format!("{}, or a list of them", words(list)),
-        Form::Text(example) => format!("a text such as `{example}`"),
+        Form::Text(example) | Form::File(example) => format!("a text such as `{example}`"),
         Form::Texts(example) => format!("a list such as `{example}`"),
         Form::Or(list, other) => format!("{}, or {}", words(list), may_be(other)),
         Form::Table => "a table".to_owned(),

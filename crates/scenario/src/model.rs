@@ -5,7 +5,7 @@ pub use lasthop_proto::channel::ErrorSpec;
 use lasthop_proto::energy::Hardware;
 use lasthop_proto::hop::HopConfig;
 pub use lasthop_proto::link::CrossTraffic;
-use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig};
+use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig, VariedConfig};
 use lasthop_proto::mac::HalfDuplexHops;
 use lasthop_proto::tcp::TcpConfig;
 pub use lasthop_proto::tcp::traffic::{Exchange, OnOff, Periods, Sizes, Web};
@@ -197,12 +197,31 @@ pub enum StageKind {
     Link(LineConfig),
     /// A line that compresses headers or loses frames.
     Serial(SerialConfig),
+    /// A line that varies over time.
+    Varied(Box<VariedConfig>),
     /// A base-station agent; the wireless side is on its right.
     Agent(AgentConfig),
     /// A radio hop.
     Radio(RadioStage),
     /// Losses that other people's traffic causes in a router.
     Cross(CrossTraffic),
+}
+
+impl StageKind {
+    /// The line, if this is one of any kind.
+    pub fn line(&self) -> Option<&LineConfig> {
+        match self {
+            StageKind::Link(line) => Some(line),
+            StageKind::Serial(serial) => Some(&serial.line),
+            StageKind::Varied(varied) => Some(&varied.line),
+            _ => None,
+        }
+    }
+
+    /// Whether it carries packets over some time: a line or a radio hop.
+    pub fn is_link(&self) -> bool {
+        self.line().is_some() || matches!(self, StageKind::Radio(_))
+    }
 }
 
 /// A radio hop and its errors.

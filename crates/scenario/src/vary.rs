@@ -345,7 +345,7 @@ fn from_argument(document: &Table, text: &str, index: usize) -> Result<AxisSpec,
 }
 
 /// Splits at the commas outside of brackets, braces and quotes.
-fn commas(text: &str) -> Vec<&str> {
+pub(crate) fn commas(text: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut begin) = (0_i32, None, 0);
     let mut parts = Vec::new();
     for (i, c) in text.char_indices() {

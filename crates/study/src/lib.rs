@@ -33,6 +33,7 @@ pub mod replay;
 pub mod sweep;
 pub mod tables;
 pub mod theory;
+pub mod traces;
 
 pub use document::{Alternative, Document, Ranked, rank};
 

@@ -54,8 +54,8 @@ fn probability(word: &str) -> Result<String, String> {
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let Args { schemes, baseline, errors, handoff, asked } = args;
-    let text = Text::load(&asked.scenario)?;
     let arguments = asked.arguments();
+    let text = Text::load(&asked.scenario, &arguments)?;
     let (baseline_name, handoffs) = (baseline.as_deref(), handoff.as_ref());
     let compared = compare::Asked { schemes, errors, baseline: baseline_name, handoffs };
     let comparison = compare::lay_out(&text.source(), &arguments, &compared)?;

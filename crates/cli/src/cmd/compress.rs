@@ -71,8 +71,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             "for example `--cpu-power 4 --cpu-speed 90`",
         ));
     }
-    let text = Text::load(&args.scenario)?;
     let arguments = args.changes.arguments();
+    let text = Text::load(&args.scenario, &arguments)?;
     let (plan, _) = text.plan(&arguments)?;
     let failed = |error| Failure::file(&args.file, error, "the compressor gave up on it");
     let speed = compress::this_machine().map_err(failed)?;

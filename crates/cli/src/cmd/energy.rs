@@ -52,8 +52,8 @@ fn hardware(word: &str) -> Result<String, String> {
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let Args { hardware, host, asked } = args;
-    let text = Text::load(&asked.scenario)?;
     let arguments = asked.arguments();
+    let text = Text::load(&asked.scenario, &arguments)?;
     if !json {
         let whole = energy::without_parts(&arguments);
         text.warn(&text.plan(&whole)?.1, &whole);

@@ -32,3 +32,4 @@ pub mod sweep;
 pub mod testbed;
 #[cfg(target_os = "linux")]
 pub mod testbed_run;
+pub mod trace;

@@ -103,8 +103,8 @@ impl Changes {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let text = Text::load(args.scenario.as_deref().unwrap_or(DEMONSTRATION))?;
     let mut arguments = args.changes.arguments();
+    let text = Text::load(args.scenario.as_deref().unwrap_or(DEMONSTRATION), &arguments)?;
     // Last, so that they also win over `--set runs=`; clap has checked them already.
     for key in ["runs", "testbed-runs"] {
         arguments.extend(args.seeds.map(|seeds| Argument::Set(format!("{key}={seeds}"))));

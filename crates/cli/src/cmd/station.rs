@@ -10,7 +10,7 @@ use miette::Severity;
 use serde_json::json;
 
 use crate::failure::{Failure, Located};
-use crate::scenario::read;
+use crate::scenario::{read, with_files};
 use crate::{Outcome, output, style};
 
 const EXAMPLES: &str = "\
@@ -90,7 +90,7 @@ fn load(path: &Path) -> Result<(StationFile, Vec<Located>), Failure> {
     let help =
         "give a station's file, for example /etc/lasthop/base.toml; docs/station.md explains it";
     let mut from = File::open(path).map_err(|error| Failure::file(path, error, help))?;
-    let text = read(&mut from, path)?;
+    let text = with_files(read(&mut from, path)?, path.parent().unwrap_or(Path::new("")), &[])?;
     let located =
         |diagnostic: Warning| Located::new(diagnostic, &path.to_string_lossy(), &text, &[]);
     match parse_station(&text) {

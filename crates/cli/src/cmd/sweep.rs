@@ -68,8 +68,8 @@ pub struct MergeArgs {
 
 /// Runs `lasthop sweep`.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let text = Text::load(&args.scenario)?;
     let mut arguments = args.changes.arguments();
+    let text = Text::load(&args.scenario, &arguments)?;
     arguments.extend(args.seeds.map(|seeds| Argument::Set(format!("runs={seeds}"))));
     let points = args.points.as_deref().map(points).transpose()?;
     let points = points.as_deref();

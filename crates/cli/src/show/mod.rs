@@ -6,6 +6,7 @@ pub mod compare;
 pub mod energy;
 pub mod replay;
 pub mod sweep;
+pub mod trace;
 
 use lasthop_report::model::Table;
 use lasthop_report::table::render;

@@ -227,7 +227,7 @@ impl Seen {
             let (kind, flows) = match stage {
                 Stage::Host(_) => ("host", None),
                 Stage::Witness(witness) => ("host", Some(witness.connections())),
-                Stage::Line(_) | Stage::Serial(_) => ("link", None),
+                Stage::Line(_) | Stage::Serial(_) | Stage::Varied(_) => ("link", None),
                 Stage::Radio(_) | Stage::Hop(_) | Stage::Hops(_) => ("radio", None),
                 Stage::Agent(agent) => ("agent", Some(agent.flows())),
                 Stage::Cross(_) => ("cross", None),

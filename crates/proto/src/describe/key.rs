@@ -68,6 +68,8 @@ pub enum Form {
     Words(Vec<&'static str>),
     /// Any text, of which an example is given as it would be written.
     Text(&'static str),
+    /// A text, or the name of a file beside the scenario that has it; an example as it would be written.
+    File(&'static str),
     /// A list of texts.
     Texts(&'static str),
     /// One of these words, or the other form.
@@ -106,6 +108,11 @@ pub enum Value {
     Words(Vec<&'static str>),
     Text(String),
     Texts(Vec<String>),
+    /// What stands in a file.
+    File {
+        name: String,
+        text: String,
+    },
 }
 
 /// A number without a fraction.

@@ -21,6 +21,7 @@ pub mod radio;
 pub mod serial;
 pub(crate) mod transmitter;
 pub mod tulip;
+pub mod varied;
 
 use serde::Serialize;
 
@@ -35,6 +36,7 @@ pub use layer::LinkLayerConfig;
 pub use line::Line;
 pub use radio::Radio;
 pub use serial::{Serial, SerialConfig};
+pub use varied::{Varied, VariedConfig};
 
 /// A full-duplex line: each direction has its own transmitter and queue.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -10,9 +10,7 @@ pub(super) fn give_hops(
     hosts: &[Host],
     batteries: &[Option<Place>],
 ) -> Result<(), Error> {
-    let is_link = |stage: &Stage| {
-        matches!(stage.kind, StageKind::Link(_) | StageKind::Serial(_) | StageKind::Radio(_))
-    };
+    let is_link = |stage: &Stage| stage.kind.is_link();
     for (host, place) in hosts.iter().zip(batteries) {
         let Some(place) = place else { continue };
         let link = match host.side {

@@ -348,9 +348,10 @@ impl View<'_> {
         for (i, stage) in self.path.iter().enumerate() {
             let (kind, discipline) = match &stage.kind {
                 StageKind::Radio(stage) => ("radio", stage.radio.discipline_right),
-                StageKind::Link(line) => ("link", line.discipline_right),
-                StageKind::Serial(serial) => ("link", serial.line.discipline_right),
-                _ => continue,
+                kind => match kind.line() {
+                    Some(line) => ("link", line.discipline_right),
+                    None => continue,
+                },
             };
             let Discipline::Csdp(csdp) = discipline else { continue };
             let radio = if let StageKind::Radio(radio) = &stage.kind { Some(radio) } else { None };

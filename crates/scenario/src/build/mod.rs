@@ -18,6 +18,7 @@ pub(crate) mod tunnel;
 
 use crate::document::Table;
 use crate::error::{Code, Diagnostic, Error, Place, Warning};
+use crate::files;
 use crate::keys::take;
 use crate::model::{Scenario, World};
 use crate::read::Reader;
@@ -32,7 +33,8 @@ pub(crate) struct Noted {
 
 /// Builds the scenario that a document describes; its `[vary]` table has been applied already.
 pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<Noted>), Error> {
-    let file = Reader::over(document, "", Place::file(0..0), schema::scenario())?;
+    let document = files::put_in(document)?;
+    let file = Reader::over(&document, "", Place::file(0..0), schema::scenario())?;
     let (top, _) = take(&file, top::keys)?;
     let name = match top.name {
         Some(given) => {

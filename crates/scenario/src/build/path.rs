@@ -2,6 +2,7 @@
 
 use lasthop_proto::describe::{Form, Keys, Need, Value};
 use lasthop_proto::link::header_compression::CompressionConfig;
+use lasthop_proto::link::varied::Varying;
 use lasthop_proto::link::{LineConfig, Ordinals, RadioConfig, SerialConfig};
 use lasthop_proto::queue::{self, Discipline, Limit, Read};
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
@@ -244,7 +245,7 @@ fn stage(
         None => Ok(reader.clone()),
     };
     Ok(match kind {
-        "link" => StageKind::from(take(&inner()?, link)?.0),
+        "link" => take(&inner()?, link)?.0,
         "agent" => StageKind::Agent(agent::read(&reader, notes)?),
         "radio" => {
             let (radio, _) = take(&inner()?, radio)?;
@@ -276,14 +277,17 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
 }
 
 /// Goes over the keys of `link`.
-pub(crate) fn link(k: &mut Keys<'_>) -> SerialConfig {
+pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     let (mut both, mut rate_right, mut rate_left) = (None, None, None);
     k.maybe_rate("rate", &mut both, "the rate in both directions; infinitely fast without it");
     k.maybe_rate("rate-right", &mut rate_right, "the rate towards the right");
     k.maybe_rate("rate-left", &mut rate_left, "the rate towards the left");
     one_or_both(k, "rate", "leave one out if it is infinitely fast");
     let (rate_right, rate_left) = (rate_right.or(both), rate_left.or(both));
-    let (discipline_right, discipline_left) = disciplines(k, rate_right, rate_left);
+    let varying = Varying::keys(k);
+    let [mean_right, mean_left] = varying.mean_rates();
+    let (discipline_right, discipline_left) =
+        disciplines(k, mean_right.or(rate_right), mean_left.or(rate_left));
     let mut line = LineConfig {
         rate_right,
         rate_left,
@@ -304,18 +308,25 @@ pub(crate) fn link(k: &mut Keys<'_>) -> SerialConfig {
     let what = "what a pure ACK takes on the line, whatever its header, as in simulators";
     k.maybe("ack-size", &mut ack_size, Bytes(1)..=Bytes(65_535), what);
     let ack_size = ack_size.map(|size: Bytes| size.0 as u32);
-    SerialConfig { line, compression, ack_size, frame_loss, loss_noticed }
-}
-
-impl From<SerialConfig> for StageKind {
-    /// A plain line stays what it is, and as fast as it is.
-    fn from(serial: SerialConfig) -> StageKind {
-        let plain = serial.compression.is_none() && serial.ack_size.is_none();
-        if plain && serial.frame_loss == Probability::ZERO {
-            StageKind::Link(serial.line)
-        } else {
-            StageKind::Serial(serial)
+    let plain = compression.is_none() && ack_size.is_none() && frame_loss == Probability::ZERO;
+    match varying.of(&line) {
+        Some(varied) => {
+            if let Some(key) = k.first(&["header-compression", "frame-loss", "ack-size"]) {
+                let message = format!("`{}` on a link that varies", k.path(key));
+                let help = "write two links, one that varies and one with this; `losses` loses packets at any time";
+                k.refuse(key, message, "not together", help);
+            }
+            StageKind::Varied(Box::new(varied))
         }
+        // A plain line stays what it is, and as fast as it is.
+        None if plain => StageKind::Link(line),
+        None => StageKind::Serial(SerialConfig {
+            line,
+            compression,
+            ack_size,
+            frame_loss,
+            loss_noticed,
+        }),
     }
 }
 

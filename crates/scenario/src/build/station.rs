@@ -10,6 +10,7 @@ use super::path;
 use super::transfer::Directions;
 use crate::document::{Node, Table};
 use crate::error::{Code, Diagnostic, Error, Place, Warning};
+use crate::files;
 use crate::keys::take;
 use crate::live::LivePath;
 use crate::model::Stage;
@@ -163,11 +164,12 @@ fn open(document: &Table) -> Result<Reader<'_>, Error> {
 }
 
 fn said(document: &Table) -> Result<Said, Error> {
-    take(&open(document)?, keys).map(|(said, _)| said)
+    take(&open(&*files::put_in(document)?)?, keys).map(|(said, _)| said)
 }
 
 /// The stages of a station's document, checked against its limits.
 pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Error> {
+    let document = &*files::put_in(document)?;
     let file = open(document)?;
     let mut notes = Vec::new();
     // The wired side is on the left, so what `errors-data` means travels to the right.

@@ -1,5 +1,6 @@
 //! From a scheme to its scenarios: what its keys mean here, and whether it applies at all.
 
+use lasthop_proto::machine::Side;
 use lasthop_proto::units::Rate;
 
 use super::handoffs::Handoffs;
@@ -235,6 +236,9 @@ impl Builder<'_> {
             let rate: Option<Rate> = match &stage.kind {
                 StageKind::Link(line) => of_line(line),
                 StageKind::Serial(serial) => of_line(&serial.line),
+                StageKind::Varied(varied) => {
+                    varied.mean_rate(if data_right { Side::Left } else { Side::Right })
+                }
                 StageKind::Radio(radio) => Some(radio.radio.rate),
                 _ => None,
             };

@@ -80,6 +80,10 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("to", &["from", "to", "side", "addr"]),
 ];
 
+/// Keys that make another kind of link.
+const VARYING: &str =
+    "rates rates-right rates-left trace trace-right trace-left delays losses outages";
+
 /// Keys that cannot stand alone in a scenario that is otherwise the same.
 const ELSEWHERE: &[&str] = &[
     // Both hosts would hang on one end; tests of plans choose sides.
@@ -165,7 +169,9 @@ fn other(form: &Form, default: &Value) -> String {
             format!("\"{word}\"")
         }
         (Form::Words(words), _) => format!("[\"{}\"]", words[0]),
-        (Form::Text(example), _) | (Form::Texts(example), _) => (*example).to_owned(),
+        (Form::Text(example) | Form::File(example) | Form::Texts(example), _) => {
+            (*example).to_owned()
+        }
         (Form::Or(_, form), default) => other(form, default),
         (Form::TableOr(form), default) => other(form, default),
         (form, default) => unreachable!("{form:?} with the default {default:?}"),
@@ -193,7 +199,8 @@ fn check(keys: &[Listed], tables: &[&str], write: &Writer<'_>, done: &mut BTreeS
         let named = key.name.replace('-', "_");
         let fields = FIELDS.iter().find(|(name, _)| *name == key.name).map(|(_, fields)| *fields);
         let own = [named.as_str()];
-        let fields = fields.unwrap_or(&own);
+        let varies = VARYING.split(' ').any(|varying| varying == key.name);
+        let fields = if varies { &[] } else { fields.unwrap_or(&own) };
         assert!(!changed.is_empty(), "`{} = {value}` changes nothing\n{after}", way.join("."));
         for way_of_field in &changed {
             let meant = |segment: &str| fields.contains(&segment);
@@ -329,7 +336,8 @@ fn keys_in_the_braces_of_a_stage() {
             let (rate, beside) = match (kind, way) {
                 ("cross", _) => ("", ""),
                 (_, ["rate"]) => ("", ""),
-                ("link", ["rate-right" | "rate-left"]) => ("", ""),
+                ("link", [key]) if key.starts_with("rate") || key.starts_with("trace") => ("", ""),
+                ("link", ["outage-packets"]) => ("rate = \"1mbit\", ", "outages = \"4s-5s\", "),
                 (_, ["red", _]) => ("rate = \"1mbit\", ", "discipline = \"red\", "),
                 (_, ["csdp", _]) => ("rate = \"1mbit\", ", "discipline = \"csdp\", "),
                 (_, ["codel", _]) => ("rate = \"1mbit\", ", "discipline = \"codel\", "),
@@ -342,7 +350,8 @@ fn keys_in_the_braces_of_a_stage() {
                 _ => ("rate = \"1mbit\", ", ""),
             };
             let old = if way == ["rate"] { "rate = \"1mbit\", " } else { rate };
-            let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n"));
+            let files = "[files]\n\"lte.up\" = \"1\\n2\\n\"\n";
+            let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n{files}"));
             let before = format!("{old}{beside}");
             let after = format!("{rate}{beside}{}", braces(way, value));
             Some((text(before.trim_end_matches(", ")), text(&after)))

@@ -2,6 +2,8 @@
 
 use lasthop_lab::RunResult;
 use lasthop_proto::link::LineConfig;
+use lasthop_proto::link::varied::Course;
+use lasthop_proto::machine::Side;
 use lasthop_proto::tcp::config::{Clock, DelayedAck, TcpConfig};
 use lasthop_proto::units::{Rate, Span};
 use lasthop_scenario::{HostSide, Scenario, StageKind};
@@ -64,6 +66,13 @@ impl Journey {
             StageKind::Serial(serial) => {
                 self.survive *= 1.0 - serial.frame_loss.get();
                 line(&serial.line)
+            }
+            StageKind::Varied(varied) => {
+                self.survive *= 1.0 - varied.losses.as_ref().map_or(0.0, Course::mean);
+                let rates = [Side::Right, Side::Left].map(|side| varied.mean_rate(side));
+                let mean = |delays: &Course<Span>| Span(delays.mean() as u64);
+                let (_, extra, delay) = line(&varied.line);
+                (rates, extra, varied.delays.as_ref().map_or(delay, mean))
             }
             StageKind::Radio(radio) => {
                 let overhead = radio.radio.overhead.as_secs_f64();

@@ -56,8 +56,8 @@ impl Args {
     }
 
     fn scenario(&self, word: &str) -> Result<(Vec<HostSpec>, String, String), Failure> {
-        let text = Text::load(word)?;
         let arguments: Vec<_> = self.set.iter().cloned().map(Argument::Set).collect();
+        let text = Text::load(word, &arguments)?;
         let (plan, warnings) = text.plan(&arguments)?;
         text.warn(&warnings, &arguments);
         let Some(cell) = plan.cells.first() else {

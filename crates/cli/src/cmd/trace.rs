@@ -1,0 +1,236 @@
+//! `lasthop trace`: files that say when a link can carry how much.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Subcommand, ValueEnum};
+use lasthop_proto::link::varied::Trace;
+use lasthop_proto::units::{Rate, Span};
+use lasthop_study::traces::{self, Model, Statistics};
+use serde::Serialize;
+
+use super::analyze::GIB;
+use crate::failure::Failure;
+use crate::{Outcome, output, show};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop trace show lte.up                                 rates, outages and a picture
+  lasthop trace make lte --rate 12mbit --seed 7 -o lte.up   a synthetic cellular link
+  lasthop trace convert phone.pcapng -o phone.down          what a capture carried
+  lasthop run today --set core.link.trace=lte.up            a scenario over it
+
+A trace is a file as Mahimahi's mm-link takes it: a line is a time in milliseconds
+at which 1504 bytes may pass, and behind the last one it begins again.
+docs/links-that-vary.md tells more.";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  lasthop trace show lte.up                        windows of a second
+  lasthop trace show lte.up --window 100ms --svg lte.svg
+  lasthop trace show lte.up --json | jq .longest_outage_s";
+
+const MAKE_EXAMPLES: &str = "\
+Examples:
+  lasthop trace make constant --rate 12mbit -o 12.trace
+  lasthop trace make markov --rates 1mbit,5mbit,20mbit --dwell 2s -o steps.trace
+  lasthop trace make lte --rate 12mbit --seed 7 -o lte.up
+  lasthop trace make leo --rate 100mbit --gap 80ms --duration 5min -o leo.down
+
+The same seed makes the same trace. docs/links-that-vary.md says what each model is.";
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  lasthop trace convert phone.pcapng -o phone.down   the direction that carried more
+  lasthop trace convert result.json -o wifi.trace    what `iperf3 --json` printed
+  lasthop trace convert rates.csv -o rates.trace     lines such as `2.5s,10mbit`
+  lasthop trace convert lte.up --to csv -o lte.csv   for `rates` of a link, or a plot
+
+What the file is, its first bytes say. A capture or a result tells what was
+carried: that is what the link could carry only where the sender had always
+more to send.";
+
+/// Show, make and convert traces of links that vary
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Show what a trace holds: rates, the longest outage, a picture
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show {
+        /// A trace, or what `convert` reads
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Time over which rates are counted
+        #[arg(long, value_name = "TIME", default_value = "1s")]
+        window: Span,
+        /// Also write the picture to this file
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
+    /// Make a synthetic trace
+    #[command(after_help = MAKE_EXAMPLES)]
+    Make(Make),
+    /// Make a trace of a capture, an iperf3 result or a CSV file, or a CSV file of a trace
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert {
+        /// Capture, iperf3 result in JSON, CSV file or trace
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// What is made; a CSV file of a trace, and a trace of everything else, without it
+        #[arg(long, value_name = "FORM")]
+        to: Option<Form>,
+        /// Time over which rates of a CSV file are counted
+        #[arg(long, value_name = "TIME", default_value = "100ms")]
+        window: Span,
+        /// How long a trace of a CSV file lasts; until its period or its last line without it
+        #[arg(long, value_name = "TIME")]
+        duration: Option<Span>,
+        /// File that is written; stdout without it
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(clap::Args, Debug)]
+struct Make {
+    /// What it is like
+    #[arg(value_name = "MODEL")]
+    model: Kind,
+    /// The rate: the highest of lte, the mean of leo
+    #[arg(long, value_name = "RATE", default_value = "12mbit")]
+    rate: Rate,
+    /// The rates of markov, which goes from each to its neighbours
+    #[arg(long, value_name = "RATES", value_delimiter = ',', default_value = "1mbit,5mbit,20mbit")]
+    rates: Vec<Rate>,
+    /// The mean time that markov stays at a rate
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    dwell: Span,
+    /// How long leo carries nothing at a hand-off
+    #[arg(long, value_name = "TIME", default_value = "80ms")]
+    gap: Span,
+    /// How long it lasts until it begins again
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    duration: Span,
+    /// What is drawn by
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// File that is written; stdout without it
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Kind {
+    /// The same rate at all times
+    Constant,
+    /// Rates that change at random
+    Markov,
+    /// A cellular link: a rate that walks at random, with outages
+    Lte,
+    /// A low orbit: another satellite every 15 s
+    Leo,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// A trace of Mahimahi's mm-link
+    Mahimahi,
+    /// Lines of a time and a rate
+    Csv,
+}
+
+/// What is told about a trace.
+#[derive(Serialize, Debug)]
+pub struct Told {
+    /// The file.
+    pub file: PathBuf,
+    /// What it holds.
+    #[serde(flatten)]
+    pub statistics: Statistics,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    match &args.command {
+        Verb::Show { file, window, svg } => {
+            let (trace, _) = read(file, None)?;
+            let statistics = traces::statistics(&trace, millis(*window));
+            if let Some(svg) = svg {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                output::write(svg, traces::plot(&name, &statistics).svg().as_bytes())?;
+            }
+            tell(file, statistics, json)?;
+        }
+        Verb::Make(make) => {
+            let trace = traces::make(&make.model(), make.duration, make.seed)?;
+            write(make.output.as_deref(), &trace, &lines(&trace), json)?;
+        }
+        Verb::Convert { file, to, window, duration, output } => {
+            let (trace, was_trace) = read(file, *duration)?;
+            let to = to.unwrap_or(if was_trace { Form::Csv } else { Form::Mahimahi });
+            let text = match to {
+                Form::Mahimahi => lines(&trace),
+                Form::Csv => traces::to_csv(&trace, millis(*window)),
+            };
+            write(output.as_deref(), &trace, &text, json)?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+impl Make {
+    fn model(&self) -> Model {
+        match self.model {
+            Kind::Constant => Model::Constant { rate: self.rate },
+            Kind::Markov => Model::Markov { rates: self.rates.clone(), dwell: self.dwell },
+            Kind::Lte => Model::Lte { peak: self.rate },
+            Kind::Leo => Model::Leo { rate: self.rate, gap: self.gap },
+        }
+    }
+}
+
+/// A window in milliseconds.
+fn millis(window: Span) -> u32 {
+    u32::try_from(window.0 / 1_000_000).unwrap_or(u32::MAX)
+}
+
+/// Reads a trace or makes one of a file; says whether it was one.
+fn read(path: &Path, duration: Option<Span>) -> Result<(Trace, bool), Failure> {
+    let help = "give a trace of mm-link, a capture, a result of `iperf3 --json` or a CSV file";
+    let fail = |error| Failure::file(path, error, help);
+    if std::fs::metadata(path).map_err(fail)?.len() > GIB {
+        let help = "at most 1 GiB is read: cut it by `head -n` or `editcap`";
+        return Err(Failure::input(format!("{}: too large", path.display()), help));
+    }
+    let bytes = std::fs::read(path).map_err(fail)?;
+    let was_trace = bytes.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_whitespace());
+    match traces::read(&bytes, duration) {
+        Ok(trace) => Ok((trace, was_trace)),
+        Err(lasthop_study::Error::Input { message, help }) => {
+            Err(Failure::input(format!("{}: {message}", path.display()), help))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The lines of a trace.
+fn lines(trace: &Trace) -> String {
+    trace.times().iter().map(|time| format!("{time}\n")).collect()
+}
+
+/// Writes a file and tells what it holds, or prints it.
+fn write(to: Option<&Path>, trace: &Trace, text: &str, json: bool) -> Result<(), Failure> {
+    let Some(path) = to else { return output::print(text) };
+    output::write(path, text.as_bytes())?;
+    tell(path, traces::statistics(trace, 1000), json)
+}
+
+fn tell(file: &Path, statistics: Statistics, json: bool) -> Result<(), Failure> {
+    let told = Told { file: file.to_owned(), statistics };
+    if json { output::print_json(&told) } else { output::print(&show::trace::text(&told)) }
+}

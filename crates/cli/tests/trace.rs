@@ -1,0 +1,116 @@
+//! Traces as a user makes, reads and runs them.
+
+use std::fs;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+        command.args(arguments).current_dir(self.0.path()).env("NO_COLOR", "1");
+        command.stdin(Stdio::null()).output().expect("the program starts")
+    }
+
+    fn good(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {errors}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    fn bad(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        String::from_utf8(output.stderr).expect("UTF-8")
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.0.path().join(name), content).expect("written");
+    }
+}
+
+/// A path of one link, to which `link` adds keys.
+fn scenario(link: &str) -> String {
+    format!(
+        "horizon = \"20s\"\ntransfer = {{ from = \"a\", to = \"b\", bytes = \"unlimited\" }}\n\
+         [host.a]\npreset = \"linux\"\nside = \"left\"\n[host.b]\npreset = \"linux\"\n\
+         [[path]]\nlink = {{ {link}, delay = \"10ms\", queue = \"100p\" }}\n"
+    )
+}
+
+#[test]
+fn a_trace_is_made_shown_converted_and_run_over() {
+    let place = Place::new();
+    place.good(&["trace", "make", "constant", "--rate", "6mbit", "--duration", "10s", "-o", "up"]);
+    let text = place.good(&["trace", "show", "up"]);
+    assert!(
+        text.starts_with("up: 4987 lines in 10s\n") && text.contains("longest outage  3ms"),
+        "{text}"
+    );
+    let shown: Value =
+        serde_json::from_str(&place.good(&["trace", "show", "up", "--json", "--svg", "up.svg"]))
+            .expect("JSON");
+    assert_eq!(shown["opportunities"], 4987);
+    assert!(
+        fs::read_to_string(place.0.path().join("up.svg")).expect("a picture").starts_with("<svg")
+    );
+    place.good(&["trace", "convert", "up", "-o", "rates.csv"]);
+
+    // The same from the trace and from the rates; and what TCP gets of it.
+    place.write("by-trace.toml", scenario("trace = \"up\""));
+    place.write("by-rates.toml", scenario("rates = \"rates.csv\""));
+    let throughput = |arguments: &[&str]| {
+        let found: Value = serde_json::from_str(&place.good(arguments)).expect("JSON");
+        found["cells"][0]["runs"][0]["metrics"]["flows"][0]["throughput"]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{found:#}"))
+    };
+    let by_trace = throughput(&["run", "by-trace.toml", "--json"]);
+    let by_rates = throughput(&["run", "by-rates.toml", "--json"]);
+    // Bytes per second: 1448 of 1504 of 6 Mbit/s at the most.
+    assert!((0.9..=1.0).contains(&(by_trace / (750_000.0 * 1448.0 / 1504.0))), "{by_trace}");
+    assert!((by_trace / by_rates - 1.0).abs() < 0.05, "{by_trace} {by_rates}");
+    // From arguments, which are relative to here.
+    let varied = place.good(&["run", "quickstart", "--vary", "link.trace=up", "--dry-run"]);
+    assert!(varied.contains("varies"), "{varied}");
+}
+
+#[test]
+fn hostile_files_are_refused_with_line_and_remedy() {
+    let place = Place::new();
+    place.write("my.toml", scenario("trace = \"up\""));
+    let huge = "1\n".repeat(10_000_000);
+    for (content, told) in [
+        (&b""[..], "up: it is empty"),
+        (b"5\n-4\n", "up: line 2: `-4` is no time"),
+        (b"5\n4\n", "up: line 2: 4 comes after 5; times never fall, sort the lines"),
+        (b"5\n\n6\n", "up: line 2 is empty"),
+        (b"5\n\xff\xfe\n", "up: line 2 is not text in UTF-8"),
+        (huge.as_bytes(), "up: too large for a file of a link"),
+    ] {
+        place.write("up", content);
+        let error = place.bad(&["run", "my.toml"]);
+        // The message may be broken into lines.
+        let words = error.replace(['│', '×'], " ");
+        let error: Vec<&str> = words.split_whitespace().collect();
+        assert!(error.join(" ").contains(told), "{error:?}");
+        if content.len() < 100 {
+            place.bad(&["trace", "show", "up"]);
+        }
+    }
+    fs::remove_file(place.0.path().join("up")).expect("removed");
+    let error = place.bad(&["run", "my.toml"]);
+    assert!(error.contains("up") && error.contains("help"), "{error}");
+    assert!(
+        place
+            .bad(&["trace", "make", "constant", "--rate", "100gbit"])
+            .contains("more than 10000000 lines")
+    );
+}

@@ -1,0 +1,280 @@
+//! One direction of a line that varies.
+
+use core::ops::Range;
+
+use crate::event::{Cause, Op};
+use crate::link::transmitter::Transmitter;
+use crate::machine::{Out, Side};
+use crate::rng::Stream;
+use crate::units::{Rate, Time};
+use crate::wire::Packet;
+
+use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER};
+use super::{Course, Pace, VariedConfig, Weather};
+
+/// Nothing is sent for longer: a rate that is zero whenever the line is not out ends nothing.
+const PATIENCE: u64 = 100_000 * 1_000_000_000;
+
+/// What has been sent, and why it does not arrive, if it does not.
+#[derive(Debug)]
+struct UnderWay {
+    packet: Packet,
+    lost: Option<Cause>,
+}
+
+/// What lets packets pass.
+#[derive(Debug)]
+enum Server {
+    Fixed(Option<Rate>),
+    Rates(Course<Option<Rate>>),
+    Trace(Box<Opportunities>),
+}
+
+/// Where a trace is, and the packet of which only a part is sent.
+#[derive(Debug)]
+struct Opportunities {
+    cursor: Cursor,
+    partial: Option<Partial>,
+}
+
+#[derive(Debug)]
+struct Partial {
+    packet: Packet,
+    /// When its first byte was sent.
+    begun: Time,
+    /// Bytes that are still to be sent.
+    left: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Direction {
+    server: Server,
+    transmitter: Transmitter<UnderWay>,
+    framing: u32,
+    chance: Stream,
+}
+
+impl Direction {
+    /// The idle direction towards `side`.
+    pub fn new(config: &VariedConfig, side: Side, stream: &impl Fn(&str) -> Stream) -> Direction {
+        let line = &config.line;
+        let fixed = crate::link::towards(side, line.rate_left, line.rate_right);
+        let server = match crate::link::towards(side, &config.left, &config.right) {
+            None => Server::Fixed(fixed),
+            Some(Pace::Rates(rates)) => Server::Rates(rates.clone()),
+            Some(Pace::Trace(trace)) => {
+                let cursor = Cursor::new(trace.clone());
+                Server::Trace(Box::new(Opportunities { cursor, partial: None }))
+            }
+        };
+        Direction {
+            server,
+            transmitter: line.transmitter(side, stream),
+            framing: line.framing,
+            chance: stream(&format!("losses.{}", side.word())),
+        }
+    }
+
+    /// Does what should have been done by `now`.
+    pub fn catch_up(&mut self, now: Time, side: Side, weather: &Weather, out: &mut Out) {
+        if let Server::Trace(_) = self.server {
+            while self.next_opportunity() <= now {
+                self.use_opportunity(side, weather, out);
+            }
+            return;
+        }
+        self.transmitter.pipe.look_ahead();
+        while let Some((start, waiting)) = self.transmitter.due(now, side, out) {
+            self.transmit(start, waiting.packet, waiting.bytes, weather);
+        }
+    }
+
+    /// A packet arrives; what should have been done before has been.
+    pub fn arrive(
+        &mut self,
+        now: Time,
+        side: Side,
+        packet: Packet,
+        weather: &Weather,
+        out: &mut Out,
+    ) {
+        let bytes = packet.wire_len() + self.framing;
+        let idle = self.next_opportunity() == Time::NEVER;
+        if let Server::Trace(server) = &mut self.server {
+            if idle {
+                // Opportunities that found nobody are lost, this moment's among them.
+                server.cursor.skip_to(now);
+            }
+            return self.transmitter.queue.enter(now, side, packet, bytes, out);
+        }
+        if let Some(packet) = self.transmitter.arrive(now, side, packet, bytes, out) {
+            self.transmit(now, packet, bytes, weather);
+        }
+        self.transmitter.pipe.look_by(self.transmitter.turn());
+    }
+
+    /// A transmission of `bytes` begins at `start`.
+    fn transmit(&mut self, start: Time, packet: Packet, bytes: u32, weather: &Weather) {
+        let end = self.end(start, bytes, weather);
+        self.transmitter.free_at = end;
+        self.sent(start..end, packet, weather);
+    }
+
+    /// When a transmission ends that begins at `start`.
+    fn end(&self, start: Time, bytes: u32, weather: &Weather) -> Time {
+        // In bits times nanoseconds per second, in which a rate times a time is exact.
+        let mut left = u128::from(bytes) * 8 * 1_000_000_000;
+        let mut now = start;
+        while left > 0 {
+            let (is_out, mut until) = match weather.kept {
+                true => weather.outage(now),
+                false => (false, Time::NEVER),
+            };
+            let (rate, slope) = match &self.server {
+                Server::Fixed(None) if !is_out => return now,
+                Server::Fixed(rate) => (rate.map_or(0, Rate::bps), 0.0),
+                Server::Rates(rates) => {
+                    let stretch = rates.stretch(now);
+                    until = until.min(stretch.until);
+                    (stretch.value.map_or(0, Rate::bps), stretch.slope)
+                }
+                Server::Trace(_) => return now,
+            };
+            if !is_out {
+                let dt = (until != Time::NEVER).then(|| until.since(now).0);
+                match passed(rate, slope, dt, left) {
+                    Passed::All(after) => return Time(now.0.saturating_add(after)),
+                    Passed::Some(bits) => left -= bits.min(left - 1),
+                }
+            }
+            if until == Time::NEVER || until.since(start).0 > PATIENCE {
+                return Time::NEVER;
+            }
+            now = until;
+        }
+        now
+    }
+
+    /// A packet was sent in `during`.
+    fn sent(&mut self, during: Range<Time>, packet: Packet, weather: &Weather) {
+        let pipe = &mut self.transmitter.pipe;
+        let at = during.end + weather.delay(during.end);
+        let at = at.max(pipe.last().unwrap_or(Time::ZERO));
+        let lost = weather.loss(during, &mut self.chance);
+        pipe.push(at, UnderWay { packet, lost });
+    }
+
+    /// Takes the next opportunity for what waits: several packets may share it, and a packet may need several.
+    fn use_opportunity(&mut self, side: Side, weather: &Weather, out: &mut Out) {
+        let Server::Trace(server) = &mut self.server else { return };
+        let at = server.cursor.take();
+        if weather.stands_still(at) {
+            return;
+        }
+        let mut room = OPPORTUNITY;
+        let mut carried = Vec::new();
+        while room > 0 {
+            let mut partial = match server.partial.take() {
+                Some(partial) => partial,
+                None => match self.transmitter.queue.leave(at, side, out) {
+                    Some(waiting) => {
+                        let left = waiting.bytes + TUN_HEADER;
+                        Partial { packet: waiting.packet, begun: at, left }
+                    }
+                    None => break,
+                },
+            };
+            let now = room.min(partial.left);
+            room -= now;
+            partial.left -= now;
+            if partial.left > 0 {
+                server.partial = Some(partial);
+            } else {
+                carried.push((partial.begun, partial.packet));
+            }
+        }
+        for (begun, packet) in carried {
+            self.sent(begun..at, packet, weather);
+        }
+    }
+
+    /// When the next opportunity comes for somebody who waits.
+    fn next_opportunity(&self) -> Time {
+        match &self.server {
+            Server::Trace(server)
+                if server.partial.is_some() || !self.transmitter.queue.is_empty() =>
+            {
+                server.cursor.next()
+            }
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Hands on to `side` what comes out by `now`, and ends what is lost.
+    pub fn deliver(&mut self, now: Time, side: Side, out: &mut Out) {
+        while let Some(UnderWay { packet, lost }) = self.transmitter.pipe.take(now) {
+            match lost {
+                Some(cause) => out.discard(side, packet, cause),
+                None => {
+                    out.packet_event(Op::Transmitted, side, &packet);
+                    out.send(side, packet);
+                }
+            }
+        }
+        if !matches!(self.server, Server::Trace(_)) {
+            self.transmitter.pipe.look_by(self.transmitter.turn());
+        }
+    }
+
+    /// When it wants to be called next.
+    pub fn next(&self) -> Time {
+        self.transmitter.pipe.next().min(self.next_opportunity())
+    }
+
+    /// The packet of which a part is sent at `now` and a part is not.
+    pub fn in_transmission(&self, now: Time) -> Option<&Packet> {
+        match &self.server {
+            Server::Trace(server) => server.partial.as_ref().map(|partial| &partial.packet),
+            _ if self.transmitter.free_at <= now => None,
+            _ => self.transmitter.pipe.iter().last().map(|under_way| &under_way.packet),
+        }
+    }
+
+    /// How many packets are inside.
+    pub fn holds(&self) -> usize {
+        let partial = match &self.server {
+            Server::Trace(server) => usize::from(server.partial.is_some()),
+            _ => 0,
+        };
+        self.transmitter.holds() + partial
+    }
+}
+
+/// How much passes.
+enum Passed {
+    /// All, after so many nanoseconds.
+    All(u64),
+    /// So much of it, since the time was too short.
+    Some(u128),
+}
+
+/// How much of `left` passes within `dt` at a rate that changes by `slope` a nanosecond.
+fn passed(rate: u64, slope: f64, dt: Option<u64>, left: u128) -> Passed {
+    let Some(dt) = dt.filter(|_| slope != 0.0) else {
+        let in_time = dt.map(|dt| u128::from(rate) * u128::from(dt));
+        return match in_time {
+            Some(some) if some < left => Passed::Some(some),
+            None if rate == 0 => Passed::Some(0),
+            _ => Passed::All(left.div_ceil(rate.into()) as u64),
+        };
+    };
+    let (rate, span) = (rate as f64, dt as f64);
+    let some = (rate + slope * span / 2.0) * span;
+    if some < left as f64 {
+        return Passed::Some(some as u128);
+    }
+    // The root of slope/2 x^2 + rate x = left, in the form that loses no digits where the slope is small.
+    let root = libm::sqrt((rate * rate + 2.0 * slope * left as f64).max(0.0));
+    let after = libm::ceil(2.0 * left as f64 / (rate + root));
+    Passed::All((after as u64).min(dt))
+}

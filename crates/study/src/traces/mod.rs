@@ -1,0 +1,183 @@
+//! Traces of delivery opportunities: what one holds, synthetic ones, and traces from what was measured.
+
+mod convert;
+mod make;
+
+use lasthop_proto::link::varied::{OPPORTUNITY, Trace};
+use lasthop_report::plot::{Curve, Curves, Pen, Plot};
+use serde::Serialize;
+
+pub use convert::{from_capture, from_iperf3, read, to_csv};
+pub use make::{Model, from_rates, make};
+
+/// Bits of an opportunity.
+const BITS: f64 = OPPORTUNITY as f64 * 8.0;
+
+/// What a trace holds, as it goes on for ever.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Statistics {
+    /// Its lines.
+    pub opportunities: usize,
+    /// After how many seconds it begins again.
+    pub period_s: f64,
+    /// What it carries on average, in bits per second; headers of a TUN device count.
+    pub mean_bps: f64,
+    /// The least of a window.
+    pub min_bps: f64,
+    /// The most of a window.
+    pub max_bps: f64,
+    /// The length of a window in seconds.
+    pub window_s: f64,
+    /// The longest time without an opportunity, in seconds.
+    pub longest_outage_s: f64,
+    /// What each window carries, in bits per second; the last one may be shorter than the others.
+    pub windows_bps: Vec<f64>,
+}
+
+/// What `trace` holds, by windows of so many milliseconds.
+pub fn statistics(trace: &Trace, window_ms: u32) -> Statistics {
+    let (times, period) = (trace.times(), trace.period());
+    let window = window_ms.clamp(1, period);
+    let mut counts = vec![0_u64; period.div_ceil(window) as usize];
+    // What comes at the end of a period comes at the beginning of the next one.
+    times.iter().for_each(|time| counts[((time % period) / window) as usize] += 1);
+    let windows_bps: Vec<f64> = counts
+        .iter()
+        .enumerate()
+        .map(|(i, count)| {
+            let long = window.min(period - i as u32 * window);
+            *count as f64 * BITS * 1000.0 / f64::from(long)
+        })
+        .collect();
+    let whole = &windows_bps[..(period / window) as usize];
+    let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
+    Statistics {
+        opportunities: times.len(),
+        period_s: f64::from(period) / 1000.0,
+        mean_bps: times.len() as f64 * BITS * 1000.0 / f64::from(period),
+        min_bps: whole.iter().copied().fold(f64::INFINITY, f64::min),
+        max_bps: whole.iter().copied().fold(0.0, f64::max),
+        window_s: f64::from(window) / 1000.0,
+        longest_outage_s: f64::from(gaps.max().unwrap_or(0).max(times[0])) / 1000.0,
+        windows_bps,
+    }
+}
+
+/// A picture of the rate over one period.
+pub fn plot(title: &str, statistics: &Statistics) -> Plot {
+    let Statistics { windows_bps, window_s, period_s, .. } = statistics;
+    let mut points: Vec<(f64, f64, f64)> = windows_bps
+        .iter()
+        .enumerate()
+        .map(|(i, bps)| (i as f64 * window_s, bps / 1e6, 0.0))
+        .collect();
+    points.extend(points.last().map(|(_, mbit, _)| (*period_s, *mbit, 0.0)));
+    let name = format!("rate of each {window_s} s");
+    Curves {
+        title: title.to_owned(),
+        x_label: "time (s)".to_owned(),
+        y_label: "rate (Mbit/s)".to_owned(),
+        log_x: false,
+        curves: vec![Curve { name, pen: Pen::Steps, points }],
+    }
+    .plot()
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_proto::units::{Rate, Span};
+
+    use super::*;
+
+    #[test]
+    fn statistics_are_those_of_the_trace_without_end() {
+        let found = statistics(&Trace::new(vec![300, 300, 400, 2000]).unwrap(), 1000);
+        assert_eq!(found.period_s, 2.0);
+        assert_eq!(found.mean_bps, 4.0 * 12_032.0 / 2.0);
+        // The line at 2000 begins the next round.
+        assert_eq!(found.windows_bps, [4.0 * 12_032.0, 0.0]);
+        assert_eq!((found.min_bps, found.max_bps), (0.0, 4.0 * 12_032.0));
+        assert_eq!(found.longest_outage_s, 1.6);
+    }
+
+    #[test]
+    fn a_constant_trace_has_its_rate_in_each_window() {
+        let rate: Rate = "12mbit".parse().unwrap();
+        let trace = make(&Model::Constant { rate }, Span::secs(20), 1).unwrap();
+        let found = statistics(&trace, 1000);
+        assert!((found.mean_bps / 12e6 - 1.0).abs() < 2e-4, "{}", found.mean_bps);
+        assert!(found.min_bps > 11.98e6 && found.max_bps < 12.02e6, "{found:?}");
+        assert_eq!((found.period_s, found.longest_outage_s), (20.0, 0.002));
+    }
+
+    #[test]
+    fn a_random_trace_is_that_of_its_seed() {
+        let span = Span::secs(120);
+        let rate = |word: &str| word.parse::<Rate>().unwrap();
+        let models = [
+            Model::Markov {
+                rates: vec![rate("1mbit"), rate("5mbit"), rate("20mbit")],
+                dwell: Span::millis(500),
+            },
+            Model::Lte { peak: rate("12mbit") },
+            Model::Leo { rate: rate("100mbit"), gap: Span::millis(100) },
+        ];
+        for model in models {
+            let [one, again, other] = [1, 1, 2].map(|seed| make(&model, span, seed).unwrap());
+            assert_eq!(one, again);
+            assert_ne!(one, other, "{model:?}");
+            assert_eq!(one.period(), 120_000);
+            let found = statistics(&one, 1000);
+            match model {
+                Model::Markov { .. } => assert!(found.min_bps >= 0.9e6 && found.max_bps <= 20.1e6),
+                Model::Lte { .. } => {
+                    assert!(found.max_bps < 14e6 && found.longest_outage_s > 0.05, "{found:?}");
+                    assert!((1e6..12e6).contains(&found.mean_bps), "{found:?}");
+                }
+                // A gap at every hand-off, rates of half as much to half as much again.
+                _ => {
+                    assert!((0.1..0.11).contains(&found.longest_outage_s), "{found:?}");
+                    let quiet =
+                        one.times().windows(2).filter(|pair| pair[1] - pair[0] > 90).count();
+                    assert_eq!(quiet, 7);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rates_and_traces_go_to_and_fro() {
+        let csv = "time (s),rate (mbit)\n0,8\n2,0\n3,2\n5,again\n";
+        let trace = read(csv.as_bytes(), None).unwrap();
+        let found = statistics(&trace, 1000);
+        for (found, want) in found.windows_bps.iter().zip([8e6, 8e6, 0.0, 2e6, 2e6]) {
+            assert!((found - want).abs() < 13e3, "{found} {want}");
+        }
+        let back = read(to_csv(&trace, 1000).as_bytes(), None).unwrap();
+        assert!(back.times().len().abs_diff(trace.times().len()) <= 1);
+        assert_eq!(read(b"1\n5\n", None).unwrap().times(), [1, 5]);
+    }
+
+    #[test]
+    fn an_iperf3_result_becomes_its_rates() {
+        let json = r#"{"intervals":[
+            {"sum":{"start":0,"end":1.0,"bits_per_second":4e6,"omitted":true}},
+            {"sum":{"start":0,"end":1.0,"bits_per_second":2e6}},
+            {"sum":{"start":1.0,"end":2.0,"bits_per_second":6e6}}]}"#;
+        let found = statistics(&read(json.as_bytes(), None).unwrap(), 1000);
+        assert_eq!(found.period_s, 2.0);
+        assert!((found.windows_bps[0] - 2e6).abs() < 13e3, "{found:?}");
+        assert!((found.windows_bps[1] - 6e6).abs() < 13e3, "{found:?}");
+        for wrong in [
+            "{",
+            "{}",
+            r#"{"intervals":[]}"#,
+            r#"{"intervals":[{"sum":{"start":0}}]}"#,
+            "",
+            "1\n-1\n",
+        ] {
+            assert!(read(wrong.as_bytes(), None).is_err(), "{wrong}");
+        }
+        assert!(read(&[0xff, 0xfe, 1, 2], None).is_err());
+    }
+}
