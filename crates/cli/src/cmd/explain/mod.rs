@@ -5,7 +5,7 @@ mod kept;
 use std::path::PathBuf;
 
 use lasthop_lab::Observer;
-use lasthop_papers::{Claim, Judged, Open, Trial, aligned, claims};
+use lasthop_papers::{Claim, Judged, Open, Trial, aligned, all_claims, claims};
 use lasthop_report::table;
 use lasthop_study::explain::{
     Asked, Explained, Parameter, Tried, answer, design, page, picture, sections,
@@ -153,7 +153,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 fn choose(args: &Args) -> Result<Vec<&'static Claim>, Failure> {
     let mut testbed = None;
     for word in &args.claims {
-        let Some(claim) = claims().find(|claim| claim.id == word) else {
+        let Some(claim) = all_claims().find(|claim| claim.id == word) else {
             let help = "`lasthop list claims` names them all";
             return Err(Failure::input(format!("there is no claim `{word}`"), help));
         };
