@@ -155,7 +155,8 @@ def reproduce(*what: str, seeds: int = 20, jobs: int = 0) -> list[dict[str, Any]
     Claims about the CPU time of a kernel's TCP need the command.
 
     Args:
-        what: Papers or claims; :func:`claims` lists them. All if none is given: that takes minutes.
+        what: Papers or claims; :func:`claims` lists them. All of the papers if none is given: that takes minutes. ``"related"``
+            are those of works that they cite.
         seeds: Runs of each case.
         jobs: As of :func:`lasthop.run`.
     """

@@ -1,7 +1,7 @@
 //! What decides claims: which sets are tried, and what comes of it. Who asks makes the trials, keeps them or not, and
 //! shows the answer.
 
-use lasthop_papers::{Claim, Judged, Open, Trial, aligned, claims};
+use lasthop_papers::{Claim, Judged, Open, Trial, aligned, all_claims, claims};
 use lasthop_study::explain::{Asked, Explained, Parameter, Tried, answer, design};
 
 use crate::Error;
@@ -142,7 +142,7 @@ pub type Judge<'a, E> =
 fn choose(words: &[String], all: bool) -> Result<Vec<&'static Claim>, Error> {
     let mut testbed = None;
     for word in words {
-        let Some(claim) = claims().find(|claim| claim.id == word) else {
+        let Some(claim) = all_claims().find(|claim| claim.id == word) else {
             let help = "`lasthop list claims` names them all";
             return Err(Error::input(format!("there is no claim `{word}`"), help));
         };

@@ -91,12 +91,12 @@ fn without_it_soft_state_is_learnt_again_and_a_split_connection_breaks() {
     let world = World::new("hand-offs-lost", user());
     thread::scope(|scope| {
         let soft =
-            scope.spawn(|| runs(&world, &["handoff.state=lose"], &["agent=snoop,seq-cache"]));
+            scope.spawn(|| runs(&world, &["handoff.state=lose"], &["agent=snoop,seq-cache,m-tcp"]));
         let hard =
             scope.spawn(|| runs(&world, &["handoff.state=lose"], &["agent=split,split-sack"]));
         let (soft, hard) = (soft.join().expect("runs"), hard.join().expect("runs"));
         survived(&soft);
-        assert_eq!(moved(&soft), [false; 2]);
+        assert_eq!(moved(&soft), [false; 3]);
         for (labels, run) in &hard {
             // What the first base station has acknowledged and not delivered is nowhere else.
             assert_eq!(run["reason"], "horizon", "{labels}");

@@ -103,6 +103,24 @@ fn the_report_holds_what_all_commands_have_evaluated() {
 }
 
 #[test]
+fn claims_of_related_work_stand_apart() {
+    let place = Place::new();
+    let (code, text) = place.run("C-DISCONNECTION W-T1 --seeds 1");
+    assert_eq!(code, Some(0), "{text}");
+    let counts: Vec<&str> = text.lines().filter(|line| line.starts_with("claims")).collect();
+    assert_eq!(counts.len(), 2, "{text}");
+    assert!(counts[0].starts_with("claims: 1, "), "{text}");
+    assert_eq!(counts[1], "claims of related work: 1, holds: 1, fails: 0");
+    let papers: Vec<Value> = place.claims().iter().map(|claim| claim["paper"].clone()).collect();
+    assert_eq!(papers, ["west97", "related"]);
+    let page = fs::read_to_string(place.path("report.html")).expect("written");
+    let (own, related) = page.split_once("<h2>Related work</h2>").expect("a heading");
+    assert!(own.contains("#claim-W-T1") && !own.contains("C-DISCONNECTION\">"), "{own}");
+    assert!(related.contains("id=\"claim-C-DISCONNECTION\""), "{related}");
+    assert!(page.contains("lasthop reproduce W-T1 C-DISCONNECTION --seeds 1"), "{page}");
+}
+
+#[test]
 fn a_kept_claim_stands_for_the_same_seeds_and_the_same_program() {
     let place = Place::new();
     place.run("W-T1 --seeds 1");

@@ -16,6 +16,7 @@ pub mod live;
 mod measure;
 mod open;
 mod parsa98;
+mod related;
 pub mod systems;
 mod table;
 mod testbed;
@@ -36,9 +37,39 @@ use lasthop_report::model::{ClaimResult, Verdict};
 pub static PAPERS: [Paper; 5] =
     [west97::PAPER, parsa98::PAPER, bakshi96::PAPER, balakrishnan97::PAPER, agarwal00::PAPER];
 
-/// Every claim, paper by paper.
+/// Works that the papers cite. Their claims are not among those of the papers and are evaluated where they are asked for.
+pub static RELATED: Paper = related::PAPER;
+
+/// The papers, then what they cite.
+pub fn works() -> impl Iterator<Item = &'static Paper> {
+    PAPERS.iter().chain([&RELATED])
+}
+
+/// Every claim of the papers, paper by paper.
 pub fn claims() -> impl Iterator<Item = &'static Claim> {
     PAPERS.iter().flat_map(|paper| paper.claims)
+}
+
+/// Every claim of the papers, then those of related work.
+pub fn all_claims() -> impl Iterator<Item = &'static Claim> {
+    works().flat_map(|work| work.claims)
+}
+
+/// The claims that `words` name, each by itself or by the key of its paper, in the order of reports; without a word
+/// those of the papers.
+///
+/// # Errors
+///
+/// A word that names nothing.
+pub fn choose(words: &[String]) -> Result<Vec<&'static Claim>, &String> {
+    let names = |word: &String, claim: &Claim| word == claim.paper || word == claim.id;
+    if let Some(unknown) = words.iter().find(|word| !all_claims().any(|claim| names(word, claim))) {
+        return Err(unknown);
+    }
+    Ok(match words.is_empty() {
+        true => claims().collect(),
+        false => all_claims().filter(|claim| words.iter().any(|word| names(word, claim))).collect(),
+    })
 }
 
 /// A claim with what became of it.
@@ -90,9 +121,10 @@ mod tests {
 
     #[test]
     fn every_claim_has_a_name_of_its_own_an_experiment_and_its_paper() {
-        let ids: BTreeSet<&str> = claims().map(|c| c.id).collect();
-        assert_eq!(ids.len(), claims().count());
-        for paper in &PAPERS {
+        let ids: BTreeSet<&str> = all_claims().map(|c| c.id).collect();
+        assert_eq!(ids.len(), all_claims().count());
+        assert_eq!(claims().count(), 63);
+        for paper in works() {
             for claim in paper.claims {
                 assert_eq!(claim.paper, paper.key, "{}", claim.id);
                 assert!(claim.run.is_some(), "{}", claim.id);
@@ -100,6 +132,15 @@ mod tests {
                 assert!(texts.iter().all(|text| !text.is_empty()), "{}", claim.id);
             }
         }
+    }
+
+    #[test]
+    fn related_work_is_asked_for() {
+        let count = |word: &str| choose(&[word.to_owned()]).ok().map(|chosen| chosen.len());
+        assert_eq!(choose(&[]).unwrap().len(), claims().count());
+        assert_eq!(count("related"), Some(RELATED.claims.len()));
+        assert_eq!(count("W-T1"), Some(1));
+        assert_eq!(count("W-T999"), None);
     }
 
     #[test]

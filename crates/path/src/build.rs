@@ -6,7 +6,7 @@ use lasthop_proto::event::Wants;
 use lasthop_proto::machine::Side;
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::traffic::Exchange;
-use lasthop_proto::tcp::{Host, HostConfig};
+use lasthop_proto::tcp::{Host, HostConfig, TcpConfig};
 use lasthop_proto::units::Time;
 use lasthop_scenario::{HostSide, Scenario, Traffic};
 
@@ -39,11 +39,18 @@ impl Path {
     ) -> Path {
         let mut stages = Vec::new();
         let mut host_stages = vec![0; scenario.hosts.len()];
+        // Hosts that are alike share one configuration: a thousand of them do not fit into a cache.
+        let mut last: Option<Arc<TcpConfig>> = None;
         let mut add_hosts = |stages: &mut Vec<Stage>, side| {
             for (i, host) in scenario.hosts.iter().enumerate().filter(|(_, h)| h.side == side) {
                 host_stages[i] = stages.len();
                 stages.push(match kind(i) {
-                    HostKind::Ours => Stage::Host(Box::new(our_host(scenario, seed, i))),
+                    HostKind::Ours => {
+                        let same = last.take().filter(|tcp| **tcp == host.tcp);
+                        let tcp = same.unwrap_or_else(|| Arc::new(host.tcp.clone()));
+                        last = Some(tcp.clone());
+                        Stage::Host(Box::new(our_host(scenario, seed, i, tcp)))
+                    }
                     HostKind::Outside { told } => Stage::Witness(Box::new(Witness::of_host(
                         vec![host.addr],
                         inward(side),
@@ -84,14 +91,10 @@ fn inward(side: HostSide) -> Side {
 }
 
 /// Host `i` with its transfers scheduled.
-fn our_host(scenario: &Scenario, seed: u64, i: usize) -> Host {
+fn our_host(scenario: &Scenario, seed: u64, i: usize, tcp: Arc<TcpConfig>) -> Host {
     let host = &scenario.hosts[i];
-    let config = HostConfig {
-        name: host.name.clone(),
-        addr: host.addr,
-        side: inward(host.side),
-        tcp: Arc::new(host.tcp.clone()),
-    };
+    let config =
+        HostConfig { name: host.name.clone(), addr: host.addr, side: inward(host.side), tcp };
     let mut machine = Host::new(config, seed);
     let mut stream = 0;
     for (nth, transfer) in scenario.transfers.iter().enumerate() {

@@ -474,4 +474,6 @@ pub enum AgentNote {
     HostGone,
     /// The mobile host is back, and its sender's window is open again (M-TCP).
     HostBack,
+    /// The ends of a connection have gone on with each other while the mobile host was elsewhere; it is split no more.
+    Bypassed,
 }

@@ -7,7 +7,7 @@ use lasthop_analyze::{Config, analyze_capture};
 use lasthop_batch::explain::Question;
 use lasthop_batch::{Done, Work, study};
 use lasthop_lab::{Observer, RunResult};
-use lasthop_papers::{Bench, Claim, PAPERS, Trial, claims, evaluate};
+use lasthop_papers::{Bench, Trial, choose, evaluate};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_scenario::Handoffs;
 use lasthop_study::advise::{Direction, Estimate, Given};
@@ -191,19 +191,15 @@ pub fn reproduce(
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    for word in &what {
-        if !(PAPERS.iter().any(|p| p.key == word) || claims().any(|c| c.id == word)) {
-            let message = format!("there is no paper or claim `{word}`");
-            return Err(error::argument(py, &message, "lasthop.claims() lists them"));
-        }
-    }
+    let chosen = choose(&what).map_err(|word| {
+        let message = format!("there is no paper or claim `{word}`");
+        error::argument(py, &message, "lasthop.claims() lists them")
+    })?;
     answer(py, jobs, progress, move |work| {
         let watch = Watch(work);
-        let named = |c: &&Claim| what.is_empty() || what.iter().any(|w| w == c.paper || w == c.id);
         let results: Vec<_> = work.pool()?.install(|| {
             let mut bench = Bench::new(seeds, &watch);
-            let chosen = claims().filter(named);
-            let done = chosen.map_while(|claim| evaluate(claim, &mut bench).ok());
+            let done = chosen.iter().map_while(|claim| evaluate(claim, &mut bench).ok());
             done.map(|evaluated| evaluated.result).collect()
         });
         value(&results)
@@ -270,8 +266,8 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// All claims: name, paper, where it stands, what is published.
+/// All claims, those of related work last: name, paper, where it stands, what is published.
 #[pyfunction]
 pub fn all_claims() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
-    claims().map(|c| (c.id, c.paper, c.place, c.published)).collect()
+    lasthop_papers::all_claims().map(|c| (c.id, c.paper, c.place, c.published)).collect()
 }

@@ -23,11 +23,20 @@ pub fn render(page: &Page) -> String {
     out += &format!("<title>{title} · lasthop</title><style>{}</style></head><body>\n", css());
     header(&mut out, page);
     out += "<main>";
-    let claims: Vec<&ClaimResult> = page.sections.iter().filter_map(|s| s.claim.as_ref()).collect();
-    if !claims.is_empty() {
-        tally(&mut out, &claims);
+    let mut index = 0..;
+    let mut write = |out: &mut String, sections: &[Section]| {
+        sections.iter().zip(&mut index).for_each(|(s, i)| section(out, i, s));
+    };
+    // A section that is no claim's is a heading of those behind it: each such group has a tally of its own.
+    for group in page.sections.chunk_by(|_, next| next.claim.is_some()) {
+        let (heading, rest) = group.split_at(usize::from(group[0].claim.is_none()));
+        write(&mut out, heading);
+        let claims: Vec<&ClaimResult> = rest.iter().filter_map(|s| s.claim.as_ref()).collect();
+        if !claims.is_empty() {
+            tally(&mut out, &claims);
+        }
+        write(&mut out, rest);
     }
-    page.sections.iter().enumerate().for_each(|(i, s)| section(&mut out, i, s));
     assumptions(&mut out, &page.assumptions);
     again(&mut out, &page.again);
     out += "</main>\n<footer>Made by lasthop";

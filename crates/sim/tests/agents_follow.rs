@@ -100,6 +100,21 @@ fn without_it_what_the_base_station_has_acknowledged_is_lost() {
 }
 
 #[test]
+fn an_agent_with_an_old_state_is_in_nobodys_way() {
+    // The host comes back again and again to an agent that has its connection as it was when it left. What a split
+    // connection had acknowledged is delivered then.
+    let text = TEXT.replace("every = \"1s\"", "every = \"1100ms\"");
+    for agent in ["m-tcp", "split", "split-sack"] {
+        for seed in 1..=5 {
+            let (moves, end, metrics) = go_by(&text, &[&format!("agent={agent}")], seed);
+            assert!(moves.0.is_empty());
+            assert_eq!(end.reason, Reason::Finished, "{agent} {seed}: {end:?}");
+            assert_eq!(metrics.flows[0].delivered, 2_000_000, "{agent} {seed}");
+        }
+    }
+}
+
+#[test]
 fn state_takes_its_time_on_the_wired_network() {
     let slow = [
         "agent=snoop",

@@ -1,16 +1,9 @@
 //! TCP over AIRMAIL beside other link layers, on channels with scattered errors and with bursts.
 
-mod kept;
-
-use std::fmt::Write as _;
-
 use lasthop_proto::event::{Event, Wants, What};
 use lasthop_scenario::{Argument, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
-use lasthop_trace::stats::Summary;
-
-use kept::keep;
 
 /// Each with what is set.
 const LAYERS: [(&str, &str); 7] = [
@@ -104,25 +97,4 @@ fn the_mobile_host_acknowledges_less_often_than_under_tulip() {
     let frames = |layer: usize| means(&runs(LAYERS[layer].1, CHANNELS[0].1, 2)).1;
     let (tulip, airmail) = (frames(3), frames(4));
     assert!(airmail < tulip, "{airmail} {tulip}");
-}
-
-/// The tables of docs/systems/airmail.md.
-#[test]
-#[ignore = "takes a minute: `make figures` runs it"]
-fn figure() {
-    let head = CHANNELS.map(|(name, _)| format!(" {name} |")).concat();
-    let mut table = format!("| link layer |{head}\n|---|{}\n", "---|".repeat(CHANNELS.len()));
-    for (name, layer) in LAYERS {
-        let cells = CHANNELS.map(|(_, channel)| {
-            let runs = runs(layer, channel, 10);
-            let rates: Vec<f64> = runs.iter().map(|run| run.0).collect();
-            let rate = Summary::of(&rates);
-            // A radio without a hop has no frames to count.
-            let frames = means(&runs).1;
-            let frames = if frames.is_nan() { String::new() } else { format!(", {frames:.2}") };
-            format!(" {:.1} ± {:.1}{frames} |", rate.mean, rate.ci95)
-        });
-        let _ = writeln!(table, "| `{name}` |{}", cells.concat());
-    }
-    keep("systems/airmail.md", "airmail", &table);
 }

@@ -1,16 +1,9 @@
 //! Channel-state-dependent scheduling under TCP: what it gains, and who pays.
 
-mod kept;
-
-use std::fmt::Write as _;
-
 use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_scenario::{Argument, Scenario, example, parse};
 use lasthop_sim::run;
 use lasthop_trace::Sink;
-use lasthop_trace::stats::{Summary, jain_index};
-
-use kept::keep;
 
 const POLICIES: [&str; 3] = ["fifo", "round-robin", "longest-queue-first"];
 /// Attempts at an RTS, and at a frame behind one: those of 802.11, and so many that nothing is dropped and all wait.
@@ -64,68 +57,42 @@ impl Sink for Seen {
     }
 }
 
-/// Of each seed: the throughput of all phones together in KB/s, Jain's index over them, and what was dropped.
+/// Of each seed: the throughput of all phones together in KB/s, and what was dropped.
 fn runs(
     phones: usize,
     policy: &str,
     (channel, retries): (&str, [u8; 2]),
     seeds: u64,
-) -> Vec<(f64, f64, Seen)> {
+) -> Vec<(f64, Seen)> {
     let scenario = scenario(phones, policy, channel, retries);
     let one = |seed| {
         let mut seen = Seen::default();
         let end = run(&scenario, seed, &mut seen);
-        let shares: Vec<f64> = end.transfers.iter().map(|t| t.delivered as f64).collect();
-        let rate = shares.iter().sum::<f64>() / end.at.as_secs_f64() / 1024.0;
-        (rate, jain_index(&shares), seen)
+        let bytes: u64 = end.transfers.iter().map(|transfer| transfer.delivered).sum();
+        (bytes as f64 / end.at.as_secs_f64() / 1024.0, seen)
     };
     (1..=seeds).map(one).collect()
 }
 
-fn mean(runs: &[(f64, f64, Seen)]) -> f64 {
-    runs.iter().map(|(rate, ..)| rate).sum::<f64>() / runs.len() as f64
+fn mean(runs: &[(f64, Seen)]) -> f64 {
+    runs.iter().map(|(rate, _)| rate).sum::<f64>() / runs.len() as f64
 }
 
 #[test]
 fn passing_over_bad_channels_gains_over_one_queue() {
     let [fifo, patient] = RETRIES.map(|retries| runs(4, "fifo", ("none", retries), 3));
-    assert!(fifo.iter().chain(&patient).all(|(.., seen)| seen.returned == 0));
+    assert!(fifo.iter().chain(&patient).all(|(_, seen)| seen.returned == 0));
     // Where medium access goes on trying, nothing is dropped, and what is lost is lost by waiting alone.
-    assert!(patient.iter().all(|(.., seen)| seen.given_up == 0));
+    assert!(patient.iter().all(|(_, seen)| seen.given_up == 0));
     let blocked = mean(&fifo).max(mean(&patient));
     for policy in POLICIES {
         let csdp = runs(4, policy, ("failures", RETRIES[0]), 3);
         let rate = mean(&csdp);
         assert!(rate > blocked * 1.2, "{policy}: {rate} of {blocked}");
         // What comes back is kept, not given up.
-        assert!(csdp.iter().all(|(.., seen)| seen.given_up * 20 < seen.returned), "{policy}");
+        assert!(csdp.iter().all(|(_, seen)| seen.given_up * 20 < seen.returned), "{policy}");
     }
     // Turns alone do not help: the packet in front is in the way of all, whoever chose it.
     let turns = mean(&runs(4, "round-robin", ("none", RETRIES[0]), 3));
     assert!(turns < blocked * 1.2, "{turns} of {blocked}");
-}
-
-/// The table of docs/systems/csdp.md.
-#[test]
-#[ignore = "takes a minute: `make figures` runs it"]
-fn figure() {
-    let mut table =
-        "| phones | policy | `none`, 7 attempts | `none`, 255 | `failures` | `oracle` |\n\
-                     |---|---|---|---|---|---|\n"
-            .to_owned();
-    for phones in [2, 4, 8] {
-        for policy in POLICIES {
-            let [few, many] = RETRIES.map(|retries| ("none", retries));
-            let told = ["failures", "oracle"].map(|channel| (channel, RETRIES[0]));
-            let cells = [few, many, told[0], told[1]].map(|ways| {
-                let runs = runs(phones, policy, ways, 10);
-                let rates: Vec<f64> = runs.iter().map(|(rate, ..)| *rate).collect();
-                let fair = runs.iter().map(|(_, fair, _)| fair).sum::<f64>() / runs.len() as f64;
-                let rate = Summary::of(&rates);
-                format!(" {:.1} ± {:.1}, {fair:.2} |", rate.mean, rate.ci95)
-            });
-            let _ = writeln!(table, "| {phones} | `{policy}` |{}", cells.concat());
-        }
-    }
-    keep("systems/csdp.md", "csdp", &table);
 }

@@ -302,6 +302,7 @@ impl<W: Write> Sink for EventCsv<W> {
                     AgentNote::LocalRtt { rtt: Span(nanos) } => ("agent-local-rtt", Some(nanos)),
                     AgentNote::HostGone => ("agent-host-gone", None),
                     AgentNote::HostBack => ("agent-host-back", None),
+                    AgentNote::Bypassed => ("agent-bypassed", None),
                 };
                 self.other(name, "", Some(*flow), value);
             }

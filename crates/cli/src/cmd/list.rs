@@ -63,9 +63,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         What::Schemes => output::print(&schemes())?,
         What::Presets => super::presets::list(json)?,
         What::Hardware => super::hardware::list(json)?,
-        What::Claims => {
-            super::reproduce::list(&lasthop_papers::claims().collect::<Vec<_>>(), json)?
-        }
+        What::Claims => super::reproduce::list(lasthop_papers::all_claims(), json)?,
     }
     Ok(Outcome::Done)
 }

@@ -79,7 +79,8 @@ pub(crate) struct Transit {
 struct Mobile {
     addr: Addr,
     stage: usize,
-    walk: Walk,
+    /// Apart: packets ask for the rest.
+    walk: Box<Walk>,
     /// The cells that it hears, the last one first.
     hears: [u16; 2],
     /// The cell that it left last, and when.
@@ -168,7 +169,7 @@ impl Roam {
                 Mobile {
                     addr: host.addr,
                     stage: host_stages[tour.host],
-                    walk: Walk::new(tour.clone(), roaming.handoff.clone(), chance),
+                    walk: Box::new(Walk::new(tour.clone(), roaming.handoff.clone(), chance)),
                     hears: [NONE; 2],
                     left: (NONE, Time::ZERO),
                     heading: NONE,

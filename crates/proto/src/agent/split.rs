@@ -177,8 +177,10 @@ pub struct Split {
 }
 
 /// A TCP whose windows are the largest buffer, and its clocks. They beat from time zero: nothing is random here.
-fn end(tcp: &TcpConfig, largest: u32) -> (Arc<TcpConfig>, Beats) {
-    let tcp = TcpConfig { send_buffer: largest, recv_buffer: largest, ..tcp.clone() };
+fn end(tcp: &TcpConfig, largest: u32, deputy: bool) -> (Arc<TcpConfig>, Beats) {
+    // The ends of M-TCP must be able to go on with each other, and each would take the other's clock for an old one.
+    let timestamps = tcp.timestamps && !deputy;
+    let tcp = TcpConfig { send_buffer: largest, recv_buffer: largest, timestamps, ..tcp.clone() };
     let (slow, fast) = match tcp.clock {
         Clock::Ticks { slow, fast } => (slow, fast),
         Clock::Fine { granularity } => (granularity, granularity),
@@ -193,8 +195,9 @@ impl Split {
         let bytes = |bytes: Bytes| bytes.0.clamp(1, u64::from(u32::MAX / 2)) as u32;
         let buffer = bytes(config.buffer);
         let largest = config.largest.map_or(buffer, |largest| bytes(largest).max(buffer));
-        let (wired, wired_beats) = end(&config.wired, largest);
-        let (wireless, wireless_beats) = end(&config.wireless, largest);
+        let deputy = config.mtcp.is_some();
+        let (wired, wired_beats) = end(&config.wired, largest, deputy);
+        let (wireless, wireless_beats) = end(&config.wireless, largest, deputy);
         Split {
             ends: Ends {
                 tcp: [wired, wireless],
@@ -408,6 +411,13 @@ impl Machine for Split {
             && opens
             && self.pairs[i].as_deref().is_some_and(|pair| pair.is_stale(from, segment))
         {
+            self.forget(i, out);
+            found = None;
+        }
+        if let Some(i) = found.filter(|_| !damaged)
+            && self.pairs[i].as_deref_mut().is_some_and(|pair| pair.is_bypassed(from, &packet))
+        {
+            self.note(key, AgentNote::Bypassed, out);
             self.forget(i, out);
             found = None;
         }

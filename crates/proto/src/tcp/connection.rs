@@ -1,6 +1,7 @@
 //! One connection: its states and timers, and the joining of its two halves.
 
 mod application;
+mod bypassed;
 mod congestion;
 mod deputy;
 mod exchange;

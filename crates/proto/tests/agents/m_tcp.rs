@@ -110,6 +110,27 @@ fn the_radio_may_say_that_the_mobile_host_is_gone() {
     );
 }
 
+/// The mobile host was at another base station and is back: its connection has gone on without this one.
+#[test]
+fn ends_that_have_gone_on_with_each_other_are_left_to_it() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1+1000 ack 1 => split-taken
+        20ms right P. 1+1000 ack 1 => split-data
+        30ms mobile . 1 ack 1001 => split-taken
+        30ms left . 1 ack 1001 => split-ack
+        5s fixed P. 90001+1000 ack 1                    # beyond any window of ours
+        5000ms note bypassed
+        5000ms note forgotten
+        5010ms mobile . 1 ack 91001
+        60s end
+        ",
+        ),
+    );
+}
+
 /// Behind a hole duplicate ACKs tell the sender, once their number is that of the hole.
 #[test]
 fn a_loss_on_the_wire_is_told_when_all_before_it_has_arrived() {

@@ -148,6 +148,9 @@ fn drain(out: &mut Out, config: &SplitConfig, isn: [Seq; 2], record: &mut Vec<St
             }
             What::Agent { note: AgentNote::HostGone, .. } => record.push(format!("{at} note gone")),
             What::Agent { note: AgentNote::HostBack, .. } => record.push(format!("{at} note back")),
+            What::Agent { note: AgentNote::Bypassed, .. } => {
+                record.push(format!("{at} note bypassed"));
+            }
             What::Agent { note: AgentNote::NoRoom, .. } => {
                 record.push(format!("{at} note no-room"))
             }

@@ -60,9 +60,10 @@ impl TimeSequence<'_> {
 
         let mut canvas = Canvas::default();
         canvas.text("t", LEFT, 24.0, Anchor::Start, self.title);
-        draw_stalls(&mut canvas, &series.stalls, &x, part, with_window);
+        let gaps = gaps_between(&series.cells, part);
+        draw_stalls(&mut canvas, &series.stalls, &gaps, &x, part, with_window);
         let bad = draw_bad(&mut canvas, &series.bad, &x, part, with_window);
-        let gaps = draw_cells(&mut canvas, &series.cells, &x, part, with_window);
+        draw_cells(&mut canvas, &series.cells, &gaps, &x, part, with_window);
         axis::draw_y(&mut canvas, &y, LEFT, RIGHT, 6);
         canvas.vertical_text("l", 18.0, TOP + MAIN / 2.0, "sequence (KiB)");
 
@@ -96,8 +97,8 @@ impl TimeSequence<'_> {
         if bad > 0 {
             entries.push((Mark::Band, "red", format!("channel bad ({bad})")));
         }
-        if gaps > 0 {
-            entries.push((Mark::Band, "sky", format!("in no cell ({gaps})")));
+        if !gaps.is_empty() {
+            entries.push((Mark::Band, "sky", format!("in no cell ({})", gaps.len())));
         }
         canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
         if with_window {
@@ -145,21 +146,46 @@ impl TimeSequence<'_> {
     }
 }
 
+/// The times between two cells, as far as they are in `part`.
+fn gaps_between(cells: &[CellStay], part: (f64, f64)) -> Vec<(f64, f64)> {
+    let gaps = cells.windows(2).map(|pair| (pair[0].to_s, pair[1].from_s));
+    gaps.filter(|(from, to)| to > from && *to > part.0 && *from < part.1).collect()
+}
+
+/// What of the time `from..to` lies in none of `gaps`, which stand in the order of time.
+fn outside((from, to): (f64, f64), gaps: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut pieces = Vec::new();
+    let mut at = from;
+    for gap in gaps.iter().filter(|gap| gap.1 > from && gap.0 < to) {
+        pieces.push((at, gap.0));
+        at = gap.1;
+    }
+    pieces.push((at, to));
+    pieces.retain(|(from, to)| to > from);
+    pieces
+}
+
+/// Shades stalls, but for the gaps in them, which have a colour of their own.
 fn draw_stalls(
     canvas: &mut Canvas,
     stalls: &[Stall],
+    gaps: &[(f64, f64)],
     x: &Axis,
     part: (f64, f64),
     with_window: bool,
 ) {
     let mut free_from = f64::NEG_INFINITY;
     for stall in stalls.iter().filter(|s| s.to_s > part.0 && s.from_s < part.1) {
-        let (from, to) = (x.at(stall.from_s.max(part.0)), x.at(stall.to_s.min(part.1)));
-        let width = (to - from).max(1.0);
-        canvas.rect("f-stall", (from, TOP), (width, MAIN), "");
-        if with_window {
-            canvas.rect("f-stall", (from, TOP + MAIN + GAP), (width, WINDOW), "");
+        let whole = (stall.from_s.max(part.0), stall.to_s.min(part.1));
+        for (from, to) in outside(whole, gaps) {
+            let (from, to) = (x.at(from), x.at(to));
+            let width = (to - from).max(1.0);
+            canvas.rect("f-stall", (from, TOP), (width, MAIN), "");
+            if with_window {
+                canvas.rect("f-stall", (from, TOP + MAIN + GAP), (width, WINDOW), "");
+            }
         }
+        let (from, to) = (x.at(whole.0), x.at(whole.1));
         let label = format!("{:.1} s", stall.length_s());
         let (middle, half) = ((from + to) / 2.0, 4.0 * label.len() as f64);
         // A label that would touch its neighbour or leave the plot is left out; the band remains.
@@ -197,15 +223,16 @@ fn draw_bad(
     shown.len()
 }
 
-/// Shows above the plot which cells the host was in, and shades the times between two of them; how many of those there
-/// are. A name stands where it has room.
+/// Shows above the plot which cells the host was in, and shades the gaps between two of them. A name stands where it has
+/// room.
 fn draw_cells(
     canvas: &mut Canvas,
     cells: &[CellStay],
+    gaps: &[(f64, f64)],
     x: &Axis,
     part: (f64, f64),
     with_window: bool,
-) -> usize {
+) {
     /// Height of the row of cells, and its colours in turn.
     const ROW: f64 = 13.0;
     const COLOURS: [&str; 2] = ["b-blue", "b-green"];
@@ -225,9 +252,6 @@ fn draw_cells(
             canvas.text("v", (from + to) / 2.0, TOP - 3.0, Anchor::Middle, &stay.cell);
         }
     }
-    let gaps = cells.windows(2).map(|pair| (pair[0].to_s, pair[1].from_s));
-    let gaps = gaps.filter(|(from, to)| to > from && *to > part.0 && *from < part.1);
-    let mut count = 0;
     for (from, to) in gaps {
         let (from, to) = (x.at(from.max(part.0)), x.at(to.min(part.1)));
         let width = (to - from).max(1.0);
@@ -235,9 +259,7 @@ fn draw_cells(
         if with_window {
             canvas.rect("b-sky", (from, TOP + MAIN + GAP), (width, WINDOW), "");
         }
-        count += 1;
     }
-    count
 }
 
 /// Points, without those that would fall on a pixel already taken by the one before.
@@ -357,12 +379,15 @@ mod tests {
         let stay = |cell: &str, from_s, to_s| CellStay { cell: cell.to_owned(), from_s, to_s };
         let series = Series {
             cells: vec![stay("west", 0.0, 8.0), stay("east", 8.5, 16.0), stay("west", 16.0, 20.0)],
+            stalls: vec![Stall { from_s: 7.5, to_s: 9.0 }],
             end_s: 20.0,
             ..Series::default()
         };
         let draw = |part| TimeSequence { title: "t", series: &series, part }.plot().inline();
         let whole = draw(None);
         assert!(whole.contains("in no cell (1)"), "{whole}");
+        // The stall stands on both sides of the gap.
+        assert_eq!(whole.matches("\"f-stall\"").count(), 2, "{whole}");
         assert_eq!((whole.matches(">west<").count(), whole.matches(">east<").count()), (2, 1));
         assert!(!draw(Some((9.0, 12.0))).contains("in no cell"));
         assert!(draw(Some((8.1, 12.0))).contains("in no cell (1)"));

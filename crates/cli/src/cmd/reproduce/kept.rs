@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use lasthop_papers::{Evaluated, claims};
+use lasthop_papers::{Evaluated, all_claims};
 use lasthop_report::model::{ClaimResult, Figure, Table, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -137,6 +137,6 @@ impl Store {
 
     /// Everything that is kept, in the order of the papers.
     pub fn all(&self) -> Vec<Kept> {
-        claims().filter_map(|claim| self.load(claim.id)).collect()
+        all_claims().filter_map(|claim| self.load(claim.id)).collect()
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use lasthop_lab::{Observer, RunResult};
-use lasthop_papers::{Bench, Claim, PAPERS, claims, evaluate};
+use lasthop_papers::{Bench, Claim, all_claims, evaluate, works};
 use lasthop_report::model::Verdict;
 
 use crate::cpu::ForClaims;
@@ -22,13 +22,15 @@ use kept::{Kept, Origin, Store};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop reproduce                       everything that can be run
+  lasthop reproduce                       all claims of the papers
   lasthop reproduce west97                one paper
   lasthop reproduce W-T1 W-T2 --verbose   two of its tables, with all assumptions
   lasthop reproduce west97 --check        exit code 1 if one of its claims fails
+  lasthop reproduce related               what works that they cite published
   lasthop reproduce --list                what there is
 
-Papers: west97, parsa98, bakshi96, balakrishnan97, agarwal00.
+Papers: west97, parsa98, bakshi96, balakrishnan97, agarwal00. Apart from their claims stand those of \
+related work, C-..., which are evaluated if they are asked for.
 
 The report is one HTML page that needs no network. It holds what was evaluated into its directory by \
 all commands, each claim with its seeds and its version. A claim is kept as soon as it is evaluated, \
@@ -44,7 +46,7 @@ const OUTPUT: &str = "out/reproduce";
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Papers or claims; all that can be run if none is given
+    /// Papers or claims; all of the papers if none is given
     #[arg(value_name = "PAPER|CLAIM")]
     pub what: Vec<String>,
     /// List the claims instead of testing them
@@ -130,9 +132,13 @@ impl Observer for Watch {
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    if args.list && args.what.is_empty() {
+        list(all_claims(), json)?;
+        return Ok(Outcome::Done);
+    }
     let chosen = choose(&args.what)?;
     if args.list {
-        list(&chosen, json)?;
+        list(chosen, json)?;
         return Ok(Outcome::Done);
     }
     // Without a choice, what cannot be run is left out; a claim that was asked for is answered.
@@ -227,17 +233,10 @@ fn evaluate_all(
 
 /// The claims that `what` names, in the order of the papers.
 fn choose(what: &[String]) -> Result<Vec<&'static Claim>, Failure> {
-    for word in what {
-        let known = PAPERS.iter().any(|p| p.key == word) || claims().any(|c| c.id == word);
-        if !known {
-            return Err(Failure::input(
-                format!("there is no paper or claim `{word}`"),
-                "`lasthop reproduce --list` names them all",
-            ));
-        }
-    }
-    let named = |c: &&Claim| what.is_empty() || what.iter().any(|w| w == c.paper || w == c.id);
-    Ok(claims().filter(named).collect())
+    lasthop_papers::choose(what).map_err(|word| {
+        let help = "`lasthop reproduce --list` names them all";
+        Failure::input(format!("there is no paper or claim `{word}`"), help)
+    })
 }
 
 #[derive(serde::Serialize)]
@@ -253,9 +252,9 @@ struct Listed {
 }
 
 /// Prints the claims.
-pub fn list(chosen: &[&'static Claim], json: bool) -> Result<(), Failure> {
+pub fn list(chosen: impl IntoIterator<Item = &'static Claim>, json: bool) -> Result<(), Failure> {
     let rows: Vec<Listed> = chosen
-        .iter()
+        .into_iter()
         .map(|c| Listed {
             id: c.id,
             paper: c.paper,
@@ -273,7 +272,7 @@ pub fn list(chosen: &[&'static Claim], json: bool) -> Result<(), Failure> {
     for row in &rows {
         if row.paper != paper {
             paper = row.paper;
-            let title = PAPERS.iter().find(|p| p.key == paper).map_or("", |p| p.title);
+            let title = works().find(|p| p.key == paper).map_or("", |p| p.title);
             text.push_str(&format!(
                 "{}{paper}: {title}\n",
                 if text.is_empty() { "" } else { "\n" }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use lasthop_papers::{Claim, PAPERS, Paper, claims};
+use lasthop_papers::{Claim, PAPERS, Paper, RELATED, all_claims, works};
 use lasthop_report::html;
 use lasthop_report::model::{Again, Page, Section};
 
@@ -37,7 +37,7 @@ fn world(chosen: &[&Claim]) -> String {
 fn words(ids: &BTreeSet<&str>) -> String {
     let is_whole = |paper: &Paper| paper.claims.iter().all(|claim| ids.contains(claim.id));
     let mut words = String::new();
-    for paper in &PAPERS {
+    for paper in works() {
         if is_whole(paper) {
             words += &format!(" {}", paper.key);
             continue;
@@ -45,14 +45,15 @@ fn words(ids: &BTreeSet<&str>) -> String {
         let some = paper.claims.iter().filter(|claim| ids.contains(claim.id));
         some.for_each(|claim| words += &format!(" {}", claim.id));
     }
-    if PAPERS.iter().all(is_whole) { String::new() } else { words }
+    let all_of_papers = PAPERS.iter().all(is_whole);
+    let related = RELATED.claims.iter().any(|claim| ids.contains(claim.id));
+    if all_of_papers && !related { String::new() } else { words }
 }
 
 fn page(all: Vec<Kept>, now: &Origin) -> Page {
     let ids: BTreeSet<&str> = all.iter().map(|kept| kept.result.id.as_str()).collect();
-    let chosen: Vec<&Claim> = claims().filter(|claim| ids.contains(claim.id)).collect();
-    let papers: Vec<_> =
-        PAPERS.iter().filter(|p| chosen.iter().any(|c| c.paper == p.key)).collect();
+    let chosen: Vec<&Claim> = all_claims().filter(|claim| ids.contains(claim.id)).collect();
+    let papers: Vec<_> = works().filter(|p| chosen.iter().any(|c| c.paper == p.key)).collect();
     let title = match papers.as_slice() {
         [one] => format!("{}: published and measured", one.key),
         _ => "Published and measured".to_owned(),
@@ -77,15 +78,25 @@ fn page(all: Vec<Kept>, now: &Origin) -> Page {
             seeds: each(|seeds| format!("1..{seeds}")),
             version: now.lasthop.clone(),
         },
-        sections: all
-            .into_iter()
-            .map(|kept| Section {
-                title: String::new(),
-                text: vec![kept.origin.words(now)],
-                claim: Some(kept.result),
-                tables: kept.tables,
-                figures: kept.figures,
-            })
-            .collect(),
+        sections: sections(all, now),
     }
+}
+
+/// A section for each claim; those of related work stand behind the others, under a heading.
+fn sections(all: Vec<Kept>, now: &Origin) -> Vec<Section> {
+    let related = all.iter().position(|kept| kept.result.paper == RELATED.key);
+    let section = |kept: Kept| Section {
+        title: String::new(),
+        text: vec![kept.origin.words(now)],
+        claim: Some(kept.result),
+        tables: kept.tables,
+        figures: kept.figures,
+    };
+    let mut sections: Vec<Section> = all.into_iter().map(section).collect();
+    if let Some(at) = related {
+        let text = vec![format!("{}.", RELATED.title)];
+        let heading = Section { title: "Related work".to_owned(), text, ..Section::default() };
+        sections.insert(at, heading);
+    }
+    sections
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lasthop_papers::{Claim, PAPERS};
+use lasthop_papers::{Claim, RELATED, works};
 use lasthop_report::model::{ClaimResult, Verdict};
 use lasthop_report::table::{self, Look};
 
@@ -74,7 +74,7 @@ pub fn verdicts(done: &[Kept]) -> Result<(), Failure> {
 
 /// What the papers leave open.
 pub fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
-    for paper in PAPERS.iter().filter(|p| chosen.iter().any(|c| c.paper == p.key)) {
+    for paper in works().filter(|p| chosen.iter().any(|c| c.paper == p.key)) {
         if paper.assumed.is_empty() {
             continue;
         }
@@ -87,16 +87,25 @@ pub fn assumptions(chosen: &[&Claim]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many claims hold.
+/// How many claims hold, those of the papers and those of related work apart.
 pub fn summary(done: &[Kept]) -> Result<(), Failure> {
-    let count = |verdict| done.iter().filter(|kept| kept.result.verdict == verdict).count();
-    let (holds, fails, not_run) =
-        (count(Verdict::Holds), count(Verdict::Fails), count(Verdict::NotRun));
-    let mut text = format!("\nclaims: {}, holds: {holds}, fails: {fails}", done.len());
-    if not_run > 0 {
-        text += &format!(", not run: {not_run}");
+    let (related, own): (Vec<&Kept>, Vec<&Kept>) =
+        done.iter().partition(|kept| kept.result.paper == RELATED.key);
+    let mut text = "\n".to_owned();
+    for (name, all) in [("claims", own), ("claims of related work", related)] {
+        if all.is_empty() {
+            continue;
+        }
+        let count = |verdict| all.iter().filter(|kept| kept.result.verdict == verdict).count();
+        let (holds, fails, not_run) =
+            (count(Verdict::Holds), count(Verdict::Fails), count(Verdict::NotRun));
+        text += &format!("{name}: {}, holds: {holds}, fails: {fails}", all.len());
+        if not_run > 0 {
+            text += &format!(", not run: {not_run}");
+        }
+        text += "\n";
     }
-    output::print(&format!("{text}\n"))
+    output::print(&text)
 }
 
 /// Where there is more to be read; so many claims are `kept` from an earlier run.

@@ -145,6 +145,8 @@ pub(super) struct Pair {
     knocks: Option<Span>,
     /// The mobile host is gone: when it is looked for next.
     gone: Option<Time>,
+    /// Where the last segment that came behind a hole began.
+    behind: Option<Seq>,
 }
 
 impl Pair {
@@ -190,6 +192,7 @@ impl Pair {
             uncork: None,
             knocks: ends.mtcp.map(|mtcp| mtcp.knock),
             gone: None,
+            behind: None,
         }
     }
 
@@ -197,6 +200,22 @@ impl Pair {
     pub(super) fn is_stale(&self, from: Side, syn: &Segment) -> bool {
         let half = &self.halves[from.index()];
         half.is_held() && half.peer_iss() != syn.seq
+    }
+
+    /// Whether `packet`, which came from `from`, shows that the ends have gone on with each other elsewhere, and
+    /// nothing is lost if they go on so. Who has something to deliver yet stays.
+    pub(super) fn is_bypassed(&mut self, from: Side, packet: &Packet) -> bool {
+        let Some(segment) = packet.segment() else { return false };
+        let half = &self.halves[from.index()];
+        if self.open_until.is_some() || !half.is_bypassed(segment, packet.body.len()) {
+            return false;
+        }
+        // Of what M-TCP has to deliver nothing was acknowledged.
+        let dispensable = half.is_deputy() || self.halves.iter().all(Half::has_delivered);
+        if !dispensable {
+            self.halves[from.index()].believe_in_more();
+        }
+        dispensable
     }
 
     /// A packet that came from `from` is taken in.
@@ -217,6 +236,12 @@ impl Pair {
         let marked = packet.is_marked();
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         if let Some(segment) = packet.segment() {
+            if self.halves[from.index()].leaves_hole(segment, body.len())
+                && self.behind.replace(segment.seq) == Some(segment.seq)
+            {
+                // What is missing may be known to be there: then it never comes, and the other end knows.
+                self.halves[from.other().index()].ask_back(now, out);
+            }
             self.halves[from.index()].on_arrival(now, segment, body, marked, out);
             if from == Side::Right {
                 self.find(now, out);

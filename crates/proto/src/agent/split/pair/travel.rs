@@ -93,6 +93,7 @@ impl Pair {
             uncork: None,
             knocks: ends.mtcp.map(|mtcp| mtcp.knock),
             gone,
+            behind: None,
         }
     }
 

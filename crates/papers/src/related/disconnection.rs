@@ -1,0 +1,97 @@
+//! Brown and Singh 1997, M-TCP: a window that outlives a disconnection.
+
+use lasthop_lab::Recording;
+
+use super::{CLAIM, built_in};
+use crate::table::{row, table};
+use crate::{Bench, Claim, Finding, Interrupted};
+
+pub(super) const DISCONNECTION: Claim = Claim {
+    id: "C-DISCONNECTION",
+    place: "Brown & Singh, CCR 27(5), 1997, abstract; parsa98 2",
+    setup: "4 MB to a mobile host that is out of reach every ten seconds, for 1 to 5 s: Reno alone, split, and M-TCP",
+    published: "M-TCP keeps end-to-end semantics and performs excellently through periods of disconnection: the sender \
+                is held and keeps its window, where Reno starts again at one segment (figures could not be read)",
+    cost: 1,
+    run: Some(disconnection),
+    ..CLAIM
+};
+
+/// When the host leaves for the first time, in seconds, and for how long it is in reach between disconnections.
+const REACH: f64 = 10.0;
+/// Payload of a segment in bytes, as the scenario has it.
+const MSS: f64 = 1000.0;
+
+/// What the first disconnection does to the sender.
+struct Seen {
+    /// Its congestion window when the host leaves, in segments.
+    before: f64,
+    /// The least one until the next disconnection.
+    least: f64,
+    /// Expirations of its timer until then.
+    timeouts: f64,
+    /// The whole transfer in seconds.
+    transfer: f64,
+}
+
+fn seen(recording: &Recording, away: f64) -> Option<Seen> {
+    let series = recording.series.first()?;
+    let next = REACH + away + REACH;
+    let within = |at: f64| (REACH..next).contains(&at);
+    let windows = || series.windows.iter().map(|w| (w.at_s, f64::from(w.cwnd) / MSS));
+    let before = windows().take_while(|(at, _)| *at < REACH).last()?.1;
+    let least =
+        windows().filter(|(at, _)| within(*at)).map(|(_, cwnd)| cwnd).fold(before, f64::min);
+    Some(Seen {
+        before: before.floor(),
+        least: least.floor(),
+        timeouts: series.timeouts.iter().filter(|at| within(**at)).count() as f64,
+        transfer: recording.result.metrics.end_s,
+    })
+}
+
+fn disconnection(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut rows = table(
+        "The first disconnection, until the next one; nothing is left to chance, so each is one run",
+        "<out of reach s | <agent | window before, segments | least window | timer expirations | transfer s",
+    );
+    for away in [1.0, 2.0, 5.0] {
+        let mut transfers = Vec::new();
+        for agent in ["none", "split", "m-tcp"] {
+            bench.go_on()?;
+            let set = [format!("errors.bad={away}s"), format!("agent={agent}")];
+            let recording = bench.record(built_in("disconnections"), &set, 1);
+            let case = format!("{away} s, {agent}");
+            finding
+                .require(recording.result.metrics.complete(), format!("{case}: all bytes arrive"));
+            let Some(seen) = seen(&recording, away) else { continue };
+            let Seen { before, least, timeouts, transfer } = seen;
+            rows.rows.push(row(&[
+                &away.to_string(),
+                &agent,
+                &before,
+                &least,
+                &timeouts,
+                &transfer,
+            ]));
+            finding.measure(format!("{case}, least window"), least, "segments");
+            finding.measure(format!("{case}, transfer"), transfer, "s");
+            transfers.push(transfer);
+            match agent {
+                "none" => finding.below(format!("{case}: least window, in segments"), least, 1.5),
+                "m-tcp" => {
+                    let text =
+                        format!("{case}: window of {before} segments, at least {least} after");
+                    finding.require(least >= before && before > 1.0, text);
+                    finding.below(format!("{case}: timer expirations"), timeouts, 1.0);
+                }
+                _ => {}
+            }
+        }
+        let [none, split, m_tcp] = transfers[..] else { continue };
+        finding.below(format!("{away} s: transfer with M-TCP (s)"), m_tcp, none.min(split));
+    }
+    finding.runs = 1;
+    finding.tables.push(rows);
+    Ok(())
+}

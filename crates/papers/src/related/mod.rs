@@ -1,0 +1,64 @@
+//! Works that the five papers cite and build on, as far as their texts could be read: mostly abstracts.
+//!
+//! These claims stand apart from those of the papers. What is published of them is less: where a work's figures could
+//! not be read, only the behaviour is asked for that its abstract, an RFC or one of the five papers tells. The
+//! experiments are built-in scenarios, so each can be looked at with `lasthop run`.
+
+mod airmail;
+mod disconnection;
+mod hand_off;
+mod scheduling;
+mod transaction;
+
+use lasthop_trace::metrics::RunMetrics;
+
+use crate::measure::KB;
+use crate::{Claim, Paper};
+
+pub(crate) const PAPER: Paper = Paper {
+    key: "related",
+    title: "Work that the papers cite, as far as it could be read (not among their claims)",
+    claims: &[
+        hand_off::HAND_OFF,
+        disconnection::DISCONNECTION,
+        scheduling::SCHEDULING,
+        transaction::TRANSACTION,
+        airmail::AIRMAIL,
+    ],
+    assumed: &[
+        (
+            "Networks, rates, delays and errors are those of the built-in scenarios; the TCPs are of the time where \
+             that matters (preset `freebsd-2.1`).",
+            "Of Caceres and Iftode, Brown and Singh, Bhagwat and others, and Ayanoglu and others only abstracts could \
+             be read. They say little or nothing of what was measured on.",
+        ),
+        (
+            "The wired side learns 50 ms after a mobile host's arrival where it is.",
+            "Caceres and Iftode's abstract says that routes take time to change, not how much.",
+        ),
+    ],
+};
+
+const CLAIM: Claim = Claim::of("related");
+
+/// The built-in scenario `name` without what it varies.
+fn built_in(name: &str) -> &'static str {
+    let text = lasthop_scenario::example(name).map_or("", |example| example.text);
+    text.split("[vary]").next().unwrap_or(text)
+}
+
+/// What was delivered from the beginning to the end of the run, in KB/s.
+fn rate(m: &RunMetrics) -> f64 {
+    m.sum(|flow| flow.delivered) as f64 / m.end_s / KB
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PAPER;
+
+    #[test]
+    fn names_tell_that_they_are_of_related_work() {
+        assert!(PAPER.claims.iter().all(|claim| claim.id.starts_with("C-")));
+        assert!(crate::claims().all(|claim| !claim.id.starts_with("C-")));
+    }
+}

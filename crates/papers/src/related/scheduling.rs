@@ -1,0 +1,116 @@
+//! Bhagwat and others 1996: channel-state-dependent packet scheduling.
+
+use lasthop_trace::metrics::RunMetrics;
+use lasthop_trace::stats::{Summary, jain_index};
+
+use super::{CLAIM, built_in, rate};
+use crate::table::{shown, table};
+use crate::{Bench, Claim, Finding, Interrupted, Runs};
+
+pub(super) const SCHEDULING: Claim = Claim {
+    id: "C-SCHEDULING",
+    place: "Bhagwat & others, INFOCOM 1996, abstract; bakshi96 2",
+    setup: "a base station with 802.11 and 2, 4 or 8 mobile hosts, each with a channel that is good for 500 ms and \
+            bad for 200 ms; three policies, with the state of channels unknown, guessed from failures, and known",
+    published: "with FIFO the packet at the head blocks the others, and sharing is unfair; scheduling by channel \
+                state, round robin for example, improves utilization significantly; how much depends on how well the \
+                state is predicted (figures could not be read)",
+    cost: 90,
+    run: Some(scheduling),
+    ..CLAIM
+};
+
+const HOSTS: [usize; 3] = [2, 4, 8];
+const POLICIES: [&str; 3] = ["fifo", "round-robin", "longest-queue-first"];
+/// How the state of channels is known; attempts of medium access at an RTS, and at a frame behind one. Those of 802.11,
+/// and once so many that nothing is dropped and all wait.
+const WAYS: [(&str, [u8; 2]); 4] =
+    [("none", [7, 4]), ("none", [255, 255]), ("failures", [7, 4]), ("oracle", [7, 4])];
+
+/// The built-in scenario with so many phones.
+fn text(phones: usize) -> String {
+    let all = built_in("csdp");
+    let (head, path) = all.split_once("[[path]]").unwrap_or((all, ""));
+    let head = head.split("[[transfer]]").next().unwrap_or(head);
+    let each = |of: fn(usize) -> String| (1..=phones).map(of).collect::<String>();
+    let transfers = each(|n| {
+        format!("[[transfer]]\nfrom = \"server\"\nto = \"phone{n}\"\nbytes = \"unlimited\"\n")
+    });
+    let hosts = each(|n| format!("[host.phone{n}]\npreset = \"freebsd-2.1\"\n"));
+    let server = "[host.server]\nside = \"left\"\npreset = \"freebsd-2.1\"\n";
+    format!("{head}{transfers}{server}{hosts}[[path]]{path}")
+}
+
+fn fairness(m: &RunMetrics) -> f64 {
+    jain_index(&m.flows.iter().map(|flow| flow.delivered as f64).collect::<Vec<_>>())
+}
+
+/// The runs with so many hosts: for each policy, in each of the ways.
+fn cases(bench: &mut Bench<'_>, phones: usize) -> Result<Vec<Runs>, Interrupted> {
+    let each = POLICIES.iter().flat_map(|policy| WAYS.map(|way| (policy, way)));
+    let sets: Vec<[String; 4]> = each
+        .map(|(policy, (channel, [short, long]))| {
+            [
+                format!("radio.csdp.policy={policy}"),
+                format!("radio.csdp.channel={channel}"),
+                format!("dcf.short-retries={short}"),
+                format!("dcf.long-retries={long}"),
+            ]
+        })
+        .collect();
+    let cases: Vec<(&[String], u32)> = sets.iter().map(|set| (&set[..], bench.seeds)).collect();
+    bench.batch(&text(phones), &cases)
+}
+
+fn scheduling(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
+    let mut rows = table(
+        "All mobile hosts together in KB/s, and Jain's index of fairness, by how the state of channels is known",
+        "<hosts | <policy | <none, 7 attempts | <none, 255 attempts | <failures | <oracle",
+    );
+    let mut ends: Vec<[Summary; 2]> = Vec::new();
+    for hosts in HOSTS {
+        let all = cases(bench, hosts)?;
+        for (policy, ways) in POLICIES.iter().zip(all.chunks(WAYS.len())) {
+            let cell =
+                |runs: &Runs| format!("{}, {:.2}", shown(&runs.summary(rate)), runs.mean(fairness));
+            let cells = [hosts.to_string(), (*policy).to_owned()].into_iter();
+            rows.rows.push(cells.chain(ways.iter().map(cell)).collect());
+        }
+        let [fifo, patient, .., turns, _, guessed, known] = &all[..8] else { continue };
+        let of = |runs: &Runs| runs.summary(rate);
+        let (blocked, guess, oracle) = (of(fifo), of(guessed), of(known));
+        finding.measure(format!("{hosts} hosts, FIFO"), blocked, "KB/s");
+        finding.measure(format!("{hosts} hosts, FIFO that tries on"), of(patient), "KB/s");
+        finding.measure(format!("{hosts} hosts, round robin, state unknown"), of(turns), "KB/s");
+        finding.measure(format!("{hosts} hosts, round robin by failures"), guess, "KB/s");
+        finding.measure(format!("{hosts} hosts, round robin, state known"), oracle, "KB/s");
+        let most = blocked.high().max(of(patient).high());
+        finding.above(
+            format!("{hosts} hosts: round robin by failures, lower end (KB/s)"),
+            guess.low(),
+            most,
+        );
+        let what = format!("{hosts} hosts: round robin with the state known, lower end (KB/s)");
+        finding.above(what, oracle.low(), guess.high());
+        let fair = guessed.mean(fairness);
+        finding.above(
+            format!("{hosts} hosts: fairness of round robin by failures"),
+            fair,
+            fifo.mean(fairness),
+        );
+        ends.push([of(patient), guess]);
+    }
+    finding.tables.push(rows);
+    let [[few, free_few], .., [many, free_many]] = ends[..] else { return Ok(()) };
+    // Head-of-line blocking by itself: the more hosts, the more often one of them is in a fade.
+    finding.below("8 hosts: FIFO that tries on, upper end (KB/s)", many.high(), few.low());
+    finding.within(
+        "8 hosts against 2: round robin by failures",
+        free_many.mean / free_few.mean,
+        0.9,
+        1.1,
+    );
+    let note = "Turns without the state of channels gain nothing over FIFO: the packet in front is in everybody's way";
+    finding.note(note);
+    Ok(())
+}
