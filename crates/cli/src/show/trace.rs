@@ -36,9 +36,11 @@ pub fn text(told: &Told) -> String {
 }
 
 fn rate(bps: f64) -> String {
-    let thousandth = 10_f64.powf(bps.max(1.0).log10().floor() - 2.0).max(1.0);
-    let short = (bps / thousandth).round() * thousandth;
-    Rate::from_bps(short as u64).map_or("0".to_owned(), |rate| rate.to_string())
+    // Three digits are enough to compare.
+    let bps = bps.round() as u64;
+    let unit = 10_u64.pow(bps.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    let short = (bps + unit / 2) / unit * unit;
+    Rate::from_bps(short).map_or("0".to_owned(), |rate| rate.to_string())
 }
 
 fn seconds(seconds: f64) -> String {
