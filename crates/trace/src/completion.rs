@@ -13,6 +13,8 @@ pub(crate) struct Completion {
     relays: u32,
     relayed: u32,
     last: Option<Time>,
+    /// When the receiver had all that was to be sent.
+    received: Option<Time>,
 }
 
 impl Completion {
@@ -38,6 +40,17 @@ impl Completion {
         self.relays > 0
     }
 
+    /// The receiver has all that was to be sent.
+    pub(crate) fn received(&mut self, at: Time) {
+        self.received.get_or_insert(at);
+    }
+
+    /// When the flow was complete, now that nothing more happens. A base station that the mobile host has left waits for
+    /// ever for an acknowledgement: what counts then is that the receiver has all, and that the sender knows.
+    pub(crate) fn at_last(&self) -> Option<Time> {
+        self.at().or_else(|| Some(self.sender?.max(self.received?)))
+    }
+
     /// When the flow was complete, if it was.
     pub(crate) fn at(&self) -> Option<Time> {
         let sender = self.sender?;
@@ -60,7 +73,11 @@ mod tests {
         split.relay_event(Time(1), TcpKind::Established);
         split.sender_complete(Time(5));
         assert_eq!(split.at(), None, "the base station has it, the receiver has not");
+        assert_eq!(split.at_last(), None);
+        let mut left_behind = split;
+        left_behind.received(Time(8));
+        assert_eq!((left_behind.at(), left_behind.at_last()), (None, Some(Time(8))));
         split.relay_event(Time(9), TcpKind::Complete);
-        assert_eq!(split.at(), Some(Time(9)));
+        assert_eq!((split.at(), split.at_last()), (Some(Time(9)), Some(Time(9))));
     }
 }

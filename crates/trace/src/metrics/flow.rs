@@ -298,6 +298,9 @@ impl Flow {
     /// Data was delivered to the application at the other end.
     pub(super) fn deliver(&mut self, at: Time, bytes: u32) {
         self.delivered += u64::from(bytes);
+        if self.declared.and_then(|declared| declared.bytes).is_some_and(|b| self.delivered >= b) {
+            self.completion.received(at);
+        }
         self.stalls.progress(at);
         while let Some((end, offered)) = self.waiting.front() {
             if *end > 1 + self.delivered {
@@ -387,7 +390,7 @@ impl Flow {
     pub(super) fn metrics(&self, acks: &Flow, end: Time) -> FlowMetrics {
         // The connection may have been opened by the receiver of the data.
         let opened = self.opened.into_iter().chain(acks.opened).min();
-        let completed = self.completion.at();
+        let completed = self.completion.at_last();
         let until = completed.unwrap_or(end);
         let transfer_time_s = opened.map_or(0.0, |opened| until.since(opened).as_secs_f64());
         let per_second = if transfer_time_s > 0.0 { 1.0 / transfer_time_s } else { 0.0 };
