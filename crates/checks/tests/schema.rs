@@ -67,6 +67,10 @@ fn scenarios_of_the_repository_fit_and_slips_do_not() {
     let mut tried = 0;
     for entry in fs::read_dir(directory).expect("there are scenarios") {
         let path = entry.expect("scenarios can be read").path();
+        // Traces of links lie beside them.
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
         let text = fs::read_to_string(&path).expect("scenarios are text");
         assert!(fits(&scenario(&text), &schema), "{}", path.display());
         tried += 1;
