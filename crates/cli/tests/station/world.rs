@@ -40,6 +40,8 @@ pub fn inside(test: &str, body: impl FnOnce()) {
         String::from_utf8_lossy(&done.stderr)
     );
     assert!(done.status.success() && told.contains("1 passed"), "in its namespaces:\n{told}");
+    // What it measured, for who asks with --nocapture.
+    print!("{told}");
 }
 
 fn run(command: &str) {
