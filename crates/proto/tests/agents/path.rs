@@ -75,6 +75,7 @@ impl Path {
 
     /// Runs until `until`.
     pub fn run_until(&mut self, until: Time) {
+        let mut calls = (self.now, 0);
         loop {
             let arrival = self.moving.first_key_value().map(|((at, _), _)| *at);
             let [fixed, mobile] = &self.hosts;
@@ -82,6 +83,8 @@ impl Path {
             let first = (0..4).filter_map(|i| wakes[i].map(|at| (at, i))).min();
             let Some((at, i)) = first.filter(|(at, _)| *at <= until) else { break };
             self.now = self.now.max(at);
+            calls = if calls.0 == self.now { (self.now, calls.1 + 1) } else { (self.now, 0) };
+            assert!(calls.1 < 100_000, "time stands still: {:#?}", self.agent);
             self.out.begin(StageId(i.min(2) as u16), self.now);
             let stage = match i {
                 0 => self.call(0, |machine, now, out| machine.on_wake(now, out)),

@@ -150,6 +150,7 @@ proptest! {
         path.hosts[opener].connect(to, 9, Time::ZERO, 30_000);
         path.hosts[answerer].serve(20_000);
         let mut apps = [App::new(plans[0], 7), App::new(plans[1], 8)];
+        let resets = plans.iter().filter(|plan| plan.reset.is_some()).count();
         let mut at = Time::ZERO;
         for step in 0..200_000 {
             // Slowly at the end, where only timers run.
@@ -163,8 +164,8 @@ proptest! {
                     path.act(i, 0, |connection, now, out| app.step(step, connection, now, out));
                 }
             }
-            for i in (0..2).filter(|_| mtcp.is_some()) {
-                // What is acknowledged has arrived.
+            for i in (0..2).filter(|i| mtcp.is_some() && plans[1 - i].reset.is_none()) {
+                // What is acknowledged has arrived; a host that resets forgets what it had.
                 let [this, other] = [i, 1 - i].map(|i| path.hosts[i].connections().first());
                 let acknowledged = this.map_or(0, Connection::acknowledged);
                 prop_assert!(acknowledged <= other.map_or(0, Connection::delivered), "host {}", i);
@@ -209,7 +210,9 @@ proptest! {
         }
         path.run_until(at + Span::secs(100_000));
         let Agent::Split(agent) = &path.agent else { unreachable!() };
-        prop_assert_eq!((agent.flows(), agent.held_bytes()), (0, 0));
+        // Two single resets may both be lost: nothing is under way then, and the connection stays until its room is needed.
+        prop_assert!(agent.flows() == 0 || resets == 2, "{} are left", agent.flows());
+        prop_assert_eq!(agent.held_bytes(), 0);
     }
 }
 
