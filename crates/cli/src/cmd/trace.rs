@@ -14,13 +14,14 @@ use crate::{Outcome, output, show};
 
 const EXAMPLES: &str = "\
 Examples:
-  lasthop trace show lte.up                                 rates, outages and a picture
-  lasthop trace make lte --rate 12mbit --seed 7 -o lte.up   a synthetic cellular link
-  lasthop trace convert phone.pcapng -o phone.down          what a capture carried
-  lasthop run today --set core.link.trace=lte.up            a scenario over it
+  lasthop trace show lte.up                          rates, outages, a picture
+  lasthop trace make lte --rate 12mbit -o lte.up     a synthetic cellular link
+  lasthop trace convert phone.pcapng -o phone.down   what a capture carried
+  lasthop run today --set core.link.trace=lte.up     a scenario over it
 
-A trace is a file as Mahimahi's mm-link takes it: a line is a time in milliseconds
-at which 1504 bytes may pass, and behind the last one it begins again.
+A trace is a file as Mahimahi's mm-link takes it: a line is a time in
+milliseconds at which 1504 bytes may pass, and behind the last one it begins
+again.
 docs/links-that-vary.md tells more.";
 
 const SHOW_EXAMPLES: &str = "\
@@ -36,7 +37,8 @@ Examples:
   lasthop trace make lte --rate 12mbit --seed 7 -o lte.up
   lasthop trace make leo --rate 100mbit --gap 80ms --duration 5min -o leo.down
 
-The same seed makes the same trace. docs/links-that-vary.md says what each model is.";
+The same seed makes the same trace. docs/links-that-vary.md says what each
+model is.";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
