@@ -273,7 +273,10 @@ pub fn station_by<S: Sink + Send + 'static>(
         }
         (result, sink, ended(&station))
     });
-    Running { handle: told.recv().unwrap(), thread }
+    let handle: Handle = told.recv().unwrap();
+    // Its loop runs, so the program in the kernel knows what to show.
+    assert_eq!(handle.ask(|_| ()), Some(()), "the station did not begin");
+    Running { handle, thread }
 }
 
 /// A station that nobody watches.
