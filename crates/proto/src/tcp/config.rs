@@ -99,7 +99,8 @@ pub enum Deflation {
     Always,
     /// NewReno of ns-2: at a partial ACK what that acknowledges comes off the inflation, off the window itself only
     /// where it is more, and one segment is added; at the end, and for a time-out, the window itself is left, however
-    /// little is in flight. Each ACK lets two new segments go at most. With Reno it is as [`Deflation::Always`].
+    /// little is in flight. Each ACK lets two new segments go at most. With Reno it is as [`Deflation::Always`], but
+    /// that a time-out as well halves the window itself.
     Ns,
     /// Only where more duplicate ACKs came than it takes to begin: 4.4BSD.
     PastThreshold,

@@ -129,12 +129,12 @@ fn tahoe_sends_what_ns_2_sends() {
 
 #[test]
 fn reno_sends_what_ns_2_sends() {
-    assert_eq!(differing("TCP/Reno", Variant::Reno, 15), [""; 0]);
+    assert_eq!(differing("TCP/Reno", Variant::Reno, 16), [""; 0]);
 }
 
 #[test]
 fn newreno_sends_what_ns_2_sends() {
-    assert_eq!(differing("TCP/Newreno", Variant::NewReno, 21), [""; 0]);
+    assert_eq!(differing("TCP/Newreno", Variant::NewReno, 24), [""; 0]);
 }
 
 #[test]

@@ -16,7 +16,9 @@ for agent in "TCP TCPSink" "TCP/Reno TCPSink" "TCP/Newreno TCPSink" "TCP/Sack1 T
 done
 # Recoveries in which partial ACKs are for several packets, and such as end with a time-out.
 orders "TCP/Newreno TCPSink" "18 41 42 44 46 55" "24 34 40 41 47 51" "19 35 37 44 51 53" "18 34 35 38 48 53" \
-    "23 26 30 40 56" "29 30 31 37 42 58"
+    "23 26 30 40 56" "29 30 31 37 42 58" "20 24 36 37 41 53" "19 36 38 39 47" "22 24 26 42 53"
+# A time-out in a recovery, after many duplicate ACKs.
+orders "TCP/Reno TCPSink" "21 41 50"
 } | awk -F'|' '
     # 0-39 20 40-100: packets in a row by the first and the last one.
     {

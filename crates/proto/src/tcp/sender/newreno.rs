@@ -110,10 +110,10 @@ impl Recovery for NewReno {
         self.partial_seen = true;
         Progress::Partial { rearm: first }
     }
+    fn bare(&self, _: &Window) -> Option<u32> {
+        (self.active && self.apart).then_some(self.bare)
+    }
     fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
-        if self.active && self.apart {
-            core.window.cwnd = self.bare;
-        }
         self.active = false;
         // What is sent again although it had arrived brings duplicate ACKs of exactly `max`.
         //= rfc6582#section-4: they are told from a new loss by an ACK of more than that

@@ -119,6 +119,12 @@ pub trait Recovery {
     /// An ACK moved the left edge while it is engaged.
     fn on_ack(&mut self, core: &mut Core, ack: &Acked) -> Progress;
 
+    /// What a time-out halves, where that is not the window with what duplicate ACKs have added to it.
+    fn bare(&self, window: &Window) -> Option<u32> {
+        let _ = window;
+        None
+    }
+
     /// The retransmission timer expired; the caller resets the window afterwards. Where records say what to send
     /// again, the bytes that may still be under way: they count on top of the new window. Otherwise everything is sent
     /// again.

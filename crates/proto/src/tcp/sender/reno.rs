@@ -77,6 +77,9 @@ impl Recovery for Reno {
         }
         Progress::Over
     }
+    fn bare(&self, w: &Window) -> Option<u32> {
+        (self.active && self.deflation == Deflation::Ns).then_some(w.ssthresh)
+    }
     fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
         self.active = false;
         self.recover = self.recover.map(|_| core.window.max + 1);

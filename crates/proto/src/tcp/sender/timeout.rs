@@ -69,6 +69,7 @@ impl<R: Recovery> Way<'_, R> {
         //= rfc5681#section-3.1: the threshold is held while the same segment times out again
         let first = core.timers.rtt.backoff() == 0 && w.una > 0 && !self.recovery.unrepaired(w);
         if first || core.halve_at_each_timeout {
+            w.cwnd = self.recovery.bare(w).unwrap_or(w.cwnd);
             w.ssthresh = core.growth.after_loss(now, w, Loss::Timeout);
         }
         let late = core.timers.order == TimerOrder::First;
