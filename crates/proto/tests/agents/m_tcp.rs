@@ -50,6 +50,27 @@ fn the_other_direction_keeps_its_promise_as_well() {
     );
 }
 
+/// The fixed host is right to send again what is not acknowledged to it, and what it has got counts.
+#[test]
+fn what_is_sent_again_says_what_has_arrived() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed . 1+1000 ack 1 => split-taken
+        20ms right P. 1+1000 ack 1 => split-data
+        20ms mobile P. 1+500 ack 1 => split-taken
+        20ms left P. 1+500 ack 1 => split-data
+        300ms fixed . 1+1000 ack 501 => split-taken     # its timer
+        300ms right . 1001 ack 501 win 3500 => split-ack
+        310ms mobile . 501 ack 1001 => split-taken
+        310ms left . 501 ack 1001 => split-ack
+        60s end
+        ",
+        ),
+    );
+}
+
 /// The last byte is acknowledged with a closed window; the return opens it, and what was under way goes again at once.
 #[test]
 fn silence_closes_the_window_and_an_answer_opens_it() {

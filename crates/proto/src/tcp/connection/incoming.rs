@@ -142,7 +142,7 @@ impl Connection {
         let len = u64::from(segment.seq_len(body.len()));
         let acceptable = position.is_some()
             && if len == 0 {
-                from >= self.rx.nxt && from <= self.rx.edge()
+                from >= self.told() && from <= self.rx.edge()
             } else {
                 from + len > self.rx.nxt && from < self.rx.edge()
             };
@@ -151,6 +151,11 @@ impl Connection {
             self.stamped = segment.options().stamp.map(|stamp| stamp.sent);
         }
         if !acceptable || segment.flags.any(Flags::RST | Flags::SYN) {
+            let again = (self.told()..self.rx.nxt).contains(&from);
+            if again && segment.flags.without(Flags::PSH | Flags::FIN | Flags::URG) == Flags::ACK {
+                // M-TCP has it but has not acknowledged it: the peer is right to send it, and what it has got counts.
+                self.take_ack(now, segment, len > 0, out);
+            }
             self.turn_away(now, segment, from, body.len(), acceptable, out);
             return;
         }
