@@ -184,6 +184,33 @@ fn without_the_state_a_split_connection_has_a_hole() {
     );
 }
 
+/// Both have closed and the fixed host is gone: nothing more is sent to it, and the mobile host gets the rest.
+#[test]
+fn an_end_that_was_reset_while_it_closed_rests_at_the_next_base_station() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed FP. 1+1000 ack 1 => split-taken
+        20ms left . 1 ack 1002 win 2999 => split-ack
+        20ms right P. 1+1000 ack 1 => split-data        # lost over the air
+        20ms right F. 1001 ack 1 => split-control       # as well
+        25ms mobile FP. 1+500 ack 1 => split-taken
+        25ms right . 1002 ack 502 win 3499 => split-ack
+        25ms left P. 1+500 ack 1002 win 2999 => split-data
+        25ms left F. 501 ack 1002 win 2999 => split-control
+        30ms fixed R 1002 => split-taken
+        35ms move
+        35ms note forgotten
+        1035ms right P. 1+1000 ack 502 win 3499 => local-timeout
+        1040ms mobile . 502 ack 1002 => split-taken     # all of it
+        1040ms note forgotten
+        60s end
+        ",
+        ),
+    );
+}
+
 #[test]
 fn closing_goes_on_with_a_fin_under_way_and_the_other_direction_open() {
     check(

@@ -211,9 +211,11 @@ proptest! {
         }
         path.run_until(at + Span::secs(100_000));
         let Agent::Split(agent) = &path.agent else { unreachable!() };
-        // Two single resets may both be lost: nothing is under way then, and the connection stays until its room is needed.
-        prop_assert!(agent.flows() == 0 || resets == 2, "{} are left", agent.flows());
-        prop_assert_eq!(agent.held_bytes(), 0);
+        // Two single resets may both be lost: nothing is under way then, and the connection stays with what it has until
+        // its room is needed.
+        if resets < 2 || agent.flows() == 0 {
+            prop_assert_eq!((agent.flows(), agent.held_bytes()), (0, 0));
+        }
     }
 }
 

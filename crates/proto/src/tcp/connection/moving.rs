@@ -239,6 +239,11 @@ impl Connection {
                 c.tx.core.window.nxt = it.nxt;
             }
         }
+        if it.state == State::Closed && it.una > 0 {
+            // A reset that came after both FINs: nothing is sent or expected any more.
+            c.tx.stop();
+            c.rx.stop();
+        }
         if it.state == State::TimeWait {
             c.time_wait_until = Some(now + config.time_wait);
         }

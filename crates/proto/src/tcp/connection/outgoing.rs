@@ -275,7 +275,9 @@ impl Connection {
         if answering {
             segment.ack = self.irs + self.rx.nxt as u32;
         }
-        segment.window = config.recv_buffer.min(0xffff) as u16;
+        // The buffer of a base station may be smaller than it can become, and the peer believes what it is told.
+        let window = if self.relay { self.rx.buffer } else { config.recv_buffer };
+        segment.window = window.min(0xffff) as u16;
         let offers = |ours: bool, agreed: bool| if answering { agreed } else { ours };
         if offers(config.timestamps, self.agreed.timestamps) {
             segment.timestamps =
