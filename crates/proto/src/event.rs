@@ -151,7 +151,7 @@ pub enum Op {
     /// Its life ended here, for a reason.
     Dropped(Cause),
     /// A base station keeps it, or sends it another way, because its host has left the cell; or a line that is out keeps
-    /// it.
+    /// it, or lets it overtake others.
     Redirected(Cause),
 }
 
@@ -237,6 +237,10 @@ causes! {
     LinkTimeout = "link-timeout",
     /// A link layer retransmits its oldest packet because its window is used up.
     LinkWindowFull = "link-window-full",
+    /// A line carries a packet twice: this is the second one.
+    LineDuplicate = "line-duplicate",
+    /// A line lets it overtake packets that were sent before it.
+    Reordered = "reordered",
     /// The wired side sends a copy to a cell that the host may come to.
     HandoffCopy = "handoff-copy",
     /// A base station keeps it for a host that is not in its cell.

@@ -3,6 +3,7 @@
 
 mod cells;
 mod live_files;
+mod stages;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,8 +82,8 @@ const FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Keys that make another kind of link.
-const VARYING: &str =
-    "rates rates-right rates-left trace trace-right trace-left delays losses outages";
+const VARYING: &str = "rates rates-right rates-left trace trace-right trace-left delays losses outages \
+                       netem jitter loss duplicate corrupt reorder";
 
 /// Keys that cannot stand alone in a scenario that is otherwise the same.
 const ELSEWHERE: &[&str] = &[
@@ -326,39 +327,6 @@ fn keys_of_transfers() {
     };
     check(part("transfer"), &[], &transfer, &mut done);
     assert!(done.len() > 12, "{done:?}");
-}
-
-#[test]
-fn keys_in_the_braces_of_a_stage() {
-    let mut done = BTreeSet::new();
-    for kind in ["link", "radio", "cross"] {
-        let inside = |way: &[&str], value: &str| {
-            let (rate, beside) = match (kind, way) {
-                ("cross", _) => ("", ""),
-                (_, ["rate"]) => ("", ""),
-                ("link", [key]) if key.starts_with("rate") || key.starts_with("trace") => ("", ""),
-                ("link", ["outage-packets"]) => ("rate = \"1mbit\", ", "outages = \"4s-5s\", "),
-                (_, ["red", _]) => ("rate = \"1mbit\", ", "discipline = \"red\", "),
-                (_, ["csdp", _]) => ("rate = \"1mbit\", ", "discipline = \"csdp\", "),
-                (_, ["codel", _]) => ("rate = \"1mbit\", ", "discipline = \"codel\", "),
-                (_, ["fq-codel", _]) => ("rate = \"1mbit\", ", "discipline = \"fq-codel\", "),
-                (_, ["pie", _]) => ("rate = \"1mbit\", ", "discipline = \"pie\", "),
-                (_, ["loss-noticed"]) => ("rate = \"1mbit\", ", "frame-loss = \"1%\", "),
-                (_, ["compression-slots"]) => {
-                    ("rate = \"1mbit\", ", "header-compression = \"vj\", ")
-                }
-                _ => ("rate = \"1mbit\", ", ""),
-            };
-            let old = if way == ["rate"] { "rate = \"1mbit\", " } else { rate };
-            let files = "[files]\n\"lte.up\" = \"1\\n2\\n\"\n";
-            let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n{files}"));
-            let before = format!("{old}{beside}");
-            let after = format!("{rate}{beside}{}", braces(way, value));
-            Some((text(before.trim_end_matches(", ")), text(&after)))
-        };
-        check(part(kind), &[], &inside, &mut done);
-    }
-    assert!(done.len() > 22, "{done:?}");
 }
 
 #[test]
