@@ -100,6 +100,9 @@ pub(crate) fn transfers(scenario: &Scenario) -> Vec<String> {
                         if asked.persistent { "one connection" } else { "a connection each" };
                     format!("requests of {} bytes for {} bytes, {each}", request.0, response.0)
                 }
+                (Traffic::Udp(udp), _) => {
+                    format!("datagrams of {} bytes at {}", udp.size, udp.rate)
+                }
                 (Traffic::Web(web), _) => {
                     let (size, think) = (web.size.mean().round(), web.think);
                     format!("{} sessions of {size} bytes after {think}", web.sessions)

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::air::{AirEvent, Station};
 use crate::energy::Work;
 use crate::place::{Side, StageId};
+use crate::udp::Datagram;
 use crate::units::{Span, Time};
 use crate::wire::{Addr, FlowKey, Packet};
 
@@ -81,6 +82,13 @@ pub enum What {
     Air(AirEvent),
     /// A host's stack has done its work for one segment; told with [`Wants::WORK`].
     Work(Work),
+    /// A host has sent a datagram, or a datagram of a source has arrived at one.
+    Datagram {
+        /// What it says of itself.
+        datagram: Datagram,
+        /// Whether it has arrived.
+        arrived: bool,
+    },
     /// A station's radio goes to sleep, or wakes up.
     Doze {
         /// The station.
@@ -197,6 +205,8 @@ causes! {
     Ack = "ack",
     /// SYN, FIN or RST without data.
     Control = "control",
+    /// A source sends a datagram.
+    Datagram = "datagram",
     /// A host retransmits because of duplicate ACKs, partial ACKs or SACK blocks.
     FastRetransmit = "fast-retransmit",
     /// A host retransmits because its timer expired.

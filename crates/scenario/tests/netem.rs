@@ -1,9 +1,11 @@
-//! Links that do what netem does: what is read, and what is refused.
+//! Links that do what netem does, sources of datagrams, and hosts with links of their own: what is read, and what is
+//! refused.
 
 use lasthop_scenario::{Code, parse};
 
 const HEAD: &str = "transfer = { from = \"fixed\", to = \"mobile\", bytes = \"1MB\" }\n";
 const HOSTS: &str = "[host.fixed]\n[host.mobile]\n";
+const PATH: &str = "[[path]]\nlink = { rate = \"10mbit\", delay = \"1ms\" }\n";
 
 /// Asserts code and key, that the error points at `pointed`, and that message, label and help together contain all of
 /// `said`.
@@ -81,4 +83,27 @@ fn a_link_in_the_words_of_netem_is_one_in_ours() {
         scenario("netem = \"rate 1mbit delay 30ms\""),
         scenario("rate = \"1mbit\", delay = \"30ms\"")
     );
+}
+
+#[test]
+fn datagrams_and_access_links_are_refused_where_they_cannot_be_meant() {
+    let text = |transfer: &str, top: &str| {
+        format!(
+            "{top}transfer = {{ from = \"fixed\", to = \"mobile\", {transfer} }}\n{HOSTS}{PATH}"
+        )
+    };
+    let udp = "udp = { rate = \"1mbit\" }";
+    let endless = text(udp, "");
+    refused(
+        &endless,
+        Code::MissingKey,
+        "horizon",
+        "{ rate = \"1mbit\" }",
+        &["`udp` needs a `horizon`"],
+    );
+    let both = text(&format!("{udp}, bytes = \"1MB\""), "horizon = \"9s\"\n");
+    refused(&both, Code::BadTransfer, "transfer.bytes", "\"1MB\"", &["exclude each other"]);
+    let bare = text("udp = { size = 500 }", "horizon = \"9s\"\n");
+    let error = parse(&bare, "test", &[]).expect_err("a rate is missing");
+    assert!(error.key.ends_with("udp.rate"), "{}: {error}", error.key);
 }

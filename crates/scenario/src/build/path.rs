@@ -344,6 +344,24 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     }
 }
 
+/// Goes over the keys of a host's own link to the path.
+pub(crate) fn access(k: &mut Keys<'_>) -> LineConfig {
+    let mut rate = None;
+    k.maybe_rate("rate", &mut rate, "the rate in both directions; infinitely fast without it");
+    let mut line = LineConfig {
+        rate_right: rate,
+        rate_left: rate,
+        delay: Span::ZERO,
+        framing: 0,
+        queue: QUEUE,
+        discipline_right: Discipline::Fifo,
+        discipline_left: Discipline::Fifo,
+    };
+    k.within("delay", &mut line.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
+    k.limit("queue", &mut line.queue, "how much waits in front of each transmitter");
+    line
+}
+
 /// Most mobile hosts with stations of their own; more share one.
 const MOBILES: usize = 250;
 

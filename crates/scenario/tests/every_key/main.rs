@@ -47,6 +47,8 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("table", &["list"]),
     ("on-off", &["traffic", "bytes"]),
     ("shape", &["shape", "size"]),
+    ("voice", &[]),
+    ("probe", &[]),
     ("max", &["max", "size"]),
     ("mean", &["mean", "size"]),
     ("speed", &["speed", "good", "bad"]),
@@ -256,6 +258,7 @@ fn keys_of_the_file_and_of_hosts() {
             ["battery", "preset"] | ["battery"] => ("battery = \"esp32\"".to_owned(), None),
             ["battery", ..] => ("battery = { preset = \"sens-800\" }".to_owned(), Some(beside)),
             ["ticks", _] => ("ticks = { slow = \"500ms\", fast = \"200ms\" }".to_owned(), None),
+            ["access", _] => ("access = {}".to_owned(), None),
             ["acc", _] => ("acc = true".to_owned(), None),
             ["delayed-ack", _] => ("delayed-ack = { every = 2 }".to_owned(), None),
             _ => (String::new(), None),
@@ -291,6 +294,19 @@ fn asked(key: &str, value: &str) -> (String, String) {
 fn keys_of_transfers() {
     let mut done = BTreeSet::new();
     let transfer = |way: &[&str], value: &str| {
+        if let ["udp", key] = way {
+            let needed = match *key {
+                "rate" | "voice" | "probe" => "",
+                "buffer" => "voice = \"g711\", ",
+                _ => "rate = \"1mbit\", ",
+            };
+            let text = |set: &str| {
+                let ends = "from = \"fixed\", to = \"mobile\", stop = \"60s\"";
+                format!("transfer = {{ {ends}, udp = {{ {set} }} }}\n{HOSTS}{PATH}")
+            };
+            let before = if *key == "buffer" { "voice = \"g711\"" } else { "rate = \"1mbit\"" };
+            return Some((text(before), text(&format!("{needed}{key} = {value}"))));
+        }
         let (value, application) = match way {
             ["from"] => ("\"mobile\"", ""),
             ["to"] => return None,
