@@ -70,8 +70,8 @@ fn a_link_in_the_words_of_netem_is_one_in_ours() {
         let (plan, _) = parse(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}: {}", e.help));
         plan.cells[0].scenario.clone()
     };
-    let ours = "rate = \"5mbit\", delay = \"20ms\", jitter = \"5ms\", jitter-correlation = \"25%\", jitter-order = \"kept\", \
-                loss = { p = \"1%\", r = \"10%\" }, queue = \"100p\"";
+    let ours = "rate = \"5mbit\", delay = \"20ms\", jitter = \"5ms\", jitter-correlation = \"25%\", \
+                jitter-order = \"kept\", loss = { p = \"1%\", r = \"10%\" }, queue = \"100p\"";
     let words = "netem = \"limit 100 delay 20ms 5ms 25% loss gemodel 1% 10% rate 5mbit\"";
     assert_eq!(scenario(words), scenario(ours));
     // What stands beside wins, and without an impairment it is a plain line.

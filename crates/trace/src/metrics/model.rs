@@ -29,8 +29,8 @@ pub struct RunMetrics {
     pub stages: Vec<StageMetrics>,
     /// Bytes delivered in order by all flows together that are not other people's, from the first opening to the last
     /// completion (the end of the run if any flow is not complete), per second. Where there are exchanges and no such
-    /// flow: bytes of answers for each second that a client waits for one. Where there are datagrams alone: bytes of theirs
-    /// for each second of the run.
+    /// flow: bytes of answers for each second that a client waits for one. Where there are datagrams alone: their bytes for
+    /// each second of the run.
     pub aggregate_throughput: f64,
     /// Jain's fairness index over the throughputs of the same flows: 1 is even, 1/n is one flow takes all.
     pub jain_index: f64,

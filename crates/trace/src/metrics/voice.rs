@@ -1,10 +1,10 @@
 //! What a call sounds like: the E-model of ITU-T G.107, simplified to delay and loss.
 //!
-//! The rating is `R = 93.2 - Id - Ie,eff`, where 93.2 is that of a connection without impairments and with all parameters at
-//! their defaults. The impairment of delay is `0.024 d + 0.11 max(0, d - 177.3)` for a mouth-to-ear delay of `d`
-//! milliseconds without echo (Cole and Rosenbluth, Voice over IP performance monitoring, 2001). That of the codec and of
-//! loss is `Ie + (95 - Ie) Ppl / (Ppl + Bpl)` for `Ppl` percent of packets lost, as if independently (G.107, with a burst
-//! ratio of 1). What users would say of it, the mean opinion score, follows by annex B of G.107.
+//! The rating is `R = 93.2 - Id - Ie,eff`, where 93.2 is that of a connection without impairments and with all
+//! parameters at their defaults. The impairment of delay is `0.024 d + 0.11 max(0, d - 177.3)` for a mouth-to-ear delay
+//! of `d` milliseconds without echo (Cole and Rosenbluth, Voice over IP performance monitoring, 2001). That of the codec
+//! and of loss is `Ie + (95 - Ie) Ppl / (Ppl + Bpl)` for `Ppl` percent of packets lost, as if independently (G.107, with
+//! a burst ratio of 1). What users would say of it, the mean opinion score, follows by annex B of G.107.
 
 use lasthop_proto::udp::Voice;
 use lasthop_proto::units::Span;
@@ -23,7 +23,8 @@ pub struct Score {
     pub missing: f64,
 }
 
-/// The rating of a call whose packets take `delay_s` from mouth to ear, and of which the share `missing` does not arrive.
+/// The rating of a call whose packets take `delay_s` from mouth to ear, where the share `missing` of them does not
+/// arrive.
 pub fn rating(voice: Voice, delay_s: f64, missing: f64) -> f64 {
     let (d, percent) = (delay_s * 1000.0, missing * 100.0);
     let [codec, robustness] = voice.codec.impairment();

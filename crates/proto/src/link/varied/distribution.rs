@@ -1,7 +1,7 @@
 //! Distributions of jitter: the tables of netem, reckoned from the formulas by which iproute2 makes its files.
 //!
-//! A table has the quantiles of a distribution in units of the jitter, 4096 of them, each equally likely. All are cut off
-//! at four times the jitter, so that the tail of the Pareto distribution ends there. Its mean is then -0.03 and its
+//! A table has the quantiles of a distribution in units of the jitter, 4096 of them, each equally likely. All are cut
+//! off at four times the jitter, so that the tail of the Pareto distribution ends there. Its mean is then -0.03 and its
 //! deviation 0.82 times the jitter, those of `paretonormal` are -0.03 and 0.83.
 
 use std::sync::LazyLock;

@@ -8,7 +8,8 @@
 //! - A corrupted packet has one wrong bit, anywhere; whoever checks the checksum of that part drops it.
 //! - It takes the delay and a deviation from it, in all no less than nothing. With [`Order::Free`] it overtakes those
 //!   that take longer, with [`Order::Kept`] it waits for them, as netem with a `rate`.
-//! - To be reordered means to take no delay at all. With a gap of n at least n - 1 packets between two of those are not.
+//! - To be reordered means to take no delay at all. With a gap of n at least n - 1 packets lie between
+//!   two that are.
 //! - Numbers that depend on the ones before are `(1 - c)` of a new one and `c` of the last one. That is no correlation
 //!   in the strict sense, and such numbers are no longer uniform: a loss of 1% with a correlation of 25% is one of less
 //!   than 1%, as in netem.

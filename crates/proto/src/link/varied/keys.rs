@@ -119,7 +119,7 @@ impl Varying {
 impl Netem {
     /// Goes over the key with a line in the words of netem, which other keys change.
     pub fn key(k: &mut Keys<'_>) -> Netem {
-        let what = "delay, rate and what happens to packets in the words of `tc qdisc ... netem`, where no key says more";
+        let what = "delay, rate and what happens to packets in the words of `tc qdisc ... netem`; other keys win";
         let form = Form::Text("\"delay 20ms 5ms 25% loss 1%\"");
         let Value::Text(text) = k.value("netem", form, Need::Else(""), Value::Absent, what) else {
             return Netem::default();

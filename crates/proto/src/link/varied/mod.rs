@@ -94,6 +94,12 @@ pub enum OutagePackets {
 }
 
 impl VariedConfig {
+    /// Whether anything changes with time.
+    pub fn varies(&self) -> bool {
+        let paced = self.right.is_some() || self.left.is_some();
+        paced || self.delays.is_some() || self.losses.is_some() || self.outages.is_some()
+    }
+
     /// The mean rate towards `side` over one period, if it has any rate.
     pub fn mean_rate(&self, side: Side) -> Option<Rate> {
         match super::towards(side, &self.left, &self.right) {
