@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules from the bottom up: each may import those before it.
-const ORDER: [&str; 21] = [
-    "units", "describe", "rng", "place", "wake", "wire", "flows", "travel", "channel", "air",
-    "energy", "event", "machine", "queue", "link", "mac", "hop", "tunnel", "tcp", "agent",
+const ORDER: [&str; 22] = [
+    "units", "describe", "rng", "place", "wake", "wire", "udp", "flows", "travel", "channel",
+    "air", "energy", "event", "machine", "queue", "link", "mac", "hop", "tunnel", "tcp", "agent",
     "systems",
 ];
 

@@ -9,11 +9,12 @@ use lasthop_scenario::{HostSide, Plan, Scenario, Stage, StageKind};
 /// The path in one line, from the left hosts to the right ones, as far as it is the same in all cells.
 pub(crate) fn path(plan: &Plan, scenario: &Scenario) -> String {
     let hosts = |side| {
-        let names: Vec<&str> = scenario
-            .hosts
-            .iter()
-            .filter(|host| host.side == side)
-            .map(|host| host.name.as_str())
+        let those = scenario.hosts.iter().filter(|host| host.side == side);
+        let names: Vec<String> = those
+            .map(|host| match &host.access {
+                None => host.name.clone(),
+                Some(access) => format!("{} ({})", host.name, line(access)),
+            })
             .collect();
         if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
     };
@@ -66,10 +67,10 @@ fn stage(stage: &Stage) -> String {
         StageKind::Varied(varied) => {
             let rates = [Side::Right, Side::Left].map(|side| varied.mean_rate(side));
             let [rate_right, rate_left] = rates;
-            format!(
-                "{}, varies",
-                line(&LineConfig { rate_right, rate_left, ..varied.line.clone() })
-            )
+            let line = line(&LineConfig { rate_right, rate_left, ..varied.line.clone() });
+            let varies = if varied.varies() { ", varies" } else { "" };
+            let impaired = if varied.impairments.is_some() { ", impaired" } else { "" };
+            format!("{line}{varies}{impaired}")
         }
         StageKind::Agent(agent) => agent.plan(),
         StageKind::Radio(radio) => {
@@ -99,6 +100,9 @@ pub(crate) fn transfers(scenario: &Scenario) -> Vec<String> {
                     let each =
                         if asked.persistent { "one connection" } else { "a connection each" };
                     format!("requests of {} bytes for {} bytes, {each}", request.0, response.0)
+                }
+                (Traffic::Udp(udp), _) => {
+                    format!("datagrams of {} bytes at {}", udp.size, udp.rate)
                 }
                 (Traffic::Web(web), _) => {
                     let (size, think) = (web.size.mean().round(), web.think);

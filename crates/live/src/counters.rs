@@ -226,6 +226,7 @@ impl Sink for Tap {
             What::Link { .. } => (16, 1),
             What::Channel { .. }
             | What::Work(_)
+            | What::Datagram { .. }
             | What::Doze { .. }
             | What::Handoff { .. }
             | What::State { .. } => {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use lasthop_proto::event::Wants;
+use lasthop_proto::link::Line;
 use lasthop_proto::machine::Side;
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::traffic::Exchange;
 use lasthop_proto::tcp::{Host, HostConfig, TcpConfig};
+use lasthop_proto::udp::Udp;
 use lasthop_proto::units::Time;
 use lasthop_scenario::{HostSide, Scenario, Traffic};
 
@@ -74,10 +76,20 @@ impl Path {
         }
         let last = stages.len();
         add_hosts(&mut stages, HostSide::Right);
+        let mut access = Vec::new();
+        for (host, i) in scenario.hosts.iter().zip(&host_stages) {
+            if let Some(line) = &host.access {
+                access.push((*i, stages.len()));
+                let stream =
+                    |part: &str| Stream::new(seed, &format!("host.{}.access.{part}", host.name));
+                stages.push(Stage::Line(Line::seeded(line.clone(), stream)));
+            }
+        }
         let roam = scenario.roaming.as_ref();
         let roam = roam.map(|roaming| Roam::new(scenario, roaming, seed, router, &host_stages));
         let mut path = Path::new(stages, first..last, host_stages, wants);
         roam.into_iter().for_each(|roam| path.set_roam(roam));
+        path.set_access(&access);
         path
     }
 }
@@ -127,7 +139,33 @@ fn our_host(scenario: &Scenario, seed: u64, i: usize, tcp: Arc<TcpConfig>) -> Ho
         }
     }
     exchanges(scenario, i, &mut machine);
+    datagrams(scenario, seed, i, &mut machine);
     machine
+}
+
+/// The sources of datagrams of host `i`. Receivers of each table have a port of their own.
+fn datagrams(scenario: &Scenario, seed: u64, i: usize, machine: &mut Host) {
+    for (nth, (transfer, udp)) in scenario.datagrams().enumerate() {
+        if transfer.to == i && udp.probe.is_some() {
+            machine.echo(Udp::port(nth));
+        }
+        if transfer.from != i {
+            continue;
+        }
+        let to = scenario.hosts[transfer.to].addr;
+        let times = [transfer.start, transfer.stop.unwrap_or(scenario.horizon)];
+        for n in 0..transfer.count {
+            let chance = ["intervals", "sizes"]
+                .map(|part| Stream::new(seed, &format!("udp.{nth}.{n}.{part}")));
+            machine.send_datagrams(
+                to,
+                Udp::port(nth),
+                times.map(|at| Time::ZERO + at),
+                udp,
+                chance,
+            );
+        }
+    }
 }
 
 /// The clients and servers of host `i`. Those of each table have a port of their own.

@@ -1,5 +1,6 @@
 //! The driver: calls a stage, takes what it answers, and forwards its packets.
 
+mod access;
 mod state;
 mod tree;
 
@@ -16,6 +17,7 @@ use lasthop_proto::wire::Packet;
 use crate::counts::StageCount;
 use crate::roam::{Move, Roam};
 use crate::stage::{Place, Stage};
+use access::Access;
 
 /// What lies around the path: it takes in what happened, and the packets that leave.
 pub trait Outside {
@@ -27,10 +29,10 @@ pub trait Outside {
     fn leave(&mut self, now: Time, stage: StageId, side: Side, packet: Packet);
 }
 
-/// Stages in a row, or in a tree whose branches are cells.
+/// Stages in a row, or in a tree whose branches are cells; hosts may hang on it by links of their own.
 #[derive(Debug)]
 pub struct Path {
-    /// Left hosts, the path, right hosts.
+    /// Left hosts, the path, right hosts, the hosts' own links.
     stages: Vec<Stage>,
     /// The stages between the hosts.
     inner: Range<usize>,
@@ -49,6 +51,10 @@ pub struct Path {
     retired: Vec<(usize, Stage)>,
     /// The cells that the path ends in, if hosts move.
     roam: Option<Box<Roam>>,
+    /// Links of hosts to the path, if any has one.
+    access: Access,
+    /// Whether packets take other ways than along a row of stages.
+    branches: bool,
     /// The host, by its place among [`Path::host_stages`], whose transfers were last seen not to be over.
     busy: usize,
 }
@@ -76,6 +82,8 @@ impl Path {
             host_called: true,
             retired: Vec::new(),
             roam: None,
+            access: Access::default(),
+            branches: false,
             busy: 0,
         };
         for i in 0..total {
@@ -87,6 +95,7 @@ impl Path {
     /// The path ends in cells.
     pub(crate) fn set_roam(&mut self, roam: Roam) {
         self.roam = Some(Box::new(roam));
+        self.branches = true;
         self.await_move();
     }
 
@@ -356,8 +365,11 @@ impl Path {
 
     /// Forwards packets until none moves at this instant: what stage `i` sent, and all that follows.
     fn forward<O: Outside>(&mut self, mut i: usize, outside: &mut O) {
-        if self.roam.is_some() {
-            return self.forward_in_tree(i, outside);
+        if self.branches {
+            return match self.roam {
+                Some(_) => self.forward_in_tree(i, outside),
+                None => self.forward_by_access(i, outside),
+            };
         }
         loop {
             // Nearly always one packet moves; it need not queue.

@@ -13,11 +13,12 @@ use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::tcp::connection::agreed_mss;
 use lasthop_proto::tcp::host::flow_of;
 use lasthop_proto::tcp::traffic::Exchange;
+use lasthop_proto::udp::Udp;
 use lasthop_proto::units::Span;
 use lasthop_scenario::model::RadioStage;
 use lasthop_scenario::{HostSide, Scenario, StageKind, Traffic, model};
 use lasthop_trace::layout::{
-    ExchangeInfo, FlowInfo, Layout, PoweredInfo, Role, ShortInfo, StageInfo,
+    DatagramInfo, ExchangeInfo, FlowInfo, Layout, PoweredInfo, Role, ShortInfo, StageInfo,
 };
 
 use crate::DISCARD;
@@ -129,6 +130,13 @@ pub fn layout(scenario: &Scenario) -> Layout {
         }
     }
     stages.extend(hosts(HostSide::Right));
+    stages.extend(
+        scenario
+            .hosts
+            .iter()
+            .filter(|host| host.access.is_some())
+            .map(|host| StageInfo { name: format!("{}-access", host.name), role: Role::Access }),
+    );
     let mut opened = vec![0; scenario.hosts.len()];
     let splits = ends(scenario).next().is_some();
     let mut flows = Vec::new();
@@ -165,6 +173,14 @@ pub fn layout(scenario: &Scenario) -> Layout {
         port: Exchange::port(nth),
         cross: transfer.cross,
     });
+    let datagrams = scenario.datagrams().enumerate().map(|(nth, (transfer, udp))| DatagramInfo {
+        from: scenario.hosts[transfer.from].addr,
+        to: scenario.hosts[transfer.to].addr,
+        port: Udp::port(nth),
+        cross: transfer.cross,
+        voice: udp.voice,
+        probe: udp.probe.is_some(),
+    });
     let powered = scenario.hosts.iter().enumerate().filter_map(|(i, host)| {
         Some(PoweredInfo {
             host: host_stage(scenario, i),
@@ -179,6 +195,7 @@ pub fn layout(scenario: &Scenario) -> Layout {
         flows,
         short: short.collect(),
         exchanges: exchanges.collect(),
+        datagrams: datagrams.collect(),
         powered: powered.collect(),
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::air::{AirEvent, Station};
 use crate::energy::Work;
 use crate::place::{Side, StageId};
+use crate::udp::Datagram;
 use crate::units::{Span, Time};
 use crate::wire::{Addr, FlowKey, Packet};
 
@@ -81,6 +82,13 @@ pub enum What {
     Air(AirEvent),
     /// A host's stack has done its work for one segment; told with [`Wants::WORK`].
     Work(Work),
+    /// A host has sent a datagram, or a datagram of a source has arrived at one.
+    Datagram {
+        /// What it says of itself.
+        datagram: Datagram,
+        /// Whether it has arrived.
+        arrived: bool,
+    },
     /// A station's radio goes to sleep, or wakes up.
     Doze {
         /// The station.
@@ -151,7 +159,7 @@ pub enum Op {
     /// Its life ended here, for a reason.
     Dropped(Cause),
     /// A base station keeps it, or sends it another way, because its host has left the cell; or a line that is out keeps
-    /// it.
+    /// it, or lets it overtake others.
     Redirected(Cause),
 }
 
@@ -197,6 +205,8 @@ causes! {
     Ack = "ack",
     /// SYN, FIN or RST without data.
     Control = "control",
+    /// A source sends a datagram.
+    Datagram = "datagram",
     /// A host retransmits because of duplicate ACKs, partial ACKs or SACK blocks.
     FastRetransmit = "fast-retransmit",
     /// A host retransmits because its timer expired.
@@ -237,6 +247,10 @@ causes! {
     LinkTimeout = "link-timeout",
     /// A link layer retransmits its oldest packet because its window is used up.
     LinkWindowFull = "link-window-full",
+    /// A line carries a packet twice: this is the second one.
+    LineDuplicate = "line-duplicate",
+    /// A line lets it overtake packets that were sent before it.
+    Reordered = "reordered",
     /// The wired side sends a copy to a cell that the host may come to.
     HandoffCopy = "handoff-copy",
     /// A base station keeps it for a host that is not in its cell.

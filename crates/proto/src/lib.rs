@@ -25,6 +25,7 @@ pub mod systems;
 pub mod tcp;
 mod travel;
 pub mod tunnel;
+pub mod udp;
 pub mod units;
 pub mod wake;
 pub mod wire;

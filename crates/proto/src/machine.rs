@@ -128,12 +128,19 @@ impl Out {
     }
 
     /// Puts a new packet into the path: gives it an identity and says why it exists.
+    #[inline]
     pub fn originate(&mut self, side: Side, mut packet: Packet, cause: Cause) {
+        self.introduce(side, &mut packet, cause);
+        self.sends.push((side, packet));
+    }
+
+    /// Like [`Out::originate`], for a packet that is handed on, or ended, by another call.
+    #[inline]
+    pub fn introduce(&mut self, side: Side, packet: &mut Packet, cause: Cause) {
         packet.id = PacketId(u64::from(self.stage.0) << 48 | self.next_id);
         self.next_id += 1;
         self.tally.originated += 1;
-        self.packet_event(Op::Originated(cause), side, &packet);
-        self.sends.push((side, packet));
+        self.packet_event(Op::Originated(cause), side, packet);
     }
 
     /// Ends a packet's life here and says why.

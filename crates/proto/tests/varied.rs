@@ -32,6 +32,7 @@ fn config() -> VariedConfig {
         losses: None,
         outages: None,
         outage_packets: OutagePackets::Keep,
+        impairments: None,
     }
 }
 
@@ -306,6 +307,7 @@ proptest! {
             losses: Some(Course::parse("0s 0%, 1s 10%").unwrap()),
             outages: Some(Course::parse_outages("100ms-150ms, 170ms-180ms, 400ms again").unwrap()),
             outage_packets: if drop { OutagePackets::Drop } else { OutagePackets::Keep },
+            impairments: None,
         };
         // Wakes of a clock with ticks come late; what is inside is counted at each step.
         let late = |wake: Time| Time(wake.0.div_ceil(tick * MS) * tick * MS);

@@ -9,6 +9,7 @@ use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig, VariedConfig};
 use lasthop_proto::mac::HalfDuplexHops;
 use lasthop_proto::tcp::TcpConfig;
 pub use lasthop_proto::tcp::traffic::{Exchange, OnOff, Periods, Sizes, Web};
+pub use lasthop_proto::udp::Udp;
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 use serde::Serialize;
@@ -62,6 +63,16 @@ impl Scenario {
     }
 }
 
+impl Scenario {
+    /// The transfers of datagrams.
+    pub fn datagrams(&self) -> impl Iterator<Item = (&Transfer, Udp)> {
+        self.transfers.iter().filter_map(|transfer| match transfer.traffic {
+            Traffic::Udp(udp) => Some((transfer, udp)),
+            _ => None,
+        })
+    }
+}
+
 /// Where a scenario is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -109,6 +120,9 @@ pub struct Host {
     pub addr: Addr,
     /// Its TCP, where that is ours.
     pub tcp: TcpConfig,
+    /// Its own link to the path, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<LineConfig>,
     /// What it is made of, if it runs on a battery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub battery: Option<Hardware>,
@@ -145,7 +159,7 @@ impl Transfer {
     /// Connections that are there from the beginning.
     pub fn connections(&self) -> u32 {
         match self.traffic {
-            Traffic::Web(_) | Traffic::Exchange(_) => 0,
+            Traffic::Web(_) | Traffic::Exchange(_) | Traffic::Udp(_) => 0,
             Traffic::Bulk | Traffic::OnOff(_) => self.count,
         }
     }
@@ -172,6 +186,8 @@ pub enum Traffic {
     Web(Web),
     /// Clients ask, and the other end answers.
     Exchange(Exchange),
+    /// It sends datagrams, whatever becomes of them.
+    Udp(Udp),
 }
 
 impl Traffic {

@@ -56,6 +56,7 @@ fn scenario(tcp: TcpConfig, path: Vec<Stage>, bytes: Option<u64>, count: u32) ->
         side,
         addr,
         tcp: tcp.clone(),
+        access: None,
         battery: None,
         stack: Stack::Lasthop,
     };

@@ -14,6 +14,7 @@ use lasthop_trace::{Record, Sink};
 use common::asking::asking;
 use common::cells::roaming;
 use common::hops::{hopping, scheduled};
+use common::impaired::impaired;
 use common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
 
 /// FNV-1a over the text of every event: portable, and independent of how events lie in memory.
@@ -80,6 +81,11 @@ fn short_lived(case: u64) -> Scenario {
     scenario
 }
 
+/// The same with lines that do what netem does, and hosts with links of their own.
+fn short_impaired(case: u64) -> Scenario {
+    shortened(impaired(case))
+}
+
 /// The same with senders of today.
 fn short_modern(case: u64) -> Scenario {
     shortened(modern(case))
@@ -114,7 +120,8 @@ fn shortened(mut scenario: Scenario) -> Scenario {
 fn the_same_run_twice_gives_the_same_events() {
     let kinds: [fn(u64) -> Scenario; 7] =
         [short, queued, short_split, short_hops, short_scheduled, short_roaming, asked];
-    let kinds = kinds.into_iter().chain([short_lived, short_modern, short_worded, short_queues]);
+    let others = [short_lived, short_modern, short_worded, short_queues, short_impaired];
+    let kinds = kinds.into_iter().chain(others);
     let scenarios = (0..10).flat_map(|case| kinds.clone().map(move |kind| (case, kind(case))));
     for (case, scenario) in scenarios {
         let (mut first, mut second) = (Record::default(), Record::default());

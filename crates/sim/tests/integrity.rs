@@ -19,6 +19,7 @@ use lasthop_trace::layout::{Layout, Role};
 use common::asking::asking;
 use common::cells::roaming;
 use common::hops::{hopping, scheduled};
+use common::impaired::impaired;
 use common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
 
 const FOREIGN_PARTIAL: &str = "an agent took the partial ACK of another for the receiver's word";
@@ -211,6 +212,11 @@ fn it_still_is_when_queues_hold_the_delay() {
 #[test]
 fn it_still_is_between_senders_of_today() {
     examine_many(modern);
+}
+
+#[test]
+fn it_still_is_when_lines_lose_repeat_damage_and_reorder() {
+    examine_many(impaired);
 }
 
 #[test]

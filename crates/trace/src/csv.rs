@@ -352,7 +352,8 @@ impl<W: Write> Sink for EventCsv<W> {
                 let name = if *arrived { "handoff-state-arrived" } else { "handoff-state-sent" };
                 self.handoff(name, *host, Some(*bytes));
             }
-            What::Work(_) => {}
+            // Its packet is told.
+            What::Work(_) | What::Datagram { .. } => {}
         }
     }
 }

@@ -8,6 +8,7 @@ use core::ops::Range;
 use lasthop_proto::energy::{Antenna, Hardware};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::traffic::Exchange;
+use lasthop_proto::udp::Voice;
 use lasthop_proto::wire::{Addr, FlowKey};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,8 @@ pub enum Role {
     Router,
     /// The base station of a cell.
     Base,
+    /// A host's own link to the path.
+    Access,
 }
 
 impl Role {
@@ -96,6 +99,23 @@ impl ExchangeInfo {
     }
 }
 
+/// Sources of datagrams, which are told together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DatagramInfo {
+    /// Who sends.
+    pub from: Addr,
+    /// Who receives.
+    pub to: Addr,
+    /// The port of the receiver.
+    pub port: u16,
+    /// Whether they are other people's traffic.
+    pub cross: bool,
+    /// The call that each source is, if it is one.
+    pub voice: Option<Voice>,
+    /// Whether they come back, so that the times are those to and fro.
+    pub probe: bool,
+}
+
 /// A host that runs on a battery.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PoweredInfo {
@@ -112,7 +132,7 @@ pub struct PoweredInfo {
 /// The path and its flows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Layout {
-    /// Stages by [`StageId`], left to right, hosts included.
+    /// Stages by [`StageId`], left to right, hosts included; behind them the hosts' own links to the path.
     pub stages: Vec<StageInfo>,
     /// The stages of each cell, if hosts move: the path branches before them.
     pub cells: Vec<Range<usize>>,
@@ -122,6 +142,8 @@ pub struct Layout {
     pub short: Vec<ShortInfo>,
     /// Who asks whom.
     pub exchanges: Vec<ExchangeInfo>,
+    /// Who sends datagrams to whom.
+    pub datagrams: Vec<DatagramInfo>,
     /// The hosts that run on batteries, in the order of the scenario.
     pub powered: Vec<PoweredInfo>,
 }

@@ -54,18 +54,30 @@ impl Model for GilbertElliott {
 }
 
 fn read(k: &mut Keys<'_>, _: Rate) -> ErrorSpec {
-    let one = Probability::new(1.0).unwrap_or(Probability::ZERO);
-    let what = "the probability of a step from the good to the bad state";
-    let p = k.needed_probability("p", "0.01", what);
-    let (need, what) = (Need::Else("1 - p"), "the probability of the step back");
-    let r = match k.value("r", Form::Probability, need, Value::Absent, what) {
-        Value::Probability(r) => Some(r),
-        _ => None,
-    };
-    let mut model = GilbertElliott { p, r, h: Probability::ZERO, k: one };
-    k.probability("h", &mut model.h, "the probability that a packet passes in the bad state");
-    k.probability("k", &mut model.k, "the probability that a packet passes in the good state");
-    ErrorModel::GilbertElliott(model).into()
+    ErrorModel::GilbertElliott(GilbertElliott::keys(k)).into()
+}
+
+impl GilbertElliott {
+    /// A chain with these steps that loses nothing in the good state, and everything in the bad one.
+    pub fn of(p: Probability, r: Option<Probability>) -> GilbertElliott {
+        let one = Probability::new(1.0).unwrap_or(Probability::ZERO);
+        GilbertElliott { p, r, h: Probability::ZERO, k: one }
+    }
+
+    /// Goes over the keys.
+    pub fn keys(k: &mut Keys<'_>) -> GilbertElliott {
+        let what = "the probability of a step from the good to the bad state";
+        let p = k.needed_probability("p", "0.01", what);
+        let (need, what) = (Need::Else("1 - p"), "the probability of the step back");
+        let r = match k.value("r", Form::Probability, need, Value::Absent, what) {
+            Value::Probability(r) => Some(r),
+            _ => None,
+        };
+        let mut model = GilbertElliott::of(p, r);
+        k.probability("h", &mut model.h, "the probability that a packet passes in the bad state");
+        k.probability("k", &mut model.k, "the probability that a packet passes in the good state");
+        model
+    }
 }
 
 /// The chain of one direction.

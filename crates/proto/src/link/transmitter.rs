@@ -77,7 +77,7 @@ impl<T> Pipe<T> {
     }
 
     /// What is under way, first to last.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.under_way.iter().map(|(_, what)| what)
     }
 }

@@ -52,6 +52,8 @@ pub struct Host {
     keeping: bool,
     /// Who answers on connections that come in.
     services: Vec<Service>,
+    /// Ports whose datagrams go back to where they came from.
+    echoes: Vec<u16>,
     /// Connections that this host opened and that are not over, and sessions that go on.
     unfinished: usize,
     /// What opens, stops and switches connections.
@@ -102,6 +104,7 @@ impl Host {
             serving: None,
             keeping: false,
             services: Vec::new(),
+            echoes: Vec::new(),
             unfinished: 0,
             apps: Apps::default(),
             pairs: Pairs::default(),
@@ -385,6 +388,7 @@ impl Machine for Host {
             Damage::None if matches!(packet.transport, Transport::Icmp(_)) => {
                 self.on_notice(now, packet, out);
             }
+            Damage::None if packet.segment().is_none() && self.on_datagram(&packet, out) => {}
             Damage::None => {
                 out.packet_event(Op::Received, self.config.side.other(), &packet);
                 steps = self.on_tcp(now, packet, out);

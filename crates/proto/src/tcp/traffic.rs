@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::rng::Stream;
+use crate::udp::Source;
 use crate::units::{Bytes, Span, Time};
 use crate::wake::WakeTree;
 use crate::wire::Addr;
@@ -115,6 +116,8 @@ pub(super) enum App {
     Session(Box<Session>),
     /// One client of a server.
     Client(Box<Client>),
+    /// A source of datagrams.
+    Datagrams(Box<Source>),
 }
 
 #[derive(Debug)]

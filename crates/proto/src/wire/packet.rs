@@ -215,6 +215,22 @@ impl Packet {
         }
     }
 
+    /// A packet that no stage has sent yet and that no machine looks into.
+    pub fn opaque(src: Addr, dst: Addr, transport: Transport, body: Body) -> Packet {
+        Packet {
+            id: PacketId(0),
+            src,
+            dst,
+            transport,
+            body,
+            tos: 0,
+            ttl: 64,
+            damage: Damage::None,
+            urgent: false,
+            piece: 0,
+        }
+    }
+
     /// A message about the datagram that `quote` tells, to its source.
     ///
     /// It comes from the datagram's destination: a base station is a bump in the wire and need not have an address

@@ -4,10 +4,11 @@ use std::net::IpAddr;
 
 use lasthop_proto::describe::{Form, Keys, Need, Value};
 use lasthop_proto::energy::Hardware;
+use lasthop_proto::link::LineConfig;
 use lasthop_proto::tcp::TcpConfig;
 use lasthop_proto::wire::Addr;
 
-use super::named;
+use super::{named, path};
 use crate::document::Node;
 use crate::error::{Code, Diagnostic, Error, Place};
 use crate::keys::take;
@@ -25,6 +26,7 @@ pub(super) struct HostSpec {
     pub side: Option<HostSide>,
     pub addr: Option<(Addr, Place)>,
     pub tcp: TcpConfig,
+    pub access: Option<(LineConfig, Place)>,
     pub battery: Option<(Hardware, Place)>,
     pub stack: Stack,
 }
@@ -73,6 +75,7 @@ pub(crate) struct Said {
     addr: Option<Addr>,
     stack: Stack,
     tcp: TcpConfig,
+    access: Option<LineConfig>,
     battery: Option<Hardware>,
 }
 
@@ -103,7 +106,11 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
     let mut stack = kernel;
     let stacks = [("kernel", kernel), ("lasthop", Stack::Lasthop)];
     k.word("stack", &mut stack, &stacks, "whose TCP it has in the testbed: the kernel's, or ours");
-    Said { side, addr, stack, tcp, battery: Hardware::keys(k) }
+    let what = "its own link to the path, in both directions: other hosts have other round trips";
+    let mut access = None;
+    k.table("access", what, |k| access = Some(path::access(k)));
+    let access = access.filter(|_| k.has("access"));
+    Said { side, addr, stack, tcp, access, battery: Hardware::keys(k) }
 }
 
 /// The words for how a host's kernel is set up in the testbed, each with what it stands for.
@@ -134,9 +141,23 @@ fn host(name: &str, at: &Place, node: &Node, path: &str) -> Result<HostSpec, Err
         side: said.side,
         addr: said.addr.map(|addr| (addr, placed("addr"))),
         tcp: said.tcp,
+        access: said.access.map(|access| (access, placed("access"))),
         battery: said.battery.map(|battery| (battery, placed("battery"))),
         stack,
     })
+}
+
+/// Where the path ends in cells, hosts hang on it directly.
+pub(super) fn none_with_access(specs: &[HostSpec]) -> Result<(), Error> {
+    let Some((spec, at)) = specs.iter().find_map(|s| Some((s, &s.access.as_ref()?.1))) else {
+        return Ok(());
+    };
+    let key = format!("host.{}.access", spec.name);
+    Err(Diagnostic::new(Code::BadValue, &key, at)
+        .message(format!("`{key}` in a scenario with cells"))
+        .label("not together")
+        .help("leave out `access`, and say in the `path` of the cells or before them what links there are")
+        .into())
 }
 
 /// The kernel that is set up in the likeness of a host's TCP, as far as kernels go.

@@ -60,6 +60,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let batteries: Vec<Option<Place>> =
         specs.iter().map(|spec| spec.battery.as_ref().map(|(_, at)| at.clone())).collect();
     if roaming.is_some() {
+        host::none_with_access(&specs)?;
         battery::none_that_moves(&hosts, &batteries)?;
     }
     battery::give_hops(&mut path, &hosts, &batteries)?;

@@ -2,7 +2,7 @@
 
 use lasthop_proto::describe::{Form, Keys, Need, Value};
 use lasthop_proto::link::header_compression::CompressionConfig;
-use lasthop_proto::link::varied::Varying;
+use lasthop_proto::link::varied::{Impairments, Netem, Varying};
 use lasthop_proto::link::{LineConfig, Ordinals, RadioConfig, SerialConfig};
 use lasthop_proto::queue::{self, Discipline, Limit, Read};
 use lasthop_proto::units::{Bytes, Probability, Rate, Span};
@@ -278,22 +278,23 @@ fn belongs(item: &Node, path: &str, kind: &str, beside: &[&str]) -> Result<(), E
 
 /// Goes over the keys of `link`.
 pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
-    let (mut both, mut rate_right, mut rate_left) = (None, None, None);
+    let netem = Netem::key(k);
+    let (mut both, mut rate_right, mut rate_left) = (netem.rate, None, None);
     k.maybe_rate("rate", &mut both, "the rate in both directions; infinitely fast without it");
     k.maybe_rate("rate-right", &mut rate_right, "the rate towards the right");
     k.maybe_rate("rate-left", &mut rate_left, "the rate towards the left");
     one_or_both(k, "rate", "leave one out if it is infinitely fast");
     let (rate_right, rate_left) = (rate_right.or(both), rate_left.or(both));
-    let varying = Varying::keys(k);
+    let mut varying = Varying::keys(k);
     let [mean_right, mean_left] = varying.mean_rates();
     let (discipline_right, discipline_left) =
         disciplines(k, mean_right.or(rate_right), mean_left.or(rate_left));
     let mut line = LineConfig {
         rate_right,
         rate_left,
-        delay: Span::ZERO,
-        framing: 0,
-        queue: QUEUE,
+        delay: netem.delay,
+        framing: netem.framing,
+        queue: netem.limit.map_or(QUEUE, Limit::Packets),
         discipline_right,
         discipline_left,
     };
@@ -308,12 +309,25 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
     let what = "what a pure ACK takes on the line, whatever its header, as in simulators";
     k.maybe("ack-size", &mut ack_size, Bytes(1)..=Bytes(65_535), what);
     let ack_size = ack_size.map(|size: Bytes| size.0 as u32);
+    let impairments = netem.impairments.keys(k);
+    let delayed = k.has("delays") || line.delay > Span::ZERO;
+    if k.has("reorder") && !delayed {
+        let message = format!("`{}` without a delay", k.path("reorder"));
+        k.refuse(
+            "reorder",
+            message,
+            "nothing to overtake",
+            "a reordered packet leaves the delay out: write `delay`",
+        );
+    }
+    varying.impairments = Some(impairments).filter(|i| *i != Impairments::default());
     let plain = compression.is_none() && ack_size.is_none() && frame_loss == Probability::ZERO;
     match varying.of(&line) {
         Some(varied) => {
             if let Some(key) = k.first(&["header-compression", "frame-loss", "ack-size"]) {
                 let message = format!("`{}` on a link that varies", k.path(key));
-                let help = "write two links, one that varies and one with this; `losses` loses packets at any time";
+                let help = "write two links, one that varies, or loses packets as netem does, and one with this; \
+                            `losses` loses packets at any time";
                 k.refuse(key, message, "not together", help);
             }
             StageKind::Varied(Box::new(varied))
@@ -328,6 +342,24 @@ pub(crate) fn link(k: &mut Keys<'_>) -> StageKind {
             loss_noticed,
         }),
     }
+}
+
+/// Goes over the keys of a host's own link to the path.
+pub(crate) fn access(k: &mut Keys<'_>) -> LineConfig {
+    let mut rate = None;
+    k.maybe_rate("rate", &mut rate, "the rate in both directions; infinitely fast without it");
+    let mut line = LineConfig {
+        rate_right: rate,
+        rate_left: rate,
+        delay: Span::ZERO,
+        framing: 0,
+        queue: QUEUE,
+        discipline_right: Discipline::Fifo,
+        discipline_left: Discipline::Fifo,
+    };
+    k.within("delay", &mut line.delay, Span::ZERO..=MAX_DELAY, "the propagation delay");
+    k.limit("queue", &mut line.queue, "how much waits in front of each transmitter");
+    line
 }
 
 /// Most mobile hosts with stations of their own; more share one.

@@ -2,7 +2,8 @@
 
 use lasthop_proto::describe::Keys;
 use lasthop_proto::tcp::traffic::{OnOff, Periods, Sizes, Web};
-use lasthop_proto::units::{Bytes, Span};
+use lasthop_proto::udp::{self, Arrivals, Codec, Udp, Voice};
+use lasthop_proto::units::{Bytes, Rate, Span};
 
 use super::exchange::{self, exchange};
 use super::transfer::{MAX_CONNECTIONS, TransferSpec};
@@ -19,6 +20,7 @@ const DAY: Span = Span::secs(86_400);
 pub(crate) struct Application {
     on_off: OnOff,
     web: Option<Web>,
+    udp: Option<Udp>,
     exchange: exchange::Said,
 }
 
@@ -57,7 +59,55 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
             k.out_of_range("size", help);
         }
     });
-    Application { on_off, web, exchange: exchange::keys(k) }
+    let mut udp = None;
+    k.table("udp", "datagrams at a rate of their own, whatever becomes of them", |k| {
+        udp = Some(datagrams(k));
+    });
+    let udp = udp.filter(|_| k.has("udp"));
+    Application { on_off, web, udp, exchange: exchange::keys(k) }
+}
+
+/// Bytes of a probe.
+const PROBE: u64 = 64;
+
+fn datagrams(k: &mut Keys<'_>) -> Udp {
+    let what = "a call, instead of a rate and a size: how good it is is told";
+    let codec = k.maybe_word("voice", &Codec::WORDS, what);
+    let (usual, mut given) = (Rate::from_bps(1_000_000), codec.and_then(Codec::rate));
+    let mut usual_size = codec.map_or(1000, Codec::size);
+    let mut buffer = Span::millis(60);
+    let what = "with `voice`: how much longer than on the shortest way packets may take";
+    k.within("buffer", &mut buffer, Span::ZERO..=Span::secs(10), what);
+    let mut probe = None;
+    let what = "small packets so often that come back, instead of a rate and a size: what load adds to the round trip";
+    k.maybe("probe", &mut probe, Span::millis(1)..=Span::secs(60), what);
+    if let Some(every) = probe {
+        (given, usual_size) =
+            (Rate::from_bps((PROBE * 8_000_000_000 / every.0).max(1)), PROBE as u32);
+    }
+    let voice = codec.map(|codec| Voice { codec, buffer });
+    k.maybe_rate("rate", &mut given, "how much is sent on average, headers of IP counted");
+    let listed = usual.unwrap_or_else(|| unreachable!("a rate"));
+    let rate = k.demand("rate", given, listed);
+    let (mut size, mut arrivals, mut sizes) =
+        (usual_size, Arrivals::Constant, udp::Sizes::Constant);
+    k.bytes("size", &mut size, 60..=65_535, "the mean size of an IP packet, headers included");
+    let words = [("constant", Arrivals::Constant), ("poisson", Arrivals::Poisson)];
+    k.word("arrivals", &mut arrivals, &words, "whether intervals are equal, or exponential");
+    let words = [("constant", udp::Sizes::Constant), ("exponential", udp::Sizes::Exponential)];
+    k.word("sizes", &mut sizes, &words, "whether sizes are equal, or exponential");
+    let own = ["rate", "size", "arrivals", "sizes", "voice"];
+    let of_voice = codec.and(k.first(&own[..4])).map(|key| (key, "voice"));
+    let of_probe = probe.and(k.first(&own)).map(|key| (key, "probe"));
+    if let Some((key, beside)) = of_probe.or(of_voice) {
+        let message = format!("`{}` beside `{beside}`", k.path(key));
+        k.refuse(key, message, "not together", "leave one of them out");
+    }
+    if codec.is_none() && k.has("buffer") {
+        let message = format!("`{}` without `voice`", k.path("buffer"));
+        k.refuse("buffer", message, "nothing uses it", "write `voice = \"g711\"`, or leave it out");
+    }
+    Udp { rate, size, arrivals, sizes, voice, probe }
 }
 
 fn shape(k: &mut Keys<'_>) -> Option<f64> {
@@ -80,6 +130,18 @@ pub(super) fn traffic(
     let end = stop.into_iter().chain(horizon).min();
     if let Some((exchange, opened)) = exchange(reader, said.exchange, every, [start, end], count)? {
         return Ok((Traffic::Exchange(exchange), opened));
+    }
+    if let Some(udp) = said.udp {
+        if let Some(key) =
+            ["on-off", "web", "bytes", "every"].into_iter().find(|key| reader.has(key))
+        {
+            let help = "datagrams are sent until `stop` or the `horizon`";
+            return Err(excluded(reader, key, "udp", help));
+        }
+        return match end {
+            Some(_) => Ok((Traffic::Udp(udp), 0)),
+            None => Err(endless(reader, "udp")),
+        };
     }
     let (key, traffic) = match (reader.has("on-off"), said.web) {
         (false, None) => return Ok((Traffic::Bulk, 0)),
@@ -142,6 +204,7 @@ pub(super) fn in_testbed(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(
             Traffic::Web(_) => "web",
             Traffic::OnOff(_) => "on-off",
             Traffic::Exchange(_) => "request",
+            Traffic::Udp(_) => "udp",
             Traffic::Bulk if transfer.stop.is_some() => "stop",
             Traffic::Bulk => continue,
         };

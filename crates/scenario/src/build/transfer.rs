@@ -346,6 +346,7 @@ fn addresses(specs: &[HostSpec]) -> Result<Vec<Host>, Error> {
             side,
             addr,
             tcp: spec.tcp.clone(),
+            access: spec.access.as_ref().map(|(access, _)| access.clone()),
             battery: spec.battery.as_ref().map(|(hardware, _)| hardware.clone()),
             stack: spec.stack,
         });

@@ -3,6 +3,7 @@
 
 mod cells;
 mod live_files;
+mod stages;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +47,8 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("table", &["list"]),
     ("on-off", &["traffic", "bytes"]),
     ("shape", &["shape", "size"]),
+    ("voice", &[]),
+    ("probe", &[]),
     ("max", &["max", "size"]),
     ("mean", &["mean", "size"]),
     ("speed", &["speed", "good", "bad"]),
@@ -81,8 +84,8 @@ const FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Keys that make another kind of link.
-const VARYING: &str =
-    "rates rates-right rates-left trace trace-right trace-left delays losses outages";
+const VARYING: &str = "rates rates-right rates-left trace trace-right trace-left delays losses outages \
+                       netem jitter loss duplicate corrupt reorder";
 
 /// Keys that cannot stand alone in a scenario that is otherwise the same.
 const ELSEWHERE: &[&str] = &[
@@ -255,6 +258,7 @@ fn keys_of_the_file_and_of_hosts() {
             ["battery", "preset"] | ["battery"] => ("battery = \"esp32\"".to_owned(), None),
             ["battery", ..] => ("battery = { preset = \"sens-800\" }".to_owned(), Some(beside)),
             ["ticks", _] => ("ticks = { slow = \"500ms\", fast = \"200ms\" }".to_owned(), None),
+            ["access", _] => ("access = {}".to_owned(), None),
             ["acc", _] => ("acc = true".to_owned(), None),
             ["delayed-ack", _] => ("delayed-ack = { every = 2 }".to_owned(), None),
             _ => (String::new(), None),
@@ -290,6 +294,19 @@ fn asked(key: &str, value: &str) -> (String, String) {
 fn keys_of_transfers() {
     let mut done = BTreeSet::new();
     let transfer = |way: &[&str], value: &str| {
+        if let ["udp", key] = way {
+            let needed = match *key {
+                "rate" | "voice" | "probe" => "",
+                "buffer" => "voice = \"g711\", ",
+                _ => "rate = \"1mbit\", ",
+            };
+            let text = |set: &str| {
+                let ends = "from = \"fixed\", to = \"mobile\", stop = \"60s\"";
+                format!("transfer = {{ {ends}, udp = {{ {set} }} }}\n{HOSTS}{PATH}")
+            };
+            let before = if *key == "buffer" { "voice = \"g711\"" } else { "rate = \"1mbit\"" };
+            return Some((text(before), text(&format!("{needed}{key} = {value}"))));
+        }
         let (value, application) = match way {
             ["from"] => ("\"mobile\"", ""),
             ["to"] => return None,
@@ -326,39 +343,6 @@ fn keys_of_transfers() {
     };
     check(part("transfer"), &[], &transfer, &mut done);
     assert!(done.len() > 12, "{done:?}");
-}
-
-#[test]
-fn keys_in_the_braces_of_a_stage() {
-    let mut done = BTreeSet::new();
-    for kind in ["link", "radio", "cross"] {
-        let inside = |way: &[&str], value: &str| {
-            let (rate, beside) = match (kind, way) {
-                ("cross", _) => ("", ""),
-                (_, ["rate"]) => ("", ""),
-                ("link", [key]) if key.starts_with("rate") || key.starts_with("trace") => ("", ""),
-                ("link", ["outage-packets"]) => ("rate = \"1mbit\", ", "outages = \"4s-5s\", "),
-                (_, ["red", _]) => ("rate = \"1mbit\", ", "discipline = \"red\", "),
-                (_, ["csdp", _]) => ("rate = \"1mbit\", ", "discipline = \"csdp\", "),
-                (_, ["codel", _]) => ("rate = \"1mbit\", ", "discipline = \"codel\", "),
-                (_, ["fq-codel", _]) => ("rate = \"1mbit\", ", "discipline = \"fq-codel\", "),
-                (_, ["pie", _]) => ("rate = \"1mbit\", ", "discipline = \"pie\", "),
-                (_, ["loss-noticed"]) => ("rate = \"1mbit\", ", "frame-loss = \"1%\", "),
-                (_, ["compression-slots"]) => {
-                    ("rate = \"1mbit\", ", "header-compression = \"vj\", ")
-                }
-                _ => ("rate = \"1mbit\", ", ""),
-            };
-            let old = if way == ["rate"] { "rate = \"1mbit\", " } else { rate };
-            let files = "[files]\n\"lte.up\" = \"1\\n2\\n\"\n";
-            let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n{files}"));
-            let before = format!("{old}{beside}");
-            let after = format!("{rate}{beside}{}", braces(way, value));
-            Some((text(before.trim_end_matches(", ")), text(&after)))
-        };
-        check(part(kind), &[], &inside, &mut done);
-    }
-    assert!(done.len() > 22, "{done:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 pub mod asking;
 pub mod cells;
 pub mod hops;
+pub mod impaired;
 
 use lasthop_proto::agent::{
     AckpMode, AgentConfig, SeqCacheAgent, SnoopAgent, SnoopConfig, SplitConfig,
@@ -283,6 +284,7 @@ impl Dice {
                 side: if left { HostSide::Left } else { HostSide::Right },
                 addr: self.addr(v6, u8::from(left), i as u8),
                 tcp: self.tcp(),
+                access: None,
                 battery: None,
                 stack: Stack::Lasthop,
             });

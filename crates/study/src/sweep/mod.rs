@@ -11,7 +11,7 @@ use lasthop_trace::stats::Summary;
 pub use page::{Recorded, heading, page};
 
 /// Heading, the same where there is little room, name of the scalar, and what it is divided by.
-const COLUMNS: [(&str, &str, &str, f64); 13] = [
+const COLUMNS: [(&str, &str, &str, f64); 17] = [
     ("KB/s", "KB/s", "throughput", KB),
     ("wired goodput", "wired gp", "wired_goodput", 1.0),
     ("radio goodput", "radio gp", "wireless_goodput", 1.0),
@@ -24,6 +24,10 @@ const COLUMNS: [(&str, &str, &str, f64); 13] = [
     ("exchange, median s", "median", "exchange_time_p50", 1.0),
     ("exchange, 95 % s", "95 %", "exchange_time_p95", 1.0),
     ("packets each", "packets", "exchange_packets", 1.0),
+    ("datagrams lost %", "lost %", "datagram_loss", 0.01),
+    ("datagrams, mean ms", "mean ms", "datagram_delay_mean", 0.001),
+    ("call, MOS", "MOS", "call_mos", 1.0),
+    ("rise under load ms", "rise ms", "load_rise", 0.001),
     ("cross KB/s", "cross", "cross_throughput", KB),
 ];
 

@@ -9,6 +9,7 @@
 //! that the same run has the same metrics however it is watched.
 
 mod air;
+mod datagrams;
 mod energy;
 mod exchanges;
 mod flow;
@@ -16,8 +17,10 @@ mod flow_metrics;
 mod model;
 mod short;
 mod visits;
+pub mod voice;
 
 pub use air::{AirMetrics, FrameCounts};
+pub use datagrams::{Datagrams, Grade, Load};
 pub use energy::{NodeEnergy, Spent};
 pub use exchanges::Exchanges;
 pub use flow_metrics::{Delay, FlowMetrics, Sampled};
@@ -33,6 +36,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, Packet};
 
 use self::air::AirCounter;
+use self::datagrams::Sources;
 use self::flow::Flows;
 use crate::Sink;
 use crate::counts::CauseCounts;
@@ -83,6 +87,7 @@ pub struct Metrics {
     /// By stage, then by direction.
     counters: Vec<[Counter; 2]>,
     flows: Flows,
+    sources: Sources,
     powered: Vec<energy::Node>,
     visits: Visits,
     events: u64,
@@ -116,7 +121,8 @@ impl Metrics {
         layout.flows.iter().for_each(|info| flows.declare(info));
         let powered = layout.powered.iter().map(energy::Node::new).collect();
         let visits = Visits::default();
-        Metrics { layout, counters, flows, powered, visits, events: 0, corrupted: 0 }
+        let sources = Sources::default();
+        Metrics { layout, counters, flows, sources, powered, visits, events: 0, corrupted: 0 }
     }
 
     /// The numbers so far, for a run that ended at `end`.
@@ -133,10 +139,21 @@ impl Metrics {
         let makespan = until.fold(0.0, f64::max) - opened;
         let delivered: u64 = ours().map(|f| f.delivered).sum();
         let exchanges = self.exchanges(end);
+        let seconds = |s: f64| Time((s * 1e9).round() as u64);
+        let first = measured.iter().filter_map(|f| f.opened_s).reduce(f64::min).map(seconds);
+        let done =
+            measured.iter().filter_map(|f| f.completed_s).reduce(f64::min).map_or(end, seconds);
+        let loaded = first.map(|first| first..done);
+        let tables = self.layout.datagrams.iter();
+        let datagrams: Vec<_> = tables.map(|info| self.sources.of(info, loaded.clone())).collect();
         let waited = || exchanges.iter().filter(|e| !e.cross && measured.is_empty());
         let waiting: f64 = waited().map(|e| e.time_mean_s * e.answered as f64).sum();
         let (makespan, delivered) = match waiting > 0.0 {
             true => (waiting, waited().map(|e| e.delivered).sum()),
+            false if measured.is_empty() && self.layout.datagrams.iter().any(|d| !d.cross) => {
+                let ours = datagrams.iter().filter(|d| !d.cross);
+                (end.as_secs_f64(), ours.map(|d| d.delivered).sum())
+            }
             false => (makespan, delivered),
         };
         RunMetrics {
@@ -148,6 +165,7 @@ impl Metrics {
             corrupted: self.corrupted,
             short: self.short(end),
             exchanges,
+            datagrams,
             energy: self.energy(end),
             visits: self.visits.told(&self.layout, end),
             handoffs: self.visits.handoffs(),
@@ -439,6 +457,10 @@ impl Sink for Metrics {
             What::Handoff { host, arrived } => {
                 self.events += 1;
                 self.visits.turn(event.at, event.stage, *host, *arrived);
+            }
+            What::Datagram { datagram, arrived } => {
+                self.events += 1;
+                self.sources.event(event.at, datagram, *arrived);
             }
             What::State { bytes, arrived, .. } => {
                 self.events += 1;

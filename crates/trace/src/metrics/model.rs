@@ -4,11 +4,13 @@ use lasthop_proto::machine::Side;
 use serde::{Deserialize, Serialize};
 
 use super::air::{AirMetrics, FrameCounts};
+use super::datagrams::Datagrams;
 use super::energy::NodeEnergy;
 use super::exchanges::Exchanges;
 use super::flow_metrics::{FlowMetrics, side};
 use super::short::ShortTransfers;
 use super::visits::{Handoffs, Visit};
+use super::voice::Score;
 use crate::counts::CauseCounts;
 use crate::layout::Role;
 
@@ -27,7 +29,8 @@ pub struct RunMetrics {
     pub stages: Vec<StageMetrics>,
     /// Bytes delivered in order by all flows together that are not other people's, from the first opening to the last
     /// completion (the end of the run if any flow is not complete), per second. Where there are exchanges and no such
-    /// flow: bytes of answers for each second that a client waits for one.
+    /// flow: bytes of answers for each second that a client waits for one. Where there are datagrams alone: their bytes for
+    /// each second of the run.
     pub aggregate_throughput: f64,
     /// Jain's fairness index over the throughputs of the same flows: 1 is even, 1/n is one flow takes all.
     pub jain_index: f64,
@@ -40,6 +43,9 @@ pub struct RunMetrics {
     /// Requests and responses, one entry for each table of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<Exchanges>,
+    /// Datagrams, one entry for each table of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub datagrams: Vec<Datagrams>,
     /// One entry for each host that runs on a battery, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub energy: Vec<NodeEnergy>,
@@ -111,7 +117,7 @@ pub struct Scalar {
 }
 
 /// All numbers that [`RunMetrics::scalars`] may give, with their units, in its order: the columns of tables of runs.
-pub const SCALARS: [(&str, &str); 41] = [
+pub const SCALARS: [(&str, &str); 50] = [
     ("throughput", "B/s"),
     ("transfer_time", "s"),
     ("wired_goodput", "1"),
@@ -145,6 +151,15 @@ pub const SCALARS: [(&str, &str); 41] = [
     ("exchange_time_p95", "s"),
     ("exchange_time_p99", "s"),
     ("exchange_packets", "1"),
+    ("datagrams", "1"),
+    ("datagram_loss", "1"),
+    ("datagram_delay_mean", "s"),
+    ("datagram_delay_p95", "s"),
+    ("datagram_jitter", "s"),
+    ("call_rating", "1"),
+    ("call_mos", "1"),
+    ("load_rise", "s"),
+    ("load_rpm", "1"),
     ("cross_throughput", "B/s"),
     ("lifetime", "s"),
     ("bytes_per_joule", "B/J"),
@@ -194,7 +209,8 @@ impl RunMetrics {
     /// Whether every flow completed that is not other people's.
     pub fn complete(&self) -> bool {
         let mut ours = self.ours().peekable();
-        let grouped = !self.short.is_empty() || !self.exchanges.is_empty();
+        let grouped =
+            !self.short.is_empty() || !self.exchanges.is_empty() || !self.datagrams.is_empty();
         (grouped || ours.peek().is_some())
             && ours.all(|f| f.complete)
             && self.short.iter().all(|s| s.complete == s.begun)
@@ -326,6 +342,40 @@ impl RunMetrics {
         ]);
     }
 
+    /// The numbers of datagrams, where there are such; of several tables the longest times.
+    fn datagrams(&self, all: &mut Vec<Scalar>) {
+        let ours = || self.datagrams.iter().filter(|d| !d.cross);
+        if ours().next().is_none() {
+            return;
+        }
+        let sum = |of: fn(&Datagrams) -> u64| ours().map(of).sum::<u64>() as f64;
+        let (arrived, lost) = (sum(|d| d.arrived), sum(|d| d.lost));
+        let longest = |of: fn(&Datagrams) -> f64| ours().map(of).fold(0.0, f64::max);
+        all.extend([
+            Scalar { name: "datagrams", unit: "1", value: arrived },
+            Scalar { name: "datagram_loss", unit: "1", value: lost / (lost + arrived).max(1.0) },
+            Scalar { name: "datagram_delay_mean", unit: "s", value: longest(|d| d.delay_mean_s) },
+            Scalar { name: "datagram_delay_p95", unit: "s", value: longest(|d| d.delay_p95_s) },
+            Scalar { name: "datagram_jitter", unit: "s", value: longest(|d| d.jitter_s) },
+        ]);
+        // Of several tables the worst.
+        let worst = |of: fn(&Score) -> f64| {
+            ours().filter_map(|d| d.voice.as_ref()).map(of).reduce(f64::min)
+        };
+        let rated = [("call_rating", worst(|v| v.r)), ("call_mos", worst(|v| v.mos))];
+        all.extend(
+            rated
+                .into_iter()
+                .filter_map(|(name, value)| Some(Scalar { name, unit: "1", value: value? })),
+        );
+        if let Some(load) =
+            ours().filter_map(|d| d.load).max_by(|a, b| a.rise_s.total_cmp(&b.rise_s))
+        {
+            all.push(Scalar { name: "load_rise", unit: "s", value: load.rise_s });
+            all.push(Scalar { name: "load_rpm", unit: "1", value: load.rpm });
+        }
+    }
+
     /// The numbers of short transfers and of other people's traffic, where there are such.
     fn others(&self, all: &mut Vec<Scalar>) {
         let short = || self.short.iter().filter(|s| !s.cross);
@@ -342,6 +392,7 @@ impl RunMetrics {
             ]);
         }
         self.asked(all);
+        self.datagrams(all);
         let cross = self.flows.iter().filter(|f| f.cross).map(|f| f.delivered);
         let short = self.short.iter().filter(|s| s.cross).map(|s| s.delivered);
         let asked = self.exchanges.iter().filter(|e| e.cross).map(|e| e.delivered);

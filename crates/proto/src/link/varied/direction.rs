@@ -2,13 +2,15 @@
 
 use core::ops::Range;
 
+use crate::channel::damage_at;
 use crate::event::{Cause, Op};
 use crate::link::transmitter::Transmitter;
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
-use crate::wire::Packet;
+use crate::wire::{Damage, Packet};
 
+use super::impair::{Impaired, Passage};
 use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER};
 use super::{Course, Pace, VariedConfig, Weather};
 
@@ -20,6 +22,17 @@ const PATIENCE: u64 = 100_000 * 1_000_000_000;
 struct UnderWay {
     packet: Packet,
     lost: Option<Cause>,
+    /// What the line has done to it, where it does more than lose packets.
+    done: Done,
+}
+
+/// What a line does to a packet.
+#[derive(Clone, Copy, Default, Debug)]
+struct Done {
+    /// It is the second of two: it begins where it comes out.
+    duplicate: bool,
+    overtakes: bool,
+    damaged_at: Option<u32>,
 }
 
 /// What lets packets pass.
@@ -52,6 +65,7 @@ pub(super) struct Direction {
     transmitter: Transmitter<UnderWay>,
     framing: u32,
     chance: Stream,
+    impaired: Option<Box<Impaired>>,
 }
 
 impl Direction {
@@ -72,6 +86,11 @@ impl Direction {
             transmitter: line.transmitter(side, stream),
             framing: line.framing,
             chance: stream(&format!("losses.{}", side.word())),
+            impaired: config
+                .impairments
+                .as_ref()
+                .and_then(|impairments| Impaired::new(impairments, side, stream))
+                .map(Box::new),
         }
     }
 
@@ -110,7 +129,13 @@ impl Direction {
         if let Some(packet) = self.transmitter.arrive(now, side, packet, bytes, out) {
             self.transmit(now, packet, bytes, weather);
         }
-        self.transmitter.pipe.look_by(self.transmitter.turn());
+        self.transmitter.pipe.look_by(self.turn());
+    }
+
+    /// When it must be called for those who wait. On an impaired line those may come out before whoever is under way.
+    fn turn(&self) -> Time {
+        let overtaken = self.impaired.is_some() && !self.transmitter.queue.is_empty();
+        if overtaken { self.transmitter.free_at } else { self.transmitter.turn() }
     }
 
     /// A transmission of `bytes` begins at `start`.
@@ -157,11 +182,33 @@ impl Direction {
 
     /// A packet was sent in `during`.
     fn sent(&mut self, during: Range<Time>, packet: Packet, weather: &Weather) {
-        let pipe = &mut self.transmitter.pipe;
-        let at = during.end + weather.delay(during.end);
-        let at = at.max(pipe.last().unwrap_or(Time::ZERO));
+        let (end, delay) = (during.end, weather.delay(during.end));
         let lost = weather.loss(during, &mut self.chance);
-        pipe.push(at, UnderWay { packet, lost });
+        let Some(impaired) = &mut self.impaired else {
+            let pipe = &mut self.transmitter.pipe;
+            let at = (end + delay).max(pipe.last().unwrap_or(Time::ZERO));
+            return pipe.push(at, UnderWay { packet, lost, done: Done::default() });
+        };
+        let (first, second) = impaired.pass(end, delay, &packet);
+        let copy = second.map(|passage| (passage, packet.clone()));
+        self.passes(first, false, lost, packet);
+        if let Some((passage, copy)) = copy {
+            self.passes(passage, true, lost, copy);
+        }
+    }
+
+    /// A packet, or its duplicate, is on an impaired line.
+    fn passes(&mut self, passage: Passage, duplicate: bool, lost: Option<Cause>, packet: Packet) {
+        let Passage { at, damaged_at, free, .. } = passage;
+        let lost = lost.or(passage.lost.then_some(Cause::FrameLost));
+        let pipe = &mut self.transmitter.pipe;
+        let last = pipe.last().unwrap_or(Time::ZERO);
+        let done = Done { duplicate, overtakes: free && at < last, damaged_at };
+        if done.overtakes {
+            pipe.insert(at, UnderWay { packet, lost, done });
+        } else {
+            pipe.push(at.max(last), UnderWay { packet, lost, done });
+        }
     }
 
     /// Takes the next opportunity for what waits: several packets may share it, and a packet may need several.
@@ -212,7 +259,10 @@ impl Direction {
 
     /// Hands on to `side` what comes out by `now`, and ends what is lost.
     pub fn deliver(&mut self, now: Time, side: Side, out: &mut Out) {
-        while let Some(UnderWay { packet, lost }) = self.transmitter.pipe.take(now) {
+        while let Some(UnderWay { mut packet, lost, done }) = self.transmitter.pipe.take(now) {
+            if self.impaired.is_some() {
+                done.tell(side, &mut packet, lost.is_some(), out);
+            }
             match lost {
                 Some(cause) => out.discard(side, packet, cause),
                 None => {
@@ -222,7 +272,7 @@ impl Direction {
             }
         }
         if !matches!(self.server, Server::Trace(_)) {
-            self.transmitter.pipe.look_by(self.transmitter.turn());
+            self.transmitter.pipe.look_by(self.turn());
         }
     }
 
@@ -236,7 +286,12 @@ impl Direction {
         match &self.server {
             Server::Trace(server) => server.partial.as_ref().map(|partial| &partial.packet),
             _ if self.transmitter.free_at <= now => None,
-            _ => self.transmitter.pipe.iter().last().map(|under_way| &under_way.packet),
+            _ => {
+                let mut sent = self.transmitter.pipe.iter().rev();
+                let last = self.impaired.as_ref().map(|impaired| impaired.last);
+                let found = sent.find(|u| last.is_none_or(|id| u.packet.id == id));
+                found.map(|under_way| &under_way.packet)
+            }
         }
     }
 
@@ -246,7 +301,33 @@ impl Direction {
             Server::Trace(server) => usize::from(server.partial.is_some()),
             _ => 0,
         };
-        self.transmitter.holds() + partial
+        // Duplicates begin where they come out.
+        let duplicates = match &self.impaired {
+            Some(_) => self.transmitter.pipe.iter().filter(|u| u.done.duplicate).count(),
+            None => 0,
+        };
+        self.transmitter.holds() + partial - duplicates
+    }
+}
+
+impl Done {
+    /// Tells what the line has done to `packet`, which comes out, or would if it were not lost.
+    fn tell(self, side: Side, packet: &mut Packet, lost: bool, out: &mut Out) {
+        if self.duplicate {
+            out.introduce(side, packet, Cause::LineDuplicate);
+        }
+        if lost {
+            return;
+        }
+        if self.overtakes {
+            out.packet_event(Op::Redirected(Cause::Reordered), side, packet);
+        }
+        if let Some(position) = self.damaged_at
+            && packet.damage == Damage::None
+        {
+            packet.damage = damage_at(position, packet);
+            out.packet_event(Op::Damaged, side, packet);
+        }
     }
 }
 

@@ -1,10 +1,15 @@
 //! The keys by which a link varies.
 
 use super::course::{Course, Level, Wrong};
+use super::distribution::Distribution;
+use super::impair::{Impairments, Loss, Order};
+use super::netem::Netem;
 use super::trace::Trace;
 use super::{OutagePackets, Pace, VariedConfig};
+use crate::channel::GilbertElliott;
 use crate::describe::{Form, Keys, Need, Value};
 use crate::link::LineConfig;
+use crate::machine::Side;
 use crate::units::{Probability, Rate, Span};
 
 /// What varies of a link.
@@ -16,6 +21,8 @@ pub struct Varying {
     losses: Option<Course<Probability>>,
     outages: Option<Course<bool>>,
     outage_packets: OutagePackets,
+    /// What else happens to packets; none where that is nothing.
+    pub impairments: Option<Impairments>,
 }
 
 /// Keys of which a direction has one. Each wins over a constant `rate`, so that it can be set where there is one.
@@ -81,6 +88,7 @@ impl Varying {
             losses,
             outages,
             outage_packets,
+            impairments: None,
         }
     }
 
@@ -94,6 +102,7 @@ impl Varying {
             losses: self.losses,
             outages: self.outages,
             outage_packets: self.outage_packets,
+            impairments: self.impairments,
         })
     }
 
@@ -104,6 +113,115 @@ impl Varying {
             Some(Pace::Trace(trace)) => trace.mean_rate(),
             None => None,
         })
+    }
+}
+
+impl Netem {
+    /// Goes over the key with a line in the words of netem, which other keys change.
+    pub fn key(k: &mut Keys<'_>) -> Netem {
+        let what = "delay, rate and what happens to packets in the words of `tc qdisc ... netem`; other keys win";
+        let form = Form::Text("\"delay 20ms 5ms 25% loss 1%\"");
+        let Value::Text(text) = k.value("netem", form, Need::Else(""), Value::Absent, what) else {
+            return Netem::default();
+        };
+        Netem::parse(&text).unwrap_or_else(|error| {
+            let message = format!("`{}`: {}", k.path("netem"), error.message);
+            k.refuse("netem", message, "not as `tc` has it", error.help);
+            Netem::default()
+        })
+    }
+}
+
+/// What a key means nothing without.
+const NEEDED: [(&str, &str); 8] = [
+    ("jitter-correlation", "jitter"),
+    ("jitter-distribution", "jitter"),
+    ("jitter-order", "jitter"),
+    ("loss-correlation", "loss"),
+    ("duplicate-correlation", "duplicate"),
+    ("corrupt-correlation", "corrupt"),
+    ("reorder-correlation", "reorder"),
+    ("reorder-gap", "reorder"),
+];
+
+impl Impairments {
+    /// Goes over the keys. Without them it is as `self`.
+    #[must_use]
+    pub fn keys(mut self, k: &mut Keys<'_>) -> Impairments {
+        let most = Span::secs(1000);
+        k.within("jitter", &mut self.jitter, Span::ZERO..=most, "by how much the delay differs");
+        let what = "how much of a deviation is that of the packet before";
+        k.probability("jitter-correlation", &mut self.jitter_correlation, what);
+        let what = "how deviations are distributed, by the tables of netem";
+        k.word("jitter-distribution", &mut self.jitter_distribution, &Distribution::WORDS, what);
+        let what = "whether packets overtake those that take longer, or wait for them";
+        let orders = [("free", Order::Free), ("kept", Order::Kept)];
+        k.word("jitter-order", &mut self.jitter_order, &orders, what);
+        self.loss_keys(k);
+        k.probability(
+            "duplicate",
+            &mut self.duplicate,
+            "the probability that a packet comes twice",
+        );
+        let what = "how much of its draw is that of the packet before";
+        k.probability("duplicate-correlation", &mut self.duplicate_correlation, what);
+        let wrong = "the probability that one bit of a packet is wrong";
+        k.probability("corrupt", &mut self.corrupt, wrong);
+        k.probability("corrupt-correlation", &mut self.corrupt_correlation, what);
+        let at_once = "the probability that a packet leaves the delay out, and overtakes others";
+        k.probability("reorder", &mut self.reorder, at_once);
+        k.probability("reorder-correlation", &mut self.reorder_correlation, what);
+        let gap = "of so many packets in a row at most one is reordered";
+        k.count("reorder-gap", &mut self.reorder_gap, 0..=1_000_000, gap);
+        let sides = [("right", Side::Right), ("left", Side::Left)];
+        let what = "the one direction in which all that happens, jitter to reorder";
+        self.impaired = k.maybe_word("impaired", &sides, what).or(self.impaired);
+        self.check(k);
+        self
+    }
+
+    fn loss_keys(&mut self, k: &mut Keys<'_>) {
+        let what = "the probability that a packet is lost, or the chain of netem's `gemodel`";
+        let mut chain = None;
+        let value = k.table_or("loss", Form::Probability, what, |k| {
+            chain = Some(GilbertElliott::keys(k));
+        });
+        match (value, chain) {
+            (Value::Probability(p), _) => {
+                self.loss = Some(Loss::Random(p)).filter(|_| p != Probability::ZERO);
+            }
+            (_, Some(chain)) if k.has("loss") => self.loss = Some(Loss::Chain(chain)),
+            _ => {}
+        }
+        let what = "how much of the draw of a loss is that of the packet before";
+        k.probability("loss-correlation", &mut self.loss_correlation, what);
+        if k.has("loss-correlation") && matches!(self.loss, Some(Loss::Chain(_))) {
+            let message = format!("`{}` beside a chain", k.path("loss-correlation"));
+            let help =
+                "the chain has bursts of its own; leave it out, or write a probability as `loss`";
+            k.refuse("loss-correlation", message, "not together", help);
+        }
+    }
+
+    fn check(&self, k: &mut Keys<'_>) {
+        let on = |key| match key {
+            "jitter" => self.jitter > Span::ZERO,
+            "loss" => self.loss.is_some(),
+            "duplicate" => self.duplicate != Probability::ZERO,
+            "corrupt" => self.corrupt != Probability::ZERO,
+            _ => self.reorder != Probability::ZERO,
+        };
+        for (key, needs) in NEEDED {
+            if k.has(key) && !k.has(needs) && !on(needs) {
+                let message = format!("`{}` without `{needs}`", k.path(key));
+                k.refuse(
+                    key,
+                    message,
+                    "nothing uses it",
+                    format!("write `{needs}` beside it, or leave it out"),
+                );
+            }
+        }
     }
 }
 

@@ -11,11 +11,17 @@
 //! In an outage either the transmitter stands still and goes on where it stopped (`keep`), or it goes on and all that
 //! is on the line meanwhile is lost (`drop`), as under a bridge.
 //!
-//! Not modelled: half duplex, medium access, and damage of packets. A radio hop behind the line has those.
+//! Behind all that packets may suffer what netem does to them, jitter and the like ([`Impairments`]); those may
+//! overtake each other.
+//!
+//! Not modelled: half duplex and medium access. A radio hop behind the line has those.
 
 mod course;
 mod direction;
+mod distribution;
+mod impair;
 mod keys;
+mod netem;
 mod trace;
 
 use core::ops::Range;
@@ -33,7 +39,10 @@ use super::transmitter::tell_turn;
 use direction::Direction;
 
 pub use course::{Course, Level, Stretch, Wrong};
+pub use distribution::Distribution;
+pub use impair::{Impairments, Loss, Order};
 pub use keys::Varying;
+pub use netem::{Netem, NetemError};
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 
 /// A line that varies.
@@ -58,6 +67,9 @@ pub struct VariedConfig {
     pub outages: Option<Course<bool>>,
     /// What becomes of packets in an outage.
     pub outage_packets: OutagePackets,
+    /// What else happens to packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub impairments: Option<Impairments>,
 }
 
 /// How fast a direction is over time.
@@ -82,6 +94,12 @@ pub enum OutagePackets {
 }
 
 impl VariedConfig {
+    /// Whether anything changes with time.
+    pub fn varies(&self) -> bool {
+        let paced = self.right.is_some() || self.left.is_some();
+        paced || self.delays.is_some() || self.losses.is_some() || self.outages.is_some()
+    }
+
     /// The mean rate towards `side` over one period, if it has any rate.
     pub fn mean_rate(&self, side: Side) -> Option<Rate> {
         match super::towards(side, &self.left, &self.right) {

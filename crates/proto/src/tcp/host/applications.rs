@@ -1,14 +1,16 @@
 //! The applications of a host: what they do to its connections.
 
+use crate::event::{Cause, Op, Wants, What};
 use crate::machine::Out;
 use crate::rng::Stream;
 use crate::tcp::Connection;
 use crate::tcp::exchange::{Client, Exchange, Exchanging, Service};
 use crate::tcp::traffic::{App, OnOff, Session, Web};
+use crate::udp::{Datagram, Source, Udp};
 use crate::units::Time;
-use crate::wire::Addr;
+use crate::wire::{Addr, Packet};
 
-use super::Host;
+use super::{Host, flow_of};
 
 impl Host {
     /// The transfer on connection `index`, which this host opened, ends at `at`: what has been sent by then still
@@ -56,6 +58,42 @@ impl Host {
         let client = Client { to, port, exchange, stop, asked, waits, connection };
         self.apps.add(App::Client(Box::new(client)), start);
         self.unfinished += 1;
+    }
+
+    /// A source sends datagrams to `to` from the first of `times` until before the second. Its streams are those of its
+    /// intervals and of its sizes.
+    pub fn send_datagrams(
+        &mut self,
+        to: Addr,
+        port: u16,
+        times: [Time; 2],
+        udp: Udp,
+        chance: [Stream; 2],
+    ) {
+        let sources = self.apps.all.iter().filter(|app| matches!(app, App::Datagrams(_))).count();
+        let flow = flow_of(self.config.addr, to, port, sources);
+        let mut source = Source::new(flow, udp, times, chance);
+        let Some(first) = source.first() else { return };
+        self.apps.add(App::Datagrams(Box::new(source)), first);
+        self.unfinished += 1;
+    }
+
+    /// Datagrams to `port` go back to where they came from.
+    pub fn echo(&mut self, port: u16) {
+        self.echoes.push(port);
+    }
+
+    /// A datagram of a source has arrived; false if it is something else.
+    pub(super) fn on_datagram(&mut self, packet: &Packet, out: &mut Out) -> bool {
+        let Some(datagram) = Datagram::read(packet) else { return false };
+        out.packet_event(Op::Received, self.config.side.other(), packet);
+        if self.echoes.contains(&datagram.flow.dst_port) {
+            out.originate(self.config.side, datagram.back().packet(), Cause::Datagram);
+        } else if out.wants(Wants::METRICS) {
+            let datagram = if datagram.is_back() { datagram.back() } else { datagram };
+            out.event(What::Datagram { datagram, arrived: true });
+        }
+        true
     }
 
     /// Requests of `client` to `port` are answered.
@@ -130,6 +168,15 @@ impl Host {
         let full = self.is_full();
         let next = match &mut self.apps.all[index] {
             App::Client(_) => self.step_client(now, index, out),
+            App::Datagrams(source) => {
+                let (datagram, next) = source.send(now);
+                self.unfinished -= usize::from(next.is_none());
+                if out.wants(Wants::METRICS) {
+                    out.event(What::Datagram { datagram, arrived: false });
+                }
+                out.originate(self.config.side, datagram.packet(), Cause::Datagram);
+                next
+            }
             App::Stop { connection } => {
                 let connection = *connection;
                 self.act(connection, |c| c.end_here(now, out));

@@ -1,0 +1,140 @@
+//! Distributions of jitter: the tables of netem, reckoned from the formulas by which iproute2 makes its files.
+//!
+//! A table has the quantiles of a distribution in units of the jitter, 4096 of them, each equally likely. All are cut
+//! off at four times the jitter, so that the tail of the Pareto distribution ends there. Its mean is then -0.03 and its
+//! deviation 0.82 times the jitter, those of `paretonormal` are -0.03 and 0.83.
+
+use std::sync::LazyLock;
+
+use serde::Serialize;
+
+/// Entries of a table.
+const SIZE: usize = 4096;
+/// What stands for the jitter itself in a table.
+const SCALE: f64 = 8192.0;
+/// Parts into which the range of a normal distribution is cut for its table.
+const PARTS: f64 = 16_384.0;
+
+/// How jitter is distributed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// Anything between less and more by the jitter, equally likely.
+    #[default]
+    Uniform,
+    /// A normal one, whose deviation is the jitter.
+    Normal,
+    /// A Pareto distribution of shape 3 with mean 0.
+    Pareto,
+    /// A quarter normal and three quarters Pareto.
+    ParetoNormal,
+}
+
+static NORMAL: LazyLock<Vec<i16>> = LazyLock::new(|| table(|j| whole(normal(j))));
+static PARETO: LazyLock<Vec<i16>> = LazyLock::new(|| table(|j| whole(pareto(j).min(32_767.0))));
+static PARETO_NORMAL: LazyLock<Vec<i16>> =
+    LazyLock::new(|| table(|j| (whole(normal(j)) + 3 * whole(pareto(j).min(32_767.0))) / 4));
+
+fn table(entry: impl Fn(usize) -> i64) -> Vec<i16> {
+    let cut = |value: i64| value.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
+    (0..SIZE).map(|j| cut(entry(j))).collect()
+}
+
+fn whole(value: f64) -> i64 {
+    libm::rint(value) as i64
+}
+
+/// Entry `j` of the normal table: the quantile at the end of its part, times [`SCALE`].
+fn normal(j: usize) -> f64 {
+    /// The steps in which quantiles are looked for.
+    const STEP: f64 = 0.000_05;
+    let part = (4 * j) as f64;
+    let below =
+        |x: f64| libm::rint(PARTS * 0.5 * libm::erfc(-x / core::f64::consts::SQRT_2)) <= part;
+    // The last step of -10, -9.99995 and so on that still belongs to the part.
+    let (mut low, mut high) = (0_u32, 400_000_u32);
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        *(if below(-10.0 + f64::from(middle) * STEP) { &mut low } else { &mut high }) = middle;
+    }
+    (-10.0 + f64::from(low) * STEP) * SCALE
+}
+
+/// Entry `j` of the Pareto table: the inverse of its distribution less its mean, times [`SCALE`].
+fn pareto(j: usize) -> f64 {
+    const SHAPE: f64 = 3.0;
+    let tail = 1.0 - j as f64 / SIZE as f64;
+    (1.0 / libm::pow(tail, 1.0 / SHAPE) - 1.5) * (4.0 / 3.0) * SCALE
+}
+
+impl Distribution {
+    /// The words for it.
+    pub const WORDS: [(&'static str, Distribution); 4] = [
+        ("uniform", Distribution::Uniform),
+        ("normal", Distribution::Normal),
+        ("pareto", Distribution::Pareto),
+        ("paretonormal", Distribution::ParetoNormal),
+    ];
+
+    /// The table, if it has one.
+    fn table(self) -> Option<&'static [i16]> {
+        match self {
+            Distribution::Uniform => None,
+            Distribution::Normal => Some(&NORMAL),
+            Distribution::Pareto => Some(&PARETO),
+            Distribution::ParetoNormal => Some(&PARETO_NORMAL),
+        }
+    }
+
+    /// The deviation from the delay, in units of the jitter, for a number within [0, 1).
+    pub(super) fn at(self, number: f64) -> f64 {
+        match self.table() {
+            None => 2.0 * number - 1.0,
+            Some(table) => {
+                let index = (number * SIZE as f64) as usize;
+                f64::from(table[index.min(SIZE - 1)]) / SCALE
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FNV-1a of the numbers as text.
+    fn digest(table: &[i16]) -> u64 {
+        let text = table.iter().map(|n| format!("{n} ")).collect::<String>();
+        text.bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+    }
+
+    #[test]
+    fn tables_are_those_of_iproute2() {
+        // As its programs print them, their first ten and their last.
+        let firsts: [(_, [i16; 10], i16); 3] = [
+            (
+                Distribution::Normal,
+                [-32768, -28307, -26871, -25967, -25298, -24765, -24320, -23937, -23600, -23298],
+                LAST[0],
+            ),
+            (
+                Distribution::Pareto,
+                [-5461, -5460, -5460, -5459, -5458, -5457, -5456, -5455, -5454, -5453],
+                LAST[1],
+            ),
+            (
+                Distribution::ParetoNormal,
+                [-12305, -11171, -10812, -10586, -10418, -10284, -10172, -10075, -9990, -9914],
+                LAST[2],
+            ),
+        ];
+        for (i, (distribution, first, last)) in firsts.into_iter().enumerate() {
+            let table = distribution.table().unwrap();
+            assert_eq!((&table[..10], table[SIZE - 1]), (&first[..], last), "{distribution:?}");
+            assert_eq!(digest(table), DIGESTS[i], "{distribution:?}");
+        }
+    }
+    const LAST: [i16; 3] = [28858, 32767, 31789];
+    const DIGESTS: [u64; 3] = [0xb6cc_3c54_dfde_57b8, 0x6e89_2653_8232_f19d, 0xeef2_96df_74a4_7b88];
+}

@@ -1,0 +1,217 @@
+//! What happens to packets on a line, as Linux's netem has it: jitter, reordering, loss, duplicates, corruption.
+//!
+//! The rules are those of tc-netem(8) and of the kernel's queueing discipline, for a packet whose last bit has been
+//! sent:
+//!
+//! - It is duplicated, it is lost, and it is corrupted, each with a probability. If it is both duplicated and lost, one
+//!   of the two goes on. A duplicate has its own draws, but is not duplicated again.
+//! - A corrupted packet has one wrong bit, anywhere; whoever checks the checksum of that part drops it.
+//! - It takes the delay and a deviation from it, in all no less than nothing. With [`Order::Free`] it overtakes those
+//!   that take longer, with [`Order::Kept`] it waits for them, as netem with a `rate`.
+//! - To be reordered means to take no delay at all. With a gap of n at least n - 1 packets lie between
+//!   two that are.
+//! - Numbers that depend on the ones before are `(1 - c)` of a new one and `c` of the last one. That is no correlation
+//!   in the strict sense, and such numbers are no longer uniform: a loss of 1% with a correlation of 25% is one of less
+//!   than 1%, as in netem.
+//!
+//! One thing differs: the kernel takes the remainder of a number modulo twice the jitter, or modulo the size of the
+//! table, and with it nothing of the correlation is left. Here a number stands for the quantile, as the manual says.
+
+use serde::Serialize;
+
+use crate::channel::{Channel, ErrorModel, GilbertElliott};
+use crate::machine::Side;
+use crate::rng::Stream;
+use crate::units::{Probability, Span, Time};
+use crate::wire::{Packet, PacketId};
+
+use super::distribution::Distribution;
+
+/// What happens to packets.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Impairments {
+    /// By how much the delay differs; what that means says the distribution.
+    pub jitter: Span,
+    /// How much of a deviation is that of the packet before.
+    pub jitter_correlation: Probability,
+    /// How deviations are distributed.
+    pub jitter_distribution: Distribution,
+    /// Whether packets overtake others that take longer.
+    pub jitter_order: Order,
+    /// Which packets are lost.
+    pub loss: Option<Loss>,
+    /// How much of the draw of a loss is that of the packet before.
+    pub loss_correlation: Probability,
+    /// The probability that a packet comes twice.
+    pub duplicate: Probability,
+    /// How much of its draw is that of the packet before.
+    pub duplicate_correlation: Probability,
+    /// The probability that a bit of a packet is wrong.
+    pub corrupt: Probability,
+    /// How much of its draw is that of the packet before.
+    pub corrupt_correlation: Probability,
+    /// The probability that a packet takes no delay.
+    pub reorder: Probability,
+    /// How much of its draw is that of the packet before.
+    pub reorder_correlation: Probability,
+    /// Of so many packets in a row at most one is reordered; any of them with 0 or 1.
+    pub reorder_gap: u32,
+    /// Which direction all that happens in; `None` is both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub impaired: Option<Side>,
+}
+
+/// Whether packets overtake others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// They do.
+    #[default]
+    Free,
+    /// They wait for those before them.
+    Kept,
+}
+
+/// Which packets are lost.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// Each with this probability.
+    Random(Probability),
+    /// Those that a chain of two states says.
+    Chain(GilbertElliott),
+}
+
+/// Numbers within [0, 1) of which each is partly the one before.
+#[derive(Debug)]
+struct Correlated {
+    correlation: f64,
+    last: f64,
+    chance: Stream,
+}
+
+impl Correlated {
+    fn new(correlation: Probability, mut chance: Stream) -> Correlated {
+        Correlated { correlation: correlation.get(), last: chance.unit(), chance }
+    }
+
+    fn next(&mut self) -> f64 {
+        let new = self.chance.unit();
+        if self.correlation == 0.0 {
+            return new;
+        }
+        self.last = (1.0 - self.correlation) * new + self.correlation * self.last;
+        self.last
+    }
+
+    fn happens(&mut self, p: Probability) -> bool {
+        p.get() > 0.0 && self.next() < p.get()
+    }
+}
+
+/// What becomes of a packet, or of its duplicate.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Passage {
+    /// When it comes out, if it need not wait for others.
+    pub at: Time,
+    pub lost: bool,
+    /// Where it is damaged.
+    pub damaged_at: Option<u32>,
+    /// Whether it overtakes whoever is under way.
+    pub free: bool,
+}
+
+/// The impairments of one direction.
+#[derive(Debug)]
+pub(super) struct Impaired {
+    config: Impairments,
+    loss: Correlated,
+    chain: Option<Channel>,
+    duplicate: Correlated,
+    corrupt: Correlated,
+    spot: Stream,
+    reorder: Correlated,
+    jitter: Correlated,
+    /// Packets since the last one that was reordered.
+    since: u32,
+    /// The packet that was sent last.
+    pub last: PacketId,
+}
+
+impl Impaired {
+    /// Those of the direction towards `side`, if it has any.
+    pub fn new(
+        config: &Impairments,
+        side: Side,
+        stream: &impl Fn(&str) -> Stream,
+    ) -> Option<Impaired> {
+        if config.impaired.is_some_and(|impaired| impaired != side) {
+            return None;
+        }
+        let stream = |part: &str| stream(&format!("{part}.{}", side.word()));
+        let correlated = |correlation, part| Correlated::new(correlation, stream(part));
+        let chain = match &config.loss {
+            Some(Loss::Chain(chain)) => Some(ErrorModel::GilbertElliott(chain.clone())),
+            _ => None,
+        };
+        Some(Impaired {
+            loss: correlated(config.loss_correlation, "loss"),
+            chain: chain.map(|model| Channel::new(&model, stream("loss.chain"))),
+            duplicate: correlated(config.duplicate_correlation, "duplicate"),
+            corrupt: correlated(config.corrupt_correlation, "corrupt"),
+            spot: stream("corrupt.spot"),
+            reorder: correlated(config.reorder_correlation, "reorder"),
+            jitter: correlated(config.jitter_correlation, "jitter"),
+            since: 0,
+            last: PacketId(u64::MAX),
+            config: config.clone(),
+        })
+    }
+
+    /// What becomes of `packet`, which has been sent by `sent` and takes `delay`, and of its duplicate, if it has one.
+    pub fn pass(&mut self, sent: Time, delay: Span, packet: &Packet) -> (Passage, Option<Passage>) {
+        self.last = packet.id;
+        let duplicated = self.duplicate.happens(self.config.duplicate);
+        if self.loses() {
+            let lost = Passage { at: sent + delay, lost: true, damaged_at: None, free: false };
+            return match duplicated {
+                false => (lost, None),
+                true => (self.passage(sent, delay, packet), Some(lost)),
+            };
+        }
+        let first = self.passage(sent, delay, packet);
+        let second = duplicated.then(|| {
+            let lost = self.loses();
+            Passage { lost, ..self.passage(sent, delay, packet) }
+        });
+        (first, second)
+    }
+
+    fn loses(&mut self) -> bool {
+        match (&mut self.chain, &self.config.loss) {
+            (Some(chain), _) => chain.pass(Time::ZERO, Span::ZERO, 1).damaged_at.is_some(),
+            (None, Some(Loss::Random(p))) => self.loss.happens(*p),
+            (None, _) => false,
+        }
+    }
+
+    /// One packet, whatever else becomes of it.
+    fn passage(&mut self, sent: Time, delay: Span, packet: &Packet) -> Passage {
+        let corrupted = self.corrupt.happens(self.config.corrupt);
+        let damaged_at = corrupted.then(|| self.spot.below(packet.wire_len().into()) as u32);
+        let p = self.config.reorder.get();
+        self.since = self.since.saturating_add(1);
+        // The draw is made for those that may be reordered.
+        if p > 0.0 && self.since >= self.config.reorder_gap && self.reorder.next() < p {
+            self.since = 0;
+            return Passage { at: sent, lost: false, damaged_at, free: true };
+        }
+        let deviation = match self.config.jitter {
+            Span::ZERO => 0.0,
+            jitter => self.config.jitter_distribution.at(self.jitter.next()) * jitter.0 as f64,
+        };
+        let delay = libm::round(delay.0 as f64 + deviation).max(0.0) as u64;
+        let free = self.config.jitter_order == Order::Free;
+        Passage { at: sent + Span(delay), lost: false, damaged_at, free }
+    }
+}

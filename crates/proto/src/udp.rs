@@ -1,0 +1,316 @@
+//! Sources that send datagrams (UDP) at a rate of their own, whatever the network does, and whoever takes them in.
+//!
+//! A datagram says which one it is and when it was sent, as the packets of measuring programs do, so that its receiver
+//! knows how long it took and which are missing.
+
+use serde::Serialize;
+
+use crate::rng::Stream;
+use crate::units::{Rate, Span, Time};
+use crate::wire::checksum::Sum;
+use crate::wire::{Addr, Body, FlowKey, Packet, Transport};
+
+/// The IP protocol number (RFC 768).
+pub const PROTOCOL: u8 = 17;
+/// Bytes of a header.
+const HEADER: u32 = 8;
+/// Bytes of what a datagram says of itself: its number and its time.
+const CONTENT: u32 = 16;
+/// Largest IP packet.
+const LARGEST: u32 = 65_535;
+/// The first port of receivers, above those of servers.
+const FIRST_PORT: u16 = 50_000;
+
+/// What a source sends.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Udp {
+    /// How much on average, in bits of IP packets.
+    pub rate: Rate,
+    /// The mean size of an IP packet, headers included.
+    pub size: u32,
+    /// When it sends.
+    pub arrivals: Arrivals,
+    /// How sizes differ.
+    pub sizes: Sizes,
+    /// The call that it is, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub voice: Option<Voice>,
+    /// They are probes, sent so often, which come back: the time to and fro is measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Span>,
+}
+
+/// One direction of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Voice {
+    /// How speech is coded.
+    pub codec: Codec,
+    /// How much longer than on the shortest way packets may take, to be played in time.
+    pub buffer: Span,
+}
+
+/// How speech is coded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Codec {
+    /// G.711 with packet loss concealment: 64 kbit/s.
+    G711,
+    /// G.729A with voice activity detection: 8 kbit/s.
+    G729,
+}
+
+impl Codec {
+    /// The words for it.
+    pub const WORDS: [(&'static str, Codec); 2] = [("g711", Codec::G711), ("g729", Codec::G729)];
+
+    /// Speech in a packet.
+    pub fn interval(self) -> Span {
+        Span::millis(20)
+    }
+
+    /// The length of an IPv4 packet with headers of UDP and RTP.
+    pub fn size(self) -> u32 {
+        40 + match self {
+            Codec::G711 => 160,
+            Codec::G729 => 20,
+        }
+    }
+
+    /// Rate of its packets.
+    pub fn rate(self) -> Option<Rate> {
+        Rate::from_bps(u64::from(self.size()) * 8 * 1_000_000_000 / self.interval().0)
+    }
+
+    /// What it takes from the rating of a call, and its robustness against loss (Ie and Bpl of ITU-T G.113 appendix I).
+    pub fn impairment(self) -> [f64; 2] {
+        match self {
+            Codec::G711 => [0.0, 25.1],
+            Codec::G729 => [11.0, 19.0],
+        }
+    }
+}
+
+/// When a source sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    /// At equal intervals.
+    #[default]
+    Constant,
+    /// A Poisson process: intervals are exponential.
+    Poisson,
+}
+
+/// How sizes differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sizes {
+    /// They do not.
+    #[default]
+    Constant,
+    /// They are exponential, as far as packets can be: what is smaller than the headers has their size, and none is
+    /// larger than 65,535 bytes.
+    Exponential,
+}
+
+impl Udp {
+    /// So many tables have ports of their own.
+    pub const TABLES: usize = 10_000;
+
+    /// The port of receivers of the `nth` table, below [`Udp::TABLES`].
+    pub fn port(nth: usize) -> u16 {
+        FIRST_PORT + (nth % Udp::TABLES) as u16
+    }
+
+    /// Whether `port` is one of receivers.
+    fn is_port(port: u16) -> bool {
+        (FIRST_PORT..FIRST_PORT + Udp::TABLES as u16).contains(&port)
+    }
+}
+
+/// A datagram that was sent or has arrived.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Datagram {
+    /// Whose it is, in the direction of travel.
+    pub flow: FlowKey,
+    /// Which one, from 0.
+    pub number: u64,
+    /// When it was sent.
+    pub sent: Time,
+    /// The length of its IP packet.
+    pub bytes: u32,
+}
+
+impl Datagram {
+    /// What goes back when it is a probe.
+    pub fn back(&self) -> Datagram {
+        Datagram { flow: self.flow.reversed(), ..*self }
+    }
+
+    /// Whether it is one that comes back.
+    pub fn is_back(&self) -> bool {
+        Udp::is_port(self.flow.src_port) && !Udp::is_port(self.flow.dst_port)
+    }
+
+    /// The smallest IP packet from `src`.
+    fn least(src: Addr) -> u32 {
+        let ip = if src.is_v4() { 20 } else { 40 };
+        ip + HEADER + CONTENT
+    }
+
+    /// Its packet.
+    pub fn packet(&self) -> Packet {
+        let FlowKey { src, dst, src_port, dst_port } = self.flow;
+        let ip = if src.is_v4() { 20 } else { 40 };
+        let len = self.bytes.clamp(Datagram::least(src), LARGEST) - ip;
+        let mut bytes = vec![0; len as usize];
+        for (at, word) in [(0, src_port), (2, dst_port), (4, len as u16)] {
+            bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
+        }
+        bytes[8..16].copy_from_slice(&self.number.to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.sent.0.to_be_bytes());
+        let mut sum = Sum::default();
+        sum.pseudo_header(src, dst, PROTOCOL, len);
+        sum.bytes(&bytes);
+        // A checksum of zero is sent as all ones (RFC 768).
+        let checksum = match sum.checksum() {
+            0 => 0xffff,
+            other => other,
+        };
+        bytes[6..8].copy_from_slice(&checksum.to_be_bytes());
+        Packet::opaque(src, dst, Transport::Other(PROTOCOL), Body::copy_of(&bytes))
+    }
+
+    /// Reads what a source has sent; nothing if `packet` is something else.
+    pub fn read(packet: &Packet) -> Option<Datagram> {
+        if packet.transport != Transport::Other(PROTOCOL) {
+            return None;
+        }
+        let Body::Bytes { frame, from, len } = &packet.body else { return None };
+        let bytes = frame.get(*from as usize..(*from + *len) as usize)?;
+        let word = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+        let long = |at: usize| Some(u64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let flow =
+            FlowKey { src: packet.src, dst: packet.dst, src_port: word(0)?, dst_port: word(2)? };
+        let (number, sent) = (long(8)?, Time(long(16)?));
+        Some(Datagram { flow, number, sent, bytes: packet.wire_len() })
+    }
+}
+
+/// A source.
+#[derive(Debug)]
+pub(crate) struct Source {
+    flow: FlowKey,
+    udp: Udp,
+    begins: Time,
+    stop: Time,
+    intervals: Stream,
+    sizes: Stream,
+    number: u64,
+}
+
+impl Source {
+    /// A source that sends from `begins` until before `stop`. Intervals and sizes have streams of their own.
+    pub fn new(flow: FlowKey, udp: Udp, [begins, stop]: [Time; 2], chance: [Stream; 2]) -> Source {
+        let [intervals, sizes] = chance;
+        Source { flow, udp, begins, stop, intervals, sizes, number: 0 }
+    }
+
+    /// When it sends first; nothing if it does not.
+    pub fn first(&mut self) -> Option<Time> {
+        let first = match self.udp.arrivals {
+            Arrivals::Constant => self.begins,
+            Arrivals::Poisson => self.begins + self.interval(),
+        };
+        Some(first).filter(|at| *at < self.stop)
+    }
+
+    fn interval(&mut self) -> Span {
+        Span(self.intervals.exponential(self.mean()) as u64)
+    }
+
+    /// The mean interval in nanoseconds.
+    fn mean(&self) -> f64 {
+        match self.udp.probe {
+            Some(every) => every.0 as f64,
+            None => f64::from(self.udp.size) * 8e9 / self.udp.rate.bps() as f64,
+        }
+    }
+
+    /// The datagram of `now`, and when the next one comes, if there is one.
+    pub fn send(&mut self, now: Time) -> (Datagram, Option<Time>) {
+        let least = Datagram::least(self.flow.src);
+        let bytes = match self.udp.sizes {
+            Sizes::Constant => self.udp.size,
+            Sizes::Exponential => libm::round(self.sizes.exponential(self.udp.size.into())) as u32,
+        };
+        let bytes = bytes.clamp(least, LARGEST);
+        let datagram = Datagram { flow: self.flow, number: self.number, sent: now, bytes };
+        self.number += 1;
+        let next = match self.udp.arrivals {
+            // Reckoned from the beginning, so that nothing adds up.
+            Arrivals::Constant => self.begins + Span((self.mean() * self.number as f64) as u64),
+            Arrivals::Poisson => now + self.interval(),
+        };
+        (datagram, Some(next).filter(|at| *at < self.stop))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_read() {
+        for (src, dst) in [
+            (Addr::v4(10, 0, 0, 1), Addr::v4(10, 1, 0, 1)),
+            (
+                "fd00::1".parse::<core::net::IpAddr>().unwrap().into(),
+                "fd00::2".parse::<core::net::IpAddr>().unwrap().into(),
+            ),
+        ] {
+            let flow = FlowKey { src, dst, src_port: 1024, dst_port: Udp::port(3) };
+            let datagram = Datagram { flow, number: 7, sent: Time(123_456), bytes: 777 };
+            let packet = datagram.packet();
+            assert_eq!((packet.wire_len(), Datagram::read(&packet)), (777, Some(datagram)));
+            let Body::Bytes { frame, .. } = &packet.body else { panic!() };
+            let mut sum = Sum::default();
+            sum.pseudo_header(src, dst, PROTOCOL, frame.len() as u32);
+            sum.bytes(frame);
+            assert!(sum.verifies());
+        }
+    }
+
+    #[test]
+    fn a_source_has_its_rate() {
+        let flow = FlowKey {
+            src: Addr::v4(1, 1, 1, 1),
+            dst: Addr::v4(2, 2, 2, 2),
+            src_port: 1,
+            dst_port: 2,
+        };
+        let end = Time::ZERO + Span::secs(1000);
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            for sizes in [Sizes::Constant, Sizes::Exponential] {
+                let rate = Rate::from_bps(8_000_000).unwrap();
+                let udp = Udp { rate, size: 10_000, arrivals, sizes, voice: None, probe: None };
+                let chance = ["intervals", "sizes"].map(|part| Stream::new(1, part));
+                let mut source = Source::new(flow, udp, [Time::ZERO, end], chance);
+                let (mut next, mut n, mut bytes) = (source.first(), 0, 0_u64);
+                while let Some(at) = next {
+                    let (datagram, then) = source.send(at);
+                    (next, n, bytes) = (then, n + 1, bytes + u64::from(datagram.bytes));
+                }
+                // 100,000 datagrams, with a deviation of 316 where intervals are exponential; sizes as much again.
+                let off = f64::from(n) - 100_000.0;
+                assert!(
+                    off.abs() < if arrivals == Arrivals::Poisson { 1300.0 } else { 1.0 },
+                    "{n}"
+                );
+                let mean = bytes as f64 / f64::from(n);
+                let error = if sizes == Sizes::Exponential { 130.0 } else { 1e-9 };
+                assert!((mean - 10_000.0).abs() <= error, "{mean}");
+            }
+        }
+    }
+}

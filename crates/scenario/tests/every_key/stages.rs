@@ -1,0 +1,54 @@
+//! Keys in the braces of a stage.
+
+use std::collections::BTreeSet;
+
+use super::{braces, check, part, stage};
+
+#[test]
+fn keys_in_the_braces_of_a_stage() {
+    let mut done = BTreeSet::new();
+    for kind in ["link", "radio", "cross"] {
+        let inside = |way: &[&str], value: &str| {
+            let (rate, beside) = match (kind, way) {
+                ("cross", _) => ("", ""),
+                (_, ["rate"]) => ("", ""),
+                ("link", [key]) if key.starts_with("rate") || key.starts_with("trace") => ("", ""),
+                (
+                    "link",
+                    ["jitter-correlation" | "jitter-distribution" | "jitter-order" | "impaired"],
+                ) => ("rate = \"1mbit\", ", "jitter = \"1ms\", "),
+                ("link", ["loss-correlation"]) => ("rate = \"1mbit\", ", "loss = 0.1, "),
+                ("link", ["duplicate-correlation"]) => ("rate = \"1mbit\", ", "duplicate = 0.1, "),
+                ("link", ["corrupt-correlation"]) => ("rate = \"1mbit\", ", "corrupt = 0.1, "),
+                ("link", ["reorder"]) => ("rate = \"1mbit\", ", "delay = \"1ms\", "),
+                ("link", ["reorder-correlation" | "reorder-gap"]) => {
+                    ("rate = \"1mbit\", ", "delay = \"1ms\", reorder = 0.1, ")
+                }
+                ("link", ["outage-packets"]) => ("rate = \"1mbit\", ", "outages = \"4s-5s\", "),
+                (_, ["red", _]) => ("rate = \"1mbit\", ", "discipline = \"red\", "),
+                (_, ["csdp", _]) => ("rate = \"1mbit\", ", "discipline = \"csdp\", "),
+                (_, ["codel", _]) => ("rate = \"1mbit\", ", "discipline = \"codel\", "),
+                (_, ["fq-codel", _]) => ("rate = \"1mbit\", ", "discipline = \"fq-codel\", "),
+                (_, ["pie", _]) => ("rate = \"1mbit\", ", "discipline = \"pie\", "),
+                (_, ["loss-noticed"]) => ("rate = \"1mbit\", ", "frame-loss = \"1%\", "),
+                (_, ["compression-slots"]) => {
+                    ("rate = \"1mbit\", ", "header-compression = \"vj\", ")
+                }
+                _ => ("rate = \"1mbit\", ", ""),
+            };
+            let old = if way == ["rate"] { "rate = \"1mbit\", " } else { rate };
+            let files = "[files]\n\"lte.up\" = \"1\\n2\\n\"\n";
+            let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n{files}"));
+            if let ("link", ["loss", key]) = (kind, way) {
+                let needed = if *key == "p" { "" } else { "p = 0.1, " };
+                let after = format!("loss = {{ {needed}{key} = {value} }}");
+                return Some((text("loss = { p = 0.1 }"), text(&after)));
+            }
+            let before = format!("{old}{beside}");
+            let after = format!("{rate}{beside}{}", braces(way, value));
+            Some((text(before.trim_end_matches(", ")), text(&after)))
+        };
+        check(part(kind), &[], &inside, &mut done);
+    }
+    assert!(done.len() > 22, "{done:?}");
+}

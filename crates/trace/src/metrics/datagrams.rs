@@ -1,0 +1,205 @@
+//! Datagrams: how many arrive, how long they take, and by how much that differs.
+
+use core::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
+
+use lasthop_proto::udp::Datagram;
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::FlowKey;
+use serde::{Deserialize, Serialize};
+
+use super::short::quantile;
+use super::voice::{Score, score};
+use crate::layout::DatagramInfo;
+
+/// The datagrams of a table.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Datagrams {
+    /// Address of the senders.
+    pub from: String,
+    /// Address of the receiver.
+    pub to: String,
+    /// Whether they are other people's traffic.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub cross: bool,
+    /// Datagrams that were sent.
+    pub sent: u64,
+    /// Of these, those that have arrived.
+    pub arrived: u64,
+    /// Those that have not, though one that was sent later has.
+    pub lost: u64,
+    /// What arrived once more.
+    pub duplicates: u64,
+    /// Those that arrived behind one that was sent later.
+    pub late: u64,
+    /// Bytes of IP packets that have arrived, duplicates not counted.
+    pub delivered: u64,
+    /// Share of those that are lost.
+    pub loss: f64,
+    /// Mean time from the sender to the receiver, in seconds.
+    pub delay_mean_s: f64,
+    /// Its median in seconds.
+    pub delay_p50_s: f64,
+    /// Its 95th percentile in seconds.
+    pub delay_p95_s: f64,
+    /// Its 99th percentile in seconds.
+    pub delay_p99_s: f64,
+    /// The longest in seconds.
+    pub delay_max_s: f64,
+    /// The mean of how much the delays of two that arrive one after the other differ, in seconds.
+    pub jitter_s: f64,
+    /// What they sound like, if they are calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voice: Option<Score>,
+    /// What load adds to their time, if they are probes that came back before and during transfers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+}
+
+/// What load adds to a round trip.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Load {
+    /// The median round trip of probes that were sent before any transfer began, in seconds.
+    pub idle_s: f64,
+    /// The same of those that were sent from then on, until a transfer was complete.
+    pub loaded_s: f64,
+    /// The difference.
+    pub rise_s: f64,
+    /// Round trips a minute under load.
+    pub rpm: f64,
+    /// The rise as a grade.
+    pub grade: Grade,
+}
+
+/// A rise of the round trip as a grade, with the bounds of Waveform's test of bufferbloat.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Grade {
+    /// Less than 5 ms.
+    #[serde(rename = "A+")]
+    Best,
+    /// Less than 30 ms.
+    A,
+    /// Less than 60 ms.
+    B,
+    /// Less than 200 ms.
+    C,
+    /// Less than 400 ms.
+    D,
+    /// More.
+    F,
+}
+
+impl Grade {
+    fn of(rise_s: f64) -> Grade {
+        match rise_s * 1000.0 {
+            rise if rise < 5.0 => Grade::Best,
+            rise if rise < 30.0 => Grade::A,
+            rise if rise < 60.0 => Grade::B,
+            rise if rise < 200.0 => Grade::C,
+            rise if rise < 400.0 => Grade::D,
+            _ => Grade::F,
+        }
+    }
+}
+
+/// What a receiver knows of a source.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    sent: u64,
+    /// The number expected next, and those before it that have not come.
+    next: u64,
+    missing: BTreeSet<u64>,
+    duplicates: u64,
+    late: u64,
+    delivered: u64,
+    delays: Vec<Span>,
+    /// When those were sent.
+    times: Vec<Time>,
+    differences: f64,
+}
+
+/// All sources.
+#[derive(Debug, Default)]
+pub(super) struct Sources(BTreeMap<FlowKey, Seen>);
+
+impl Sources {
+    /// A datagram was sent, or has arrived.
+    pub fn event(&mut self, at: Time, datagram: &Datagram, arrived: bool) {
+        let seen = self.0.entry(datagram.flow).or_default();
+        if arrived { seen.arrives(at, datagram) } else { seen.sent += 1 }
+    }
+
+    /// The datagrams of a table.
+    /// There were transfers at the times of `loaded`, if there were any.
+    pub fn of(&self, info: &DatagramInfo, loaded: Option<Range<Time>>) -> Datagrams {
+        let fits =
+            |flow: &FlowKey| (flow.src, flow.dst, flow.dst_port) == (info.from, info.to, info.port);
+        let those = || self.0.iter().filter(|(flow, _)| fits(flow)).map(|(_, seen)| seen);
+        let sum = |of: fn(&Seen) -> u64| those().map(of).sum::<u64>();
+        let mut delays: Vec<Span> = those().flat_map(|seen| &seen.delays).copied().collect();
+        delays.sort();
+        let lost = sum(|seen| seen.missing.len() as u64);
+        let voice = info.voice.map(|voice| score(voice, &delays, lost));
+        let delays: Vec<f64> = delays.into_iter().map(Span::as_secs_f64).collect();
+        let arrived = delays.len() as u64;
+        let pairs = sum(|seen| (seen.delays.len() as u64).saturating_sub(1));
+        let [delay_p50_s, delay_p95_s, delay_p99_s, delay_max_s] =
+            [0.50, 0.95, 0.99, 1.0].map(|q| quantile(&delays, q));
+        Datagrams {
+            from: info.from.to_string(),
+            to: info.to.to_string(),
+            cross: info.cross,
+            sent: sum(|seen| seen.sent),
+            arrived,
+            lost,
+            duplicates: sum(|seen| seen.duplicates),
+            late: sum(|seen| seen.late),
+            delivered: sum(|seen| seen.delivered),
+            loss: lost as f64 / (lost + arrived).max(1) as f64,
+            delay_mean_s: delays.iter().sum::<f64>() / delays.len().max(1) as f64,
+            delay_p50_s,
+            delay_p95_s,
+            delay_p99_s,
+            delay_max_s,
+            jitter_s: those().map(|seen| seen.differences).sum::<f64>() / pairs.max(1) as f64,
+            voice,
+            load: loaded.filter(|_| info.probe).and_then(|loaded| load(those(), &loaded)),
+        }
+    }
+}
+
+/// What load adds to the round trips of these.
+fn load<'s>(those: impl Iterator<Item = &'s Seen> + Clone, loaded: &Range<Time>) -> Option<Load> {
+    let median = |when: &dyn Fn(Time) -> bool| {
+        let pairs = those.clone().flat_map(|seen| seen.times.iter().zip(&seen.delays));
+        let mut trips: Vec<f64> =
+            pairs.filter(|(at, _)| when(**at)).map(|(_, trip)| trip.as_secs_f64()).collect();
+        trips.sort_by(f64::total_cmp);
+        (!trips.is_empty()).then(|| quantile(&trips, 0.5))
+    };
+    let idle_s = median(&|at| at < loaded.start)?;
+    let loaded_s = median(&|at| loaded.contains(&at))?;
+    let rise_s = (loaded_s - idle_s).max(0.0);
+    Some(Load { idle_s, loaded_s, rise_s, rpm: 60.0 / loaded_s, grade: Grade::of(rise_s) })
+}
+
+impl Seen {
+    fn arrives(&mut self, at: Time, datagram: &Datagram) {
+        if datagram.number >= self.next {
+            self.missing.extend(self.next..datagram.number);
+            self.next = datagram.number + 1;
+        } else if self.missing.remove(&datagram.number) {
+            self.late += 1;
+        } else {
+            self.duplicates += 1;
+            return;
+        }
+        self.delivered += u64::from(datagram.bytes);
+        let delay = at.since(datagram.sent);
+        if let Some(last) = self.delays.last() {
+            self.differences += (delay.as_secs_f64() - last.as_secs_f64()).abs();
+        }
+        self.delays.push(delay);
+        self.times.push(datagram.sent);
+    }
+}

@@ -1,0 +1,93 @@
+//! What a call sounds like: the E-model of ITU-T G.107, simplified to delay and loss.
+//!
+//! The rating is `R = 93.2 - Id - Ie,eff`, where 93.2 is that of a connection without impairments and with all
+//! parameters at their defaults. The impairment of delay is `0.024 d + 0.11 max(0, d - 177.3)` for a mouth-to-ear delay
+//! of `d` milliseconds without echo (Cole and Rosenbluth, Voice over IP performance monitoring, 2001). That of the codec
+//! and of loss is `Ie + (95 - Ie) Ppl / (Ppl + Bpl)` for `Ppl` percent of packets lost, as if independently (G.107, with
+//! a burst ratio of 1). What users would say of it, the mean opinion score, follows by annex B of G.107.
+
+use lasthop_proto::udp::Voice;
+use lasthop_proto::units::Span;
+use serde::{Deserialize, Serialize};
+
+/// What the calls of a table sound like.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Score {
+    /// The rating R, from 0 to 100: below 50 nobody should be asked to listen, from 80 on users are satisfied.
+    pub r: f64,
+    /// The mean opinion score, from 1 to 4.5.
+    pub mos: f64,
+    /// From mouth to ear in seconds: the time of a packet, the shortest time on the way, and the buffer.
+    pub delay_s: f64,
+    /// Share of packets that did not arrive, or came too late to be played.
+    pub missing: f64,
+}
+
+/// The rating of a call whose packets take `delay_s` from mouth to ear, where the share `missing` of them does not
+/// arrive.
+pub fn rating(voice: Voice, delay_s: f64, missing: f64) -> f64 {
+    let (d, percent) = (delay_s * 1000.0, missing * 100.0);
+    let [codec, robustness] = voice.codec.impairment();
+    let delay = 0.024 * d + 0.11 * (d - 177.3).max(0.0);
+    let loss = codec + (95.0 - codec) * percent / (percent + robustness);
+    93.2 - delay - loss
+}
+
+/// The mean opinion score that belongs to a rating (G.107 annex B).
+pub fn mos(r: f64) -> f64 {
+    match r {
+        r if r <= 0.0 => 1.0,
+        r if r >= 100.0 => 4.5,
+        r => 1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6,
+    }
+}
+
+/// The score of calls of which so many packets were lost and the others took so long.
+pub(super) fn score(voice: Voice, delays: &[Span], lost: u64) -> Score {
+    let Some(least) = delays.iter().min() else {
+        return Score { mos: 1.0, missing: 1.0, ..Score::default() };
+    };
+    // The first packet that comes as fast as any sets the clock of the one who listens.
+    let played = *least + voice.buffer;
+    let late = delays.iter().filter(|delay| **delay > played).count() as u64;
+    let missing = (late + lost) as f64 / (delays.len() as u64 + lost) as f64;
+    let delay_s = (voice.codec.interval() + played).as_secs_f64();
+    let r = rating(voice, delay_s, missing).clamp(0.0, 100.0);
+    Score { r, mos: mos(r), delay_s, missing }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_proto::udp::Codec;
+
+    const CALL: Voice = Voice { codec: Codec::G711, buffer: Span::millis(60) };
+
+    #[test]
+    fn ratings_and_scores_are_those_of_the_recommendation() {
+        // G.107 table B.1: the least R and MOS of the classes of users' satisfaction.
+        for (r, score) in [(90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)] {
+            assert!((mos(r) - score).abs() < 0.01, "{r}: {}", mos(r));
+        }
+        assert_eq!((mos(-3.0), mos(100.0)), (1.0, 4.5));
+        // Without any impairment, and at the knee of delay: 0.024 * 177.3 = 4.26.
+        assert!((rating(CALL, 0.0, 0.0) - 93.2).abs() < 1e-9);
+        assert!((rating(CALL, 0.1773, 0.0) - 88.944_8).abs() < 1e-3);
+        assert!((rating(CALL, 0.2773, 0.0) - (88.944_8 - 2.4 - 11.0)).abs() < 1e-3);
+        // As many percent lost as the robustness: half of what is left of 95.
+        assert!((rating(CALL, 0.0, 0.251) - (93.2 - 47.5)).abs() < 1e-9);
+        let g729 = Voice { codec: Codec::G729, ..CALL };
+        assert!((rating(g729, 0.0, 0.19) - (93.2 - 11.0 - 42.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_comes_behind_the_buffer_is_missing() {
+        let delays = [20, 25, 80, 81].map(Span::millis);
+        let score = score(CALL, &delays, 1);
+        assert!(
+            (score.missing - 0.4).abs() < 1e-9 && (score.delay_s - 0.1).abs() < 1e-9,
+            "{score:?}"
+        );
+        assert_eq!(super::score(CALL, &[], 7).mos, 1.0);
+    }
+}
