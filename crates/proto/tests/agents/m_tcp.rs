@@ -71,6 +71,46 @@ fn what_is_sent_again_says_what_has_arrived() {
     );
 }
 
+/// The host was elsewhere for a while, and is back: the ends have gone on with each other.
+#[test]
+fn a_hole_that_stays_is_asked_about() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms fixed P. 1001+1000 ack 1 => split-taken    # the mobile host has what is before it from elsewhere
+        20ms left . 1 ack 1 => split-ack
+        40ms fixed P. 1001+1000 ack 1 => split-taken
+        40ms right . 1 ack 1 => split-ack               # does it?
+        40ms left . 1 ack 1 => split-ack
+        50ms mobile . 1 ack 1001
+        50ms note bypassed
+        50ms note forgotten
+        60s end
+        ",
+        ),
+    );
+}
+
+/// Of the two numbers of a segment one may be beyond what is known here, not both.
+#[test]
+fn who_guesses_gets_no_connection_past_the_base_station() {
+    check(
+        &config(),
+        &after_opening(
+            "
+        20ms mobile . 9000 ack 1001 => split-taken
+        20ms right . 1 ack 1 => split-ack
+        30ms mobile P. 9000+100 ack 70000 => split-taken
+        40ms mobile P. 9000+100 ack 1                   # as it would be if they had gone on
+        40ms note bypassed
+        40ms note forgotten
+        60s end
+        ",
+        ),
+    );
+}
+
 /// The last byte is acknowledged with a closed window; the return opens it, and what was under way goes again at once.
 #[test]
 fn silence_closes_the_window_and_an_answer_opens_it() {
