@@ -144,6 +144,12 @@ fn snoop_with_negative_acknowledgements() {
     survives("snoop_with_negative_acknowledgements", &path("snoop-nack"));
 }
 
+/// It splits, and yet the sender is told only of what the mobile host has.
+#[test]
+fn m_tcp() {
+    survives("m_tcp", &path("m-tcp"));
+}
+
 #[test]
 fn snoop_with_partial_acknowledgements() {
     survives("snoop_with_partial_acknowledgements", &path("snoop+ackp"));
