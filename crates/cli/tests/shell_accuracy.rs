@@ -20,8 +20,8 @@ fn behind(link: &[&str], program: &[&str]) -> (String, Value) {
         .expect("the program starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
-    let told = err.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let told = told.filter(|value| value.get("down").is_some()).last();
+    let mut told = err.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let told = told.rfind(|value| value.get("down").is_some());
     (out, told.unwrap_or_else(|| panic!("{err}")))
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use lasthop_path::{Path, Stage, Witness};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::Side;
-use lasthop_scenario::{Argument, LivePath, Scenario};
+use lasthop_scenario::{Argument, LivePath, Stage as Planned, parse_station};
 use nix::mount::{MsFlags, mount};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
@@ -114,16 +114,18 @@ fn kept(
         answer.say(&Line::Note(format!("{program} carries {protocols} to the outside{names}")));
     }
     let clock = Clock::start();
-    let mut station = station(&net, &scenario, clock)?;
+    let mut path = scenario.path;
+    if joined.is_some() {
+        path.insert(0, sender()?);
+    }
+    let mut station = station(&net, &path, scenario.first_seed, clock)?;
     let mut capture = match &wish.capture {
-        Some(path) => {
-            Some(Capture::create(path, &scenario.path, epoch(clock)).map_err(|error| {
-                Error::new(
-                    format!("cannot write {}: {error}", path.display()),
-                    "is there room, and may you write there?",
-                )
-            })?)
-        }
+        Some(file) => Some(Capture::create(file, &path, epoch(clock)).map_err(|error| {
+            Error::new(
+                format!("cannot write {}: {error}", file.display()),
+                "is there room, and may you write there?",
+            )
+        })?),
         None => None,
     };
     for command in &wish.serve {
@@ -134,7 +136,7 @@ fn kept(
     program.store(pid.as_raw(), Ordering::Relaxed);
     answer.say(&Line::Runs);
     let waiter = attend(pid, station.handle(), answer.clone());
-    let mut sinks = (Tally::new(&scenario.path), capture.as_mut());
+    let mut sinks = (Tally::new(&path, joined.is_some()), capture.as_mut());
     let run = station.run(&mut sinks, &mut |_, _, _| true);
     run.tried(|| "go on: the base station stopped")?;
     let end = waiter.join().ok().flatten();
@@ -194,11 +196,24 @@ fn network(addresses: Addresses) -> Result<Net, Error> {
     Ok(net)
 }
 
+/// What sends data from the outside over the link. The helpers' own TCP reckons with a device that loses nothing: that of
+/// pasta has no congestion control, that of slirp4netns no selective acknowledgements. So their connections end here, and
+/// the sender at the link is one of today.
+fn sender() -> Result<Planned, Error> {
+    let text = "left = 'a'\nright = 'b'\n[[path]]\nname = 'outside'\nagent = 'split'\nsplit-tcp = 'cubic'\n";
+    let (file, _) = parse_station(text)
+        .map_err(|lasthop_scenario::Error(why)| Error::new(why.message, why.help))?;
+    let stage = file.path.stages().first().cloned();
+    stage.ok_or_else(|| {
+        Error::new("there is no sender for the outside", "this is a fault of the program")
+    })
+}
+
 /// The base station between them. Whatever address a packet is for, the way to it is the link.
-fn station(net: &Net, scenario: &Scenario, clock: Clock) -> Result<Station, Error> {
+fn station(net: &Net, path: &[Planned], seed: u64, clock: Clock) -> Result<Station, Error> {
     let host = |inward| Stage::Witness(Box::new(Witness::of_all(inward)));
     let mut stages = vec![host(Side::Right)];
-    stages.extend(scenario.path.iter().map(|stage| Stage::of_path(stage, scenario.first_seed)));
+    stages.extend(path.iter().map(|stage| Stage::of_path(stage, seed)));
     let last = stages.len();
     stages.push(host(Side::Left));
     let ports = ports(net, &[0, last])?;

@@ -32,6 +32,8 @@ pub struct Direction {
     pub repeated: u64,
     /// Packets that a queue marked: congestion experienced.
     pub marked: u64,
+    /// Packets that a radio damaged: they come out with a wrong checksum, and whoever gets them drops them.
+    pub damaged: u64,
     /// How long packets waited at the links, their transmission included and propagation left out.
     pub queue_delay: Option<Waits>,
 }
@@ -60,6 +62,8 @@ pub struct Tallied {
 pub(super) struct Tally {
     /// Of each stage of the path, hosts included: the propagation delay, if it is a link.
     delays: Vec<Option<Delay>>,
+    /// The stage where what comes from the program has been carried, if that is not the end of the path.
+    counted_at: Option<usize>,
     /// Packets on their way by the last digits of their number: when each came to where it is.
     followed: Vec<(PacketId, Time)>,
     /// By the side that packets travel to.
@@ -78,15 +82,19 @@ struct Counts {
     lost: CauseCounts,
     repeated: u64,
     marked: u64,
+    damaged: u64,
     waits: Histogram,
 }
 
 impl Tally {
-    /// For the `stages` of a path between two hosts.
-    pub(super) fn new(stages: &[Stage]) -> Tally {
+    /// For the `stages` of a path between two hosts. What comes from the program counts behind the first link if
+    /// `ends` says that connections end at the stage before that.
+    pub(super) fn new(stages: &[Stage], ends: bool) -> Tally {
         let hosts = || std::iter::once(None);
+        let delays: Vec<_> = hosts().chain(stages.iter().map(delay)).chain(hosts()).collect();
         Tally {
-            delays: hosts().chain(stages.iter().map(delay)).chain(hosts()).collect(),
+            counted_at: delays.iter().position(Option::is_some).filter(|_| ends),
+            delays,
             followed: vec![(PacketId(u64::MAX), Time::ZERO); FOLLOWED],
             directions: Default::default(),
         }
@@ -95,6 +103,14 @@ impl Tally {
     /// The place where it stands when `id` came to where it is.
     fn place(&mut self, id: PacketId) -> &mut (PacketId, Time) {
         &mut self.followed[id.0 as usize % FOLLOWED]
+    }
+
+    /// `packet` has come to the end of its way over the link.
+    fn carried(&mut self, at: Time, side: Side, packet: &Packet) {
+        let counts = &mut self.directions[side.index()];
+        counts.packets += 1;
+        counts.bytes += u64::from(packet.wire_len());
+        counts.last = at;
     }
 
     /// All of it; the program sat on the right.
@@ -128,6 +144,9 @@ impl Sink for Tally {
         let (at, id, side) = (event.at, packet.id, *side);
         match *op {
             Op::Transmitted => {
+                if side == Side::Left && self.counted_at == Some(usize::from(event.stage.0)) {
+                    self.carried(at, side, packet);
+                }
                 let Some(delay) =
                     self.delays.get(usize::from(event.stage.0)).and_then(Option::as_ref)
                 else {
@@ -146,6 +165,7 @@ impl Sink for Tally {
             Op::Originated(cause) if !is_of_a_host(cause) => *self.place(id) = (id, at),
             Op::Repeated(_) => self.directions[side.index()].repeated += 1,
             Op::Marked => self.directions[side.index()].marked += 1,
+            Op::Damaged => self.directions[side.index()].damaged += 1,
             _ => {}
         }
         if let Op::Originated(cause) = *op
@@ -161,12 +181,8 @@ impl Sink for Tally {
                 *self.place(packet.id) = (packet.id, at);
                 self.directions[side.index()].first.get_or_insert(at);
             }
-            Passage::Out => {
-                let counts = &mut self.directions[side.index()];
-                counts.packets += 1;
-                counts.bytes += u64::from(packet.wire_len());
-                counts.last = at;
-            }
+            Passage::Out if side == Side::Left && self.counted_at.is_some() => {}
+            Passage::Out => self.carried(at, side, packet),
         }
     }
 }
@@ -189,6 +205,7 @@ impl Counts {
             lost: self.lost.iter().map(|(cause, n)| (cause.name().to_owned(), n)).collect(),
             repeated: self.repeated,
             marked: self.marked,
+            damaged: self.damaged,
             queue_delay: self.waits.told(),
         }
     }

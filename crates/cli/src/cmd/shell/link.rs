@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::scenario::{Text, with_files};
 
 /// What the link is like.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Debug, Default)]
 pub struct Link {
     /// Rate towards the program, and from it without --rate-back [default: infinitely fast]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
@@ -112,4 +112,55 @@ impl Text {
 /// A word of the user as a value of the file.
 fn quoted(word: &str) -> String {
     Value::String(word.to_owned()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_proto::units::{Rate, Span};
+    use lasthop_scenario::{LivePath, Stage, StageKind};
+
+    fn path(link: &Link) -> Vec<Stage> {
+        let text = link.text().unwrap().with_files(&[]).unwrap();
+        LivePath::of_scenario(&text.text, &text.name, &[]).unwrap().1.path
+    }
+
+    fn some(word: &str) -> Option<String> {
+        Some(word.to_owned())
+    }
+
+    #[test]
+    fn the_program_is_on_the_right() {
+        let link = Link { rate: some("2mbit"), rate_back: some("1mbit"), ..Link::default() };
+        let path = path(&Link { delay: some("7ms"), queue: some("9p"), ..link });
+        let line = path[0].kind.line().unwrap();
+        let rates = [line.rate_right, line.rate_left].map(|rate| rate.map(Rate::bps));
+        assert_eq!((rates, line.delay), ([Some(2_000_000), Some(1_000_000)], Span::millis(7)));
+    }
+
+    #[test]
+    fn one_rate_is_for_both_directions_and_a_loss_for_all_kinds_of_links() {
+        let rate = || Link { rate: some("2mbit"), loss: some("3%"), ..Link::default() };
+        let [line, radio, trace] = [
+            path(&rate()),
+            path(&Link { agent: some("snoop"), ..rate() }),
+            path(&Link { trace: some("lte.up,lte.down"), rate: None, ..rate() }),
+        ];
+        let rates = line[0].kind.line().map(|line| (line.rate_right, line.rate_left));
+        assert!(rates.is_some_and(|(right, left)| right.is_some() && right == left));
+        assert!(matches!(line[0].kind, StageKind::Serial(_)), "a line that loses frames");
+        assert!(matches!(radio[0].kind, StageKind::Agent(_)));
+        let StageKind::Radio(radio) = &radio[1].kind else { panic!("{radio:?}") };
+        assert!(radio.errors_right.is_some() && radio.errors_left.is_some());
+        let StageKind::Varied(varied) = &trace[0].kind else { panic!("{trace:?}") };
+        assert!(varied.losses.is_some() && varied.right.is_some() && varied.left != varied.right);
+    }
+
+    #[test]
+    fn a_label_needs_no_quotes_of_shells() {
+        let link = Link { rate: some("2mbit"), loss: some("1%"), ..Link::default() };
+        assert_eq!(link.label(), "2mbit loss 1%");
+        let link = Link { scenario: some("a'; rm -rf $HOME `b`"), ..Link::default() };
+        assert_eq!(link.label(), "a rm -rf HOME b");
+    }
 }

@@ -42,7 +42,7 @@ pub struct Args {
     /// Change a value of the scenario, for example `link.framing=18`; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Run this in a shell on the other side of the link, as the host `far`; repeatable
+    /// Run this in a shell on the other side of the link, as the host `far`, instead of the outside; repeatable
     #[arg(long, value_name = "COMMAND")]
     serve: Vec<String>,
     /// Only the host `far` is behind the link, not the outside
@@ -96,7 +96,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         let shell = program.first().map(|name| name.to_string_lossy()).unwrap_or_default();
         note(&format!("{shell} behind {}; `exit` leads back", args.link.label()));
     }
-    if let (None, false, Err(why)) = (wish.outside, args.local, Helper::find()) {
+    if let (None, false, Err(why)) = (wish.outside, args.is_local(), Helper::find()) {
         note(&format!("there is no way to the outside, but to `{}` only: {why}", shell::FAR));
     }
     let ended = shell::front(wish, own, &mut note)?;
@@ -112,6 +112,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 }
 
 impl Args {
+    /// Whether there is nothing behind the link but the far host. With a server there its own TCP is to be at the link.
+    fn is_local(&self) -> bool {
+        self.local || !self.serve.is_empty()
+    }
+
     fn wish(&self) -> Result<Wish, Failure> {
         let mut set = self.set.clone();
         set.extend(self.seed.map(|seed| format!("seed={seed}")));
@@ -137,7 +142,7 @@ impl Args {
             program => (program.to_vec(), Vec::new()),
         };
         environment.push(("LASTHOP_SHELL".to_owned(), label));
-        let outside = if self.local { None } else { Helper::find().ok() };
+        let outside = if self.is_local() { None } else { Helper::find().ok() };
         Ok(Wish {
             text: text.text,
             name: text.name,

@@ -32,9 +32,11 @@ pub fn text(ended: &Ended, label: &str) -> String {
     let mut text = format!("\n{}  {:.1} s{how}\n", style::heading(label), ended.seconds);
     text += &render(&table, style::look());
     for (name, direction) in both {
-        if direction.repeated + direction.marked > 0 {
-            let Direction { repeated, marked, .. } = direction;
-            text += &format!("\n{name}: {repeated} sent again on the link, {marked} marked");
+        let Direction { repeated, marked, damaged, .. } = direction;
+        if repeated + marked + damaged > 0 {
+            text += &format!(
+                "\n{name}: {repeated} sent again at the station, {marked} marked, {damaged} damaged"
+            );
         }
     }
     if ended.overrun > 0 {
