@@ -1,6 +1,8 @@
 //! Programs behind a link, as a user meets them: as root and without.
 #![cfg(target_os = "linux")]
 
+#[path = "../../checks/shared/can_run.rs"]
+mod can_run;
 mod support;
 
 use std::fs;
@@ -10,6 +12,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use can_run::can_run;
 use serde_json::Value;
 use support::{NOBODY, User, World, each, said};
 
@@ -21,6 +24,15 @@ fn shell(world: &World, words: &[&str]) -> Command {
     let mut command = world.command(&["shell", "--local"]);
     command.args(words);
     command
+}
+
+/// Whether this machine has the programs that a test runs behind a link.
+fn has(programs: &[&str]) -> bool {
+    let is_there = |program: &&str| {
+        let dirs = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+        dirs.iter().any(|dir| std::path::Path::new(dir).join(program).exists())
+    };
+    can_run(programs.iter().all(is_there), &programs.join(", "))
 }
 
 fn run(world: &World, words: &[&str]) -> Output {
@@ -119,6 +131,9 @@ fn fastest(said: &str) -> f64 {
 
 #[test]
 fn the_link_is_the_one_that_was_asked_for() {
+    if !has(&["ping", "python3"]) {
+        return;
+    }
     each("shell-link", |world| {
         let ping = ["--", "ping", "-q", "-c", "4", "-i", "0.2", "-4", "far"];
         let out = good(world, &[&["--delay", "30ms"], &ping[..]].concat());
@@ -143,6 +158,9 @@ fn the_link_is_the_one_that_was_asked_for() {
 
 #[test]
 fn what_is_lost_is_told_and_captured() {
+    if !has(&["ping"]) {
+        return;
+    }
     each("shell-lost", |world| {
         let (file, json) = (world.runtime().join("x.pcapng"), world.runtime().join("x.json"));
         // Half of two hundred: between 60 and 140 but once in a hundred million.
@@ -170,6 +188,9 @@ fn what_is_lost_is_told_and_captured() {
 
 #[test]
 fn agents_and_paths_of_scenarios_stand_there() {
+    if !has(&["ping"]) {
+        return;
+    }
     each("shell-agents", |world| {
         let words = ["--scenario", "lte-trace", "--", "ping", "-q", "-c", "3", "-i", "0.2", "far"];
         let told = summary(world, &words);
@@ -195,6 +216,9 @@ fn agents_and_paths_of_scenarios_stand_there() {
 
 #[test]
 fn one_runs_in_another() {
+    if !has(&["ping"]) {
+        return;
+    }
     each("shell-nested", |world| {
         let program = world.program();
         let program = program.to_str().expect("text");
@@ -289,6 +313,9 @@ fn at_a_terminal(world: &World, steps: &[(&str, &str)]) {
 
 #[test]
 fn the_terminal_is_the_programs() {
+    if !has(&["script", "bash"]) {
+        return;
+    }
     each("shell-terminal", |world| {
         let program = world.program().display().to_string();
         let here = |words: &str| format!("{program} shell -q --local --rate 9mbit {words}\n");
@@ -320,6 +347,51 @@ fn the_terminal_is_the_programs() {
             ("code=5.", "exit\n"),
         ];
         at_a_terminal(world, &steps);
+        none_left(world);
+    });
+}
+
+/// What this machine sends to others from, if it has a way to others.
+fn own_address() -> Option<std::net::IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    // It only looks for a route.
+    socket.connect("198.51.100.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+#[test]
+fn the_outside_is_behind_the_link() {
+    each("shell-outside", |world| {
+        let checks = world.json(&["doctor", "-o", "/tmp"]);
+        let of_outside = |check: &&Value| check["name"] == "outside";
+        let check = checks.as_array().and_then(|all| all.iter().find(of_outside)).expect("a check");
+        let words = ["--", "bash", "-c", "echo $LASTHOP_GATEWAY"];
+        let (Some(address), true) = (own_address(), check["ok"] == true) else {
+            // Said plainly, and no address is named.
+            let output = world.command(&["shell"]).args(words).output().expect("started");
+            let (out, err) = said(&output);
+            assert!(out == "\n" && err.contains("there is no way to the outside"), "{out}{err}");
+            return none_left(world);
+        };
+        let listener = std::net::TcpListener::bind((address, 0)).expect("a listener");
+        let port = listener.local_addr().expect("its address").port();
+        let server = std::thread::spawn(move || {
+            let (mut peer, _) = listener.accept().expect("a connection");
+            peer.write_all(&[b'x'; 100_000]).expect("sent");
+        });
+        let script = format!("exec 3<>/dev/tcp/{address}/{port}; wc -c <&3");
+        let output = world
+            .command(&["shell", "--json", "--delay", "20ms", "--loss", "5%", "--", "bash", "-c"])
+            .arg(&script)
+            .output()
+            .expect("started");
+        let (out, err) = said(&output);
+        assert_eq!(out.trim(), "100000", "{err}");
+        server.join().expect("it has ended");
+        let told: Value = serde_json::from_str(err.lines().last().expect("a line")).expect("JSON");
+        let (sent, lost) = (&told["down"], &told["down"]["lost"]);
+        // Losses are repaired one by one: nothing floods the queue.
+        assert!(sent["bytes"].as_u64() < Some(130_000) && lost["queue-full"].is_null(), "{told}");
         none_left(world);
     });
 }
