@@ -31,7 +31,7 @@ fn cpu(told: &Value) -> f64 {
     100.0 * of("cpu_seconds") / of("seconds")
 }
 
-/// What iperf3 receives from the other side behind a link of so many Mb/s, as part of what it could: 1448 of 1500 bytes.
+/// What iperf3 receives behind a link of so many Mb/s, as part of what it could: 1448 of 1500 bytes.
 fn share(mbit: u32) -> (f64, Value) {
     let rate = format!("{mbit}mbit");
     let link = ["--rate", &rate, "--delay", "1ms", "--serve", "exec iperf3 -s >/dev/null"];

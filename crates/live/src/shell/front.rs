@@ -161,7 +161,8 @@ impl Terminal {
     }
 }
 
-/// Ends the calling process by the signal `number`, without a core. Returns if it cannot: the signal is blocked, or ends nobody.
+/// Ends the calling process by the signal `number`, without a core. Returns if it cannot: the signal is blocked, or
+/// ends nobody.
 pub fn die_of(number: i32) {
     let Ok(signal) = Signal::try_from(number) else { return };
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);

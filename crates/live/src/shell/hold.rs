@@ -1,4 +1,4 @@
-//! The keeper: the first process of its namespace, which makes the network, is its base station and has the program run.
+//! The keeper: the first process of its namespace. It makes the network, is its base station and has the program run.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -196,9 +196,9 @@ fn network(addresses: Addresses) -> Result<Net, Error> {
     Ok(net)
 }
 
-/// What sends data from the outside over the link. The helpers' own TCP reckons with a device that loses nothing: that of
-/// pasta has no congestion control, that of slirp4netns no selective acknowledgements. So their connections end here, and
-/// the sender at the link is one of today.
+/// What sends data from the outside over the link. The helpers' own TCP reckons with a device that loses nothing: that
+/// of pasta has no congestion control, that of slirp4netns is old. So their connections end here, and the sender at the
+/// link is one of today.
 fn sender() -> Result<Planned, Error> {
     let text = "left = 'a'\nright = 'b'\n[[path]]\nname = 'outside'\nagent = 'split'\nsplit-tcp = 'cubic'\n";
     let (file, _) = parse_station(text)
@@ -298,7 +298,8 @@ fn start(
     Ok(pid)
 }
 
-/// Collects all that ends in this process namespace; tells what becomes of `program`, and stops the station when it ends.
+/// Collects all that ends in this process namespace; tells what becomes of `program`, and stops the station at its
+/// end.
 fn attend(program: Pid, station: Handle, answer: Answer) -> thread::JoinHandle<Option<End>> {
     thread::spawn(move || {
         let flags = WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;

@@ -9,8 +9,9 @@
 //! Three processes. The front is what the user has started: it waits, hands on signals, stops when the program stops,
 //! and tells its end. The keeper is the first process of a process namespace: it makes the network, is the base station
 //! and starts the program. Whatever ends the keeper ends everything in that namespace, and the front's end is the
-//! keeper's: the kernel sees to that, also after `kill -9`. All are in the group of processes that the user's shell made,
-//! so that the terminal is the program's as if it ran alone; the keeper, as a first process, is not stopped by it.
+//! keeper's: the kernel sees to that, also after `kill -9`. All are in the group of processes that the user's shell
+//! made, so that the terminal is the program's as if it ran alone; the keeper, being a first process, goes on when that
+//! is stopped.
 
 mod capture;
 mod front;

@@ -9,8 +9,8 @@ use nix::sched::{CloneFlags, unshare};
 
 use crate::testbed::enter;
 
-/// Becomes `program`, as the user `user` with this group if they are given. Returns only if that fails: why, and the exit
-/// code that says so, as shells have it.
+/// Becomes `program`, as the user `user` with this group if they are given. Returns only if that fails: why, and the
+/// exit code that says so, as shells have it.
 pub fn run(user: Option<(u32, u32)>, program: &[OsString]) -> (String, u8) {
     // Its network belongs to the user namespace around it, so there it has no rights but a user's.
     if let Some((uid, gid)) = user

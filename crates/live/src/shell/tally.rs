@@ -1,4 +1,4 @@
-//! What the packets of a shell met on their way: how many were carried, what became of the others, how long they waited.
+//! What the packets of a shell met: how many were carried, what became of the others, how long they waited.
 
 use std::collections::BTreeMap;
 

@@ -6,6 +6,10 @@ use toml::Value;
 use crate::failure::Failure;
 use crate::scenario::{Text, with_files};
 
+/// What a scenario says itself.
+const OWN: [&str; 8] =
+    ["rate", "rate_back", "delay", "loss", "queue", "discipline", "trace", "agent"];
+
 /// What the link is like.
 #[derive(clap::Args, Debug, Default)]
 pub struct Link {
@@ -34,11 +38,11 @@ pub struct Link {
     #[arg(long, value_name = "AGENT", requires = "rate", conflicts_with_all = ["trace", "rate_back"])]
     agent: Option<String>,
     /// The path of a scenario: a file, or a built-in one
-    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["rate", "rate_back", "delay", "loss", "queue", "discipline", "trace", "agent"])]
+    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = OWN)]
     pub scenario: Option<String>,
 }
 
-/// Hosts and a transfer that a scenario has; here programs make the transfers. The one behind the radio is the program's.
+/// Hosts and a transfer, which a scenario has; here programs make the transfers. The program's host is the near one.
 const HOSTS: &str = r#"transfer = { from = "far", to = "near", bytes = "1B" }
 
 [host.far]
