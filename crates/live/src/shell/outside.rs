@@ -30,9 +30,9 @@ const OWN_RESOLVER: &str = "/run/lasthop-resolv.conf";
 /// Who carries packets to the outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Helper {
-    /// `pasta` of passt: IPv4 and IPv6.
+    /// `pasta` of passt.
     Pasta,
-    /// `slirp4netns`: IPv4.
+    /// `slirp4netns`.
     Slirp,
 }
 
@@ -121,7 +121,8 @@ impl Places {
     fn new(addresses: Addresses, is_root: bool) -> Places {
         let [a, _, c, _] = addresses.v4(0).octets();
         let v4 = |n| Ipv4Addr::new(a, 65, c, n);
-        let (has_v4, has_v6) = routes();
+        // IPv6 did not pass by the builds of pasta that were tried; refused at once, programs fall back to IPv4.
+        let (has_v4, has_v6) = (has_route(), false);
         Places {
             near: addresses.near(),
             network: format!("{}/24", v4(0)),
@@ -137,21 +138,14 @@ impl Places {
     }
 }
 
-/// Whether the network that the calling process is in has a way to the outside, in IPv4 and in IPv6.
-fn routes() -> (bool, bool) {
-    let lines = |name: &str| {
-        fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
-    };
-    // Interface, destination, gateway, flags, ..., mask; the other has destination and length first, interface last.
-    let v4 = lines("route").lines().skip(1).any(|line| {
+/// Whether the network that the calling process is in has a way to the outside.
+fn has_route() -> bool {
+    let lines = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+    // Interface, destination, gateway, flags, ..., mask.
+    lines.lines().skip(1).any(|line| {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
-        matches!(words[..], [_, "00000000", ..]) && words.get(7) == Some(&"00000000")
-    });
-    let v6 = lines("ipv6_route").lines().any(|line| {
-        let words: Vec<_> = line.split_ascii_whitespace().collect();
-        matches!(words[..], [to, "00", .., on] if to.bytes().all(|b| b == b'0') && on != "lo")
-    });
-    (v4, v6)
+        words.get(1) == Some(&"00000000") && words.get(7) == Some(&"00000000")
+    })
 }
 
 /// A process that stays in the machine's network and waits to be told of ours.
