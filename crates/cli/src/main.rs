@@ -71,6 +71,8 @@ enum Command {
     Discard(cmd::discard::Args),
     List(cmd::list::Args),
     #[cfg(target_os = "linux")]
+    Shell(cmd::shell::Args),
+    #[cfg(target_os = "linux")]
     Testbed(cmd::testbed::Args),
     Doctor(cmd::doctor::Args),
     #[cfg(target_os = "linux")]
@@ -84,6 +86,15 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     TestbedRun,
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    ShellHold(cmd::shell::Hold),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    ShellRun(cmd::shell::Run),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    ShellOutside,
 }
 
 /// How a command ended, if it ended well.
@@ -123,6 +134,8 @@ fn main() -> ExitCode {
         Command::Discard(args) => cmd::discard::run(&args, json),
         Command::List(args) => cmd::list::run(&args, json),
         #[cfg(target_os = "linux")]
+        Command::Shell(args) => cmd::shell::run(&args, json),
+        #[cfg(target_os = "linux")]
         Command::Testbed(args) => cmd::testbed::run(&args, json),
         Command::Doctor(args) => cmd::doctor::run(&args, json),
         #[cfg(target_os = "linux")]
@@ -135,6 +148,12 @@ fn main() -> ExitCode {
         Command::Completions(args) => cmd::completions::run(&args),
         #[cfg(target_os = "linux")]
         Command::TestbedRun => cmd::testbed_run::run(),
+        #[cfg(target_os = "linux")]
+        Command::ShellHold(args) => cmd::shell::hold(&args),
+        #[cfg(target_os = "linux")]
+        Command::ShellRun(args) => Ok(cmd::shell::become_program(&args)),
+        #[cfg(target_os = "linux")]
+        Command::ShellOutside => Ok(cmd::shell::outside()),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

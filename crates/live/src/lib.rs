@@ -20,6 +20,7 @@ pub mod plane;
 pub mod port;
 pub mod recorder;
 pub mod service;
+pub mod shell;
 pub mod station;
 pub mod status;
 pub mod survey;

@@ -341,7 +341,7 @@ fn open(interface: &str, stage: StageId, side: Side) -> Result<Port, Fault> {
 
 /// The wall clock when the station's clock showed zero.
 #[expect(clippy::disallowed_methods, reason = "captures carry the time of day")]
-fn epoch(clock: Clock) -> u64 {
+pub(crate) fn epoch(clock: Clock) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     (now.as_nanos() as u64).saturating_sub(clock.now().0)
 }

@@ -18,7 +18,7 @@ use lasthop_proto::event::{Cause, Event, Op, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Packet, PacketId};
-use lasthop_trace::Sink;
+use lasthop_trace::{Passage, Sink};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -119,6 +119,7 @@ impl Outside for Around<'_> {
         if let Some(frame) = self.frame(side, &packet)
             && self.post(stage, side, packet.dst, frame)
         {
+            self.sink.passage(now, side, &packet, Passage::Out);
             return;
         }
         *self.unroutable += 1;
@@ -152,7 +153,7 @@ impl Around<'_> {
 
     /// Puts `frame` out where it belongs; false if there is no such place.
     fn post(&mut self, stage: StageId, side: Side, dst: Addr, frame: Outgoing) -> bool {
-        // At a witness, its interface. Before the hosts: what is meant for all of them, or for none that is known.
+        // At a witness, its interface. Before the hosts: what is for all of them, or for none that is known.
         let own = |port: &Port| port.side == side && port.stage == stage;
         let all = dst.is_multicast() || !self.ports.iter().any(own);
         let mut places = self.ports.iter_mut().filter(|port| own(port) || all && port.side == side);
@@ -429,6 +430,7 @@ impl Station {
             self.neighbours.learn(side, packet.src, link);
             self.neighbours.suppose(side.other(), packet.dst, link);
         }
+        sink.passage(now, side.other(), &packet, Passage::In);
         let Station { path, ports, neighbours, unroutable, plane, .. } = self;
         let plane = plane.as_ref();
         let mut around = Around { sink, ports, neighbours, unroutable, plane, current: None };
@@ -482,11 +484,9 @@ impl Station {
     }
 
     fn pass_all(&mut self, from: usize, inbox: &Inbox) {
-        let mut frames = [&[][..]; BATCH];
-        let mut count = 0;
+        let (mut frames, mut count) = ([&[][..]; BATCH], 0);
         for (place, frame) in frames.iter_mut().zip(inbox.frames()) {
-            *place = frame;
-            count += 1;
+            (*place, count) = (frame, count + 1);
             self.ports[from].counts.received_bytes += frame.len() as u64;
         }
         if let Some(to) = self.ports.get_mut(1 - from) {

@@ -224,7 +224,7 @@ impl Testbed {
 }
 
 /// The base station's ends of all cables; `stages` says where each host of `net` stands in the path.
-fn ports(net: &Net, stages: &[usize]) -> Result<Vec<Port>, Error> {
+pub(crate) fn ports(net: &Net, stages: &[usize]) -> Result<Vec<Port>, Error> {
     let mut ports = Vec::new();
     for (host, stage) in net.hosts().iter().zip(stages) {
         let Some(interface) = host.station_interface() else { continue };

@@ -21,6 +21,9 @@ mod testing;
 pub mod tools;
 
 use lasthop_proto::event::{Event, Wants};
+use lasthop_proto::machine::Side;
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::Packet;
 
 /// Something that takes in the events of a run in order.
 pub trait Sink {
@@ -29,6 +32,19 @@ pub trait Sink {
 
     /// The next event.
     fn event(&mut self, event: &Event);
+
+    /// A packet of any protocol on its way towards `side` comes into the path at one of its ends, or leaves it at the
+    /// other. Only stations tell of that; what it means to TCP comes as events.
+    fn passage(&mut self, _at: Time, _side: Side, _packet: &Packet, _passage: Passage) {}
+}
+
+/// Where a packet crosses the border of the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Passage {
+    /// It comes in.
+    In,
+    /// It leaves.
+    Out,
 }
 
 /// A sink for nobody.
@@ -67,6 +83,10 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.0.event(event);
         self.1.event(event);
     }
+    fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
+        self.0.passage(at, side, packet, passage);
+        self.1.passage(at, side, packet, passage);
+    }
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
@@ -75,6 +95,9 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
     fn event(&mut self, event: &Event) {
         (**self).event(event);
+    }
+    fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
+        (**self).passage(at, side, packet, passage);
     }
 }
 
@@ -88,6 +111,11 @@ impl<S: Sink> Sink for Vec<S> {
             sink.event(event);
         }
     }
+    fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
+        for sink in self {
+            sink.passage(at, side, packet, passage);
+        }
+    }
 }
 
 impl<S: Sink> Sink for Option<S> {
@@ -97,6 +125,11 @@ impl<S: Sink> Sink for Option<S> {
     fn event(&mut self, event: &Event) {
         if let Some(sink) = self {
             sink.event(event);
+        }
+    }
+    fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
+        if let Some(sink) = self {
+            sink.passage(at, side, packet, passage);
         }
     }
 }

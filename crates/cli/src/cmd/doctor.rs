@@ -52,6 +52,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         helper("tcpdump", "shows captures", "install tcpdump"),
         kernel(),
         tun(),
+        outside(),
     ];
     checks.extend(planes());
     checks.extend(testbed());
@@ -273,6 +274,29 @@ fn tun() -> Check {
         found,
         purpose: "tunnels between two machines, `lasthop link`".into(),
         remedy: remedy.into(),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn way_out() -> Result<String, String> {
+    lasthop_live::shell::Helper::find().map(|helper| helper.program().to_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn way_out() -> Result<String, String> {
+    Err("no Linux".to_owned())
+}
+
+fn outside() -> Check {
+    let found = way_out();
+    Check {
+        name: "outside".into(),
+        ok: found.is_ok(),
+        required: false,
+        found: found.unwrap_or_else(|why| why),
+        purpose: "the outside behind the link of `lasthop shell`".into(),
+        remedy: "`apt install passt`, or the package slirp4netns; and /dev/net/tun for this user"
+            .into(),
     }
 }
 

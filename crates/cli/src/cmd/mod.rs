@@ -26,6 +26,8 @@ pub mod schema;
 #[cfg(target_os = "linux")]
 pub mod send;
 #[cfg(target_os = "linux")]
+pub mod shell;
+#[cfg(target_os = "linux")]
 pub mod station;
 pub mod sweep;
 #[cfg(target_os = "linux")]

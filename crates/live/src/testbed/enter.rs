@@ -24,6 +24,36 @@ pub(super) const NAMESPACES: &str = "/run/netns";
 ///
 /// What forbids it, and how to mend that.
 pub(super) fn enter() -> Result<(), Error> {
+    apart(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET)?;
+    own_mounts()
+}
+
+/// Has the next process that is started be the first of a process namespace; without root that is in a new user
+/// namespace, where the calling process becomes root. The user and the group that it was then.
+///
+/// # Errors
+///
+/// As [`enter`].
+pub(crate) fn own_processes() -> Result<Option<(u32, u32)>, Error> {
+    apart(CloneFlags::CLONE_NEWPID)
+}
+
+/// The same as [`enter`] where the calling process is root of a user namespace already: `between` is done when it has
+/// mounts of its own, and still the network that it came from.
+///
+/// # Errors
+///
+/// As [`enter`], and those of `between`.
+pub(crate) fn enter_after<T>(between: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    unshare(CloneFlags::CLONE_NEWNS).map_err(refused)?;
+    own_mounts()?;
+    let done = between()?;
+    unshare(CloneFlags::CLONE_NEWNET).map_err(refused)?;
+    Ok(done)
+}
+
+/// Puts the calling process into new namespaces, if need be in a new user namespace; who it was then.
+fn apart(own: CloneFlags) -> Result<Option<(u32, u32)>, Error> {
     let threads = status("Threads").unwrap_or_default();
     if threads != "1" {
         return Err(Error::new(
@@ -31,25 +61,32 @@ pub(super) fn enter() -> Result<(), Error> {
             "this is a fault of the program: a testbed is entered before the first thread is started",
         ));
     }
-    let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
     // Root in a container may lack the right, and still be allowed a user namespace.
-    let entered = geteuid().is_root() && unshare(own).is_ok();
-    if !entered {
-        // They must be read first: inside, nobody is mapped yet.
-        let (uid, gid) = (geteuid(), getegid());
-        unshare(CloneFlags::CLONE_NEWUSER | own).map_err(refused)?;
-        // Without the first the kernel refuses the third: a group that denies access must not be shed.
-        let maps = [
-            ("setgroups", "deny".to_owned()),
-            ("uid_map", format!("0 {uid} 1\n")),
-            ("gid_map", format!("0 {gid} 1\n")),
-        ];
-        for (file, text) in maps {
-            fs::write(format!("/proc/self/{file}"), text).map_err(|error| {
-                refused(error.raw_os_error().map_or(Errno::EPERM, Errno::from_raw))
-            })?;
-        }
+    if geteuid().is_root() && unshare(own).is_ok() {
+        return Ok(None);
     }
+    // They must be read first: inside, nobody is mapped yet.
+    let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+    unshare(CloneFlags::CLONE_NEWUSER | own).map_err(refused)?;
+    map_user((0, uid), (0, gid))
+        .map_err(|error| refused(error.raw_os_error().map_or(Errno::EPERM, Errno::from_raw)))?;
+    Ok(Some((uid, gid)))
+}
+
+/// Says who the calling process is in its new user namespace: what user and group it has there, and outside.
+pub(crate) fn map_user(user: (u32, u32), group: (u32, u32)) -> std::io::Result<()> {
+    let line = |(inside, outside): (u32, u32)| format!("{inside} {outside} 1\n");
+    // Without the first the kernel refuses the third: a group that denies access must not be shed.
+    for (file, text) in
+        [("setgroups", "deny".to_owned()), ("uid_map", line(user)), ("gid_map", line(group))]
+    {
+        fs::write(format!("/proc/self/{file}"), text)?;
+    }
+    Ok(())
+}
+
+/// Keeps what is mounted from now on to the calling process, and gives it a /run of its own.
+fn own_mounts() -> Result<(), Error> {
     let none = None::<&str>;
     // Ubuntu lets anybody make a user namespace and then takes its rights away: the first use shows it.
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).map_err(refused)?;

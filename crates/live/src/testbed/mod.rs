@@ -17,8 +17,8 @@
 
 pub mod counters;
 pub mod cpu_bench;
-mod enter;
-mod error;
+pub(crate) mod enter;
+pub(crate) mod error;
 mod host;
 pub(crate) mod ip;
 pub mod keep;

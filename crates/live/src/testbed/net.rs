@@ -71,7 +71,7 @@ impl Net {
     }
 
     /// Makes the network, when the process is already in namespaces of its own.
-    pub(super) fn populate(spec: &NetSpec) -> Result<Net, Error> {
+    pub(crate) fn populate(spec: &NetSpec) -> Result<Net, Error> {
         let NetSpec { station, offloads, hosts } = spec;
         bind_namespace(station)?;
         let names = fs::read_to_string("/etc/hosts").ok();
@@ -257,6 +257,11 @@ impl Net {
     /// The hosts, in the order in which they were added: a host's index is its position.
     pub fn hosts(&self) -> &[TestbedHost] {
         &self.hosts
+    }
+
+    /// Whether the kernel speaks IPv6.
+    pub(crate) fn has_v6(&self) -> bool {
+        self.has_v6
     }
 
     /// Whether cables carry packets larger than the MTU.

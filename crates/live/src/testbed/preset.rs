@@ -246,7 +246,7 @@ pub(super) fn path(setting: Setting) -> PathBuf {
 }
 
 /// Writes a setting below /proc/sys/net, in the namespace of the calling thread.
-pub(super) fn write_sysctl(key: &str, value: &str) -> Result<(), Error> {
+pub(crate) fn write_sysctl(key: &str, value: &str) -> Result<(), Error> {
     let path = Path::new("/proc/sys/net").join(key);
     std::fs::write(&path, value).map_err(|error| refused(&path, value, &error))
 }

@@ -59,33 +59,44 @@ impl Shell {
     /// Becomes the user's shell, with the host's name in its prompt.
     pub fn run(&self) -> Result<Outcome, Failure> {
         let record = enter(self.name.as_deref(), &self.host)?;
-        let shell = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
-        let shell = shell.unwrap_or_else(|| "/bin/sh".into());
         let host = &self.host;
-        let mut command = Command::new(&shell);
-        match Path::new(&shell).file_name().and_then(|name| name.to_str()) {
-            // Its start-up files set the prompt, so it is changed just before it is shown. A host's name needs no
-            // quotes.
-            Some("bash") => {
-                let set =
-                    format!(r#"case $PS1 in "({host}) "*) ;; *) PS1="({host}) $PS1" ;; esac"#);
-                command.env("PROMPT_COMMAND", set);
-            }
-            Some("fish") => {
-                command.arg("--init-command").arg(format!(
-                    "functions --copy fish_prompt lasthop_prompt; \
-                     function fish_prompt; echo -n '({host}) '; lasthop_prompt; end"
-                ));
-            }
-            _ => {
-                command.env("PS1", format!("({host}) $ "));
-            }
-        }
+        let (shell, environment) = prompted(host);
+        let mut command = Command::new(&shell[0]);
+        command.args(&shell[1..]).envs(environment);
         if std::io::stderr().is_terminal() {
             eprintln!("{host} of testbed {}; `exit` leads back", style::bold(&record.name));
         }
         Ok(become_it(command, &record, host))
     }
+}
+
+/// The user's shell with `label`, which needs no quotes, in its prompt: the program with its arguments, and variables of
+/// its environment.
+pub fn prompted(label: &str) -> (Vec<OsString>, Vec<(String, String)>) {
+    let shell = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
+    let shell = shell.unwrap_or_else(|| "/bin/sh".into());
+    let (mut program, mut environment) = (vec![shell.clone()], Vec::new());
+    match Path::new(&shell).file_name().and_then(|name| name.to_str()) {
+        // Its start-up files set the prompt, so it is changed just before it is shown.
+        Some("bash") => {
+            let set = format!(r#"case $PS1 in "({label}) "*) ;; *) PS1="({label}) $PS1" ;; esac"#);
+            environment.push(("PROMPT_COMMAND".to_owned(), set));
+        }
+        Some("fish") => program.extend([
+            "--init-command".into(),
+            format!(
+                "functions --copy fish_prompt lasthop_prompt; \
+                 function fish_prompt; echo -n '({label}) '; lasthop_prompt; end"
+            )
+            .into(),
+        ]),
+        Some("zsh") => {
+            let label = label.replace('%', "%%");
+            environment.push(("PS1".to_owned(), format!("({label}) $ ")));
+        }
+        _ => environment.push(("PS1".to_owned(), format!("({label}) $ "))),
+    }
+    (program, environment)
 }
 
 fn enter(name: Option<&str>, host: &str) -> Result<Record, Failure> {

@@ -4,6 +4,8 @@ mod cpu;
 mod enter;
 mod spec;
 
+pub use enter::prompted;
+
 use std::fmt::Write as _;
 use std::process::Command;
 

@@ -1,0 +1,194 @@
+//! `lasthop shell`: any program behind any link.
+
+mod link;
+mod told;
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use lasthop_live::shell::{self, End, Ended, Helper, LEVEL, Wish};
+use lasthop_scenario::Argument;
+use lasthop_scenario::LivePath;
+
+use super::testbed::{own, prompted};
+use crate::failure::Failure;
+use crate::scenario::Text;
+use crate::{Outcome, output, style};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop shell --rate 12mbit --delay 20ms --loss 1% -- curl -O http://HOST/FILE
+  lasthop shell --rate 2mbit --delay 300ms         a shell with that link in its prompt
+  lasthop shell --trace up.trace,down.trace -- CMD as mm-link up.trace down.trace CMD
+  lasthop shell --scenario leo-link -- CMD         the path of a scenario
+  lasthop shell --rate 2mbit --loss 2% --agent snoop -- CMD
+  lasthop shell --rate 8mbit --serve 'iperf3 -s' -- iperf3 -c far -R
+  lasthop shell --delay 40ms -- lasthop shell --loss 1% -- CMD
+
+The exit code is that of CMD; 127 if there is no such program, 126 if it cannot
+be run, 2 if the link cannot be made. What the link did is told on stderr at the
+end. Works without root: `lasthop doctor`. docs/shell.md is the manual.";
+
+/// Run any program behind a link: rate, delay, loss, traces, agents; without root
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    link: link::Link,
+    /// Seed of all that is left to chance [default: that of the scenario, or 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Change a value of the scenario, for example `link.framing=18`; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Run this in a shell on the other side of the link, as the host `far`, instead of the outside; repeatable
+    #[arg(long, value_name = "COMMAND")]
+    serve: Vec<String>,
+    /// Only the host `far` is behind the link, not the outside
+    #[arg(long)]
+    local: bool,
+    /// Let the program be root of its network, for tcpdump and ip
+    #[arg(long)]
+    root: bool,
+    /// Write what links carried and lost to this file, with causes
+    #[arg(long, short, value_name = "FILE.pcapng")]
+    output: Option<PathBuf>,
+    /// Write what the link did to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    /// Tell nothing beside what the program tells
+    #[arg(long, short)]
+    quiet: bool,
+    /// Program and its arguments [default: your shell]
+    #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
+    program: Vec<OsString>,
+}
+
+/// What the hidden commands take.
+#[derive(clap::Args, Debug)]
+pub struct Hold {
+    order: i32,
+    answer: i32,
+}
+
+/// What the hidden commands take.
+#[derive(clap::Args, Debug)]
+pub struct Run {
+    /// The user and the group to become again, or `-`.
+    #[arg(allow_hyphen_values = true)]
+    user: String,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    program: Vec<OsString>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let wish = args.wish()?;
+    let mut note = |text: &str| {
+        if !args.quiet && !json {
+            eprintln!("{} {text}", style::bold("lasthop:"));
+        }
+    };
+    if let (Some(program), false) = (args.program.is_empty().then_some(&wish.program), args.quiet)
+        && std::io::stderr().is_terminal()
+    {
+        let shell = program.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+        note(&format!("{shell} behind {}; `exit` leads back", args.link.label()));
+    }
+    if let (None, false, Err(why)) = (wish.outside, args.is_local(), Helper::find()) {
+        note(&format!("there is no way to the outside, but to `{}` only: {why}", shell::FAR));
+    }
+    let ended = shell::front(wish, own, &mut note)?;
+    if let Some(path) = &args.summary {
+        output::write(path, output::json(&ended)?.as_bytes())?;
+    }
+    if json {
+        eprintln!("{}", serde_json::to_string(&ended).unwrap_or_default());
+    } else if !args.quiet {
+        eprint!("{}", told::text(&ended, &args.link.label()));
+    }
+    Ok(end(&ended))
+}
+
+impl Args {
+    /// Whether there is nothing behind the link but the far host. With a server there its own TCP is to be at the link.
+    fn is_local(&self) -> bool {
+        self.local || !self.serve.is_empty()
+    }
+
+    fn wish(&self) -> Result<Wish, Failure> {
+        let mut set = self.set.clone();
+        set.extend(self.seed.map(|seed| format!("seed={seed}")));
+        let arguments: Vec<_> = set.iter().cloned().map(Argument::Set).collect();
+        let text = match &self.link.scenario {
+            Some(word) => Text::load(word, &arguments)?,
+            None => self.link.text()?.with_files(&arguments)?,
+        };
+        // What is wrong with it is said with its place, and before anything is started.
+        LivePath::of_scenario(&text.text, &text.name, &arguments)
+            .map_err(|error| text.wrong(error, &arguments, None))?;
+        let level = std::env::var(LEVEL).ok().and_then(|level| level.parse().ok()).unwrap_or(0u8);
+        if level >= 16 {
+            return Err(Failure::input(
+                "there are 16 links around this program already",
+                "more in a row are stages of one scenario: `--scenario FILE`",
+            ));
+        }
+        let label = self.link.label();
+        let interactive = self.program.is_empty() && std::io::stdin().is_terminal();
+        let (program, mut environment) = match &self.program[..] {
+            [] => prompted(&label),
+            program => (program.to_vec(), Vec::new()),
+        };
+        environment.push(("LASTHOP_SHELL".to_owned(), label));
+        let outside = if self.is_local() { None } else { Helper::find().ok() };
+        Ok(Wish {
+            text: text.text,
+            name: text.name,
+            set,
+            program,
+            environment,
+            interactive,
+            serve: self.serve.clone(),
+            outside,
+            root: self.root,
+            capture: self.output.clone(),
+            level,
+        })
+    }
+}
+
+/// Ends as the program did: a shell that waits for us must not take a program that was killed for one that has failed.
+fn end(ended: &Ended) -> Outcome {
+    match ended.end {
+        End::Exit(code) => Outcome::Exit(code as u8),
+        End::Signal(number) => {
+            shell::die_of(number);
+            Outcome::Exit(128u8.wrapping_add(number as u8))
+        }
+    }
+}
+
+/// The keeper of a link.
+pub fn hold(args: &Hold) -> Result<Outcome, Failure> {
+    shell::hold(args.order, args.answer, &own)?;
+    Ok(Outcome::Done)
+}
+
+/// The last step before a program.
+pub fn become_program(args: &Run) -> Outcome {
+    let user = args.user.split_once(':');
+    let user = user.and_then(|(uid, gid)| Some((uid.parse().ok()?, gid.parse().ok()?)));
+    let (why, code) = shell::run(user, &args.program);
+    eprintln!("{} {why}", style::error("error:"));
+    Outcome::Exit(code)
+}
+
+/// The process that becomes the way to the outside.
+pub fn outside() -> Outcome {
+    if let Some(why) = shell::outside() {
+        eprintln!("{why}");
+    }
+    Outcome::No
+}

@@ -1,0 +1,405 @@
+//! Programs behind a link, as a user meets them: as root and without.
+#![cfg(target_os = "linux")]
+
+#[path = "../../checks/shared/can_run.rs"]
+mod can_run;
+mod support;
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use can_run::can_run;
+use serde_json::Value;
+use support::{NOBODY, User, World, each, said};
+
+/// No test waits longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// `lasthop shell` with these words; what it starts is known by the world's directory in its environment.
+fn shell(world: &World, words: &[&str]) -> Command {
+    let mut command = world.command(&["shell", "--local"]);
+    command.args(words);
+    command
+}
+
+/// Whether this machine has the programs that a test runs behind a link.
+fn has(programs: &[&str]) -> bool {
+    let is_there = |program: &&str| {
+        let dirs = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+        dirs.iter().any(|dir| std::path::Path::new(dir).join(program).exists())
+    };
+    can_run(programs.iter().all(is_there), &programs.join(", "))
+}
+
+fn run(world: &World, words: &[&str]) -> Output {
+    let output = shell(world, words).output().expect("the program starts");
+    none_left(world);
+    output
+}
+
+/// Runs a program that must succeed, and returns what it prints.
+fn good(world: &World, words: &[&str]) -> String {
+    let output = run(world, words);
+    let (out, err) = said(&output);
+    assert!(output.status.success(), "{words:?}: {out}{err}");
+    out
+}
+
+/// Processes of this world: what their directories in /proc are called.
+fn processes(world: &World) -> Vec<String> {
+    let own = world.runtime().display().to_string();
+    let entries = fs::read_dir("/proc").expect("read").filter_map(Result::ok);
+    let of_ours = entries.map(|entry| entry.path()).filter(|process| {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&own)
+    });
+    of_ours.map(|process| process.display().to_string()).collect()
+}
+
+/// Waits until `done`.
+#[expect(clippy::disallowed_methods, reason = "real processes are waited for")]
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn none_left(world: &World) {
+    until("nothing runs any more", || processes(world).is_empty());
+    let left = fs::read_dir(world.runtime()).expect("read").count();
+    assert_eq!(left, 0, "no file is left");
+}
+
+#[test]
+fn it_ends_as_the_program_does() {
+    each("shell-ends", |world| {
+        let status = |words: &[&str]| run(world, &[&["-q", "--"], words].concat()).status;
+        assert_eq!(status(&["true"]).code(), Some(0));
+        assert_eq!(status(&["sh", "-c", "exit 7"]).code(), Some(7));
+        assert_eq!(status(&["no-such-program"]).code(), Some(127));
+        assert_eq!(status(&["/etc/hosts"]).code(), Some(126));
+        assert_eq!(status(&["sh", "-c", "kill -USR1 $$"]).signal(), Some(10));
+        // What it leaves behind ends with it.
+        assert_eq!(status(&["sh", "-c", "sleep 1000 & exit 3"]).code(), Some(3));
+    });
+}
+
+#[test]
+fn the_program_is_the_user_and_has_its_streams() {
+    each("shell-user", |world| {
+        let uid = if world.drops() { NOBODY } else { fs::metadata("/proc/self").unwrap().uid() };
+        let script = "id -u; echo $LASTHOP_SHELL; echo $LASTHOP_FAR; cat; echo there >&2";
+        let mut child = shell(world, &["-q", "--delay", "1ms", "--", "sh", "-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
+        child.stdin.take().expect("a pipe").write_all(b"hello").expect("written");
+        let (out, err) = said(&child.wait_with_output().expect("ended"));
+        assert_eq!(out, format!("{uid}\n1ms\n100.64.0.1\nhello"));
+        assert_eq!(err, "there\n");
+        assert_eq!(good(world, &["-q", "--root", "--", "id", "-u"]), "0\n");
+        // A process namespace of its own, and a network with one way out.
+        assert_eq!(
+            good(world, &["-q", "--", "sh", "-c", "ls /sys/class/net >/dev/null; ip -o -4 route"])
+                .lines()
+                .count(),
+            1
+        );
+    });
+}
+
+fn summary(world: &World, words: &[&str]) -> Value {
+    let output = run(world, &[&["--json"], words].concat());
+    let (out, err) = said(&output);
+    assert!(output.status.success(), "{words:?}: {out}{err}");
+    serde_json::from_str(err.lines().last().expect("a line")).expect("JSON")
+}
+
+/// The shortest round trip that `ping` has seen, ms.
+fn fastest(said: &str) -> f64 {
+    let after = said.split("mdev = ").nth(1).and_then(|rest| rest.split('/').next());
+    after.and_then(|ms| ms.parse().ok()).unwrap_or_else(|| panic!("{said}"))
+}
+
+#[test]
+fn the_link_is_the_one_that_was_asked_for() {
+    if !has(&["ping", "python3"]) {
+        return;
+    }
+    each("shell-link", |world| {
+        let ping = ["--", "ping", "-q", "-c", "4", "-i", "0.2", "-4", "far"];
+        let out = good(world, &[&["--delay", "30ms"], &ping[..]].concat());
+        assert!((60.0..80.0).contains(&fastest(&out)), "{out}");
+
+        // 64 KB at 1 Mb/s take half a second; a program on the other side serves them.
+        let serve = "exec python3 -c 'import socket as s; l = s.create_server((\"\", 4000)); c = l.accept()[0]; \
+                     c.sendall(bytes(64000)); c.close()'";
+        let client = "import socket as s; c = s.create_connection((\"far\", 4000))
+while c.recv(65536): pass";
+        let words =
+            ["--rate", "1mbit", "--queue", "20p", "--serve", serve, "--", "python3", "-c", client];
+        let told = summary(world, &words);
+        let rate = told["down"]["rate"].as_f64().expect("a rate");
+        assert!((0.85e6..1.001e6).contains(&rate), "{told}");
+        assert!(told["down"]["bytes"].as_u64() >= Some(64_000), "{told}");
+        assert!(told["down"]["queue_delay"]["max_ms"].as_f64() > Some(20.0), "{told}");
+        assert!(told["up"]["packets"].as_u64() > Some(3), "{told}");
+        assert_eq!(told["end"]["exit"], 0);
+    });
+}
+
+#[test]
+fn what_is_lost_is_told_and_captured() {
+    if !has(&["ping"]) {
+        return;
+    }
+    each("shell-lost", |world| {
+        let (file, json) = (world.runtime().join("x.pcapng"), world.runtime().join("x.json"));
+        // Half of two hundred: between 60 and 140 but once in a hundred million.
+        let output = shell(world, &["--loss", "50%", "-o"])
+            .arg(&file)
+            .arg("--summary")
+            .arg(&json)
+            .args(["--", "ping", "-q", "-c", "200", "-i", "0.01", "-W", "1", "far"])
+            .output()
+            .expect("the program starts");
+        let (_, err) = said(&output);
+        assert!(err.contains("frame-lost"), "{err}");
+        let told: Value =
+            serde_json::from_slice(&fs::read(&json).expect("a summary")).expect("JSON");
+        let bytes = fs::read(&file).expect("a capture");
+        let word = b"dropped: frame-lost";
+        let lost = bytes.windows(word.len()).filter(|window| window == word).count();
+        let counted = |way: &str| told[way]["lost"]["frame-lost"].as_u64().expect("lost");
+        assert!((60..=140).contains(&counted("up")), "{told}");
+        assert_eq!(lost as u64, counted("up") + counted("down"));
+        fs::remove_file(&file).and_then(|()| fs::remove_file(&json)).expect("removed");
+        none_left(world);
+    });
+}
+
+#[test]
+fn agents_and_paths_of_scenarios_stand_there() {
+    if !has(&["ping"]) {
+        return;
+    }
+    each("shell-agents", |world| {
+        let words = ["--scenario", "lte-trace", "--", "ping", "-q", "-c", "3", "-i", "0.2", "far"];
+        let told = summary(world, &words);
+        assert_eq!(told["down"]["packets"], 3, "{told}");
+        assert!(
+            good(world, &["-q", "--rate", "2mbit", "--agent", "snoop", "--", "echo", "x"]) == "x\n"
+        );
+        let refused = |words: &[&str]| {
+            let output = run(world, &[words, &["--", "true"]].concat());
+            assert_eq!(output.status.code(), Some(2), "{words:?}");
+            said(&output).1
+        };
+        assert!(refused(&["--scenario", "leo"]).contains("cells are for runs"));
+        assert!(refused(&["--scenario", "no-such"]).contains("no-such"));
+        assert!(refused(&["--rate", "2mb"]).contains("for example"));
+        assert!(refused(&["--loss", "120%"]).contains("frame-loss"));
+        assert!(refused(&["--trace", "one"]).contains("`one` is one trace"));
+        assert!(refused(&["--trace", "no.up,no.down"]).contains("no.up"));
+        assert!(refused(&["--agent", "snoop"]).contains("--rate"));
+        assert!(refused(&["--rate", "1mbit", "--set", "link.rat=2mbit"]).contains("rat"));
+    });
+}
+
+#[test]
+fn one_runs_in_another() {
+    if !has(&["ping"]) {
+        return;
+    }
+    each("shell-nested", |world| {
+        let program = world.program();
+        let program = program.to_str().expect("text");
+        let inner = ["--", program, "shell", "--local", "-q", "--delay", "20ms", "--"];
+        let script =
+            "echo $LASTHOP_SHELL_LEVEL $LASTHOP_FAR; ping -q -c 3 -i 0.2 -4 far | tail -1; exit 9";
+        let output =
+            run(world, &[&["-q", "--delay", "10ms"], &inner[..], &["sh", "-c", script]].concat());
+        let (out, err) = said(&output);
+        assert_eq!(output.status.code(), Some(9), "{out}{err}");
+        assert!(out.starts_with("2 100.64.1.1\n"), "{out}{err}");
+        assert!((40.0..80.0).contains(&fastest(&out)), "{out}");
+    });
+}
+
+/// Starts a program that says that it runs.
+fn sleeper(world: &World, words: &[&str]) -> Child {
+    let ready = world.base.join("runtime/ready");
+    let script = format!("touch {}; sleep 1000 & exec sleep 1000", ready.display());
+    let child = shell(world, words).args(["--", "sh", "-c", &script]).spawn().expect("started");
+    until("the program runs", || ready.exists());
+    fs::remove_file(&ready).expect("removed");
+    child
+}
+
+fn kill(signal: &str, pid: &str) {
+    let status = Command::new("kill").args([signal, pid]).status().expect("run");
+    assert!(status.success());
+}
+
+#[test]
+fn signals_are_for_the_program() {
+    each("shell-signals", |world| {
+        for (name, number) in [("-TERM", 15), ("-INT", 2), ("-HUP", 1)] {
+            let mut child = sleeper(world, &["-q"]);
+            kill(name, &child.id().to_string());
+            assert_eq!(child.wait().expect("ended").signal(), Some(number));
+            none_left(world);
+        }
+    });
+}
+
+#[test]
+fn nothing_is_left_when_it_is_killed() {
+    each("shell-killed", |world| {
+        let mut child = sleeper(world, &["-q", "--serve", "sleep 1000"]);
+        assert!(processes(world).len() >= 4);
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        none_left(world);
+
+        // The process that holds the link: a child of the front.
+        let mut child = sleeper(world, &["-q"]);
+        let tasks = format!("/proc/{0}/task/{0}/children", child.id());
+        let keeper = fs::read_to_string(tasks).expect("its children");
+        kill("-KILL", keeper.trim());
+        assert_eq!(child.wait().expect("ended").code(), Some(2));
+        none_left(world);
+    });
+}
+
+/// Has `bash` at a terminal of its own do what `steps` say, each after something was seen.
+fn at_a_terminal(world: &World, steps: &[(&str, &str)]) {
+    let show = world.base.join("runtime/typescript");
+    let own = world.command(&[]);
+    let mut command = Command::new("script");
+    command
+        .args(["-qfec", "PS1='outer> ' exec bash --norc -i"])
+        .arg(&show)
+        .current_dir("/")
+        .env_clear();
+    command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("SHELL", "/bin/bash").env("HOME", "/nowhere").env("TERM", "dumb");
+    if world.drops() {
+        std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
+        std::os::unix::process::CommandExt::gid(&mut command, NOBODY);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("script runs");
+    let mut keys = child.stdin.take().expect("a pipe");
+    let shown = || String::from_utf8_lossy(&fs::read(&show).unwrap_or_default()).into_owned();
+    let mut seen = 0;
+    for (text, then) in steps {
+        until(&format!("`{text}` in {show:?}"), || shown()[seen..].contains(text));
+        seen += shown()[seen..].find(text).expect("it is there") + text.len();
+        keys.write_all(then.as_bytes()).expect("written");
+    }
+    drop(keys);
+    child.wait().expect("ended");
+    fs::remove_file(&show).expect("removed");
+}
+
+#[test]
+fn the_terminal_is_the_programs() {
+    if !has(&["script", "bash"]) {
+        return;
+    }
+    each("shell-terminal", |world| {
+        let program = world.program().display().to_string();
+        let here = |words: &str| format!("{program} shell -q --local --rate 9mbit {words}\n");
+        // What is typed is shown as well; so it must not be what is waited for.
+        let runs =
+            r#"sh -c 'trap "echo ON\"\"WARD" CONT; echo RU""NS; while :; do sleep 0.05; done'"#;
+        // Ctrl-Z stops it like a program of its own, and Ctrl-C ends it.
+        let steps = [
+            ("outer> ", &*here(&format!("-- {runs}"))),
+            ("RUNS", "\x1a"),
+            ("Stopped", "fg\n"),
+            ("ONWARD", "\x03"),
+            ("outer> ", "echo code=$?.\n"),
+            ("code=130.", "exit\n"),
+        ];
+        at_a_terminal(world, &steps);
+        none_left(world);
+        // A shell: its prompt, its jobs, the size of its window, and the terminal is given back.
+        let steps = [
+            ("outer> ", &*here("")),
+            ("(9mbit) ", "stty rows 31 cols 97; stty size\n"),
+            ("31 97", &*format!("{runs}\n")),
+            ("RUNS", "\x1a"),
+            ("Stopped", "fg\n"),
+            ("ONWARD", "\x03"),
+            ("(9mbit) ", "echo inner=$?.\n"),
+            ("inner=130.", "exit 5\n"),
+            ("outer> ", "echo code=$?.\n"),
+            ("code=5.", "exit\n"),
+        ];
+        at_a_terminal(world, &steps);
+        none_left(world);
+    });
+}
+
+/// What this machine sends to others from, if it has a way to others.
+fn own_address() -> Option<std::net::IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    // It only looks for a route.
+    socket.connect("198.51.100.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+#[test]
+fn the_outside_is_behind_the_link() {
+    each("shell-outside", |world| {
+        let checks = world.json(&["doctor", "-o", "/tmp"]);
+        let of_outside = |check: &&Value| check["name"] == "outside";
+        let check = checks.as_array().and_then(|all| all.iter().find(of_outside)).expect("a check");
+        let words = ["--", "bash", "-c", "echo $LASTHOP_GATEWAY"];
+        let (Some(address), true) = (own_address(), check["ok"] == true) else {
+            // Said plainly, and no address is named.
+            let output = world.command(&["shell"]).args(words).output().expect("started");
+            let (out, err) = said(&output);
+            assert!(out == "\n" && err.contains("there is no way to the outside"), "{out}{err}");
+            return none_left(world);
+        };
+        let listener = std::net::TcpListener::bind((address, 0)).expect("a listener");
+        let port = listener.local_addr().expect("its address").port();
+        let server = std::thread::spawn(move || {
+            let (mut peer, _) = listener.accept().expect("a connection");
+            peer.write_all(&[b'x'; 100_000]).expect("sent");
+        });
+        let script = format!("exec 3<>/dev/tcp/{address}/{port}; wc -c <&3");
+        let output = world
+            .command(&["shell", "--json", "--delay", "20ms", "--loss", "5%", "--", "bash", "-c"])
+            .arg(&script)
+            .output()
+            .expect("started");
+        let (out, err) = said(&output);
+        assert_eq!(out.trim(), "100000", "{err}");
+        server.join().expect("it has ended");
+        let told: Value = serde_json::from_str(err.lines().last().expect("a line")).expect("JSON");
+        let (sent, lost) = (&told["down"], &told["down"]["lost"]);
+        // Losses are repaired one by one: nothing floods the queue.
+        assert!(sent["bytes"].as_u64() < Some(130_000) && lost["queue-full"].is_null(), "{told}");
+        none_left(world);
+    });
+}
+
+#[test]
+fn a_user_without_root_is_not_needed_for_help() {
+    let world = World::new("shell-help", User::Nobody);
+    let help = world.good(&["shell", "--help"]);
+    assert!(help.contains("as mm-link"), "{help}");
+    assert!(help.lines().all(|line| line.chars().count() <= 100));
+}

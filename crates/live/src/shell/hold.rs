@@ -1,0 +1,340 @@
+//! The keeper: the first process of its namespace. It makes the network, is its base station and has the program run.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use lasthop_path::{Path, Stage, Witness};
+use lasthop_proto::event::Wants;
+use lasthop_proto::machine::Side;
+use lasthop_scenario::{Argument, LivePath, Stage as Planned, parse_station};
+use nix::mount::{MsFlags, mount};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, close, tcsetpgrp};
+
+use super::capture::Capture;
+use super::outside::{Joined, Outside};
+use super::tally::Tally;
+use super::{Addresses, End, Ended, FAR, LEVEL, Line, NEAR, Order, RUN, Wish, Word};
+use crate::clock::Clock;
+use crate::service::epoch;
+use crate::station::{Handle, Station};
+use crate::testbed::error::Tried as _;
+use crate::testbed::{self, Error, HostSpec, Net, NetSpec, enter, ip, preset};
+use crate::world::ports;
+
+/// How long a program that serves may take until it listens.
+const LISTENS: Duration = Duration::from_secs(3);
+
+/// The number of a program that has not been started.
+const NOBODY: i32 = 0;
+
+/// Makes a program of this one, with a hidden command.
+type Own<'a> = &'a dyn Fn(&[&str]) -> Command;
+
+/// What is said to the front.
+#[derive(Clone)]
+struct Answer(Arc<Mutex<File>>);
+
+impl Answer {
+    fn say(&self, line: &Line) {
+        let mut text = serde_json::to_vec(line).unwrap_or_default();
+        text.push(b'\n');
+        // If nobody listens any more, the end is near.
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text);
+    }
+}
+
+/// What the process that the front starts does. It hears and answers at the descriptors `order` and `answer`.
+///
+/// # Errors
+///
+/// When it is not started by a front; all else is told to that.
+pub fn hold(order: i32, answer: i32, own: Own<'_>) -> Result<(), Error> {
+    let open = |fd: i32, write: bool| {
+        // Opened anew, since what was handed on must not be handed on again.
+        let file = File::options().read(!write).write(write).open(format!("/proc/self/fd/{fd}"));
+        let file = file.tried(|| "hear what to do; this command is for `lasthop shell`");
+        let _ = close(fd);
+        file
+    };
+    let (order, answer) = (open(order, false)?, open(answer, true)?);
+    let answer = Answer(Arc::new(Mutex::new(answer)));
+    let mut words = BufReader::new(order);
+    let mut line = String::new();
+    words.read_line(&mut line).tried(|| "hear what to do")?;
+    let order = serde_json::from_str(&line).tried(|| "understand what to do")?;
+    match kept(order, words, &answer, own) {
+        Ok(ended) => answer.say(&Line::Ended(Box::new(ended))),
+        Err(Error { message, help }) => answer.say(&Line::Failed { message, help }),
+    }
+    Ok(())
+}
+
+fn kept(
+    order: Order,
+    words: BufReader<File>,
+    answer: &Answer,
+    own: Own<'_>,
+) -> Result<Ended, Error> {
+    let Order { wish, user } = order;
+    let arguments: Vec<_> = wish.set.iter().cloned().map(Argument::Set).collect();
+    let (_, scenario) = LivePath::of_scenario(&wish.text, &wish.name, &arguments)
+        .map_err(|lasthop_scenario::Error(why)| Error::new(why.message, why.help))?;
+    let addresses = Addresses(wish.level);
+    let outside = enter::enter_after(|| {
+        let start = |helper| Outside::start(helper, own, addresses, user.is_none());
+        wish.outside.map(start).transpose()
+    })?;
+    // Processes have other numbers here. Where that is forbidden, in containers, the old ones are seen.
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    let _ = mount(Some("proc"), "/proc", Some("proc"), flags, None::<&str>);
+    let program = Arc::new(AtomicI32::new(NOBODY));
+    obey(program.clone(), words);
+    let net = network(addresses)?;
+    let joined = outside.map(|outside| outside.join(&net));
+    if let Some(Err(error)) = &joined {
+        let why = &error.message;
+        answer.say(&Line::Note(format!(
+            "there is no way to the outside, but to `{FAR}` only: {why}"
+        )));
+    }
+    let joined = joined.and_then(Result::ok);
+    if let Some(Joined { helper, protocols, names, .. }) = joined {
+        let names = if names { ", names too" } else { "" };
+        let program = helper.program();
+        answer.say(&Line::Note(format!("{program} carries {protocols} to the outside{names}")));
+    }
+    let clock = Clock::start();
+    let mut path = scenario.path;
+    if joined.is_some() {
+        path.insert(0, sender()?);
+    }
+    let mut station = station(&net, &path, scenario.first_seed, clock)?;
+    let mut capture = match &wish.capture {
+        Some(file) => Some(Capture::create(file, &path, epoch(clock)).map_err(|error| {
+            Error::new(
+                format!("cannot write {}: {error}", file.display()),
+                "is there room, and may you write there?",
+            )
+        })?),
+        None => None,
+    };
+    for command in &wish.serve {
+        serve(&net, command)?;
+    }
+    let (begun, cpu_before) = (clock.now(), cpu());
+    let pid = start(&net, &wish, user, joined, own)?;
+    program.store(pid.as_raw(), Ordering::Relaxed);
+    answer.say(&Line::Runs);
+    let waiter = attend(pid, station.handle(), answer.clone());
+    let mut sinks = (Tally::new(&path, joined.is_some()), capture.as_mut());
+    let run = station.run(&mut sinks, &mut |_, _, _| true);
+    run.tried(|| "go on: the base station stopped")?;
+    let end = waiter.join().ok().flatten();
+    let end = end.ok_or_else(|| Error::new("the program was lost sight of", ""))?;
+    let tallied = sinks.0.tallied();
+    if let Some(capture) = capture {
+        capture.finish().tried(|| "write the capture")?;
+    }
+    let seconds = clock.now().since(begun).as_secs_f64();
+    let overrun = station.port_counts().map(|(_, counts)| counts.overrun + counts.refused).sum();
+    Ok(Ended { end, seconds, cpu_seconds: cpu() - cpu_before, tallied, overrun })
+}
+
+/// What this process has cost the processor so far, seconds.
+fn cpu() -> f64 {
+    let seconds =
+        |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    getrusage(UsageWho::RUSAGE_SELF)
+        .map_or(0.0, |usage| seconds(usage.user_time()) + seconds(usage.system_time()))
+}
+
+/// The two hosts. Behind the far one is nothing yet.
+fn network(addresses: Addresses) -> Result<Net, Error> {
+    let ((far, far_v6), (near, near_v6)) = (addresses.far(), addresses.near());
+    let host = |name, side, v4, v6| HostSpec::new(name, side, std::net::IpAddr::V4(v4)).v6(v6);
+    let hosts = vec![
+        host(FAR, testbed::Side::Left, far, far_v6),
+        host(NEAR, testbed::Side::Right, near, near_v6),
+    ];
+    let net = Net::populate(&NetSpec { station: "station".to_owned(), offloads: false, hosts })?;
+    let has_v6 = net.has_v6();
+    net.in_host(FAR, || {
+        preset::write_sysctl("ipv4/ip_forward", "1")?;
+        let mut lines = vec![
+            format!("route replace {near} dev eth0"),
+            "route replace unreachable 0.0.0.0/0 metric 4096".to_owned(),
+            "route del 0.0.0.0/0 dev eth0".to_owned(),
+        ];
+        if has_v6 {
+            preset::write_sysctl("ipv6/conf/all/forwarding", "1")?;
+            lines.extend([
+                format!("route replace {near_v6}/128 dev eth0"),
+                "route del ::/0 dev eth0".to_owned(),
+            ]);
+        }
+        ip::batch(&lines)
+    })??;
+    net.in_host(NEAR, || {
+        // Anybody may ping: the group is that of the user.
+        preset::write_sysctl("ipv4/ping_group_range", "0 0")?;
+        let mut lines = vec![format!("route replace 0.0.0.0/0 via {far} dev eth0 onlink")];
+        if has_v6 {
+            lines.push(format!("route replace ::/0 via {far_v6} dev eth0 onlink"));
+        }
+        ip::batch(&lines)
+    })??;
+    Ok(net)
+}
+
+/// What sends data from the outside over the link. The helpers' own TCP reckons with a device that loses nothing: that
+/// of pasta has no congestion control, that of slirp4netns is old. So their connections end here, and the sender at the
+/// link is one of today.
+fn sender() -> Result<Planned, Error> {
+    let text = "left = 'a'\nright = 'b'\n[[path]]\nname = 'outside'\nagent = 'split'\nsplit-tcp = 'cubic'\n";
+    let (file, _) = parse_station(text)
+        .map_err(|lasthop_scenario::Error(why)| Error::new(why.message, why.help))?;
+    let stage = file.path.stages().first().cloned();
+    stage.ok_or_else(|| {
+        Error::new("there is no sender for the outside", "this is a fault of the program")
+    })
+}
+
+/// The base station between them. Whatever address a packet is for, the way to it is the link.
+fn station(net: &Net, path: &[Planned], seed: u64, clock: Clock) -> Result<Station, Error> {
+    let host = |inward| Stage::Witness(Box::new(Witness::of_all(inward)));
+    let mut stages = vec![host(Side::Right)];
+    stages.extend(path.iter().map(|stage| Stage::of_path(stage, seed)));
+    let last = stages.len();
+    stages.push(host(Side::Left));
+    let ports = ports(net, &[0, last])?;
+    let path = Path::new(stages, 1..last, vec![0, last], Wants::METRICS);
+    Station::new(path, ports, clock).tried(|| "start the base station")
+}
+
+/// Starts a command on the far host, and waits until it listens.
+fn serve(net: &Net, command: &str) -> Result<(), Error> {
+    net.in_host(FAR, || {
+        let before = listeners();
+        let out =
+            io::stderr().as_fd().try_clone_to_owned().tried(|| "hand on the standard error")?;
+        // Ctrl-C is for the program.
+        let mut child = Command::new("sh")
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .stdout(out)
+            .process_group(0)
+            .spawn()
+            .tried(|| format!("run `{command}`"))?;
+        let step = Duration::from_millis(5);
+        for _ in 0..LISTENS.as_millis() / step.as_millis() {
+            if listeners() > before {
+                break;
+            }
+            if let Ok(Some(status)) = child.try_wait() {
+                let what = format!("`{command}` ended before it listened: {status}");
+                return Err(Error::new(
+                    what,
+                    "`--serve` is for a program that serves on the far side",
+                ));
+            }
+            pause(step);
+        }
+        Ok(())
+    })?
+}
+
+#[expect(clippy::disallowed_methods, reason = "a program is waited for, outside of any experiment")]
+fn pause(step: Duration) {
+    thread::sleep(step);
+}
+
+/// Sockets of the calling thread's network that wait for somebody.
+fn listeners() -> usize {
+    let count = |name: &str, state: &str| {
+        let text = fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+        let states = text.lines().skip(1).filter_map(|line| line.split_ascii_whitespace().nth(3));
+        states.filter(|found| *found == state).count()
+    };
+    // LISTEN of TCP, and UDP without a peer.
+    count("tcp", "0A") + count("tcp6", "0A") + count("udp", "07") + count("udp6", "07")
+}
+
+/// Starts the program on the near host.
+fn start(
+    net: &Net,
+    wish: &Wish,
+    user: Option<(u32, u32)>,
+    joined: Option<Joined>,
+    own: Own<'_>,
+) -> Result<Pid, Error> {
+    let user = user.filter(|_| !wish.root).map(|(uid, gid)| format!("{uid}:{gid}"));
+    let mut command = own(&[RUN, user.as_deref().unwrap_or("-"), "--"]);
+    command.args(&wish.program);
+    command.envs(wish.environment.iter().map(|(name, value)| (name, value)));
+    let far = Addresses(wish.level).far().0.to_string();
+    command.env("LASTHOP_FAR", far).env(LEVEL, (wish.level + 1).to_string());
+    if let Some(joined) = joined {
+        command.env("LASTHOP_GATEWAY", joined.gateway.to_string());
+    }
+    if wish.interactive {
+        command.process_group(0);
+    }
+    let child = net.in_host(NEAR, || command.spawn())?.tried(|| "start the program")?;
+    let pid = Pid::from_raw(child.id() as i32);
+    if wish.interactive {
+        // It has the terminal from the start. Without one it does not matter.
+        let _ = tcsetpgrp(io::stdin(), pid);
+    }
+    Ok(pid)
+}
+
+/// Collects all that ends in this process namespace; tells what becomes of `program`, and stops the station at its
+/// end.
+fn attend(program: Pid, station: Handle, answer: Answer) -> thread::JoinHandle<Option<End>> {
+    thread::spawn(move || {
+        let flags = WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
+        let end = loop {
+            match waitpid(None, Some(flags)) {
+                Ok(WaitStatus::Exited(pid, code)) if pid == program => break Some(End::Exit(code)),
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
+                    break Some(End::Signal(signal as i32));
+                }
+                Ok(WaitStatus::Stopped(pid, _)) if pid == program => answer.say(&Line::Stopped),
+                Ok(WaitStatus::Continued(pid)) if pid == program => answer.say(&Line::Continued),
+                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+                Err(_) => break None,
+            }
+        };
+        // It answers once it runs.
+        while station.ask(Station::stop).is_none() {}
+        end
+    })
+}
+
+/// Hands signals on to `program`; as long as there is none they end this process. That ends as well when the front is
+/// gone, and all with it.
+fn obey(program: Arc<AtomicI32>, words: BufReader<File>) {
+    thread::spawn(move || {
+        for line in words.lines().map_while(Result::ok) {
+            let Ok(Word::Signal(number)) = serde_json::from_str(&line) else { continue };
+            let (pid, signal) = (program.load(Ordering::Relaxed), Signal::try_from(number));
+            match signal {
+                Ok(Signal::SIGCONT) if pid == NOBODY => {}
+                _ if pid == NOBODY => break,
+                Ok(signal) => drop(kill(Pid::from_raw(pid), signal)),
+                Err(_) => {}
+            }
+        }
+        std::process::exit(1);
+    });
+}

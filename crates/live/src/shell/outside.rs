@@ -1,0 +1,289 @@
+//! The way to the outside, where the machine has one: a program that carries packets between a TAP device on the other
+//! side of the link and sockets of the machine, and needs no rights for that.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::mount::{MsFlags, mount};
+use nix::net::if_::if_nametoindex;
+use serde::{Deserialize, Serialize};
+
+use super::{Addresses, FAR, OUTSIDE};
+use crate::testbed::error::Tried as _;
+use crate::testbed::{Error, Net, ip, preset};
+
+/// The device on the other side of the link.
+const TAP: &str = "tap0";
+/// How long the helper may take to make it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What is kept of what the helper complains of, in bytes.
+const COMPLAINT: usize = 4096;
+/// Where the names of servers are asked for.
+const RESOLVER: &str = "/etc/resolv.conf";
+const OWN_RESOLVER: &str = "/run/lasthop-resolv.conf";
+
+/// Who carries packets to the outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Helper {
+    /// `pasta` of passt.
+    Pasta,
+    /// `slirp4netns`.
+    Slirp,
+}
+
+impl Helper {
+    /// The better one of those that this machine has.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn find() -> Result<Helper, String> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_there = |helper: &Helper| {
+            std::env::split_paths(&path).any(|dir| dir.join(helper.program()).is_file())
+        };
+        let Some(helper) = [Helper::Pasta, Helper::Slirp].into_iter().find(is_there) else {
+            return Err("there is neither pasta (package passt) nor slirp4netns".to_owned());
+        };
+        match fs::File::options().read(true).write(true).open("/dev/net/tun") {
+            Ok(_) => Ok(helper),
+            Err(error) => Err(format!("/dev/net/tun cannot be opened: {error}")),
+        }
+    }
+
+    /// The program's name.
+    pub fn program(self) -> &'static str {
+        match self {
+            Helper::Pasta => "pasta",
+            Helper::Slirp => "slirp4netns",
+        }
+    }
+
+    fn arguments(self, at: &Places) -> Vec<String> {
+        let netns = format!("/run/netns/{FAR}");
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        match self {
+            Helper::Pasta => {
+                let Places { near: (near, near_v6), gateway, gateway_v6, resolver, .. } = at;
+                let mut all = words(
+                    "-f -q -m 1500 -t none -u none -T none -U none --no-dhcp --no-dhcpv6 --no-ra",
+                );
+                if at.has_v4 {
+                    all.extend(words(&format!(
+                        "-a {near} -n 255.255.255.0 -g {gateway} --dns-forward {resolver}"
+                    )));
+                }
+                if at.has_v6 {
+                    all.extend(words(&format!("-a {near_v6} -g {gateway_v6}")));
+                }
+                match (at.has_v4, at.has_v6) {
+                    (true, false) => all.push("-4".to_owned()),
+                    (false, true) => all.push("-6".to_owned()),
+                    _ => {}
+                }
+                // Real root would become nobody, who may not enter the network.
+                if at.is_root {
+                    all.extend(words("--runas 0:0"));
+                }
+                all.extend(words(&format!("-I {TAP} --netns {netns}")));
+                all
+            }
+            Helper::Slirp => {
+                words(&format!("--mtu=1500 --cidr={} --netns-type=path {netns} {TAP}", at.network))
+            }
+        }
+    }
+}
+
+/// Who is where on the way to the outside.
+#[derive(Clone, Debug)]
+struct Places {
+    near: (Ipv4Addr, Ipv6Addr),
+    /// The network between the other side of the link and the helper.
+    network: String,
+    tap: Ipv4Addr,
+    tap_v6: Ipv6Addr,
+    gateway: Ipv4Addr,
+    gateway_v6: Ipv6Addr,
+    resolver: Ipv4Addr,
+    has_v4: bool,
+    has_v6: bool,
+    is_root: bool,
+}
+
+impl Places {
+    /// Where slirp4netns has its gateway and resolver, which cannot be said; pasta is told to have them there too.
+    fn new(addresses: Addresses, is_root: bool) -> Places {
+        let [a, _, c, _] = addresses.v4(0).octets();
+        let v4 = |n| Ipv4Addr::new(a, 65, c, n);
+        // IPv6 did not pass by the builds of pasta that were tried; refused at once, programs fall back to IPv4.
+        let (has_v4, has_v6) = (has_route(), false);
+        Places {
+            near: addresses.near(),
+            network: format!("{}/24", v4(0)),
+            tap: v4(100),
+            tap_v6: addresses.v6(100),
+            gateway: v4(2),
+            gateway_v6: addresses.v6(3),
+            resolver: v4(3),
+            has_v4,
+            has_v6,
+            is_root,
+        }
+    }
+}
+
+/// Whether the network that the calling process is in has a way to the outside.
+fn has_route() -> bool {
+    let lines = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+    // Interface, destination, gateway, flags, ..., mask.
+    lines.lines().skip(1).any(|line| {
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        words.get(1) == Some(&"00000000") && words.get(7) == Some(&"00000000")
+    })
+}
+
+/// A process that stays in the machine's network and waits to be told of ours.
+pub(super) struct Outside {
+    helper: Helper,
+    child: Child,
+    places: Places,
+}
+
+impl Outside {
+    /// Starts it; before the calling process enters its own network. `own` is this program with a hidden command.
+    pub(super) fn start(
+        helper: Helper,
+        own: &dyn Fn(&[&str]) -> Command,
+        addresses: Addresses,
+        is_root: bool,
+    ) -> Result<Outside, Error> {
+        let mut command = own(&[OUTSIDE]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // The terminal's signals are for the program.
+        command.process_group(0);
+        let child = command.spawn().tried(|| format!("start {}", helper.program()))?;
+        Ok(Outside { helper, child, places: Places::new(addresses, is_root) })
+    }
+
+    /// Connects the other side of the link with the outside, and says how. When that fails the two hosts are alone.
+    pub(super) fn join(mut self, net: &Net) -> Result<Joined, Error> {
+        let at = &self.places;
+        if !at.has_v4 && !at.has_v6 {
+            return Err(Error::new("the machine has no default route", ""));
+        }
+        let arguments = self.helper.arguments(at);
+        let mut order =
+            serde_json::to_vec(&(self.helper, arguments)).tried(|| "tell the helper")?;
+        order.push(b'\n');
+        if let Some(mut stdin) = self.child.stdin.take() {
+            stdin.write_all(&order).tried(|| "tell the helper")?;
+        }
+        let complaint = self.child.stderr.take().map(|stderr| thread::spawn(|| drained(stderr)));
+        let ready = net.in_host(FAR, || await_tap(&mut self.child))?;
+        if !ready {
+            let _ = self.child.kill();
+            let said = complaint.and_then(|thread| thread.join().ok()).unwrap_or_default();
+            let name = self.helper.program();
+            return Err(Error::new(format!("{name} did not make its device; {said}"), ""));
+        }
+        let at = &self.places;
+        net.in_host(FAR, || at.route_far())??;
+        let helper = self.helper;
+        let protocols = match (at.has_v4, at.has_v6 && helper == Helper::Pasta) {
+            (true, true) => "IPv4 and IPv6",
+            (true, false) => "IPv4",
+            _ => "IPv6",
+        };
+        let names = at.has_v4 && at.cover_resolver().is_ok();
+        Ok(Joined { helper, protocols, names, gateway: at.gateway })
+    }
+}
+
+/// A way to the outside that works.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Joined {
+    /// Who carries packets.
+    pub helper: Helper,
+    /// Of which protocols.
+    pub protocols: &'static str,
+    /// Whether names are asked for behind the link.
+    pub names: bool,
+    /// Where the machine's own loopback is.
+    pub gateway: Ipv4Addr,
+}
+
+impl Places {
+    /// What is for the outside goes there, and what comes from there to the near host.
+    fn route_far(&self) -> Result<(), Error> {
+        let Places { tap, gateway, near, .. } = self;
+        let mut lines = vec![
+            format!("addr replace {tap}/24 dev {TAP}"),
+            format!("link set dev {TAP} mtu 1500 up"),
+        ];
+        // Whoever looks for the near host from there finds it here.
+        preset::write_sysctl(&format!("ipv4/conf/{TAP}/proxy_arp"), "1")?;
+        if self.has_v4 {
+            lines.push(format!("route replace 0.0.0.0/0 via {gateway} dev {TAP}"));
+        }
+        if self.has_v6 {
+            preset::write_sysctl(&format!("ipv6/conf/{TAP}/accept_ra"), "0")?;
+            preset::write_sysctl(&format!("ipv6/conf/{TAP}/proxy_ndp"), "1")?;
+            lines.push(format!("addr replace {}/128 dev {TAP} nodad", self.tap_v6));
+            lines.push(format!("neigh replace proxy {} dev {TAP}", near.1));
+            lines.push(format!("route replace ::/0 via {} dev {TAP} onlink", self.gateway_v6));
+        }
+        ip::batch(&lines)
+    }
+
+    /// Names are asked for where the helper answers; the rest of the machine's file stays.
+    fn cover_resolver(&self) -> std::io::Result<()> {
+        let text = fs::read_to_string(RESOLVER)?;
+        let rest = text.lines().filter(|line| !line.trim_start().starts_with("nameserver"));
+        let mut own = format!("nameserver {}\n", self.resolver);
+        rest.for_each(|line| own.extend([line, "\n"]));
+        fs::write(OWN_RESOLVER, own)?;
+        let none = None::<&str>;
+        mount(Some(OWN_RESOLVER), RESOLVER, none, MsFlags::MS_BIND, none)?;
+        Ok(())
+    }
+}
+
+/// Reads until the helper ends; the beginning of what it said.
+fn drained(mut stderr: ChildStderr) -> String {
+    let (mut said, mut piece) = (Vec::new(), [0; 1024]);
+    while let Ok(count @ 1..) = stderr.read(&mut piece) {
+        said.extend_from_slice(&piece[..count.min(COMPLAINT.saturating_sub(said.len()))]);
+    }
+    String::from_utf8_lossy(&said).trim().replace('\n', "; ")
+}
+
+/// Waits for the device in the calling thread's network; false if the helper has ended or takes too long.
+#[expect(clippy::disallowed_methods, reason = "a program is waited for, outside of any experiment")]
+fn await_tap(helper: &mut Child) -> bool {
+    let step = Duration::from_millis(5);
+    for _ in 0..PATIENCE.as_millis() / step.as_millis() {
+        if if_nametoindex(TAP).is_ok() {
+            return true;
+        }
+        if !matches!(helper.try_wait(), Ok(None)) {
+            return false;
+        }
+        thread::sleep(step);
+    }
+    false
+}
+
+/// What the process that was started so does: it waits for its order, and becomes the helper. Returns if there is none.
+pub fn outside() -> Option<String> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).ok()?;
+    let (helper, arguments): (Helper, Vec<String>) = serde_json::from_str(&line).ok()?;
+    let error = Command::new(helper.program()).args(arguments).stdin(Stdio::null()).exec();
+    Some(format!("cannot run {}: {error}", helper.program()))
+}

@@ -1,0 +1,29 @@
+//! The last step before the program: from the root of a user namespace back to the user.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use nix::sched::{CloneFlags, unshare};
+
+use crate::testbed::enter;
+
+/// Becomes `program`, as the user `user` with this group if they are given. Returns only if that fails: why, and the
+/// exit code that says so, as shells have it.
+pub fn run(user: Option<(u32, u32)>, program: &[OsString]) -> (String, u8) {
+    // Its network belongs to the user namespace around it, so there it has no rights but a user's.
+    if let Some((uid, gid)) = user
+        && let Err(error) = unshare(CloneFlags::CLONE_NEWUSER)
+            .map_err(std::io::Error::from)
+            .and_then(|()| enter::map_user((uid, 0), (gid, 0)))
+    {
+        return (format!("cannot become user {uid} again: {error}"), 126);
+    }
+    let Some((name, arguments)) = program.split_first() else {
+        return ("no program is given".to_owned(), 127);
+    };
+    let error = Command::new(name).args(arguments).exec();
+    let code = if error.kind() == ErrorKind::NotFound { 127 } else { 126 };
+    (format!("cannot run {}: {error}", name.to_string_lossy()), code)
+}
