@@ -308,6 +308,7 @@ impl Dice {
                 stop: None,
                 traffic: Traffic::Bulk,
                 cross: false,
+                quic: None,
             }
         });
         let transfers = transfers.collect();
