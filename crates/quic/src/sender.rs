@@ -20,8 +20,8 @@ pub(crate) struct Sender {
     told: u64,
     pub complete: bool,
     pub aborted: bool,
-    /// Reductions of the window that have been told.
-    pub reductions: u64,
+    /// The slow-start threshold when it was last looked at.
+    pub threshold: Option<u64>,
 }
 
 /// A stream that is written.
@@ -49,7 +49,7 @@ impl Sender {
             told: 0,
             complete: false,
             aborted: false,
-            reductions: 0,
+            threshold: Some(u64::MAX),
         }
     }
 

@@ -289,9 +289,9 @@ impl Role {
         match self {
             Role::Sends(sender) => {
                 sender.write(connection);
-                let reductions = connection.stats().path.congestion_events;
-                if reductions > sender.reductions {
-                    sender.reductions = reductions;
+                // The stack counts each finding of a loss; a reduction of the window moves the threshold.
+                let threshold = connection.congestion_state().metrics().ssthresh;
+                if core::mem::replace(&mut sender.threshold, threshold) != threshold {
                     news.push(TcpKind::FastRetransmit);
                 }
             }
