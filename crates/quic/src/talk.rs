@@ -274,10 +274,10 @@ impl Role {
                 }
                 (_, Event::Stream(StreamEvent::Readable { .. })) => readable = true,
                 (Role::Sends(sender), Event::Stream(StreamEvent::Finished { .. })) => {
-                    if sender.finished() {
-                        news.push(TcpKind::Complete);
+                    news.extend(sender.finished().then(|| {
                         connection.close(there, VarInt::from_u32(0), bytes::Bytes::new());
-                    }
+                        TcpKind::Complete
+                    }));
                 }
                 (Role::Sends(sender), Event::ConnectionLost { .. }) if !sender.is_over() => {
                     sender.aborted = true;
