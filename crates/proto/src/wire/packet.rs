@@ -344,7 +344,11 @@ impl Packet {
     pub fn bears_data(&self) -> bool {
         /// Bytes of a whole packet; TULIP has the same bound by default.
         const ACK: u32 = 160;
-        self.is_data() || self.transport == Transport::Other(UDP) && self.wire_len() > ACK
+        match self.transport {
+            Transport::Tcp(_) => !self.body.is_empty(),
+            Transport::Other(UDP) => self.wire_len() > ACK,
+            _ => false,
+        }
     }
 }
 

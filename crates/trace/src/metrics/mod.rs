@@ -245,7 +245,10 @@ impl Metrics {
         if stage >= self.counters.len() {
             self.grow(stage);
         }
-        let is_data = packet.is_data() || self.carries_datagrams(packet);
+        let is_data = match packet.transport {
+            Transport::Tcp(_) => !packet.body.is_empty(),
+            _ => self.is_of_transfer(packet),
+        };
         let counter = &mut self.counters[stage][side.index()];
         match op {
             Op::Transmitted => {
@@ -337,11 +340,6 @@ impl Metrics {
     }
 
     /// Whether this is a datagram of a transfer, on its way to who receives it.
-    #[inline]
-    fn carries_datagrams(&self, packet: &Packet) -> bool {
-        matches!(packet.transport, Transport::Other(_)) && self.is_of_transfer(packet)
-    }
-
     #[cold]
     fn is_of_transfer(&self, packet: &Packet) -> bool {
         let flow = packet.datagram_flow().and_then(|key| self.flows.known(key));
