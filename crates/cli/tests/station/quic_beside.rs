@@ -14,7 +14,7 @@ use super::world::{World, enter, inside};
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
 /// Runs of each.
-const RUNS: u64 = 5;
+const RUNS: u64 = 16;
 
 /// A path of a rate and a delay each way, with losses.
 struct Link {
