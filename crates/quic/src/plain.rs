@@ -1,5 +1,5 @@
-//! The handshake of QUIC without secrets: the messages, the packets and their lengths are those of TLS 1.3, the bytes are
-//! readable.
+//! The handshake of QUIC without secrets: the messages, the packets and their lengths are those of TLS 1.3, the
+//! bytes are readable.
 //!
 //! QUIC's stack asks for its cryptography by traits. In a simulation nobody listens, and there are three reasons for a
 //! plain one: key exchange draws from the system's entropy, so that no run would repeat; ciphers would take time that

@@ -11,8 +11,8 @@ pub struct Quic {
     pub congestion: QuicCongestion,
     /// Streams that the bytes are spread over, side by side on one connection.
     pub streams: u32,
-    /// Packets that ask for an acknowledgement which the receiver lets pass before it sends one, as the sender asks it to
-    /// by an ACK_FREQUENCY frame; `None` leaves that to the stack: one.
+    /// Packets that ask for an acknowledgement which the receiver lets pass before it sends one, as the sender
+    /// asks it to by an ACK_FREQUENCY frame; `None` leaves that to the stack: one.
     pub ack_threshold: Option<u32>,
     /// Bytes that may be under way on a stream: the window of the receiver; `None` leaves that to the stack: 1.25 MB.
     pub window: Option<Bytes>,
