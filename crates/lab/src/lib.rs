@@ -2,7 +2,8 @@
 //!
 //! A run is pure and single-threaded; here runs are spread over threads and their results put back into the
 //! order of the seeds, so that the number of threads cannot be seen in any result. Without the feature
-//! `threads` they are made one after the other, and this crate is as pure as the simulator.
+//! `threads` they are made one after the other, and this crate is as pure as the simulator. The feature `quic` brings hosts
+//! that speak QUIC, which are not.
 
 mod results;
 mod words;
@@ -12,9 +13,13 @@ pub use results::{CellResults, Estimate, Results, Setup};
 use std::collections::BTreeMap;
 
 use lasthop_proto::units::Time;
+#[cfg(feature = "quic")]
+use lasthop_quic::end as ends;
 use lasthop_scenario::Scenario;
 pub use lasthop_sim::layout;
-use lasthop_sim::{Reason, RunEnd};
+#[cfg(not(feature = "quic"))]
+use lasthop_sim::no_ends as ends;
+use lasthop_sim::{Reason, RunEnd, run_with};
 use lasthop_trace::Sink;
 use lasthop_trace::layout::Layout;
 use lasthop_trace::metrics::{Metrics, RunMetrics};
@@ -85,7 +90,7 @@ impl Observer for () {}
 pub fn measure(scenario: &Scenario, seed: u64) -> RunResult {
     let layout = layout(scenario);
     let mut metrics = Metrics::new(layout.clone());
-    let end = lasthop_sim::run(scenario, seed, &mut metrics);
+    let end = run_with(scenario, seed, &ends, &mut metrics);
     result(seed, &end, &layout, metrics.finish(end.at))
 }
 
@@ -159,7 +164,7 @@ pub fn record<S: Sink>(scenario: &Scenario, seed: u64, also: &mut S) -> Recordin
     let mut sinks = (also, Metrics::new(layout.clone()));
     let mut ended = None;
     let series = watched(&layout, &mut sinks, |mut sink| {
-        let end = lasthop_sim::run(scenario, seed, &mut sink);
+        let end = run_with(scenario, seed, &ends, &mut sink);
         ended.insert(end).at
     });
     let Some(end) = ended else { unreachable!("the run was made") };
@@ -168,7 +173,7 @@ pub fn record<S: Sink>(scenario: &Scenario, seed: u64, also: &mut S) -> Recordin
 
 /// Runs `scenario` in the simulator, hands every event to `sink`, and says when the run ended.
 pub fn simulate(scenario: &Scenario, seed: u64, mut sink: &mut dyn Sink) -> Time {
-    lasthop_sim::run(scenario, seed, &mut sink).at
+    run_with(scenario, seed, &ends, &mut sink).at
 }
 
 /// The time-sequence series of the first flows of `layout` in a run, in whatever world. `run` hands every event

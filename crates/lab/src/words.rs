@@ -109,6 +109,10 @@ pub(crate) fn transfers(scenario: &Scenario) -> Vec<String> {
                     format!("{} sessions of {size} bytes after {think}", web.sessions)
                 }
             };
+            let bytes = match transfer.quic {
+                Some(_) => format!("{bytes} by QUIC"),
+                None => bytes,
+            };
             let cross = if transfer.cross { "cross traffic, " } else { "" };
             let stop = transfer.stop.map_or(String::new(), |stop| format!(", until {stop}"));
             let count = match transfer.count {

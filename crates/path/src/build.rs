@@ -14,6 +14,7 @@ use lasthop_scenario::{HostSide, Scenario, Traffic};
 
 use crate::DISCARD;
 use crate::drive::Path;
+use crate::end::{Ends, no_ends};
 use crate::roam::Roam;
 use crate::stage::{Place, Stage};
 use crate::witness::Witness;
@@ -39,6 +40,17 @@ impl Path {
         wants: Wants,
         kind: impl Fn(usize) -> HostKind,
     ) -> Path {
+        Path::with_ends(scenario, seed, wants, kind, &no_ends)
+    }
+
+    /// The same where `ends` makes the hosts with stacks of their own.
+    pub fn with_ends(
+        scenario: &Scenario,
+        seed: u64,
+        wants: Wants,
+        kind: impl Fn(usize) -> HostKind,
+        ends: Ends<'_>,
+    ) -> Path {
         let mut stages = Vec::new();
         let mut host_stages = vec![0; scenario.hosts.len()];
         // Hosts that are alike share one configuration: a thousand of them do not fit into a cache.
@@ -47,6 +59,10 @@ impl Path {
             for (i, host) in scenario.hosts.iter().enumerate().filter(|(_, h)| h.side == side) {
                 host_stages[i] = stages.len();
                 stages.push(match kind(i) {
+                    HostKind::Ours if scenario.speaks_quic(i) => match ends(scenario, i, seed) {
+                        Some(end) => Stage::End(end),
+                        None => Stage::Place(Place::default()),
+                    },
                     HostKind::Ours => {
                         let same = last.take().filter(|tcp| **tcp == host.tcp);
                         let tcp = same.unwrap_or_else(|| Arc::new(host.tcp.clone()));

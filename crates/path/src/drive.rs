@@ -354,7 +354,7 @@ impl Path {
                 let held =
                     stage.holds() + retired.map(|(_, old)| old.holds()).sum::<usize>() + kept;
                 let mut count = StageCount { held: held as u64, ..*count };
-                if matches!(stage, Stage::Host(_)) {
+                if matches!(stage, Stage::Host(_) | Stage::End(_)) {
                     // A host takes in whatever arrives.
                     count.ended = count.arrived;
                 }
@@ -420,7 +420,7 @@ impl Path {
         count.ended += tally.discarded;
         count.departed += sent;
         match &self.stages[i] {
-            Stage::Host(_) => self.host_called = true,
+            Stage::Host(_) | Stage::End(_) => self.host_called = true,
             Stage::Line(_)
             | Stage::Serial(_)
             | Stage::Varied(_)

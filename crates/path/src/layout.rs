@@ -144,6 +144,7 @@ pub fn layout(scenario: &Scenario) -> Layout {
         for _ in 0..transfer.connections() {
             let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
             let nth = &mut opened[transfer.from];
+            let by_tcp = transfer.quic.is_none();
             flows.push(FlowInfo {
                 key: flow_of(from.addr, to.addr, DISCARD, *nth),
                 towards: match from.side {
@@ -151,8 +152,8 @@ pub fn layout(scenario: &Scenario) -> Layout {
                     HostSide::Right => Side::Left,
                 },
                 bytes: transfer.bytes.map(|b| b.0),
-                mss: Some(mss(scenario, transfer)),
-                split_mss: splits
+                mss: by_tcp.then(|| mss(scenario, transfer)),
+                split_mss: (splits && by_tcp)
                     .then(|| [false, true].map(|radio| split_mss(scenario, transfer, radio))),
                 cross: transfer.cross,
             });

@@ -12,6 +12,7 @@
 mod build;
 mod counts;
 mod drive;
+mod end;
 mod layout;
 mod roam;
 mod stage;
@@ -20,6 +21,7 @@ mod witness;
 pub use build::HostKind;
 pub use counts::StageCount;
 pub use drive::{Outside, Path};
+pub use end::{End, Ends, Sent, no_ends};
 pub use layout::{host_stage, layout};
 pub use roam::Roam;
 pub use stage::{Place, Stage};

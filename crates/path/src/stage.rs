@@ -12,6 +12,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Packet};
 use lasthop_scenario::{ErrorSpec, StageKind, model};
 
+use crate::end::End;
 use crate::witness::Witness;
 
 /// A stage of a path. One match instead of a table of function pointers: the compiler sees through it.
@@ -23,6 +24,8 @@ use crate::witness::Witness;
 pub enum Stage {
     /// A host with our TCP.
     Host(Box<Host>),
+    /// A host with a stack of its own.
+    End(Box<dyn End>),
     /// A host that is not ours, seen from outside.
     Witness(Box<Witness>),
     /// A line.
@@ -63,6 +66,7 @@ macro_rules! each {
     ($self:ident, $m:ident => $call:expr) => {
         match $self {
             Stage::Host($m) => $call,
+            Stage::End($m) => $call,
             Stage::Witness($m) => $call,
             Stage::Line($m) => $call,
             Stage::Serial($m) => $call,
@@ -115,6 +119,14 @@ impl Stage {
         }
     }
 
+    /// The host with a stack of its own, if this is one.
+    pub fn end(&self) -> Option<&dyn End> {
+        match self {
+            Stage::End(end) => Some(&**end),
+            _ => None,
+        }
+    }
+
     /// The agent, if this is one.
     pub fn agent(&self) -> Option<&Agent> {
         match self {
@@ -133,7 +145,10 @@ impl Stage {
 
     /// Whether it carries packets over some time, and still hands those on that it holds when another takes its place.
     pub(crate) fn is_link(&self) -> bool {
-        !matches!(self, Stage::Host(_) | Stage::Witness(_) | Stage::Agent(_) | Stage::Place(_))
+        !matches!(
+            self,
+            Stage::Host(_) | Stage::End(_) | Stage::Witness(_) | Stage::Agent(_) | Stage::Place(_)
+        )
     }
 
     /// From now on nothing keeps what it holds from going out.
@@ -149,6 +164,7 @@ impl Stage {
     pub(crate) fn is_host(&self, addr: Addr) -> bool {
         match self {
             Stage::Host(host) => host.addr() == addr,
+            Stage::End(end) => end.addr() == addr,
             Stage::Witness(witness) => witness.stands_for(addr),
             _ => false,
         }
@@ -157,7 +173,11 @@ impl Stage {
     /// Transfers that this host opened and that are not over.
     #[inline]
     pub(crate) fn unfinished(&self) -> usize {
-        self.host().map_or(0, Host::unfinished)
+        match self {
+            Stage::Host(host) => host.unfinished(),
+            Stage::End(end) => end.unfinished(),
+            _ => 0,
+        }
     }
 
     /// The stage that `stage` describes, in the run with `seed`.

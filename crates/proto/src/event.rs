@@ -408,7 +408,8 @@ pub enum TcpKind {
     Closed,
     /// The connection was given up or reset.
     Aborted,
-    /// A live end point was looked at, and something in its control block differs without any of the above.
+    /// A live end point was looked at, and something in its control block differs without any of the above; or a stack that is
+    /// not ours has sent bytes for the first time.
     Sampled,
 }
 

@@ -57,6 +57,7 @@ examples![
     "daedalus-lan",
     "daedalus-wan",
     "today",
+    "quic",
     "agarwal00",
     "interference",
     "loss-notices",

@@ -39,6 +39,7 @@ mod live;
 pub mod manual;
 pub mod model;
 pub mod plan;
+mod quic;
 mod read;
 pub mod roaming;
 mod schema;
@@ -55,8 +56,8 @@ pub use grid::Grid;
 pub use json_schema::{File, json_schema};
 pub use live::LivePath;
 pub use model::{
-    CrossTraffic, ErrorSpec, Host, HostSide, RadioStage, Scenario, Stack, Stage, StageKind,
-    Traffic, Transfer, World,
+    CrossTraffic, ErrorSpec, Host, HostSide, Quic, QuicCongestion, RadioStage, Scenario, Stack,
+    Stage, StageKind, Traffic, Transfer, World,
 };
 pub use plan::{Axis, Cell, Digest, Plan, Run, RunKey};
 pub use roaming::Roaming;

@@ -14,6 +14,7 @@ use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
 use serde::Serialize;
 
+pub use crate::quic::{Quic, QuicCongestion};
 use crate::roaming::Roaming;
 
 /// One experiment: hosts at both ends of a path, what they transfer, and how often it is repeated.
@@ -54,6 +55,11 @@ impl Scenario {
 }
 
 impl Scenario {
+    /// Whether host number `host` speaks QUIC; it then speaks nothing else.
+    pub fn speaks_quic(&self, host: usize) -> bool {
+        self.transfers.iter().any(|t| t.quic.is_some() && (t.from == host || t.to == host))
+    }
+
     /// The transfers of requests and responses.
     pub fn exchanges(&self) -> impl Iterator<Item = (&Transfer, Exchange)> {
         self.transfers.iter().filter_map(|transfer| match transfer.traffic {
@@ -153,6 +159,9 @@ pub struct Transfer {
     /// Whether it is other people's: it is measured for itself.
     #[serde(skip_serializing_if = "is_false")]
     pub cross: bool,
+    /// How QUIC carries it; without it TCP does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quic: Option<Quic>,
 }
 
 impl Transfer {

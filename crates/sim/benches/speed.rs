@@ -79,6 +79,7 @@ fn scenario(tcp: TcpConfig, path: Vec<Stage>, bytes: Option<u64>, count: u32) ->
             stop: None,
             traffic: Traffic::Bulk,
             cross: false,
+            quic: None,
         }],
         path,
         roaming: None,

@@ -2,9 +2,9 @@
 
 use core::borrow::Borrow;
 
-use lasthop_path::{HostKind, Outside, Path};
+use lasthop_path::{Ends, HostKind, Outside, Path, Sent, Stage};
 use lasthop_proto::agent::BaseStation;
-use lasthop_proto::event::{Cause, Event, Op, Wants, What};
+use lasthop_proto::event::{Cause, Event, Op, Tcb, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::tcp::{Connection, Host};
 use lasthop_proto::units::Time;
@@ -44,8 +44,9 @@ pub(crate) struct Engine<S> {
 }
 
 impl<S: Borrow<Scenario>> Engine<S> {
-    pub(crate) fn new(scenario: S, seed: u64, wants: Wants) -> Engine<S> {
-        let path = Path::of_scenario(scenario.borrow(), seed, wants, |_| HostKind::Ours);
+    pub(crate) fn new(scenario: S, seed: u64, ends: Ends<'_>, wants: Wants) -> Engine<S> {
+        let ours = |_| HostKind::Ours;
+        let path = Path::with_ends(scenario.borrow(), seed, wants, ours, ends);
         Engine { scenario, path, now: Time::ZERO, wakes: 0, standing: 0, ended: None }
     }
 
@@ -97,30 +98,40 @@ impl<S: Borrow<Scenario>> Engine<S> {
             stuck: self.path.next_stage().filter(|_| reason == Reason::Stuck).map(|(_, s)| s),
             hops: self.path.hops(),
             wakes: self.wakes,
-            transfers: self.transfers().into_iter().map(|(from, to)| end(from, to)).collect(),
+            transfers: self.transfers().iter().map(Transfer::end).collect(),
             agent_state,
             stages: self.path.counts(),
         }
     }
 
-    /// The sender and the receiving host of each transfer, in the order of [`RunEnd::transfers`].
-    pub(crate) fn transfers(&self) -> Vec<(&Connection, Option<&Host>)> {
+    /// Each transfer, in the order of [`RunEnd::transfers`].
+    pub(crate) fn transfers(&self) -> Vec<Transfer<'_>> {
         let scenario = self.scenario.borrow();
-        let host = |i: usize| self.path.stages().get(self.path.host_stages()[i])?.host();
+        let stage = |i: usize| self.path.stages().get(self.path.host_stages()[i]);
+        let host = |i: usize| stage(i).and_then(Stage::host);
+        let end = |i: usize| stage(i).and_then(Stage::end);
         let mut used = vec![0; scenario.hosts.len()];
         let mut all = Vec::new();
         for transfer in &scenario.transfers {
-            let (Some(from), Some(to)) = (host(transfer.from), host(transfer.to)) else { continue };
             let count = transfer.connections() as usize;
+            if let (Some(from), Some(to)) = (end(transfer.from), end(transfer.to)) {
+                let own = from.opened().into_iter().skip(used[transfer.from]).take(count);
+                all.extend(
+                    own.map(|sent| Transfer::Theirs(sent, to.delivered(sent.flow.reversed()))),
+                );
+                used[transfer.from] += count;
+                continue;
+            }
+            let (Some(from), Some(to)) = (host(transfer.from), host(transfer.to)) else { continue };
             let own = from.opened().skip(used[transfer.from]).take(count);
-            all.extend(own.map(|sender| (sender, Some(to))));
+            all.extend(own.map(|sender| Transfer::Ours(sender, Some(to))));
             used[transfer.from] += count;
         }
         // Behind them come the short transfers, host by host.
         for (i, used) in used.into_iter().enumerate() {
             for sender in host(i).into_iter().flat_map(|from| from.opened().skip(used)) {
                 let peer = scenario.hosts.iter().position(|h| h.addr == sender.flow.dst);
-                all.push((sender, peer.and_then(host)));
+                all.push(Transfer::Ours(sender, peer.and_then(host)));
             }
         }
         all
@@ -147,12 +158,38 @@ fn delivered(sender: &Connection, receiver: &Host) -> u64 {
     all.map(Connection::delivered).max().unwrap_or(0)
 }
 
-pub(crate) fn end(sender: &Connection, receiver: Option<&Host>) -> TransferEnd {
-    TransferEnd {
-        wanted: sender.wanted(),
-        delivered: receiver.map_or(0, |host| delivered(sender, host)),
-        acknowledged: sender.acknowledged(),
-        complete: sender.is_complete(),
-        aborted: sender.is_aborted(),
+/// One transfer of a run.
+pub(crate) enum Transfer<'a> {
+    /// The sender with our TCP, and the host that receives.
+    Ours(&'a Connection, Option<&'a Host>),
+    /// How it stands at a sender with a stack of its own, and what its receiver has delivered.
+    Theirs(Sent, u64),
+}
+
+impl Transfer<'_> {
+    pub(crate) fn end(&self) -> TransferEnd {
+        match self {
+            Transfer::Ours(sender, receiver) => TransferEnd {
+                wanted: sender.wanted(),
+                delivered: receiver.map_or(0, |host| delivered(sender, host)),
+                acknowledged: sender.acknowledged(),
+                complete: sender.is_complete(),
+                aborted: sender.is_aborted(),
+            },
+            Transfer::Theirs(sent, delivered) => TransferEnd {
+                wanted: sent.wanted,
+                delivered: *delivered,
+                acknowledged: sent.acknowledged,
+                complete: sent.complete,
+                aborted: sent.aborted,
+            },
+        }
+    }
+
+    pub(crate) fn control_block(&self) -> Option<Tcb> {
+        match self {
+            Transfer::Ours(sender, _) => Some(sender.control_block()),
+            Transfer::Theirs(..) => None,
+        }
     }
 }

@@ -12,7 +12,7 @@ mod engine;
 mod session;
 
 pub use end::{Reason, RunEnd, TransferEnd};
-pub use lasthop_path::{StageCount, layout};
+pub use lasthop_path::{Ends, StageCount, layout, no_ends};
 pub use session::Session;
 
 use lasthop_proto::units::Time;
@@ -21,7 +21,12 @@ use lasthop_trace::Sink;
 
 /// Runs `scenario` with `seed` and hands every event to `sink`.
 pub fn run<S: Sink>(scenario: &Scenario, seed: u64, sink: &mut S) -> RunEnd {
-    let mut session = Session::new(scenario, seed, sink);
+    run_with(scenario, seed, &no_ends, sink)
+}
+
+/// The same where `ends` makes the hosts with stacks of their own, such as those that speak QUIC.
+pub fn run_with<S: Sink>(scenario: &Scenario, seed: u64, ends: Ends<'_>, sink: &mut S) -> RunEnd {
+    let mut session = Session::with_ends(scenario, seed, ends, sink);
     session.run_until(Time::NEVER, sink);
     session.finish()
 }

@@ -2,13 +2,14 @@
 
 use core::borrow::Borrow;
 
+use lasthop_path::{Ends, no_ends};
 use lasthop_proto::event::Tcb;
 use lasthop_proto::units::Time;
 use lasthop_scenario::Scenario;
 use lasthop_trace::Sink;
 
 use crate::end::{Reason, RunEnd, TransferEnd};
-use crate::engine::{Engine, end};
+use crate::engine::{Engine, Transfer};
 
 /// A run of a scenario that stands still between steps. In however many steps it is made, the same happens: a
 /// step is a look, not a cause.
@@ -31,7 +32,12 @@ pub struct Session<S: Borrow<Scenario>>(Engine<S>);
 impl<S: Borrow<Scenario>> Session<S> {
     /// Before the first event of the run of `scenario` with `seed`. `sink` says which events it will want.
     pub fn new(scenario: S, seed: u64, sink: &impl Sink) -> Session<S> {
-        Session(Engine::new(scenario, seed, sink.wants()))
+        Session::with_ends(scenario, seed, &no_ends, sink)
+    }
+
+    /// The same where `ends` makes the hosts with stacks of their own.
+    pub fn with_ends(scenario: S, seed: u64, ends: Ends<'_>, sink: &impl Sink) -> Session<S> {
+        Session(Engine::new(scenario, seed, ends, sink.wants()))
     }
 
     /// Lets everything happen that happens until `until`, that instant included, or until the run is over. Hands every
@@ -51,14 +57,14 @@ impl<S: Borrow<Scenario>> Session<S> {
     }
 
     /// The control block of the sender of transfer `index`, in the order of [`RunEnd::transfers`]; nothing where there
-    /// is none.
+    /// is none, or where its protocol is not ours.
     pub fn control_block(&self, index: usize) -> Option<Tcb> {
-        self.0.transfers().get(index).map(|(sender, _)| sender.control_block())
+        self.0.transfers().get(index)?.control_block()
     }
 
     /// How that transfer stands.
     pub fn transfer(&self, index: usize) -> Option<TransferEnd> {
-        self.0.transfers().get(index).map(|(sender, receiver)| end(sender, *receiver))
+        self.0.transfers().get(index).map(Transfer::end)
     }
 
     /// How the run has ended; one that is not over yet is cut off, as by its horizon.

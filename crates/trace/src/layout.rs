@@ -60,7 +60,7 @@ pub struct FlowInfo {
     /// Bytes to transfer; `None` sends until the run ends.
     pub bytes: Option<u64>,
     /// Payload of a full segment in bytes, TCP options taken off, between the two hosts; `None` takes the largest
-    /// payload seen.
+    /// payload seen, of QUIC that of UDP.
     pub mss: Option<u32>,
     /// The same on the wired links and on the radio hop, once a base station has split the connection.
     pub split_mss: Option<[u32; 2]>,

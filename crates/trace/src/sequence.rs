@@ -294,6 +294,16 @@ impl Sequence {
         if kind == SendKind::First { self.first.push(sent) } else { self.again.push(sent) }
     }
 
+    /// An end whose packets show no positions has sent up to `end`.
+    fn unseen(&mut self, at: Time, end: u64) {
+        let start = self.highest;
+        if end > start {
+            self.highest = end;
+            self.stalls.begin(at);
+            self.first.push(Sent { at_s: at.as_secs_f64(), start, end, kind: SendKind::First });
+        }
+    }
+
     fn end_if_complete(&mut self, at: Time) {
         if self.completion.at().is_some() {
             self.stalls.end(at);
@@ -374,6 +384,9 @@ impl Sink for Sequence {
                         self.stalls.end(at);
                     }
                     _ => {}
+                }
+                if self.first_byte.is_none() && tcp.kind == TcpKind::Sampled {
+                    self.unseen(at, tcp.tcb.snd_max.saturating_sub(1));
                 }
                 // Position 1 of the control block is byte 0; a FIN takes a position but is no byte.
                 self.ack(at, tcp.tcb.snd_una.saturating_sub(1).min(self.highest));

@@ -9,6 +9,7 @@ mod can_run;
 mod endings;
 #[path = "../support/quic.rs"]
 mod quic;
+mod quic_beside;
 mod soft_state;
 mod through;
 mod world;

@@ -8,6 +8,7 @@
 //! It needs root: the kernel's data plane does, and a server of SSH.
 
 mod ends;
+pub use ends::timed;
 mod servers;
 
 use std::fs;
@@ -227,7 +228,7 @@ fn how_long_programs_take() {
                     on("b", &["ping", "-q", "-c", "3", "-i", "0.2", "10.9.0.1"]).expect("a bridge");
                 }
                 for (n, (name, program)) in programs.iter().enumerate() {
-                    let (found, seconds) = ends::timed(|| {
+                    let (found, seconds) = timed(|| {
                         program(&Scale { bytes, whole: true, wrapped: plane == "kernel" })
                     });
                     found.unwrap_or_else(|error| panic!("{}, {name}: {error}", whos[i]));

@@ -225,7 +225,7 @@ impl Seen {
         let stages = path.stages().iter().zip(counts).map(|(stage, (_, packets))| {
             let agent = stage.agent();
             let (kind, flows) = match stage {
-                Stage::Host(_) => ("host", None),
+                Stage::Host(_) | Stage::End(_) => ("host", None),
                 Stage::Witness(witness) => ("host", Some(witness.connections())),
                 Stage::Line(_) | Stage::Serial(_) | Stage::Varied(_) => ("link", None),
                 Stage::Radio(_) | Stage::Hop(_) | Stage::Hops(_) => ("radio", None),

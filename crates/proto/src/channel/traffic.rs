@@ -8,7 +8,7 @@ use crate::wire::Packet;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
-    /// A packet with data of a transfer, whatever else the frame carries with it.
+    /// A packet with data of a transfer ([`Packet::bears_data`]), whatever else the frame carries with it.
     Data,
     /// A packet without data: acknowledgements of the transport, SYN, FIN, RST. A link acknowledgement that it
     /// carries along does not change that.
@@ -26,7 +26,7 @@ impl Traffic {
     /// The kind of a frame that carries `packet`.
     #[inline]
     pub fn of(packet: &Packet) -> Traffic {
-        if packet.is_data() { Traffic::Data } else { Traffic::Ack }
+        if packet.bears_data() { Traffic::Data } else { Traffic::Ack }
     }
 
     /// The word in scenario files.

@@ -82,6 +82,7 @@ impl Cross {
         let row = match packet.segment() {
             Some(_) if packet.is_data() => 0,
             Some(segment) if !segment.flags.has(Flags::SYN) => 1,
+            None if packet.bears_data() => 0,
             _ => return false,
         };
         let seen = &mut self.seen[side.index()][row];
@@ -94,7 +95,7 @@ impl Machine for Cross {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let side = from.other();
         let named = self.is_named(side, &packet);
-        if named || packet.is_data() && self.chance.chance(self.config.loss.get()) {
+        if named || packet.bears_data() && self.chance.chance(self.config.loss.get()) {
             out.discard(side, packet, Cause::CrossTraffic);
             return;
         }

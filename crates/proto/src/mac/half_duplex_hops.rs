@@ -297,7 +297,7 @@ impl Hops {
             return self.report(i, side, (FrameKind::Rts, bytes, poll), FrameFate::Collided, out);
         }
         let Some(packet) = &self.nodes[i].lanes[side.index()].head else { return };
-        let kind = if packet.is_data() { FrameKind::Data } else { FrameKind::Ack };
+        let kind = if packet.bears_data() { FrameKind::Data } else { FrameKind::Ack };
         let length = packet.wire_len();
         self.report(i, side, (FrameKind::Rts, bytes, poll), FrameFate::Received, out);
         self.report(next, side.other(), (FrameKind::Cts, bytes, poll), FrameFate::Received, out);

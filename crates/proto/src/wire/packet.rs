@@ -149,6 +149,9 @@ pub struct Fragment {
     pub place: u16,
 }
 
+/// The protocol number of UDP.
+const UDP: u8 = 17;
+
 /// ECN bits of the traffic class: an ECN-capable transport, as every sender here says it (RFC 3168 section 5).
 pub const ECT: u8 = 0b10;
 /// ECN bits of the traffic class: a router met congestion.
@@ -278,6 +281,15 @@ impl Packet {
         })
     }
 
+    /// Address and port pairs in the direction of travel, if this is UDP.
+    pub fn datagram_flow(&self) -> Option<FlowKey> {
+        if self.transport != Transport::Other(UDP) {
+            return None;
+        }
+        let port = |at| Some(u16::from_be_bytes([self.body.byte(at)?, self.body.byte(at + 1)?]));
+        Some(FlowKey { src: self.src, dst: self.dst, src_port: port(0)?, dst_port: port(2)? })
+    }
+
     /// Length of the IP header in bytes.
     pub fn ip_header_len(&self) -> u32 {
         if self.src.is_v4() { 20 } else { 40 }
@@ -341,6 +353,18 @@ impl Packet {
     /// Whether this carries TCP payload.
     pub fn is_data(&self) -> bool {
         matches!(self.transport, Transport::Tcp(_)) && !self.body.is_empty()
+    }
+
+    /// Whether this carries data as far as a router can tell: TCP payload, or more UDP than an acknowledgement of QUIC
+    /// has, into which nobody can see.
+    pub fn bears_data(&self) -> bool {
+        /// Bytes of a whole packet; TULIP has the same bound by default.
+        const ACK: u32 = 160;
+        match self.transport {
+            Transport::Tcp(_) => !self.body.is_empty(),
+            Transport::Other(UDP) => self.wire_len() > ACK,
+            _ => false,
+        }
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn run(
         }
         view.agents_without_radio(notes);
         view.agents_without_data(notes);
+        view.agents_that_see_nothing(notes);
         if line == 0 {
             view.idle_hosts(notes);
             view.late_transfers(notes);
@@ -340,6 +341,24 @@ impl View<'_> {
                     .label("all data flows to the left")
                     .help("agents help data from the left end of the path to the right, not back"),
             );
+        }
+    }
+
+    /// Agents look into TCP. In a sweep they may be there for other cells.
+    fn agents_that_see_nothing(&self, notes: &mut Vec<Noted>) {
+        if self.scenario.transfers.iter().any(|transfer| transfer.quic.is_none()) {
+            return;
+        }
+        for (i, stage) in self.path.iter().enumerate() {
+            let StageKind::Agent(agent) = &stage.kind else { continue };
+            if *agent == AgentConfig::None {
+                continue;
+            }
+            let warning = Diagnostic::new(Code::NoEffect, self.agent_key(i), &self.agent_place(i))
+                .message(format!("the agent `{}` sees nothing of QUIC", stage.name))
+                .label("only forwards")
+                .help("nobody on the path can look into QUIC; link layers and queues help it as they help all packets");
+            notes.push(Noted { warning, in_every_cell: true });
         }
     }
 

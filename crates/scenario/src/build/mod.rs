@@ -68,6 +68,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     if world == World::Testbed {
         traffic::in_testbed(&hosts, &transfers)?;
     }
+    transfer::protocols(world, &hosts, &transfers)?;
     let transfers = transfers.into_iter().map(|spec| spec.transfer).collect();
     let runs = runs as u32;
     let scenario =

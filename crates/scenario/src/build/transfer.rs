@@ -9,7 +9,8 @@ use super::traffic::{self, Application, traffic};
 use crate::document::{Node, Value};
 use crate::error::{Code, Diagnostic, Error, Place, meant};
 use crate::keys::take;
-use crate::model::{Exchange, Host, HostSide, Traffic, Transfer};
+use crate::model::{Exchange, Host, HostSide, Quic, Traffic, Transfer, World};
+use crate::quic;
 use crate::read::Reader;
 use crate::schema;
 
@@ -48,6 +49,7 @@ pub(crate) struct Said {
     count: u32,
     application: Application,
     cross: bool,
+    quic: Option<Quic>,
 }
 
 /// Goes over the keys of a transfer.
@@ -91,7 +93,8 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Said {
         &mut cross,
         "whether it is other people's traffic, which is measured for itself",
     );
-    Said { from, to, bytes, start, stop, every, count, application, cross }
+    let quic = quic::keys(k);
+    Said { from, to, bytes, start, stop, every, count, application, cross, quic }
 }
 
 /// All transfers: one table or a list of tables.
@@ -191,9 +194,12 @@ fn transfer(
 ) -> Result<TransferSpec, Error> {
     let from = end(reader, "from", &said.from, hosts)?;
     let to = end(reader, "to", &said.to, hosts)?;
-    let Said { start, stop, every, count, cross, .. } = said;
+    let Said { start, stop, every, count, cross, quic, .. } = said;
     let times = [Some(start), stop, every];
     let (traffic, short) = traffic(file, reader, said.application, times, count)?;
+    if quic.is_some() && traffic != Traffic::Bulk {
+        return Err(only_bulk(reader));
+    }
     let bytes = match reader.node("bytes").and_then(Node::as_str) {
         _ if traffic != Traffic::Bulk => None,
         Some("unlimited") if stop.is_none() && !file.has("horizon") => {
@@ -213,11 +219,50 @@ fn transfer(
         _ => said.bytes,
     };
     Ok(TransferSpec {
-        transfer: Transfer { from, to, bytes, start, count, stop, traffic, cross },
+        transfer: Transfer { from, to, bytes, start, count, stop, traffic, cross, quic },
         at: reader.at().clone(),
         key,
         short,
     })
+}
+
+/// QUIC carries what is there to be sent, and nothing that an application says bit by bit.
+fn only_bulk(reader: &Reader<'_>) -> Error {
+    let key = if reader.has("quic") { "quic" } else { "protocol" };
+    Diagnostic::new(Code::BadTransfer, reader.key(key), &reader.place(key))
+        .message("QUIC carries transfers of `bytes` only")
+        .label("not with this application")
+        .help("leave out `on-off`, `web` or `request`, or write `protocol = \"tcp\"`")
+        .into()
+}
+
+/// A host speaks either TCP or QUIC, and QUIC in the simulator.
+pub(super) fn protocols(
+    world: World,
+    hosts: &[Host],
+    transfers: &[TransferSpec],
+) -> Result<(), Error> {
+    let by_quic = |spec: &&TransferSpec| spec.transfer.quic.is_some();
+    for TransferSpec { transfer, at, key, .. } in transfers.iter().filter(by_quic) {
+        let ends = [transfer.from, transfer.to];
+        let refuse = |message: String, label, help: String| -> Result<(), Error> {
+            let refused = Diagnostic::new(Code::BadTransfer, key, at);
+            Err(refused.message(message).label(label).help(help).into())
+        };
+        if world == World::Testbed {
+            let help = "run it in the simulator: `world = \"sim\"`".to_owned();
+            return refuse("the testbed has no hosts with QUIC".to_owned(), "not there", help);
+        }
+        let others = transfers.iter().filter(|spec| !by_quic(spec));
+        let both = others.map(|spec| &spec.transfer).flat_map(|t| [t.from, t.to]);
+        if let Some(host) = both.into_iter().find(|host| ends.contains(host)) {
+            let name = &hosts[host].name;
+            let message = format!("`{name}` has transfers by TCP and by QUIC");
+            let help = "give one of them a host of its own at the same end of the path";
+            return refuse(message, "one protocol for each host", help.to_owned());
+        }
+    }
+    Ok(())
 }
 
 fn end(reader: &Reader<'_>, key: &str, name: &str, hosts: &[HostSpec]) -> Result<usize, Error> {

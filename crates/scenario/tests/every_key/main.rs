@@ -44,6 +44,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("packet-size", &["table", "bad_period"]),
     ("packet-sizes", &["table"]),
     ("every", &["transfers", "every"]),
+    ("protocol", &["quic"]),
     ("table", &["list"]),
     ("on-off", &["traffic", "bytes"]),
     ("shape", &["shape", "size"]),
@@ -314,6 +315,7 @@ fn keys_of_transfers() {
             ["on-off", _] => (value, "on-off = { on = \"500ms\" }, "),
             ["web", "size", _] => (value, "web = { size = { mean = \"10kB\" } }, "),
             ["web", _] => (value, "web = { sessions = 1 }, "),
+            ["quic", _] => (value, "bytes = \"1MB\", protocol = \"quic\", "),
             ["bytes"] => (value, ""),
             ["request" | "response" | "think" | "persistent" | "exchanges"] => {
                 return Some(asked(way[0], value));

@@ -310,6 +310,7 @@ impl Dice {
                 stop: None,
                 traffic: Traffic::Bulk,
                 cross: false,
+                quic: None,
             }
         });
         let transfers = transfers.collect();

@@ -8,7 +8,7 @@ use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq, Transport};
 
-use super::flow_metrics::{Delay, FlowMetrics, Sampled};
+use super::flow_metrics::{Delay, FlowMetrics, Samples};
 use crate::completion::Completion;
 use crate::counts::CauseCounts;
 use crate::histogram::Histogram;
@@ -79,11 +79,13 @@ impl Flows {
         });
     }
 
-    /// The flow of a packet, if it is TCP; a message to a source counts among the packets that travel to it.
+    /// The flow of a packet, if it is TCP, or UDP on which a transfer was declared; a message to a source counts among the
+    /// packets that travel to it.
     #[inline]
     pub(super) fn of_packet(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
         let key = match packet.transport {
             Transport::Icmp(_) => packet.quote()?.1.flow.reversed(),
+            Transport::Other(_) => return self.known(packet.datagram_flow()?),
             _ => packet.flow()?,
         };
         Some(self.id(key, towards))
@@ -123,7 +125,7 @@ pub(super) struct Flow {
     /// The last packets that crossed, and whether they held anything new; a ring.
     recent: [(PacketId, bool); REMEMBERED],
     crossings: usize,
-    new_packets: u64,
+    pub(super) new_packets: u64,
     pub(super) wired_packets: u64,
     pub(super) wireless_packets: u64,
     opened: Option<Time>,
@@ -205,6 +207,18 @@ impl Flow {
             entered: 0,
             asked: None,
         }
+    }
+
+    /// Whether it is the direction of the data of a transfer that the layout names.
+    pub(super) fn is_declared(&self) -> bool {
+        self.declared.is_some()
+    }
+
+    /// A datagram of its transfer passes. What is in it only its ends can tell, so that each counts as one with data.
+    pub(super) fn datagram(&mut self, len: u32) {
+        /// Of UDP, in bytes.
+        const HEADER: u32 = 8;
+        self.largest = self.largest.max(len.saturating_sub(HEADER));
     }
 
     /// Whether this direction carried data or was meant to.
@@ -460,35 +474,6 @@ impl Flow {
             longest_stall_s,
             typical_gap_s: self.stalls.typical_gap().as_secs_f64(),
             stall_list,
-        }
-    }
-}
-
-/// Samples of a control-block value; zero means not measured yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Samples {
-    n: u64,
-    sum: u64,
-    max: u64,
-    last: u64,
-}
-
-impl Samples {
-    fn add(&mut self, value: Span) {
-        if value > Span::ZERO {
-            self.n += 1;
-            self.sum = self.sum.saturating_add(value.0);
-            self.max = self.max.max(value.0);
-            self.last = value.0;
-        }
-    }
-
-    fn metrics(&self) -> Sampled {
-        Sampled {
-            samples: self.n,
-            mean_s: Span(self.sum / self.n.max(1)).as_secs_f64(),
-            max_s: Span(self.max).as_secs_f64(),
-            last_s: Span(self.last).as_secs_f64(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use lasthop_proto::event::Cause;
 use lasthop_proto::machine::Side;
+use lasthop_proto::units::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::CauseCounts;
@@ -169,6 +170,35 @@ pub struct Sampled {
     pub max_s: f64,
     /// Last sample in seconds.
     pub last_s: f64,
+}
+
+/// Samples of a control-block value; zero means not measured yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Samples {
+    n: u64,
+    sum: u64,
+    max: u64,
+    last: u64,
+}
+
+impl Samples {
+    pub(super) fn add(&mut self, value: Span) {
+        if value > Span::ZERO {
+            self.n += 1;
+            self.sum = self.sum.saturating_add(value.0);
+            self.max = self.max.max(value.0);
+            self.last = value.0;
+        }
+    }
+
+    pub(super) fn metrics(&self) -> Sampled {
+        Sampled {
+            samples: self.n,
+            mean_s: Span(self.sum / self.n.max(1)).as_secs_f64(),
+            max_s: Span(self.max).as_secs_f64(),
+            last_s: Span(self.last).as_secs_f64(),
+        }
+    }
 }
 
 fn is_zero(n: &u64) -> bool {

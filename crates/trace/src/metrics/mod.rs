@@ -30,10 +30,10 @@ use visits::Visits;
 pub use visits::{Handoffs, Visit};
 
 use lasthop_proto::air::AirEvent;
-use lasthop_proto::event::{Event, Op, TcpEvent, TcpKind, Wants, What};
+use lasthop_proto::event::{Cause, Event, Op, TcpEvent, TcpKind, Wants, What};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
-use lasthop_proto::wire::{Damage, Flags, Packet};
+use lasthop_proto::wire::{Damage, Flags, Packet, Transport};
 
 use self::air::AirCounter;
 use self::datagrams::Sources;
@@ -263,8 +263,11 @@ impl Metrics {
         if stage >= self.counters.len() {
             self.grow(stage);
         }
+        let is_data = match packet.transport {
+            Transport::Tcp(_) => !packet.body.is_empty(),
+            _ => self.is_of_transfer(packet),
+        };
         let counter = &mut self.counters[stage][side.index()];
-        let is_data = packet.is_data();
         match op {
             Op::Transmitted => {
                 counter.packets += 1;
@@ -317,8 +320,9 @@ impl Metrics {
                 if let Some(id) = self.flows.of_packet(packet, side) {
                     let flow = &mut self.flows.all[id];
                     flow.originated.add(cause);
-                    if let Some(segment) = packet.segment().filter(|_| is_data) {
-                        flow.offer(at, segment, packet.body.len());
+                    match packet.segment().filter(|_| is_data) {
+                        Some(segment) => flow.offer(at, segment, packet.body.len()),
+                        None => flow.new_packets += u64::from(cause == Cause::Data),
                     }
                 }
             }
@@ -353,14 +357,21 @@ impl Metrics {
         }
     }
 
+    /// Whether this is a datagram of a transfer, on its way to who receives it.
+    #[cold]
+    fn is_of_transfer(&self, packet: &Packet) -> bool {
+        let flow = packet.datagram_flow().and_then(|key| self.flows.known(key));
+        flow.is_some_and(|id| self.flows.all[id].is_declared())
+    }
+
     #[inline]
     fn data_on_link(&mut self, at: Time, marks: Marks, side: Side, packet: &Packet) {
-        let Some(segment) = packet.segment() else { return };
         let Some(id) = self.flows.of_packet(packet, side) else { return };
         let flow = &mut self.flows.all[id];
         let len = packet.body.len();
         flow.wired_packets += u64::from(marks.has(Marks::WIRED));
         flow.wireless_packets += u64::from(marks.has(Marks::WIRELESS));
+        let Some(segment) = packet.segment() else { return flow.datagram(len) };
         if marks.has(Marks::FIRST) {
             flow.offer(at, segment, len);
         }

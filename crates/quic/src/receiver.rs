@@ -1,0 +1,56 @@
+//! The application that receives: it reads all streams and compares each byte.
+
+use lasthop_proto::event::TcpKind;
+use quinn_proto::{Connection, Dir, ReadError, StreamId};
+
+use crate::pattern;
+
+/// What one connection has received.
+#[derive(Default, Debug)]
+pub(crate) struct Receiver {
+    /// Bytes handed to the application in order, over all streams.
+    pub delivered: u64,
+    /// Streams that are open, and where they stand.
+    open: Vec<(StreamId, u64)>,
+}
+
+impl Receiver {
+    /// New streams have come.
+    pub(crate) fn accept(&mut self, connection: &mut Connection) {
+        while let Some(id) = connection.streams().accept(Dir::Uni) {
+            self.open.push((id, 0));
+        }
+    }
+
+    /// Takes what there is, and tells how much.
+    pub(crate) fn read(&mut self, connection: &mut Connection, mut tell: impl FnMut(TcpKind)) {
+        let mut bytes = 0;
+        let mut right = true;
+        self.open.retain_mut(|(id, offset)| {
+            let mut stream = connection.recv_stream(*id);
+            let Ok(mut chunks) = stream.read(true) else { return false };
+            let open = loop {
+                match chunks.next(usize::MAX) {
+                    Ok(Some(chunk)) => {
+                        right &= chunk.offset == *offset
+                            && pattern::is_right(id.index(), chunk.offset, &chunk.bytes);
+                        *offset += chunk.bytes.len() as u64;
+                        bytes += chunk.bytes.len() as u64;
+                    }
+                    Ok(None) | Err(ReadError::Reset(_)) => break false,
+                    Err(ReadError::Blocked) => break true,
+                }
+            };
+            // What is to be transmitted for it, such as a new limit, is asked for in any case.
+            let _ = chunks.finalize();
+            open
+        });
+        self.delivered += bytes;
+        if bytes > 0 {
+            tell(TcpKind::Delivered { bytes: bytes as u32 });
+        }
+        if !right {
+            tell(TcpKind::Corrupted);
+        }
+    }
+}

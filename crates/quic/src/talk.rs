@@ -1,0 +1,320 @@
+//! One connection: the stack's, its application, and what is told of it.
+
+use std::time::Instant;
+
+use lasthop_path::Sent;
+use lasthop_proto::event::{Cause, Tcb, TcpEvent, TcpKind, What};
+use lasthop_proto::machine::{Out, Side};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::FlowKey;
+use quinn_proto::{
+    Connection, ConnectionEvent, ConnectionHandle, Endpoint, Event, StreamEvent, VarInt,
+};
+
+use crate::datagram;
+use crate::frames::Frames;
+use crate::host::Clock;
+use crate::ledger::Held;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+
+/// Datagrams that the stack may write one behind the other before it looks at the time again, as real ones do where the
+/// kernel cuts them (`MAX_TRANSMIT_SEGMENTS` of quinn).
+const TRAIN: usize = 10;
+
+/// A connection.
+pub(crate) struct Talk {
+    /// From this end to its peer.
+    pub flow: FlowKey,
+    pub role: Role,
+    stack: Option<(ConnectionHandle, Connection)>,
+    planned: bool,
+    /// A timer of the stack has expired since it was last driven.
+    woken: bool,
+}
+
+/// What its application does.
+pub(crate) enum Role {
+    Sends(Box<Sender>),
+    Receives(Box<Receiver>),
+}
+
+impl Talk {
+    pub(crate) fn new(flow: FlowKey, role: Role) -> Talk {
+        let planned = matches!(role, Role::Sends(_));
+        Talk { flow, role, stack: None, planned, woken: false }
+    }
+
+    /// Whether it is still to be opened.
+    pub(crate) fn is_planned(&self) -> bool {
+        self.planned
+    }
+
+    pub(crate) fn attach(&mut self, handle: ConnectionHandle, connection: Connection) {
+        self.planned = false;
+        self.stack = Some((handle, connection));
+    }
+
+    /// Whether it was opened here, or is to be, and is not over.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        matches!(&self.role, Role::Sends(sender) if !sender.is_over())
+    }
+
+    pub(crate) fn sent(&self) -> Option<Sent> {
+        let Role::Sends(sender) = &self.role else { return None };
+        Some(Sent {
+            flow: self.flow,
+            wanted: sender.wanted,
+            acknowledged: sender.ledger.acked(),
+            complete: sender.complete,
+            aborted: sender.aborted,
+        })
+    }
+
+    fn sent_bytes(&self) -> u64 {
+        match &self.role {
+            Role::Sends(sender) => sender.ledger.sent(),
+            Role::Receives(_) => 0,
+        }
+    }
+
+    pub(crate) fn delivered(&self) -> Option<u64> {
+        match &self.role {
+            Role::Sends(_) => None,
+            Role::Receives(receiver) => Some(receiver.delivered),
+        }
+    }
+
+    /// When something is due.
+    pub(crate) fn next_wake(&mut self, clock: Clock) -> Option<Time> {
+        let (_, connection) = self.stack.as_mut()?;
+        let timer = connection.poll_timeout().map(|at| clock.time(at));
+        let stop = match &self.role {
+            Role::Sends(sender) if !sender.is_over() => sender.stop,
+            _ => None,
+        };
+        timer.into_iter().chain(stop).min()
+    }
+
+    /// Something is due.
+    pub(crate) fn on_time(&mut self, there: Instant, now: Time) {
+        let Some((_, connection)) = &mut self.stack else { return };
+        if let Role::Sends(sender) = &mut self.role
+            && sender.stop.is_some_and(|stop| stop <= now)
+        {
+            sender.stop = None;
+            sender.stop(connection);
+        }
+        if connection.poll_timeout().is_some_and(|at| at <= there) {
+            connection.handle_timeout(there);
+            self.woken = true;
+        }
+    }
+
+    /// A datagram has come.
+    pub(crate) fn hears(&mut self, event: ConnectionEvent, data: &[u8]) {
+        if let Role::Sends(sender) = &mut self.role {
+            sender.ledger.hears(&Frames::of_datagram(data));
+        }
+        if let Some((_, connection)) = &mut self.stack {
+            connection.handle_event(event);
+        }
+    }
+
+    /// The connection has been opened.
+    pub(crate) fn opening(&self, out: &mut Out) {
+        self.tell(TcpKind::Opening, out);
+    }
+
+    /// The connection is lost.
+    pub(crate) fn give_up(&mut self, out: &mut Out) {
+        self.planned = false;
+        if let Role::Sends(sender) = &mut self.role
+            && !sender.is_over()
+        {
+            sender.aborted = true;
+            self.tell(TcpKind::Aborted, out);
+        }
+    }
+
+    fn tell(&self, kind: TcpKind, out: &mut Out) {
+        if out.wants(kind.level()) {
+            out.event(What::Tcp(TcpEvent { flow: self.flow, kind, tcb: self.control_block() }));
+        }
+    }
+
+    /// What the stack tells of its state, in the words of TCP. It has no time-out that is known from outside.
+    fn control_block(&self) -> Tcb {
+        let (una, sent, heard) = match &self.role {
+            Role::Sends(sender) => (sender.ledger.acked(), sender.ledger.sent(), 0),
+            Role::Receives(receiver) => (0, 0, receiver.delivered),
+        };
+        let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let stack = self.stack.as_ref().map(|(_, connection)| connection);
+        let window = stack.map(|connection| connection.congestion_state().metrics());
+        let (cwnd, ssthresh) =
+            window.map_or((0, None), |window| (window.congestion_window, window.ssthresh));
+        // Before the first measurement it is a guess of the stack's.
+        let measured = stack.filter(|connection| !connection.is_handshaking());
+        let srtt = measured.map_or(Span::ZERO, |c| Span(c.rtt().as_nanos() as u64));
+        Tcb {
+            snd_una: 1 + una,
+            snd_nxt: 1 + sent,
+            snd_max: 1 + sent,
+            rcv_nxt: 1 + heard,
+            cwnd: narrow(cwnd),
+            ssthresh: ssthresh.map_or(u32::MAX, narrow),
+            snd_wnd: 0,
+            dupacks: 0,
+            srtt,
+            rttvar: Span::ZERO,
+            rto: Span::ZERO,
+            backoff: 0,
+            in_recovery: false,
+        }
+    }
+
+    /// Lets everything happen that can happen now; the stack's name of it once that has forgotten it.
+    pub(crate) fn drive(
+        &mut self,
+        there: Instant,
+        endpoint: &mut Endpoint,
+        side: Side,
+        out: &mut Out,
+    ) -> Option<ConnectionHandle> {
+        if let Role::Sends(sender) = &mut self.role
+            && sender.has_moved()
+        {
+            self.tell(TcpKind::Acked, out);
+        }
+        let sent = self.sent_bytes();
+        let mut probing = Probing { woken: self.woken, told: false };
+        self.woken = false;
+        loop {
+            let (handle, connection) = self.stack.as_mut()?;
+            let handle = *handle;
+            let mut drained = false;
+            while let Some(event) = connection.poll_endpoint_events() {
+                drained |= event.is_drained();
+                if let Some(answer) = endpoint.handle_event(handle, event) {
+                    connection.handle_event(answer);
+                }
+            }
+            let news = self.role.act(connection, there);
+            news.into_iter().for_each(|kind| self.tell(kind, out));
+            if drained {
+                self.stack = None;
+                return Some(handle);
+            }
+            if !self.transmit(there, &mut probing, side, out) {
+                if self.sent_bytes() > sent {
+                    self.tell(TcpKind::Sampled, out);
+                }
+                return None;
+            }
+        }
+    }
+
+    /// Sends what the stack has to send; whether there was anything.
+    fn transmit(
+        &mut self,
+        there: Instant,
+        probing: &mut Probing,
+        side: Side,
+        out: &mut Out,
+    ) -> bool {
+        let mut buf = Vec::new();
+        let mut any = false;
+        while let Some((_, connection)) = &mut self.stack {
+            let (mtu, opening) = (connection.current_mtu(), connection.is_handshaking());
+            buf.clear();
+            let Some(sent) = connection.poll_transmit(there, TRAIN, &mut buf) else { break };
+            any = true;
+            let each = sent.segment_size.unwrap_or(sent.size);
+            for datagram in buf[..sent.size].chunks(each) {
+                let frames = Frames::of_datagram(datagram);
+                // A probe for a larger packet is larger than any other.
+                let timer = frames.probe && datagram.len() <= usize::from(mtu);
+                if (timer || opening && probing.woken) && !probing.told {
+                    probing.told = true;
+                    self.tell(TcpKind::Timeout, out);
+                }
+                let cause = self.role.cause(&frames, probing.told);
+                datagram::send(self.flow, sent.ecn, datagram, cause, side, out);
+            }
+        }
+        any
+    }
+}
+
+/// Whether the timer makes an end send, as far as that shows.
+struct Probing {
+    /// A timer of the stack has expired, whichever: of a handshake only this one makes it send.
+    woken: bool,
+    /// It has been told.
+    told: bool,
+}
+
+impl Role {
+    /// Lets the application do its part.
+    fn act(&mut self, connection: &mut Connection, there: Instant) -> Vec<TcpKind> {
+        let mut news = Vec::new();
+        let mut readable = false;
+        while let Some(event) = connection.poll() {
+            match (&mut *self, event) {
+                (role, Event::Connected) => {
+                    news.push(TcpKind::Established);
+                    if let Role::Sends(sender) = role {
+                        sender.open(connection);
+                    }
+                }
+                (Role::Receives(receiver), Event::Stream(StreamEvent::Opened { .. })) => {
+                    receiver.accept(connection);
+                    readable = true;
+                }
+                (_, Event::Stream(StreamEvent::Readable { .. })) => readable = true,
+                (Role::Sends(sender), Event::Stream(StreamEvent::Finished { .. })) => {
+                    news.extend(sender.finished().then(|| {
+                        connection.close(there, VarInt::from_u32(0), bytes::Bytes::new());
+                        TcpKind::Complete
+                    }));
+                }
+                (Role::Sends(sender), Event::ConnectionLost { .. }) if !sender.is_over() => {
+                    sender.aborted = true;
+                    news.push(TcpKind::Aborted);
+                }
+                _ => {}
+            }
+        }
+        match self {
+            Role::Sends(sender) => {
+                sender.write(connection);
+                // The stack counts each finding of a loss; a reduction of the window moves the threshold.
+                let threshold = connection.congestion_state().metrics().ssthresh;
+                if core::mem::replace(&mut sender.threshold, threshold) != threshold {
+                    news.push(TcpKind::FastRetransmit);
+                }
+            }
+            Role::Receives(receiver) if readable => {
+                receiver.read(connection, |kind| news.push(kind));
+            }
+            Role::Receives(_) => {}
+        }
+        news
+    }
+
+    /// Why a datagram with `frames` goes out; `timer` says whether the timer makes the end send.
+    fn cause(&mut self, frames: &Frames, timer: bool) -> Cause {
+        let held = match self {
+            Role::Sends(sender) => sender.ledger.sends(frames),
+            Role::Receives(_) => Held::Nothing,
+        };
+        match held {
+            Held::New => Cause::Data,
+            Held::Again if timer => Cause::TailLossProbe,
+            Held::Again => Cause::FastRetransmit,
+            Held::Nothing if frames.eliciting => Cause::Control,
+            Held::Nothing => Cause::Ack,
+        }
+    }
+}

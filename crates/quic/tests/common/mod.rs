@@ -1,0 +1,40 @@
+//! Scenarios with QUIC, and what their runs tell.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use lasthop_scenario::{Scenario, parse};
+use lasthop_sim::{RunEnd, layout, run_with};
+use lasthop_trace::Record;
+use lasthop_trace::metrics::{Metrics, RunMetrics};
+
+/// A run, with all that happened.
+pub struct Ran {
+    pub end: RunEnd,
+    pub metrics: RunMetrics,
+    pub record: Record,
+}
+
+/// The scenario that `text` describes.
+pub fn scenario(text: &str) -> Scenario {
+    let (plan, _) = parse(text, "test", &[]).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
+    plan.cells[0].scenario.clone()
+}
+
+/// A transfer with the keys `transfer` over 10 Mb/s and 10 ms, with losses and what else `link` says.
+pub fn lossy(loss: f64, link: &str, transfer: &str) -> Scenario {
+    scenario(&format!(
+        "horizon = \"600s\"\n\
+         transfer = {{ from = \"fixed\", to = \"mobile\", protocol = \"quic\", {transfer} }}\n\
+         [host.fixed]\n[host.mobile]\n\
+         [[path]]\nlink = {{ rate = \"10mbit\", delay = \"10ms\", queue = \"100p\" }}\n\
+         [[path]]\nradio = {{ rate = \"100mbit\", delay = \"0ms\", duplex = \"full\" {link} }}\n\
+         errors = {{ model = \"packet-loss\", p = {loss} }}\n"
+    ))
+}
+
+/// Runs `scenario` with `seed`.
+pub fn ran(scenario: &Scenario, seed: u64) -> Ran {
+    let mut sinks = (Record::default(), Metrics::new(layout(scenario)));
+    let end = run_with(scenario, seed, &lasthop_quic::end, &mut sinks);
+    let (record, metrics) = sinks;
+    Ran { metrics: metrics.finish(end.at), end, record }
+}

@@ -1,0 +1,44 @@
+//! A transfer of a hundred megabytes, alone in its process: what it needs.
+
+mod common;
+
+use std::time::Instant;
+
+use common::scenario;
+use lasthop_sim::run_with;
+use lasthop_trace::Nothing;
+
+/// The most memory that this process has had, in bytes, where the system tells.
+fn peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a measurement")]
+fn a_hundred_megabytes_go_through_in_little_memory() {
+    let transfer = |bytes: &str| {
+        scenario(&format!(
+            "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"{bytes}\", protocol = \"quic\" }}\n\
+             [host.fixed]\n[host.mobile]\n\
+             [[path]]\nlink = {{ rate = \"100mbit\", delay = \"10ms\", queue = \"200p\" }}\n\
+             [[path]]\ncross = {{ loss = \"0.1%\" }}\n"
+        ))
+    };
+    let delivered = |bytes: &str| {
+        let end = run_with(&transfer(bytes), 1, &lasthop_quic::end, &mut Nothing);
+        (end.transfers[0].delivered, end.hops)
+    };
+    assert_eq!(delivered("5MB").0, 5_000_000);
+    let before = peak();
+    let begun = Instant::now();
+    let (bytes, hops) = delivered("100MB");
+    let seconds = begun.elapsed().as_secs_f64();
+    assert_eq!(bytes, 100_000_000);
+    println!("{:.1} MB/s, {:.0} packets a second", 100.0 / seconds, hops as f64 / seconds);
+    if let (Some(before), Some(after)) = (before, peak()) {
+        // The stack keeps what is under way, and a few records besides.
+        assert!(after < before + 8_000_000, "{before} bytes, then {after}");
+    }
+}

@@ -1,0 +1,122 @@
+//! Packets that overtake each other, and packets that nobody asked for, between two hosts without a path.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::lossy;
+use lasthop_path::End;
+use lasthop_proto::event::{Event, TcpKind, Wants, What};
+use lasthop_proto::machine::{Machine, Out, Side};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::{Body, Packet, Transport};
+use lasthop_quic::QuicHost;
+
+/// Two hosts, 10 ms apart.
+struct Net {
+    hosts: [QuicHost; 2],
+    /// What is under way, by when and in which order it arrives.
+    air: BTreeMap<(Time, u64), (usize, Packet)>,
+    sent: u64,
+    now: Time,
+    events: Vec<Event>,
+}
+
+impl Net {
+    fn new(bytes: &str) -> Net {
+        let scenario = lossy(0.0, "", &format!("bytes = \"{bytes}\""));
+        let hosts = [0, 1].map(|i| QuicHost::new(&scenario, i, 1));
+        Net { hosts, air: BTreeMap::new(), sent: 0, now: Time::ZERO, events: Vec::new() }
+    }
+
+    /// Takes what host `i` answers; `late` says how much later than 10 ms packet number so and so arrives.
+    fn take(&mut self, i: usize, mut out: Out, late: &impl Fn(u64) -> Span) {
+        for (_, packet) in out.sends.drain(..) {
+            self.sent += 1;
+            let at = self.now + Span::millis(10) + late(self.sent);
+            self.air.insert((at, self.sent), (1 - i, packet));
+        }
+        self.events.append(&mut out.events);
+    }
+
+    fn run(&mut self, late: impl Fn(u64) -> Span) {
+        while self.hosts[0].unfinished() > 0 && self.now < Time::ZERO + Span::secs(600) {
+            let arrival = self.air.keys().next().copied();
+            let wake =
+                [0, 1].into_iter().filter_map(|i| Some((self.hosts[i].next_wake()?, i))).min();
+            let mut out = Out::new(Wants::EVERYTHING);
+            match (arrival, wake) {
+                (Some(key), wake) if wake.is_none_or(|(at, _)| key.0 <= at) => {
+                    self.now = key.0;
+                    let Some((i, packet)) = self.air.remove(&key) else { return };
+                    let from = if i == 0 { Side::Right } else { Side::Left };
+                    self.hosts[i].on_packet(self.now, from, packet, &mut out);
+                    self.take(i, out, &late);
+                }
+                (_, Some((at, i))) => {
+                    self.now = self.now.max(at);
+                    self.hosts[i].on_wake(self.now, &mut out);
+                    self.take(i, out, &late);
+                }
+                (_, None) => return,
+            }
+        }
+    }
+
+    fn count(&self, kind: TcpKind) -> usize {
+        self.events.iter().filter(|e| matches!(&e.what, What::Tcp(tcp) if tcp.kind == kind)).count()
+    }
+
+    fn delivered(&self) -> u64 {
+        self.hosts[1].delivered(self.hosts[0].opened()[0].flow.reversed())
+    }
+}
+
+#[test]
+fn packets_that_overtake_each_other_arrive_in_order() {
+    let mut straight = Net::new("3MB");
+    straight.run(|_| Span::ZERO);
+    assert_eq!((straight.delivered(), straight.count(TcpKind::FastRetransmit)), (3_000_000, 0));
+    let mut mixed = Net::new("3MB");
+    mixed.run(|n| if n.is_multiple_of(90) { Span::millis(12) } else { Span::ZERO });
+    assert_eq!((mixed.delivered(), mixed.count(TcpKind::Corrupted)), (3_000_000, 0));
+    assert_eq!((mixed.count(TcpKind::Complete), mixed.count(TcpKind::Aborted)), (1, 0));
+    // What came late was taken for lost.
+    assert!(mixed.count(TcpKind::FastRetransmit) > 0 && mixed.now > straight.now);
+}
+
+#[test]
+fn what_is_no_quic_is_no_harm() {
+    let mut net = Net::new("50kB");
+    net.run(|_| Span::ZERO);
+    let mut seen: Vec<Packet> = Vec::new();
+    for event in &net.events {
+        if let What::Packet { packet, .. } = &event.what {
+            seen.push(packet.clone());
+        }
+    }
+    assert!(seen.len() > 50);
+    // Everything that passed, cut, changed in one byte, or once more, comes to a host that knows nothing of it.
+    let mut other = Net::new("50kB");
+    for (i, packet) in seen.into_iter().enumerate() {
+        let Body::Bytes { frame, .. } = &packet.body else { panic!("bytes") };
+        let mut bytes = frame.to_vec();
+        match i % 3 {
+            0 => bytes.truncate(i * 7 % bytes.len()),
+            1 => {
+                let at = i * 13 % bytes.len();
+                bytes[at] ^= 0x55;
+            }
+            _ => {}
+        }
+        let packet = Packet { body: Body::copy_of(&bytes), ..packet };
+        for other_kind in [packet.clone(), Packet { transport: Transport::Other(47), ..packet }] {
+            let mut out = Out::new(Wants::EVERYTHING);
+            other.hosts[1].on_packet(Time::ZERO, Side::Left, other_kind, &mut out);
+            assert!(out.sends.len() <= 20);
+        }
+    }
+    // And its own transfer goes through all the same.
+    other.run(|_| Span::ZERO);
+    assert_eq!(other.delivered(), 50_000);
+}

@@ -1,0 +1,122 @@
+//! Transfers by QUIC in the simulator: they arrive, they repeat, and what is told of them is right.
+
+mod common;
+
+use common::{Ran, lossy, ran, scenario};
+use lasthop_proto::event::{Cause, Op, TcpKind, What};
+use lasthop_sim::Reason;
+
+#[test]
+fn what_is_sent_arrives() {
+    let Ran { end, metrics, .. } = ran(&lossy(0.0, "", "bytes = \"2MB\""), 1);
+    assert_eq!(end.reason, Reason::Finished);
+    let transfer = end.transfers[0];
+    assert_eq!((transfer.delivered, transfer.acknowledged), (2_000_000, 2_000_000));
+    assert!(transfer.complete && !transfer.aborted);
+    let flow = &metrics.flows[0];
+    assert_eq!((flow.delivered, flow.complete, metrics.corrupted), (2_000_000, true, 0));
+    // 10 Mb/s with 28 bytes of UDP and IP, 32 of QUIC and the rest for each 1452; and slow start.
+    assert!((1.0e6..1.25e6).contains(&flow.throughput), "{}", flow.throughput);
+    // The first slow start fills the queue; nothing else is lost.
+    assert_eq!(flow.dropped.total_of(|cause| cause != Cause::QueueFull), 0);
+    assert!(flow.timeouts <= 1, "{}", flow.timeouts);
+    assert!(flow.srtt.last_s > 0.02, "{:?}", flow.srtt);
+}
+
+#[test]
+fn what_is_lost_is_sent_again_and_told() {
+    let Ran { end, metrics, record } = ran(&lossy(0.01, "", "bytes = \"2MB\""), 1);
+    assert_eq!((end.reason, end.transfers[0].delivered), (Reason::Finished, 2_000_000));
+    assert_eq!(end.transfers[0].acknowledged, 2_000_000);
+    let flow = &metrics.flows[0];
+    let lost = flow.dropped.total();
+    assert!((5..40).contains(&lost), "{:?}", flow.dropped);
+    assert!(flow.fast_retransmits > 0 && flow.fast_retransmits <= lost, "{flow:?}");
+    // Each loss brings at least one packet forth that holds its bytes; a frame may be spread over two.
+    let again = flow.host_retransmissions();
+    assert!((lost - 2..=2 * lost).contains(&again), "{again} for {lost}");
+    assert!(flow.throughput < 1.1e6, "{}", flow.throughput);
+    let acked = record.events.iter().filter_map(|event| match &event.what {
+        What::Tcp(tcp) if tcp.kind == TcpKind::Acked => Some(tcp.tcb),
+        _ => None,
+    });
+    let mut una = 0;
+    for tcb in acked {
+        assert!(tcb.snd_una > una && tcb.snd_una <= tcb.snd_max && tcb.cwnd > 0, "{tcb:?}");
+        una = tcb.snd_una;
+    }
+    assert_eq!(una, 2_000_001);
+}
+
+#[test]
+fn a_run_repeats_to_the_last_byte_and_its_seed_matters() {
+    let all = ["", "streams = 7", "congestion = \"newreno\"", "ack-threshold = 9, streams = 3"];
+    for quic in all {
+        let scenario = lossy(0.02, "", &format!("bytes = \"300kB\", quic = {{ {quic} }}"));
+        let trace = |seed| format!("{:?}", ran(&scenario, seed).record.events);
+        let first = trace(3);
+        assert!(first == trace(3), "{quic}: not the same twice");
+        assert!(first != trace(4), "{quic}: the seed does not matter");
+    }
+}
+
+#[test]
+fn each_key_changes_what_happens() {
+    let rate = |quic: &str, loss, bytes: &str| {
+        let keys = format!("bytes = \"{bytes}\", quic = {{ {quic} }}");
+        ran(&lossy(loss, "", &keys), 2)
+    };
+    let plain = rate("", 0.01, "2MB");
+    let acks = |ran: &Ran| {
+        let acks = ran.record.events.iter().filter(|event| {
+            matches!(event.what, What::Packet { op: Op::Originated(Cause::Ack), .. })
+        });
+        acks.count()
+    };
+    let rare = rate("ack-threshold = 9", 0.0, "2MB");
+    assert!(acks(&rare) * 3 < acks(&rate("", 0.0, "2MB")), "{}", acks(&rare));
+    let newreno = rate("congestion = \"newreno\"", 0.01, "2MB");
+    assert_ne!(newreno.end.at, plain.end.at);
+    let narrow = rate("window = \"6000B\"", 0.0, "200kB");
+    // 6000 bytes for each 20 ms and a little.
+    let rate = narrow.metrics.flows[0].throughput;
+    assert!((150_000.0..300_000.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn streams_share_a_connection() {
+    let keys = "bytes = \"1MB\", quic = { streams = 13 }";
+    let Ran { end, metrics, .. } = ran(&lossy(0.01, "", keys), 5);
+    assert_eq!((end.transfers.len(), end.transfers[0].delivered), (1, 1_000_000));
+    assert_eq!((metrics.flows.len(), metrics.corrupted), (1, 0));
+}
+
+#[test]
+fn connections_share_a_path_and_end_when_told() {
+    let keys = "count = 5, bytes = \"unlimited\", stop = \"20s\"";
+    let Ran { end, metrics, .. } = ran(&lossy(0.001, "", keys), 1);
+    assert_eq!(end.transfers.len(), 5);
+    assert!(end.transfers.iter().all(|t| t.complete && t.delivered == t.acknowledged));
+    assert!(end.at.as_secs_f64() < 25.0, "{}", end.at);
+    assert!(metrics.jain_index > 0.7, "{}", metrics.jain_index);
+    let rate = metrics.aggregate_throughput;
+    assert!((0.9e6..1.25e6).contains(&rate), "{rate}");
+}
+
+#[test]
+fn an_outage_makes_the_timer_expire() {
+    let text = "horizon = \"600s\"\n\
+         transfer = { from = \"fixed\", to = \"mobile\", bytes = \"3MB\", protocol = \"quic\" }\n\
+         [host.fixed]\n[host.mobile]\n\
+         [[path]]\nlink = { rate = \"10mbit\", delay = \"10ms\", outages = \"1s-3s\" }\n";
+    let Ran { end, metrics, .. } = ran(&scenario(text), 1);
+    assert_eq!(end.transfers[0].delivered, 3_000_000);
+    assert!(metrics.flows[0].timeouts > 0, "{:?}", metrics.flows[0]);
+}
+
+#[test]
+fn a_host_without_a_maker_does_nothing() {
+    let scenario = lossy(0.0, "", "bytes = \"1MB\"");
+    let end = lasthop_sim::run(&scenario, 1, &mut lasthop_trace::Nothing);
+    assert_eq!((end.reason, end.transfers.len()), (Reason::Idle, 0));
+}

@@ -1,0 +1,55 @@
+//! What a transfer says of QUIC.
+
+use lasthop_proto::describe::Keys;
+use lasthop_proto::units::Bytes;
+use serde::Serialize;
+
+/// How QUIC carries a transfer (RFC 9000).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Quic {
+    /// How its window grows.
+    pub congestion: QuicCongestion,
+    /// Streams that the bytes are spread over, side by side on one connection.
+    pub streams: u32,
+    /// Packets that ask for an acknowledgement which the receiver lets pass before it sends one, as the sender
+    /// asks it to by an ACK_FREQUENCY frame; `None` leaves that to the stack: one.
+    pub ack_threshold: Option<u32>,
+    /// Bytes that may be under way on a stream: the window of the receiver; `None` leaves that to the stack: 1.25 MB.
+    pub window: Option<Bytes>,
+}
+
+/// How the window of QUIC grows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QuicCongestion {
+    /// CUBIC (RFC 9438), the stack's default.
+    Cubic,
+    /// `NewReno`, as RFC 9002 has it.
+    NewReno,
+}
+
+impl Default for Quic {
+    fn default() -> Quic {
+        Quic { congestion: QuicCongestion::Cubic, streams: 1, ack_threshold: None, window: None }
+    }
+}
+
+/// Goes over the keys of QUIC; nothing if it is TCP that carries the transfer.
+pub(crate) fn keys(k: &mut Keys<'_>) -> Option<Quic> {
+    let mut quic = Quic::default();
+    k.table("quic", "how QUIC carries it; the table alone asks for QUIC", |k| {
+        let table = [("cubic", QuicCongestion::Cubic), ("newreno", QuicCongestion::NewReno)];
+        k.word("congestion", &mut quic.congestion, &table, "how its window grows");
+        let what = "streams that the bytes are spread over, side by side on one connection";
+        k.count("streams", &mut quic.streams, 1..=100, what);
+        let what = "packets that the receiver lets pass before it acknowledges; 1 without it";
+        k.maybe_count("ack-threshold", &mut quic.ack_threshold, 0..=1000, what);
+        let what = "the receiver's window of each stream; 1.25 MB without it";
+        k.maybe("window", &mut quic.window, Bytes(1200)..=Bytes(1 << 30), what);
+    });
+    let mut asked = k.has("quic");
+    let table = [("tcp", false), ("quic", true)];
+    let what = "what carries it; \"quic\" if there is a table `quic`";
+    k.word("protocol", &mut asked, &table, what);
+    asked.then_some(quic)
+}

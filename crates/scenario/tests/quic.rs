@@ -1,0 +1,62 @@
+//! What a scenario may say of QUIC, and what it may not.
+
+use lasthop_scenario::{Error, QuicCongestion, Scenario, parse};
+
+fn scenario(transfers: &str, world: &str) -> Result<Scenario, Error> {
+    let text = format!(
+        "world = \"{world}\"\nhorizon = \"60s\"\n{transfers}\n[host.fixed]\n[host.mobile]\n[host.other]\nside = \"left\"\n\
+         [[path]]\nlink = {{ rate = \"10mbit\", delay = \"10ms\" }}\n"
+    );
+    parse(&text, "test", &[]).map(|(plan, _)| plan.cells[0].scenario.clone())
+}
+
+fn transfer(keys: &str) -> String {
+    format!("[[transfer]]\nfrom = \"fixed\"\nto = \"mobile\"\n{keys}\n")
+}
+
+#[test]
+fn a_table_or_a_word_asks_for_it() {
+    let quic = |keys: &str| {
+        let read = scenario(&transfer(&format!("bytes = \"1MB\"\n{keys}")), "sim");
+        read.expect("a scenario").transfers[0].quic
+    };
+    assert_eq!(quic(""), None);
+    assert_eq!(quic("protocol = \"quic\""), Some(Default::default()));
+    assert_eq!(quic("quic = {}"), Some(Default::default()));
+    let asked = quic("quic = { streams = 4, congestion = \"newreno\" }").expect("QUIC");
+    assert_eq!((asked.streams, asked.congestion), (4, QuicCongestion::NewReno));
+    assert_eq!(quic("protocol = \"tcp\"\nquic = { streams = 4 }"), None);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_remedy() {
+    let quic = transfer("bytes = \"1MB\"\nprotocol = \"quic\"");
+    let other = quic.replace("fixed", "other");
+    assert!(scenario(&format!("{quic}{other}"), "sim").is_ok());
+    let mixed = other.replace("\"quic\"", "\"tcp\"");
+    let cases = [
+        (format!("{quic}{mixed}"), "sim", "`mobile` has transfers by TCP and by QUIC"),
+        (quic, "testbed", "the testbed has no hosts with QUIC"),
+        (transfer("web = {}\nquic = {}"), "sim", "QUIC carries transfers of `bytes` only"),
+    ];
+    for (transfers, world, message) in cases {
+        let error = scenario(&transfers, world).expect_err(message);
+        assert_eq!(error.message, message);
+        assert!(!error.help.is_empty());
+    }
+}
+
+#[test]
+fn agents_that_see_nothing_are_told() {
+    let warned = |protocol: &str, agent: &str| {
+        let text = format!(
+            "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"1MB\", protocol = \"{protocol}\" }}\n\
+             [host.fixed]\n[host.mobile]\n[[path]]\nagent = \"{agent}\"\n\
+             [[path]]\nradio = {{ rate = \"10mbit\", delay = \"10ms\" }}\n"
+        );
+        let (_, warnings) = parse(&text, "test", &[]).expect("a scenario");
+        warnings.iter().any(|warning| warning.message.contains("sees nothing of QUIC"))
+    };
+    assert!(warned("quic", "snoop"));
+    assert!(!warned("quic", "none") && !warned("tcp", "snoop"));
+}
