@@ -108,10 +108,10 @@ fn kept(
         )));
     }
     let joined = joined.and_then(Result::ok);
-    if let Some(Joined { helper, protocols, names, .. }) = joined {
+    if let Some(Joined { helper, names, .. }) = joined {
         let names = if names { ", names too" } else { "" };
         let program = helper.program();
-        answer.say(&Line::Note(format!("{program} carries {protocols} to the outside{names}")));
+        answer.say(&Line::Note(format!("{program} carries IPv4 to the outside{names}")));
     }
     let clock = Clock::start();
     let mut path = scenario.path;

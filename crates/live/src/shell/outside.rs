@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
@@ -69,23 +69,12 @@ impl Helper {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         match self {
             Helper::Pasta => {
-                let Places { near: (near, near_v6), gateway, gateway_v6, resolver, .. } = at;
-                let mut all = words(
-                    "-f -q -m 1500 -t none -u none -T none -U none --no-dhcp --no-dhcpv6 --no-ra",
-                );
-                if at.has_v4 {
-                    all.extend(words(&format!(
-                        "-a {near} -n 255.255.255.0 -g {gateway} --dns-forward {resolver}"
-                    )));
-                }
-                if at.has_v6 {
-                    all.extend(words(&format!("-a {near_v6} -g {gateway_v6}")));
-                }
-                match (at.has_v4, at.has_v6) {
-                    (true, false) => all.push("-4".to_owned()),
-                    (false, true) => all.push("-6".to_owned()),
-                    _ => {}
-                }
+                let Places { near, gateway, resolver, .. } = at;
+                // IPv6 did not pass by the builds of pasta that were tried; refused at once, programs fall back to IPv4.
+                let mut all = words("-4 -f -q -m 1500 -t none -u none -T none -U none --no-dhcp");
+                all.extend(words(&format!(
+                    "-a {near} -n 255.255.255.0 -g {gateway} --dns-forward {resolver}"
+                )));
                 // Real root would become nobody, who may not enter the network.
                 if at.is_root {
                     all.extend(words("--runas 0:0"));
@@ -103,16 +92,13 @@ impl Helper {
 /// Who is where on the way to the outside.
 #[derive(Clone, Debug)]
 struct Places {
-    near: (Ipv4Addr, Ipv6Addr),
+    near: Ipv4Addr,
     /// The network between the other side of the link and the helper.
     network: String,
     tap: Ipv4Addr,
-    tap_v6: Ipv6Addr,
     gateway: Ipv4Addr,
-    gateway_v6: Ipv6Addr,
     resolver: Ipv4Addr,
-    has_v4: bool,
-    has_v6: bool,
+    has_route: bool,
     is_root: bool,
 }
 
@@ -121,18 +107,13 @@ impl Places {
     fn new(addresses: Addresses, is_root: bool) -> Places {
         let [a, _, c, _] = addresses.v4(0).octets();
         let v4 = |n| Ipv4Addr::new(a, 65, c, n);
-        // IPv6 did not pass by the builds of pasta that were tried; refused at once, programs fall back to IPv4.
-        let (has_v4, has_v6) = (has_route(), false);
         Places {
-            near: addresses.near(),
+            near: addresses.near().0,
             network: format!("{}/24", v4(0)),
             tap: v4(100),
-            tap_v6: addresses.v6(100),
             gateway: v4(2),
-            gateway_v6: addresses.v6(3),
             resolver: v4(3),
-            has_v4,
-            has_v6,
+            has_route: has_route(),
             is_root,
         }
     }
@@ -174,7 +155,7 @@ impl Outside {
     /// Connects the other side of the link with the outside, and says how. When that fails the two hosts are alone.
     pub(super) fn join(mut self, net: &Net) -> Result<Joined, Error> {
         let at = &self.places;
-        if !at.has_v4 && !at.has_v6 {
+        if !at.has_route {
             return Err(Error::new("the machine has no default route", ""));
         }
         let arguments = self.helper.arguments(at);
@@ -195,13 +176,8 @@ impl Outside {
         let at = &self.places;
         net.in_host(FAR, || at.route_far())??;
         let helper = self.helper;
-        let protocols = match (at.has_v4, at.has_v6 && helper == Helper::Pasta) {
-            (true, true) => "IPv4 and IPv6",
-            (true, false) => "IPv4",
-            _ => "IPv6",
-        };
-        let names = at.has_v4 && at.cover_resolver().is_ok();
-        Ok(Joined { helper, protocols, names, gateway: at.gateway })
+        let names = at.cover_resolver().is_ok();
+        Ok(Joined { helper, names, gateway: at.gateway })
     }
 }
 
@@ -210,8 +186,6 @@ impl Outside {
 pub(super) struct Joined {
     /// Who carries packets.
     pub helper: Helper,
-    /// Of which protocols.
-    pub protocols: &'static str,
     /// Whether names are asked for behind the link.
     pub names: bool,
     /// Where the machine's own loopback is.
@@ -221,23 +195,14 @@ pub(super) struct Joined {
 impl Places {
     /// What is for the outside goes there, and what comes from there to the near host.
     fn route_far(&self) -> Result<(), Error> {
-        let Places { tap, gateway, near, .. } = self;
-        let mut lines = vec![
+        let Places { tap, gateway, .. } = self;
+        let lines = [
             format!("addr replace {tap}/24 dev {TAP}"),
             format!("link set dev {TAP} mtu 1500 up"),
+            format!("route replace 0.0.0.0/0 via {gateway} dev {TAP}"),
         ];
         // Whoever looks for the near host from there finds it here.
         preset::write_sysctl(&format!("ipv4/conf/{TAP}/proxy_arp"), "1")?;
-        if self.has_v4 {
-            lines.push(format!("route replace 0.0.0.0/0 via {gateway} dev {TAP}"));
-        }
-        if self.has_v6 {
-            preset::write_sysctl(&format!("ipv6/conf/{TAP}/accept_ra"), "0")?;
-            preset::write_sysctl(&format!("ipv6/conf/{TAP}/proxy_ndp"), "1")?;
-            lines.push(format!("addr replace {}/128 dev {TAP} nodad", self.tap_v6));
-            lines.push(format!("neigh replace proxy {} dev {TAP}", near.1));
-            lines.push(format!("route replace ::/0 via {} dev {TAP} onlink", self.gateway_v6));
-        }
         ip::batch(&lines)
     }
 
