@@ -252,6 +252,9 @@ fn the_ack_of_an_old_syn_ack_is_reset_before_the_handshake_is_done() {
         0ms    > S. ack 1 mss 1000
         5ms    < . ack 400
         5ms    > R at 400
+        # As one answers who has had a connection with these ports before, to which the SYN belongs.
+        6ms    < . ack 3000000000
+        6ms    > R at -1294967296
         10ms   < . ack 1
         10ms   note Established
         100ms  end

@@ -246,7 +246,11 @@ impl Connection {
         //= rfc5961#section-5.2: an ACK from further back than the largest window is challenged
         let Some(ack) = known.filter(|ack| ack + u64::from(self.tx.core.window.peer_max) >= una)
         else {
-            self.challenge(now, out);
+            match self.state {
+                //= rfc9293#section-3.10.7.4: whoever answers a SYN that came late with another ACK is told so by a reset
+                State::SynReceived => self.refuse_ack(segment, out),
+                _ => self.challenge(now, out),
+            }
             return false;
         };
         // Whoever had this connection before, or its far end itself, may have sent more since it was given away.
