@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use can_run::can_run;
@@ -21,9 +21,26 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// `lasthop shell` with these words; what it starts is known by the world's directory in its environment.
 fn shell(world: &World, words: &[&str]) -> Command {
-    let mut command = world.command(&["shell", "--local"]);
-    command.args(words);
+    let mut command = attentive(world);
+    command.arg(world.program()).args(["shell", "--local"]).args(words);
     command
+}
+
+/// What runs the program behind it, with no signal ignored, as whoever runs the tests may have it.
+fn attentive(world: &World) -> Command {
+    let mut command = world.runs("env");
+    command.arg("--default-signal");
+    command
+}
+
+/// How it ended.
+fn ended(child: &mut Child) -> ExitStatus {
+    let mut status = None;
+    until("it ends", || {
+        status = child.try_wait().expect("it was started");
+        status.is_some()
+    });
+    status.expect("it has ended")
 }
 
 /// Whether this machine has the programs that a test runs behind a link.
@@ -235,10 +252,11 @@ fn one_runs_in_another() {
 }
 
 /// Starts a program that says that it runs.
-fn sleeper(world: &World, words: &[&str]) -> Child {
+fn sleeper(world: &World, words: &[&str]) -> Ending {
     let ready = world.base.join("runtime/ready");
     let script = format!("touch {}; sleep 1000 & exec sleep 1000", ready.display());
     let child = shell(world, words).args(["--", "sh", "-c", &script]).spawn().expect("started");
+    let child = Ending(child);
     until("the program runs", || ready.exists());
     fs::remove_file(&ready).expect("removed");
     child
@@ -254,8 +272,8 @@ fn signals_are_for_the_program() {
     each("shell-signals", |world| {
         for (name, number) in [("-TERM", 15), ("-INT", 2), ("-HUP", 1)] {
             let mut child = sleeper(world, &["-q"]);
-            kill(name, &child.id().to_string());
-            assert_eq!(child.wait().expect("ended").signal(), Some(number));
+            kill(name, &child.0.id().to_string());
+            assert_eq!(ended(&mut child.0).signal(), Some(number));
             none_left(world);
         }
     });
@@ -266,39 +284,42 @@ fn nothing_is_left_when_it_is_killed() {
     each("shell-killed", |world| {
         let mut child = sleeper(world, &["-q", "--serve", "sleep 1000"]);
         assert!(processes(world).len() >= 4);
-        child.kill().expect("killed");
-        child.wait().expect("ended");
+        child.0.kill().expect("killed");
+        ended(&mut child.0);
         none_left(world);
 
         // The process that holds the link: a child of the front.
         let mut child = sleeper(world, &["-q"]);
-        let tasks = format!("/proc/{0}/task/{0}/children", child.id());
+        let tasks = format!("/proc/{0}/task/{0}/children", child.0.id());
         let keeper = fs::read_to_string(tasks).expect("its children");
         kill("-KILL", keeper.trim());
-        assert_eq!(child.wait().expect("ended").code(), Some(2));
+        assert_eq!(ended(&mut child.0).code(), Some(2));
         none_left(world);
     });
+}
+
+/// A child that does not outlive its test.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // It has ended if all went well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Has `bash` at a terminal of its own do what `steps` say, each after something was seen.
 fn at_a_terminal(world: &World, steps: &[(&str, &str)]) {
     let show = world.base.join("runtime/typescript");
-    let own = world.command(&[]);
-    let mut command = Command::new("script");
-    command
-        .args(["-qfec", "PS1='outer> ' exec bash --norc -i"])
-        .arg(&show)
-        .current_dir("/")
-        .env_clear();
+    let own = attentive(world);
+    let mut command = attentive(world);
+    command.args(["script", "-qfec", "PS1='outer> ' exec bash --norc -i"]).arg(&show).env_clear();
     command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.env("SHELL", "/bin/bash").env("HOME", "/nowhere").env("TERM", "dumb");
-    if world.drops() {
-        std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
-        std::os::unix::process::CommandExt::gid(&mut command, NOBODY);
-    }
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().expect("script runs");
-    let mut keys = child.stdin.take().expect("a pipe");
+    let mut child = Ending(command.spawn().expect("script runs"));
+    let mut keys = child.0.stdin.take().expect("a pipe");
     let shown = || String::from_utf8_lossy(&fs::read(&show).unwrap_or_default()).into_owned();
     let mut seen = 0;
     for (text, then) in steps {
@@ -307,7 +328,7 @@ fn at_a_terminal(world: &World, steps: &[(&str, &str)]) {
         keys.write_all(then.as_bytes()).expect("written");
     }
     drop(keys);
-    child.wait().expect("ended");
+    ended(&mut child.0);
     fs::remove_file(&show).expect("removed");
 }
 

@@ -60,8 +60,15 @@ impl World {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.program());
-        command.args(arguments).current_dir("/").env("NO_COLOR", "1").stdin(Stdio::null());
+        let mut command = self.runs(self.program());
+        command.args(arguments);
+        command
+    }
+
+    /// A program as the user runs it.
+    pub fn runs(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir("/").env("NO_COLOR", "1").stdin(Stdio::null());
         command.env("XDG_RUNTIME_DIR", self.runtime());
         // A directory in it that nobody may search would change what a missing program is called.
         command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
