@@ -151,13 +151,18 @@ impl Terminal {
 
     /// A shell that had the terminal as its own may have ended without giving it back; it could not name us.
     fn take_back(self) {
-        // Whoever is not in front and takes the terminal is stopped for it, unless the signal is blocked.
-        let mut blocked = SigSet::empty();
-        blocked.add(Signal::SIGTTOU);
-        if blocked.thread_block().is_ok() {
-            let _ = tcsetpgrp(io::stdin(), self.0);
-            let _ = blocked.thread_unblock();
-        }
+        give_terminal(self.0);
+    }
+}
+
+/// Gives the terminal at the standard input to `group`, whoever has it. Without a terminal nothing happens.
+pub(super) fn give_terminal(group: Pid) {
+    // Whoever is not in front and does that is stopped for it, unless the signal is blocked.
+    let mut blocked = SigSet::empty();
+    blocked.add(Signal::SIGTTOU);
+    if blocked.thread_block().is_ok() {
+        let _ = tcsetpgrp(io::stdin(), group);
+        let _ = blocked.thread_unblock();
     }
 }
 

@@ -18,7 +18,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, close, tcsetpgrp};
+use nix::unistd::{Pid, close};
 
 use super::capture::Capture;
 use super::outside::{Joined, Outside};
@@ -290,12 +290,7 @@ fn start(
         command.process_group(0);
     }
     let child = net.in_host(NEAR, || command.spawn())?.tried(|| "start the program")?;
-    let pid = Pid::from_raw(child.id() as i32);
-    if wish.interactive {
-        // It has the terminal from the start. Without one it does not matter.
-        let _ = tcsetpgrp(io::stdin(), pid);
-    }
-    Ok(pid)
+    Ok(Pid::from_raw(child.id() as i32))
 }
 
 /// Collects all that ends in this process namespace; tells what becomes of `program`, and stops the station at its

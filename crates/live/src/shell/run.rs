@@ -6,12 +6,18 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{getpgrp, getpid};
 
+use super::front::give_terminal;
 use crate::testbed::enter;
 
 /// Becomes `program`, as the user `user` with this group if they are given. Returns only if that fails: why, and the
 /// exit code that says so, as shells have it.
 pub fn run(user: Option<(u32, u32)>, program: &[OsString]) -> (String, u8) {
+    if getpgrp() == getpid() {
+        // A shell. One that does not have the terminal when it begins stops itself.
+        give_terminal(getpid());
+    }
     // Its network belongs to the user namespace around it, so there it has no rights but a user's.
     if let Some((uid, gid)) = user
         && let Err(error) = unshare(CloneFlags::CLONE_NEWUSER)
