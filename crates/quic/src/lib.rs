@@ -7,7 +7,7 @@
 //! own code.
 //!
 //! Here is what is around it: the clock of the run, draws from its seed, an application that sends and one that
-//! checks what it receives, datagrams in IP, and events. Two things are replaced. The cryptography is [`plain`],
+//! checks what it receives, datagrams in IP, and events. Two things are replaced. The cryptography is `plain.rs`,
 //! and connection ids come from the seed.
 //!
 //! This crate is not one of the pure ones, since quinn is neither: the standard library's `Instant` is its time,
