@@ -147,6 +147,11 @@ impl Datagram {
         Datagram { flow: self.flow.reversed(), ..*self }
     }
 
+    /// Whether it may be sent back: not to a receiver, which might do the same.
+    pub fn may_return(&self) -> bool {
+        !Udp::is_port(self.flow.src_port)
+    }
+
     /// Whether it is one that comes back.
     pub fn is_back(&self) -> bool {
         Udp::is_port(self.flow.src_port) && !Udp::is_port(self.flow.dst_port)

@@ -240,19 +240,7 @@ impl Packet {
     /// of its own, and from there packets are expected on this path.
     pub fn notice(notice: Notice, quote: &Quote) -> Packet {
         let transport = Transport::Icmp(notice);
-        let (src, dst, body) = (quote.flow.dst, quote.flow.src, quote.body());
-        Packet {
-            id: PacketId(0),
-            src,
-            dst,
-            transport,
-            body,
-            tos: 0,
-            ttl: 64,
-            damage: Damage::None,
-            urgent: false,
-            piece: 0,
-        }
+        Packet::opaque(quote.flow.dst, quote.flow.src, transport, quote.body())
     }
 
     /// The message and what it quotes, if this is one.

@@ -123,10 +123,16 @@ struct Seen {
 pub(super) struct Sources(BTreeMap<FlowKey, Seen>);
 
 impl Sources {
-    /// A datagram was sent, or has arrived.
+    /// A datagram was sent, or has arrived. What says of itself what no source has sent is somebody else's, and does not
+    /// count.
     pub fn event(&mut self, at: Time, datagram: &Datagram, arrived: bool) {
-        let seen = self.0.entry(datagram.flow).or_default();
-        if arrived { seen.arrives(at, datagram) } else { seen.sent += 1 }
+        if !arrived {
+            self.0.entry(datagram.flow).or_default().sent += 1;
+        } else if let Some(seen) = self.0.get_mut(&datagram.flow)
+            && datagram.number < seen.sent
+        {
+            seen.arrives(at, datagram);
+        }
     }
 
     /// The datagrams of a table.
@@ -201,5 +207,27 @@ impl Seen {
         }
         self.delays.push(delay);
         self.times.push(datagram.sent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_proto::wire::Addr;
+
+    use super::*;
+
+    #[test]
+    fn what_nobody_sent_does_not_count() {
+        let [src, dst] = [1, 2].map(|n| Addr::v4(10, 0, 0, n));
+        let flow = FlowKey { src, dst, src_port: 1024, dst_port: 20_000 };
+        let datagram = |number| Datagram { flow, number, sent: Time::ZERO, bytes: 100 };
+        let mut sources = Sources::default();
+        sources.event(Time::ZERO, &datagram(0), true);
+        assert!(sources.0.is_empty());
+        sources.event(Time::ZERO, &datagram(0), false);
+        sources.event(Time::ZERO, &datagram(u64::MAX), true);
+        sources.event(Time::ZERO, &datagram(0), true);
+        let seen = &sources.0[&flow];
+        assert_eq!((seen.sent, seen.next, seen.missing.len(), seen.delays.len()), (1, 1, 0, 1));
     }
 }

@@ -87,7 +87,7 @@ impl Host {
     pub(super) fn on_datagram(&mut self, packet: &Packet, out: &mut Out) -> bool {
         let Some(datagram) = Datagram::read(packet) else { return false };
         out.packet_event(Op::Received, self.config.side.other(), packet);
-        if self.echoes.contains(&datagram.flow.dst_port) {
+        if self.echoes.contains(&datagram.flow.dst_port) && datagram.may_return() {
             out.originate(self.config.side, datagram.back().packet(), Cause::Datagram);
         } else if out.wants(Wants::METRICS) {
             let datagram = if datagram.is_back() { datagram.back() } else { datagram };
