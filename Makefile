@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: wheel python-test python-lock
+.PHONY: book wheel python-test python-lock
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,8 +56,9 @@ kernel-figures: ## Record what the kernel's senders do on the paths of docs/pari
 	LASTHOP_KERNEL_RUNS=$$PWD/target/figures/5ms.json:$$PWD/target/figures/50ms.json:$$PWD/target/figures/20ms.json \
 		$(CARGO) test --locked --package lasthop-study --test figures the_record_of_the_kernel
 
-manual: ## Write the tables of the manual anew, from what systems and keys say of themselves
+manual: ## Write the tables of the manual anew, from what systems, keys and commands say of themselves
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-scenario --test manual the_tables_of_the_manual
+	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --bin lasthop the_page_of_commands
 
 bpf: ## Translate the program for the kernel anew (needs clang 14 and libbpf's headers)
 	crates/live/bpf/build
@@ -116,6 +117,14 @@ licences: ## May we use every dependency, and where does it come from?
 
 doc: ## Build the documentation of the code, with warnings as errors
 	RUSTDOCFLAGS="$(DENY)" $(CARGO) doc --locked --workspace --no-deps --document-private-items
+
+MDBOOK = $(TARGET)/mdbook-0.5.4
+
+$(MDBOOK)/bin/mdbook:
+	$(CARGO) install --quiet --locked --root '$(MDBOOK)' --no-default-features --features search mdbook@0.5.4
+
+book: $(MDBOOK)/bin/mdbook ## Build the book of docs/; installs mdBook for it (not part of `make test`)
+	@.ci/book '$(TARGET)/book' '$<'
 
 # The fuzz targets are a workspace of their own. They are checked on stable; running them needs nightly and
 # cargo-fuzz: cargo +nightly fuzz run NAME

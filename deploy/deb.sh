@@ -21,12 +21,7 @@ at=$(git log -1 --format=%ct 2>/dev/null || date +%s)
     printf ' -- The lasthop contributors <lasthop@localhost>  %s\n' "$(LC_ALL=C date -u -R -d "@$at")"
 } | gzip -9n >"$package/changelog.Debian.gz"
 gzip -9nc CHANGELOG.md >"$package/changelog.gz"
-# The manual page is what the program says of itself.
-{
-    printf '.TH LASTHOP 1 "" "lasthop %s"\n.SH NAME\nlasthop \\- ' "$version"
-    printf 'what a wireless last hop does to TCP, and what would help\n.SH DESCRIPTION\n.nf\n'
-    COLUMNS=78 "$lasthop" --help | sed 's/\\/\\e/g; s/-/\\-/g; s/^\([.'"'"']\)/\\\&\1/'
-    printf '.fi\n.SH SEE ALSO\n/usr/share/doc/lasthop, and \\fBlasthop COMMAND \\-\\-help\\fR\n'
-} | gzip -9n >"$package/lasthop.1.gz"
+"$lasthop" man "$package/man1"
+gzip -9n "$package"/man1/*.1
 # cargo-deb reads `target/release` in the list of files as the directory of the profile.
 cargo deb --profile dist --locked --package lasthop --no-build

@@ -4,7 +4,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Segment, Seq};
 
 use crate::config::Config;
-use crate::direction::{Data, Tracker};
+use crate::direction::{Acked, Data, Tracker};
 use crate::reading::{Closing, Connection, Endpoint, Opening};
 use crate::wireshark::Wireshark;
 
@@ -23,6 +23,8 @@ pub(crate) struct Conn {
     base: [Option<Seq>; 2],
     fins: [bool; 2],
     reset: bool,
+    /// Whether each side's SYN was captured, and the scale that it announced.
+    scales: [Option<Option<u8>>; 2],
     wireshark: Wireshark,
     sides: [Tracker; 2],
 }
@@ -40,6 +42,7 @@ impl Conn {
             base: [None; 2],
             fins: [false; 2],
             reset: false,
+            scales: [None; 2],
             wireshark: Wireshark::default(),
             sides: [Tracker::default(), Tracker::default()],
         }
@@ -53,6 +56,20 @@ impl Conn {
     pub(crate) fn is_replaced_by(&self, flow: FlowKey, segment: &Segment) -> bool {
         let only_syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         only_syn && self.base[self.side(flow)].is_some_and(|base| base != segment.seq)
+    }
+
+    /// The window that side `side` announces with `segment`, in bytes; `None` while its scale is not known.
+    //= rfc7323#section-2.3: the window of a SYN is not scaled, all others are if both SYNs had the option
+    fn window(&self, side: usize, segment: &Segment) -> Option<u64> {
+        let window = u64::from(segment.window);
+        if segment.flags.has(Flags::SYN) {
+            return Some(window);
+        }
+        match (self.scales[side], self.scales[1 - side]) {
+            (Some(None), _) | (_, Some(None)) => Some(window),
+            (Some(Some(shift)), Some(Some(_))) => Some(window << shift.min(14)),
+            _ => None,
+        }
     }
 
     pub(crate) fn packet(
@@ -71,6 +88,10 @@ impl Conn {
         let marks = self.wireshark.packet(side, at, segment, len);
         let peer_dupacks = self.wireshark.dupacks(1 - side);
         let first_rtt = self.wireshark.first_rtt();
+        if syn {
+            self.scales[side] = Some(segment.options().window_scale);
+        }
+        let window = self.window(side, segment);
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
         own.begins(segment.seq, syn);
@@ -81,6 +102,7 @@ impl Conn {
         reading.zero_windows += u64::from(marks.zero_window);
         reading.window_probes += u64::from(marks.probe);
         reading.keep_alives += u64::from(marks.keep_alive);
+        reading.window_max = reading.window_max.max(window);
         reading.timestamps |= segment.timestamps.is_some();
         if syn {
             let options = segment.options();
@@ -92,10 +114,11 @@ impl Conn {
             let sack = segment.options().sack;
             if !sack.is_empty() {
                 reading.sack_acks += 1;
-                reading.dsacks += u64::from(peer.sacked(at, segment.ack, sack.as_slice()));
+                reading.dsacks += u64::from(peer.sacked(config, at, segment.ack, sack.as_slice()));
             }
             let echo = segment.timestamps.map(|timestamps| timestamps.echo);
-            peer.acked(config, at, segment.ack, echo, marks.duplicate_ack);
+            let (ack, duplicate, answer) = (segment.ack, marks.duplicate_ack, len > 0);
+            peer.acked(config, Acked { at, ack, echo, duplicate, answer, window });
             if segment.window == 0 && !segment.flags.any(Flags::SYN | Flags::RST) {
                 peer.window_closed();
             }
@@ -111,6 +134,7 @@ impl Conn {
                     acked: marks.spurious,
                     dupacks: peer_dupacks,
                     first_rtt,
+                    since: at.since(self.began),
                 },
             );
         }

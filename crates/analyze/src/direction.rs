@@ -8,6 +8,7 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Seq;
 
 use crate::config::Config;
+use crate::over_time::{InFlight, MeasuredBy, RoundTrip, Volume};
 use crate::reading::{Direction, Point, PointKind, Retransmission, Stall, StallCause};
 use crate::stats::Series;
 use crate::verdict::{Label, Trials};
@@ -84,6 +85,8 @@ pub(crate) struct Tracker {
     /// The highest ACK of the peer.
     una: i64,
     acked_at: Option<Time>,
+    /// Whether the packet with the latest new ACK carried payload: an answer.
+    answered: bool,
     /// The highest offset in SACK blocks of the peer.
     sacked: i64,
     gaps: BTreeMap<i64, (i64, Time)>,
@@ -110,6 +113,8 @@ pub(crate) struct Tracker {
     outstanding_after_last: u64,
     /// Whether the peer's window was closed since the last data.
     closed: bool,
+    /// The peer's latest window in bytes, if its scale is known.
+    window: Option<u64>,
     pub(crate) reading: Direction,
 }
 
@@ -125,6 +130,22 @@ pub(crate) struct Data {
     /// Duplicate ACKs of the peer so far.
     pub(crate) dupacks: i64,
     pub(crate) first_rtt: Option<Span>,
+    /// Time since the connection began.
+    pub(crate) since: Span,
+}
+
+/// What a packet of the peer says about the data of this side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acked {
+    pub(crate) at: Time,
+    pub(crate) ack: Seq,
+    /// The timestamp that it echoes.
+    pub(crate) echo: Option<u32>,
+    pub(crate) duplicate: bool,
+    /// The packet has payload as well.
+    pub(crate) answer: bool,
+    /// The peer's window in bytes, if its scale is known.
+    pub(crate) window: Option<u64>,
 }
 
 impl Tracker {
@@ -167,6 +188,11 @@ impl Tracker {
         let (filled, opened) = self.fill(start, end);
         self.reading.unique_bytes += fresh + filled;
         let repeated = u64::from(data.len) - fresh - filled;
+        let volume = Volume { bytes: u64::from(data.len), fresh: fresh + filled };
+        self.reading.over_time.volume(data.since, volume);
+        if let Some(stamp) = data.timestamp {
+            self.reading.over_time.stamped(data.at, stamp);
+        }
         let reorder = data.first_rtt.unwrap_or(Span::millis(3));
         let late = filled > 0 && opened.is_none_or(|opened| data.at.since(opened) >= reorder);
         let mut kind = PointKind::Data;
@@ -193,7 +219,15 @@ impl Tracker {
         self.first_data.get_or_insert(data.at);
         self.last_data = Some(data.at);
         self.closed = false;
-        self.outstanding_after_last = (self.next - self.una).max(0) as u64;
+        self.outstanding_after_last = self.in_flight(config, data.at);
+    }
+
+    /// Notes how much is outstanding, and returns it.
+    fn in_flight(&mut self, config: &Config, at: Time) -> u64 {
+        let outstanding = (self.next - self.una).max(0) as u64;
+        let sample = InFlight { at, acked: self.una, outstanding, window: self.window };
+        self.reading.over_time.in_flight(config.points, sample);
+        outstanding
     }
 
     fn add_gap(&mut self, from: i64, to: i64, at: Time) {
@@ -237,6 +271,8 @@ impl Tracker {
         let cause = match repair {
             _ if self.closed => StallCause::ZeroWindow,
             Some(Retransmission::Timeout) => StallCause::Timeout,
+            // An answer has come, and what follows is a new request.
+            None if idle && self.answered => StallCause::ApplicationIdle,
             // The ACK that ended the wait came just before this packet.
             None if acked.is_some_and(|acked| at.since(acked) * 4 < gap) => StallCause::AckDelayed,
             None if idle => StallCause::ApplicationIdle,
@@ -250,24 +286,27 @@ impl Tracker {
         self.reading.stalls.push(Stall { from, to: at, offset, outstanding, cause });
     }
 
-    /// The peer acknowledged up to `ack`, echoing `echo`, with SACK blocks.
-    pub(crate) fn acked(
-        &mut self,
-        config: &Config,
-        at: Time,
-        ack: Seq,
-        echo: Option<u32>,
-        duplicate: bool,
-    ) {
+    /// The peer acknowledged.
+    pub(crate) fn acked(&mut self, config: &Config, acked: Acked) {
+        let Acked { at, ack, echo, .. } = acked;
         // Acknowledged before anything was seen: only the other direction is captured.
         self.begins(ack, false);
         let Some(ack) = self.offset(ack) else { return };
-        if duplicate {
+        if acked.duplicate {
             self.point(config, at, ack, 0, PointKind::DuplicateAck);
         }
-        if ack <= self.una {
-            return;
+        self.window = acked.window;
+        if ack > self.una {
+            self.answered = acked.answer;
+            self.advance(config, at, ack, echo);
         }
+        // Before any data a window says nothing that the first segment will not.
+        if self.first_data.is_some() {
+            self.in_flight(config, at);
+        }
+    }
+
+    fn advance(&mut self, config: &Config, at: Time, ack: i64, echo: Option<u32>) {
         self.una = ack;
         self.acked_at = Some(at);
         self.point(config, at, ack, 0, PointKind::Ack);
@@ -279,7 +318,12 @@ impl Tracker {
         }
         self.next = self.next.max(ack);
         self.settle_up_to(at, ack, echo);
-        self.sample(at, ack);
+        let by_timestamp = echo.and_then(|echo| self.reading.over_time.echoed(at, echo));
+        let measured = self.sample(config, at, ack);
+        if let Some(rtt) = by_timestamp.filter(|_| !measured) {
+            let sample = RoundTrip { at, rtt: rtt.as_secs_f64(), by: MeasuredBy::Timestamp };
+            self.reading.over_time.round_trip(config.points, sample);
+        }
         if self.episode.is_some_and(|episode| ack >= episode.recover) {
             self.episode = None;
         }
@@ -294,7 +338,8 @@ impl Tracker {
         }
     }
 
-    fn sample(&mut self, at: Time, ack: i64) {
+    /// Measures the round trip of the newest segment that is acknowledged; whether that may be done.
+    fn sample(&mut self, config: &Config, at: Time, ack: i64) -> bool {
         let (mut newest, mut spent) = (None, false);
         while let Some(&sent) = self.outstanding.front()
             && sent.end <= ack
@@ -307,13 +352,15 @@ impl Tracker {
             }
         }
         //= rfc6298#section-3: no sample from segments that were retransmitted
-        if let Some(sent) = newest.filter(|_| !spent) {
-            self.measured(at, ack, at.since(sent));
-        }
+        let Some(sent) = newest.filter(|_| !spent) else { return false };
+        self.measured(config, at, ack, at.since(sent));
+        true
     }
 
-    fn measured(&mut self, at: Time, end: i64, rtt: Span) {
+    fn measured(&mut self, config: &Config, at: Time, end: i64, rtt: Span) {
         let rtt = rtt.as_secs_f64();
+        let sample = RoundTrip { at, rtt, by: MeasuredBy::Segment };
+        self.reading.over_time.round_trip(config.points, sample);
         if self.samples.len() >= SAMPLES {
             self.samples.pop_first();
         }
@@ -325,7 +372,13 @@ impl Tracker {
 
     /// The peer's SACK blocks, in its ACK of `ack`. True if the first reports a duplicate.
     //= rfc2883#section-4: a first block below the ACK, or within the second block, is a DSACK
-    pub(crate) fn sacked(&mut self, at: Time, ack: Seq, blocks: &[(Seq, Seq)]) -> bool {
+    pub(crate) fn sacked(
+        &mut self,
+        config: &Config,
+        at: Time,
+        ack: Seq,
+        blocks: &[(Seq, Seq)],
+    ) -> bool {
         let Some(&(left, right)) = blocks.first() else { return false };
         let within = |outer: &(Seq, Seq)| outer.0.le(left) && right.le(outer.1);
         let duplicate = right.le(ack) || blocks.get(1).is_some_and(within);
@@ -341,7 +394,7 @@ impl Tracker {
                 && !core::mem::replace(&mut sent.spent, true)
             {
                 let rtt = at.since(sent.at);
-                self.measured(at, right, rtt);
+                self.measured(config, at, right, rtt);
             }
         }
         if duplicate {
@@ -368,6 +421,7 @@ impl Tracker {
         self.reading.losses.retain(|_| disproved.next() != Some(&true));
         self.reading.verdict = self.trials.verdict(self.lost, self.unseen);
         let reading = &mut self.reading;
+        reading.over_time.finish();
         reading.rtt = rtt;
         if reading.bytes > 0 {
             reading.goodput = Some(reading.unique_bytes as f64 / reading.bytes as f64);

@@ -25,12 +25,14 @@
 //! # Bounds
 //!
 //! Time is linear in the number of packets. A connection keeps at most [`Config::points`] plot points,
-//! [`Config::losses`] losses and stalls, and a few thousand outstanding segments and gaps for each direction; a capture
+//! as many samples of what changes over time, [`Config::losses`] losses and stalls, and a few thousand outstanding segments and gaps for each direction; a capture
 //! keeps at most [`Config::connections`] connections. What exceeds a bound is counted, never silently lost.
 
 mod config;
 mod connection;
 mod direction;
+mod matched;
+mod over_time;
 mod reading;
 mod stats;
 mod table;
@@ -38,6 +40,8 @@ mod verdict;
 mod wireshark;
 
 pub use config::Config;
+pub use matched::{Clocks, Crossing, Delay, LostBetween, Matched, match_captures};
+pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, Volumes};
 pub use reading::{
     Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, Opening, Point, PointKind,
     Retransmission, Retransmissions, Seen, Stall, StallCause, Verdict, WiresharkCounts,

@@ -9,6 +9,7 @@ use core::net::IpAddr;
 use lasthop_proto::units::{Span, Time};
 use serde::Serialize;
 
+use crate::over_time::OverTime;
 use crate::stats::Spread;
 
 /// What a capture holds.
@@ -26,6 +27,8 @@ pub struct Analysis {
     pub damaged_packets: u64,
     /// TCP packets of connections beyond [`crate::Config::connections`].
     pub ignored_packets: u64,
+    /// Packets that are missing because a live capture could not keep up.
+    pub missed_packets: u64,
     /// The file ended within a record: the analysis covers what came before.
     pub truncated: bool,
     /// Why reading stopped before the end, if it did; the analysis covers what came before.
@@ -115,6 +118,8 @@ pub struct Direction {
     pub window_scale: Option<u8>,
     /// Whether it announced SACK.
     pub sack_permitted: bool,
+    /// The largest receive window it announced, in bytes; `None` where its scale is not known.
+    pub window_max: Option<u64>,
     /// Whether its packets carry timestamps.
     pub timestamps: bool,
     /// From a segment to the ACK or SACK block that reports it, both as seen at the point of capture; segments that
@@ -150,6 +155,9 @@ pub struct Direction {
     pub points: Vec<Point>,
     /// Points beyond [`crate::Config::points`].
     pub points_omitted: u64,
+    /// What changes over time: round trips, outstanding data, the peer's window, volume.
+    #[serde(skip_serializing_if = "OverTime::is_empty")]
+    pub over_time: OverTime,
     /// What `tshark` counts in this direction.
     pub wireshark: WiresharkCounts,
 }

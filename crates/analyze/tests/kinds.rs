@@ -249,7 +249,7 @@ proptest! {
             at += f64::from(wait) * 70.0;
             s.sack = if flags & 3 == 3 { vec![(ack, seq), (seq, ack + 5)] } else { Vec::new() };
             s.window[from] = u16::from(flags) << 4;
-            s.send(at, from, Flags(flags), seq, len, ack);
+            s.send(at, from, Flags(flags.into()), seq, len, ack);
         }
         for c in &s.analyze().connections {
             for d in [&c.to_server, &c.to_client] {

@@ -78,8 +78,8 @@ pub fn advise(
     let (link, facts) = given.link(&estimate)?;
     let runs = seeds.unwrap_or_else(|| link.runs());
     let scenario = link.scenario(runs)?;
-    let question = advise::Question { link: &link, runs, gain, vary };
-    let advice = advise::ask(&question, facts, estimate.notes, &mut maker("", work))?;
+    let question = advise::Question { link: &link, runs, gain, can: &[], vary };
+    let advice = advise::ask(&question, facts, estimate, &mut maker("", work))?;
     Ok(advice.map(|advice| {
         let remedies = advise::remedies(&advice, &link);
         Advised { link, scenario, advice, remedies }

@@ -1,5 +1,5 @@
 //! The documentation leads somewhere: every relative link in it names a file or a heading that exists, and every
-//! system that runs has its page.
+//! system that runs has its page, and every page stands in the book.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,4 +109,27 @@ fn every_system_that_runs_has_its_page() {
         assert!(pages.join(&name).exists(), "`{}` has no page docs/systems/{name}", system.key);
         assert!(index.contains(&format!("({name})")), "docs/systems/README.md leaves out {name}");
     }
+}
+
+/// `make book` leaves out what `docs/SUMMARY.md` does not name.
+#[test]
+fn every_page_stands_in_the_book_once() {
+    let summary = root().join("docs/SUMMARY.md");
+    let text = fs::read_to_string(&summary).expect("there is a summary");
+    let mut chapters = links(&text);
+    chapters.retain(|target| !target.is_empty());
+    let mut named: Vec<PathBuf> = chapters
+        .iter()
+        .map(|target| root().join("docs").join(target).canonicalize().expect("it exists"))
+        .collect();
+    named.sort();
+    let mut pages: Vec<PathBuf> = documents()
+        .iter()
+        .filter(|page| **page != summary)
+        .map(|page| page.canonicalize().expect("it exists"))
+        .collect();
+    pages.sort();
+    let missing: Vec<_> = pages.iter().filter(|page| !named.contains(page)).collect();
+    assert!(missing.is_empty(), "docs/SUMMARY.md leaves out {missing:#?}");
+    assert_eq!(named, pages, "docs/SUMMARY.md names a page twice");
 }

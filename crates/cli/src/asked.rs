@@ -10,6 +10,7 @@ use lasthop_study::Document;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
+use crate::sweep::bound::Most;
 use crate::sweep::testbed::Order;
 use crate::sweep::{Job, PAGE, Traces};
 use crate::{Outcome, output};
@@ -137,6 +138,7 @@ impl Maker<'_> {
             plan,
             order: Order::default(),
             traces: Traces::default(),
+            most: Most::USUAL,
             output: self.output,
             jobs: self.jobs.count(),
             stop: &self.stop,

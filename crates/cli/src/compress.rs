@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use lasthop_study::compress::Measured;
+use lasthop_study::compress::{Measured, Piece};
 
 /// A compressor and its level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,9 +91,36 @@ pub fn measure(data: &[u8], speed: f64) -> std::io::Result<Vec<Measured>> {
             ns_per_byte: median * 1e9,
             ns_range: [times[0] * 1e9, times[REPEATS - 1] * 1e9],
             instructions_per_byte: median * speed,
+            pieces: pieces(level, data, speed)?,
         })
     };
     Level::ALL.into_iter().map(one).collect()
+}
+
+/// Lengths of pieces, such as messages, that are compressed alone.
+const LENGTHS: [usize; 6] = [64, 128, 256, 512, 1024, 4096];
+/// So many pieces of each length are tried, from the whole of the data.
+const PIECES: usize = 16;
+
+/// What `level` does to short pieces of `data`, each compressed alone.
+fn pieces(level: Level, data: &[u8], speed: f64) -> std::io::Result<Vec<Piece>> {
+    let one = |length: usize| {
+        let mut left = 0;
+        let chunks: Vec<&[u8]> = data.chunks_exact(length).collect();
+        let tried: Vec<&[u8]> =
+            chunks.iter().step_by(chunks.len().div_ceil(PIECES)).copied().collect();
+        let from = cpu_s();
+        for piece in &tried {
+            left += level.compress(piece)?;
+        }
+        let (s, bytes) = (cpu_s() - from, (tried.len() * length) as f64);
+        Ok(Piece {
+            bytes: length as u64,
+            ratio: left as f64 / bytes,
+            instructions_per_byte: s / bytes * speed,
+        })
+    };
+    LENGTHS.into_iter().filter(|length| *length <= data.len()).map(one).collect()
 }
 
 /// Processor time of this thread in seconds.
@@ -117,6 +144,20 @@ fn cpu_s() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_pieces_shrink_less_than_all_at_once() {
+        let all = pieces(Level::Gzip(6), REFERENCE, 1e9).unwrap();
+        assert_eq!(
+            all.iter().map(|p| p.bytes).collect::<Vec<_>>(),
+            [64, 128, 256, 512, 1024, 4096]
+        );
+        for pair in all.windows(2) {
+            assert!(pair[0].ratio > pair[1].ratio, "{all:?}");
+        }
+        assert!(all.iter().all(|piece| piece.instructions_per_byte > 0.0));
+        assert_eq!(pieces(Level::Gzip(6), &REFERENCE[..100], 1e9).unwrap().len(), 1);
+    }
 
     #[test]
     fn text_shrinks_and_what_is_random_does_not() {

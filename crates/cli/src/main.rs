@@ -59,6 +59,7 @@ enum Command {
     Compress(cmd::compress::Args),
     Advise(cmd::advise::Args),
     Energy(cmd::energy::Args),
+    Battery(cmd::battery::Args),
     Reproduce(cmd::reproduce::Args),
     Explain(cmd::explain::Args),
     Analyze(cmd::analyze::Args),
@@ -83,6 +84,7 @@ enum Command {
     Ctl(cmd::ctl::Args),
     Schema(cmd::schema::Args),
     Completions(cmd::completions::Args),
+    Man(cmd::man::Args),
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     TestbedRun,
@@ -120,6 +122,7 @@ fn main() -> ExitCode {
         Command::Merge(args) => cmd::sweep::run_merge(&args, json),
         Command::Advise(args) => cmd::advise::run(&args, json),
         Command::Energy(args) => cmd::energy::run(&args, json),
+        Command::Battery(args) => cmd::battery::run(&args, json),
         Command::Compare(args) => cmd::compare::run(&args, json),
         Command::Compress(args) => cmd::compress::run(&args, json),
         Command::Reproduce(args) => cmd::reproduce::run(&args, json),
@@ -146,6 +149,7 @@ fn main() -> ExitCode {
         Command::Ctl(args) => cmd::ctl::run(&args, json),
         Command::Schema(args) => cmd::schema::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
+        Command::Man(args) => cmd::man::run(&args),
         #[cfg(target_os = "linux")]
         Command::TestbedRun => cmd::testbed_run::run(),
         #[cfg(target_os = "linux")]
@@ -171,6 +175,13 @@ fn main() -> ExitCode {
         }
     }
 }
+
+// The documentation is that of all commands, of which other systems have some only.
+#[cfg(all(test, target_os = "linux"))]
+mod commands_page;
+#[cfg(all(test, target_os = "linux"))]
+#[path = "../tests/support/shown.rs"]
+mod shown;
 
 #[cfg(test)]
 mod tests {

@@ -35,6 +35,41 @@ pub fn look() -> Look {
     }
 }
 
+/// Text for stdout: wrapped at words where a terminal is narrower, as it is in pipes and files.
+pub fn wrapped(text: &str) -> String {
+    match look() {
+        Look::Terminal(width) => text.lines().map(|line| fit(line, usize::from(width))).collect(),
+        Look::Plain => text.to_owned(),
+    }
+}
+
+/// A line as lines of at most `width` columns, the further ones indented a little more; a word that is longer stays whole.
+fn fit(line: &str, width: usize) -> String {
+    if console::measure_text_width(line) <= width {
+        return format!("{line}\n");
+    }
+    let indent = line.len() - line.trim_start().len();
+    let (mut text, mut column) = (String::new(), 0);
+    for word in line.split_whitespace() {
+        let wide = console::measure_text_width(word);
+        let start = match text.is_empty() {
+            true => indent.min(width / 8),
+            false => indent.min(width / 8) + 2,
+        };
+        if text.is_empty() || column + 1 + wide > width {
+            text += if text.is_empty() { "" } else { "\n" };
+            text += &" ".repeat(start);
+            column = start;
+        } else {
+            text.push(' ');
+            column += 1;
+        }
+        text += word;
+        column += wide;
+    }
+    text + "\n"
+}
+
 fn painted(text: &str, code: &str, colourful: bool) -> String {
     if colourful { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
 }
@@ -67,4 +102,21 @@ pub fn good(text: &str) -> String {
 /// Something to look at on stdout.
 pub fn bad(text: &str) -> String {
     painted(text, "33", stdout_is_colourful())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_between_words_and_never_longer_than_asked() {
+        let line = "  rate          20mbit    estimated: acknowledged in the best windows of 0.2 s";
+        for width in [40, 60, 80] {
+            let text = fit(line, width);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            assert_eq!(words(&text), words(line));
+        }
+        assert_eq!(fit(line, 200), format!("{line}\n"));
+    }
 }

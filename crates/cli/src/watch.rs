@@ -114,7 +114,10 @@ pub fn table(last: Option<&Status>, now: &Status) -> String {
     text
 }
 
-/// One line: rates of both directions, and what happened since `last`.
+/// Characters of a line, but for a word on what was left out.
+const LONGEST: usize = 160;
+
+/// One line: rates of both directions, and what happened most since `last`. `lasthop ctl get` has everything.
 pub fn line(last: Option<&Status>, now: &Status) -> String {
     let mut text = format!("{:>8}", uptime(now.uptime_ns));
     let rate = Rate::between(last, now);
@@ -126,12 +129,25 @@ pub fn line(last: Option<&Status>, now: &Status) -> String {
     let flows: usize =
         now.stages.iter().filter(|s| s.kind == "agent").filter_map(|s| s.flows).sum();
     let _ = write!(text, "  flows {flows}");
-    let before = last.map(happened).unwrap_or_default();
-    for (name, n) in happened(now) {
-        let was = before.iter().find(|(other, _)| *other == name).map_or(0, |(_, n)| *n);
-        if n > was {
-            let _ = write!(text, "  {name} {}", n - was);
+    // Counts since the start belong to no interval: the first line has none.
+    let Some(last) = last else { return text + "\n" };
+    let before = happened(last);
+    let mut changes: Vec<(String, u64)> = happened(now)
+        .into_iter()
+        .map(|(name, n)| {
+            let was = before.iter().find(|(other, _)| *other == name).map_or(0, |(_, n)| *n);
+            (name, n.saturating_sub(was))
+        })
+        .filter(|(_, more)| *more > 0)
+        .collect();
+    changes.sort_by_key(|(_, more)| std::cmp::Reverse(*more));
+    for (i, (name, more)) in changes.iter().enumerate() {
+        let change = format!("  {name} {more}");
+        if text.len() + change.len() > LONGEST {
+            let _ = write!(text, "  and {} more", changes.len() - i);
+            break;
         }
+        text += &change;
     }
     text.push('\n');
     text

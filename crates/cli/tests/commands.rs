@@ -43,6 +43,9 @@ snapshot! {
     advise_without_rate: "advise", "--loss", "2%";
     list_schemes: "list", "schemes";
     help_energy: "energy", "--help";
+    help_battery: "battery", "--help";
+    battery_unknown_radio: "battery", "sigfox";
+    battery_of_nothing: "battery", "--capacity", "0Wh";
     help_compress: "compress", "--help";
     compress_without_battery: "compress", "warning.toml", "--scenario", "slow-return";
     list_hardware: "list", "hardware";
@@ -146,6 +149,43 @@ fn completions_know_the_commands() {
         let output = lasthop(&["completions", shell]);
         assert!(String::from_utf8_lossy(&output.stdout).contains("reproduce"), "{shell}");
     }
+}
+
+/// Words that bash offers behind `lasthop` and `words`, of which the last is begun.
+fn offered(words: &[&str]) -> Vec<String> {
+    let script = String::from_utf8(lasthop(&["completions", "bash"]).stdout).expect("text");
+    let line = ["lasthop"].iter().chain(words).map(|word| format!("'{word}'"));
+    let line = line.collect::<Vec<_>>().join(" ");
+    let (last, before) = (words[words.len() - 1], words.get(words.len().wrapping_sub(2)));
+    let ask = format!(
+        "{script}\nCOMP_WORDS=({line}); COMP_CWORD={}; _lasthop lasthop '{last}' '{}'; \
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        words.len(),
+        before.unwrap_or(&"lasthop")
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &ask]).output().expect("bash");
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn completions_know_the_scenarios() {
+    assert_eq!(offered(&["run", "west97-w"]), ["west97-wan"]);
+    assert_eq!(offered(&["compare", "quick"]), ["quickstart"]);
+    assert!(offered(&["run", "no-such"]).iter().all(String::is_empty), "then it is a file");
+    let zsh = lasthop(&["completions", "zsh"]);
+    let zsh = String::from_utf8_lossy(&zsh.stdout);
+    assert!(
+        zsh.contains("_alternative \"scenarios:scenario:(") && zsh.contains("files:file:_files")
+    );
+}
+
+#[test]
+fn a_report_of_nothing_says_what_is_missing() {
+    let output = lasthop(&["report", "no-such-directory"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("no-such-directory: there is no such directory"), "{text}");
+    let text = lasthop(&["report", "syntax.toml"]);
+    assert!(String::from_utf8_lossy(&text.stderr).contains("syntax.toml: not a directory"));
 }
 
 #[test]

@@ -44,10 +44,26 @@ fn the_points_of_the_own_axis_are_ranked() {
     let snoop = rows.as_array().unwrap().iter().find(|row| row["name"] == "snoop").unwrap();
     assert_eq!(snoop["judgement"], "better");
     assert_eq!(snoop["change"], serde_json::json!(["base station"]));
-    assert!(snoop["ratio"]["low"].as_f64().unwrap() > 1.2);
+    // The interval is at the level of the test that calls it better.
+    assert!(snoop["ratio"]["low"].as_f64().unwrap() > 1.0);
+    assert!(snoop["ratio"]["mean"].as_f64().unwrap() > 1.5);
     // The losses of the scenario, and what a link can carry that loses them.
     let loss = document["points"][0]["bounds"]["loss"].as_f64().unwrap();
     assert!((loss - 0.0227).abs() < 0.006, "{loss}");
+}
+
+#[test]
+fn the_scenario_as_it_is_says_what_it_took_and_a_note_says_where() {
+    let dir = tempfile::tempdir().unwrap();
+    let shown = text(&run(dir.path(), &["compare", "quickstart", "--schemes", "snoop", "-n", "2"]));
+    assert!(shown.contains("beside as-is (agent=none)"), "{shown}");
+    let short = ["compare", "quickstart", "--schemes", "snoop", "-n", "2", "--errors", "0,1%"];
+    let shown = text(&run(dir.path(), &[&short[..], &["--set", "horizon=5s"]].concat()));
+    let notes: Vec<&str> = shown.lines().filter(|line| line.contains("completed")).collect();
+    assert!(
+        notes.iter().any(|note| note.contains("as-is at 1%: 0 of 2 runs completed")),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -224,7 +240,10 @@ fn on_a_slow_return_it_is_the_acks() {
     assert!(!found.contains(&"snoop") && !found.contains(&"tulip"), "{found:?}");
     // Nobody goes back from CUBIC with SACK to SACK with the window of Reno.
     assert!(!found.contains(&"sack"), "{found:?}");
-    let remedies = document["remedies"].as_array().unwrap();
+    // The first few have a file, and those that the routers' owner can have are among them.
+    let routers = [&arguments[..], &["--can", "router,gateway"]].concat();
+    let remedies = advice(dir.path(), &routers, 0)["remedies"].clone();
+    let remedies = remedies.as_array().unwrap();
     let files: Vec<&str> = remedies.iter().filter_map(|r| r["file"][1].as_str()).collect();
     assert!(files.iter().any(|file| file.contains("discipline-left = \"ack-filter")), "{files:?}");
     assert!(files.iter().any(|file| file.contains("red = { min = 4")), "{files:?}");
@@ -237,7 +256,7 @@ fn on_a_slow_return_it_is_the_acks() {
 #[test]
 fn with_a_sender_of_today_only_what_differs_is_to_be_changed() {
     let dir = tempfile::tempdir().unwrap();
-    let arguments = ["--rate", "20mbit", "--delay", "10ms", "--loss", "1%", "-n", "3", "--quick"];
+    let arguments = ["--rate", "20mbit", "--delay", "10ms", "--loss", "1%", "-n", "6", "--quick"];
     let document = advice(dir.path(), &arguments, 0);
     let rows = document["advice"]["comparison"]["points"][0]["schemes"].as_array().unwrap();
     let change = |name: &str| {
@@ -309,7 +328,12 @@ fn a_capture_tells_the_link() {
         let facts = document["advice"]["facts"].as_array().unwrap();
         facts.iter().find(|fact| fact["what"] == name).unwrap()["from"].clone()
     };
-    assert_eq!((fact("loss"), fact("queue")), ("estimated".into(), "assumed".into()));
+    assert_eq!((fact("loss"), fact("duplex")), ("estimated".into(), "assumed".into()));
+    // The sender that made it is the one of the model, which does about what was captured.
+    let beside = &document["advice"]["beside"];
+    let ratio = beside["ratio"].as_f64().unwrap();
+    assert_eq!(beside["agrees"], ((ratio - 1.0).abs() <= 0.15), "{beside}");
+    assert!((0.7..1.4).contains(&ratio), "{beside}");
     // What is given wins.
     let given = [&["advise", "--json", "--loss", "0", "--rate", "9mbit"][..], &arguments].concat();
     let document = json(&run(dir.path(), &given));
@@ -343,4 +367,30 @@ fn an_interrupted_comparison_goes_on() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "{errors}");
     assert!(errors.contains("goes on from there"), "{errors}");
     assert!(kept() >= 3 && !dir.path().join("out/comparison.json").exists());
+}
+
+/// What is assumed can be said, only who can be changed is asked, and schemes that go by damage need some.
+#[test]
+fn assumptions_and_parties_are_chosen() {
+    let dir = tempfile::tempdir().unwrap();
+    let link = ["--rate", "5mbit", "--delay", "10ms", "--loss", "2%", "-n", "3"];
+    let with = |more: &[&str], code| advice(dir.path(), &[&link[..], more].concat(), code);
+    let sender = with(&["--quick", "--can", "sender", "--duplex", "half"], 0);
+    let rows = &sender["advice"]["comparison"]["points"][0]["schemes"];
+    assert!(names(rows).contains(&"bbr") && names(rows).contains(&"connections-4"), "{rows}");
+    for row in rows.as_array().unwrap() {
+        let change = row["change"].as_array().unwrap();
+        assert!(change.iter().all(|who| who == "sender"), "{row}");
+    }
+    assert_eq!(sender["link"]["duplex"], "half");
+    let left_out = &sender["advice"]["comparison"]["left_out"];
+    assert!(names(left_out).contains(&"eln"), "{left_out}");
+    let damage = with(&["--losses", "damage", "--can", "link,base-station"], 0);
+    let rows = &damage["advice"]["comparison"]["points"][0]["schemes"];
+    assert!(names(rows).contains(&"pep-bbr") && !names(rows).contains(&"bbr"), "{rows}");
+    // What was varied is said, and how many runs that took.
+    let flips = &damage["advice"]["flips"];
+    assert!(flips["runs"].as_u64().unwrap() > 50, "{flips}");
+    let told = flips["found"].as_array().unwrap().len() + flips["firm"].as_array().unwrap().len();
+    assert!(told >= 6, "{flips}");
 }

@@ -102,8 +102,19 @@ fn a_table_has_a_row_for_each_cell() {
 #[test]
 fn runs_that_do_not_complete_are_seen() {
     let place = Place::new();
-    let text = text(&place.good(&["run", "tiny.toml", "--set", "horizon=100ms"]));
+    let output = place.run(&["run", "tiny.toml", "--set", "horizon=100ms"]);
+    let text = text(&output);
     assert!(text.contains("0 of 3") && text.contains("did not complete"), "{text}");
+    assert_eq!(output.status.code(), Some(1), "nothing was brought across");
+    // Data without end is never across, and nobody asked for that.
+    place.good(&[
+        "run",
+        "tiny.toml",
+        "--set",
+        "horizon=100ms",
+        "--set",
+        "transfer.bytes=unlimited",
+    ]);
 }
 
 #[test]
@@ -379,9 +390,10 @@ fn shards_of_a_sweep_and_the_whole_are_one_table() {
 
     let shown = text(&place.good(&["merge", "parts", "-o", "out", "--csv"]));
     assert!(shown.contains("60 of 60 runs") && shown.contains("runs.parquet is in out"), "{shown}");
-    place.good(
+    let run = place.run(
         &[&["run", "tiny.toml", "-n", "30", "-o", "run", "--trace", "none"], &LARGE[..]].concat(),
     );
+    assert_eq!(run.status.code(), Some(1), "nothing comes across in that time");
     let table = |dir: &str| fs::read(place.path(dir).join("runs.csv")).expect("a table");
     assert_eq!(table("out"), table("run"), "a sweep is a run of any size");
 }

@@ -90,6 +90,28 @@ fn the_kernel_receives_what_ours_sends() {
 }
 
 #[test]
+fn quic_has_sockets_of_the_kernel() {
+    let world = World::new("stacks-quic", user());
+    let quic = [
+        "transfer.protocol=quic",
+        "host.fixed.stack=kernel",
+        "host.mobile.stack=kernel",
+        "agent=none",
+    ];
+    let v6 = ["host.fixed.addr=fd00::1", "host.mobile.addr=fd00:1::1", "transfer.quic.streams=3"];
+    let lossy = ["errors={ model = \"exponential\", mean = \"32KiB\", on = [\"data\", \"ack\"] }"];
+    for (lossless, rest) in [(true, &["errors=none"][..]), (false, &v6[..])] {
+        let set = [&quic[..], rest, if lossless { &[] } else { &lossy }].concat();
+        let found = runs(&world, &set, &[]);
+        all_equal(&found, "QUIC");
+        let flow = &found[0].1["metrics"]["flows"][0];
+        assert!(flow["complete"] == true && flow["throughput"].as_f64() > Some(0.0), "{flow}");
+        let damaged = flow["dropped"]["tcp-checksum"].as_u64().unwrap_or(0) > 0;
+        assert_ne!(damaged, lossless, "{flow}");
+    }
+}
+
+#[test]
 fn the_trace_counts_the_time_outs_that_the_kernel_counts() {
     let world = World::new("stacks-counts", user());
     // Bursts take whole windows, so that duplicate ACKs are too few and the timer has to help.

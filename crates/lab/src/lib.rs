@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 
 use lasthop_proto::units::Time;
 #[cfg(feature = "quic")]
-use lasthop_quic::end as ends;
+pub use lasthop_quic::end as ends;
 use lasthop_scenario::Scenario;
 pub use lasthop_sim::layout;
 #[cfg(not(feature = "quic"))]
-use lasthop_sim::no_ends as ends;
+pub use lasthop_sim::no_ends as ends;
 use lasthop_sim::{Reason, RunEnd, run_with};
 use lasthop_trace::Sink;
 use lasthop_trace::layout::Layout;

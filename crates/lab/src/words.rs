@@ -75,7 +75,8 @@ fn stage(stage: &Stage) -> String {
         StageKind::Agent(agent) => agent.plan(),
         StageKind::Radio(radio) => {
             let duplex = if radio.radio.half_duplex { "half" } else { "full" };
-            format!("{} {} {duplex} duplex", radio.radio.rate, radio.radio.delay)
+            let varies = if radio.varying.is_some() { ", varies" } else { "" };
+            format!("{} {} {duplex} duplex{varies}", radio.radio.rate, radio.radio.delay)
         }
         StageKind::Cross(cross) => format!("loses {}%", cross.loss.get() * 100.0),
     };
@@ -100,6 +101,13 @@ pub(crate) fn transfers(scenario: &Scenario) -> Vec<String> {
                     let each =
                         if asked.persistent { "one connection" } else { "a connection each" };
                     format!("requests of {} bytes for {} bytes, {each}", request.0, response.0)
+                }
+                (Traffic::Page(page), _) => match page.connections {
+                    1 => "pages over one connection".to_owned(),
+                    most => format!("pages over {most} connections"),
+                },
+                (Traffic::Video(video), _) => {
+                    format!("video of {} segments of {}", video.segments, video.segment)
                 }
                 (Traffic::Udp(udp), _) => {
                     format!("datagrams of {} bytes at {}", udp.size, udp.rate)

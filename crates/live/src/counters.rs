@@ -182,7 +182,7 @@ impl Sink for Tap {
                     Op::Originated(cause) => cells.originated[cause as usize].add(1),
                     Op::Dropped(cause) => cells.dropped[cause as usize].add(1),
                     Op::Repeated(cause) => cells.repeated[cause as usize].add(1),
-                    Op::Marked => stage.notes[21].add(1),
+                    Op::Marked | Op::MarkedBy(_) => stage.notes[21].add(1),
                     Op::Damaged => cells.damaged.add(1),
                     Op::Transmitted => {
                         cells.transmitted.add(1);
@@ -227,6 +227,7 @@ impl Sink for Tap {
             What::Channel { .. }
             | What::Work(_)
             | What::Datagram { .. }
+            | What::Client(_)
             | What::Doze { .. }
             | What::Handoff { .. }
             | What::State { .. } => {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use lasthop_proto::wire::checksum::{checksum, update};
 use lasthop_proto::wire::emit::{emit, emit_partial};
 use lasthop_proto::wire::parse::{Mode, View, view};
-use lasthop_proto::wire::protocol::PROTOCOL_TCP;
+use lasthop_proto::wire::protocol::{PROTOCOL_TCP, PROTOCOL_UDP};
 use lasthop_proto::wire::{Body, Damage, Packet, PacketId, Transport};
 
 use crate::header::{VNET, VnetHeader, network_at};
@@ -52,7 +52,6 @@ pub fn link_header(frame: &[u8]) -> Option<&[u8]> {
 /// Whether this is a super-packet inside of a tunnel: no virtio header says how it is to be cut. The program in the
 /// kernel (`bpf/station.bpf.c`) asks the same and forwards it by itself.
 pub(crate) fn is_wrapped(frame: &[u8]) -> bool {
-    const UDP: u8 = 17;
     const TUNNELS: [u16; 3] = [4789, 8472, 6081];
     let is_super = VnetHeader::read(frame).is_some_and(VnetHeader::is_super);
     let (true, Some(at)) = (is_super, network_at(frame)) else { return false };
@@ -63,7 +62,7 @@ pub(crate) fn is_wrapped(frame: &[u8]) -> bool {
     };
     match protocol {
         PROTOCOL_TCP => false,
-        UDP => frame
+        PROTOCOL_UDP => frame
             .get(at + header + 2..at + header + 4)
             .is_some_and(|port| TUNNELS.contains(&u16::from_be_bytes([port[0], port[1]]))),
         _ => true,

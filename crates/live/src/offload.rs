@@ -134,11 +134,11 @@ fn cut(
             header[4..8].copy_from_slice(&seq.to_be_bytes());
             let mut flags = header[13];
             if i < last {
-                flags &= !(Flags::FIN | Flags::PSH).0;
+                flags &= !((Flags::FIN | Flags::PSH).0 as u8);
             }
             //= rfc3168#section-6.1.2: CWR is told once
             if i > 0 && vnet.gso_type & VnetHeader::ECN != 0 {
-                flags &= !Flags::CWR.0;
+                flags &= !(Flags::CWR.0 as u8);
             }
             header[13] = flags;
         } else {

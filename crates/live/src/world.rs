@@ -8,6 +8,7 @@ mod ends;
 mod news;
 mod ours;
 mod reports;
+mod sockets;
 mod telling;
 
 use lasthop_proto::agent::BaseStation;
@@ -16,7 +17,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
-use lasthop_path::{HostKind, Path, Stage, Witness};
+use lasthop_path::{Ends as Stacks, HostKind, Path, Stage, Witness};
 use lasthop_proto::event::Wants;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
@@ -34,6 +35,7 @@ use crate::testbed::{self, Error, HostSpec, Net, NetSpec, Preset};
 use ends::{Ends, Shared};
 use ours::Ours;
 use reports::Reports;
+use sockets::Machine;
 use telling::Tracing;
 
 /// The base station's namespace.
@@ -108,7 +110,7 @@ impl Testbed {
         let mut flows = layout.flows.iter_mut();
         let mut port = self.next_port;
         for transfer in &scenario.transfers {
-            let kernels = [transfer.from, transfer.to].map(|i| is_kernel(scenario, i));
+            let kernels = [transfer.from, transfer.to].map(|i| has_tcp(scenario, i));
             for flow in flows.by_ref().take(transfer.connections() as usize) {
                 if kernels[0] {
                     flow.key.src_port = port;
@@ -124,8 +126,8 @@ impl Testbed {
         layout
     }
 
-    /// Runs `scenario` once with `seed`; every event goes to `sink`. Ends when all transfers are over, at the
-    /// horizon, or soon after `stop` is raised.
+    /// Runs `scenario` once with `seed`; every event goes to `sink`. `stacks` makes the hosts with stacks of their own. Ends
+    /// when all transfers are over, at the horizon, or soon after `stop` is raised.
     ///
     /// # Errors
     /// When an interface, a socket or a thread cannot be had.
@@ -133,6 +135,7 @@ impl Testbed {
         &mut self,
         scenario: &Scenario,
         seed: u64,
+        stacks: Stacks<'_>,
         sink: &mut dyn Sink,
         stop: &AtomicBool,
     ) -> Result<RunEnd, Error> {
@@ -154,13 +157,14 @@ impl Testbed {
         let kernel_flows = scenario
             .transfers
             .iter()
-            .filter(|t| is_kernel(scenario, t.from))
+            .filter(|t| has_tcp(scenario, t.from))
             .map(|t| t.connections());
         let used = kernel_flows.sum::<u32>() as u16;
         let (tell, news) = channel();
         let tracing = Tracing::start(self.next_port..self.next_port + used, clock, &tell);
+        let machines = self.machines(scenario, seed, stacks, sink.wants())?;
         let ends = Shared::new(clock, tell, tracing.watcher());
-        let ends = Ends::start(&self.net, scenario, ends, news, self.next_port)?;
+        let ends = Ends::start(&self.net, scenario, ends, news, self.next_port, machines)?;
         self.next_port =
             if self.next_port + 2 * used < PORTS.end { self.next_port + used } else { PORTS.start };
         let horizon = Time::ZERO + scenario.horizon;
@@ -210,6 +214,25 @@ impl Testbed {
             lost_frames: station.port_counts().map(|(_, c)| c.overrun + c.refused).sum(),
             tcp_events,
         })
+    }
+
+    /// The hosts with stacks of their own, with their sockets.
+    fn machines(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        stacks: Stacks<'_>,
+        wants: Wants,
+    ) -> Result<Vec<(usize, Machine)>, Error> {
+        let hosts = scenario.hosts.iter().enumerate();
+        let stacked = hosts.filter_map(|(i, host)| Some((i, host, stacks(scenario, i, seed)?)));
+        let bound = stacked.map(|(i, host, end)| {
+            let bound = self.net.in_host(&host.name, || Machine::bind(scenario, i, end, wants))?;
+            let wrong =
+                |error| format!("host `{}` cannot have its UDP sockets: {error}", host.name);
+            Ok((i, bound.map_err(|error| Error::new(wrong(error), "is one of its ports taken?"))?))
+        });
+        bound.collect()
     }
 
     fn counters(&self, scenario: &Scenario) -> Result<Vec<(String, Counters)>, Error> {
@@ -279,6 +302,11 @@ pub fn standing(net: &Net, scenario: &Scenario) -> Result<Station, Error> {
 
 fn is_kernel(scenario: &Scenario, host: usize) -> bool {
     matches!(scenario.hosts[host].stack, Stack::Kernel { .. })
+}
+
+/// Whether the transfers of a host are made by the kernel's TCP.
+fn has_tcp(scenario: &Scenario, host: usize) -> bool {
+    is_kernel(scenario, host) && !scenario.speaks_quic(host)
 }
 
 /// The host of a testbed that stands for a host of a scenario.

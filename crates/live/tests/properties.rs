@@ -28,7 +28,7 @@ fn packets() -> impl Strategy<Value = Packet> {
     let segment =
         (any::<(u16, u16, u32, u32, u8, u16)>(), prop::option::of(any::<(u32, u32)>()), options);
     let tcp = segment.prop_map(|((from, to, seq, ack, flags, window), stamps, unknown)| {
-        let mut segment = Segment::new(from, to, Seq(seq), Seq(ack), Flags(flags));
+        let mut segment = Segment::new(from, to, Seq(seq), Seq(ack), Flags(flags.into()));
         segment.window = window;
         segment.timestamps = stamps.map(|(value, echo)| Timestamps { value, echo });
         if !unknown.is_empty() {

@@ -10,6 +10,7 @@ use lasthop_proto::tcp::traffic::Exchange;
 use lasthop_proto::tcp::{Host, HostConfig, TcpConfig};
 use lasthop_proto::udp::Udp;
 use lasthop_proto::units::Time;
+use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::{HostSide, Scenario, Traffic};
 
 use crate::DISCARD;
@@ -154,7 +155,7 @@ fn our_host(scenario: &Scenario, seed: u64, i: usize, tcp: Arc<TcpConfig>) -> Ho
             machine.browse(to, DISCARD, start, stop, web, chance);
         }
     }
-    exchanges(scenario, i, &mut machine);
+    exchanges(scenario, seed, i, &mut machine);
     datagrams(scenario, seed, i, &mut machine);
     machine
 }
@@ -185,17 +186,29 @@ fn datagrams(scenario: &Scenario, seed: u64, i: usize, machine: &mut Host) {
 }
 
 /// The clients and servers of host `i`. Those of each table have a port of their own.
-fn exchanges(scenario: &Scenario, i: usize, machine: &mut Host) {
-    for (nth, (transfer, exchange)) in scenario.exchanges().enumerate() {
+fn exchanges(scenario: &Scenario, seed: u64, i: usize, machine: &mut Host) {
+    for (nth, transfer) in scenario.exchanges().enumerate() {
         let port = Exchange::port(nth);
-        if transfer.to == i {
-            machine.answer(scenario.hosts[transfer.from].addr, port, exchange);
+        if let Some(answers) = transfer.traffic.answers().filter(|_| transfer.to == i) {
+            machine.answer(scenario.hosts[transfer.from].addr, port, answers);
         }
-        if transfer.from == i {
-            let to = scenario.hosts[transfer.to].addr;
-            let stop = transfer.stop.map(|stop| Time::ZERO + stop);
-            for _ in 0..transfer.count {
-                machine.request(to, port, Time::ZERO + transfer.start, stop, exchange);
+        if transfer.from != i {
+            continue;
+        }
+        let [src, dst] = [transfer.from, transfer.to].map(|host| scenario.hosts[host].addr);
+        let times = (Time::ZERO + transfer.start, transfer.stop.map(|stop| Time::ZERO + stop));
+        for n in 0..transfer.count {
+            let client = FlowKey { src, dst, src_port: n as u16, dst_port: port };
+            match transfer.traffic {
+                Traffic::Exchange(exchange) => {
+                    machine.request(dst, port, times.0, times.1, exchange);
+                }
+                Traffic::Page(page) => {
+                    let chance = Stream::new(seed, &format!("page.{nth}.{n}"));
+                    machine.load(client, times, page, chance);
+                }
+                Traffic::Video(video) => machine.play(client, times, video),
+                _ => {}
             }
         }
     }

@@ -425,6 +425,7 @@ impl Path {
             | Stage::Serial(_)
             | Stage::Varied(_)
             | Stage::Radio(_)
+            | Stage::VariedRadio(_)
             | Stage::Hop(_)
             | Stage::Hops(_) => self.hops += sent,
             Stage::Agent(_) | Stage::Cross(_) | Stage::Witness(_) | Stage::Place(_) => {}

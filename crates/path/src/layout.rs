@@ -168,7 +168,7 @@ pub fn layout(scenario: &Scenario) -> Layout {
             cross: transfer.cross,
         })
     });
-    let exchanges = scenario.exchanges().enumerate().map(|(nth, (transfer, _))| ExchangeInfo {
+    let exchanges = scenario.exchanges().enumerate().map(|(nth, transfer)| ExchangeInfo {
         from: scenario.hosts[transfer.from].addr,
         to: scenario.hosts[transfer.to].addr,
         port: Exchange::port(nth),

@@ -36,6 +36,8 @@ pub enum Stage {
     Varied(Box<Varied>),
     /// A radio hop.
     Radio(Box<Radio>),
+    /// The same, where it varies over time.
+    VariedRadio(Box<Radio<true>>),
     /// A radio hop with medium access and a link layer.
     Hop(Box<Hop>),
     /// Packet radio over several hops.
@@ -72,6 +74,7 @@ macro_rules! each {
             Stage::Serial($m) => $call,
             Stage::Varied($m) => $call,
             Stage::Radio($m) => $call,
+            Stage::VariedRadio($m) => $call,
             Stage::Hop($m) => $call,
             Stage::Hops($m) => $call,
             Stage::Agent($m) => $call,
@@ -209,8 +212,20 @@ impl Stage {
                     }
                     (None, None) => {
                         let [left, right] = pair(0);
-                        let radio = Radio::seeded(radio.radio.clone(), left, right, stream);
-                        Stage::Radio(Box::new(radio))
+                        let config = &radio.radio;
+                        match &radio.varying {
+                            None => {
+                                let radio = Radio::seeded(config.clone(), left, right, stream);
+                                Stage::Radio(Box::new(radio))
+                            }
+                            Some(varying) => Stage::VariedRadio(Box::new(Radio::varied(
+                                config,
+                                left,
+                                right,
+                                (**varying).clone(),
+                                stream,
+                            ))),
+                        }
                     }
                 }
             }

@@ -1,6 +1,10 @@
 //! What happened, in the order it happened: the only thing that metrics, captures and plots are made from.
 
+mod client;
+
 use serde::Serialize;
+
+pub use client::{ClientEvent, ClientNews};
 
 use crate::air::{AirEvent, Station};
 use crate::energy::Work;
@@ -89,6 +93,8 @@ pub enum What {
         /// Whether it has arrived.
         arrived: bool,
     },
+    /// A client of pages or videos tells what its user sees.
+    Client(ClientEvent),
     /// A station's radio goes to sleep, or wakes up.
     Doze {
         /// The station.
@@ -149,6 +155,8 @@ pub enum Op {
     Transmitted,
     /// A queue marked it: congestion experienced (RFC 3168).
     Marked,
+    /// A queue with several reasons to mark did so for this one.
+    MarkedBy(Cause),
     /// The channel damaged it.
     Damaged,
     /// A link layer is about to send it once more over its hop, for a reason. It is the same packet to the stages
@@ -307,6 +315,19 @@ causes! {
     HandoffStale = "handoff-stale",
     /// The line was out.
     Outage = "outage",
+    /// A queue of several classes chose it by the probability of classic traffic, and it could not be marked.
+    ClassicDrop = "classic-drop",
+    /// So much has come that marks do not help any more.
+    OverloadDrop = "overload-drop",
+    // ---- why a packet was marked
+    /// It waited longer in the low-latency queue than such packets may.
+    StepMark = "step-mark",
+    /// The delay of classic traffic demands it, by the coupled probability.
+    CoupledMark = "coupled-mark",
+    /// It was chosen by the probability of classic traffic.
+    ClassicMark = "classic-mark",
+    /// Every packet of the low-latency queue is, since so much has come.
+    OverloadMark = "overload-mark",
 }
 
 impl Cause {

@@ -8,12 +8,38 @@ use serde::Serialize;
 use crate::rng::Stream;
 use crate::units::{Rate, Span, Time};
 use crate::wire::checksum::Sum;
-use crate::wire::{Addr, Body, FlowKey, Packet, Transport};
+use crate::wire::protocol::PROTOCOL_UDP;
+use crate::wire::{Addr, Body, ECT1, FlowKey, Packet, Transport};
 
-/// The IP protocol number (RFC 768).
-pub const PROTOCOL: u8 = 17;
-/// Bytes of a header.
-const HEADER: u32 = 8;
+/// Bytes of a header (RFC 768).
+pub const HEADER: u32 = 8;
+/// Writes the header of a datagram of `flow`, checksum included, into the first eight of `bytes`: its packet.
+pub fn packet(flow: FlowKey, mut bytes: Vec<u8>) -> Packet {
+    let FlowKey { src, dst, src_port, dst_port } = flow;
+    let len = bytes.len() as u32;
+    for (at, word) in [(0, src_port), (2, dst_port), (4, len as u16), (6, 0)] {
+        bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
+    }
+    let mut sum = Sum::default();
+    sum.pseudo_header(src, dst, PROTOCOL_UDP, len);
+    sum.bytes(&bytes);
+    //= rfc768: a checksum of zero is sent as all ones
+    let checksum = if sum.checksum() == 0 { 0xffff } else { sum.checksum() };
+    bytes[6..8].copy_from_slice(&checksum.to_be_bytes());
+    Packet::opaque(
+        src,
+        dst,
+        Transport::Other(PROTOCOL_UDP),
+        Body::Bytes { frame: bytes.into(), from: 0, len },
+    )
+}
+
+/// What a datagram carries; nothing if `packet` has no bytes of one.
+pub fn payload(packet: &Packet) -> Option<&[u8]> {
+    let Body::Bytes { frame, from, len } = &packet.body else { return None };
+    frame.get(*from as usize..(*from + *len) as usize)?.get(HEADER as usize..)
+}
+
 /// Bytes of what a datagram says of itself: its number and its time.
 const CONTENT: u32 = 16;
 /// Largest IP packet.
@@ -38,6 +64,9 @@ pub struct Udp {
     /// They are probes, sent so often, which come back: the time to and fro is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Span>,
+    /// They say that they belong to L4S, by ECT(1), and so do those that come back.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub l4s: bool,
 }
 
 /// One direction of a call.
@@ -165,30 +194,18 @@ impl Datagram {
 
     /// Its packet.
     pub fn packet(&self) -> Packet {
-        let FlowKey { src, dst, src_port, dst_port } = self.flow;
+        let src = self.flow.src;
         let ip = if src.is_v4() { 20 } else { 40 };
         let len = self.bytes.clamp(Datagram::least(src), LARGEST) - ip;
         let mut bytes = vec![0; len as usize];
-        for (at, word) in [(0, src_port), (2, dst_port), (4, len as u16)] {
-            bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
-        }
         bytes[8..16].copy_from_slice(&self.number.to_be_bytes());
         bytes[16..24].copy_from_slice(&self.sent.0.to_be_bytes());
-        let mut sum = Sum::default();
-        sum.pseudo_header(src, dst, PROTOCOL, len);
-        sum.bytes(&bytes);
-        // A checksum of zero is sent as all ones (RFC 768).
-        let checksum = match sum.checksum() {
-            0 => 0xffff,
-            other => other,
-        };
-        bytes[6..8].copy_from_slice(&checksum.to_be_bytes());
-        Packet::opaque(src, dst, Transport::Other(PROTOCOL), Body::copy_of(&bytes))
+        packet(self.flow, bytes)
     }
 
     /// Reads what a source has sent; nothing if `packet` is something else.
     pub fn read(packet: &Packet) -> Option<Datagram> {
-        if packet.transport != Transport::Other(PROTOCOL) {
+        if packet.transport != Transport::Other(PROTOCOL_UDP) {
             return None;
         }
         let Body::Bytes { frame, from, len } = &packet.body else { return None };
@@ -219,6 +236,11 @@ impl Source {
     pub fn new(flow: FlowKey, udp: Udp, [begins, stop]: [Time; 2], chance: [Stream; 2]) -> Source {
         let [intervals, sizes] = chance;
         Source { flow, udp, begins, stop, intervals, sizes, number: 0 }
+    }
+
+    /// The packet of one of its datagrams.
+    pub fn packet(&self, datagram: &Datagram) -> Packet {
+        Packet { tos: if self.udp.l4s { ECT1 } else { 0 }, ..datagram.packet() }
     }
 
     /// When it sends first; nothing if it does not.
@@ -280,7 +302,7 @@ mod tests {
             assert_eq!((packet.wire_len(), Datagram::read(&packet)), (777, Some(datagram)));
             let Body::Bytes { frame, .. } = &packet.body else { panic!() };
             let mut sum = Sum::default();
-            sum.pseudo_header(src, dst, PROTOCOL, frame.len() as u32);
+            sum.pseudo_header(src, dst, PROTOCOL_UDP, frame.len() as u32);
             sum.bytes(frame);
             assert!(sum.verifies());
         }
@@ -298,7 +320,15 @@ mod tests {
         for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
             for sizes in [Sizes::Constant, Sizes::Exponential] {
                 let rate = Rate::from_bps(8_000_000).unwrap();
-                let udp = Udp { rate, size: 10_000, arrivals, sizes, voice: None, probe: None };
+                let udp = Udp {
+                    rate,
+                    size: 10_000,
+                    arrivals,
+                    sizes,
+                    voice: None,
+                    probe: None,
+                    l4s: false,
+                };
                 let chance = ["intervals", "sizes"].map(|part| Stream::new(1, part));
                 let mut source = Source::new(flow, udp, [Time::ZERO, end], chance);
                 let (mut next, mut n, mut bytes) = (source.first(), 0, 0_u64);

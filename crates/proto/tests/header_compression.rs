@@ -409,7 +409,7 @@ proptest! {
             now.2 = now.2.wrapping_add(window);
             now.3 = now.3.wrapping_add(id);
             let mut packet = edit(segment(flow, now.0, now.1, len), |s| {
-                (s.flags, s.window) = (Flags(flags), now.2);
+                (s.flags, s.window) = (Flags(flags.into()), now.2);
                 match other {
                     0 => s.timestamps = Some(Timestamps { value: 5, echo: ack }),
                     1 => _ = s.options_mut().sack.push(Seq(1), Seq(2)),

@@ -10,8 +10,8 @@ use lasthop_proto::wire::options::{self, walk};
 use lasthop_proto::wire::parse::{Mode, ParseError, parse, view};
 use lasthop_proto::wire::protocol::{PROTOCOL_ICMP, PROTOCOL_TCP};
 use lasthop_proto::wire::{
-    Acc, Ackp, Addr, Body, Damage, Eln, Flags, Fragment, Nack, Notice, Options, Packet, PacketId,
-    Quote, SackBlocks, Scps, Segment, Seq, Smart, Snack, Timestamps, Transport,
+    Acc, Ackp, Addr, Body, Damage, EcnCounts, Eln, Flags, Fragment, Nack, Notice, Options, Packet,
+    PacketId, Quote, SackBlocks, Scps, Segment, Seq, Smart, Snack, Timestamps, Transport,
 };
 use proptest::prelude::*;
 
@@ -26,8 +26,8 @@ fn addresses() -> impl Strategy<Value = (Addr, Addr)> {
 
 fn option_sets() -> impl Strategy<Value = Options> {
     let seq = || any::<u32>().prop_map(Seq);
-    // None of those that T/TCP, SCPS-TP and Fast Open have.
-    let kinds = prop_oneof![9u8..11, 14u8..20, 22u8..34, 35u8..250];
+    // None of those that T/TCP, SCPS-TP, Fast Open and accurate ECN have.
+    let kinds = prop_oneof![9u8..11, 14u8..20, 22u8..34, 35u8..172, 175u8..250];
     let unknown = (kinds, prop::collection::vec(any::<u8>(), 0..12))
         .prop_map(|(kind, value)| [&[kind, value.len() as u8 + 2][..], &value].concat());
     let ackp = prop::sample::select(vec![Ackp::Permitted, Ackp::Partial]);
@@ -50,6 +50,8 @@ fn option_sets() -> impl Strategy<Value = Options> {
     let scps = any::<(u8, u8)>().prop_map(|(flags, connection)| Scps { flags, connection });
     let snack = (any::<u16>(), any::<u16>(), prop::collection::vec(any::<u8>(), 0..=34))
         .prop_map(|(offset, size, vector)| Snack::new(offset, size, &vector));
+    let ecn = (any::<bool>(), any::<[u32; 3]>(), 0usize..=3)
+        .prop_map(|(first, counters, len)| EcnCounts::new(first, counters, len));
     let acc = prop_oneof![
         Just(Acc::Permitted),
         (any::<u16>(), any::<u8>(), seq()).prop_map(|(segments, marks, acked)| Acc::Window {
@@ -66,7 +68,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
         prop::option::of(ackp),
         prop::option::of(eln),
         (prop::option::of(smart), prop::option::of(nack), prop::option::of(acc)),
-        (prop::option::of(scps), prop::option::of(snack), openings()),
+        (prop::option::of(scps), prop::option::of(snack), prop::option::of(ecn), openings()),
         prop::option::of(unknown),
         prop_oneof![Just(0), any::<u16>()],
     )
@@ -79,7 +81,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                 ackp,
                 eln,
                 (smart, nack, acc),
-                (scps, snack, opening),
+                (scps, snack, ecn, opening),
                 unknown,
                 urgent,
             )| {
@@ -100,6 +102,7 @@ fn option_sets() -> impl Strategy<Value = Options> {
                     acc,
                     scps,
                     snack,
+                    ecn,
                     opening,
                     stamp: None,
                     unknown,
@@ -121,12 +124,12 @@ fn openings() -> impl Strategy<Value = Opening> {
 
 fn segments() -> impl Strategy<Value = Segment> {
     (
-        any::<(u16, u16, u32, u32, u8, u16)>(),
+        any::<(u16, u16, u32, u32, u16, u16)>(),
         prop::option::of(any::<(u32, u32)>()),
         prop::option::of(option_sets()),
     )
         .prop_map(|((from, to, seq, ack, flags, window), timestamps, options)| {
-            let mut segment = Segment::new(from, to, Seq(seq), Seq(ack), Flags(flags));
+            let mut segment = Segment::new(from, to, Seq(seq), Seq(ack), Flags(flags & 0x1ff));
             segment.window = window;
             segment.timestamps = timestamps.map(|(value, echo)| Timestamps { value, echo });
             if let Some(options) = options {

@@ -136,6 +136,7 @@ pub fn advise(
         sender: said.sender,
         handoff: quantity::<Handoffs>(py, "handoff", said.handoff, HANDOFF)?,
         direction: if said.upload { Direction::Upload } else { Direction::Download },
+        ..Given::default()
     };
     let capture = said.capture;
     answer(py, jobs, progress, move |work| {
@@ -178,7 +179,7 @@ fn read(bytes: &[u8], name: &str, verify: bool) -> Result<Capture, lasthop_batch
         help: "give a capture in pcap or pcapng form, as tcpdump and Wireshark write them"
             .to_owned(),
     })?;
-    Ok(Capture { file: name.to_owned(), analysis })
+    Ok(Capture { file: name.to_owned(), analysis, left_out: 0 })
 }
 
 /// Published results beside measured ones.

@@ -12,6 +12,7 @@ use lasthop_proto::event::{Cause, Op};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::host::flow_of;
+use lasthop_proto::udp;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wake::WakeTree;
 use lasthop_proto::wire::{Addr, Damage, FlowKey, Packet, Transport};
@@ -23,7 +24,7 @@ use quinn_proto::{
     ServerConfig, TransportConfig, VarInt,
 };
 
-use crate::datagram::{self, UDP};
+use crate::datagram;
 use crate::frames::CID;
 use crate::plain::{Handshake, ResetKey};
 use crate::sender::Sender;
@@ -290,10 +291,9 @@ impl Machine for QuicHost {
         if let Transport::Icmp(_) = packet.transport {
             return out.discard(toward, packet, Cause::UnheededNotice);
         }
-        let (Some(flow), Some(data)) = (packet.datagram_flow(), datagram::payload(&packet)) else {
+        let (Some(flow), Some(data)) = (packet.datagram_flow(), udp::payload(&packet)) else {
             return out.discard(toward, packet, Cause::NoSuchConnection);
         };
-        debug_assert_eq!(packet.transport, Transport::Other(UDP));
         out.packet_event(Op::Received, toward, &packet);
         self.on_datagram(now, flow.reversed(), packet.tos, data, out);
     }

@@ -5,6 +5,39 @@ use lasthop_trace::stats::{Middle, Summary};
 /// Bytes of a KB, in the papers' tables and in ours.
 pub const KB: f64 = 1024.0;
 
+/// In what rates are told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Units {
+    /// Megabits a second, of 10^6 bits: as links are sold.
+    Mbit,
+    /// Kilobytes a second, of 1024 bytes: as the papers' tables.
+    #[default]
+    KB,
+}
+
+impl Units {
+    /// A rate of so many bytes a second, with its unit.
+    pub fn rate(self, bytes: f64) -> String {
+        match self {
+            Units::Mbit => {
+                let mbit = bytes * 8e-6;
+                let decimals = match mbit {
+                    m if m >= 100.0 => 0,
+                    m if m >= 10.0 => 1,
+                    m if m >= 1.0 => 2,
+                    _ => 3,
+                };
+                format!("{} Mbit/s", grouped(&format!("{mbit:.decimals$}")))
+            }
+            Units::KB => match bytes / KB {
+                v if v >= 1000.0 => format!("{} KB/s", short(v.round())),
+                v if v < 10.0 => format!("{v:.2} KB/s"),
+                v => format!("{v:.1} KB/s"),
+            },
+        }
+    }
+}
+
 /// How many of something: `1 run`, `2 runs`.
 pub fn plural(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
@@ -77,6 +110,14 @@ pub(crate) fn grouped(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_have_the_units_of_who_asks() {
+        let of = |bytes| [Units::Mbit.rate(bytes), Units::KB.rate(bytes)];
+        assert_eq!(of(2.5e6), ["20.0 Mbit/s", "2441 KB/s"]);
+        assert_eq!(of(128e3), ["1.02 Mbit/s", "125.0 KB/s"]);
+        assert_eq!(of(1250.0), ["0.010 Mbit/s", "1.22 KB/s"]);
+    }
 
     #[test]
     fn numbers_carry_what_was_measured() {

@@ -67,7 +67,7 @@ pub fn averages(runs: &[RunMetrics]) -> Vec<(&'static str, &'static str, Summary
 const SIDE_BY_SIDE: usize = 4;
 
 /// What one looks at first.
-const CORE: [&str; 13] = [
+const CORE: [&str; 17] = [
     "throughput",
     "transfer_time",
     "wired_goodput",
@@ -81,6 +81,10 @@ const CORE: [&str; 13] = [
     "exchange_time_p50",
     "exchange_time_p95",
     "exchange_packets",
+    "page_load_p50",
+    "page_load_p95",
+    "video_bitrate",
+    "video_rebuffer_time",
 ];
 
 /// Means with intervals for each case of a sweep: `cases` are name and runs. A few cases stand side by side

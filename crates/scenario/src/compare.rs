@@ -139,7 +139,11 @@ pub fn compare(
     }
     if !own_axis {
         let cells = builder.cells(AS_IS, &document)?;
-        comparison.add(Scheme::plain(AS_IS, "the scenario as it is"), cells);
+        let mut scheme = Scheme::plain(AS_IS, "the scenario as it is");
+        // Where the scenario varies something, that is its first point.
+        let firsts = axes.iter().chain(&labelled).filter_map(|axis| axis.points.first());
+        scheme.set = firsts.flat_map(Point::settings).collect();
+        comparison.add(scheme, cells);
     }
     let mut first = None;
     for (scheme, point) in candidates {

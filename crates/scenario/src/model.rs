@@ -5,10 +5,13 @@ pub use lasthop_proto::channel::ErrorSpec;
 use lasthop_proto::energy::Hardware;
 use lasthop_proto::hop::HopConfig;
 pub use lasthop_proto::link::CrossTraffic;
+pub use lasthop_proto::link::varied::Varying;
 use lasthop_proto::link::{LineConfig, RadioConfig, SerialConfig, VariedConfig};
 use lasthop_proto::mac::HalfDuplexHops;
 use lasthop_proto::tcp::TcpConfig;
-pub use lasthop_proto::tcp::traffic::{Exchange, OnOff, Periods, Sizes, Web};
+pub use lasthop_proto::tcp::page::Page;
+pub use lasthop_proto::tcp::traffic::{Answers, Exchange, OnOff, Periods, Sizes, Web};
+pub use lasthop_proto::tcp::video::Video;
 pub use lasthop_proto::udp::Udp;
 use lasthop_proto::units::{Bytes, Span};
 use lasthop_proto::wire::Addr;
@@ -60,12 +63,9 @@ impl Scenario {
         self.transfers.iter().any(|t| t.quic.is_some() && (t.from == host || t.to == host))
     }
 
-    /// The transfers of requests and responses.
-    pub fn exchanges(&self) -> impl Iterator<Item = (&Transfer, Exchange)> {
-        self.transfers.iter().filter_map(|transfer| match transfer.traffic {
-            Traffic::Exchange(exchange) => Some((transfer, exchange)),
-            _ => None,
-        })
+    /// The transfers of requests and responses, pages and videos among them.
+    pub fn exchanges(&self) -> impl Iterator<Item = &Transfer> {
+        self.transfers.iter().filter(|transfer| transfer.traffic.answers().is_some())
     }
 }
 
@@ -168,8 +168,8 @@ impl Transfer {
     /// Connections that are there from the beginning.
     pub fn connections(&self) -> u32 {
         match self.traffic {
-            Traffic::Web(_) | Traffic::Exchange(_) | Traffic::Udp(_) => 0,
             Traffic::Bulk | Traffic::OnOff(_) => self.count,
+            _ => 0,
         }
     }
 
@@ -177,6 +177,8 @@ impl Transfer {
     pub fn ends(&self) -> bool {
         let asked = match self.traffic {
             Traffic::Exchange(exchange) => exchange.exchanges.is_some(),
+            Traffic::Page(page) => page.pages.is_some(),
+            Traffic::Video(_) => true,
             _ => false,
         };
         asked || self.stop.is_some() || self.bytes.is_some()
@@ -195,11 +197,25 @@ pub enum Traffic {
     Web(Web),
     /// Clients ask, and the other end answers.
     Exchange(Exchange),
+    /// Clients load pages from the other end.
+    Page(Page),
+    /// Clients play a video from the other end.
+    Video(Video),
     /// It sends datagrams, whatever becomes of them.
     Udp(Udp),
 }
 
 impl Traffic {
+    /// How the other end answers, if this end asks it for something.
+    pub fn answers(&self) -> Option<Answers> {
+        match self {
+            Traffic::Exchange(exchange) => Some(Answers::Same(*exchange)),
+            Traffic::Page(page) => Some(Answers::Told(page.request)),
+            Traffic::Video(video) => Some(Answers::Told(video.request)),
+            _ => None,
+        }
+    }
+
     fn is_bulk(&self) -> bool {
         *self == Traffic::Bulk
     }
@@ -258,6 +274,9 @@ pub struct RadioStage {
     pub errors_right: Option<ErrorSpec>,
     /// Errors towards the left.
     pub errors_left: Option<ErrorSpec>,
+    /// What varies of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub varying: Option<Box<Varying>>,
     /// Medium access and link layer; `None` is the plain radio, which has neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<Box<HopConfig>>,

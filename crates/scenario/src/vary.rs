@@ -288,14 +288,18 @@ fn halves<'t>(
 const VARY_EXAMPLE: &str = "--vary agent=none,snoop";
 
 /// Leaves of the labelled axis `key` of the file only the points with these labels. False if the file has no such axis,
-/// or if what the axis is called is a key of its own.
+/// or if what the axis is called is a key of its own. A stage is none: it has no bare word for a value.
 fn choose(
     document: &Table,
     vary: Option<&mut Entry>,
     key: &Dotted,
     labels: &[&str],
 ) -> Result<bool, Error> {
-    if key.routes(document).is_ok() {
+    let is_stage = |route: &Route| matches!(route.last(), Some(Step::Index(_)));
+    let is_word = |label: &&str| !label.trim_start().starts_with('{');
+    if let Ok(routes) = key.routes(document)
+        && !(routes.iter().all(is_stage) && labels.iter().all(is_word))
+    {
         return Ok(false);
     }
     let name = key.text();

@@ -6,7 +6,15 @@ use lasthop_scenario::keys::Listed;
 use lasthop_scenario::manual::generated;
 use lasthop_scenario::{PARTS, parse};
 
-const MANUAL: &str = include_str!("../../../docs/scenario-files.md");
+/// The pages on scenario files.
+const MANUAL: &str = concat!(
+    include_str!("../../../docs/scenario-files.md"),
+    include_str!("../../../docs/scenario-transfers.md"),
+    include_str!("../../../docs/scenario-hosts.md"),
+    include_str!("../../../docs/scenario-path.md"),
+    include_str!("../../../docs/scenario-radio.md"),
+    include_str!("../../../docs/scenario-cells.md"),
+);
 const STATION: &str = include_str!("../../../docs/station.md");
 const TUNNEL: &str = include_str!("../../../docs/link.md");
 
@@ -55,7 +63,10 @@ fn every_key_is_in_its_manual() {
 fn the_tables_of_the_manual_are_those_of_the_program() {
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let mut tables = 0;
-    for file in ["scenario-files.md", "station.md", "link.md", "systems/README.md"] {
+    let parts = ["files", "transfers", "hosts", "path", "radio", "cells"]
+        .map(|part| format!("scenario-{part}.md"));
+    let others = ["station.md", "link.md", "systems/README.md"].map(String::from);
+    for file in parts.iter().chain(&others) {
         let path = docs.join(file);
         let old = std::fs::read_to_string(&path).unwrap();
         let mut new = String::new();

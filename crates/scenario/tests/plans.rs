@@ -484,6 +484,20 @@ fn points_of_a_labelled_axis_are_chosen_by_their_labels() {
 }
 
 #[test]
+fn an_axis_called_like_a_stage_is_chosen_by_its_labels() {
+    let text = example("daedalus-lan").map(|e| e.text).unwrap_or_default();
+    let labels = |arguments: &[Argument]| {
+        let (plan, _) = parse(text, "daedalus-lan", arguments).unwrap();
+        plan.cells.into_iter().map(|cell| cell.labels.concat()).collect::<Vec<_>>()
+    };
+    assert_eq!(labels(&[set("base=none")]), ["none"]);
+    assert_eq!(labels(&[vary("base=snoop,LL")]), ["LL", "snoop"]);
+    // Only a whole stage could stand there instead.
+    let stage = "base={ name = \"base\", agent = \"snoop\" }";
+    assert!(parse(text, "daedalus-lan", &[set(stage)]).is_ok());
+}
+
+#[test]
 fn a_battery_is_a_preset_and_what_the_file_changes() {
     let text = "horizon = \"1s\"\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"unlimited\" }\n\
                 [host.fixed]\nbattery = { capacity = \"2Ah\", supply = \"5V\", base = \"6W\", doze = \"0W\", \
@@ -516,4 +530,20 @@ fn a_battery_is_a_preset_and_what_the_file_changes() {
     assert_eq!(bases, [3.0, 9.0]);
     let swapped = scenario(&[vary("host.mobile.battery=esp32,sens-800")]);
     assert_eq!(of(&swapped[0], 1).name, "esp32");
+}
+
+#[test]
+fn a_block_code_that_has_nothing_to_correct_is_noted() {
+    let text = |errors: &str| {
+        format!(
+            "transfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n[host.a]\n[host.b]\n[[path]]\n\
+             radio = {{ rate = \"2mbit\" }}\ncoding = {{ block = 255, data = 223 }}\nerrors = {{ {errors} }}\n"
+        )
+    };
+    let noted = |errors: &str| {
+        let (_, notes) = parse(&text(errors), "test", &[]).unwrap();
+        notes.iter().any(|note| note.key == "path.1.coding")
+    };
+    assert!(noted("model = \"packet-loss\", p = \"1%\""));
+    assert!(!noted("model = \"bit-errors\", ber = \"1e-5\""));
 }

@@ -33,10 +33,15 @@ fn what_cannot_be_is_refused_with_a_remedy() {
     let quic = transfer("bytes = \"1MB\"\nprotocol = \"quic\"");
     let other = quic.replace("fixed", "other");
     assert!(scenario(&format!("{quic}{other}"), "sim").is_ok());
+    assert!(scenario(&quic, "testbed").is_ok());
     let mixed = other.replace("\"quic\"", "\"tcp\"");
     let cases = [
         (format!("{quic}{mixed}"), "sim", "`mobile` has transfers by TCP and by QUIC"),
-        (quic, "testbed", "the testbed has no hosts with QUIC"),
+        (
+            quic.replace("fixed", "ours") + "[host.ours]\nside = \"left\"\nstack = \"lasthop\"\n",
+            "testbed",
+            "`ours` speaks QUIC, and in the testbed by sockets of its kernel",
+        ),
         (transfer("web = {}\nquic = {}"), "sim", "QUIC carries transfers of `bytes` only"),
     ];
     for (transfers, world, message) in cases {

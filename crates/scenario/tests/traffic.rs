@@ -1,7 +1,7 @@
 //! Transfers that stop, are on and off, or are short ones in a row: what is read, and what is refused.
 
 use lasthop_proto::units::{Bytes, Span};
-use lasthop_scenario::{Code, Traffic, parse};
+use lasthop_scenario::{Argument, Code, Traffic, parse};
 
 fn text(transfer: &str) -> String {
     format!(
@@ -149,4 +149,60 @@ fn a_kernel_answers_no_requests() {
         parse(&format!("world = \"testbed\"\n{file}"), "test", &[]).map(|_| ()).unwrap_err();
     assert_eq!(error.code, Code::BadTransfer);
     assert!(error.message.contains("`request` needs hosts with our TCP"), "{}", error.message);
+}
+
+#[test]
+fn quic_has_no_use_for_a_tcp() {
+    let warned = |transfer: &str, argument: Argument| {
+        let text = text(&format!(
+            "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"1MB\", {transfer} }}"
+        ));
+        let (_, warnings) = parse(&text, "test", &[argument]).unwrap_or_else(|e| panic!("{e}"));
+        let of_tcp = warnings.iter().filter(|warning| warning.message == "`tcp` has no effect");
+        of_tcp.map(|warning| warning.key.clone()).collect::<Vec<_>>()
+    };
+    let axis = || Argument::Vary("tcp=reno,cubic".to_owned());
+    let both = ["host.fixed.tcp", "host.mobile.tcp"];
+    assert_eq!(warned("protocol = \"quic\"", axis()), both);
+    assert_eq!(warned("quic = {}", Argument::Set("tcp=cubic".to_owned())), both);
+    assert!(warned("protocol = \"tcp\"", axis()).is_empty());
+    let protocols = Argument::Vary("transfer.protocol=tcp,quic".to_owned());
+    assert!(warned("protocol = \"tcp\"", protocols).is_empty());
+}
+
+#[test]
+fn pages_and_videos_say_what_they_need() {
+    let Traffic::Page(page) = read("page = { pages = 3, multiplexed = true }").traffic else {
+        panic!("no page");
+    };
+    assert_eq!((page.connections, page.pages, page.think), (1, Some(3), Span::ZERO));
+    let Traffic::Video(video) = read("video = { length = \"61s\", buffer = \"80s\" }").traffic
+    else {
+        panic!("no video");
+    };
+    assert_eq!((video.segments, video.startup), (16, Span::secs(4)));
+    assert_eq!(video.ladder.rates().len(), 10);
+    refused("page = {}", Code::MissingKey, "horizon", "`stop = \"60s\"`");
+    refused(
+        "page = { pages = 1 }, bytes = \"1MB\"",
+        Code::BadTransfer,
+        "transfer.bytes",
+        "exclude",
+    );
+    refused("page = { pages = 1 }, video = {}", Code::BadTransfer, "transfer.video", "exclude");
+    let key = "transfer.page.connections";
+    refused(
+        "page = { multiplexed = true, connections = 2 }",
+        Code::BadValue,
+        key,
+        "one connection",
+    );
+    let key = "transfer.page.size";
+    refused("page = { sizes = \"ngmn\", size = \"1kB\", pages = 1 }", Code::BadValue, key, "drawn");
+    let key = "transfer.video.ladder";
+    refused("video = { ladder = [\"2mbit\", \"1mbit\"] }", Code::BadValue, key, "rates that rise");
+    let key = "transfer.video.cushion";
+    refused("video = { buffer = \"30s\", cushion = \"20s\" }", Code::OutOfRange, key, "fit into");
+    let key = "transfer.video.window";
+    refused("video = { window = 3 }", Code::BadValue, key, "nothing uses it");
 }

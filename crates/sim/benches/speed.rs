@@ -102,6 +102,7 @@ fn west97() -> Scenario {
         radio,
         errors_right: errors.clone(),
         errors_left: errors,
+        varying: None,
         hop: None,
         hops: None,
     };

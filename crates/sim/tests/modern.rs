@@ -1,7 +1,10 @@
 //! Senders of today on whole paths: what RACK-TLP, CUBIC and BBR change, beside what they replace on the same path
 //! with the same seeds.
 
-use lasthop_proto::event::{Event, TcpKind, Wants, What};
+#[path = "modern/bbr3.rs"]
+mod bbr3;
+
+use lasthop_proto::event::{Event, Op, TcpKind, Wants, What};
 use lasthop_proto::units::Time;
 use lasthop_scenario::{Argument, parse};
 use lasthop_sim::{RunEnd, run};
@@ -30,6 +33,7 @@ struct Course {
     steps: Vec<(f64, u32, f64)>,
     timeouts: u64,
     probes: u64,
+    drops: u64,
     recoveries: Vec<f64>,
 }
 
@@ -38,6 +42,7 @@ impl Sink for Course {
         Wants::EVERYTHING
     }
     fn event(&mut self, event: &Event) {
+        self.drops += u64::from(matches!(event.what, What::Packet { op: Op::Dropped(_), .. }));
         let What::Tcp(tcp) = &event.what else { return };
         if tcp.flow.dst_port != 9 {
             return;

@@ -21,6 +21,19 @@ pub struct Measured {
     pub ns_range: [f64; 2],
     /// The median in instructions.
     pub instructions_per_byte: f64,
+    /// The same for short pieces of the data, each compressed alone, by their length.
+    pub pieces: Vec<Piece>,
+}
+
+/// What a compressor did to pieces of one length.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Piece {
+    /// Their length.
+    pub bytes: u64,
+    /// What is left for each byte.
+    pub ratio: f64,
+    /// Instructions for each byte.
+    pub instructions_per_byte: f64,
 }
 
 /// What is said of a node's processor; where nothing is, its preset counts.
@@ -43,6 +56,29 @@ pub struct Cell {
     pub processor: Processor,
     /// What each level costs.
     pub rows: Vec<Row>,
+    /// What to do.
+    pub recommended: Recommended,
+}
+
+/// What to do in one combination of the scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recommended {
+    /// The level to take, the one that takes the fewest joules; `None` is to send the data as it is.
+    pub level: Option<String>,
+    /// The best level, whether it pays or not.
+    pub best: String,
+    /// What the best level spares, in percent.
+    pub spares_percent: Summary,
+    /// From pieces of how many bytes on it pays, each compressed alone; `None` if no length that was tried does.
+    pub from_bytes: Option<u64>,
+    /// Where it does not pay: the share of bytes that would have to be lost, and be sent again, for it to pay.
+    pub from_loss: Option<f64>,
+    /// Joules for a byte that is sent as it is.
+    pub sending_j: f64,
+    /// Joules that the processor draws for compressing one.
+    pub compressing_j: f64,
+    /// What is left of it.
+    pub ratio: f64,
 }
 
 /// One level on one sort of hardware.
@@ -96,8 +132,41 @@ fn costs(cell: CellResults, levels: &[Measured], given: Given) -> Result<Cell, E
         ));
     };
     let processor = Processor { instructions_per_s, watts };
-    let rows = levels.iter().map(|level| row(level, &sendings, processor)).collect();
-    Ok(Cell { labels: cell.labels, hardware: (*hardware).clone(), processor, rows })
+    let rows: Vec<Row> = levels.iter().map(|level| row(level, &sendings, processor)).collect();
+    let recommended = recommend(levels, &rows, Sending::mean(&sendings), processor)
+        .ok_or_else(|| Error::input("no level of a compressor was tried", ""))?;
+    Ok(Cell { labels: cell.labels, hardware: (*hardware).clone(), processor, rows, recommended })
+}
+
+/// The level that takes the fewest joules, and where it pays; `None` without any that compresses.
+fn recommend(
+    levels: &[Measured],
+    rows: &[Row],
+    sending: Sending,
+    processor: Processor,
+) -> Option<Recommended> {
+    let Processor { instructions_per_s, watts } = processor;
+    let compressing =
+        levels.iter().zip(rows).filter(|(level, _)| level.instructions_per_byte > 0.0);
+    let (best, row) =
+        compressing.min_by(|a, b| a.1.joules_per_mb.mean.total_cmp(&b.1.joules_per_mb.mean))?;
+    let spares = row.spares_percent;
+    let pays = spares.mean - spares.ci95 > 0.0;
+    // The shortest length from which on all pay.
+    let piece =
+        |p: &&Piece| sending.pays(p.ratio, p.instructions_per_byte / instructions_per_s, watts);
+    let from_bytes = best.pieces.iter().rev().take_while(piece).last().map(|piece| piece.bytes);
+    let cpu_s = best.instructions_per_byte / instructions_per_s;
+    Some(Recommended {
+        level: pays.then(|| best.level.clone()),
+        best: best.level.clone(),
+        spares_percent: spares,
+        from_bytes: from_bytes.filter(|_| pays),
+        from_loss: if pays { None } else { sending.loss_from_which(best.ratio, cpu_s, watts) },
+        sending_j: sending.per_byte(1.0, 0.0, watts),
+        compressing_j: cpu_s * watts,
+        ratio: best.ratio,
+    })
 }
 
 /// What a level costs, from all runs.
@@ -168,6 +237,40 @@ impl Sending {
         Some(Sending { seconds: elapsed / sent, joules, rest_w })
     }
 
+    /// The mean of several.
+    fn mean(all: &[Sending]) -> Sending {
+        let of = |number: fn(&Sending) -> f64| {
+            all.iter().map(number).sum::<f64>() / all.len().max(1) as f64
+        };
+        Sending { seconds: of(|s| s.seconds), joules: of(|s| s.joules), rest_w: of(|s| s.rest_w) }
+    }
+
+    /// Whether compressing to `ratio` takes fewer joules than sending as it is.
+    pub fn pays(&self, ratio: f64, cpu_s: f64, watts: f64) -> bool {
+        self.per_byte(ratio, cpu_s, watts) < self.per_byte(1.0, 0.0, watts)
+    }
+
+    /// The share of bytes that would have to be lost, and be sent again at the same cost, for that to pay; `None` if
+    /// none would be enough.
+    pub fn loss_from_which(&self, ratio: f64, cpu_s: f64, watts: f64) -> Option<f64> {
+        let pays = |loss: f64| {
+            let times = 1.0 / (1.0 - loss);
+            let sending =
+                Sending { seconds: self.seconds * times, joules: self.joules * times, ..*self };
+            sending.pays(ratio, cpu_s, watts)
+        };
+        const MOST: f64 = 0.99;
+        if !pays(MOST) {
+            return None;
+        }
+        let (mut low, mut high) = (0.0, MOST);
+        for _ in 0..50 {
+            let middle = (low + high) / 2.0;
+            if pays(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
+
     /// Joules for a byte of the original: `ratio` of it is left, and that takes `cpu_s` of a processor that draws
     /// `watts`. A node compresses while it sends, so that the slower of the two is what the rest has to wait for.
     pub fn per_byte(&self, ratio: f64, cpu_s: f64, watts: f64) -> f64 {
@@ -211,6 +314,50 @@ mod tests {
             }
         }
         assert_eq!(SENDING.break_even(1.0, 5.0), 0.0, "what does not shrink pays nothing");
+    }
+
+    fn level(name: &str, ratio: f64, ns: f64, pieces: &[(u64, f64)]) -> Measured {
+        let piece = |(bytes, ratio): &(u64, f64)| Piece {
+            bytes: *bytes,
+            ratio: *ratio,
+            instructions_per_byte: ns,
+        };
+        Measured {
+            level: name.to_owned(),
+            ratio,
+            ns_per_byte: ns,
+            ns_range: [ns; 2],
+            instructions_per_byte: ns,
+            pieces: pieces.iter().map(piece).collect(),
+        }
+    }
+
+    #[test]
+    fn the_level_with_the_fewest_joules_is_recommended_from_the_length_at_which_it_pays() {
+        // A nanosecond is an instruction. Sending takes 6 uJ a byte; a microsecond of the processor 1 uJ.
+        let processor = Processor { instructions_per_s: 1e9, watts: 1.0 };
+        let levels = [
+            level("none", 1.0, 0.0, &[]),
+            level("fast", 0.5, 100.0, &[(64, 1.2), (128, 0.9), (256, 0.99), (512, 0.8)]),
+            level("slow", 0.4, 900.0, &[(64, 0.5)]),
+        ];
+        let of = |levels: &[Measured]| {
+            let rows: Vec<Row> = levels.iter().map(|l| row(l, &[SENDING], processor)).collect();
+            recommend(levels, &rows, SENDING, processor).unwrap()
+        };
+        let found = of(&levels);
+        // 3.1 uJ with `fast`; with `slow` 0.8 + 0.9 uJ and 3.6 uJ for the rest of the node. At 256 bytes 6.04 uJ, more
+        // than 6, so that only 512 and more pay.
+        assert_eq!(found.level.as_deref(), Some("fast"));
+        assert!((found.spares_percent.mean - 100.0 * (1.0 - 3.1 / 6.0)).abs() < 1e-9);
+        assert_eq!((found.from_bytes, found.from_loss), (Some(512), None));
+        // At 5 us a byte nothing pays: 5 + 0.5 x 2 + 20 uJ. Each byte sent k times: 6 k = 25 + k, k = 5, a loss of 80 %.
+        let found = of(&[levels[0].clone(), level("slow", 0.5, 5000.0, &[(512, 0.5)])]);
+        assert_eq!((found.level, found.best.as_str()), (None, "slow"));
+        assert_eq!(found.from_bytes, None);
+        assert!((found.from_loss.unwrap() - 0.8).abs() < 1e-6, "{:?}", found.from_loss);
+        // What does not shrink never pays.
+        assert_eq!(SENDING.loss_from_which(1.0, 1e-9, 1.0), None);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::ranking::{Judgement, Standing, standings};
 
-/// Something that could be had instead of the baseline. The baseline is one as well, which sets nothing.
+/// Something that could be had instead of the baseline, or that itself. The scenario as it is sets what it varies to its
+/// first points.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Alternative {
     /// Its name.

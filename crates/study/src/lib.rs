@@ -22,6 +22,7 @@
 //! ```
 
 pub mod advise;
+pub mod battery;
 pub mod capture;
 pub mod compare;
 pub mod compress;

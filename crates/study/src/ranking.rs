@@ -5,11 +5,13 @@
 //! seeds was the alternative; with the ten to twenty seeds of a usual comparison its intervals cover less than they
 //! say, Student's hold up well for means of differences, and they are the ones of every other table here.
 //!
+//! There is one test, and it is of ratios: of the logarithms, pair by pair; of the values themselves where one is zero.
 //! Many comparisons find something by chance. What is called better or worse is so at a family-wise level of 5 % by
 //! Holm's step-down procedure: once over all comparisons with the baseline, once over all pairs, which gives the
-//! ranks. Intervals are of each comparison alone.
+//! ranks. The interval of a ratio is at the level at which Holm's procedure tested it, so it leaves 1 out if, and only
+//! if, the test tells the two apart.
 
-use lasthop_trace::stats::{Summary, paired_p};
+use lasthop_trace::stats::{Summary, paired_p, student_t_at};
 use serde::{Deserialize, Serialize};
 
 /// The level at which a family of comparisons is called different.
@@ -44,8 +46,8 @@ pub struct Standing {
     pub value: Summary,
     /// The value minus that of the baseline, pair by pair.
     pub difference: Summary,
-    /// How often the baseline's value it is: the geometric mean of the ratios of the pairs, and its 95 % interval.
-    /// `None` where a value is zero; without an interval where there are fewer than two pairs.
+    /// How often the baseline's value it is: the geometric mean of the ratios of the pairs, and its interval, all
+    /// comparisons together 95 %. `None` where a value is zero; without an interval for fewer than two pairs.
     pub ratio: Option<Ratio>,
     /// How probable such a difference is by chance alone, two-sided, of this comparison alone.
     pub p: Option<f64>,
@@ -55,7 +57,7 @@ pub struct Standing {
     pub judgement: Judgement,
 }
 
-/// A ratio with its 95 % interval.
+/// A ratio with its interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Ratio {
     /// The geometric mean of the ratios.
@@ -67,19 +69,49 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// The ratio of `values` to `baseline`, pair by pair.
-    fn of(values: &[f64], baseline: &[f64]) -> Option<Ratio> {
-        if values.len() != baseline.len() || values.iter().chain(baseline).any(|v| *v <= 0.0) {
-            return None;
-        }
-        let logs: Vec<f64> = values.iter().zip(baseline).map(|(v, b)| libm::log(v / b)).collect();
-        let s = Summary::of(&logs);
-        (s.n > 0).then(|| Ratio {
-            mean: libm::exp(s.mean),
-            low: libm::exp(s.low()),
-            high: libm::exp(s.high()),
-        })
+    /// The ratio of `values` to `baseline`, pair by pair, with an interval that leaves `level` out.
+    fn of(values: &[f64], baseline: &[f64], level: f64) -> Option<Ratio> {
+        let (values, baseline) = (logarithms(values)?, logarithms(baseline)?);
+        let s = Summary::of_differences(&values, &baseline).filter(|s| s.n > 0)?;
+        let half = match s.n {
+            1 => 0.0,
+            n => student_t_at(n - 1, level) * s.sd / (n as f64).sqrt(),
+        };
+        let [mean, low, high] = [s.mean, s.mean - half, s.mean + half].map(libm::exp);
+        Some(Ratio { mean, low, high })
     }
+}
+
+/// The logarithms of values that are all more than zero.
+fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    values.iter().map(|value| (*value > 0.0).then(|| libm::log(*value))).collect()
+}
+
+/// The one test, of ratios: how probable as large a difference is by chance.
+fn chance(a: &[f64], b: &[f64]) -> Option<f64> {
+    match (logarithms(a), logarithms(b)) {
+        (Some(a), Some(b)) => paired_p(&a, &b),
+        _ => paired_p(a, b),
+    }
+}
+
+/// The level at which Holm's procedure tests each of `p`: it divides [`LEVEL`] by the number of those still open, and
+/// stays where the first one is not told apart.
+fn levels(p: &[Option<f64>]) -> Vec<f64> {
+    let mut order: Vec<(usize, f64)> =
+        p.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))).collect();
+    order.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut levels = vec![LEVEL; p.len()];
+    let mut at = LEVEL / order.len().max(1) as f64;
+    let mut stopped = false;
+    for (done, (i, p)) in order.iter().enumerate() {
+        if !stopped {
+            at = LEVEL / (order.len() - done) as f64;
+        }
+        levels[*i] = at;
+        stopped |= *p >= at;
+    }
+    levels
 }
 
 /// Holm's step-down correction: each p-value times the number of hypotheses that are still open, never less than that
@@ -106,9 +138,10 @@ pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
     let p: Vec<Option<f64>> = cells
         .iter()
         .enumerate()
-        .map(|(i, values)| (i != baseline).then(|| paired_p(values, base)).flatten())
+        .map(|(i, values)| (i != baseline).then(|| chance(values, base)).flatten())
         .collect();
     let corrected = holm(&p);
+    let levels = levels(&p);
     let ranks = ranks(&cells);
     cells
         .iter()
@@ -119,7 +152,7 @@ pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
                 rank: ranks[i],
                 value: Summary::of(values),
                 difference,
-                ratio: Ratio::of(values, base),
+                ratio: Ratio::of(values, base, levels[i]),
                 p: p[i],
                 p_holm: corrected[i],
                 judgement: match corrected[i] {
@@ -146,7 +179,7 @@ fn ranks(cells: &[&[f64]]) -> Vec<usize> {
     for a in 0..cells.len() {
         pairs.extend((a + 1..cells.len()).map(|b| (a, b)));
     }
-    let p: Vec<Option<f64>> = pairs.iter().map(|(a, b)| paired_p(cells[*a], cells[*b])).collect();
+    let p: Vec<Option<f64>> = pairs.iter().map(|(a, b)| chance(cells[*a], cells[*b])).collect();
     let corrected = holm(&p);
     let differ = |a: usize, b: usize| {
         let pair = pairs.iter().position(|pair| *pair == (a.min(b), a.max(b)));
@@ -203,6 +236,34 @@ mod tests {
         assert_eq!(all[3].judgement, Judgement::Tie);
         let ratio = all[1].ratio.unwrap();
         assert!(ratio.low > 1.0 && ratio.low < ratio.mean && ratio.mean < ratio.high);
+    }
+
+    /// Whatever the values, the verdict and the interval of the ratio say the same.
+    #[test]
+    fn the_interval_leaves_one_out_where_the_verdict_says_so() {
+        let noise = [3.0, -2.0, 5.0, -4.0, 1.0, 0.0, -3.0, 2.0];
+        let base: Vec<f64> = noise.iter().map(|n| 100.0 + 20.0 * n).collect();
+        let mut cells = vec![base.clone()];
+        for gain in [0.2, 0.5, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.5, 3.0] {
+            for spread in [0.0, 0.02, 0.1, 0.3] {
+                let wave =
+                    |i: usize| if i.is_multiple_of(3) { 1.0 + spread } else { 1.0 - spread / 3.0 };
+                cells.push(base.iter().enumerate().map(|(i, b)| b * gain * wave(i)).collect());
+            }
+        }
+        let all = standings(&cells, 0);
+        let told = all.iter().filter(|s| s.judgement != Judgement::Tie).count();
+        assert!((5..all.len() - 5).contains(&told), "{told}");
+        for standing in &all[1..] {
+            let ratio = standing.ratio.unwrap();
+            let (low, high) = (ratio.low, ratio.high);
+            match standing.judgement {
+                Judgement::Better => assert!(low > 1.0, "{standing:?}"),
+                Judgement::Worse => assert!(high < 1.0, "{standing:?}"),
+                // Where all pairs differ by nothing the ends are 1, but for rounding.
+                _ => assert!(low < 1.0 + 1e-9 && high > 1.0 - 1e-9, "{standing:?}"),
+            }
+        }
     }
 
     fn cells_of_100() -> Vec<f64> {

@@ -33,6 +33,18 @@ pub fn mathis(path: &TcpPath, p: f64) -> f64 {
     path.mss / path.rtt * MATHIS_C / path.b.sqrt() / p.sqrt()
 }
 
+/// RFC 9438, section 5.1, with `C = 0.4` and a decrease to 0.7: the mean window of CUBIC in segments is
+/// `(C (3 + beta) / (4 (1 - beta)))^(1/4) * rtt^(3/4) / p^(3/4)`, and no less than that of a Reno that decreases to
+/// 0.7 and grows as section 4.3 says, which is Reno's own `sqrt(3 / (2 p))`. Of it follows `mss * window / rtt`, in bytes per
+/// second, infinite without losses.
+pub fn cubic(path: &TcpPath, p: f64) -> f64 {
+    const C: f64 = 0.4;
+    const BETA: f64 = 0.7;
+    let steep = libm::pow(C * (3.0 + BETA) / (4.0 * (1.0 - BETA)), 0.25);
+    let window = steep * libm::pow(path.rtt / p, 0.75);
+    path.mss / path.rtt * window.max(MATHIS_C / p.sqrt())
+}
+
 /// J. Padhye, V. Firoiu, D. Towsley, J. Kurose, "Modeling TCP Throughput: A Simple Model and its Empirical
 /// Validation", SIGCOMM 1998, the full model (equations 28 to 30 of the technical report, 32 and 33 of the paper):
 /// the rate at which Reno sends, in bytes of payload per second, repeated ones included.
@@ -95,6 +107,16 @@ mod tests {
         assert!((mathis(&one, p) / triangle - 1.0).abs() < 1e-12);
         assert!((mathis(&PATH, p) / mathis(&one, p) - 0.5_f64.sqrt()).abs() < 1e-12);
         assert!(mathis(&PATH, 0.0).is_infinite());
+    }
+
+    #[test]
+    fn cubic_is_the_table_of_the_rfc() {
+        // RFC 9438, table 1: at a round trip of 0.1 s mean windows of CUBIC with C = 0.4, in segments.
+        let window = |p| cubic(&PATH, p) * PATH.rtt / PATH.mss;
+        for (p, segments) in [(1e-2, 12.0), (1e-3, 38.0), (1e-4, 187.0), (1e-5, 1054.0)] {
+            assert!((window(p) / segments - 1.0).abs() < 0.03, "{p}: {}", window(p));
+        }
+        assert!(cubic(&PATH, 0.0).is_infinite());
     }
 
     #[test]

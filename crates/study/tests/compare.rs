@@ -1,7 +1,9 @@
 //! Schemes on one scenario: the same channel for all of them, and what that is good for.
 
-use lasthop_lab::{RunResult, measure, measure_all};
+use lasthop_lab::{Results, RunResult, Setup, measure, measure_all};
 use lasthop_scenario::{Argument, Comparison, Scenario, Wanted, compare, example};
+use lasthop_study::Source;
+use lasthop_study::compare::{Asked, answer, lay_out, pictures};
 use lasthop_study::ranking::{Judgement, standings};
 use lasthop_trace::stats::Summary;
 
@@ -192,4 +194,29 @@ fn a_gateway_takes_the_place_of_an_idle_base_station_only() {
     let set = [Argument::Set("agent=snoop".to_owned())];
     let busy = compare(text, "west97-lan", &set, &named, &[], None, None).unwrap();
     assert!(busy.left_out[0].reason.contains("two agents"), "{:?}", busy.left_out);
+}
+
+/// The schemes of `leo-link` are eight senders; each has its place by throughput and delay.
+#[test]
+fn senders_over_a_low_orbit_are_drawn_by_throughput_and_delay() {
+    let sets = ["orbit.link.loss=0.1%", "horizon=20s", "runs=2"];
+    let arguments: Vec<Argument> = sets.iter().map(|s| Argument::Set((*s).to_owned())).collect();
+    let source =
+        Source { text: example("leo-link").unwrap().text, name: "leo-link", origin: "leo-link" };
+    let asked = Asked { baseline: Some("cubic"), ..Asked::default() };
+    let comparison = lay_out(&source, &arguments, &asked).unwrap();
+    let document = answer::<lasthop_study::Error>(&comparison, &mut |plan| {
+        Ok(Results::simulated(plan, Setup::new(String::new(), plan)))
+    })
+    .unwrap();
+    let place = &document.said.points[0];
+    let delay = |name: &str| place.scheme(name).unwrap().measured.delay.unwrap().mean;
+    // Random losses keep CUBIC's window, and the queue, small; BBR fills the path and waits for it.
+    assert!(delay("bbr3") > delay("cubic"), "{} {}", delay("bbr3"), delay("cubic"));
+    let drawn = pictures(&document);
+    let crosses = &drawn.iter().find(|(name, _)| name == "delay-1.svg").unwrap().1;
+    for row in &place.schemes {
+        assert!(crosses.contains(&format!(">{}<", row.name())), "{}", row.name());
+    }
+    assert_eq!(place.schemes.len(), 8);
 }

@@ -74,7 +74,12 @@ impl Sink for Conservation {
                 self.dropped.add(cause);
                 self.end(packet.id);
             }
-            Op::Transmitted | Op::Marked | Op::Damaged | Op::Repeated(_) | Op::Redirected(_) => {
+            Op::Transmitted
+            | Op::Marked
+            | Op::MarkedBy(_)
+            | Op::Damaged
+            | Op::Repeated(_)
+            | Op::Redirected(_) => {
                 self.ghosts += u64::from(!self.on_the_way.contains(&packet.id));
             }
         }

@@ -6,7 +6,9 @@
 use std::io::{self, Write};
 
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
-use lasthop_proto::event::{AgentNote, Event, LinkNote, Op, TcpKind, Wants, What};
+use lasthop_proto::event::{
+    AgentNote, ClientEvent, ClientNews, Event, LinkNote, Op, TcpKind, Wants, What,
+};
 use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
@@ -32,9 +34,10 @@ use crate::layout::{Layout, flow_name};
 /// | `payload` | TCP payload in bytes |
 /// | `length` | the whole IP packet in bytes |
 /// | `damage` | `ip` or `tcp` when that checksum is wrong |
-/// | `value` | `tcp-delivered`: bytes; `agent-local-rtt`: nanoseconds |
+/// | `value` | `tcp-delivered`: bytes; `agent-local-rtt`: nanoseconds; `video-segment`: its rate in bits per second |
 ///
-/// A channel that changes its state writes `channel-good` or `channel-bad`.
+/// A channel that changes its state writes `channel-good` or `channel-bad`, a client `page-...` or `video-...`: its `flow` has its
+/// number in place of a port.
 pub const EVENT_COLUMNS: &str =
     "time_s,stage,event,cause,side,id,flow,seq,ack,flags,window,payload,length,damage,value\n";
 
@@ -160,6 +163,7 @@ impl<W: Write> EventCsv<W> {
             Op::Originated(cause) => ("originated", cause.name()),
             Op::Transmitted => ("transmitted", ""),
             Op::Marked => ("marked", ""),
+            Op::MarkedBy(cause) => ("marked", cause.name()),
             Op::Damaged => ("damaged", ""),
             Op::Repeated(cause) => ("repeated", cause.name()),
             Op::Received => ("received", ""),
@@ -264,7 +268,8 @@ impl<W: Write> Sink for EventCsv<W> {
     }
 
     fn event(&mut self, event: &Event) {
-        if matches!(event.what, What::Work(_)) {
+        // The packet of a datagram is told.
+        if matches!(event.what, What::Work(_) | What::Datagram { .. }) {
             return;
         }
         self.begin(event.at, event.stage);
@@ -352,7 +357,13 @@ impl<W: Write> Sink for EventCsv<W> {
                 let name = if *arrived { "handoff-state-arrived" } else { "handoff-state-sent" };
                 self.handoff(name, *host, Some(*bytes));
             }
-            // Its packet is told.
+            What::Client(ClientEvent { client, news }) => {
+                let rate = match news {
+                    ClientNews::Segment(rate) => Some(rate.bps()),
+                    _ => None,
+                };
+                self.other(news.name(), "", Some(*client), rate);
+            }
             What::Work(_) | What::Datagram { .. } => {}
         }
     }

@@ -64,7 +64,13 @@ impl Summary {
 /// The factor of a two-sided 95 % interval: Student's t at 0.975 with `freedom` degrees of freedom.
 /// Infinite for none.
 pub fn student_t(freedom: u64) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
+    student_t_at(freedom, 0.05)
+}
+
+/// The same for an interval that leaves `level` out, such as 0.05.
+pub fn student_t_at(freedom: u64, level: f64) -> f64 {
+    let student = StudentsT::new(0.0, 1.0, freedom as f64);
+    student.map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - level / 2.0))
 }
 
 /// How probable a mean difference of `a` and `b`, pair by pair, at least as large as this one is if there is none

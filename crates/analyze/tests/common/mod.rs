@@ -19,6 +19,8 @@ pub struct Script {
     pub stamps: Option<(u32, u32)>,
     pub sack: Vec<(u32, u32)>,
     pub v6: bool,
+    /// Window scale in each side's SYN.
+    pub scale: [Option<u8>; 2],
 }
 
 impl Script {
@@ -27,7 +29,8 @@ impl Script {
         let on = writer.interface(&Interface { name: "test", ..Interface::default() }).unwrap();
         let (isn, window) = ([1000, 90_000], [8000, 8000]);
         let (stamps, sack) = (None, Vec::new());
-        Script { writer, on, count: 0, port: 4000, isn, window, stamps, sack, v6: false }
+        let (v6, scale) = (false, [None; 2]);
+        Script { writer, on, count: 0, port: 4000, isn, window, stamps, sack, v6, scale }
     }
 
     /// Side `from` (0 is the client) sends `len` bytes at `seq`, acknowledging `ack`.
@@ -43,6 +46,9 @@ impl Script {
         let mut segment = Segment::new(ports[from], ports[1 - from], abs(from, seq), ack, flags);
         segment.window = self.window[from];
         segment.timestamps = self.stamps.map(|(value, echo)| Timestamps { value, echo });
+        if flags.has(Flags::SYN) && self.scale[from].is_some() {
+            segment.options_mut().window_scale = self.scale[from];
+        }
         for &(left, right) in &self.sack {
             segment.options_mut().sack.push(abs(1 - from, left), abs(1 - from, right));
         }

@@ -15,8 +15,8 @@ Examples:
   lasthop compare my.toml                              every scheme that applies
   lasthop compare my.toml --schemes sack,snoop,tulip   these, beside the scenario as it is
   lasthop compare west97-lan --baseline snoop          differences from snoop
-  lasthop compare my.toml --errors 0,0.1%,1%,5% -o out a plot of throughput against losses, with what theory allows
-  lasthop compare my.toml --handoff every=15s,gap=80ms the hosts move between two base stations like the last one
+  lasthop compare my.toml --errors 0,0.1%,1%,5% -o out  a plot of throughput against losses, with what theory allows
+  lasthop compare my.toml --handoff every=15s,gap=80ms  the hosts move between two base stations like the last one
   lasthop compare my.toml --handoff dwell=10s,gap=50ms,announced=true,reroute=300ms,packets=forward,state=move
   lasthop list schemes                                 what there is, and what each needs deployed
 

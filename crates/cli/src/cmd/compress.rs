@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lasthop_lab::{Results, Setup};
 use lasthop_report::model::{Column, Table};
+use lasthop_report::number::short;
 use lasthop_report::table::render;
 use lasthop_scenario::Axis;
 use lasthop_study::compress::{Cell, Given, Measured, answer};
@@ -23,7 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   lasthop compress log.txt                                 on hardware of 2000 and of today
   lasthop compress log.txt --set radio.rate=1mbit          over a slower radio
-  lasthop compress log.txt --set host.sender.battery=esp32 on one sort of hardware
+  lasthop compress log.txt --set host.sender.battery=esp32  on one sort of hardware
   lasthop compress photo.jpg --scenario my.toml            over a path of your own
 
 Data is compressed on this machine at several levels; the time of its processor is turned into
@@ -142,7 +143,41 @@ fn tables(shown: &Shown, axes: &[Axis]) -> String {
         "Joules for 10^6 bytes of the original, radio and rest of the node for as long as it takes included; means\n\
          over runs ± 95 % confidence interval. Break-even: nanoseconds of the node's processor for a byte.\n",
     );
+    for cell in &shown.cells {
+        text += &recommendation(cell);
+    }
     text
+}
+
+/// What to do in one combination, and why.
+fn recommendation(cell: &Cell) -> String {
+    let r = &cell.recommended;
+    let at: Vec<&str> = cell.labels.iter().chain([&cell.hardware]).map(String::as_str).collect();
+    let at = style::heading(&at.join(", "));
+    let (sending, compressing) = (r.sending_j * 1e6, r.compressing_j * 1e6);
+    let why = format!(
+        "a byte takes {} uJ to send and {} uJ of the processor to compress, and {:.0} % is left",
+        short(sending),
+        short(compressing),
+        r.ratio * 100.0
+    );
+    let what = match (&r.level, r.from_bytes, r.from_loss) {
+        (Some(level), Some(bytes), _) => format!(
+            "{level} spares {:.0} %; messages that are compressed alone pay from {bytes} bytes on",
+            r.spares_percent.mean
+        ),
+        (Some(level), None, _) => format!(
+            "{level} spares {:.0} %, but of short messages (up to 4 KiB) that are compressed alone nothing",
+            r.spares_percent.mean
+        ),
+        (None, _, Some(loss)) => format!(
+            "send it as it is: {} would pay from a loss of {:.0} % on, with all that is lost sent again",
+            r.best,
+            loss * 100.0
+        ),
+        (None, _, None) => format!("send it as it is: {} would pay at no loss", r.best),
+    };
+    format!("{at}: {what}\n  why: {why}\n")
 }
 
 /// What each level costs in each combination of the axes.

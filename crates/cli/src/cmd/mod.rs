@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod analyze;
+pub mod battery;
 pub mod compare;
 pub mod completions;
 pub mod compress;
@@ -16,6 +17,7 @@ mod hardware;
 #[cfg(target_os = "linux")]
 pub mod link;
 pub mod list;
+pub mod man;
 pub(crate) mod plan;
 mod presets;
 pub mod replay;

@@ -29,7 +29,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     let dir = &args.dir;
     let help = "give a directory of results, written by `lasthop run FILE -o DIR`";
     if !dir.is_dir() {
-        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let what = if dir.exists() { "not a directory" } else { "there is no such directory" };
+        let error = std::io::Error::new(std::io::ErrorKind::NotFound, what);
         return Err(Failure::file(dir, error, help));
     }
     let path = dir.join(sweep::RESULTS);

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::Text;
 use crate::stop::Stop;
+use crate::sweep::bound::{self, Most};
 use crate::sweep::testbed::Order;
 use crate::sweep::{self, Job, Traces, files};
 use crate::{Outcome, demo, output, show};
@@ -35,7 +36,8 @@ host for all hosts (tcp, mss), agent, errors.KEY, link.KEY and radio.KEY where t
 
 With -o DIR: scenario.toml, results.json (what --json prints), report.html, runs.parquet and
 runs.csv (a row for each run), runs.jsonl (to go on from), and trace/CELL/ with events, control
-blocks, captures and time-sequence plots of each cell's first run: some megabytes, see --trace.
+blocks, captures and time-sequence plots of each cell's first run: up to 100 MB, see --trace and
+--trace-size.
 A sweep with -o that was interrupted (Ctrl-C, exit code 130) continues where it stopped.";
 
 /// Run a scenario: every combination of what it varies, with every seed
@@ -59,6 +61,9 @@ pub struct Args {
     /// Which runs are written out in full, with -o
     #[arg(long, value_enum, default_value_t, value_name = "RUNS")]
     pub trace: Traces,
+    /// How much all of them may have together, without plots; `unlimited` for every event to the end
+    #[arg(long, default_value_t = Most::USUAL, value_name = "SIZE")]
+    pub trace_size: Most,
     #[command(flatten)]
     pub jobs: Jobs,
     /// Only print what would be run
@@ -129,6 +134,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         plan: &plan,
         order: order(&text, &arguments),
         traces: args.trace,
+        most: args.trace_size,
         output: args.output.as_deref(),
         jobs: args.jobs.count(),
         stop: &Stop::listen()?,
@@ -178,7 +184,7 @@ fn execute(
     if json {
         output::print_json(&results)?;
         Failure::if_stuck(results.stuck())?;
-        return Ok(Outcome::Done);
+        return Ok(outcome(&results));
     }
     let demonstration = args.scenario.is_none() && args.changes.is_empty();
     let mut shown = String::new();
@@ -192,13 +198,28 @@ fn execute(
     if let Some(dir) = job.output {
         let traces = match size(&dir.join("trace")) {
             0 => String::new(),
-            bytes => format!(", traces ({:.1} MB; see --trace)", bytes as f64 / 1e6),
+            bytes => {
+                let early = match bound::early(&dir.join("trace")) {
+                    0 => String::new(),
+                    n => format!(
+                        "; {n} of them end early at {} in all, --trace-size unlimited has them whole",
+                        args.trace_size
+                    ),
+                };
+                format!(", traces ({:.1} MB; see --trace{early})", bytes as f64 / 1e6)
+            }
         };
         shown += &format!("\nresults{traces} and {} are in {}\n", sweep::PAGE, dir.display());
     }
     output::print(&shown)?;
     Failure::if_stuck(results.stuck())?;
-    Ok(Outcome::Done)
+    Ok(outcome(&results))
+}
+
+/// Whether any run brought all its data across, if that was what they were for.
+fn outcome(results: &Results) -> Outcome {
+    let none = results.cells.iter().all(|cell| cell.complete() == 0);
+    if none && !results.setup.endless { Outcome::No } else { Outcome::Done }
 }
 
 /// Bytes of all files in a directory; none if it is not there.
@@ -231,7 +252,7 @@ fn traces(job: &Job<'_>, dir: &Path) -> Result<bool, Failure> {
     Work::new(job.jobs).pool()?.install(|| {
         wanted.par_iter().try_for_each(|(run, folder)| {
             if !job.stop.requested() {
-                files::write(folder, job.plan, run)?;
+                files::write(folder, job.plan, run, job.most_each())?;
                 job.progress.step("");
             }
             Ok::<(), Failure>(())

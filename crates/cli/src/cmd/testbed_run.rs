@@ -13,7 +13,7 @@ use crate::child;
 use crate::failure::Failure;
 use crate::sweep::files;
 use crate::sweep::testbed::{Line, Order, Progress, Trace};
-use lasthop_lab::{RunResult, Testbed};
+use lasthop_lab::{RunResult, Testbed, ends};
 use lasthop_live::testbed::Error;
 use lasthop_live::world::Testbed as World;
 use lasthop_proto::event::{Event, TcpEvent, TcpKind, Wants, What};
@@ -93,7 +93,7 @@ fn replays(
 ) -> Result<(), Error> {
     for seed in &order.seeds {
         let mut watch = Watch::new(&world.layout(scenario));
-        let end = world.run(scenario, *seed, &mut watch, stop)?;
+        let end = world.run(scenario, *seed, &ends, &mut watch, stop)?;
         let line = Line::Sent { order: watch.finish(), lost_frames: end.lost_frames };
         if stop.load(Ordering::Relaxed) || !tell(&line) {
             break;
@@ -159,7 +159,7 @@ fn one(
     stop: &AtomicBool,
 ) -> Result<(Finish, Time), Error> {
     let watched = Watched::new(seed, &world.layout(scenario));
-    let end = world.run(scenario, seed, &mut (watched, sink), stop)?;
+    let end = world.run(scenario, seed, &ends, &mut (watched, sink), stop)?;
     let at = Time(end.at_ns);
     let kernel = end.kernel.into_iter().map(|(host, counters)| {
         let counters = counters.iter().map(|(name, n)| (name.to_owned(), n)).collect();
@@ -198,7 +198,7 @@ fn traced(
     let layout = world.layout(scenario);
     let mut failed = None;
     let mut result = None;
-    let written = files::contents(&trace.folder, &layout, &trace.title, |sink| {
+    let written = files::contents(&trace.folder, &layout, &trace.title, trace.most, |sink| {
         let mut sinks = (sink, Metrics::new(layout.clone()));
         match one(world, scenario, seed, &mut sinks, stop) {
             Ok((finish, at)) => {

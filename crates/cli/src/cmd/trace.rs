@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use lasthop_proto::link::varied::Trace;
 use lasthop_proto::units::{Rate, Span};
-use lasthop_study::traces::{self, Model, Statistics};
+use lasthop_study::traces::{self, Model, Replay, Statistics};
 use serde::Serialize;
 
 use super::analyze::GIB;
@@ -35,7 +35,7 @@ Examples:
   lasthop trace make constant --rate 12mbit -o 12.trace
   lasthop trace make markov --rates 1mbit,5mbit,20mbit --dwell 2s -o steps.trace
   lasthop trace make lte --rate 12mbit --seed 7 -o lte.up
-  lasthop trace make leo --rate 100mbit --gap 80ms --duration 5min -o leo.down
+  lasthop trace make leo --rate 100mbit --gap 80ms --duration 300s -o leo.down
 
 The same seed makes the same trace. docs/links-that-vary.md says what each
 model is.";
@@ -46,6 +46,8 @@ Examples:
   lasthop trace convert result.json -o wifi.trace    what `iperf3 --json` printed
   lasthop trace convert rates.csv -o rates.trace     lines such as `2.5s,10mbit`
   lasthop trace convert lte.up --to csv -o lte.csv   for `rates` of a link, or a plot
+  lasthop trace convert bw.toml -o bw.trace          rates of Rattan's, in TOML or JSON
+  lasthop trace convert delay.json -o delays.csv     its delays or losses, for `delays`
 
 What the file is, its first bytes say. A capture or a result tells what was
 carried: that is what the link could carry only where the sender had always
@@ -77,10 +79,10 @@ enum Verb {
     /// Make a synthetic trace
     #[command(after_help = MAKE_EXAMPLES)]
     Make(Make),
-    /// Make a trace of a capture, an iperf3 result or a CSV file, or a CSV file of a trace
+    /// Make a trace of a capture, an iperf3 result, a trace of Rattan or a CSV file, or a CSV file of a trace
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert {
-        /// Capture, iperf3 result in JSON, CSV file or trace
+        /// Capture, iperf3 result in JSON, trace of Rattan, CSV file or trace
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// What is made; a CSV file of a trace, and a trace of everything else, without it
@@ -173,6 +175,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             write(make.output.as_deref(), &trace, &lines(&trace), json)?;
         }
         Verb::Convert { file, to, window, duration, output } => {
+            if let Some(replay) = replay(file)?
+                && (*to == Some(Form::Csv) || to.is_none() && !matches!(replay, Replay::Rates(..)))
+            {
+                return written(output.as_deref(), &replay.csv());
+            }
             let (trace, was_trace) = read(file, *duration)?;
             let to = to.unwrap_or(if was_trace { Form::Csv } else { Form::Mahimahi });
             let text = match to {
@@ -201,23 +208,54 @@ fn millis(window: Span) -> u32 {
     u32::try_from(window.0 / 1_000_000).unwrap_or(u32::MAX)
 }
 
-/// Reads a trace or makes one of a file; says whether it was one.
-fn read(path: &Path, duration: Option<Span>) -> Result<(Trace, bool), Failure> {
-    let help = "give a trace of mm-link, a capture, a result of `iperf3 --json` or a CSV file";
+/// What is in a file. What Rattan has in TOML is handed on as the JSON that it may be as well.
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let help =
+        "give a trace of mm-link or Rattan, a capture, a result of `iperf3 --json` or a CSV file";
     let fail = |error| Failure::file(path, error, help);
     if std::fs::metadata(path).map_err(fail)?.len() > GIB {
         let help = "at most 1 GiB is read: cut it by `head -n` or `editcap`";
         return Err(Failure::input(format!("{}: too large", path.display()), help));
     }
     let bytes = std::fs::read(path).map_err(fail)?;
-    let was_trace = bytes.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_whitespace());
-    match traces::read(&bytes, duration) {
-        Ok(trace) => Ok((trace, was_trace)),
-        Err(lasthop_study::Error::Input { message, help }) => {
-            Err(Failure::input(format!("{}: {message}", path.display()), help))
-        }
-        Err(error) => Err(error.into()),
+    let table = core::str::from_utf8(&bytes)
+        .ok()
+        .filter(|text| text.contains("Config") || text.contains("[cells"));
+    let table = table.and_then(|text| toml::from_str::<serde_json::Value>(text).ok());
+    Ok(table.map_or(bytes, |table| table.to_string().into_bytes()))
+}
+
+/// What a file replays, if it is a trace of Rattan.
+fn replay(path: &Path) -> Result<Option<Replay>, Failure> {
+    let value = serde_json::from_slice(&bytes(path)?).ok();
+    let read = value.map(|value: serde_json::Value| Replay::read(&value)).transpose();
+    read.map(Option::flatten).map_err(|error| refused(path, error))
+}
+
+/// Writes a file, or prints it.
+fn written(to: Option<&Path>, text: &str) -> Result<Outcome, Failure> {
+    match to {
+        Some(path) => output::write(path, text.as_bytes())?,
+        None => output::print(text)?,
     }
+    Ok(Outcome::Done)
+}
+
+fn refused(path: &Path, error: lasthop_study::Error) -> Failure {
+    match error {
+        lasthop_study::Error::Input { message, help } => {
+            Failure::input(format!("{}: {message}", path.display()), help)
+        }
+        error => error.into(),
+    }
+}
+
+/// Reads a trace or makes one of a file; says whether it was one.
+fn read(path: &Path, duration: Option<Span>) -> Result<(Trace, bool), Failure> {
+    let bytes = bytes(path)?;
+    let was_trace = bytes.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_whitespace());
+    let read = traces::read(&bytes, duration).map_err(|error| refused(path, error))?;
+    Ok((read, was_trace))
 }
 
 /// The lines of a trace.

@@ -1,9 +1,12 @@
 //! Advice in words.
 
-use lasthop_report::number::short;
-use lasthop_scenario::AS_IS;
-use lasthop_study::advise::{Advice, Basis, Direction, Link, Remedy, TOLD, helping};
-use lasthop_study::compare::{Place, Row, kb, theory};
+use lasthop_report::number::{KB, Units, short};
+use lasthop_scenario::{AS_IS, LeftOut};
+use lasthop_study::advise::{
+    Advice, Basis, Beside, Direction, Flip, Flips, Link, Remedy, TOLD, helping,
+};
+use lasthop_study::capture::congestion::Likeness;
+use lasthop_study::compare::{Place, Row, theory};
 use lasthop_study::ranking::Judgement;
 use lasthop_study::tables;
 
@@ -14,9 +17,16 @@ use crate::style;
 const COPES: f64 = 0.8;
 
 /// Everything, for a person.
-pub fn text(advice: &Advice, link: &Link, remedies: &[Remedy], saved: Option<&str>) -> String {
+pub fn text(
+    advice: &Advice,
+    link: &Link,
+    remedies: &[Remedy],
+    saved: Option<&str>,
+    units: Units,
+) -> String {
     let Some(place) = advice.comparison.said.points.first() else { return String::new() };
-    let mut text = format!("{}\n", style::heading("The link"));
+    let mut text = advice.beside.as_ref().map_or(String::new(), |all| beside(all, units));
+    text += &format!("{}\n", style::heading("The link"));
     for fact in &advice.facts {
         let from = match fact.from {
             Basis::Given => String::new(),
@@ -30,13 +40,16 @@ pub fn text(advice: &Advice, link: &Link, remedies: &[Remedy], saved: Option<&st
         text += &format!("  {}", note(line));
     }
     text += "\n";
-    text += &present(advice, place);
-    text += &answer(advice, place);
+    text += &present(advice, place, units);
+    text += &answer(advice, place, units);
     text += &sensitivity(advice);
+    text += &flips(&advice.flips);
+    // Files stay as they are, to be copied.
+    text = style::wrapped(&text);
     if !remedies.is_empty() {
         text += &format!("\n{}\n", style::heading("How to have it"));
         for remedy in remedies {
-            text += &format!("  {}: {}\n", remedy.scheme, remedy.how);
+            text += &style::wrapped(&format!("  {}: {}\n", remedy.scheme, remedy.how));
             if let (Some((_, body)), None) = (&remedy.file, saved) {
                 text += &body.lines().map(|line| format!("      {line}\n")).collect::<String>();
             }
@@ -55,21 +68,57 @@ pub fn text(advice: &Advice, link: &Link, remedies: &[Remedy], saved: Option<&st
     text
 }
 
+/// The model beside the capture, and what sets them apart.
+fn beside(beside: &Beside, units: Units) -> String {
+    let mut text = String::new();
+    if !beside.agrees {
+        let percent = (beside.ratio - 1.0).abs() * 100.0;
+        let more = if beside.ratio > 1.0 { "more" } else { "less" };
+        text += &note(&format!(
+            "the model has {percent:.0} % {more} throughput than the capture: what follows is of the model"
+        ));
+        text.extend(beside.why.iter().map(|why| format!("  {why}\n")));
+        if beside.why.is_empty() {
+            text += "  nothing that was tried explains it\n";
+        }
+        text += "\n";
+    }
+    text += &format!("{}\n", style::heading("What was captured, and what the model does"));
+    let Likeness { control, confidence, evidence, .. } = &beside.likeness;
+    text += &match control {
+        Some(control) => {
+            let sure = (confidence * 100.0).min(99.0);
+            format!("  the sender looks like {}, {sure:.0} % sure: {evidence}\n", control.name())
+        }
+        None => format!("  what the sender's congestion control is does not show: {evidence}\n"),
+    };
+    for (what, figures) in [("captured", &beside.captured), ("modelled", &beside.modelled)] {
+        text += &format!(
+            "  {what}  {}, {:.2} % lost, round trip {:.0} ms, {:.0} KB under way\n",
+            units.rate(figures.throughput),
+            figures.loss * 100.0,
+            figures.rtt * 1e3,
+            figures.window / KB
+        );
+    }
+    text + "\n"
+}
+
 /// What the sender gets now.
-fn present(advice: &Advice, place: &Place) -> String {
+fn present(advice: &Advice, place: &Place, units: Units) -> String {
     let Some(row) = place.scheme(AS_IS) else { return String::new() };
-    let rate = kb(Some(row.standing.value.mean));
+    let rate = units.rate(row.standing.value.mean);
     let share = advice.share_of_capacity.map_or(String::new(), |share| {
         format!(", {:.0} % of what the link could carry with these losses", 100.0 * share)
     });
     format!(
-        "The sender as it is gets {rate} KB/s{share}; {} time-outs a run. ({})\n",
+        "The sender as it is gets {rate}{share}; {} time-outs a run. ({})\n",
         short((row.measured.timeouts.mean * 10.0).round() / 10.0),
-        theory(place)
+        theory(place, units)
     )
 }
 
-fn answer(advice: &Advice, place: &Place) -> String {
+fn answer(advice: &Advice, place: &Place, units: Units) -> String {
     let percent = short(advice.threshold * 100.0);
     if !advice.anything_helps {
         return nothing(advice, place, &percent);
@@ -77,7 +126,7 @@ fn answer(advice: &Advice, place: &Place) -> String {
     let mut text = format!("\n{}\n", style::heading("What would help, the best first"));
     let all: Vec<&Row> = helping(place, advice.threshold).collect();
     for (i, row) in all.iter().take(TOLD).enumerate() {
-        text += &told(i, row, &all);
+        text += &told(i, row, &all, units);
     }
     if all.len() > TOLD {
         let rest: Vec<&str> = all[TOLD..].iter().map(|row| row.name()).collect();
@@ -100,6 +149,15 @@ fn answer(advice: &Advice, place: &Place) -> String {
         if !names.is_empty() {
             text += &format!("{what}: {}\n", names.join(", "));
         }
+    }
+    let blind = |left: &&LeftOut| left.reason.contains("--losses damage");
+    let blind: Vec<&str> =
+        advice.comparison.left_out.iter().filter(blind).map(|left| left.name.as_str()).collect();
+    if !blind.is_empty() {
+        text += &format!(
+            "Not judged, since lost packets vanish here (`--losses damage`): {}\n",
+            blind.join(", ")
+        );
     }
     text
 }
@@ -138,14 +196,14 @@ fn times(row: &Row) -> String {
     tables::times(row, row.standing.ratio.as_ref(), 2)
 }
 
-fn told(i: usize, row: &Row, all: &[&Row]) -> String {
+fn told(i: usize, row: &Row, all: &[&Row], units: Units) -> String {
     let tied = all.iter().filter(|other| other.standing.rank == row.standing.rank).count() > 1;
     let simulated = match row.alternative.run {
         Some(_) => "",
         None => " (lasthop only simulates it)",
     };
     format!(
-        "  {}{} {:<22} {} times, {} KB/s. To be changed: {}.\n{:27} {}.{simulated}\n",
+        "  {}{} {:<22} {} times, {}. To be changed: {}.\n{:27} {}.{simulated}\n",
         all[..=i]
             .iter()
             .position(|other| other.standing.rank == row.standing.rank)
@@ -154,7 +212,7 @@ fn told(i: usize, row: &Row, all: &[&Row]) -> String {
         if tied { "=" } else { " " },
         row.name(),
         times(row),
-        kb(Some(row.standing.value.mean)),
+        units.rate(row.standing.value.mean),
         row.alternative.deployed(),
         "",
         row.alternative.what,
@@ -186,6 +244,28 @@ fn cheapest(all: &[&Row]) -> String {
         })
         .collect();
     format!("If only one thing can be changed: {}\n", parties.join("; "))
+}
+
+/// Assumptions that would turn the advice over.
+fn flips(flips: &Flips) -> String {
+    if flips.runs == 0 {
+        return String::new();
+    }
+    let mut text =
+        format!("\n{}\n", style::heading("What was assumed, and would change the first place"));
+    for Flip { what, assumed, at, best } in &flips.found {
+        let best = match best {
+            Some(best) => format!("{best} would be the best"),
+            None => "nothing would help".to_owned(),
+        };
+        let flip = format!("{what} {at}");
+        text += &format!("  {flip:<20} {best} (assumed: {assumed})\n");
+    }
+    if !flips.firm.is_empty() {
+        text +=
+            &format!("  it would stay the same, whatever there is of: {}\n", flips.firm.join(", "));
+    }
+    text + &format!("  by means of {} more runs\n", flips.runs)
 }
 
 fn sensitivity(advice: &Advice) -> String {

@@ -3,9 +3,13 @@
 use std::fmt::Write as _;
 
 use lasthop_analyze::Cause;
-use lasthop_study::capture::{Capture, DESCRIBED};
+use lasthop_study::capture::matched::{self, Pair};
+use lasthop_study::capture::{Capture, DESCRIBED, summary};
 
 use crate::style;
+
+/// Directions that the table lists.
+const LISTED: usize = 20;
 
 /// Everything about a capture for a person.
 pub fn text(capture: &Capture) -> String {
@@ -15,6 +19,9 @@ pub fn text(capture: &Capture) -> String {
     let _ =
         writeln!(text, "{}: {}", style::heading(&capture.file), heading.next().unwrap_or_default());
     heading.for_each(|line| text += &format!("{line}\n"));
+    if !capture.analysis.connections.is_empty() {
+        text += &format!("\n{}\n", super::table(&summary(capture, LISTED)));
+    }
     let transfers = capture.transfers();
     for transfer in transfers.iter().take(DESCRIBED) {
         let number = transfer.connection.number;
@@ -32,7 +39,23 @@ pub fn text(capture: &Capture) -> String {
         0 if transfers.is_empty() => text += "\nno connection carried data\n",
         0 => {}
         more => {
-            let _ = writeln!(text, "\nand {more} smaller transfers; `--json` has them all");
+            let _ = writeln!(
+                text,
+                "\nand {more} smaller transfers; `--connection` chooses one, `--json` has them all"
+            );
+        }
+    }
+    text
+}
+
+/// What two captures tell together, for a person.
+pub fn pair(pair: &Pair) -> String {
+    let mut text = format!("{}:\n", style::heading(&pair.title()));
+    pair.heading().into_iter().for_each(|line| text += &format!("{line}\n"));
+    for crossing in pair.crossings() {
+        let _ = writeln!(text, "\n{}", style::heading(&matched::title(crossing)));
+        for (name, value) in matched::facts(crossing) {
+            let _ = writeln!(text, "  {}  {value}", style::dim(&format!("{name:<10}")));
         }
     }
     text

@@ -1,6 +1,6 @@
 //! A comparison as text.
 
-use lasthop_report::number::plural;
+use lasthop_report::number::{Units, plural};
 use lasthop_study::Document;
 use lasthop_study::compare::{NOTE, Points, matrix, ranking, theory};
 
@@ -17,15 +17,23 @@ pub fn text(document: &Document<Points>) -> String {
     let Points { axis, points } = &document.said;
     let Some(first) = points.first() else { return String::new() };
     let runs = plural(document.seeds.len() as u64, "run");
+    let baseline = document.baseline.as_deref().unwrap_or_default();
+    let as_is = first.scheme(baseline).filter(|_| baseline == lasthop_scenario::AS_IS);
+    let sets = as_is.map_or(String::new(), |row| row.alternative.sets.join(" "));
+    let sets = if sets.is_empty() { sets } else { format!(" ({sets})") };
     let mut text = format!(
-        "{}: {} schemes, {runs} of each, beside {}\n",
+        "{}: {} schemes, {runs} of each, beside {baseline}{sets}\n",
         style::heading(&document.name),
         first.schemes.len(),
-        document.baseline.as_deref().unwrap_or_default()
     );
     text += &match points.as_slice() {
         [only] => {
-            format!("{}\n\n{}\n{}\n", table(&ranking(only)), theory(only), style::dim(NOTE))
+            format!(
+                "{}\n\n{}\n{}\n",
+                table(&ranking(only)),
+                theory(only, Units::KB),
+                style::dim(NOTE)
+            )
         }
         several => {
             let axis = axis.as_deref().unwrap_or("");
@@ -33,9 +41,12 @@ pub fn text(document: &Document<Points>) -> String {
         }
     };
     text += &too_few(document, 20);
-    for row in points.iter().flat_map(|place| &place.schemes) {
-        if let Some(complete) = row.measured.complete.filter(|n| *n < document.seeds.len()) {
-            text += &note(&format!("{}: {complete} of {runs} completed", row.name()));
+    for place in points {
+        let at = place.label.as_ref().map_or(String::new(), |label| format!(" at {label}"));
+        for row in &place.schemes {
+            if let Some(complete) = row.measured.complete.filter(|n| *n < document.seeds.len()) {
+                text += &note(&format!("{}{at}: {complete} of {runs} completed", row.name()));
+            }
         }
     }
     text + &missing(document)

@@ -1,8 +1,10 @@
 //! The first run of each cell, written out in full: events, control blocks, captures, time-sequence plots.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use lasthop_lab::Results;
 use lasthop_proto::machine::StageId;
@@ -16,6 +18,7 @@ use lasthop_trace::layout::Layout;
 use lasthop_trace::pcapng::{CaptureSink, Place};
 use lasthop_trace::sequence::Series;
 
+use super::bound::{self, Bounded, Counted};
 use crate::failure::Failure;
 
 /// Which run a folder belongs to: a folder of another one is replaced.
@@ -47,10 +50,11 @@ fn file_name(title: &str) -> String {
     if name.is_empty() { "run".to_owned() } else { name }
 }
 
-/// Whether the folder holds the trace of `run`.
-pub fn is_there(folder: &Path, run: &Run) -> bool {
+/// Whether the folder holds the trace of `run`, as much of it as `most` bytes let it have.
+pub fn is_there(folder: &Path, run: &Run, most: Option<u64>) -> bool {
     let key = run.key.to_string();
-    fs::read_to_string(folder.join(KEY)).is_ok_and(|found| found.trim() == key)
+    let found = fs::read_to_string(folder.join(KEY)).is_ok_and(|found| found.trim() == key);
+    found && bound::is_enough(folder, most)
 }
 
 /// The title of the plots of `run`.
@@ -66,14 +70,14 @@ pub fn temporary(folder: &Path) -> PathBuf {
 }
 
 /// Writes the folder of one cell, unless it is there already.
-pub fn write(folder: &Path, plan: &Plan, run: &Run) -> Result<(), Failure> {
-    if is_there(folder, run) {
+pub fn write(folder: &Path, plan: &Plan, run: &Run, most: Option<u64>) -> Result<(), Failure> {
+    if is_there(folder, run, most) {
         return Ok(());
     }
     let cell = &plan.cells[run.cell];
     let temporary = temporary(folder);
     let layout = lasthop_lab::layout(&cell.scenario);
-    let traced = contents(&temporary, &layout, &title(plan, run), |sink| {
+    let traced = contents(&temporary, &layout, &title(plan, run), most, |sink| {
         lasthop_lab::simulate(&cell.scenario, run.seed, sink)
     });
     keep(folder, &temporary, run, traced)
@@ -103,15 +107,21 @@ pub fn keep(
 }
 
 /// Makes a run and writes what happens while it happens, so that memory does not grow with the run. `run` hands
-/// every event to the sink that it is given, and says when the run ended.
+/// every event to the sink that it is given, and says when the run ended. Once events, control blocks and captures have
+/// `most` bytes together they end.
 pub fn contents(
     dir: &Path,
     layout: &Layout,
     title: &str,
+    most: Option<u64>,
     run: impl FnOnce(&mut dyn Sink) -> Time,
 ) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    let create = |name: &str| File::create(dir.join(name)).map(BufWriter::new);
+    let bytes = Rc::new(Cell::new(0));
+    let create = |name: &str| {
+        let file = File::create(dir.join(name)).map(BufWriter::new)?;
+        Ok::<_, io::Error>(Counted { file, bytes: bytes.clone() })
+    };
     let stages = layout.stages.iter().enumerate().map(|(i, stage)| Place {
         stage: StageId(i as u16),
         name: stage.name.clone(),
@@ -128,9 +138,11 @@ pub fn contents(
         create(&format!("{name}.pcapng"))
     })?;
     let events_csv = EventCsv::new(layout, create("events.csv")?);
-    let mut sinks = ((events_csv, TcbCsv::new(create("tcb.csv")?)), captures);
+    let sink = ((events_csv, TcbCsv::new(create("tcb.csv")?)), captures);
+    let mut sinks = Bounded { sink, bytes: bytes.clone(), most, ends: None };
     let series = lasthop_lab::watched(layout, &mut sinks, run);
-    let ((events_csv, tcb_csv), captures) = sinks;
+    sinks.note(dir)?;
+    let ((events_csv, tcb_csv), captures) = sinks.sink;
     events_csv.finish()?.flush()?;
     tcb_csv.finish()?.flush()?;
     let mut captures = captures.finish()?;

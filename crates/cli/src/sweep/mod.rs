@@ -1,5 +1,6 @@
 //! From a plan to results: runs on all threads, and what is kept on disk.
 
+pub mod bound;
 pub mod files;
 pub mod store;
 pub mod testbed;
@@ -13,6 +14,7 @@ use lasthop_scenario::{Plan, Run, World};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
+use bound::Most;
 use store::Store;
 use testbed::{Order, Trace};
 
@@ -42,6 +44,8 @@ pub struct Job<'a> {
     pub order: Order,
     /// Which runs are traced, where results are kept.
     pub traces: Traces,
+    /// Bytes of all their files together.
+    pub most: Most,
     /// Where results go; it exists and can be written to.
     pub output: Option<&'a Path>,
     /// Threads.
@@ -103,11 +107,13 @@ impl Job<'_> {
             .output
             .filter(|_| self.traces != Traces::None)
             .map(|dir| files::folders(dir, self.titles()).swap_remove(first.cell))
-            .filter(|folder| !files::is_there(folder, first));
+            .filter(|folder| !files::is_there(folder, first, self.most_each()));
         let temporary = folder.as_deref().map(files::temporary);
-        let trace = temporary
-            .as_ref()
-            .map(|folder| Trace { folder: folder.clone(), title: files::title(self.plan, first) });
+        let trace = temporary.as_ref().map(|folder| Trace {
+            folder: folder.clone(),
+            title: files::title(self.plan, first),
+            most: self.most_each(),
+        });
         let order = Order {
             cell: first.cell,
             seeds: runs.iter().map(|run| run.seed).collect(),
@@ -142,6 +148,15 @@ impl Job<'_> {
         }
         carried?;
         Ok(results)
+    }
+
+    /// Bytes of the files of one run.
+    pub fn most_each(&self) -> Option<u64> {
+        let runs = match self.traces {
+            Traces::All => self.plan.count(),
+            Traces::None | Traces::First => self.plan.cells.len() as u64,
+        };
+        self.most.each(runs)
     }
 
     /// The titles of all cells.

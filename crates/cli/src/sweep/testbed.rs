@@ -57,6 +57,8 @@ pub struct Trace {
     pub folder: PathBuf,
     /// Title of its plots.
     pub title: String,
+    /// Bytes of its files.
+    pub most: Option<u64>,
 }
 
 /// A line of the answer.

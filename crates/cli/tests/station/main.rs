@@ -327,6 +327,7 @@ fn it_is_watched_captured_and_scraped() {
             lines.lines().all(|line| line.contains("from left") && line.contains("flows")),
             "{lines}"
         );
+        assert!(lines.lines().all(|line| line.len() < 190), "{lines}");
         let lines = world.ctl(&["watch", "--interval", "100ms", "--times", "2", "--json"]);
         for line in lines.lines() {
             let status: serde_json::Value = serde_json::from_str(line).expect("JSON");

@@ -228,7 +228,9 @@ impl Seen {
                 Stage::Host(_) | Stage::End(_) => ("host", None),
                 Stage::Witness(witness) => ("host", Some(witness.connections())),
                 Stage::Line(_) | Stage::Serial(_) | Stage::Varied(_) => ("link", None),
-                Stage::Radio(_) | Stage::Hop(_) | Stage::Hops(_) => ("radio", None),
+                Stage::Radio(_) | Stage::VariedRadio(_) | Stage::Hop(_) | Stage::Hops(_) => {
+                    ("radio", None)
+                }
                 Stage::Agent(agent) => ("agent", Some(agent.flows())),
                 Stage::Cross(_) => ("cross", None),
                 Stage::Place(_) => ("place", None),

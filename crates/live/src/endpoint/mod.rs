@@ -30,8 +30,8 @@ pub use error::EndpointError;
 pub use sample::Sampler;
 pub(crate) use send::flow;
 pub use send::{Progress, SendObserver, SendOptions, SendReport, send};
-pub(crate) use socket::connected;
 pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
+pub(crate) use socket::{LOOK, connected, wait};
 pub use source::{Pattern, Source};
 pub use tcp_info::{CaState, TcpInfo};
 
@@ -60,7 +60,7 @@ impl Session<'_> {
             if left == Span::ZERO {
                 return Ok(true);
             }
-            socket::wait(&mut [], left.min(socket::LOOK))?;
+            wait(&mut [], left.min(LOOK))?;
         }
         Ok(false)
     }
@@ -73,7 +73,7 @@ impl Session<'_> {
     pub fn wait_for(&self, file: &impl AsFd) -> io::Result<bool> {
         while !self.stopped() {
             let mut watched = [PollFd::new(file.as_fd(), PollFlags::POLLIN)];
-            socket::wait(&mut watched, socket::LOOK)?;
+            wait(&mut watched, LOOK)?;
             if watched[0].any() == Some(true) {
                 return Ok(true);
             }

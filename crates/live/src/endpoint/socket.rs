@@ -27,7 +27,7 @@ pub const DEFAULT_PORT: u16 = 9009;
 const BACKLOG: i32 = 128;
 
 /// How often a flag is looked at.
-pub(super) const LOOK: Span = Span::millis(50);
+pub(crate) const LOOK: Span = Span::millis(50);
 
 /// Congestion controls that the kernel has loaded, in its order; empty if they cannot be read.
 pub fn available_congestion() -> Vec<String> {
@@ -177,7 +177,7 @@ pub(super) fn abort(stream: TcpStream) {
 }
 
 /// Waits until one of `watched` is ready, or for `span`. Signals end the wait early.
-pub(super) fn wait(watched: &mut [PollFd<'_>], span: Span) -> io::Result<()> {
+pub(crate) fn wait(watched: &mut [PollFd<'_>], span: Span) -> io::Result<()> {
     let seconds = i64::try_from(span.0 / 1_000_000_000).unwrap_or(i64::MAX);
     let time = TimeSpec::new(seconds, (span.0 % 1_000_000_000) as i64);
     match ppoll(watched, Some(time), None) {

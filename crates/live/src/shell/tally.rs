@@ -164,7 +164,7 @@ impl Sink for Tally {
             Op::Dropped(cause) if cause.is_loss() => self.directions[side.index()].lost.add(cause),
             Op::Originated(cause) if !is_of_a_host(cause) => *self.place(id) = (id, at),
             Op::Repeated(_) => self.directions[side.index()].repeated += 1,
-            Op::Marked => self.directions[side.index()].marked += 1,
+            Op::Marked | Op::MarkedBy(_) => self.directions[side.index()].marked += 1,
             Op::Damaged => self.directions[side.index()].damaged += 1,
             _ => {}
         }

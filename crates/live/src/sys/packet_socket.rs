@@ -30,6 +30,8 @@ const TAG_AT: usize = VNET + 12;
 /// none.
 const NOBODY: libc::c_int = 0x0016;
 
+const ON: libc::c_int = 1;
+
 /// A packet socket bound to one interface; it sees what arrives there, not what is sent.
 #[derive(Debug)]
 pub struct PacketSocket {
@@ -61,17 +63,44 @@ impl PacketSocket {
     /// # Errors
     /// Without CAP_NET_RAW in the network namespace, or when there is no such interface.
     pub fn open(ifindex: u32) -> io::Result<PacketSocket> {
+        let socket = PacketSocket::unbound(ifindex)?;
+        let fd = socket.fd.as_fd();
+        // Without it every frame that is sent would come back as received.
+        option(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &ON)?;
+        let membership = libc::packet_mreq {
+            mr_ifindex: ifindex as i32,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+        socket.listen(true)?;
+        Ok(socket)
+    }
+
+    /// Looks on at the interface with this index: what arrives for this machine, and `also_sent` what is sent there.
+    ///
+    /// # Errors
+    /// As [`PacketSocket::open`].
+    pub fn looking_on(ifindex: u32, also_sent: bool) -> io::Result<PacketSocket> {
+        let socket = PacketSocket::unbound(ifindex)?;
+        if !also_sent {
+            option(socket.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &ON)?;
+        }
+        socket.listen(true)?;
+        Ok(socket)
+    }
+
+    /// A socket for the interface that receives nothing yet.
+    fn unbound(ifindex: u32) -> io::Result<PacketSocket> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: a plain call; protocol 0 receives nothing until bind.
         let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
         // SAFETY: the descriptor was just made and nobody else has it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let socket = fd.as_fd();
-        let on: libc::c_int = 1;
-        option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &on)?;
-        option(socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, &on)?;
-        // Without it every frame that is sent would come back as received.
-        option(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
+        option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &ON)?;
+        option(socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, &ON)?;
         let buffer: libc::c_int = 32 << 20;
         if option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &buffer).is_err() {
             // Without root the kernel cuts it to net.core.rmem_max.
@@ -80,16 +109,7 @@ impl PacketSocket {
         if option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &buffer).is_err() {
             option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &buffer)?;
         }
-        let membership = libc::packet_mreq {
-            mr_ifindex: ifindex as i32,
-            mr_type: libc::PACKET_MR_PROMISC as u16,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
-        let socket = PacketSocket { fd, ifindex: ifindex as i32 };
-        socket.listen(true)?;
-        Ok(socket)
+        Ok(PacketSocket { fd, ifindex: ifindex as i32 })
     }
 
     /// Has it receive, or only send. What it received already stays.

@@ -11,8 +11,9 @@ use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_scenario::{Scenario, Transfer};
 
 use super::news::News;
+use super::sockets::Machine;
 use super::telling::Sending;
-use super::{SAMPLE, is_kernel};
+use super::{SAMPLE, has_tcp};
 use crate::clock::Clock;
 use crate::endpoint::{
     DiscardObserver, DiscardOptions, Pattern, Received, SendOptions, Session, Source, discard,
@@ -36,11 +37,11 @@ impl Ends {
         shared: Shared,
         news: Receiver<News>,
         mut port: u16,
+        machines: Vec<(usize, Machine)>,
     ) -> Result<Ends, Error> {
         let mut threads = Vec::new();
         // Receivers first: a sender must find them.
-        for (i, host) in scenario.hosts.iter().enumerate().filter(|(i, _)| is_kernel(scenario, *i))
-        {
+        for (i, host) in scenario.hosts.iter().enumerate().filter(|(i, _)| has_tcp(scenario, *i)) {
             let expected: u32 =
                 scenario.transfers.iter().filter(|t| t.to == i).map(|t| t.connections()).sum();
             if expected > 0 {
@@ -52,13 +53,16 @@ impl Ends {
         let mut index = 0;
         for (i, transfer) in scenario.transfers.iter().enumerate() {
             for _ in 0..transfer.connections() {
-                if is_kernel(scenario, transfer.from) {
+                if has_tcp(scenario, transfer.from) {
                     threads.push(shared.send(net, scenario, i, index, port)?);
                     port += 1;
                 }
                 opened[transfer.from] += 1;
                 index += 1;
             }
+        }
+        for (host, machine) in machines {
+            threads.push(shared.drive(net, &scenario.hosts[host].name, host, machine)?);
         }
         let Shared { stop, unfinished, .. } = shared;
         Ok(Ends { stop, unfinished, threads: threads.into(), news })
@@ -141,6 +145,26 @@ impl Shared {
             let session = Session { clock: shared.clock, stop: &shared.stop };
             // What is wrong with the listener shows as transfers that are missing.
             let _ = discard(&listener, &options, &session, &mut Telling(shared.tell));
+        })
+    }
+
+    /// Lets the machine of host number `host` run.
+    fn drive(
+        &self,
+        net: &Net,
+        name: &str,
+        host: usize,
+        machine: Machine,
+    ) -> Result<JoinHandle<()>, Error> {
+        let counted = self.counted();
+        let shared = self.clone();
+        net.spawn_in(name, move || {
+            let stopped = || shared.stop.load(Ordering::Relaxed);
+            let tell = |news| {
+                let _ = shared.tell.send(news);
+            };
+            let stood = machine.run(shared.clock, stopped, || drop(counted), tell);
+            let _ = shared.tell.send(News::Stood(host, stood));
         })
     }
 

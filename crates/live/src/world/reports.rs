@@ -1,6 +1,7 @@
 //! What the applications have told, and whether what arrived is what was sent.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
 
 use lasthop_path::DISCARD;
@@ -15,6 +16,7 @@ use super::SETTLED;
 use super::ends::Ends;
 use super::news::News;
 use super::ours::Ours;
+use super::sockets::{self, Stood};
 use crate::endpoint::{End, Pattern, Received, SendReport, hex};
 
 /// SHA-256 of the first `bytes` of a pattern, in hexadecimal.
@@ -36,6 +38,7 @@ fn pattern_sha256(pattern: Pattern, bytes: u64) -> String {
 pub(super) struct Reports {
     sent: BTreeMap<usize, Result<SendReport, String>>,
     received: Vec<Received>,
+    stood: BTreeMap<usize, io::Result<Stood>>,
     /// What senders in the kernel did, until it can be put in order.
     events: Vec<Event>,
 }
@@ -49,6 +52,9 @@ impl Reports {
                     self.sent.insert(index, report);
                 }
                 News::Received(received) => self.received.push(received),
+                News::Stood(host, stood) => {
+                    self.stood.insert(host, stood);
+                }
             }
         }
     }
@@ -64,7 +70,7 @@ impl Reports {
 
     /// What did not arrive as it was sent.
     pub(super) fn wrong(&self, scenario: &Scenario, ours: &Ours) -> Vec<String> {
-        let mut wrong = Vec::new();
+        let mut wrong = sockets::wrong(scenario, &self.stood);
         let mut opened = vec![0; scenario.hosts.len()];
         let mut index = 0;
         for transfer in &scenario.transfers {
@@ -73,6 +79,10 @@ impl Reports {
                 let name = format!("transfer {} from {} to {}", index + 1, from.name, to.name);
                 let nth = opened[transfer.from];
                 opened[transfer.from] += 1;
+                if transfer.quic.is_some() {
+                    index += 1;
+                    continue;
+                }
                 let (port, sha256) = match (self.sent.get(&index), transfer.bytes) {
                     (Some(Err(error)), _) => {
                         wrong.push(format!("{name}: {error}"));

@@ -42,6 +42,10 @@ impl Model for GilbertElliott {
         read,
     }];
 
+    fn loses_whole_packets(&self) -> bool {
+        true
+    }
+
     type Errors = Chain;
 
     fn errors(&self, stream: Stream, _: Option<Stream>) -> Chain {
@@ -62,6 +66,14 @@ impl GilbertElliott {
     pub fn of(p: Probability, r: Option<Probability>) -> GilbertElliott {
         let one = Probability::new(1.0).unwrap_or(Probability::ZERO);
         GilbertElliott { p, r, h: Probability::ZERO, k: one }
+    }
+
+    /// The share of packets that it loses in the long run.
+    pub fn share(&self) -> f64 {
+        let p = self.p.get();
+        let r = self.r.map_or(1.0 - p, Probability::get);
+        let bad = if p > 0.0 { p / (p + r) } else { 0.0 };
+        bad * (1.0 - self.h.get()) + (1.0 - bad) * (1.0 - self.k.get())
     }
 
     /// Goes over the keys.

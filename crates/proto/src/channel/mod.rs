@@ -45,6 +45,11 @@ pub trait Model {
     fn has_states(&self) -> bool {
         false
     }
+
+    /// Whether it knows only packets that are lost as a whole, and no bytes that a code could correct.
+    fn loses_whole_packets(&self) -> bool {
+        false
+    }
 }
 
 /// What a model does to the frames of one direction, in the order of their transmission.
@@ -138,6 +143,13 @@ macro_rules! models {
             pub fn has_states(&self) -> bool {
                 match self {
                     $(ErrorModel::$Model(model) => model.has_states(),)*
+                }
+            }
+
+            /// Whether it knows only packets that are lost as a whole, and no bytes that a code could correct.
+            pub fn loses_whole_packets(&self) -> bool {
+                match self {
+                    $(ErrorModel::$Model(model) => model.loses_whole_packets(),)*
                 }
             }
         }

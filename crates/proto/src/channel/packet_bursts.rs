@@ -49,6 +49,10 @@ impl Model for PacketBursts {
         },
     }];
 
+    fn loses_whole_packets(&self) -> bool {
+        true
+    }
+
     type Errors = BurstErrors;
 
     fn errors(&self, stream: Stream, _: Option<Stream>) -> BurstErrors {

@@ -31,6 +31,10 @@ impl Model for PacketLoss {
         },
     }];
 
+    fn loses_whole_packets(&self) -> bool {
+        true
+    }
+
     type Errors = PacketLosses;
 
     fn errors(&self, stream: Stream, _: Option<Stream>) -> PacketLosses {

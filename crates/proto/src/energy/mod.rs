@@ -11,6 +11,7 @@ mod meter;
 mod operation;
 mod presets;
 mod radio;
+pub mod report;
 
 use crate::describe::{Kind, SIM, System};
 

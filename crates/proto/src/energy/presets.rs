@@ -38,14 +38,14 @@ impl Preset {
     }
 }
 
-const fn joules(joules: f64) -> Energy {
+pub(super) const fn joules(joules: f64) -> Energy {
     match Energy::joules(joules) {
         Some(energy) => energy,
         None => panic!("an energy"),
     }
 }
 
-const fn watts(watts: f64) -> Power {
+pub(super) const fn watts(watts: f64) -> Power {
     match Power::watts(watts) {
         Some(power) => power,
         None => panic!("a power"),

@@ -337,7 +337,7 @@ fn tcp_checksum(
     sum.word(segment.dst_port);
     sum.long(segment.seq.0);
     sum.long(segment.ack.0);
-    sum.word(((header / 4) << 12) as u16 | u16::from(segment.flags.0));
+    sum.word(((header / 4) << 12) as u16 | segment.flags.0);
     sum.word(segment.window);
     if segment.timestamps.is_some() || segment.has_options() {
         sum.word(segment.options().urgent);

@@ -2,7 +2,8 @@
 //!
 //! Both stations may have frames waiting. When the medium becomes free and both do, they alternate, which is
 //! what fair contention gives in the long run; the time that access takes is part of the per-frame overhead.
-//! Collisions and back-off are not modelled here.
+//! Collisions and back-off are not modelled here. What varies over time is looked at when a frame begins
+//! ([`Radio::varied`]).
 
 use crate::channel::{Channel, Traffic, Turns, damage_at};
 use crate::event::Op;
@@ -13,6 +14,7 @@ use crate::wire::Packet;
 
 use super::RadioConfig;
 use super::transmitter::{Transmitter, tell_turn};
+use super::varied::{Sky, Varying};
 
 #[derive(Debug)]
 struct Direction {
@@ -22,14 +24,16 @@ struct Direction {
     turns: Option<Turns>,
 }
 
-/// A radio hop.
+/// A radio hop. One that varies is another type, so that others do not pay for it.
 #[derive(Debug)]
-pub struct Radio {
+pub struct Radio<const VARIES: bool = false> {
     half_duplex: bool,
     /// By the side that packets travel to.
     directions: [Direction; 2],
     /// Whose turn it is when both have frames waiting.
     turn: Side,
+    /// What varies, if anything does.
+    sky: Option<Box<Sky>>,
 }
 
 impl Radio {
@@ -52,14 +56,47 @@ impl Radio {
             channel,
         };
         let directions = [direction(Side::Left, left), direction(Side::Right, right)];
-        Radio { half_duplex: config.half_duplex, directions, turn: Side::Right }
+        Radio { half_duplex: config.half_duplex, directions, turn: Side::Right, sky: None }
+    }
+}
+
+impl Radio<true> {
+    /// One that varies over time.
+    pub fn varied(
+        config: &RadioConfig,
+        left: Option<Channel>,
+        right: Option<Channel>,
+        varying: Varying,
+        stream: impl Fn(&str) -> Stream,
+    ) -> Radio<true> {
+        let sky = Some(Box::new(Sky::new(config, varying, &stream)));
+        let Radio { half_duplex, directions, turn, .. } =
+            Radio::<false>::seeded(config.clone(), left, right, stream);
+        Radio { half_duplex, directions, turn, sky }
+    }
+}
+
+impl<const VARIES: bool> Radio<VARIES> {
+    /// Where no frame may begin yet, the medium is not free.
+    fn wait_for_sky(&mut self, now: Time) {
+        let Some(sky) = self.sky.as_ref().filter(|_| VARIES) else { return };
+        for side in Side::BOTH {
+            let free_at = &mut self.directions[side.index()].transmitter.free_at;
+            let at = now.max(*free_at);
+            let opens = sky.opens(at, side);
+            if opens > at {
+                *free_at = opens;
+            }
+        }
     }
 
     /// Sends `packet` to `side` at `start`, when the medium is free.
     fn transmit(&mut self, start: Time, side: Side, mut packet: Packet, out: &mut Out) {
         let bytes = packet.wire_len();
         let direction = &mut self.directions[side.index()];
-        let airtime = direction.transmitter.airtime(bytes);
+        let sky = self.sky.as_mut().filter(|_| VARIES);
+        let varied = sky.as_ref().and_then(|sky| sky.airtime(start, side, bytes));
+        let airtime = varied.unwrap_or_else(|| direction.transmitter.airtime(bytes));
         if let Some(channel) = &mut direction.channel
             && channel.applies_to(Traffic::of(&packet))
         {
@@ -74,11 +111,23 @@ impl Radio {
                 out.packet_event(Op::Damaged, side, &packet);
             }
         }
-        direction.transmitter.transmit(start, airtime, packet);
+        let end = start + airtime;
+        match sky {
+            None => direction.transmitter.transmit(start, airtime, packet),
+            Some(sky) => {
+                let Transmitter { pipe, free_at, .. } = &mut direction.transmitter;
+                *free_at = end;
+                let (at, packet) = sky.passes(start, end, side, packet);
+                packet.into_iter().for_each(|p| pipe.push(at.max(pipe.last().unwrap_or(at)), p));
+            }
+        }
         if self.half_duplex {
-            self.directions[side.other().index()].transmitter.free_at = start + airtime;
+            self.directions[side.other().index()].transmitter.free_at = end;
         }
         self.turn = side.other();
+        if VARIES {
+            self.wait_for_sky(end);
+        }
     }
 
     /// Tells the turns that are due.
@@ -122,11 +171,15 @@ impl Radio {
     }
 }
 
-impl Machine for Radio {
+impl<const VARIES: bool> Machine for Radio<VARIES> {
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out) {
         let side = from.other();
         // If the wake is late, frames have started that nobody saw start.
         self.start_before(now, out);
+        if let Some(sky) = self.sky.as_ref().filter(|_| VARIES) {
+            sky.arrives(now, side, &packet, out);
+            self.wait_for_sky(now);
+        }
         let transmitter = &mut self.directions[side.index()].transmitter;
         let bytes = packet.wire_len();
         if let Some(packet) = transmitter.arrive(now, side, packet, bytes, out) {
@@ -136,6 +189,9 @@ impl Machine for Radio {
 
     fn on_wake(&mut self, now: Time, out: &mut Out) {
         self.tell_turns(now, out);
+        if let Some(sky) = self.sky.as_mut().filter(|_| VARIES) {
+            sky.on_wake(now, out);
+        }
         self.deliver(now, out);
         self.start_before(now + Span(1), out);
         // A wake that is very late finds frames that have started and arrived.
@@ -143,7 +199,8 @@ impl Machine for Radio {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let mut at = Time::NEVER;
+        let sky = self.sky.as_ref().filter(|_| VARIES);
+        let mut at = sky.map_or(Time::NEVER, |sky| sky.next());
         for Direction { transmitter, turns, .. } in &self.directions {
             at = at.min(transmitter.pipe.next());
             if !transmitter.queue.is_empty() {
@@ -157,6 +214,7 @@ impl Machine for Radio {
     }
 
     fn holds(&self) -> usize {
-        self.directions.iter().map(|direction| direction.transmitter.holds()).sum()
+        let lost = self.sky.as_ref().filter(|_| VARIES).map_or(0, |sky| sky.holds());
+        self.directions.iter().map(|direction| direction.transmitter.holds()).sum::<usize>() + lost
     }
 }

@@ -18,6 +18,7 @@ use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::machine::{Out, Side};
 use crate::rng::Stream;
 use crate::units::{Bytes, Time};
+use crate::wire::protocol::PROTOCOL_UDP;
 use crate::wire::{Addr, Packet, Transport};
 
 pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
@@ -166,8 +167,6 @@ impl FqCodel {
     }
 }
 
-const UDP: u8 = 17;
-
 /// Protocol and ports, where there are any.
 fn ports(packet: &Packet) -> u64 {
     match &packet.transport {
@@ -176,9 +175,9 @@ fn ports(packet: &Packet) -> u64 {
         }
         Transport::Icmp(_) => 1,
         Transport::Fragment(fragment) => u64::from(fragment.protocol),
-        Transport::Other(UDP) => {
+        Transport::Other(PROTOCOL_UDP) => {
             let ports = (0..4).map_while(|i| packet.body.byte(i));
-            ports.fold(u64::from(UDP), |sum, byte| sum << 8 | u64::from(byte))
+            ports.fold(u64::from(PROTOCOL_UDP), |sum, byte| sum << 8 | u64::from(byte))
         }
         Transport::Other(protocol) => u64::from(*protocol),
     }

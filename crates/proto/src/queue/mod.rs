@@ -21,6 +21,7 @@ pub use acks_first::AcksFirst;
 pub use codel::{Codel, CodelConfig};
 pub use csdp::{Csdp, CsdpConfig};
 pub use drop_tail::{DropTail, Fifo};
+pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fq_codel::{FqCodel, FqCodelConfig, Share};
 pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig};
@@ -67,6 +68,8 @@ family! {
     [fq_codel] FqCodel(fq: FqCodelConfig) => Box<FqCodel> = Box::new(FqCodel::new(*fq, chance())), fq_codel::WORDS;
     /// Drops arriving packets by a chance that holds the delay at its target (RFC 8033). See [`Pie`].
     [pie] Pie(pie: PieConfig) => Box<Pie> = Box::new(Pie::new(*pie, chance())), pie::WORDS;
+    /// Two queues whose marks are coupled, for L4S and for all others (RFC 9332). See [`DualPi2`].
+    [dualpi2] DualPi2(dual: DualPi2Config) => Box<DualPi2> = Box::new(DualPi2::new(*dual)), dualpi2::WORDS;
 }
 
 impl Discipline {

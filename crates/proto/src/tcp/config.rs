@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::units::Span;
 
+use super::accurate::AccurateEcn;
 pub use super::prediction::Prediction;
 pub use super::presets::PRESETS;
 pub use super::sender::custom::{Custom, CustomGrowth};
@@ -211,12 +212,23 @@ pub enum Congestion {
     Cubic,
     /// A model of the path from samples of the delivery rate (BBR, version 1). Needs [`Variant::Rack`].
     Bbr,
+    /// The same, version 3 (draft-ietf-ccwg-bbr). Needs [`Variant::Rack`].
+    Bbr3,
     /// As fast in bytes per second whatever the round trip (Caini and Firrincieli 2004).
     Hybla,
     /// A loss leaves what the path was measured to carry (Westwood+, Grieco and Mascolo 2004).
     Westwood,
     /// A loss without a queue costs a fifth (Fu and Liew 2003).
     Veno,
+    /// Each mark costs a little (draft-briscoe-iccrg-prague-congestion-control). Needs [`Variant::Rack`] and accurate ECN.
+    Prague,
+}
+
+impl Congestion {
+    /// Whether a model of the path sets the window, and not losses.
+    pub(super) fn has_a_model(self) -> bool {
+        matches!(self, Congestion::Bbr | Congestion::Bbr3)
+    }
 }
 
 /// How many segments of a window [`Congestion::Vegas`] wants to wait in queues on the way.
@@ -397,6 +409,9 @@ pub struct TcpConfig {
     pub exit_growth: bool,
     /// Offer explicit congestion notification (RFC 3168).
     pub ecn: bool,
+    /// Offer accurate ECN (RFC 9768), and what is left of it with a peer that has only the other one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub accurate_ecn: AccurateEcn,
     /// Offer congestion control of acknowledgements.
     pub acc: Option<AccConfig>,
     /// Offer timestamps and PAWS (RFC 7323).

@@ -20,8 +20,9 @@ use crate::machine::{Out, Side};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Flags, FlowKey, Segment, Seq};
 
+use super::accurate::Marks;
 use super::config::{Clock, TcpConfig};
-use super::exchange::Exchanging;
+use super::exchange::Talk;
 use super::integrated::Integrated;
 use super::opening::Opening;
 use super::receiver::Receiver;
@@ -64,8 +65,8 @@ pub struct Connection {
     ts_recent: u32,
     /// When the peer sent the data that came last, if it says so beside the header.
     stamped: Option<Time>,
-    /// The peer is told of a mark of congestion until it says that it has reduced its window.
-    echo: bool,
+    /// Marks of congestion.
+    marks: Marks,
     /// ACKs of the peer that came marked.
     marked_acks: u8,
     last_ack_sent: u64,
@@ -81,7 +82,7 @@ pub struct Connection {
     /// `stream` and discards what it receives.
     outbox: Option<Box<Outbox>>,
     /// Requests and responses, if those are what it carries.
-    exchange: Option<Box<Exchanging>>,
+    exchange: Option<Box<Talk>>,
     /// How it opens, if not by the handshake alone.
     opening: Option<Box<Opening>>,
     /// A SYN is not answered before [`Connection::accept`].
@@ -152,7 +153,7 @@ impl Connection {
             caused: None,
             ts_recent: 0,
             stamped: None,
-            echo: false,
+            marks: Marks::default(),
             marked_acks: 0,
             last_ack_sent: 0,
             stream,

@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+use super::fetch::Fetching;
+
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Addr, FlowKey};
 
@@ -75,12 +77,40 @@ impl Client {
 pub(super) struct Service {
     pub(super) client: Addr,
     pub(super) port: u16,
-    pub(super) exchange: Exchange,
+    pub(super) answers: Answers,
+}
+
+/// How a server knows what is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Answers {
+    /// It is always the same.
+    Same(Exchange),
+    /// Requests of this size say how much.
+    Told(Bytes),
+}
+
+/// What a connection carries.
+#[derive(Clone, Debug)]
+pub(super) enum Talk {
+    /// Requests and responses that are always the same.
+    Same(Exchanging),
+    /// Requests that say how much is asked for.
+    Told(Fetching),
+}
+
+impl Answers {
+    /// Of the end that answers.
+    pub(super) fn server(&self) -> Talk {
+        match self {
+            Answers::Same(exchange) => Talk::Same(Exchanging::server(exchange)),
+            Answers::Told(request) => Talk::Told(Fetching::server(*request)),
+        }
+    }
 }
 
 impl Service {
     /// Whether it answers on the connection `flow`, seen from the server.
-    pub(super) fn answers(&self, flow: FlowKey) -> bool {
+    pub(super) fn takes(&self, flow: FlowKey) -> bool {
         flow.dst == self.client && Exchange::is_at(self.port, flow.src_port)
     }
 }

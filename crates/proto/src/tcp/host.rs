@@ -1,6 +1,7 @@
 //! A host: one address, many connections, and the applications on top of them.
 
 mod applications;
+mod fetching;
 
 use std::sync::Arc;
 
@@ -268,7 +269,7 @@ impl Host {
             out.discard(toward, packet, Cause::NoSuchConnection);
             return None;
         };
-        let marked = packet.is_marked();
+        let ecn = packet.ecn();
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         let segment = packet.segment()?;
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
@@ -305,7 +306,7 @@ impl Host {
             }
         };
         self.act(index, |connection| {
-            connection.on_arrival(now, segment, body, marked, out);
+            connection.on_arrival(now, segment, body, ecn, out);
         });
         Some(self.connections[index].steps())
     }

@@ -1,5 +1,6 @@
 //! The keys of a TCP: a preset, a word for the sender, and what the file changes about both.
 
+use super::accurate::AccurateEcn;
 use super::config::{
     AccConfig, AckpReaction, Arithmetic, Clock, Deflation, DelayedAck, ElnMode, ElnReaction,
     GrowthRule, Halves, Halving, LossCause, MaxSeg, PRESETS, Prediction, Rounding, RtoRule,
@@ -234,6 +235,7 @@ impl TcpConfig {
         );
         tcp.acc(k);
         k.flag("ecn", &mut tcp.ecn, "explicit congestion notification is offered (RFC 3168)");
+        tcp.accurate_ecn(k);
         k.flag("timestamps", &mut tcp.timestamps, "timestamps and PAWS are offered (RFC 7323)");
         k.flag("window-scale", &mut tcp.window_scale, "window scaling is offered (RFC 7323)");
         let predictions = [
@@ -248,6 +250,19 @@ impl TcpConfig {
             &mut tcp.limited_transmit,
             "new data on the first two duplicate ACKs (RFC 3042)",
         );
+    }
+
+    /// Accurate ECN. With congestion control of ACKs the peer's counters would mix marks of data and of ACKs.
+    fn accurate_ecn(&mut self, k: &mut Keys<'_>) {
+        let what = "accurate ECN is offered (RFC 9768), which falls back to `ecn`: a receiver tells of marked packets \
+                    (`ace`), or of bytes as well (`option`)";
+        k.word("accurate-ecn", &mut self.accurate_ecn, &AccurateEcn::WORDS, what);
+        if self.accurate_ecn.is_on() && self.acc.is_some() {
+            let message = "`acc` and `accurate-ecn` exclude each other".to_owned();
+            let help =
+                "leave out one of them: counters tell of all marked packets, be they data or ACKs";
+            k.refuse("accurate-ecn", message, "does not go with `acc`", help);
+        }
     }
 
     /// Congestion control of acknowledgements; with it both data and ACKs may be marked, unless the file says

@@ -10,15 +10,18 @@
 //! data beyond passing it through, keep-alives, Nagle's wait (senders always push).
 
 pub mod acc;
+pub mod accurate;
 pub mod config;
 pub mod connection;
 pub mod exchange;
 pub mod fast_open;
+mod fetch;
 pub mod host;
 pub mod integrated;
 mod keys;
 pub mod lookup;
 pub mod opening;
+pub mod page;
 pub mod prediction;
 pub mod presets;
 mod quick;
@@ -29,10 +32,12 @@ pub mod sender;
 pub mod state;
 pub mod t_tcp;
 pub mod traffic;
+pub mod video;
 pub mod word;
 pub mod words;
 pub mod work;
 
+pub use accurate::AccurateEcn;
 pub use config::{
     AccConfig, AckpReaction, Clock, Congestion, DelayedAck, ElnMode, ElnReaction, GrowthRule,
     Halving, LossCause, Prediction, TcpConfig, Variant,

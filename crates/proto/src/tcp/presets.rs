@@ -2,6 +2,7 @@
 
 use crate::units::Span;
 
+use super::accurate::AccurateEcn;
 use super::config::{
     AckpReaction, Arithmetic, Clock, Congestion, Deflation, DelayedAck, ElnMode, ElnReaction,
     GrowthRule, Halves, Halving, LossCause, MaxSeg, Prediction, Rounding, RtoRule, SlowStart,
@@ -114,6 +115,7 @@ impl TcpConfig {
             deflation: Deflation::Always,
             exit_growth: false,
             ecn: false,
+            accurate_ecn: AccurateEcn::Off,
             acc: None,
             timestamps: false,
             window_scale: false,

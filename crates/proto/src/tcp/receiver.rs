@@ -136,6 +136,11 @@ impl Receiver {
         }
     }
 
+    /// Whether the program has read everything that was delivered.
+    pub(super) fn has_read(&self) -> bool {
+        self.unread == 0
+    }
+
     /// Who wants to know of round trips, if anybody does.
     pub(super) fn timed(&mut self) -> Option<&mut QuickAcks> {
         self.quick.as_deref_mut()

@@ -15,7 +15,8 @@ use crate::wake::WakeTree;
 use crate::wire::Addr;
 
 use super::exchange::Client;
-pub use super::exchange::Exchange;
+pub use super::exchange::{Answers, Exchange};
+use super::fetch;
 
 /// No single period of a source lasts longer.
 const LONGEST: Span = Span::secs(86_400);
@@ -116,6 +117,8 @@ pub(super) enum App {
     Session(Box<Session>),
     /// One client of a server.
     Client(Box<Client>),
+    /// One client of pages or of a video, until it is done.
+    Fetching(Option<fetch::Client>),
     /// A source of datagrams.
     Datagrams(Box<Source>),
 }

@@ -2,8 +2,8 @@
 //! file of its sender.
 
 use super::sender::{
-    bbr, cubic, eln, hybla, integrated, newreno, rack, reno, right_edge, sack, smart, snack, tahoe,
-    vegas, veno, westwood,
+    bbr, bbr3, cubic, eln, hybla, integrated, newreno, prague, rack, reno, right_edge, sack, smart,
+    snack, tahoe, vegas, veno, westwood,
 };
 pub use super::word::Word;
 
@@ -20,9 +20,11 @@ pub const TCPS: &[Word] = &[
     rack::WORD,
     cubic::WORD,
     bbr::WORD,
+    bbr3::WORD,
     hybla::WORD,
     westwood::WORD,
     veno::WORD,
+    prague::WORD,
     right_edge::WORD,
     vegas::WORD,
     snack::WORD,

@@ -206,8 +206,9 @@ fn tcp(segment: &Segment, options: &[u8], out: &mut Vec<u8>) {
     header[2..4].copy_from_slice(&segment.dst_port.to_be_bytes());
     header[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());
     header[8..12].copy_from_slice(&segment.ack.0.to_be_bytes());
-    header[12] = ((20 + options.len()) as u8 / 4) << 4;
-    header[13] = segment.flags.0;
+    let [high, low] = segment.flags.0.to_be_bytes();
+    header[12] = ((20 + options.len()) as u8 / 4) << 4 | high & 1;
+    header[13] = low;
     header[14..16].copy_from_slice(&segment.window.to_be_bytes());
     header[18..20].copy_from_slice(&segment.options().urgent.to_be_bytes());
     out.extend_from_slice(&header);

@@ -6,6 +6,7 @@
 
 pub mod body;
 pub mod checksum;
+pub mod ecn;
 pub mod emit;
 pub mod icmp;
 pub mod opening;
@@ -17,8 +18,9 @@ pub mod segment;
 pub mod seq;
 
 pub use body::Body;
+pub use ecn::EcnCounts;
 pub use icmp::{Notice, Quote};
-pub use packet::{Addr, CE, Damage, ECT, FlowKey, Fragment, Packet, PacketId, Transport};
+pub use packet::{Addr, CE, Damage, ECT, ECT1, FlowKey, Fragment, Packet, PacketId, Transport};
 pub use segment::{
     Acc, Ackp, Eln, Flags, Nack, Options, SackBlocks, Scps, Segment, Smart, Snack, Stamp,
     Timestamps,

@@ -4,12 +4,15 @@
 //! that cannot be true. What it does not know is kept as it stood, so that a packet that is parsed and
 //! emitted again carries the options of protocols that were invented later.
 
+use super::ecn::{KIND_ACCECN0, KIND_ACCECN1};
 use super::opening::{KIND_CC, KIND_CC_ECHO, KIND_CC_NEW, KIND_FAST_OPEN, Opening};
 use super::segment::{
     ACC_PERMITTED_LEN, ACC_WINDOW_LEN, ACKP_LEN, ELN_LOST_LEN, ELN_MARK_LEN, ELN_PERMITTED_LEN,
     NACK_LEN, SCPS_LEN, SMART_CAUSED_LEN, SMART_PERMITTED_LEN,
 };
-use super::{Acc, Ackp, Eln, Nack, Options, SackBlocks, Scps, Seq, Smart, Snack, Timestamps};
+use super::{
+    Acc, Ackp, EcnCounts, Eln, Nack, Options, SackBlocks, Scps, Seq, Smart, Snack, Timestamps,
+};
 
 /// End of the option list (RFC 9293 section 3.2).
 pub const KIND_END: u8 = 0;
@@ -203,6 +206,8 @@ impl ReadOptions {
                 self.others().snack.replace_none(Snack::new(offset, size, vector))
             }
             (KIND_EXPERIMENT, value) => self.experiment(value),
+            (KIND_ACCECN0 | KIND_ACCECN1, value) => EcnCounts::read(option.kind, value)
+                .is_some_and(|counts| self.others().ecn.replace_none(counts)),
             (KIND_CC | KIND_CC_NEW | KIND_CC_ECHO | KIND_FAST_OPEN, value) => {
                 self.others().opening.read(option.kind, value)
             }
@@ -435,16 +440,19 @@ fn put_others(out: &mut Written, options: &Options, sack_blocks: usize) {
         out.put(&snack.size.to_be_bytes());
         out.put(snack.vector());
     }
+    if let Some(counts) = &options.ecn {
+        counts.write(|bytes| out.put(bytes));
+    }
     options.opening.write(|bytes| out.put(bytes));
     out.put(&options.unknown);
 }
 
 /// Whether SACK blocks are the last thing written, so that two bytes of padding may precede them.
 fn only_sack(options: &Options) -> bool {
-    let Options { ackp, eln, smart, nack, acc, scps, snack, opening, unknown, .. } = options;
+    let Options { ackp, eln, smart, nack, acc, scps, snack, ecn, opening, unknown, .. } = options;
     let experiments =
         [ackp.is_some(), eln.is_some(), smart.is_some(), nack.is_some(), acc.is_some()];
-    let scps = scps.is_some() || snack.is_some() || *opening != Opening::NONE;
+    let scps = scps.is_some() || snack.is_some() || ecn.is_some() || *opening != Opening::NONE;
     !experiments.contains(&true) && !scps && unknown.is_empty()
 }
 

@@ -5,6 +5,7 @@ use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::icmp::{self, Notice, Quote};
+use super::protocol::PROTOCOL_UDP;
 use super::{Body, Flags, Segment};
 
 /// An IP address. IPv4 is kept in its IPv6-mapped form, so that comparing and hashing are one
@@ -149,11 +150,11 @@ pub struct Fragment {
     pub place: u16,
 }
 
-/// The protocol number of UDP.
-const UDP: u8 = 17;
-
-/// ECN bits of the traffic class: an ECN-capable transport, as every sender here says it (RFC 3168 section 5).
+/// ECN bits of the traffic class: an ECN-capable transport, ECT(0) (RFC 3168 section 5).
 pub const ECT: u8 = 0b10;
+/// ECN bits of the traffic class: an ECN-capable transport that answers to each mark by a little, so that queues may be
+/// very short (L4S, RFC 9331 section 4.1).
+pub const ECT1: u8 = 0b01;
 /// ECN bits of the traffic class: a router met congestion.
 pub const CE: u8 = 0b11;
 
@@ -271,7 +272,7 @@ impl Packet {
 
     /// Address and port pairs in the direction of travel, if this is UDP.
     pub fn datagram_flow(&self) -> Option<FlowKey> {
-        if self.transport != Transport::Other(UDP) {
+        if self.transport != Transport::Other(PROTOCOL_UDP) {
             return None;
         }
         let port = |at| Some(u16::from_be_bytes([self.body.byte(at)?, self.body.byte(at + 1)?]));
@@ -328,6 +329,11 @@ impl Packet {
         })
     }
 
+    /// ECN bits of the traffic class.
+    pub fn ecn(&self) -> u8 {
+        self.tos & CE
+    }
+
     /// Whether its ends understand a mark of congestion, so that a router need not drop it.
     pub fn is_ecn_capable(&self) -> bool {
         self.tos & CE != 0
@@ -350,7 +356,7 @@ impl Packet {
         const ACK: u32 = 160;
         match self.transport {
             Transport::Tcp(_) => !self.body.is_empty(),
-            Transport::Other(UDP) => self.wire_len() > ACK,
+            Transport::Other(PROTOCOL_UDP) => self.wire_len() > ACK,
             _ => false,
         }
     }

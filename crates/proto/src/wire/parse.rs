@@ -267,7 +267,7 @@ fn tcp(packet: &[u8], ip: &Ip, mode: Mode, view: &mut View) -> Result<(), ParseE
         u16_at(fixed, 2),
         Seq(u32_at(fixed, 4)),
         Seq(u32_at(fixed, 8)),
-        Flags(fixed[13]),
+        Flags(u16::from_be_bytes([fixed[12] & 1, fixed[13]])),
     );
     segment.window = u16_at(fixed, 14);
     segment.timestamps = read.timestamps;

@@ -5,13 +5,13 @@ use core::ops::BitOr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Seq;
 use super::opening::Opening;
+use super::{EcnCounts, Seq};
 use crate::units::Time;
 
 /// TCP header flags as they stand in the header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 impl Flags {
     /// No flags.
@@ -32,6 +32,10 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Flags = Flags(0x80);
+    /// Accurate ECN (RFC 9768).
+    pub const AE: Flags = Flags(0x100);
+    /// All three flags that ECN has.
+    pub const ACE: Flags = Flags(0x1c0);
 
     /// Whether all flags of `other` are set.
     pub fn has(self, other: Flags) -> bool {
@@ -58,7 +62,7 @@ impl BitOr for Flags {
 }
 
 impl fmt::Display for Flags {
-    /// tcpdump's letters: `S`, `F`, `R`, `P`, `U`, `E`, `W` and `.` for ACK.
+    /// tcpdump's letters: `S`, `F`, `R`, `P`, `U`, `E`, `W`, `e` for AE and `.` for ACK.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (flag, letter) in [
             (Flags::FIN, 'F'),
@@ -68,6 +72,7 @@ impl fmt::Display for Flags {
             (Flags::URG, 'U'),
             (Flags::ECE, 'E'),
             (Flags::CWR, 'W'),
+            (Flags::AE, 'e'),
             (Flags::ACK, '.'),
         ] {
             if self.has(flag) {
@@ -292,6 +297,8 @@ pub struct Options {
     pub scps: Option<Scps>,
     /// Selective negative acknowledgement.
     pub snack: Option<Snack>,
+    /// Counters of accurate ECN.
+    pub ecn: Option<EcnCounts>,
     /// Connection counts and Fast Open cookies.
     pub opening: Opening,
     /// No option at all: what a simulator's packet carries beside the header.
@@ -314,6 +321,7 @@ static NO_OPTIONS: Options = Options {
     acc: None,
     scps: None,
     snack: None,
+    ecn: None,
     opening: Opening::NONE,
     stamp: None,
     unknown: Vec::new(),
@@ -363,6 +371,9 @@ impl fmt::Debug for Options {
         if self.snack.is_some() {
             form.field("snack", &self.snack);
         }
+        if self.ecn.is_some() {
+            form.field("ecn", &self.ecn);
+        }
         if self.opening != Opening::NONE {
             form.field("opening", &self.opening);
         }
@@ -410,6 +421,7 @@ impl Options {
             }
             + self.scps.map_or(0, |_| SCPS_LEN)
             + self.snack.as_ref().map_or(0, Snack::wire_len)
+            + self.ecn.as_ref().map_or(0, EcnCounts::wire_len)
             + self.opening.wire_len()
             + self.unknown.len() as u32
     }

@@ -77,7 +77,7 @@ fn packets() -> impl Strategy<Value = (Side, Packet)> {
         1 => Just(Flags::SYN | Flags::ACK),
         1 => Just(Flags::FIN | Flags::ACK),
         1 => Just(Flags::RST),
-        1 => any::<u8>().prop_map(Flags),
+        1 => (0u16..512).prop_map(Flags),
     ];
     let damage = prop_oneof![
         10 => Just(Damage::None),

@@ -3,6 +3,7 @@
 mod ack_filter;
 mod acks_first;
 mod codel;
+mod dualpi2;
 mod fq_codel;
 mod ns3;
 mod pie;

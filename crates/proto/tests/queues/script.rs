@@ -33,6 +33,8 @@ pub struct Bench {
     pub kept: usize,
     /// Packets that were marked.
     pub marked: usize,
+    /// Why, where the queue tells.
+    pub marks: Vec<Cause>,
     /// Packets that ended when one left last.
     pub ended: Vec<(Packet, Cause)>,
 }
@@ -50,6 +52,7 @@ impl Bench {
             now: Time::ZERO,
             kept: 0,
             marked: 0,
+            marks: Vec::new(),
             ended: Vec::new(),
         }
     }
@@ -83,6 +86,10 @@ impl Bench {
                 What::Packet { op: Op::Marked, side: Side::Left, packet } => {
                     assert!(packet.is_marked());
                     self.marked += 1;
+                }
+                What::Packet { op: Op::MarkedBy(cause), side: Side::Left, packet } => {
+                    assert!(packet.is_marked());
+                    self.marks.push(cause);
                 }
                 What::Packet { op: Op::Dropped(cause), packet, side: Side::Left } => {
                     ended.push((packet, cause));

@@ -3,7 +3,7 @@
 use lasthop_proto::wire::Flags;
 
 /// Flags by the letters of tcpdump.
-pub const FLAGS: [(char, Flags); 7] = [
+pub const FLAGS: [(char, Flags); 8] = [
     ('S', Flags::SYN),
     ('F', Flags::FIN),
     ('R', Flags::RST),
@@ -11,6 +11,7 @@ pub const FLAGS: [(char, Flags); 7] = [
     ('.', Flags::ACK),
     ('E', Flags::ECE),
     ('W', Flags::CWR),
+    ('e', Flags::AE),
 ];
 
 /// The flags that `letters` name.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use lasthop_proto::event::{TcpKind, Wants, What};
 use lasthop_proto::machine::{Machine, Out, Side};
 use lasthop_proto::tcp::opening::Memory;
-use lasthop_proto::tcp::traffic::Exchange;
+use lasthop_proto::tcp::traffic::{Answers, Exchange};
 use lasthop_proto::tcp::{Host, HostConfig, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::opening::Count;
@@ -80,7 +80,7 @@ impl Pair {
     /// The server starts anew, and has forgotten everything.
     pub fn restart_server(&mut self) {
         self.hosts[1] = host("server", SERVER, Side::Right, &self.configs[1]);
-        self.hosts[1].answer(CLIENT, PORT, Pair::exchange());
+        self.hosts[1].answer(CLIENT, PORT, Answers::Same(Pair::exchange()));
     }
 
     /// What a host (0 asks, 1 answers) remembers.

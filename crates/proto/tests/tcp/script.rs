@@ -22,7 +22,8 @@
 //! `partial`, `lost N`, `marked`, `caused N`. A `<` line with
 //! `damaged` fails the TCP checksum. A `!` line is a message of a base station about the segment at a position,
 //! `bad-state N` or `quench N`, and what follows its `=>` is why it is not obeyed. Flags `E` and `W` are ECE and CWR.
-//! `ce` is a segment that a router marked, `ect` one that may be marked. Options of ACK congestion control: `acc`
+//! Flag `e` is AE. `ce` is a segment that a router marked, `ect` and `ect1` are ones that may be marked; `counts E0 CE E1` are
+//! the byte counters of accurate ECN. Options of ACK congestion control: `acc`
 //! (permitted), `told WINDOW MARKS ACKED`. Options that open: `cc N`, `ccnew N`, `ccecho N` (counts of T/TCP), `cookie HEX`
 //! and `cookie ask` (Fast Open). What follows `=>` on a `>` line is why a retransmission was sent. `#` begins
 //! a comment.
@@ -46,8 +47,8 @@ use lasthop_proto::tcp::{Connection, TcpConfig};
 use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_proto::wire::opening::{Cookie, Count};
 use lasthop_proto::wire::{
-    Acc, Ackp, Addr, Body, ECT, Eln, Flags, FlowKey, Nack, Notice, SackBlocks, Scps, Segment, Seq,
-    Smart, Snack, Timestamps, Transport,
+    Acc, Ackp, Addr, Body, CE, ECT, ECT1, EcnCounts, Eln, Flags, FlowKey, Nack, Notice, SackBlocks,
+    Scps, Segment, Seq, Smart, Snack, Timestamps, Transport,
 };
 
 use crate::record::{compare, flags, letters, lines, words};
@@ -237,7 +238,7 @@ impl Player {
         let first = u32::from(!flags.has(Flags::SYN));
         let mut segment = Segment::new(9, 1024, self.irs + first, Seq(0), flags);
         segment.window = PEER_WINDOW;
-        let (mut len, mut offset, mut damaged, mut marked) = (0, 0, false, false);
+        let (mut len, mut offset, mut damaged, mut ecn) = (0, 0, false, 0);
         let mut words = words[1..].iter();
         while let Some(word) = words.next() {
             let mut number = || words.next().and_then(|w| w.parse::<u32>().ok()).expect(word);
@@ -287,7 +288,13 @@ impl Player {
                 }
                 "lost" => segment.options_mut().eln = Some(Eln::Lost(self.iss + number())),
                 "damaged" => damaged = true,
-                "ce" => marked = true,
+                "ce" => ecn = CE,
+                "ect" => ecn = ECT,
+                "ect1" => ecn = ECT1,
+                "counts" => {
+                    let counters = [number(), number(), number()];
+                    segment.options_mut().ecn = Some(EcnCounts::new(false, counters, 3));
+                }
                 "acc" => segment.options_mut().acc = Some(Acc::Permitted),
                 "told" => {
                     let (segments, marks) = (number() as u16, number() as u8);
@@ -306,7 +313,7 @@ impl Player {
         if damaged {
             self.connection.on_damaged(at, &segment, &body, &mut self.out);
         } else {
-            self.connection.on_arrival(at, &segment, body, marked, &mut self.out);
+            self.connection.on_arrival(at, &segment, body, ecn, &mut self.out);
         }
     }
 
@@ -321,7 +328,11 @@ impl Player {
                         "data" | "ack" | "control" => String::new(),
                         name => format!(" => {name}"),
                     };
-                    let ect = if packet.tos == ECT { " ect" } else { "" };
+                    let ect = match packet.tos {
+                        ECT => " ect",
+                        ECT1 => " ect1",
+                        _ => "",
+                    };
                     let Transport::Tcp(segment) = &packet.transport else { panic!("not TCP") };
                     self.record
                         .push(format!("{at} > {}{ect}{why}", self.describe(segment, &packet.body)));
@@ -392,6 +403,7 @@ impl Player {
             Smart::Caused(seq) => format!("caused {}", seq - self.irs),
         }));
         words.extend(options.scps.map(|_| "scps".to_owned()));
+        words.extend(options.ecn.map(|counts| format!("counts {counts:?}")));
         words.extend(options.opening.count.map(|count| match count {
             Count::Cc(n) => format!("cc {n}"),
             Count::New(n) => format!("ccnew {n}"),

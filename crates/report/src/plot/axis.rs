@@ -4,10 +4,30 @@ use super::canvas::{Anchor, Canvas};
 use crate::number::grouped;
 
 /// How values are spread over an axis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Spread {
     Linear,
     Log,
+    /// From zero: even up to this value, a decade long, and logarithmic above.
+    FromZero(f64),
+}
+
+impl Spread {
+    /// For these values: logarithmic if that is wanted, with a place for zero if there is one.
+    pub(super) fn of(log: bool, values: impl Iterator<Item = f64> + Clone) -> Spread {
+        let least = values.clone().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+        let zero = values.into_iter().any(|v| v == 0.0);
+        match (log, zero) {
+            (true, true) if least.is_finite() => Spread::FromZero(least),
+            (true, false) => Spread::Log,
+            _ => Spread::Linear,
+        }
+    }
+}
+
+/// Decades from `least`, and the part of one below it.
+fn decades(value: f64, least: f64) -> f64 {
+    if value <= least { value / least } else { 1.0 + libm::log10(value / least) }
 }
 
 /// One axis: values `low..high` over places `from..to`.
@@ -34,6 +54,11 @@ impl Axis {
         Axis { low, high, from, to, spread }
     }
 
+    /// The least value.
+    pub(super) fn low(&self) -> f64 {
+        self.low
+    }
+
     /// Where `value` stands.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.spread {
@@ -41,6 +66,7 @@ impl Axis {
             Spread::Log => {
                 libm::log(value.max(1e-300) / self.low) / libm::log(self.high / self.low)
             }
+            Spread::FromZero(least) => decades(value, least) / decades(self.high, least),
         };
         self.from + share * (self.to - self.from)
     }
@@ -49,7 +75,11 @@ impl Axis {
     pub(super) fn ticks(&self, wanted: usize) -> Vec<(f64, String)> {
         match self.spread {
             Spread::Linear => self.linear_ticks(wanted),
-            Spread::Log => self.log_ticks(),
+            Spread::Log => self.log_ticks(self.low),
+            Spread::FromZero(least) => {
+                let zero = (0.0, "0".to_owned());
+                std::iter::once(zero).chain(self.log_ticks(least)).collect()
+            }
         }
     }
 
@@ -62,14 +92,13 @@ impl Axis {
         (first..=last).map(|i| i as f64 * step).map(|v| (v, label(v))).collect()
     }
 
-    fn log_ticks(&self) -> Vec<(f64, String)> {
-        let (first, last) =
-            (libm::log10(self.low).floor() as i32, libm::log10(self.high).ceil() as i32);
+    fn log_ticks(&self, low: f64) -> Vec<(f64, String)> {
+        let (first, last) = (libm::log10(low).floor() as i32, libm::log10(self.high).ceil() as i32);
         // Few decades leave room for 2 and 5 between the powers of ten.
         let steps: &[f64] = if last - first <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let all =
             (first..=last).flat_map(|e| steps.iter().map(move |s| s * libm::exp10(f64::from(e))));
-        let fits = |v: &f64| *v >= self.low * 0.999 && *v <= self.high * 1.001;
+        let fits = |v: &f64| *v >= low * 0.999 && *v <= self.high * 1.001;
         all.filter(fits).map(|v| (v, log_label(v))).collect()
     }
 }
@@ -137,6 +166,19 @@ mod tests {
         assert_eq!(labels(1.0, 100.0, Spread::Log), ["1", "2", "5", "10", "20", "50", "100"]);
         assert_eq!(labels(1e-7, 1e-3, Spread::Log)[0], "1e\u{2212}7");
         assert_eq!(labels(f64::NAN, f64::NAN, Spread::Linear).len(), 6);
+    }
+
+    #[test]
+    fn zero_has_a_place_beside_decades() {
+        let spread = Spread::of(true, [0.0, 0.1, 1.0, 10.0].into_iter());
+        assert_eq!(spread, Spread::FromZero(0.1));
+        let axis = Axis::new(0.0, 10.0, 0.0, 300.0, spread);
+        let places: Vec<_> = [0.0, 0.05, 0.1, 1.0, 10.0].map(|v| axis.at(v).round()).into();
+        assert_eq!(places, [0.0, 50.0, 100.0, 200.0, 300.0]);
+        let labels: Vec<String> = axis.ticks(5).into_iter().map(|(_, label)| label).collect();
+        assert_eq!(labels, ["0", "0.1", "0.2", "0.5", "1", "2", "5", "10"]);
+        assert_eq!(Spread::of(true, [1.0, 2.0].into_iter()), Spread::Log);
+        assert_eq!(Spread::of(true, [0.0].into_iter()), Spread::Linear);
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl BarChart {
         let before = self.series.iter().take(series).filter(|s| !s.published).count();
         match self.series.get(series) {
             Some(s) if s.published => "published".to_owned(),
-            _ => style::SERIES[before % style::SERIES.len()].to_owned(),
+            _ => style::series(before).to_owned(),
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) enum Anchor {
 }
 
 /// What a mark looks like. Shape tells as much as colour does.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
     /// A broken line, by the number of its pattern.
     Broken(usize),
@@ -57,6 +57,30 @@ pub(super) enum Mark {
     Dash,
     /// A translucent area.
     Band,
+    /// A line in a legend: by the number of its dashes, with the mark of that number on it if its points have one.
+    Line {
+        dash: usize,
+        mark: Option<usize>,
+    },
+}
+
+const MARKS: [Mark; 5] = [Mark::Dot, Mark::Square, Mark::Triangle, Mark::Diamond, Mark::Ring];
+
+/// How the lines of one picture are broken. The counts of colours, marks and dashes have no common divisor, so no two of
+/// 140 lines look alike.
+const DASHES: [&str; 4] = ["", "8 3", "2.5 2.5", "9 3 2 3"];
+
+/// The mark of the `i`th line.
+pub(super) fn mark(i: usize) -> Mark {
+    MARKS[i % MARKS.len()]
+}
+
+/// The attribute that breaks the `i`th line; the first is whole.
+pub(super) fn dashes(i: usize) -> String {
+    match DASHES[i % DASHES.len()] {
+        "" => String::new(),
+        dash => format!(" stroke-dasharray=\"{dash}\""),
+    }
 }
 
 /// A drawing in progress.
@@ -131,6 +155,18 @@ impl Canvas {
         );
     }
 
+    /// Small dots; of those on one pixel, one is drawn.
+    pub(super) fn dots(&mut self, colour: &str, points: &[(f64, f64)]) {
+        let mut taken = std::collections::BTreeSet::new();
+        let mut path = String::new();
+        for (x, y) in points {
+            if taken.insert(((x * 0.7) as i64, (y * 0.7) as i64)) {
+                path += &format!("M{} {}h0", n(*x), n(*y));
+            }
+        }
+        self.path(&format!("s-{colour}"), &path, 3.0, " stroke-linecap=\"round\"");
+    }
+
     /// All marks of one kind as a single path, so that thousands stay light.
     pub(super) fn marks(
         &mut self,
@@ -182,7 +218,7 @@ impl Mark {
             Mark::Broken(0) => format!("M{} {}h4.5m3 0h4.5", n(x - 6.0), n(y)),
             Mark::Broken(1) => format!("M{} {}h2m3 0h2m3 0h2", n(x - 6.0), n(y)),
             Mark::Broken(_) => format!("M{} {}h6.5m3 0h2.5", n(x - 6.0), n(y)),
-            Mark::Dash => format!("M{} {}h12", n(x - 6.0), n(y)),
+            Mark::Dash | Mark::Line { .. } => format!("M{} {}h12", n(x - 6.0), n(y)),
             Mark::Band => format!("M{} {}h12v10h-12z", n(x - 6.0), n(y - 5.0)),
         };
     }
@@ -199,22 +235,30 @@ pub(super) fn text_width(text: &str) -> f64 {
     text.chars().map(letter).sum()
 }
 
-/// A legend: mark, colour, words. It wraps where the line is full.
+/// A legend: mark, colour, words. It wraps where the line is full, and says how low its last line stands.
 pub(super) fn legend(
     canvas: &mut Canvas,
     at: (f64, f64),
     right: f64,
     entries: &[(Mark, &str, String)],
-) {
+) -> f64 {
     let (mut x, mut y) = at;
     for (mark, colour, words) in entries {
-        let width = 17.0 + text_width(words) + 18.0;
+        let sample = if matches!(mark, Mark::Line { .. }) { 32.0 } else { 17.0 };
+        let width = sample + text_width(words) + 18.0;
         if x + width > right && x > at.0 {
             x = at.0;
             y += 17.0;
         }
-        canvas.marks(*mark, colour, [(x + 6.0, y - 4.0)]);
-        canvas.text("l", x + 17.0, y, Anchor::Start, words);
+        if let Mark::Line { dash, mark: on } = mark {
+            let path = format!("M{} {}h26", n(x), n(y - 4.0));
+            canvas.path(&format!("s-{colour}"), &path, 1.8, &dashes(*dash));
+            on.iter().for_each(|on| canvas.marks(self::mark(*on), colour, [(x + 13.0, y - 4.0)]));
+        } else {
+            canvas.marks(*mark, colour, [(x + 6.0, y - 4.0)]);
+        }
+        canvas.text("l", x + sample, y, Anchor::Start, words);
         x += width;
     }
+    y
 }

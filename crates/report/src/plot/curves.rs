@@ -27,6 +27,8 @@ pub enum Pen {
     Steps,
     /// A mark at each point.
     Points,
+    /// A small dot at each point, for thousands of them.
+    Dots,
     /// A line, a mark at each point, and a whisker from `y - spread` to `y + spread`.
     Whiskers,
 }
@@ -51,7 +53,8 @@ pub struct Curves {
     pub x_label: String,
     /// Title of the vertical axis, with the unit.
     pub y_label: String,
-    /// Whether the horizontal axis is logarithmic; points at or below zero are then left out.
+    /// Whether the horizontal axis is logarithmic; zero then has a place left of all others, and points below it are left
+    /// out.
     pub log_x: bool,
     /// The curves, the most important first.
     pub curves: Vec<Curve>,
@@ -59,75 +62,91 @@ pub struct Curves {
 
 /// What was reckoned is told apart by how its line is broken, in one colour.
 const BROKEN: [&str; 3] = ["7 4", "2 3", "9 3 2 3"];
-const MARKS: [Mark; 4] = [Mark::Dot, Mark::Square, Mark::Triangle, Mark::Diamond];
-
-fn look(curve: usize) -> (Mark, &'static str) {
-    (MARKS[curve % MARKS.len()], style::SERIES[curve % style::SERIES.len()])
-}
 
 impl Curves {
     /// Draws it. Points that would fall on the same pixel are drawn as one.
     pub fn plot(&self) -> Plot {
-        let spread = if self.log_x { Spread::Log } else { Spread::Linear };
         let usable = |p: &&(f64, f64, f64)| {
-            p.0.is_finite() && p.1.is_finite() && p.2.is_finite() && (!self.log_x || p.0 > 0.0)
+            p.0.is_finite() && p.1.is_finite() && p.2.is_finite() && (!self.log_x || p.0 >= 0.0)
         };
         let curves: Vec<Vec<(f64, f64, f64)>> =
             self.curves.iter().map(|c| c.points.iter().filter(usable).copied().collect()).collect();
         let all = || curves.iter().flatten();
+        let spread = Spread::of(self.log_x, all().map(|p| p.0));
         let left = all().map(|p| p.0).fold(f64::INFINITY, f64::min);
         let right = all().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
         let high = axis::round_end(all().map(|p| p.1 + p.2).fold(0.0, f64::max));
 
         let mut canvas = Canvas::default();
         canvas.text("t", LEFT, 24.0, Anchor::Start, &self.title);
-        let entries: Vec<_> = (0..self.curves.len()).map(|i| self.entry(i)).collect();
-        let needed: f64 =
-            entries.iter().map(|(_, _, words)| canvas::text_width(words) + 35.0).sum();
-        let top = 62.0 + 17.0 * (needed / (RIGHT - LEFT)).floor();
-        canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
+        let pens = Pens(&self.curves);
+        let top = 16.0 + canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &pens.entries());
         let bottom = top + PANEL;
         let x = Axis::new(left, right, LEFT + 16.0, RIGHT - 16.0, spread);
         let y = Axis::new(0.0, high, bottom, top, Spread::Linear);
         axis::draw_y(&mut canvas, &y, LEFT, RIGHT, 6);
         canvas.vertical_text("l", 18.0, (top + bottom) / 2.0, &self.y_label);
         for (i, points) in curves.iter().enumerate() {
-            self.draw(&mut canvas, i, points, &x, &y);
+            pens.draw(&mut canvas, i, points, &x, &y);
         }
         canvas.line("s-axis", (LEFT, bottom), (RIGHT, bottom), 1.2);
         axis::draw_x(&mut canvas, &x, bottom, 8, &self.x_label);
         Plot { width: WIDTH, height: bottom + 52.0, title: self.title.clone(), body: canvas.body }
     }
+}
 
-    fn entry(&self, i: usize) -> (Mark, &'static str, String) {
-        let (mark, colour) = self.look(i);
-        let is_line = matches!(self.curves[i].pen, Pen::Line | Pen::Steps);
-        (if is_line { Mark::Dash } else { mark }, colour, self.curves[i].name.clone())
+/// Curves that share a panel, each with its look.
+pub(super) struct Pens<'a>(pub(super) &'a [Curve]);
+
+impl Pens<'_> {
+    /// What the legend says of each.
+    pub(super) fn entries(&self) -> Vec<(Mark, &'static str, String)> {
+        let entry = |(i, curve): (usize, &Curve)| {
+            let (mark, colour) = self.look(i);
+            let dash = self.dash(i);
+            let mark = match curve.pen {
+                Pen::Line | Pen::Steps => Mark::Line { dash, mark: None },
+                Pen::Whiskers => Mark::Line { dash, mark: Some(i) },
+                _ => mark,
+            };
+            (mark, colour, curve.name.clone())
+        };
+        self.0.iter().enumerate().map(entry).collect()
     }
 
     fn look(&self, i: usize) -> (Mark, &'static str) {
-        match self.curves[i].pen {
+        match self.0[i].pen {
             Pen::Dashes => (Mark::Broken(self.before(i, Pen::Dashes) % BROKEN.len()), "muted"),
-            _ => look(i),
+            Pen::Dots => (Mark::Dot, style::series(i)),
+            _ => (canvas::mark(i), style::series(i)),
+        }
+    }
+
+    /// By which dashes a line is told from its neighbours.
+    fn dash(&self, i: usize) -> usize {
+        match self.0[i].pen {
+            Pen::Line | Pen::Steps | Pen::Whiskers => i,
+            _ => 0,
         }
     }
 
     /// How many curves before the one at `i` are drawn with `pen`.
     fn before(&self, i: usize, pen: Pen) -> usize {
-        self.curves[..i].iter().filter(|curve| curve.pen == pen).count()
+        self.0[..i].iter().filter(|curve| curve.pen == pen).count()
     }
 
-    fn draw(&self, canvas: &mut Canvas, i: usize, points: &[(f64, f64, f64)], x: &Axis, y: &Axis) {
+    /// Draws the curve at `i`, of which `points` can be drawn.
+    pub(super) fn draw(
+        &self,
+        canvas: &mut Canvas,
+        i: usize,
+        points: &[(f64, f64, f64)],
+        x: &Axis,
+        y: &Axis,
+    ) {
         let (mark, colour) = self.look(i);
-        let pen = self.curves[i].pen;
-        // Whiskers of several curves at one place would cover each other.
-        let aside = match pen {
-            Pen::Whiskers => {
-                let all = self.before(self.curves.len(), pen) as f64;
-                APART * (self.before(i, pen) as f64 - (all - 1.0) / 2.0)
-            }
-            _ => 0.0,
-        };
+        let pen = self.0[i].pen;
+        let aside = self.aside(i, points, x);
         let mut places: Vec<(f64, f64)> = Vec::new();
         for p in points {
             let place = (x.at(p.0) + aside, y.at(p.1));
@@ -154,7 +173,9 @@ impl Curves {
             }
             canvas.path(&stroke, &path, 1.2, "");
         }
-        if pen != Pen::Points {
+        if pen == Pen::Dots {
+            canvas.dots(colour, &places);
+        } else if pen != Pen::Points {
             let mut path = String::new();
             for (k, (px, py)) in places.iter().enumerate() {
                 let _ = match (k, pen) {
@@ -165,13 +186,25 @@ impl Curves {
             }
             let dashes = match mark {
                 Mark::Broken(i) => format!(" stroke-dasharray=\"{}\"", BROKEN[i]),
-                _ => String::new(),
+                _ => canvas::dashes(self.dash(i)),
             };
             canvas.path(&stroke, &path, 1.6, &format!(" stroke-linejoin=\"round\"{dashes}"));
         }
         if matches!(pen, Pen::Points | Pen::Whiskers) {
             canvas.marks(mark, colour, places);
         }
+    }
+
+    /// How far to the side the curve at `i` is drawn: whiskers of several curves at one place would cover each other.
+    /// Nothing is moved out of the axis.
+    fn aside(&self, i: usize, points: &[(f64, f64, f64)], x: &Axis) -> f64 {
+        if self.0[i].pen != Pen::Whiskers {
+            return 0.0;
+        }
+        let all = self.before(self.0.len(), Pen::Whiskers) as f64;
+        let crowded = points.iter().any(|p| p.0 == x.low()) && x.low() == 0.0;
+        let first = if crowded { 0.0 } else { -(all - 1.0) / 2.0 };
+        APART * (self.before(i, Pen::Whiskers) as f64 + first)
     }
 }
 

@@ -43,24 +43,23 @@ pub struct LineChart {
     pub x_label: String,
     /// Title of the vertical axis, with the unit.
     pub y_label: String,
-    /// Whether the horizontal axis is logarithmic; points at or below zero are then left out.
+    /// Whether the horizontal axis is logarithmic; zero then has a place left of all others, and points below it are left
+    /// out.
     pub log_x: bool,
     /// Lines, the most important first.
     pub series: Vec<LineSeries>,
 }
 
-const MARKS: [Mark; 4] = [Mark::Dot, Mark::Square, Mark::Triangle, Mark::Diamond];
-
 impl LineChart {
     /// Draws it.
     pub fn plot(&self) -> Plot {
-        let spread = if self.log_x { Spread::Log } else { Spread::Linear };
         let usable = |p: &&Point| {
-            p.x.is_finite() && p.y.is_finite() && p.ci.is_finite() && (!self.log_x || p.x > 0.0)
+            p.x.is_finite() && p.y.is_finite() && p.ci.is_finite() && (!self.log_x || p.x >= 0.0)
         };
         let lines: Vec<Vec<Point>> =
             self.series.iter().map(|s| s.points.iter().filter(usable).copied().collect()).collect();
         let all = || lines.iter().flatten();
+        let spread = Spread::of(self.log_x, all().map(|p| p.x));
         let left = all().map(|p| p.x).fold(f64::INFINITY, f64::min);
         let right = all().map(|p| p.x).fold(f64::NEG_INFINITY, f64::max);
         let high = axis::round_end(all().map(|p| p.y + p.ci).fold(0.0, f64::max));
@@ -70,11 +69,8 @@ impl LineChart {
         let mut canvas = Canvas::default();
         canvas.text("t", LEFT, 24.0, Anchor::Start, &self.title);
         let entries = self.legend();
-        let needed: f64 =
-            entries.iter().map(|(_, _, words)| canvas::text_width(words) + 35.0).sum();
         // As many lines of legend as the names need.
-        let top = 62.0 + 17.0 * (needed / (RIGHT - LEFT)).floor();
-        canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
+        let top = 16.0 + canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &entries);
         let bottom = top + PANEL;
         let x = Axis::new(left, right, LEFT + 12.0, RIGHT - 12.0, spread);
         let y = Axis::new(low, high, bottom, top, Spread::Linear);
@@ -100,14 +96,19 @@ impl LineChart {
 
     fn look(&self, series: usize) -> (Mark, &'static str) {
         let rank = self.rank(series);
-        let mark =
-            if self.series[series].published { Mark::Ring } else { MARKS[rank % MARKS.len()] };
-        (mark, style::SERIES[rank % style::SERIES.len()])
+        let mark = if self.series[series].published { Mark::Ring } else { canvas::mark(rank) };
+        (mark, style::series(rank))
     }
 
     fn legend(&self) -> Vec<(Mark, &'static str, String)> {
         let entry = |i: usize| {
             let (mark, colour) = self.look(i);
+            let rank = self.rank(i);
+            let mark = if self.series[i].published {
+                mark
+            } else {
+                Mark::Line { dash: rank, mark: Some(rank) }
+            };
             (mark, colour, self.series[i].name.clone())
         };
         // A series without points only keeps its rank.
@@ -137,7 +138,8 @@ impl LineChart {
             for (k, (px, py)) in places.iter().enumerate() {
                 let _ = write!(path, "{}{} {}", if k == 0 { 'M' } else { 'L' }, n(*px), n(*py));
             }
-            canvas.path(&format!("s-{colour}"), &path, 2.0, " stroke-linejoin=\"round\"");
+            let look = format!(" stroke-linejoin=\"round\"{}", canvas::dashes(self.rank(i)));
+            canvas.path(&format!("s-{colour}"), &path, 2.0, &look);
         }
         canvas.marks(mark, colour, places);
     }

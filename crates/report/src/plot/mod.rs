@@ -4,8 +4,10 @@
 mod axis;
 mod bars;
 mod canvas;
+mod crosses;
 mod curves;
 mod lines;
+mod panels;
 mod ranks;
 mod sequence;
 mod style;
@@ -17,8 +19,10 @@ use resvg::{tiny_skia, usvg};
 
 pub use bars::{Bar, BarChart, BarGroup, BarSeries};
 pub(crate) use canvas::escape;
+pub use crosses::{Cross, Crosses};
 pub use curves::{Curve, Curves, Pen};
 pub use lines::{LineChart, LineSeries, Point};
+pub use panels::{Panel, Panels};
 pub use ranks::{Estimate, Ranks};
 pub use sequence::TimeSequence;
 pub use style::Theme;
@@ -59,9 +63,9 @@ impl Plot {
 
     /// For use inside the page of [`crate::html`], which brings the colours.
     pub fn inline(&self) -> String {
-        // Never larger than drawn; on a phone it is scrolled before it becomes unreadable.
-        let (most, least) = (self.width, (self.width * 0.68).round());
-        self.wrap("", &format!(" style=\"max-width:{most}px;min-width:{least}px\""))
+        // As wide as the page; on a phone it is scrolled before it becomes unreadable.
+        let least = (self.width * 0.68).round();
+        self.wrap("", &format!(" style=\"width:100%;min-width:{least}px\""))
     }
 
     /// A file of its own that follows the reader's preference for light or dark.

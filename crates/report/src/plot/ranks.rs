@@ -45,7 +45,7 @@ impl Ranks {
 
         let mut canvas = Canvas::default();
         canvas.text("t", 16.0, 24.0, Anchor::Start, &self.title);
-        let colour = |j: usize| style::SERIES[j % style::SERIES.len()];
+        let colour = |j: usize| style::series(j);
         let mark = |j: usize| MARKS[j % MARKS.len()];
         let named = self.series.iter().enumerate();
         let entries: Vec<_> = named.map(|(j, name)| (mark(j), colour(j), name.clone())).collect();

@@ -8,9 +8,9 @@ use super::Plot;
 use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas, Mark, n};
 
-const WIDTH: f64 = 920.0;
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = WIDTH - 18.0;
+pub(super) const WIDTH: f64 = 920.0;
+pub(super) const LEFT: f64 = 72.0;
+pub(super) const RIGHT: f64 = WIDTH - 18.0;
 const TOP: f64 = 76.0;
 const MAIN: f64 = 330.0;
 const GAP: f64 = 26.0;

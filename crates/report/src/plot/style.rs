@@ -22,7 +22,7 @@ const COLOURS: [(&str, &str, &str); 13] = [
     ("axis", "#9aa5b1", "#5b6672"),
     ("stall", "#f0ead6", "#2c2a20"),
     ("blue", "#0072b2", "#5ab4ea"),
-    ("orange", "#d98c00", "#f0b23c"),
+    ("orange", "#bf7900", "#f0b23c"),
     ("green", "#00875f", "#2fc49a"),
     ("purple", "#b4558c", "#dd90bd"),
     ("sky", "#3a9bd6", "#8fd0f5"),
@@ -31,7 +31,12 @@ const COLOURS: [(&str, &str, &str); 13] = [
 ];
 
 /// The series colours in the order they are given out.
-pub(super) const SERIES: [&str; 6] = ["blue", "orange", "green", "purple", "sky", "red"];
+const SERIES: [&str; 7] = ["blue", "orange", "green", "purple", "red", "sky", "ink"];
+
+/// The colour of the `i`th series.
+pub(super) fn series(i: usize) -> &'static str {
+    SERIES[i % SERIES.len()]
+}
 
 /// The family of PNGs; the embedded font.
 pub(super) const PNG_FONT: &str = "DejaVu Sans";
@@ -97,4 +102,34 @@ pub(super) fn standalone_css() -> String {
 /// Style with every colour spelled out, for a renderer without variables.
 pub(super) fn fixed_css(theme: Theme) -> String {
     rules("", |name| pick(theme, name).to_owned(), &format!("'{PNG_FONT}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance (WCAG 2.2).
+    fn luminance(colour: &str) -> f64 {
+        let part = |at: usize| {
+            let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+            if value <= 0.040_45 { value / 12.92 } else { libm::pow((value + 0.055) / 1.055, 2.4) }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+    }
+
+    #[test]
+    fn every_line_stands_out_from_the_paper_and_words_more_so() {
+        for theme in [Theme::Light, Theme::Dark] {
+            let contrast = |name: &str| {
+                let (a, b) = (luminance(pick(theme, name)), luminance(pick(theme, "paper")));
+                (a.max(b) + 0.05) / (a.min(b) + 0.05)
+            };
+            for name in SERIES {
+                assert!(contrast(name) >= 3.0, "{name} in {theme:?}: {}", contrast(name));
+            }
+            for name in ["ink", "muted"] {
+                assert!(contrast(name) >= 4.5, "{name} in {theme:?}: {}", contrast(name));
+            }
+        }
+    }
 }

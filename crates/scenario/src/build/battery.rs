@@ -17,7 +17,8 @@ pub(super) fn give_hops(
             HostSide::Left => path.iter().position(is_link),
             HostSide::Right => path.iter().rposition(is_link),
         };
-        let Some(StageKind::Radio(RadioStage { hop, hops, .. })) = link.map(|i| &mut path[i].kind)
+        let Some(StageKind::Radio(RadioStage { hop, hops, varying, .. })) =
+            link.map(|i| &mut path[i].kind)
         else {
             continue;
         };
@@ -30,6 +31,20 @@ pub(super) fn give_hops(
                 .label("not on this hop")
                 .help("write another medium access, for example `mac = \"dcf\"`, or leave out the battery")
                 .into());
+        }
+        if varying.is_some() {
+            return Err(Diagnostic::new(
+                Code::BadValue,
+                format!("host.{}.battery", host.name),
+                place,
+            )
+            .message(format!(
+                "`host.{}.battery`: its radio varies, and tells nothing of the air",
+                host.name
+            ))
+            .label("not on this hop")
+            .help("leave out the battery, or what varies of the radio")
+            .into());
         }
         hop.get_or_insert_default();
     }

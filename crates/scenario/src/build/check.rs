@@ -3,6 +3,7 @@
 use lasthop_proto::agent::{AgentConfig, Ends, Idle, SplitConfig};
 use lasthop_proto::hop::HopConfig;
 use lasthop_proto::link::LinkLayerConfig;
+use lasthop_proto::link::fec::Coding;
 use lasthop_proto::mac::MacConfig;
 use lasthop_proto::queue::Discipline;
 use lasthop_proto::queue::csdp::Knowledge;
@@ -37,9 +38,11 @@ pub(super) fn run(
         view.agents_that_see_nothing(notes);
         if line == 0 {
             view.idle_hosts(notes);
+            view.tcp_without_use(notes);
             view.late_transfers(notes);
         }
         view.schedulers_without_news(notes);
+        view.codes_without_errors(notes);
     }
 }
 
@@ -405,6 +408,29 @@ impl View<'_> {
         }
     }
 
+    /// A block code corrects bytes; what is lost as a whole has none that it could correct.
+    fn codes_without_errors(&self, notes: &mut Vec<Noted>) {
+        for (i, stage) in self.path.iter().enumerate() {
+            let StageKind::Radio(radio) = &stage.kind else { continue };
+            let coding = radio.hop.as_ref().map_or(Coding::NONE, |hop| hop.coding);
+            let mut errors = [&radio.errors_right, &radio.errors_left].into_iter().flatten();
+            let whole = errors.clone().next().is_some()
+                && errors.all(|errors| errors.model.loses_whole_packets());
+            if !matches!(coding, Coding::Block(_)) || !whole {
+                continue;
+            }
+            let key = self.stage_key(i, "coding");
+            let warning = Diagnostic::new(Code::NoEffect, key, &self.stage_place(i, Some("coding")))
+                .message(format!("the block code of `{}` corrects nothing", stage.name))
+                .label("only its check bytes are sent")
+                .help(
+                    "these errors lose packets as a whole; a model of bytes, such as `errors = { model = \
+                     \"bit-errors\", ber = \"1e-5\" }`, has something to correct",
+                );
+            note(notes, warning);
+        }
+    }
+
     /// What starts after the end never starts.
     fn late_transfers(&self, notes: &mut Vec<Noted>) {
         let late = |start| start >= self.scenario.horizon;
@@ -421,6 +447,30 @@ impl View<'_> {
                     self.scenario.horizon
                 )),
         );
+    }
+
+    /// Hosts whose transfers QUIC carries have no use for what is said of their TCP. A preset says more than that.
+    fn tcp_without_use(&self, notes: &mut Vec<Noted>) {
+        const OTHERS: [&str; 7] =
+            ["side", "addr", "preset", "kernel", "stack", "access", "battery"];
+        let hosts = self.file.node("host").and_then(Node::as_table);
+        for (i, spec) in self.specs.iter().enumerate() {
+            let table = hosts.and_then(|hosts| hosts.get(&spec.name)).and_then(Node::as_table);
+            let Some(table) = table.filter(|_| self.scenario.speaks_quic(i)) else { continue };
+            let keys = table.entries.iter().map(|entry| entry.key.as_str());
+            for key in keys.filter(|key| !OTHERS.contains(key)) {
+                // Not where the value stands: an axis has another place for each.
+                let warning =
+                    Diagnostic::new(Code::NoEffect, format!("host.{}.{key}", spec.name), &spec.at)
+                        .message(format!("`{key}` has no effect"))
+                        .label(format!("QUIC carries what `{}` sends and receives", spec.name))
+                        .help(format!(
+                            "leave out `{key}`, or compare with `protocol = \"tcp\"`; QUIC's own window is `quic = {{ \
+                             congestion = ... }}` of the transfer"
+                        ));
+                notes.push(Noted { warning, in_every_cell: true });
+            }
+        }
     }
 
     /// A host that neither sends nor receives is usually a slip of the name.

@@ -6,6 +6,7 @@ pub(crate) mod cells;
 mod check;
 pub(crate) mod errors;
 mod exchange;
+mod fetching;
 pub(crate) mod handoff;
 pub(crate) mod hop;
 pub(crate) mod host;

@@ -248,13 +248,28 @@ fn stage(
         "link" => take(&inner()?, link)?.0,
         "agent" => StageKind::Agent(agent::read(&reader, notes)?),
         "radio" => {
-            let (radio, _) = take(&inner()?, radio)?;
+            let ((radio, varying), _) = take(&inner()?, radio)?;
             let (errors_right, errors_left) = errors::read(&reader, data, radio.rate)?;
             let (hop, hops) = hop::read(&reader, &radio, notes)?;
-            StageKind::Radio(RadioStage { radio, errors_right, errors_left, hop, hops })
+            if varying.is_some() && (hop.is_some() || hops.is_some()) {
+                return Err(not_on_a_hop(&reader));
+            }
+            StageKind::Radio(RadioStage { radio, errors_right, errors_left, varying, hop, hops })
         }
         _ => StageKind::Cross(take(&inner()?, cross)?.0),
     })
+}
+
+/// Link layers and medium access go by what a frame takes, and that is always the same.
+fn not_on_a_hop(reader: &Reader<'_>) -> Error {
+    Diagnostic::new(Code::BadPath, reader.key("radio"), &reader.place("radio"))
+        .message("a radio with a link layer or medium access does not vary")
+        .label("not on this hop")
+        .help(
+            "leave out `mac` and `link-layer`, or what varies; or write a `link` that varies before this hop, \
+             which is then as fast as the radio ever is",
+        )
+        .into()
 }
 
 /// A key that stands beside another kind of stage is a slip worth its own words.
@@ -421,13 +436,16 @@ fn disciplines(
 }
 
 /// Goes over the keys of `radio`.
-pub(crate) fn radio(k: &mut Keys<'_>) -> RadioConfig {
+pub(crate) fn radio(k: &mut Keys<'_>) -> (RadioConfig, Option<Box<Varying>>) {
     let need = Need::Required("\"2mbit\"");
     let rate = match k.value("rate", Form::Rate, need, Value::Absent, "the rate of the medium") {
         Value::Rate(rate) => rate,
         _ => errors::any_rate(),
     };
-    let (discipline_right, discipline_left) = disciplines(k, Some(rate), Some(rate));
+    let varying = Varying::of_radio(k);
+    let [mean_right, mean_left] = varying.as_ref().map_or([None; 2], |v| v.mean_rates());
+    let (discipline_right, discipline_left) =
+        disciplines(k, mean_right.or(Some(rate)), mean_left.or(Some(rate)));
     let mut radio = RadioConfig {
         rate,
         delay: Span::ZERO,
@@ -443,7 +461,7 @@ pub(crate) fn radio(k: &mut Keys<'_>) -> RadioConfig {
     let duplex = [("half", true), ("full", false)];
     k.word("duplex", &mut radio.half_duplex, &duplex, "whether the directions share the medium");
     k.limit("queue", &mut radio.queue, "how much waits in front of each transmitter");
-    radio
+    (radio, varying)
 }
 
 /// Goes over the keys of `cross`.

@@ -6,6 +6,7 @@ use lasthop_proto::udp::{self, Arrivals, Codec, Udp, Voice};
 use lasthop_proto::units::{Bytes, Rate, Span};
 
 use super::exchange::{self, exchange};
+use super::fetching;
 use super::transfer::{MAX_CONNECTIONS, TransferSpec};
 use crate::error::{Code, Diagnostic, Error};
 use crate::model::{Host, Stack, Traffic};
@@ -21,6 +22,7 @@ pub(crate) struct Application {
     on_off: OnOff,
     web: Option<Web>,
     udp: Option<Udp>,
+    fetching: Option<(&'static str, Traffic)>,
     exchange: exchange::Said,
 }
 
@@ -64,7 +66,15 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> Application {
         udp = Some(datagrams(k));
     });
     let udp = udp.filter(|_| k.has("udp"));
-    Application { on_off, web, udp, exchange: exchange::keys(k) }
+    let (mut page, mut video) = (None, None);
+    k.table("page", "clients that load pages: a first object, then others in parallel", |k| {
+        page = Some(("page", Traffic::Page(fetching::page(k))));
+    });
+    k.table("video", "clients that play a video by segments, and choose their rates", |k| {
+        video = Some(("video", Traffic::Video(fetching::video(k))));
+    });
+    let fetching = page.into_iter().chain(video).find(|(key, _)| k.has(key));
+    Application { on_off, web, udp, fetching, exchange: exchange::keys(k) }
 }
 
 /// Bytes of a probe.
@@ -96,6 +106,9 @@ fn datagrams(k: &mut Keys<'_>) -> Udp {
     k.word("arrivals", &mut arrivals, &words, "whether intervals are equal, or exponential");
     let words = [("constant", udp::Sizes::Constant), ("exponential", udp::Sizes::Exponential)];
     k.word("sizes", &mut sizes, &words, "whether sizes are equal, or exponential");
+    let mut l4s = false;
+    let what = "packets, and probes that come back, say that they want the queue with little delay: ECT(1)";
+    k.flag("l4s", &mut l4s, what);
     let own = ["rate", "size", "arrivals", "sizes", "voice"];
     let of_voice = codec.and(k.first(&own[..4])).map(|key| (key, "voice"));
     let of_probe = probe.and(k.first(&own)).map(|key| (key, "probe"));
@@ -107,7 +120,7 @@ fn datagrams(k: &mut Keys<'_>) -> Udp {
         let message = format!("`{}` without `voice`", k.path("buffer"));
         k.refuse("buffer", message, "nothing uses it", "write `voice = \"g711\"`, or leave it out");
     }
-    Udp { rate, size, arrivals, sizes, voice, probe }
+    Udp { rate, size, arrivals, sizes, voice, probe, l4s }
 }
 
 fn shape(k: &mut Keys<'_>) -> Option<f64> {
@@ -128,8 +141,14 @@ pub(super) fn traffic(
 ) -> Result<(Traffic, u64), Error> {
     let horizon = file.optional::<Span>("horizon")?;
     let end = stop.into_iter().chain(horizon).min();
-    if let Some((exchange, opened)) = exchange(reader, said.exchange, every, [start, end], count)? {
+    let asked = said.exchange;
+    if said.fetching.is_none()
+        && let Some((exchange, opened)) = exchange(reader, asked, every, [start, end], count)?
+    {
         return Ok((Traffic::Exchange(exchange), opened));
+    }
+    if let Some((key, traffic)) = said.fetching {
+        return fetched(reader, key, traffic, end, count);
     }
     if let Some(udp) = said.udp {
         if let Some(key) =
@@ -197,6 +216,31 @@ pub(super) fn excluded(reader: &Reader<'_>, key: &str, other: &str, help: &str) 
         .into()
 }
 
+/// The pages or the video of the transfer at `reader`, which says them at `key`.
+fn fetched(
+    reader: &Reader<'_>,
+    key: &str,
+    traffic: Traffic,
+    end: Option<Span>,
+    count: u32,
+) -> Result<(Traffic, u64), Error> {
+    let others = ["on-off", "web", "udp", "page", "video", "request", "bytes", "every"];
+    if let Some(other) = others.into_iter().find(|other| *other != key && reader.has(other)) {
+        return Err(excluded(reader, other, key, "leave out one of them"));
+    }
+    if count > u32::from(u16::MAX) {
+        return Err(reader.out_of_range("count", "at most 65535 clients"));
+    }
+    let connections = match traffic {
+        Traffic::Page(page) if page.pages.is_none() && end.is_none() => {
+            return Err(endless(reader, key));
+        }
+        Traffic::Page(page) => page.connections,
+        _ => 1,
+    };
+    Ok((traffic, u64::from(count) * u64::from(connections)))
+}
+
 /// Applications that come and go are ours: a kernel's would need programs on its host.
 pub(super) fn in_testbed(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), Error> {
     for TransferSpec { transfer, at, key, .. } in transfers {
@@ -204,6 +248,8 @@ pub(super) fn in_testbed(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(
             Traffic::Web(_) => "web",
             Traffic::OnOff(_) => "on-off",
             Traffic::Exchange(_) => "request",
+            Traffic::Page(_) => "page",
+            Traffic::Video(_) => "video",
             Traffic::Udp(_) => "udp",
             Traffic::Bulk if transfer.stop.is_some() => "stop",
             Traffic::Bulk => continue,

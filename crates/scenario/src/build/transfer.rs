@@ -9,7 +9,7 @@ use super::traffic::{self, Application, traffic};
 use crate::document::{Node, Value};
 use crate::error::{Code, Diagnostic, Error, Place, meant};
 use crate::keys::take;
-use crate::model::{Exchange, Host, HostSide, Quic, Traffic, Transfer, World};
+use crate::model::{Exchange, Host, HostSide, Quic, Stack, Traffic, Transfer, World};
 use crate::quic;
 use crate::read::Reader;
 use crate::schema;
@@ -130,7 +130,7 @@ pub(super) fn read(file: &Reader<'_>, hosts: &[HostSpec]) -> Result<Vec<Transfer
                 .into());
         }
     }
-    let servers = specs.iter().filter(|spec| matches!(spec.transfer.traffic, Traffic::Exchange(_)));
+    let servers = specs.iter().filter(|spec| spec.transfer.traffic.answers().is_some());
     if let Some(spec) = servers.clone().nth(Exchange::SERVERS) {
         let most = Exchange::SERVERS;
         return Err(Diagnostic::new(Code::OutOfRange, &spec.key, &spec.at)
@@ -236,7 +236,7 @@ fn only_bulk(reader: &Reader<'_>) -> Error {
         .into()
 }
 
-/// A host speaks either TCP or QUIC, and QUIC in the simulator.
+/// A host speaks either TCP or QUIC; in a testbed QUIC needs the UDP of a kernel.
 pub(super) fn protocols(
     world: World,
     hosts: &[Host],
@@ -249,9 +249,13 @@ pub(super) fn protocols(
             let refused = Diagnostic::new(Code::BadTransfer, key, at);
             Err(refused.message(message).label(label).help(help).into())
         };
-        if world == World::Testbed {
-            let help = "run it in the simulator: `world = \"sim\"`".to_owned();
-            return refuse("the testbed has no hosts with QUIC".to_owned(), "not there", help);
+        let ours = ends.into_iter().find(|i| matches!(hosts[*i].stack, Stack::Lasthop));
+        if let Some(host) = ours.filter(|_| world == World::Testbed) {
+            let name = &hosts[host].name;
+            let message =
+                format!("`{name}` speaks QUIC, and in the testbed by sockets of its kernel");
+            let help = format!("leave out the `stack` of `{name}`");
+            return refuse(message, "its packets would be lasthop's own", help);
         }
         let others = transfers.iter().filter(|spec| !by_quic(spec));
         let both = others.map(|spec| &spec.transfer).flat_map(|t| [t.from, t.to]);
@@ -403,7 +407,7 @@ fn addresses(specs: &[HostSpec]) -> Result<Vec<Host>, Error> {
 pub(super) fn directions(hosts: &[Host], transfers: &[TransferSpec]) -> Directions {
     let from = |side| {
         transfers.iter().any(|spec| {
-            let answers = matches!(spec.transfer.traffic, Traffic::Exchange(_));
+            let answers = spec.transfer.traffic.answers().is_some();
             hosts[spec.transfer.from].side == side || answers
         })
     };

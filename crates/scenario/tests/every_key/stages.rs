@@ -24,12 +24,15 @@ fn keys_in_the_braces_of_a_stage() {
                 ("link", ["reorder-correlation" | "reorder-gap"]) => {
                     ("rate = \"1mbit\", ", "delay = \"1ms\", reorder = 0.1, ")
                 }
-                ("link", ["outage-packets"]) => ("rate = \"1mbit\", ", "outages = \"4s-5s\", "),
+                ("link" | "radio", ["outage-packets"]) => {
+                    ("rate = \"1mbit\", ", "outages = \"4s-5s\", ")
+                }
                 (_, ["red", _]) => ("rate = \"1mbit\", ", "discipline = \"red\", "),
                 (_, ["csdp", _]) => ("rate = \"1mbit\", ", "discipline = \"csdp\", "),
                 (_, ["codel", _]) => ("rate = \"1mbit\", ", "discipline = \"codel\", "),
                 (_, ["fq-codel", _]) => ("rate = \"1mbit\", ", "discipline = \"fq-codel\", "),
                 (_, ["pie", _]) => ("rate = \"1mbit\", ", "discipline = \"pie\", "),
+                (_, ["dualpi2", _]) => ("rate = \"1mbit\", ", "discipline = \"dualpi2\", "),
                 (_, ["loss-noticed"]) => ("rate = \"1mbit\", ", "frame-loss = \"1%\", "),
                 (_, ["compression-slots"]) => {
                     ("rate = \"1mbit\", ", "header-compression = \"vj\", ")

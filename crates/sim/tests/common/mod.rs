@@ -218,6 +218,7 @@ impl Dice {
             radio,
             errors_right: self.errors(),
             errors_left: self.errors(),
+            varying: None,
             hop: None,
             hops: None,
         }

@@ -1,20 +1,51 @@
 //! What a capture tells about a link.
 
-use lasthop_analyze::{Cause, Direction, Opening, PointKind};
+use lasthop_analyze::{Cause, Direction, Loss, Opening, PointKind, StallCause};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_trace::stats::quantile;
 
+use super::link::MTU;
 use crate::Error;
+use crate::capture::congestion::{Likeness, congestion};
 use crate::capture::{Capture, Transfer};
 
 /// Bytes of IP and TCP headers, timestamps included.
 const HEADERS: f64 = 52.0;
+/// The same without options.
+const HEADERS_ALONE: u32 = 40;
+/// The least MTU of scenario files.
+const LEAST_MTU: u32 = 68;
+/// Fewer packets do not show what holds a flight.
+const FEWEST: u64 = 200;
+/// A queue of fewer packets is noise of the round trip.
+const LEAST_QUEUE: u64 = 5;
+/// Packets of the queue that is taken where nothing tells.
+const USUAL_QUEUE: u64 = 50;
+/// The share of windows, and of trains, that a rate is above.
+const MOST: f64 = 0.9;
+/// Segments that an ACK in a train acknowledges at most; behind a repair it jumps.
+const JUMP: f64 = 4.0;
+/// Losses of one recovery that are a run.
+const RUN: u32 = 3;
+/// How far from the shortest to the longest round trip a queue is all but full.
+const LONG: f64 = 0.75;
+/// By how much round trips must differ for that.
+const VARIED: f64 = 1.5;
 /// The shortest window over which the rate is looked for, in seconds.
 const WINDOW: f64 = 0.2;
 /// Round trips that such a window has at least.
 const ROUND_TRIPS: f64 = 4.0;
 /// ACKs for each packet with data: with fewer, the way back is taken to be too slow for all of them.
 const FEW_ACKS: f64 = 1.0 / 6.0;
+
+/// Segments acknowledged in a row that show how fast the link is while it is busy.
+const TRAIN: f64 = 10.0;
+/// Rates that differ by less are one.
+const SAME: f64 = 1.15;
+/// A flight that is at its height for such a share of the time is held there.
+const HELD: f64 = 0.5;
+/// Such a share of the time without anything to send is worth a word.
+const IDLE: f64 = 0.1;
 
 /// A value, and how it was found out.
 pub type Estimated<T> = (T, String);
@@ -32,10 +63,39 @@ pub struct Estimate {
     pub loss: Option<Estimated<Probability>>,
     /// Mean number of packets lost in a row.
     pub burst: Option<Estimated<f64>>,
+    /// The rates between which that of the link lies, where the largest one seen may not be its.
+    pub rates: Option<(Rate, Rate)>,
+    /// The queue in front of the link.
+    pub queue: Option<Estimated<String>>,
+    /// The largest packet, in bytes.
+    pub mtu: Option<Estimated<u32>>,
+    /// The receiver's window in bytes, if it was the limit.
+    pub window: Option<Estimated<u64>>,
+    /// Bytes transferred.
+    pub transfer: Option<u64>,
     /// The sender's TCP, as far as it shows.
     pub sender: Option<Estimated<String>>,
+    /// What the sender did.
+    pub captured: Option<Captured>,
     /// What the user should know.
     pub notes: Vec<String>,
+}
+
+/// What the sender of a capture did, to be set beside what a model does.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    /// Payload each once, in bytes a second.
+    pub throughput: f64,
+    /// Lost packets by packets with data.
+    pub loss: f64,
+    /// The mean round trip in seconds.
+    pub rtt: f64,
+    /// The congestion control it looks like.
+    pub likeness: Likeness,
+    /// What the losses were caused by.
+    pub cause: Cause,
+    /// The share of the time in which the application had nothing to send, if that is much.
+    pub idle: Option<f64>,
 }
 
 impl Estimate {
@@ -65,20 +125,95 @@ impl Estimate {
         let count = transfers.len();
         let largest = format!("the largest of {count} transfers: {}", transfer.title());
         let delay = Span::from_secs_f64(rtt / 2.0);
-        let sack = transfer.data.sack_permitted && transfer.back.sack_permitted;
-        let seen = transfer.connection.opening == Opening::Handshake;
+        let captured = captured(transfer);
         let mut estimate = Estimate {
             delay: Some((delay, "half of the shortest round trip".to_owned())),
-            rate: rate(transfer.data, rtt),
             rate_back: rate_back(transfer),
-            sender: (seen && !sack)
-                .then(|| ("newreno".to_owned(), "the ends did not agree on SACK".to_owned())),
+            sender: sender(transfer, &captured.likeness),
+            transfer: Some(transfer.data.unique_bytes),
+            mtu: mtu(transfer),
+            window: window(transfer, &captured.likeness),
+            captured: Some(captured),
             notes: vec![largest],
             ..Estimate::default()
         };
+        rates(transfer.data, rtt, &mut estimate);
+        queue(transfer.data, rtt, &mut estimate);
         losses(transfer.data, &mut estimate);
         Ok(estimate)
     }
+}
+
+fn captured(transfer: &Transfer<'_>) -> Captured {
+    let Transfer { data, back, .. } = transfer;
+    let stalls = data.stalls.iter().filter(|stall| stall.cause == StallCause::ApplicationIdle);
+    let idle: f64 = stalls.map(|stall| stall.to.since(stall.from).as_secs_f64()).sum();
+    let idle = idle / transfer.seconds().max(1e-9);
+    Captured {
+        throughput: data.throughput.unwrap_or(0.0) / 8.0,
+        loss: lost(data) as f64 / data.data_packets.max(1) as f64,
+        rtt: data.rtt.map_or(0.0, |rtt| rtt.mean),
+        likeness: congestion(data, back),
+        cause: data.verdict.cause,
+        idle: (idle > IDLE).then_some(idle),
+    }
+}
+
+/// The sender: by its answers to losses, or as what did not agree on SACK.
+fn sender(transfer: &Transfer<'_>, likeness: &Likeness) -> Option<Estimated<String>> {
+    let sack = transfer.data.sack_permitted && transfer.back.sack_permitted;
+    if transfer.connection.opening == Opening::Handshake && !sack {
+        return Some(("newreno".to_owned(), "the ends did not agree on SACK".to_owned()));
+    }
+    let control = likeness.control?;
+    let how = format!(
+        "it looks like {}, {:.0} % sure: {}",
+        control.name(),
+        (likeness.confidence * 100.0).min(99.0),
+        likeness.evidence
+    );
+    Some((control.word().to_owned(), how))
+}
+
+/// The largest packet, where it is not the usual one.
+fn mtu(transfer: &Transfer<'_>) -> Option<Estimated<u32>> {
+    let [a, b] = [transfer.data.mss, transfer.back.mss];
+    let mss = u32::from(a?.min(b?));
+    let mtu = mss.saturating_add(HEADERS_ALONE).max(LEAST_MTU);
+    (mtu != MTU).then(|| (mtu, format!("the ends agreed on segments of {mss} B")))
+}
+
+/// The receiver's window, if nothing else held the flight where it was.
+fn window(transfer: &Transfer<'_>, likeness: &Likeness) -> Option<Estimated<u64>> {
+    let held = likeness.level > HELD && likeness.waits.is_none_or(|waits| waits < HELD);
+    held.then(|| {
+        let how = format!(
+            "the flight stood there at {:.0} % of all sendings: a receive window, or a send buffer",
+            likeness.level * 100.0
+        );
+        (likeness.most.max(f64::from(LEAST_MTU)) as u64, how)
+    })
+    .filter(|_| transfer.data.data_packets > FEWEST)
+}
+
+/// The queue: what the longest round trip waited more than the shortest.
+fn queue(data: &Direction, shortest: f64, estimate: &mut Estimate) {
+    let (Some((rate, _)), Some(rtt)) = (&estimate.rate, data.rtt) else { return };
+    let waited = (rtt.max - shortest).max(0.0) * rate.bps() as f64 / 8.0;
+    let packet = data.bytes as f64 / data.data_packets.max(1) as f64 + HEADERS;
+    let packets = (waited / packet).ceil() as u64;
+    // Where nothing was lost it may be longer, and a short one is no queue's doing.
+    if packets >= LEAST_QUEUE && (lost(data) > 0 || packets > USUAL_QUEUE) {
+        let how = format!(
+            "the longest round trip was {:.0} ms above the shortest",
+            (rtt.max - shortest) * 1e3
+        );
+        estimate.queue = Some((format!("{packets}p"), how));
+    }
+}
+
+fn lost(data: &Direction) -> u64 {
+    data.losses.len() as u64 + data.losses_omitted
 }
 
 /// The rate of the ACKs, if they are so few that the way back must be the reason.
@@ -94,44 +229,61 @@ fn rate_back(transfer: &Transfer<'_>) -> Option<Estimated<Rate>> {
     Some((Rate::from_bps(bits as u64)?, how))
 }
 
-/// The rate that nine tenths of all windows stay below.
-fn rate(data: &Direction, rtt: f64) -> Option<Estimated<Rate>> {
-    let window = WINDOW.max(ROUND_TRIPS * rtt);
+/// The rate: that of acknowledged data in the best windows, or of trains of segments, where these were faster.
+fn rates(data: &Direction, rtt: f64, estimate: &mut Estimate) {
     let acks: Vec<(f64, f64)> = data
         .points
         .iter()
         .filter(|point| point.kind == PointKind::Ack)
         .map(|point| (point.at.as_secs_f64(), point.offset as f64))
         .collect();
-    let mut rates = Vec::new();
-    let mut first = 0;
-    for (i, (at, offset)) in acks.iter().enumerate() {
-        while first + 1 < i && at - acks[first + 1].0 >= window {
-            first += 1;
-        }
-        let (from, begun) = acks[first];
-        if at - from >= window {
-            rates.push((offset - begun) / (at - from));
-        }
-    }
     let payload = data.bytes as f64 / data.data_packets.max(1) as f64;
-    let whole = (payload + HEADERS) / payload.max(1.0);
+    let whole = (payload + HEADERS) / payload.max(1.0) * 8.0;
+    let seconds = WINDOW.max(ROUND_TRIPS * rtt);
+    let rate = |bytes: f64| Rate::from_bps((bytes * whole) as u64);
     let overall = data.throughput.map(|bits| bits / 8.0);
-    let bytes = quantile(&rates, 0.9).or(overall)?;
-    let rate = Rate::from_bps((bytes * whole * 8.0) as u64)?;
-    let how = format!(
-        "acknowledged in the best windows of {window:.1} s; what a sender does not fill does not show, \
-         so it may be more"
-    );
-    Some((rate, how))
+    let seen = quantile(&over(&acks, |(at, _), (from, _)| at - from >= seconds), MOST).or(overall);
+    // What left together comes out of the link at its rate.
+    let together = acks.chunk_by(|(_, before), (_, ack)| ack - before <= JUMP * payload);
+    let trains =
+        together.flat_map(|acks| over(acks, |(_, to), (_, from)| to - from >= TRAIN * payload));
+    let train = quantile(&trains.collect::<Vec<f64>>(), MOST);
+    let (Some(seen), Some(train)) = (seen, train.or(seen)) else { return };
+    let (Some(low), Some(high)) = (rate(seen), rate(train)) else { return };
+    let windows = format!("acknowledged in the best windows of {seconds:.1} s");
+    estimate.rate = Some(if train > seen * SAME {
+        estimate.rates = Some((low, high));
+        let how = format!(
+            "between {low}, {windows}, and {high}, at which segments that left together were acknowledged"
+        );
+        (high, how)
+    } else {
+        (low, format!("{windows}; what a sender does not fill does not show, so it may be more"))
+    });
 }
 
-/// Losses, and how they come.
+/// Bytes a second over each of the shortest stretches of `acks` that are `enough`.
+fn over(acks: &[(f64, f64)], enough: impl Fn((f64, f64), (f64, f64)) -> bool) -> Vec<f64> {
+    let mut rates = Vec::new();
+    let mut first = 0;
+    for (i, ack) in acks.iter().enumerate() {
+        while first + 1 < i && enough(*ack, acks[first + 1]) {
+            first += 1;
+        }
+        let from = acks[first];
+        if enough(*ack, from) && ack.0 > from.0 {
+            rates.push((ack.1 - from.1) / (ack.0 - from.0));
+        }
+    }
+    rates
+}
+
+/// Losses, and how they come. Those of a full queue are no business of the link.
 fn losses(data: &Direction, estimate: &mut Estimate) {
-    let lost = data.losses.len() as u64 + data.losses_omitted;
-    let share = lost as f64 / data.data_packets.max(1) as f64;
-    if data.verdict.cause == Cause::Queue {
-        let how = format!("{lost} losses, but a full queue's: {}", data.verdict.evidence);
+    let verdict = &data.verdict;
+    let lost = lost(data);
+    if verdict.cause == Cause::Queue {
+        let how = format!("{lost} losses, but a full queue's: {}", verdict.evidence);
         estimate.loss = Some((Probability::ZERO, how));
         estimate.notes.push(
             "the losses came when the queue was full; repairing them over the link would only fill it again"
@@ -139,15 +291,43 @@ fn losses(data: &Direction, estimate: &mut Estimate) {
         );
         return;
     }
-    let Some(p) = Probability::new(share) else { return };
-    estimate.loss = Some((p, format!("{lost} losses of {} packets with data", data.data_packets)));
-    let mut ordered: Vec<(i64, i64)> =
-        data.losses.iter().map(|loss| (loss.offset, loss.offset + i64::from(loss.len))).collect();
-    ordered.sort_unstable();
-    ordered.dedup();
-    let runs = 1 + ordered.windows(2).filter(|pair| pair[0].1 < pair[1].0).count();
-    if !ordered.is_empty() {
-        let mean = ordered.len() as f64 / runs as f64;
-        estimate.burst = Some((mean, format!("{} lost segments in {runs} runs", ordered.len())));
+    let mut kept: Vec<(i64, i64)> = data
+        .losses
+        .iter()
+        .filter(|loss| verdict.cause == Cause::Radio || !overflow(data, loss))
+        .map(|loss| (loss.offset, loss.offset + i64::from(loss.len)))
+        .collect();
+    let left_out = data.losses.len() - kept.len();
+    let count = lost - left_out as u64;
+    let mut share = count as f64 / data.data_packets.max(1) as f64;
+    let mut how = format!("{count} losses of {} packets with data", data.data_packets);
+    if left_out > 0 {
+        how += &format!("; {left_out} more came in runs at the longest round trips: a full queue");
     }
+    let trials = verdict.segments.saturating_sub(verdict.long_segments);
+    if verdict.cause != Cause::Radio && verdict.long_segments > 0 && trials > 0 {
+        let losses = verdict.losses.saturating_sub(verdict.long_losses);
+        share = losses as f64 / trials as f64;
+        how = format!(
+            "{losses} independent losses of {trials} packets, without those at the longest round trips, where a \
+             queue may have been full"
+        );
+    }
+    let Some(p) = Probability::new(share) else { return };
+    estimate.loss = Some((p, how));
+    kept.sort_unstable();
+    kept.dedup();
+    let runs = 1 + kept.windows(2).filter(|pair| pair[0].1 < pair[1].0).count();
+    if !kept.is_empty() {
+        let mean = kept.len() as f64 / runs as f64;
+        estimate.burst = Some((mean, format!("{} lost segments in {runs} runs", kept.len())));
+    }
+}
+
+/// Whether a loss looks like one of a queue that overflowed, as at the end of slow start: in a run, at a long round
+/// trip.
+fn overflow(data: &Direction, loss: &Loss) -> bool {
+    let Some(rtt) = data.rtt.filter(|rtt| rtt.max > rtt.min * VARIED) else { return false };
+    let long = rtt.min + LONG * (rtt.max - rtt.min);
+    loss.burst >= RUN && loss.rtt_before.is_some_and(|before| before > long)
 }

@@ -5,7 +5,7 @@ use lasthop_scenario::Handoffs;
 use serde::Serialize;
 
 use super::estimate::{Estimate, Estimated};
-use super::link::{Direction, Link};
+use super::link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};
 use crate::Error;
 
 /// Where a value comes from.
@@ -55,6 +55,20 @@ pub struct Given {
     pub sender: Option<String>,
     /// Which way the data goes.
     pub direction: Direction,
+    /// Whether the directions share the medium.
+    pub duplex: Option<Duplex>,
+    /// What the queue does.
+    pub discipline: Option<String>,
+    /// The largest IP packet, in bytes.
+    pub mtu: Option<u32>,
+    /// Time that each frame takes beside its bits.
+    pub overhead: Option<Span>,
+    /// What the link sends again by itself.
+    pub arq: Option<String>,
+    /// Whether lost packets arrive damaged.
+    pub damage: Option<bool>,
+    /// Customers at once.
+    pub customers: Option<u32>,
     /// How the host behind the link moves between base stations, if it does.
     pub handoff: Option<Handoffs>,
 }
@@ -98,9 +112,26 @@ impl Given {
             _ => burst.to_string(),
         };
         let burst = facts.settle("burst", self.burst, estimate.burst.clone(), 1.0, packets);
-        let queue = facts.settle("queue", self.queue, None, "50p".to_owned(), shown);
+        let queue =
+            facts.settle("queue", self.queue, estimate.queue.clone(), "50p".to_owned(), shown);
+        let fifo = FIFO.to_owned();
+        let discipline = facts.settle("discipline", self.discipline, None, fifo, shown);
         let sender =
             facts.settle("sender", self.sender, estimate.sender.clone(), "linux".to_owned(), shown);
+        let duplex = |duplex: &Duplex, _| duplex.word().to_owned();
+        let duplex = facts.settle("duplex", self.duplex, None, Duplex::Full, duplex);
+        let arq = facts.settle("arq", self.arq, None, NO_ARQ.to_owned(), shown);
+        let losses = |damage: &bool, _| if *damage { "damage" } else { "vanish" }.to_owned();
+        let damage = facts.settle("losses", self.damage, None, false, losses);
+        let mtu = facts.settle("mtu", self.mtu, estimate.mtu.clone(), MTU, shown);
+        let overhead = facts.settle("overhead", self.overhead, None, Span::ZERO, shown);
+        let customers = facts.settle("customers", self.customers, None, 1, shown);
+        if let Some((bytes, how)) = &estimate.window {
+            let (value, how) = (format!("{bytes}B"), how.clone());
+            facts.0.push(Fact { what: "window", value, from: Basis::Estimated, how });
+        }
+        let window = estimate.window.as_ref().map(|(bytes, _)| *bytes);
+        let transfer = estimate.transfer;
         let Given { direction, handoff, .. } = self;
         if let Some(all) = &handoff {
             let (value, from) = (all.to_string(), Basis::Given);
@@ -108,7 +139,8 @@ impl Given {
         }
         #[rustfmt::skip]
         let link = Link {
-            rate, rate_back, delay, wired_delay, loss, burst, queue, sender, direction, handoff,
+            rate, rate_back, delay, wired_delay, loss, burst, queue, sender, direction, duplex, discipline, mtu,
+            overhead, arq, damage, customers, window, transfer, handoff,
         };
         Ok((link, facts.0))
     }
@@ -168,6 +200,8 @@ mod tests {
         assert_eq!(told[1].2, Basis::Assumed);
         assert_eq!(told[3].2, Basis::Estimated);
         assert_eq!(told[5], ("burst", "1.50", Basis::Estimated));
-        assert_eq!(told[7], ("sender", "linux", Basis::Assumed));
+        assert_eq!(told[8], ("sender", "linux", Basis::Assumed));
+        assert_eq!(told[9], ("duplex", "full", Basis::Assumed));
+        assert!(told[10..].iter().all(|(_, _, from)| *from == Basis::Assumed), "{told:?}");
     }
 }

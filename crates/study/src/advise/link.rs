@@ -9,8 +9,16 @@ use serde::Serialize;
 use super::OF_TODAY;
 use crate::Error;
 
-/// Bytes of a full packet.
-const PACKET: f64 = 1500.0;
+/// Bytes of IP and TCP headers without options.
+const HEADERS: u32 = 40;
+/// The part of a frame of time division that a packet waits for: 5 ms of a frame at most.
+const FRAME: Span = Span::millis(5);
+/// The usual largest packet, in bytes.
+pub const MTU: u32 = 1500;
+/// The usual queue discipline.
+pub const FIFO: &str = "fifo";
+/// A link layer that sends nothing again.
+pub const NO_ARQ: &str = "none";
 /// How long a transfer should take on a link without losses, in seconds.
 const SECONDS: f64 = 20.0;
 /// The least that is transferred, in bytes.
@@ -43,6 +51,30 @@ pub enum Direction {
     Upload,
 }
 
+/// Whether the directions of the link share its medium, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Duplex {
+    /// Each has the rate for itself.
+    #[default]
+    Full,
+    /// They take turns, frame by frame, at one rate for both.
+    Half,
+    /// Each has its part of frames of 5 ms, and its rate there on the whole: a packet waits 0 to 5 ms.
+    Tdd,
+}
+
+impl Duplex {
+    /// The words, the usual one first.
+    pub const WORDS: [(&str, Duplex); 3] =
+        [("full", Duplex::Full), ("half", Duplex::Half), ("tdd", Duplex::Tdd)];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        Duplex::WORDS.iter().find(|(_, duplex)| *duplex == self).map_or("full", |(word, _)| word)
+    }
+}
+
 /// A lossy link, its ends, and what uses it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Link {
@@ -64,6 +96,24 @@ pub struct Link {
     pub sender: String,
     /// Which way the data goes.
     pub direction: Direction,
+    /// Whether the directions share the medium.
+    pub duplex: Duplex,
+    /// What the queue does, as in scenario files.
+    pub discipline: String,
+    /// The largest IP packet, in bytes.
+    pub mtu: u32,
+    /// Time that each frame takes beside its bits.
+    pub overhead: Span,
+    /// What the link itself sends again, as `link-layer` in scenario files.
+    pub arq: String,
+    /// Losses are packets that arrive damaged; otherwise they vanish.
+    pub damage: bool,
+    /// Customers at once, each with a transfer through the same queue.
+    pub customers: u32,
+    /// The receiver's window in bytes, where it is known to be a limit.
+    pub window: Option<u64>,
+    /// How much is transferred, in bytes, where that is known.
+    pub transfer: Option<u64>,
     /// How the host behind the link moves between base stations, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<Handoffs>,
@@ -97,7 +147,10 @@ impl Link {
     }
 
     /// How much is transferred, in bytes.
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
+        if let Some(bytes) = self.transfer {
+            return bytes.clamp(LEAST as u64, MOST_AT_ALL as u64) / 1000 * 1000;
+        }
         let rate = self.rate.bps() as f64 / 8.0;
         let rtt = 2.0 * (self.delay.as_secs_f64() + self.wired_delay.as_secs_f64());
         let stay = self.handoff.as_ref().map_or(0.0, |handoff| handoff.stay().as_secs_f64());
@@ -108,7 +161,7 @@ impl Link {
 
     /// How many runs tell: so many that they meet enough losses together, if they are short.
     pub fn runs(&self) -> u32 {
-        let packets = self.bytes() as f64 / PACKET;
+        let packets = self.bytes() as f64 / f64::from(self.mtu);
         let each = self.loss.get() * packets / self.burst;
         let wanted = if each > 0.0 { BURSTS / each } else { 0.0 };
         let most = (PACKETS / packets).min(MOST_RUNS);
@@ -121,11 +174,19 @@ impl Link {
             return "errors = \"none\"\n".to_owned();
         }
         let burst = self.burst.round().max(1.0);
+        let packet = f64::from(self.mtu);
+        if burst < 1.5 && self.damage {
+            // Errors so far apart that a full packet meets one with this probability.
+            let mean = (-packet / libm::log(1.0 - p)).round();
+            return format!(
+                "errors = {{ model = \"exponential\", mean = {mean}, on = [\"data\"] }}\n"
+            );
+        }
         if burst < 1.5 {
             return format!("errors = {{ model = \"packet-loss\", p = {p}, on = [\"data\"] }}\n");
         }
         // So many bytes from the beginning of one burst to that of the next.
-        let mean = (burst * PACKET / p).round();
+        let mean = (burst * packet / p).round();
         format!(
             "errors = {{ model = \"packet-bursts\", packets = {burst}, mean = {mean}, on = [\"data\"] }}\n"
         )
@@ -142,23 +203,35 @@ impl Link {
             Direction::Upload => ("client", "server", "left", "right"),
         };
         let sender = self.sender_lines()?;
-        let radio = self.rate.max(self.rate_back);
-        let wired =
-            Rate::from_bps(radio.bps().saturating_mul(10).max(100_000_000)).unwrap_or(radio);
+        let (radio, wired) = self.rates();
         let moves = self.handoff.as_ref().map_or(String::new(), |all| format!(" --handoff {all}"));
+        let count = match self.customers {
+            0 | 1 => String::new(),
+            n => format!(", count = {n}"),
+        };
+        // Where nothing else is said the hosts have what their presets have.
+        let mss = match self.mtu {
+            MTU => String::new(),
+            mtu => format!("mss = {}\n", mtu - HEADERS),
+        };
+        let window = self.window.map_or(String::new(), |w| format!("recv-buffer = \"{w}B\"\n"));
         let mut text = format!(
             "# Made by `lasthop advise`: what it took the link for. Change it, and ask again:\n\
              #\n\
              #     lasthop compare THIS-FILE --schemes all{moves}\n\n\
              name = \"advise\"\nruns = {runs}\n\
-             transfer = {{ from = \"{from}\", to = \"{to}\", bytes = {} }}\n\n\
-             [host.{from}]\nside = \"{acks}\"\n{sender}\
-             [host.{to}]\nside = \"{data}\"\npreset = \"linux\"\n\n\
+             transfer = {{ from = \"{from}\", to = \"{to}\", bytes = {}{count} }}\n\n\
+             [host.{from}]\nside = \"{acks}\"\n{sender}{mss}\
+             [host.{to}]\nside = \"{data}\"\npreset = \"linux\"\n{mss}{window}\n\
              [[path]]\n# the rest of the way, which is taken to be fast\n\
              link = {{ rate = \"{wired}\", delay = \"{}\", queue = \"1000p\" }}\n",
-            self.bytes(),
+            self.bytes() / u64::from(self.customers.max(1)),
             self.wired_delay,
         );
+        let discipline = match self.discipline.as_str() {
+            FIFO => String::new(),
+            word => format!(", discipline = \"{word}\""),
+        };
         if self.rate != self.rate_back {
             let (name, towards, rate) = if self.rate < self.rate_back {
                 ("forward", data, self.rate)
@@ -167,18 +240,51 @@ impl Link {
             };
             text += &format!(
                 "[[path]]\nname = \"{name}\"\n# the slower direction of the link\n\
-                 link = {{ rate-{towards} = \"{rate}\", queue = \"{}\" }}\n",
+                 link = {{ rate-{towards} = \"{rate}\", queue = \"{}\"{discipline} }}\n",
                 self.queue
             );
         }
         text += &format!(
-            "[[path]]\nagent = \"none\"\n[[path]]\n\
-             radio = {{ rate = \"{radio}\", delay = \"{}\", duplex = \"full\", queue = \"{}\" }}\n{}",
-            self.delay,
-            self.queue,
+            "[[path]]\nagent = \"none\"\n[[path]]\n{}{}",
+            self.radio(radio, &discipline),
             self.errors()
         );
+        let radio = if self.rate == self.rate_back { 3 } else { 4 };
+        text += &self.schemes(radio);
         Ok(text)
+    }
+
+    /// The rates of the radio and of the rest of the way.
+    fn rates(&self) -> (Rate, Rate) {
+        let radio = self.rate.max(self.rate_back);
+        let wired = Rate::from_bps(radio.bps().saturating_mul(10).max(100_000_000));
+        (radio, wired.unwrap_or(radio))
+    }
+
+    /// The lines of the radio but its errors.
+    fn radio(&self, rate: Rate, discipline: &str) -> String {
+        let (duplex, delay) = match self.duplex {
+            Duplex::Full => ("full", self.delay),
+            Duplex::Half => ("half", self.delay),
+            // A packet waits for half of a frame on the mean, one of the link layer as well.
+            Duplex::Tdd => ("full", self.delay + Span(FRAME.0 / 2)),
+        };
+        let overhead = match self.overhead {
+            Span::ZERO => String::new(),
+            overhead => format!(", overhead = \"{overhead}\""),
+        };
+        let arq = match (self.arq.as_str(), self.duplex) {
+            (NO_ARQ, _) => String::new(),
+            ("tulip", Duplex::Full | Duplex::Tdd) => {
+                "link-layer = \"tulip\"\ntulip = { pacing = \"full-duplex\" }\n".to_owned()
+            }
+            (word, _) => format!("link-layer = \"{word}\"\n"),
+        };
+        format!(
+            "radio = {{ rate = \"{rate}\", delay = \"{delay}\", duplex = \"{duplex}\", queue = \"{}\"\
+             {discipline}{overhead} }}\n{arq}",
+            self.queue
+        )
     }
 
     /// The same link with another loss and delay.
@@ -210,6 +316,15 @@ mod tests {
             queue: "50p".to_owned(),
             sender: "linux".to_owned(),
             direction: Direction::Download,
+            duplex: Duplex::Full,
+            discipline: FIFO.to_owned(),
+            mtu: MTU,
+            overhead: Span::ZERO,
+            arq: NO_ARQ.to_owned(),
+            damage: false,
+            customers: 1,
+            window: None,
+            transfer: None,
             handoff: None,
         }
     }
@@ -227,6 +342,34 @@ mod tests {
                         parse(&text, "advise", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
                     assert!(warnings.is_empty(), "{warnings:?}");
                     assert_eq!(plan.cells[0].scenario.runs, 5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_assumption_stands_in_the_scenario() {
+        for (_, duplex) in Duplex::WORDS {
+            for arq in ["none", "ll", "ll-sack", "local-recovery", "tulip", "airmail"] {
+                for discipline in ["fifo", "codel", "fq-codel", "pie"] {
+                    let more = Link {
+                        duplex,
+                        arq: arq.to_owned(),
+                        discipline: discipline.to_owned(),
+                        damage: true,
+                        mtu: 576,
+                        overhead: Span::millis(1),
+                        customers: 4,
+                        window: Some(65_536),
+                        ..link()
+                    };
+                    let text = more.scenario(1).unwrap();
+                    let (plan, _) =
+                        parse(&text, "advise", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                    let scenario = &plan.cells[0].scenario;
+                    assert_eq!(scenario.transfers[0].count, 4);
+                    assert_eq!(scenario.hosts[0].tcp.mss, 536);
+                    assert!(text.contains("exponential"), "{text}");
                 }
             }
         }

@@ -1,18 +1,24 @@
 //! Advice: from a link to what would help on it, by a comparison of all schemes.
 
 mod estimate;
+mod extra;
+mod flips;
 mod known;
 mod link;
+mod model;
 mod remedy;
 
-use lasthop_scenario::{AS_IS, schemes};
+use lasthop_proto::units::Rate;
+use lasthop_scenario::{AS_IS, LeftOut, schemes_of};
 use serde::Serialize;
 
 use crate::compare::{self, Asked, Place, Points, Row};
 use crate::{Document, Error, Runner, Source};
-pub use estimate::{Estimate, Estimated};
+pub use estimate::{Captured, Estimate, Estimated};
+pub use flips::{Flip, Flips};
 pub use known::{Basis, Fact, Given};
-pub use link::{Direction, Link};
+pub use link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};
+pub use model::{AGREES, Beside, Figures};
 pub use remedy::{Remedy, remedies};
 
 /// Schemes that are looked at again on other links.
@@ -25,8 +31,10 @@ pub const TOLD: usize = 8;
 
 /// TCPs that a sender of today has outgrown: nobody would go back to one of them.
 const OUTGROWN: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "right-edge"];
+/// Schemes that go by packets that arrive damaged.
+const BY_DAMAGE: [&str; 3] = ["eln", "eln-rxmt", "eln-named"];
 /// Senders of today.
-const OF_TODAY: [&str; 7] = ["linux", "rack", "cubic", "bbr", "hybla", "westwood", "veno"];
+const OF_TODAY: [&str; 8] = ["linux", "rack", "cubic", "bbr", "bbr3", "hybla", "westwood", "veno"];
 
 /// What advice is given about, and how.
 #[derive(Debug)]
@@ -37,6 +45,8 @@ pub struct Question<'a> {
     pub runs: u32,
     /// The least gain worth a change, as a share: 0.05 is 5 %.
     pub gain: f64,
+    /// Who can be changed, in the words of [`lasthop_scenario::Scheme::change`]; everybody if that is empty.
+    pub can: &'a [String],
     /// Whether to ask again for other losses and delays.
     pub vary: bool,
 }
@@ -48,6 +58,9 @@ pub struct Advice {
     pub facts: Vec<Fact>,
     /// What else there is to know about that.
     pub notes: Vec<String>,
+    /// The modelled sender beside the captured one, where there is a capture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
     /// The least gain that counts, as a share.
     pub threshold: f64,
     /// Whether anything gains more than that, with confidence.
@@ -58,6 +71,8 @@ pub struct Advice {
     pub helps: Vec<String>,
     /// Other losses and delays.
     pub sensitivity: Vec<Variation>,
+    /// Assumptions that would turn the first place over.
+    pub flips: Flips,
     /// All schemes.
     pub comparison: Document<Points>,
 }
@@ -66,7 +81,7 @@ pub struct Advice {
 #[derive(Debug, Serialize)]
 pub struct Variation {
     /// What is different.
-    pub what: &'static str,
+    pub what: String,
     /// The best scheme that gains more than the threshold there; none if nothing does.
     pub best: Option<String>,
     /// How often the throughput of the sender as it is the best one has.
@@ -84,6 +99,26 @@ const VARIATIONS: [(&str, f64, f64); 4] = [
     ("twice the delay", 1.0, 2.0),
 ];
 
+/// Links like `link` and what sets them apart. A rate that was estimated is varied as well: to the ends between which
+/// it lies, `rates`, or to more than was seen.
+fn variations(link: &Link, rates: Option<(Rate, Rate)>, unknown: bool) -> Vec<(String, Link)> {
+    let scaled =
+        VARIATIONS.into_iter().filter(|(_, loss, _)| *loss == 1.0 || link.loss.get() > 0.0);
+    let mut all: Vec<(String, Link)> =
+        scaled.map(|(what, loss, delay)| (what.to_owned(), link.scaled(loss, delay))).collect();
+    let twice = Rate::from_bps(link.rate.bps().saturating_mul(2)).filter(|_| unknown);
+    let ends = rates.map_or(twice.into_iter().collect(), |(low, high)| vec![low, high]);
+    for rate in ends.into_iter().filter(|rate| *rate != link.rate) {
+        let rate_back = if link.rate_back == link.rate { rate } else { link.rate_back };
+        all.push((format!("at {rate}"), Link { rate, rate_back, ..link.clone() }));
+    }
+    all
+}
+
+fn is_estimated(facts: &[Fact], what: &str) -> bool {
+    facts.iter().any(|fact| fact.what == what && fact.from == Basis::Estimated)
+}
+
 /// Makes the runs; nothing if somebody asked to stop.
 ///
 /// # Errors
@@ -92,37 +127,55 @@ const VARIATIONS: [(&str, f64, f64); 4] = [
 pub fn ask<E: From<Error>>(
     question: &Question<'_>,
     facts: Vec<Fact>,
-    notes: Vec<String>,
+    estimate: Estimate,
     run: &mut Runner<'_, E>,
 ) -> Result<Option<Advice>, E> {
-    let Question { link, runs, gain, vary } = *question;
-    let Some(comparison) = compared(link, runs, &candidates(&link.sender), run)? else {
+    let Question { link, runs, gain, can, vary } = *question;
+    let Estimate { notes, captured, rates, .. } = estimate;
+    let rates = rates.filter(|_| is_estimated(&facts, "rate"));
+    let beside = match &captured {
+        Some(captured) => match model::beside(link, rates, captured, runs, run)? {
+            None => return Ok(None),
+            beside => beside,
+        },
+        None => None,
+    };
+    let (schemes, left_out) = candidates(link)?;
+    let asked = |schemes| Asked { schemes, handoffs: link.handoff.as_ref(), ..Asked::default() };
+    let Some(mut comparison) = compared(link, runs, &asked(&schemes), can, run)? else {
         return Ok(None);
     };
+    comparison.left_out.extend(left_out);
     let Some(place) = comparison.said.points.first() else { return Ok(None) };
     let helps: Vec<String> = helping(place, gain).map(|row| row.name().to_owned()).collect();
     let again = looked_at_again(place, &helps);
     let mut sensitivity = Vec::new();
-    for (what, loss, delay) in VARIATIONS.into_iter().filter(|_| vary) {
-        if loss != 1.0 && link.loss.get() <= 0.0 {
-            continue;
-        }
-        let link = link.scaled(loss, delay);
-        let Some(other) = compared(&link, runs.min(RUNS_AGAIN), &again, run)? else {
+    let unknown = is_estimated(&facts, "rate");
+    for (what, link) in variations(link, rates, unknown).into_iter().filter(|_| vary) {
+        let runs = runs.min(RUNS_AGAIN);
+        let Some(other) = compared(&link, runs, &asked(&again), &[], run)? else {
             return Ok(None);
         };
         let there = other.said.points.first();
         sensitivity.extend(there.map(|there| variation(what, there, &helps, gain)));
     }
+    let asked = (again.as_slice(), helps.as_slice(), gain);
+    let flips = match vary {
+        true => flips::flips(link, &facts, asked, run)?,
+        false => Some(Flips::default()),
+    };
+    let Some(flips) = flips else { return Ok(None) };
     let own = place.scheme(AS_IS).map(|row| row.standing.value.mean);
     Ok(Some(Advice {
         facts,
         notes,
+        beside,
         threshold: gain,
         anything_helps: !helps.is_empty(),
         share_of_capacity: own.zip(place.bounds.capacity).map(|(own, capacity)| own / capacity),
         helps,
         sensitivity,
+        flips,
         comparison,
     }))
 }
@@ -139,23 +192,58 @@ fn looked_at_again(place: &Place, helps: &[String]) -> Vec<String> {
     again
 }
 
-/// The schemes that are looked at for a sender.
-fn candidates(sender: &str) -> Vec<String> {
+/// The schemes that are looked at, by names, and those that this link cannot judge.
+fn candidates(link: &Link) -> Result<(Vec<String>, Vec<LeftOut>), Error> {
+    let sender = link.sender.as_str();
+    let text = link.scenario(1)?;
+    let source = Source { origin: "the link", name: "advise", text: &text };
+    let all = schemes_of(&text).map_err(|error| source.wrong(error, &[]))?;
     let of_today = OF_TODAY.contains(&sender);
     let outgrown = |name: &str| of_today && OUTGROWN.contains(&name);
-    schemes().into_iter().map(|scheme| scheme.name).filter(|name| !outgrown(name)).collect()
+    // BBR paces already.
+    let there = |name: &str| sender == "bbr" && name == "pacing";
+    let names = all.into_iter().map(|scheme| scheme.name);
+    let names = names.filter(|name| !outgrown(name) && !there(name));
+    let (blind, names): (Vec<String>, Vec<String>) =
+        names.partition(|name| !link.damage && BY_DAMAGE.contains(&name.as_str()));
+    let reason = "it goes by damaged packets that arrive, and here they vanish; `--losses damage` has them arrive";
+    let left_out = blind.into_iter().map(|name| LeftOut { name, reason: reason.to_owned() });
+    Ok((names, left_out.collect()))
 }
 
+/// Compares what is asked on `link`, of that only what asks nobody but `can` to change.
 fn compared<E: From<Error>>(
     link: &Link,
     runs: u32,
-    schemes: &[String],
+    asked: &Asked<'_>,
+    can: &[String],
     run: &mut Runner<'_, E>,
 ) -> Result<Option<Document<Points>>, E> {
     let text = link.scenario(runs)?;
     let source = Source { origin: "the link", name: "advise", text: &text };
-    let asked = Asked { schemes, handoffs: link.handoff.as_ref(), ..Asked::default() };
-    let comparison = compare::lay_out(&source, &[], &asked)?;
+    // Those that follow from a link are not there on every one.
+    let known = schemes_of(&text).map_err(|error| source.wrong(error, &[]))?;
+    let there = |name: &&String| known.iter().any(|scheme| scheme.name == **name);
+    let schemes: Vec<String> = asked.schemes.iter().filter(there).cloned().collect();
+    let asked = &Asked { schemes: &schemes, ..*asked };
+    let mut comparison = compare::lay_out(&source, &[], asked)?;
+    if !can.is_empty() {
+        let within = |word: &String| can.contains(word) || word == "nothing";
+        let names = comparison.schemes.iter().filter(|scheme| scheme.name != AS_IS);
+        let names: Vec<String> = names
+            .filter(|scheme| scheme.change.iter().all(within))
+            .map(|scheme| scheme.name.clone())
+            .collect();
+        if names.is_empty() {
+            let help = "let more be changed: sender, receiver, base-station, link, router, gateway";
+            return Err(Error::input(
+                format!("nothing is known that changes {} only", can.join(", ")),
+                help,
+            )
+            .into());
+        }
+        comparison = compare::lay_out(&source, &[], &Asked { schemes: &names, ..*asked })?;
+    }
     let document = compare::answer(&comparison, run)?;
     Ok(Some(document).filter(Document::is_complete))
 }
@@ -167,7 +255,7 @@ pub fn helping(place: &Place, gain: f64) -> impl Iterator<Item = &Row> {
     })
 }
 
-fn variation(what: &'static str, there: &Place, helps: &[String], gain: f64) -> Variation {
+fn variation(what: String, there: &Place, helps: &[String], gain: f64) -> Variation {
     let best = helping(there, gain).next();
     let first = helps.first();
     let of_first = first.and_then(|name| there.scheme(name));

@@ -1,6 +1,6 @@
 //! How to have a scheme on the real link: a file for `lasthop station` or `lasthop link`, or a command.
 
-use lasthop_scenario::{Scheme, schemes};
+use lasthop_scenario::{Scheme, schemes_of};
 
 use super::link::{Direction, Link};
 use super::{Advice, TOLD, helping};
@@ -22,7 +22,7 @@ pub struct Remedy {
 /// Ready files and commands for what helps, the best first, one for each way to have it.
 pub fn remedies(advice: &Advice, link: &Link) -> Vec<Remedy> {
     let Some(place) = advice.comparison.said.points.first() else { return Vec::new() };
-    let known = schemes();
+    let known = link.scenario(1).ok().and_then(|text| schemes_of(&text).ok()).unwrap_or_default();
     let told = helping(place, advice.threshold).take(TOLD);
     let schemes = told.filter_map(|row| known.iter().find(|scheme| scheme.name == row.name()));
     schemes.filter_map(|scheme| of(scheme, link)).take(MOST).collect()
@@ -55,7 +55,10 @@ fn of(scheme: &Scheme, link: &Link) -> Option<Remedy> {
             );
             (how, Some((file, tunnel(link))))
         }
-        command => (format!("on the sender: `{command}`"), None),
+        command => {
+            let who = scheme.change.first().map_or("sender", String::as_str);
+            (format!("on the {who}: `{command}`"), None)
+        }
     };
     Some(Remedy { scheme: scheme.name.clone(), how, file })
 }

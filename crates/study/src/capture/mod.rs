@@ -1,6 +1,12 @@
 //! A capture in words, as plots and as a page.
 
+pub mod congestion;
+mod filter;
+pub mod matched;
+mod over_time;
 mod page;
+mod tables;
+mod xplot;
 
 use lasthop_analyze::{
     Analysis, Cause, Closing, Connection, Direction, Endpoint, Opening, Retransmissions, StallCause,
@@ -9,7 +15,11 @@ use lasthop_proto::units::Time;
 use lasthop_report::number::{KB, plural, short};
 use serde::Serialize;
 
+pub use filter::Filter;
+pub use over_time::over_time;
 pub use page::{page, plot};
+pub use tables::{over_time_csv, sequence_csv, summary, summary_csv, volumes_csv};
+pub use xplot::xplot;
 
 /// Transfers that are described one by one; of more only the number is told.
 pub const DESCRIBED: usize = 8;
@@ -22,6 +32,8 @@ pub struct Capture {
     /// What happened in it.
     #[serde(flatten)]
     pub analysis: Analysis,
+    /// Connections that a [`Filter`] left out.
+    pub left_out: u64,
 }
 
 /// One direction of a connection that carried data.
@@ -49,16 +61,21 @@ impl Capture {
     /// What is said about the file as a whole, and what could not be read in it.
     pub fn heading(&self) -> Vec<String> {
         let Analysis { packets, tcp_packets, connections, .. } = &self.analysis;
+        let all = connections.len() as u64 + self.left_out;
         let mut lines = vec![format!(
             "{}, {} of them TCP; {}",
             plural(*packets, "packet"),
             tcp_packets,
-            plural(connections.len() as u64, "connection")
+            plural(all, "connection")
         )];
+        if self.left_out > 0 {
+            lines.push(format!("{} of them left out, as asked", self.left_out));
+        }
         let a = &self.analysis;
         let of = [
             (a.malformed_packets, "with headers that make no sense or were cut off"),
             (a.damaged_packets, "left out for a wrong checksum"),
+            (a.missed_packets, "not read in time, and missing here"),
             (a.ignored_packets, "left out because there are too many connections"),
         ];
         for (n, what) in of.into_iter().filter(|(n, _)| *n > 0) {
@@ -163,7 +180,8 @@ impl<'a> Transfer<'a> {
             let judged = data.verdict.losses;
             facts.push(("losses", format!("{all}; {judged} of them count for the verdict")));
         }
-        facts.push(("stalls", stalls(data)));
+        facts.push(("stalls", silences(data, false).unwrap_or_else(|| "none".to_owned())));
+        facts.extend(silences(data, true).map(|idle| ("idle", idle)));
         facts.push(("verdict", self.judged()));
         facts
     }
@@ -190,23 +208,25 @@ fn retransmissions(all: &Retransmissions) -> String {
     }
 }
 
-fn stalls(data: &Direction) -> String {
+/// The silences of a sender, by cause: those in which it was idle, or the others.
+fn silences(data: &Direction, idle: bool) -> Option<String> {
     let causes = [
         (StallCause::Timeout, "waiting for the timer"),
         (StallCause::ZeroWindow, "closed window"),
-        (StallCause::ApplicationIdle, "nothing to send"),
+        (StallCause::ApplicationIdle, "with nothing to send"),
         (StallCause::AckDelayed, "late ACK"),
         (StallCause::Unclear, "unclear"),
     ];
     let parts: Vec<String> = causes
         .into_iter()
+        .filter(|(cause, _)| (*cause == StallCause::ApplicationIdle) == idle)
         .filter_map(|(cause, words)| {
             let of = || data.stalls.iter().filter(|stall| stall.cause == cause);
             let time: f64 = of().map(|stall| seconds(stall.from, stall.to)).sum();
             (of().count() > 0).then(|| format!("{} {words} ({time:.1} s)", of().count()))
         })
         .collect();
-    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn seconds(from: Time, to: Time) -> f64 {

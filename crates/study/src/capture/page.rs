@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_analyze::{PointKind, Retransmission};
+use lasthop_analyze::{Crossing, PointKind, Retransmission, StallCause};
 use lasthop_proto::units::Time;
 use lasthop_report::html;
-use lasthop_report::model::{Again, Column, Page, Section, Table};
+use lasthop_report::model::{Again, Column, Figure, Page, Section, Table};
 use lasthop_report::plot::{Plot, TimeSequence};
 use lasthop_trace::sequence::{Lost, SendKind, Sent, Series};
 use lasthop_trace::stalls::Stall;
 
-use super::{Capture, DESCRIBED, Transfer, seconds};
+use super::matched::{self, Pair};
+use super::{Capture, DESCRIBED, Transfer, over_time, seconds, tables};
 use crate::tables::figure;
 
 /// Losses that are listed for each transfer.
@@ -23,7 +24,7 @@ pub fn plot(transfer: &Transfer<'_>) -> Plot {
 }
 
 /// The page about captures.
-pub fn page(captures: &[Capture], command: String) -> String {
+pub fn page(captures: &[Capture], pairs: &[Pair], command: String) -> String {
     let sections = captures.iter().map(|capture| {
         let transfers = capture.transfers();
         let shown = || transfers.iter().take(DESCRIBED);
@@ -34,23 +35,17 @@ pub fn page(captures: &[Capture], command: String) -> String {
         Section {
             title: capture.file.clone(),
             text,
-            tables: shown().flat_map(|t| [Some(facts(t)), losses(t)]).flatten().collect(),
-            figures: shown()
-                .map(|transfer| {
-                    let caption = format!(
-                        "Connection {}: every packet by the time it passed and its place in the stream.",
-                        transfer.connection.number
-                    );
-                    figure(&plot(transfer), "", caption)
-                })
+            tables: std::iter::once(tables::summary(capture, LISTED))
+                .chain(shown().flat_map(|t| [Some(facts(t)), losses(t)]).flatten())
                 .collect(),
+            figures: shown().flat_map(figures).collect(),
             ..Section::default()
         }
     });
     html::render(&Page {
         title: "Captures".to_owned(),
         subtitle: "What happened to TCP, and why".to_owned(),
-        sections: sections.collect(),
+        sections: sections.chain(pairs.iter().map(pair)).collect(),
         again: Again {
             commands: vec![command],
             seeds: String::new(),
@@ -58,6 +53,55 @@ pub fn page(captures: &[Capture], command: String) -> String {
         },
         ..Page::default()
     })
+}
+
+/// What two captures tell together.
+fn pair(pair: &Pair) -> Section {
+    let table = |crossing: &&Crossing| Table {
+        title: matched::title(crossing),
+        columns: vec![Column::text(""), Column::text("")],
+        rows: matched::facts(crossing)
+            .into_iter()
+            .map(|(name, value)| vec![name.to_owned(), value])
+            .collect(),
+    };
+    let crossings = pair.crossings();
+    Section {
+        title: pair.title(),
+        text: pair.heading(),
+        tables: crossings.iter().map(table).collect(),
+        figures: crossings
+            .iter()
+            .map(|crossing| {
+                figure(&pair.plot(crossing), "", "Time by the clock of the first capture.")
+            })
+            .collect(),
+        ..Section::default()
+    }
+}
+
+/// The pictures of a transfer, each with where its numbers are.
+fn figures(transfer: &Transfer<'_>) -> [Figure; 2] {
+    let (number, file) = (transfer.connection.number, transfer.file_name());
+    [
+        figure(
+            &plot(transfer),
+            "",
+            format!(
+                "Connection {number}: every packet by the time it passed and its place in the stream. \
+                 Numbers: {file}.csv"
+            ),
+        ),
+        figure(
+            &over_time(transfer),
+            "",
+            format!(
+                "Connection {number}: throughput in intervals of at least one round trip, what was \
+                 outstanding, and the time to each ACK. Numbers: {file}-over-time.csv, \
+                 {file}-throughput.csv"
+            ),
+        ),
+    ]
 }
 
 fn facts(transfer: &Transfer<'_>) -> Table {
@@ -101,7 +145,7 @@ fn losses(transfer: &Transfer<'_>) -> Option<Table> {
 }
 
 /// The word that JSON has for it.
-fn word(value: &impl serde::Serialize) -> String {
+pub(super) fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word.replace('_', " "),
         _ => String::new(),
@@ -129,6 +173,7 @@ fn series(transfer: &Transfer<'_>) -> Series {
         stalls: data
             .stalls
             .iter()
+            .filter(|stall| stall.cause != StallCause::ApplicationIdle)
             .map(|stall| Stall { from_s: at_s(stall.from), to_s: at_s(stall.to) })
             .collect(),
         end_s: transfer.seconds(),

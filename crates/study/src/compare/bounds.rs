@@ -4,13 +4,13 @@ use lasthop_lab::RunResult;
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::varied::Course;
 use lasthop_proto::machine::Side;
-use lasthop_proto::tcp::config::{Clock, DelayedAck, TcpConfig};
+use lasthop_proto::tcp::config::{Clock, Congestion, DelayedAck, TcpConfig};
 use lasthop_proto::units::{Rate, Span};
 use lasthop_scenario::{HostSide, Scenario, StageKind};
 use lasthop_trace::layout::Role;
 use serde::Serialize;
 
-use crate::theory::{TcpPath, capacity, mathis, pftk};
+use crate::theory::{TcpPath, capacity, cubic, mathis, pftk};
 
 /// Bytes of IP and TCP headers without options.
 const HEADERS: f64 = 40.0;
@@ -24,10 +24,13 @@ pub struct Bounds {
     pub rtt_s: f64,
     /// The slowest stage less the losses: no scheme can deliver more.
     pub capacity: Option<f64>,
-    /// TCP end to end by Mathis and others, capacity permitting.
+    /// Reno end to end by Mathis and others, capacity permitting; for a sender whose window is Reno's.
     pub mathis: Option<f64>,
-    /// TCP end to end by Padhye and others (PFTK), capacity permitting.
+    /// Reno end to end by Padhye and others (PFTK), capacity permitting; for the same senders.
     pub pftk: Option<f64>,
+    /// CUBIC end to end by the response function of RFC 9438, capacity permitting; for a sender that is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cubic: Option<f64>,
 }
 
 /// A packet with data and an ACK, as they go over the stages of a path that may lose the first.
@@ -68,7 +71,10 @@ impl Journey {
                 line(&serial.line)
             }
             StageKind::Varied(varied) => {
+                let side = if self.rightward { Side::Right } else { Side::Left };
                 self.survive *= 1.0 - varied.losses.as_ref().map_or(0.0, Course::mean);
+                let impaired = varied.impairments.as_ref();
+                self.survive *= 1.0 - impaired.map_or(0.0, |i| i.share_lost(side));
                 let rates = [Side::Right, Side::Left].map(|side| varied.mean_rate(side));
                 let mean = |delays: &Course<Span>| Span(delays.mean() as u64);
                 let (_, extra, delay) = line(&varied.line);
@@ -76,6 +82,7 @@ impl Journey {
             }
             StageKind::Radio(radio) => {
                 let overhead = radio.radio.overhead.as_secs_f64();
+                self.survive *= 1.0 - radio.varying.as_ref().map_or(0.0, |v| v.mean_loss());
                 ([Some(radio.radio.rate); 2], (0.0, overhead), radio.radio.delay)
             }
             StageKind::Cross(cross) => {
@@ -92,7 +99,8 @@ impl Bounds {
     /// The bounds of `scenario`, with the losses that `runs` of it met.
     pub fn of(scenario: &Scenario, runs: &[RunResult]) -> Bounds {
         let Some(transfer) = scenario.transfers.first() else {
-            return Bounds { loss: 0.0, rtt_s: 0.0, capacity: None, mathis: None, pftk: None };
+            let (capacity, mathis, pftk, cubic) = (None, None, None, None);
+            return Bounds { loss: 0.0, rtt_s: 0.0, capacity, mathis, pftk, cubic };
         };
         let (from, to) = (&scenario.hosts[transfer.from], &scenario.hosts[transfer.to]);
         let mss = f64::from(from.tcp.mss.min(to.tcp.mss));
@@ -110,12 +118,18 @@ impl Bounds {
             let all = rate.min(path.w_max * mss / rtt) * f64::from(flows);
             (rtt > 0.0).then(|| capacity.map_or(all, |most| all.min(most)))
         };
+        // A formula is of one way to answer losses; BBR and others have none.
+        let control = from.tcp.congestion;
+        let of = |wanted: Congestion, rate: fn(&TcpPath, f64) -> f64| {
+            limited(rate(&path, loss)).filter(|_| control == wanted)
+        };
         Bounds {
             loss,
             rtt_s: rtt,
             capacity,
-            mathis: limited(mathis(&path, loss)),
-            pftk: limited(pftk(&path, loss)),
+            mathis: of(Congestion::Reno, mathis),
+            pftk: of(Congestion::Reno, pftk),
+            cubic: of(Congestion::Cubic, cubic),
         }
     }
 }
@@ -150,5 +164,43 @@ fn tcp_path(from: &TcpConfig, to: &TcpConfig, mss: f64, rtt: f64) -> TcpPath {
             every => f64::from(every.max(1)),
         },
         w_max: (window / mss).floor().max(1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_scenario::parse;
+
+    use super::*;
+
+    /// The share of lost packets on a path with this stage.
+    fn loss(stage: &str) -> f64 {
+        let text = format!(
+            "horizon = \"10s\"\ntransfer = {{ from = \"a\", to = \"b\", bytes = \"1MB\" }}\n\
+             [host.a]\n[host.b]\n[[path]]\n{stage}\n"
+        );
+        let (plan, _) = parse(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        Bounds::of(&plan.cells[0].scenario, &[]).loss
+    }
+
+    #[test]
+    fn losses_count_wherever_they_are_said() {
+        let link =
+            |more: &str| loss(&format!("link = {{ rate = \"10mbit\", delay = \"1ms\", {more} }}"));
+        let radio =
+            "radio = { rate = \"10mbit\", delay = \"1ms\", losses = \"0s 4%, 1s 0%, 2s again\" }";
+        let cases = [
+            (link("loss = \"2%\""), 0.02),
+            (link("loss = \"2%\", impaired = \"right\""), 0.02),
+            (link("loss = \"2%\", impaired = \"left\""), 0.0),
+            // In the bad state, a tenth of the time, nine tenths are lost.
+            (link("netem = \"loss gemodel 1% 9% 90% 0%\""), 0.09),
+            (link("losses = \"0s 4%, 1s 0%, 2s again\""), 0.02),
+            (loss("cross = { loss = \"2%\" }"), 0.02),
+            (loss(radio), 0.02),
+        ];
+        for (i, (found, wanted)) in cases.into_iter().enumerate() {
+            assert!((found - wanted).abs() < 1e-9, "{i}: {found} {wanted}");
+        }
     }
 }

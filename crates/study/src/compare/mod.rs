@@ -55,6 +55,8 @@ pub type Row = Ranked<Counts>;
 pub struct Counts {
     /// Expirations of the senders' retransmission timers.
     pub timeouts: Summary,
+    /// What packets of data took from end to end, in seconds: the means of the runs.
+    pub delay: Option<Summary>,
     /// Full packets needed by data packets on the radio.
     pub wireless_goodput: Option<Summary>,
     /// What clients waited for an answer, in seconds: the medians of the runs, where there are exchanges.
@@ -181,6 +183,7 @@ fn counts(cell: &CellResults) -> Counts {
     let endless = cell.runs.iter().flat_map(|run| &run.metrics.flows).any(|f| f.wanted.is_none());
     Counts {
         timeouts: cell.mean("timeouts").unwrap_or_default(),
+        delay: cell.mean("delay_mean"),
         wireless_goodput: cell.mean("wireless_goodput"),
         exchange_time_p50: cell.mean("exchange_time_p50"),
         exchange_time_p95: cell.mean("exchange_time_p95"),

@@ -1,8 +1,8 @@
 //! A comparison as one page: bars, curves over the losses, and tables.
 
 use lasthop_report::model::Section;
-use lasthop_report::number::KB;
-use lasthop_report::plot::{Curve, Curves, Pen, Plot};
+use lasthop_report::number::{KB, Units};
+use lasthop_report::plot::{Cross, Crosses, Curve, Curves, Pen, Plot};
 
 use super::tables::{self, BOUNDS, WORDS};
 use super::{Place, Points, Row};
@@ -11,6 +11,8 @@ use crate::tables::{figure, page as rendered};
 
 /// More bars than this do not fit.
 const MOST_BARS: usize = 16;
+/// More crosses than this cannot be told apart.
+const MOST_CROSSES: usize = 12;
 /// More schemes than this nobody can tell apart in a plot of curves; the bounds come on top.
 const MOST_CURVES: usize = 5;
 
@@ -47,38 +49,75 @@ fn section(document: &Document<Points>, place: &Place) -> Section {
     };
     Section {
         title,
-        text: vec![tables::theory(place) + ".", tables::NOTE.replace('\n', " ")],
+        text: vec![tables::theory(place, Units::KB) + ".", tables::NOTE.replace('\n', " ")],
         tables: vec![tables::ranking(place), WORDS.sets(&place.schemes)],
-        figures: vec![figure(
-            &bars(document, place),
-            "throughput",
-            "Means over runs, the best first; whiskers are 95 % confidence intervals.",
-        )],
+        figures: vec![
+            figure(
+                &bars(document, place),
+                "throughput",
+                "Means over runs, the best first; whiskers are 95 % confidence intervals.",
+            ),
+            figure(
+                &crosses(document, place),
+                "throughput against delay",
+                "Means over runs of what packets of data took from end to end; crosses are 95 % confidence intervals.",
+            ),
+        ],
         ..Section::default()
     }
 }
 
 /// The plots as files of their own: name and text.
 pub fn pictures(document: &Document<Points>) -> Vec<(String, String)> {
-    let points = document.said.points.iter().enumerate();
-    let mut all: Vec<(String, String)> = points
-        .map(|(i, place)| (format!("ranking-{}.svg", i + 1), bars(document, place).svg()))
-        .collect();
-    if all.len() > 1 {
+    let points = &document.said.points;
+    let of = |i: usize, name: &str, plot: Plot| (format!("{name}-{}.svg", i + 1), plot.svg());
+    let mut all: Vec<(String, String)> = Vec::new();
+    for (i, place) in points.iter().enumerate() {
+        all.push(of(i, "ranking", bars(document, place)));
+        all.push(of(i, "delay", crosses(document, place)));
+    }
+    if points.len() > 1 {
         all.push(("losses.svg".to_owned(), curves(document).svg()));
     }
     all
 }
 
-/// Bars of the schemes of one point, the best first.
-fn bars(document: &Document<Points>, place: &Place) -> Plot {
-    let mut shown: Vec<&Row> = place.schemes.iter().take(MOST_BARS).collect();
+/// The best of the schemes of one point, and the baseline.
+fn best<'a>(document: &Document<Points>, place: &'a Place, most: usize) -> Vec<&'a Row> {
+    let mut shown: Vec<&Row> = place.schemes.iter().take(most).collect();
     // The baseline is always there.
-    let mut others = place.schemes.iter().skip(MOST_BARS);
+    let mut others = place.schemes.iter().skip(most);
     let baseline = others.find(|row| document.baseline.as_deref() == Some(row.name()));
     if let (Some(row), Some(last)) = (baseline, shown.last_mut()) {
         *last = row;
     }
+    shown
+}
+
+/// The schemes of one point by throughput and delay.
+fn crosses(document: &Document<Points>, place: &Place) -> Plot {
+    let label = place.label.as_ref().map_or(String::new(), |label| format!(" at {label}"));
+    let cross = |row: &Row| {
+        let (rate, delay) =
+            (row.standing.value.in_units_of(KB), row.measured.delay?.in_units_of(1e-3));
+        Some(Cross {
+            name: row.name().to_owned(),
+            x: (delay.mean, delay.ci95),
+            y: (rate.mean, rate.ci95),
+        })
+    };
+    Crosses {
+        title: format!("{}{label}: throughput against delay", document.name),
+        x_label: "mean delay of packets with data (ms)".to_owned(),
+        y_label: "throughput (KB/s)".to_owned(),
+        crosses: best(document, place, MOST_CROSSES).into_iter().filter_map(cross).collect(),
+    }
+    .plot()
+}
+
+/// Bars of the schemes of one point, the best first.
+fn bars(document: &Document<Points>, place: &Place) -> Plot {
+    let shown = best(document, place, MOST_BARS);
     let most = place
         .bounds
         .capacity
@@ -91,6 +130,9 @@ fn bars(document: &Document<Points>, place: &Place) -> Plot {
         shown.into_iter(),
     )
 }
+
+/// Losses that lie so far apart are drawn by decades.
+const SPREAD: f64 = 8.0;
 
 /// Throughput over the losses that the baseline met, with the bounds.
 fn curves(document: &Document<Points>) -> Plot {
@@ -108,16 +150,22 @@ fn curves(document: &Document<Points>) -> Plot {
         .collect();
     for (name, of) in BOUNDS {
         let points = points.iter().filter_map(|place| Some((x(place), of(place)? / KB, 0.0)));
-        curves.push(Curve { name: name.to_owned(), pen: Pen::Dashes, points: points.collect() });
+        let points: Vec<_> = points.collect();
+        let curve = Curve { name: name.to_owned(), pen: Pen::Dashes, points };
+        curves.extend((!curve.points.is_empty()).then_some(curve));
     }
     for curve in &mut curves {
         curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
+    // Small losses are those that one asks about, and most of a linear axis would be for the large ones.
+    let losses = || curves.iter().flat_map(|curve| &curve.points).map(|p| p.0);
+    let least = losses().filter(|loss| *loss > 0.0).fold(f64::INFINITY, f64::min);
+    let log_x = losses().fold(0.0, f64::max) >= SPREAD * least;
     Curves {
         title: format!("{}: throughput against losses", document.name),
         x_label: "packets with data lost (%)".to_owned(),
         y_label: "throughput (KB/s)".to_owned(),
-        log_x: false,
+        log_x,
         curves,
     }
     .plot()

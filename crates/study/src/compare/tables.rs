@@ -1,7 +1,7 @@
 //! A comparison as tables.
 
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::{KB, short};
+use lasthop_report::number::{KB, Units, short};
 use lasthop_trace::stats::Summary;
 
 use super::{Counts, Place, Row};
@@ -11,9 +11,8 @@ use crate::tables::Words;
 /// How the ranking is to be read.
 pub const NOTE: &str = "\
 Means over runs ± 95 % confidence interval, KB = 1024 B. `times`: how often the baseline's throughput, by runs of
-the same seed, with the 95 % interval. Schemes of one rank are not told apart from its first. \
-better, worse: with confidence, all
-comparisons together (Holm, 5 %). radio gp: full packets needed / data packets sent over the radio.";
+the same seed, with an interval that leaves 1 out where, all comparisons together, they differ (Holm, 5 %): better, worse.
+Schemes of one rank are not told apart from its first. radio gp: full packets needed / data packets sent over the radio.";
 
 pub(super) const WORDS: Words = Words {
     noun: "scheme",
@@ -59,18 +58,23 @@ pub fn kb(value: Option<f64>) -> String {
     }
 }
 
-/// What theory allows at a point, in a line.
-pub fn theory(place: &Place) -> String {
+/// What theory allows at a point, in a line: of the sender that runs there.
+pub fn theory(place: &Place, units: Units) -> String {
     let b = &place.bounds;
-    format!(
-        "theory at {} % of the data packets lost and a round trip of {} ms: the link less its losses {} KB/s, \
-         TCP end to end {} (Mathis), {} (PFTK)",
+    let rate = |value: Option<f64>| value.map_or("–".to_owned(), |bytes| units.rate(bytes));
+    let mut text = format!(
+        "theory at {} % of the data packets lost and a round trip of {} ms: the link less its losses {}",
         short((b.loss * 1e4).round() / 100.0),
         short((b.rtt_s * 1e4).round() / 10.0),
-        kb(b.capacity),
-        kb(b.mathis),
-        kb(b.pftk)
-    )
+        rate(b.capacity),
+    );
+    if b.mathis.is_some() || b.pftk.is_some() {
+        text += &format!(", TCP end to end {} (Mathis), {} (PFTK)", rate(b.mathis), rate(b.pftk));
+    }
+    if b.cubic.is_some() {
+        text += &format!(", CUBIC end to end {} (RFC 9438)", rate(b.cubic));
+    }
+    text
 }
 
 /// The names of all schemes, the best on the whole first.
@@ -114,6 +118,10 @@ pub fn matrix(axis: &str, points: &[Place]) -> Table {
         rows.push(cells);
     }
     for (name, of) in BOUNDS {
+        // A formula that is of another sender has nothing to say.
+        if points.iter().all(|place| of(place).is_none()) {
+            continue;
+        }
         let mut cells = vec![name.to_owned()];
         cells.extend(points.iter().map(|place| kb(of(place))));
         cells.push(String::new());
@@ -126,8 +134,9 @@ pub fn matrix(axis: &str, points: &[Place]) -> Table {
 type Bound = (&'static str, fn(&Place) -> Option<f64>);
 
 /// The bounds, as rows of tables and curves of plots.
-pub(super) const BOUNDS: [Bound; 3] = [
+pub(super) const BOUNDS: [Bound; 4] = [
     ("link less losses", |place| place.bounds.capacity),
     ("Mathis", |place| place.bounds.mathis),
     ("PFTK", |place| place.bounds.pftk),
+    ("RFC 9438", |place| place.bounds.cubic),
 ];

@@ -154,7 +154,9 @@ fn numeric_axis(results: &Results) -> Option<NumericAxis> {
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let unit = if first.name.is_empty() { String::new() } else { format!(" ({})", first.name) };
         let title = format!("{}{unit}", axis.name);
-        let log = low > 0.0 && high / low >= 8.0;
+        // Zero has a place of its own.
+        let least = values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+        let log = low >= 0.0 && high / least >= 8.0;
         Some(NumericAxis { index, title, unit: first.unit, log })
     });
     // The first of those with the most values.
@@ -226,6 +228,7 @@ mod tests {
         assert_eq!(axis(&["1e-6", "1e-5"]).unwrap().of("1e-5"), Some(1e-5));
         assert_eq!(axis(&["0", "1%", "2%"]).map(|axis| axis.log), None);
         assert_eq!(axis(&["1%", "2%", "0"]).map(|axis| axis.log), Some(false));
+        assert_eq!(axis(&["0%", "0.1%", "1%", "5%"]).map(|axis| axis.log), Some(true));
         assert_eq!(axis(&["none", "snoop"]), None);
         assert_eq!(axis(&["1s", "1MiB"]), None);
         assert_eq!(axis(&["1e"]), None);

@@ -11,7 +11,7 @@ use lasthop_trace::stats::Summary;
 pub use page::{Recorded, heading, page};
 
 /// Heading, the same where there is little room, name of the scalar, and what it is divided by.
-const COLUMNS: [(&str, &str, &str, f64); 17] = [
+const COLUMNS: [(&str, &str, &str, f64); 22] = [
     ("KB/s", "KB/s", "throughput", KB),
     ("wired goodput", "wired gp", "wired_goodput", 1.0),
     ("radio goodput", "radio gp", "wireless_goodput", 1.0),
@@ -24,6 +24,11 @@ const COLUMNS: [(&str, &str, &str, f64); 17] = [
     ("exchange, median s", "median", "exchange_time_p50", 1.0),
     ("exchange, 95 % s", "95 %", "exchange_time_p95", 1.0),
     ("packets each", "packets", "exchange_packets", 1.0),
+    ("page, median s", "page s", "page_load_p50", 1.0),
+    ("page, 95 % s", "95 %", "page_load_p95", 1.0),
+    ("video Mbit/s", "Mbit/s", "video_bitrate", 1e6),
+    ("rebuffering s", "rebuf s", "video_rebuffer_time", 1.0),
+    ("switches", "switches", "video_switches", 1.0),
     ("datagrams lost %", "lost %", "datagram_loss", 0.01),
     ("datagrams, mean ms", "mean ms", "datagram_delay_mean", 0.001),
     ("call, MOS", "MOS", "call_mos", 1.0),

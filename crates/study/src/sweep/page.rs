@@ -1,10 +1,10 @@
 //! Results as one self-contained page: tables, charts, and time-sequence plots of the first runs.
 
-use lasthop_lab::Results;
+use lasthop_lab::{CellResults, Results};
 use lasthop_report::html;
-use lasthop_report::model::{Again, Page, Section};
-use lasthop_report::number::plural;
-use lasthop_report::plot::TimeSequence;
+use lasthop_report::model::{Again, Figure, Page, Section};
+use lasthop_report::number::{KB, plural};
+use lasthop_report::plot::{Curve, Curves, Pen, TimeSequence};
 use lasthop_report::table::run_summary;
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::sequence::Series;
@@ -14,6 +14,8 @@ use crate::tables::{facts, figure, seeds};
 
 /// More time-sequence plots than this make a page heavy; the others are files beside it.
 const MOST_SEQUENCES: usize = 24;
+/// More curves than this in one picture nobody can follow.
+const MOST_CURVES: usize = 7;
 /// Connections of one run that are drawn on the page.
 const CONNECTIONS: usize = 2;
 /// Cells that stand side by side in the table of all numbers.
@@ -77,8 +79,30 @@ pub fn heading(title: &str, n: usize, of: usize) -> String {
     if of > 1 { format!("{title}, connection {n}") } else { title.to_owned() }
 }
 
+/// How far the first run of each cell was over time, all in one picture; none of one cell, or of too many.
+fn overlay(results: &Results, recorded: &[Recorded]) -> Option<Figure> {
+    let cells = recorded.iter().zip(&results.cells);
+    let curve = |(recorded, cell): (&Recorded, &CellResults)| {
+        let acked = recorded.series.first()?.acked.iter();
+        let points = acked.map(|(at, bytes)| (*at, *bytes as f64 / KB, 0.0)).collect();
+        Some(Curve { name: results.title(cell), pen: Pen::Line, points })
+    };
+    let curves: Vec<Curve> = cells.filter_map(curve).collect();
+    if !(2..=MOST_CURVES).contains(&curves.len()) {
+        return None;
+    }
+    let title = format!("{}: the first run of each cell", results.name);
+    let (x_label, y_label) = ("time (s)".to_owned(), "acknowledged (KB)".to_owned());
+    let plot = Curves { title, x_label, y_label, log_x: false, curves }.plot();
+    let caption =
+        "What the first connection had acknowledged; numbers in the folders of the cells.";
+    Some(figure(&plot, "", caption))
+}
+
 fn sequences(results: &Results, recorded: &[Recorded]) -> Section {
-    let mut figures = Vec::new();
+    let mut figures: Vec<Figure> = overlay(results, recorded).into_iter().collect();
+    let ends = recorded.iter().flat_map(|one| &one.series).map(|series| series.end_s);
+    let longest = ends.fold(0.0, f64::max);
     let mut left_out = 0;
     for (Recorded { folder, series }, cell) in recorded.iter().zip(&results.cells) {
         let title = results.title(cell);
@@ -90,7 +114,9 @@ fn sequences(results: &Results, recorded: &[Recorded]) -> Section {
                 continue;
             }
             let heading = heading(&format!("{title}, seed {seed}"), i + 1, series.len());
-            let plot = TimeSequence { title: &heading, series: one, part: None }.plot();
+            // What is compared has one time axis.
+            let series = &Series { end_s: longest, ..one.clone() };
+            let plot = TimeSequence { title: &heading, series, part: None }.plot();
             figures.push(figure(&plot, "", format!("{}; files in {folder}", one.flow)));
         }
     }

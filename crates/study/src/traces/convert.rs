@@ -9,6 +9,7 @@ use lasthop_trace::capture;
 use serde::Deserialize;
 
 use super::make::{ended, from_course};
+use super::rattan::Replay;
 use crate::Error;
 
 /// What an iperf3 result says.
@@ -35,8 +36,8 @@ fn wrong(message: impl Into<String>, help: &str) -> Error {
     Error::Input { message: message.into(), help: help.to_owned() }
 }
 
-/// Reads a trace, or makes one of a capture, an iperf3 result in JSON, or a CSV file of times and rates: what it is, its
-/// first bytes say. A CSV file lasts for `duration`, or else until its period or its last line.
+/// Reads a trace, or makes one of a capture, an iperf3 result or a trace of Rattan's in JSON, or a CSV file of times and
+/// rates: what it is, its first bytes say. A CSV file lasts for `duration`, or else until its period or its last line.
 ///
 /// # Errors
 /// What is wrong with it, with its line where it has lines.
@@ -53,7 +54,11 @@ pub fn read(bytes: &[u8], duration: Option<Span>) -> Result<Trace, Error> {
         )
     })?;
     if text.trim_start().starts_with('{') {
-        return from_iperf3(text);
+        let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
+        return match value.map(|value| Replay::read(&value)).transpose()?.flatten() {
+            Some(replay) => replay.trace(duration),
+            None => from_iperf3(text),
+        };
     }
     let first = text.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
     if !first.contains([',', ';', '\t']) {

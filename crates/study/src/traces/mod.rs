@@ -2,6 +2,7 @@
 
 mod convert;
 mod make;
+mod rattan;
 
 use lasthop_proto::link::varied::{OPPORTUNITY, Trace};
 use lasthop_report::plot::{Curve, Curves, Pen, Plot};
@@ -9,6 +10,7 @@ use serde::Serialize;
 
 pub use convert::{from_capture, from_iperf3, read, to_csv};
 pub use make::{Model, from_rates, make};
+pub use rattan::Replay;
 
 /// Bits of an opportunity.
 const BITS: f64 = OPPORTUNITY as f64 * 8.0;

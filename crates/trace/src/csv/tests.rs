@@ -73,3 +73,18 @@ fn the_first_error_of_the_writer_is_reported() {
     }
     assert_eq!(csv.finish().map(|_| ()).unwrap_err().to_string(), "disk full");
 }
+
+#[test]
+fn datagrams_write_no_row_and_clients_do() {
+    let mut csv = EventCsv::new(&layout(), Vec::new());
+    let event = |at, what| Event { at: Time(at), stage: StageId(9), what };
+    let flow = testing::FLOW;
+    let datagram = lasthop_proto::udp::Datagram { flow, number: 0, sent: Time(1), bytes: 100 };
+    csv.event(&event(1, What::Datagram { datagram, arrived: true }));
+    let rate = lasthop_proto::units::Rate::from_bps(235_000).unwrap();
+    let news = ClientNews::Segment(rate);
+    csv.event(&event(2, What::Client(ClientEvent { client: flow, news })));
+    let text = String::from_utf8(csv.finish().unwrap()).unwrap();
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(rows, ["0.000000002,9,video-segment,,,,10.0.0.1:1024>10.0.1.1:9,,,,,,,,235000"]);
+}

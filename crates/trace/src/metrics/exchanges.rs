@@ -3,6 +3,8 @@
 use lasthop_proto::units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
+use super::Metrics;
+use super::clients::{Pages, Videos};
 use super::flow::Flow;
 use super::short::quantile;
 use crate::layout::ExchangeInfo;
@@ -46,9 +48,22 @@ pub struct Exchanges {
     pub fast_retransmits: u64,
     /// Data packets that were sent again, by both ends.
     pub retransmissions: u64,
+    /// The pages that they make up, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<Pages>,
+    /// The videos that they make up, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub videos: Option<Videos>,
 }
 
 impl Exchanges {
+    /// Whether all that was asked for has come, and videos have played to their end.
+    pub fn complete(&self) -> bool {
+        self.answered == self.asked
+            && self.pages.as_ref().is_none_or(|pages| pages.loaded == pages.asked)
+            && self.videos.as_ref().is_none_or(|videos| videos.ended == videos.clients)
+    }
+
     /// Adds up connections, each as the flow of its requests and that of its responses.
     pub(super) fn of<'a>(
         info: &ExchangeInfo,
@@ -84,5 +99,24 @@ impl Exchanges {
         [all.time_p50_s, all.time_p95_s, all.time_p99_s, all.time_max_s] =
             [0.50, 0.95, 0.99, 1.0].map(|q| quantile(&times, q));
         all
+    }
+}
+
+impl Metrics {
+    /// What was asked and answered, table by table.
+    pub(super) fn exchanges(&self, end: Time) -> Vec<Exchanges> {
+        let tables = self.layout.exchanges.iter();
+        tables
+            .map(|info| {
+                let pairs = self.flows.all.iter().enumerate();
+                let those = pairs.filter(|(_, flow)| flow.asks(info));
+                let those = those.map(|(i, flow)| [flow, &self.flows.all[i ^ 1]]);
+                Exchanges {
+                    pages: self.clients.pages(info),
+                    videos: self.clients.videos(info, end),
+                    ..Exchanges::of(info, those, end)
+                }
+            })
+            .collect()
     }
 }

@@ -9,6 +9,7 @@
 //! that the same run has the same metrics however it is watched.
 
 mod air;
+mod clients;
 mod datagrams;
 mod energy;
 mod exchanges;
@@ -20,6 +21,7 @@ mod visits;
 pub mod voice;
 
 pub use air::{AirMetrics, FrameCounts};
+pub use clients::{Pages, Videos};
 pub use datagrams::{Datagrams, Grade, Load};
 pub use energy::{NodeEnergy, Spent};
 pub use exchanges::Exchanges;
@@ -36,6 +38,7 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, Packet, Transport};
 
 use self::air::AirCounter;
+use self::clients::Clients;
 use self::datagrams::Sources;
 use self::flow::Flows;
 use crate::Sink;
@@ -88,6 +91,7 @@ pub struct Metrics {
     counters: Vec<[Counter; 2]>,
     flows: Flows,
     sources: Sources,
+    clients: Clients,
     powered: Vec<energy::Node>,
     visits: Visits,
     events: u64,
@@ -121,8 +125,9 @@ impl Metrics {
         layout.flows.iter().for_each(|info| flows.declare(info));
         let powered = layout.powered.iter().map(energy::Node::new).collect();
         let visits = Visits::default();
-        let sources = Sources::default();
-        Metrics { layout, counters, flows, sources, powered, visits, events: 0, corrupted: 0 }
+        let (sources, clients) = (Sources::default(), Clients::default());
+        let (events, corrupted) = (0, 0);
+        Metrics { layout, counters, flows, sources, clients, powered, visits, events, corrupted }
     }
 
     /// The numbers so far, for a run that ended at `end`.
@@ -203,18 +208,6 @@ impl Metrics {
             .collect()
     }
 
-    /// What was asked and answered, table by table.
-    fn exchanges(&self, end: Time) -> Vec<Exchanges> {
-        let tables = self.layout.exchanges.iter();
-        tables
-            .map(|info| {
-                let pairs = self.flows.all.iter().enumerate();
-                let those = pairs.filter(|(_, flow)| flow.asks(info));
-                Exchanges::of(info, those.map(|(i, flow)| [flow, &self.flows.all[i ^ 1]]), end)
-            })
-            .collect()
-    }
-
     fn stage_metrics(&self) -> Vec<StageMetrics> {
         let mut all = Vec::new();
         for (i, pair) in self.counters.iter().enumerate() {
@@ -288,7 +281,7 @@ impl Metrics {
                     self.syn_on_link(at, side, packet);
                 }
             }
-            Op::Marked => {
+            Op::Marked | Op::MarkedBy(_) => {
                 if let Some(id) = self.flows.of_packet(packet, side) {
                     self.flows.all[id].marked += 1;
                 }
@@ -472,6 +465,10 @@ impl Sink for Metrics {
             What::Datagram { datagram, arrived } => {
                 self.events += 1;
                 self.sources.event(event.at, datagram, *arrived);
+            }
+            What::Client(client) => {
+                self.events += 1;
+                self.clients.event(event.at, client);
             }
             What::State { bytes, arrived, .. } => {
                 self.events += 1;

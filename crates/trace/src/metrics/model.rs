@@ -4,6 +4,7 @@ use lasthop_proto::machine::Side;
 use serde::{Deserialize, Serialize};
 
 use super::air::{AirMetrics, FrameCounts};
+use super::clients;
 use super::datagrams::Datagrams;
 use super::energy::NodeEnergy;
 use super::exchanges::Exchanges;
@@ -117,7 +118,7 @@ pub struct Scalar {
 }
 
 /// All numbers that [`RunMetrics::scalars`] may give, with their units, in its order: the columns of tables of runs.
-pub const SCALARS: [(&str, &str); 50] = [
+pub const SCALARS: [(&str, &str); 59] = [
     ("throughput", "B/s"),
     ("transfer_time", "s"),
     ("wired_goodput", "1"),
@@ -151,6 +152,15 @@ pub const SCALARS: [(&str, &str); 50] = [
     ("exchange_time_p95", "s"),
     ("exchange_time_p99", "s"),
     ("exchange_packets", "1"),
+    ("pages", "1"),
+    ("page_load_p50", "s"),
+    ("page_load_p95", "s"),
+    ("page_first_byte_p50", "s"),
+    ("video_startup", "s"),
+    ("video_rebuffers", "1"),
+    ("video_rebuffer_time", "s"),
+    ("video_bitrate", "bit/s"),
+    ("video_switches", "1"),
     ("datagrams", "1"),
     ("datagram_loss", "1"),
     ("datagram_delay_mean", "s"),
@@ -214,7 +224,7 @@ impl RunMetrics {
         (grouped || ours.peek().is_some())
             && ours.all(|f| f.complete)
             && self.short.iter().all(|s| s.complete == s.begun)
-            && self.exchanges.iter().all(|e| e.answered == e.asked)
+            && self.exchanges.iter().all(Exchanges::complete)
     }
 
     /// Mean packet delay over all flows, in seconds.
@@ -392,6 +402,7 @@ impl RunMetrics {
             ]);
         }
         self.asked(all);
+        clients::scalars(&self.exchanges, all);
         self.datagrams(all);
         let cross = self.flows.iter().filter(|f| f.cross).map(|f| f.delivered);
         let short = self.short.iter().filter(|s| s.cross).map(|s| s.delivered);

@@ -276,7 +276,8 @@ impl<W: Write> CaptureSink<W> {
             )
             | Op::Received
             // The mark itself stands in the captured header.
-            | Op::Marked => {}
+            | Op::Marked
+            | Op::MarkedBy(_) => {}
             Op::Repeated(cause) | Op::Redirected(cause) | Op::Originated(cause) => {
                 self.causes.insert(packet.id, cause)
             }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use lasthop_lab::Setup;
 use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_report::number::Units;
 use lasthop_scenario::Handoffs;
-use lasthop_study::advise::{Direction, Estimate, Given, Question, ask, remedies};
+use lasthop_study::advise::{Direction, Duplex, Estimate, Given, Question, ask, remedies};
 use lasthop_study::compare;
 
 use super::analyze;
@@ -27,11 +28,13 @@ Examples:
   lasthop advise --rate 20mbit --delay 20ms --handoff every=15s,gap=80ms   another base station every 15 s
   lasthop advise --capture slow.pcap                                  what a capture at the sender tells
   lasthop advise --capture slow.pcap --rate 20mbit                    what you know wins over what is estimated
+  lasthop advise --rate 20mbit --loss 1% --duplex half --can sender   turns on the medium, and only the sender's to change
   lasthop advise --station /run/lasthop/base.sock --rate 20mbit       what a running station has counted
   lasthop advise --rate 2mbit --loss 2% -o advice --scenario my.toml  keep the files, and go on
 
 It simulates every scheme on that link and ranks them (lasthop compare). A scheme helps if the lower end of the
-95 % interval of its gain is above --gain. Then it asks again for half and twice the loss and the delay.
+interval of its gain is above --gain. Then it asks again for half and twice the loss and the delay, and looks for the
+values of what was assumed at which another scheme would be the best.
 Exit code 1: nothing would help. docs/compare.md says what the answer rests on.";
 
 /// Say what would help on a link: how much, how surely, and what must be deployed where
@@ -59,6 +62,27 @@ pub struct Args {
     /// Queue in front of the link [default: 50p]
     #[arg(long, value_name = "QUEUE", value_parser = queue)]
     pub queue: Option<String>,
+    /// What that queue does: fifo, codel, fq-codel, pie and others (docs/scenario-files.md) [default: fifo]
+    #[arg(long, value_name = "DISCIPLINE")]
+    pub discipline: Option<String>,
+    /// Whether the directions of the link share its medium: full, half (turns), tdd (parts of frames of 5 ms) [default: full]
+    #[arg(long, value_name = "DUPLEX", value_parser = duplex)]
+    pub duplex: Option<Duplex>,
+    /// What the link sends again by itself: none, ll, ll-sack, local-recovery, tulip, airmail [default: none]
+    #[arg(long, value_name = "LINK-LAYER")]
+    pub arq: Option<String>,
+    /// What becomes of lost packets: they vanish, or they arrive as damage (bit errors that checksums show) [default: vanish]
+    #[arg(long, value_enum)]
+    pub losses: Option<Losses>,
+    /// The largest IP packet, in bytes [default: 1500]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(296..=9000))]
+    pub mtu: Option<u32>,
+    /// Time that each frame takes on the link beside its bits [default: 0s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = delay)]
+    pub overhead: Option<Span>,
+    /// Customers who transfer through the same queue at once [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub customers: Option<u32>,
     /// The sender: a preset (`lasthop list presets`) or a TCP [default: linux]
     #[arg(long, value_name = "SENDER")]
     pub sender: Option<String>,
@@ -74,6 +98,12 @@ pub struct Args {
     /// Ask this control socket of a running station what it has counted
     #[arg(long, value_name = "SOCKET")]
     pub station: Option<PathBuf>,
+    /// Who can be changed: sender, receiver, base-station, link, router, gateway [default: all of them]
+    #[arg(long, value_name = "WHO,...", value_delimiter = ',', value_parser = party)]
+    pub can: Vec<String>,
+    /// The units of rates
+    #[arg(long, value_enum, ignore_case = true, default_value = "mbit")]
+    pub units: In,
     /// The least gain worth a change, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = gain)]
     pub gain: f64,
@@ -102,6 +132,25 @@ pub enum Way {
     Upload,
 }
 
+/// The units of rates.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum In {
+    /// Megabits a second.
+    Mbit,
+    /// Kilobytes a second, of 1024 bytes.
+    #[value(name = "KB")]
+    KB,
+}
+
+/// What becomes of lost packets.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Losses {
+    /// Nobody sees anything of them.
+    Vanish,
+    /// They arrive with bit errors.
+    Damage,
+}
+
 impl Args {
     /// What is said about the link.
     fn given(&self) -> Given {
@@ -118,6 +167,13 @@ impl Args {
                 Way::Download => Direction::Download,
                 Way::Upload => Direction::Upload,
             },
+            duplex: self.duplex,
+            discipline: self.discipline.clone(),
+            mtu: self.mtu,
+            overhead: self.overhead,
+            arq: self.arq.clone(),
+            damage: self.losses.map(|losses| losses == Losses::Damage),
+            customers: self.customers,
             handoff: self.handoff.clone(),
         }
     }
@@ -130,6 +186,19 @@ fn rate(word: &str) -> Result<Rate, String> {
 fn delay(word: &str) -> Result<Span, String> {
     let span: Span = word.parse().map_err(|error| format!("{error}; for example 5ms"))?;
     if span > Span::secs(100) { Err("at most 100s, for example 5ms".to_owned()) } else { Ok(span) }
+}
+
+fn party(word: &str) -> Result<String, String> {
+    match word {
+        "base-station" => Ok("base station".to_owned()),
+        "sender" | "receiver" | "link" | "router" | "gateway" => Ok(word.to_owned()),
+        _ => Err("sender, receiver, base-station, link, router or gateway".to_owned()),
+    }
+}
+
+fn duplex(word: &str) -> Result<Duplex, String> {
+    let known = Duplex::WORDS.iter().find(|(name, _)| *name == word);
+    known.map(|(_, duplex)| *duplex).ok_or_else(|| "full, half or tdd".to_owned())
 }
 
 fn loss(word: &str) -> Result<Probability, String> {
@@ -185,10 +254,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::prepare(dir)?;
         output::write(&dir.join("scenario.toml"), text.as_bytes())?;
     }
-    let question = Question { link: &link, runs, gain: args.gain / 100.0, vary: !args.quick };
+    let (gain, can) = (args.gain / 100.0, args.can.as_slice());
+    let question = Question { link: &link, runs, gain, can, vary: !args.quick };
     let maker = Maker::new(None, args.jobs, json)?;
     let mut make = |plan: &_| maker.results(plan, Setup::new(String::new(), plan));
-    let Some(advice) = ask(&question, facts, estimate.notes, &mut make)? else {
+    let Some(advice) = ask(&question, facts, estimate, &mut make)? else {
         eprintln!(
             "interrupted; advice needs all of its runs: `--quick` and `--seeds 5` take fewer"
         );
@@ -209,8 +279,12 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         });
         output::print_json(&document)?;
     } else {
+        let units = match args.units {
+            In::Mbit => Units::Mbit,
+            In::KB => Units::KB,
+        };
         let saved = args.output.as_ref().map(|dir| dir.display().to_string());
-        output::print(&show::advise::text(&advice, &link, &remedies, saved.as_deref()))?;
+        output::print(&show::advise::text(&advice, &link, &remedies, saved.as_deref(), units))?;
     }
     Ok(if advice.anything_helps { Outcome::Done } else { Outcome::No })
 }

@@ -233,7 +233,7 @@ impl Pair {
             self.halves.iter_mut().for_each(Half::cork);
             self.uncork = Some(now);
         }
-        let marked = packet.is_marked();
+        let ecn = packet.ecn();
         let body = core::mem::replace(&mut packet.body, Body::EMPTY);
         if let Some(segment) = packet.segment() {
             if self.halves[from.index()].leaves_hole(segment, body.len())
@@ -242,7 +242,7 @@ impl Pair {
                 // What is missing may be known to be there: then it never comes, and the other end knows.
                 self.halves[from.other().index()].ask_back(now, out);
             }
-            self.halves[from.index()].on_arrival(now, segment, body, marked, out);
+            self.halves[from.index()].on_arrival(now, segment, body, ecn, out);
             if from == Side::Right {
                 self.find(now, out);
             }

@@ -217,11 +217,10 @@ fn difference(
     ip_id: u16,
     name: Option<u8>,
 ) -> Option<Difference> {
-    const ECN: u8 = Flags::ECE.0 | Flags::CWR.0;
     let (was, payload) = (&old.segment, packet.body.len());
     let same = packet.tos == old.tos
         && packet.ttl == old.ttl
-        && (segment.flags.0 ^ was.flags.0) & ECN == 0
+        && segment.flags.ace() == was.flags.ace()
         && same_options(segment, was);
     if !same {
         return None;

@@ -61,6 +61,18 @@ pub struct Impairments {
     pub impaired: Option<Side>,
 }
 
+impl Impairments {
+    /// The share of the packets towards `side` that it loses in the long run.
+    pub fn share_lost(&self, side: Side) -> f64 {
+        match &self.loss {
+            _ if self.impaired.is_some_and(|impaired| impaired != side) => 0.0,
+            None => 0.0,
+            Some(Loss::Random(p)) => p.get(),
+            Some(Loss::Chain(chain)) => chain.share(),
+        }
+    }
+}
+
 /// Whether packets overtake others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,5 +1,7 @@
 //! The keys by which a link varies.
 
+use serde::Serialize;
+
 use super::course::{Course, Level, Wrong};
 use super::distribution::Distribution;
 use super::impair::{Impairments, Loss, Order};
@@ -13,15 +15,21 @@ use crate::machine::Side;
 use crate::units::{Probability, Rate, Span};
 
 /// What varies of a link.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Varying {
-    right: Option<Pace>,
-    left: Option<Pace>,
-    delays: Option<Course<Span>>,
-    losses: Option<Course<Probability>>,
-    outages: Option<Course<bool>>,
-    outage_packets: OutagePackets,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) right: Option<Pace>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) left: Option<Pace>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) delays: Option<Course<Span>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) losses: Option<Course<Probability>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) outages: Option<Course<bool>>,
+    pub(super) outage_packets: OutagePackets,
     /// What else happens to packets; none where that is nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub impairments: Option<Impairments>,
 }
 
@@ -29,8 +37,22 @@ pub struct Varying {
 const PACES: [&str; 2] = ["rates", "trace"];
 
 impl Varying {
-    /// Goes over the keys.
+    /// Goes over the keys of a link.
     pub fn keys(k: &mut Keys<'_>) -> Varying {
+        Varying::read(k, true)
+    }
+
+    /// Goes over the keys of a radio, which has no traces: an opportunity has no frame.
+    pub fn of_radio(k: &mut Keys<'_>) -> Option<Box<Varying>> {
+        Some(Varying::read(k, false)).filter(|found| *found != Varying::default()).map(Box::new)
+    }
+
+    /// The mean over time of the probability that a packet is lost.
+    pub fn mean_loss(&self) -> f64 {
+        self.losses.as_ref().map_or(0.0, Course::mean)
+    }
+
+    fn read(k: &mut Keys<'_>, traces: bool) -> Varying {
         const RATES: &str = "\"0s 10mbit, 5s 2mbit, 8s to 6mbit, 10s again\"";
         const TRACE: &str = "\"lte.up\"";
         let rates = |k: &mut Keys<'_>, key, what| course(k, key, RATES, what).map(Pace::Rates);
@@ -39,7 +61,9 @@ impl Varying {
         let both = rates(k, "rates", what);
         let right = rates(k, "rates-right", "the same towards the right");
         let left = rates(k, "rates-left", "the same towards the left");
-        let trace = |k: &mut Keys<'_>, key, what| trace(k, key, TRACE, what).map(Pace::Trace);
+        let trace = |k: &mut Keys<'_>, key, what| {
+            if traces { trace(k, key, TRACE, what).map(Pace::Trace) } else { None }
+        };
         let what = "a file of delivery opportunities as Mahimahi has it, instead of a rate";
         let both = both.or(trace(k, "trace", what));
         let right = right.or(trace(k, "trace-right", "the same towards the right"));

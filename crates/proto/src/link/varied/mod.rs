@@ -14,7 +14,7 @@
 //! Behind all that packets may suffer what netem does to them, jitter and the like ([`Impairments`]); those may
 //! overtake each other.
 //!
-//! Not modelled: half duplex and medium access. A radio hop behind the line has those.
+//! Not modelled: half duplex and medium access. A [`Radio`](super::Radio) may vary as well, from frame to frame.
 
 mod course;
 mod direction;
@@ -22,6 +22,7 @@ mod distribution;
 mod impair;
 mod keys;
 mod netem;
+mod sky;
 mod trace;
 
 use core::ops::Range;
@@ -43,6 +44,7 @@ pub use distribution::Distribution;
 pub use impair::{Impairments, Loss, Order};
 pub use keys::Varying;
 pub use netem::{Netem, NetemError};
+pub(in crate::link) use sky::Sky;
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 
 /// A line that varies.
@@ -134,6 +136,14 @@ impl Weather {
         }
     }
 
+    /// When the first outage is told; one that begins with the run is told as well.
+    fn first_turn(&self) -> Time {
+        match self.outage(Time::ZERO) {
+            (true, _) => Time::ZERO,
+            (false, until) => until,
+        }
+    }
+
     /// Whether the transmitter stands still at `at`.
     fn stands_still(&self, at: Time) -> bool {
         self.kept && self.outage(at).0
@@ -173,12 +183,7 @@ impl Varied {
             outages: config.outages,
             kept: config.outage_packets == OutagePackets::Keep,
         };
-        let turn = match &weather.outages {
-            // One that begins with the run is told as well.
-            Some(outages) if outages.at(Time::ZERO) => Time::ZERO,
-            _ => weather.outage(Time::ZERO).1,
-        };
-        Varied { weather, turn, directions }
+        Varied { turn: weather.first_turn(), weather, directions }
     }
 
     /// Tells outages that begin or end, and which packets they interrupt.

@@ -5,38 +5,62 @@
 //! echoed until the sender says that it has reduced its window. A SYN that has to be sent again offers nothing, for
 //! the sake of paths that swallow such SYNs.
 //!
+//! Accurate ECN (RFC 9768, [`accurate`](crate::tcp::accurate)) is agreed on in the same way, by three flags instead of
+//! two, and then has the place of echoes. What is offered falls back to what the peer has.
+//!
 //! With congestion control of acknowledgements pure ACKs may be marked too, which RFC 3168 forbids otherwise. A mark
 //! on an ACK says nothing about the data: no window is reduced for it.
 
 use crate::event::{Cause, TcpKind};
 use crate::machine::Out;
 use crate::tcp::acc::Report;
+use crate::tcp::accurate::{Accurate, OFFER};
+use crate::tcp::sender::growth::Growth;
 use crate::units::Time;
-use crate::wire::{Acc, Body, ECT, Flags, Packet, Segment};
+use crate::wire::{Acc, Body, CE, ECT, ECT1, Flags, Packet, Segment, options};
 
 use super::Connection;
 
 impl Connection {
     /// The flags by which a SYN offers ECN, or a SYN-ACK agrees to it.
     //= rfc3168#section-6.1.1: ECE and CWR on the SYN, ECE alone on the SYN-ACK
-    pub(super) fn ecn_setup(&self, answering: bool, again: bool) -> Flags {
-        match (answering, again) {
-            (true, _) if self.agreed.ecn => Flags::ECE,
-            (false, false) if self.config.ecn => Flags::ECE | Flags::CWR,
+    pub(super) fn ecn_setup(&mut self, answering: bool, again: bool) -> Flags {
+        if answering {
+            return match &self.marks.accurate {
+                Some(accurate) => accurate.answer(),
+                None if self.agreed.ecn => Flags::ECE,
+                None => Flags::NONE,
+            };
+        }
+        let accurate = self.config.accurate_ecn.is_on();
+        self.marks.offered = accurate && !again;
+        match again {
+            false if accurate => OFFER,
+            false if self.config.ecn => Flags::ECE | Flags::CWR,
             _ => Flags::NONE,
         }
     }
 
     /// Takes in what the peer's SYN or SYN-ACK says of ECN and of ACK congestion control.
     pub(super) fn agree(&mut self, syn: &Segment) {
-        let flags = syn.flags;
-        let offered = if flags.has(Flags::ACK) {
-            //= rfc3168#section-6.1.1: a SYN-ACK that reflects both flags comes from a host that knows nothing of ECN
-            flags.has(Flags::ECE) && !flags.has(Flags::CWR)
+        let (mode, field, answer) =
+            (self.config.accurate_ecn, syn.flags.ace(), syn.flags.has(Flags::ACK));
+        let accurate = if answer {
+            //= rfc9768#section-3.1.2: Table 2: what a SYN-ACK has that accepts
+            self.marks.offered && matches!(field, 0b010 | 0b011 | 0b100 | 0b110)
         } else {
-            flags.has(Flags::ECE | Flags::CWR)
+            //= rfc9768#section-3.1.3: what means nothing yet is taken for the offer
+            mode.is_on() && !matches!(field, 0b000 | 0b011)
         };
-        self.agreed.ecn = self.config.ecn && offered;
+        let classic = if answer {
+            //= rfc3168#section-6.1.1: a SYN-ACK that reflects both flags comes from a host that knows nothing of ECN
+            syn.flags.has(Flags::ECE) && !syn.flags.has(Flags::CWR)
+        } else {
+            syn.flags.has(Flags::ECE | Flags::CWR)
+        };
+        self.agreed.ecn = (self.config.ecn || mode.is_on()) && classic && !accurate;
+        let bits = self.marks.arrived;
+        self.marks.accurate = accurate.then(|| Box::new(Accurate::new(mode, bits, answer)));
         let acc = self.config.acc.filter(|_| syn.options().acc == Some(Acc::Permitted));
         self.agreed.acc = acc.is_some();
         if let Some(config) = acc {
@@ -49,10 +73,15 @@ impl Connection {
         if segment.flags.any(Flags::SYN | Flags::RST) {
             return 0;
         }
+        let counted = self.marks.accurate.as_ref().is_some_and(|accurate| accurate.may_mark());
+        if counted && self.tx.core.growth.scalable() {
+            //= rfc8311#section-4.3: experiments may mark what is sent again as well
+            return if body.is_empty() { 0 } else { ECT1 };
+        }
         let may = match cause {
             //= rfc3168#section-6.1.5: retransmitted data must not be marked
             //= rfc3168#section-6.1.6: neither must window probes
-            Cause::Data => self.agreed.ecn && !body.is_empty(),
+            Cause::Data => (self.agreed.ecn || counted) && !body.is_empty(),
             //= balakrishnan97#4.2.1: both data packets and ACKs are candidates for being marked
             Cause::Ack => self.agreed.acc,
             _ => false,
@@ -61,9 +90,39 @@ impl Connection {
     }
 
     /// What the peer must hear of congestion goes with every segment.
-    pub(super) fn congestion_flags(&self) -> Flags {
-        //= rfc3168#section-6.1.3: ECE on all ACKs until a segment with CWR comes
-        if self.echo { Flags::ECE } else { Flags::NONE }
+    pub(super) fn congestion_flags(&mut self) -> Flags {
+        match &mut self.marks.accurate {
+            //= rfc9768#section-3.2.2.2: the count goes with every segment but SYNs
+            Some(accurate) => accurate.tell(),
+            //= rfc3168#section-6.1.3: ECE on all ACKs until a segment with CWR comes
+            None if self.marks.echo => Flags::ECE,
+            None => Flags::NONE,
+        }
+    }
+
+    /// What a pure ACK says of marks beyond its flags.
+    pub(super) fn add_counts(&mut self, ack: &mut Segment) {
+        if let Some(accurate) = &mut self.marks.accurate {
+            accurate.complete(ack, (20 + options::MAX_LEN as u32).saturating_sub(ack.header_len()));
+        }
+    }
+
+    /// The counters of bytes on a SYN-ACK, if there is room.
+    pub(super) fn add_first_counts(&self, answer: &mut Segment) {
+        let room = (20 + options::MAX_LEN as u32).saturating_sub(answer.header_len());
+        if let Some(counts) = self.marks.accurate.as_ref().and_then(|a| a.counts(room)) {
+            answer.options_mut().ecn = Some(counts);
+        }
+    }
+
+    /// A pure ACK of the SYN-ACK goes before any data, since it alone tells how that arrived.
+    //= rfc9768#section-3.2.2.1: a client should first send a pure ACK
+    pub(super) fn reflect(&mut self, now: Time, out: &mut Out) {
+        let reflects = self.marks.accurate.as_ref().is_some_and(|accurate| accurate.reflects());
+        if reflects && self.tx.has_work() && !self.is_deputy() {
+            self.rx.demand_ack();
+            self.send_ack(now, out);
+        }
     }
 
     /// What data tells its receiver about ACKs, if that is agreed on.
@@ -77,20 +136,19 @@ impl Connection {
         }
     }
 
-    /// An acceptable segment of the peer came, marked by a router or not.
-    pub(super) fn take_marks(
-        &mut self,
-        now: Time,
-        segment: &Segment,
-        data: bool,
-        marked: bool,
-        out: &mut Out,
-    ) {
-        if self.agreed.ecn {
-            if segment.flags.has(Flags::CWR) {
-                self.echo = false;
+    /// An acceptable segment of the peer came, with `len` bytes of payload, marked by a router or not.
+    pub(super) fn take_marks(&mut self, now: Time, segment: &Segment, len: u32, out: &mut Out) {
+        let (data, bits) = (len > 0, self.marks.arrived);
+        let marked = bits == CE;
+        if let Some(accurate) = &mut self.marks.accurate {
+            if accurate.arrived(bits, len) {
+                self.rx.demand_ack();
             }
-            self.echo |= marked && data;
+        } else if self.agreed.ecn {
+            if segment.flags.has(Flags::CWR) {
+                self.marks.echo = false;
+            }
+            self.marks.echo |= marked && data;
         }
         if !self.agreed.acc {
             return;
@@ -114,12 +172,22 @@ impl Connection {
         }
     }
 
-    /// An ACK of the peer echoes a mark.
-    pub(super) fn take_echo(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        if self.agreed.ecn
-            && segment.flags.has(Flags::ECE)
-            && !segment.flags.has(Flags::SYN)
-            && let Some(kind) = self.tx.on_congestion_echo(now)
+    /// Bytes that an ACK newly tells to have arrived marked.
+    pub(super) fn take_counts(&mut self, segment: &Segment, ack: u64, carries: bool) -> u32 {
+        let (newly, w) = (self.tx.newly(ack), &self.tx.core.window);
+        match &mut self.marks.accurate {
+            //= rfc9768#section-3.2.2.2: an ACK that was superseded tells nothing
+            Some(accurate) if ack >= w.una => accurate.heard(segment, !carries, newly, w.mss),
+            _ => 0,
+        }
+    }
+
+    /// An ACK of the peer echoes a mark, or tells of `ce_bytes` that arrived marked.
+    pub(super) fn take_echo(&mut self, now: Time, segment: &Segment, ce_bytes: u32, out: &mut Out) {
+        let echoes =
+            self.agreed.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
+        if (echoes || ce_bytes > 0)
+            && let Some(kind) = self.tx.on_congestion_echo(now, ce_bytes > 0)
         {
             self.report(kind, out);
         }

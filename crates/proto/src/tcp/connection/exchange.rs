@@ -2,15 +2,22 @@
 
 use crate::event::TcpKind;
 use crate::machine::Out;
-use crate::tcp::exchange::Exchanging;
-use crate::units::Time;
+use crate::tcp::exchange::Talk;
+use crate::tcp::rope::Rope;
+use crate::units::{Bytes, Time};
 
-use super::Connection;
+use super::{Connection, Outbox};
 
 impl Connection {
-    /// This connection carries exchanges. Before it opens.
-    pub(in crate::tcp) fn exchange(&mut self, exchange: Exchanging) {
-        self.exchange = Some(Box::new(exchange));
+    /// This connection carries requests and responses. Before it opens.
+    pub(in crate::tcp) fn exchange(&mut self, talk: Talk) {
+        if let Talk::Told(fetching) = &talk {
+            self.outbox = Some(Box::new(Outbox { rope: Rope::default(), limit: u32::MAX }));
+            if !fetching.asks {
+                self.keep_delivered();
+            }
+        }
+        self.exchange = Some(Box::new(talk));
     }
 
     /// The client asks once more. Where an exchange has its own connection, nothing follows the request.
@@ -18,7 +25,7 @@ impl Connection {
         if !self.may_write() {
             return;
         }
-        let Some(exchange) = &mut self.exchange else { return };
+        let Some(Talk::Same(exchange)) = self.exchange.as_deref_mut() else { return };
         exchange.begun += 1;
         self.tx.core.window.end = 1 + exchange.begun * exchange.sends;
         self.tx.core.window.fin = exchange.closes;
@@ -26,30 +33,53 @@ impl Connection {
         self.flush(now, out);
     }
 
-    /// The client will ask for nothing more.
-    pub(in crate::tcp) fn ask_no_more(&mut self, now: Time, out: &mut Out) {
-        if self.may_write() {
-            self.tx.core.window.fin = true;
-            if self.state.is_synchronised() {
-                self.check_complete(out);
-            }
-            self.flush(now, out);
+    /// The client asks for `response`.
+    pub(in crate::tcp) fn ask_for(&mut self, now: Time, response: Bytes, out: &mut Out) {
+        if !self.may_write() {
+            return;
+        }
+        let Some(Talk::Told(fetching)) = self.exchange.as_deref_mut() else { return };
+        let request = fetching.ask(response);
+        self.report(TcpKind::Asked, out);
+        self.write(now, request, out);
+    }
+
+    /// Of a client that says what it asks for: how many answers have come, and whether the next one has begun.
+    pub(in crate::tcp) fn fetched(&self) -> (u64, bool) {
+        match self.exchange.as_deref() {
+            Some(Talk::Told(fetching)) => (fetching.done, fetching.begun),
+            _ => (0, false),
         }
     }
 
     /// Whether its application wants to know: an answer has come, or nothing will come; without exchanges, everything
     /// was sent.
     pub(in crate::tcp) fn has_news(&mut self) -> bool {
-        match &mut self.exchange {
-            None => self.complete || self.is_over(),
-            Some(exchange) => core::mem::take(&mut exchange.news) || self.is_over(),
-        }
+        let news = match self.exchange.as_deref_mut() {
+            None => return self.complete || self.is_over(),
+            Some(Talk::Same(exchange)) => &mut exchange.news,
+            Some(Talk::Told(fetching)) => &mut fetching.news,
+        };
+        core::mem::take(news) || self.is_over()
     }
 
     /// More was delivered: requests that are there in full are answered, and answers that are end their exchange.
     pub(super) fn exchange_delivered(&mut self, out: &mut Out) {
         let delivered = self.rx.delivered();
-        while let Some(exchange) = &mut self.exchange
+        match self.exchange.as_deref() {
+            Some(Talk::Same(_)) => {}
+            Some(Talk::Told(fetching)) if fetching.asks => {
+                while let Some(Talk::Told(fetching)) = self.exchange.as_deref_mut()
+                    && fetching.comes(delivered)
+                {
+                    self.report(TcpKind::Answered, out);
+                }
+                return;
+            }
+            Some(Talk::Told(_)) => return self.answer_what_is_asked(),
+            None => return,
+        }
+        while let Some(Talk::Same(exchange)) = self.exchange.as_deref_mut()
             && delivered >= (exchange.done + 1) * exchange.gets
         {
             exchange.done += 1;
@@ -61,6 +91,22 @@ impl Connection {
                 self.tx.core.window.end = 1 + exchange.begun * exchange.sends;
                 self.tx.core.window.fin |= exchange.closes;
             }
+        }
+    }
+
+    /// A server's answers to requests that say how much they ask for.
+    fn answer_what_is_asked(&mut self) {
+        let mut delivered = Vec::new();
+        self.take_delivered(&mut delivered);
+        let (Some(Talk::Told(fetching)), Some(outbox)) =
+            (self.exchange.as_deref_mut(), self.outbox.as_mut())
+        else {
+            return;
+        };
+        let answers = fetching.hear(&delivered, self.stream);
+        if !self.tx.core.window.fin && !self.aborted {
+            answers.into_iter().for_each(|body| outbox.rope.push(body));
+            self.tx.core.window.end = 1 + outbox.rope.end();
         }
     }
 }

@@ -17,26 +17,20 @@ const DAMAGED_MAX: usize = 64;
 impl Connection {
     /// A segment for this connection arrived undamaged, and no router had marked it.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, body: Body, out: &mut Out) {
-        self.on_arrival(now, segment, body, false, out);
+        self.on_arrival(now, segment, body, 0, out);
     }
 
-    /// A segment for this connection arrived undamaged; `marked` says whether a router had marked it.
-    pub fn on_arrival(
-        &mut self,
-        now: Time,
-        segment: &Segment,
-        body: Body,
-        marked: bool,
-        out: &mut Out,
-    ) {
+    /// A segment for this connection arrived undamaged, with these ECN bits in its IP header.
+    pub fn on_arrival(&mut self, now: Time, segment: &Segment, body: Body, ecn: u8, out: &mut Out) {
         self.steps = Steps::default();
+        self.marks.arrived = ecn;
         if self.awaits_data() && !body.is_empty() {
             self.begin(now, [Input::Syn, Input::SynAcked], out);
         }
         match self.state {
             State::Closed => self.on_segment_closed(now, segment, body, out),
             State::SynSent => self.on_segment_syn_sent(now, segment, body, out),
-            _ => self.on_segment_open(now, segment, body, marked, out),
+            _ => self.on_segment_open(now, segment, body, out),
         }
     }
 
@@ -98,6 +92,7 @@ impl Connection {
             self.syn_acked_to(acked);
             self.establish(now, segment, out);
             self.take_syn_ack(now, segment, body, out);
+            self.reflect(now, out);
             self.insist(now, out);
         } else {
             // Simultaneous open.
@@ -111,7 +106,6 @@ impl Connection {
         now: Time,
         segment: &Segment,
         body: Body,
-        marked: bool,
         out: &mut Out,
     ) {
         if self.held && !segment.flags.has(Flags::RST) {
@@ -174,7 +168,7 @@ impl Connection {
         if segment.flags.has(Flags::URG) {
             self.urgent[1] = self.urgent[1].max(from + u64::from(segment.options().urgent));
         }
-        self.take_marks(now, segment, !body.is_empty(), marked, out);
+        self.take_marks(now, segment, body.len(), out);
         self.take_data(now, from, segment, body, out);
         self.flush(now, out);
     }
@@ -204,6 +198,7 @@ impl Connection {
             } else if same && self.is_half() {
                 self.answer_again(now, out);
             } else {
+                self.marks.accurate.iter_mut().for_each(|accurate| accurate.reflect_again());
                 //= rfc5961#section-4.2: a SYN is challenged, whatever its sequence number
                 self.challenge(now, out);
             }
@@ -295,9 +290,13 @@ impl Connection {
         if segment.has_options() {
             self.read_options(segment, &mut info, &mut sacked);
         }
+        if self.marks.is_accurate() {
+            info.ce_bytes = self.take_counts(segment, ack, carries);
+        }
+        let ce_bytes = info.ce_bytes;
         self.steps.scaled = self.agreed.scaled;
         self.hear(now, &info, out);
-        self.take_echo(now, segment, out);
+        self.take_echo(now, segment, ce_bytes, out);
         if self.tx.core.window.fin && self.tx.is_done() {
             self.fin_acked(now, out);
         }
@@ -416,11 +415,12 @@ impl Connection {
 
     /// What a segment with data tells the receiver of the round trip.
     pub(super) fn time_receiver(&mut self, now: Time, segment: &Segment) {
+        let read = self.rx.has_read();
         if self.rx.timed().is_some()
             && let (Some(sent), Some(ts)) = (self.echoed(now, segment), segment.timestamps)
             && let Some(timed) = self.rx.timed()
         {
-            timed.sample(ts.echo, now.since(sent));
+            timed.sample(ts.echo, now.since(sent), read);
         }
     }
 
@@ -439,7 +439,9 @@ impl Connection {
             match self.state {
                 State::TimeWait => self.time_wait_until = Some(now + self.time_wait(now)),
                 // Nobody is there who could have more to say.
-                State::CloseWait if self.outbox.is_none() => self.tx.core.window.fin = true,
+                State::CloseWait if self.outbox.is_none() || self.exchange.is_some() => {
+                    self.tx.core.window.fin = true;
+                }
                 _ => {}
             }
         }

@@ -10,6 +10,7 @@ use super::deputy::Deputy;
 use super::{Agreed, Beats, Connection, Outbox};
 use crate::machine::Side;
 use crate::tcp::TcpConfig;
+use crate::tcp::accurate::Marks;
 use crate::tcp::receiver::Inbound;
 use crate::tcp::rope::Rope;
 use crate::tcp::state::State;
@@ -29,7 +30,7 @@ pub struct Snapshot {
     irs: Seq,
     agreed: Agreed,
     ts_recent: u32,
-    echo: bool,
+    marks: Marks,
     last_ack_sent: u64,
     active: bool,
     complete: bool,
@@ -73,7 +74,7 @@ travels!(Snapshot {
     irs,
     agreed,
     ts_recent,
-    echo,
+    marks,
     last_ack_sent,
     active,
     complete,
@@ -163,7 +164,7 @@ impl Connection {
             irs: self.irs,
             agreed: self.agreed,
             ts_recent: self.ts_recent,
-            echo: self.echo,
+            marks: self.marks.clone(),
             last_ack_sent: self.last_ack_sent,
             active: self.active,
             complete: self.complete,
@@ -203,7 +204,7 @@ impl Connection {
         c.attach(room);
         c.set_inbox(room);
         (c.state, c.irs, c.agreed, c.ts_recent) = (it.state, it.irs, it.agreed, it.ts_recent);
-        (c.echo, c.last_ack_sent, c.active) = (it.echo, it.last_ack_sent, it.active);
+        (c.marks, c.last_ack_sent, c.active) = (it.marks, it.last_ack_sent, it.active);
         (c.complete, c.held, c.urgent) = (it.complete, it.held, it.urgent);
         (c.deputy, c.resumed) = (it.deputy, true);
         let mss = u32::from(it.mss);
@@ -217,6 +218,9 @@ impl Connection {
             c.tx.core.window.largest = 0xffff << it.agreed.send_scale;
             let variant = c.agreed_variant();
             c.tx.established(&config, mss, it.peer, variant);
+            if !c.marks.is_accurate() {
+                c.tx.without_counts(&config);
+            }
         }
         let (w, timers) = (&mut c.tx.core.window, &mut c.tx.core.timers);
         (w.cwnd, w.ssthresh, w.peer, w.peer_max) =

@@ -29,7 +29,8 @@ impl Connection {
             if self.opening.is_some() {
                 self.send_first(now, out);
             }
-            if out.is_bulk() {
+            // A card that cuts would take the counter of marks for a flag.
+            if out.is_bulk() && !self.marks.is_accurate() {
                 self.send_in_bulk(now, out);
             }
             while let Some(chunk) = self.tx.poll(now) {
@@ -51,6 +52,7 @@ impl Connection {
             self.add_cause(&mut ack);
             self.add_mark(&mut ack);
             self.add_snack(&mut ack);
+            self.add_counts(&mut ack);
             self.originate(ack, Body::EMPTY, Cause::Ack, out);
             self.rx.acked();
         }
@@ -314,6 +316,9 @@ impl Connection {
         if self.opening.is_some() {
             self.offer_opening(&mut segment, answering, again);
         }
+        if answering {
+            self.add_first_counts(&mut segment);
+        }
         segment
     }
 
@@ -374,6 +379,9 @@ impl Connection {
         let config = self.config.clone();
         self.tx.core.window.largest = 0xffff << self.agreed.send_scale;
         self.tx.established(&config, mss, peer, self.agreed_variant());
+        if !self.marks.is_accurate() {
+            self.tx.without_counts(&config);
+        }
         self.rx.established(now);
         self.report(TcpKind::Established, out);
     }

@@ -51,7 +51,12 @@ impl Connection {
                 && self.rx.has_no_gap()
                 && self.rx.nxt + len <= self.rx.edge()
         };
-        if !one_way || self.agreed.ecn || self.agreed.acc || self.is_half() {
+        if !one_way
+            || self.agreed.ecn
+            || self.marks.is_accurate()
+            || self.agreed.acc
+            || self.is_half()
+        {
             return Err(body);
         }
         self.steps.predicted = true;

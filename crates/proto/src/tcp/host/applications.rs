@@ -4,11 +4,11 @@ use crate::event::{Cause, Op, Wants, What};
 use crate::machine::Out;
 use crate::rng::Stream;
 use crate::tcp::Connection;
-use crate::tcp::exchange::{Client, Exchange, Exchanging, Service};
+use crate::tcp::exchange::{Answers, Client, Exchange, Exchanging, Service, Talk};
 use crate::tcp::traffic::{App, OnOff, Session, Web};
 use crate::udp::{Datagram, Source, Udp};
 use crate::units::Time;
-use crate::wire::{Addr, Packet};
+use crate::wire::{Addr, ECT1, Packet};
 
 use super::{Host, flow_of};
 
@@ -88,7 +88,10 @@ impl Host {
         let Some(datagram) = Datagram::read(packet) else { return false };
         out.packet_event(Op::Received, self.config.side.other(), packet);
         if self.echoes.contains(&datagram.flow.dst_port) && datagram.may_return() {
-            out.originate(self.config.side, datagram.back().packet(), Cause::Datagram);
+            // A mark on the way here says nothing about the way back.
+            let tos = if packet.tos & ECT1 == ECT1 { ECT1 } else { 0 };
+            let back = Packet { tos, ..datagram.back().packet() };
+            out.originate(self.config.side, back, Cause::Datagram);
         } else if out.wants(Wants::METRICS) {
             let datagram = if datagram.is_back() { datagram.back() } else { datagram };
             out.event(What::Datagram { datagram, arrived: true });
@@ -97,15 +100,15 @@ impl Host {
     }
 
     /// Requests of `client` to `port` are answered.
-    pub fn answer(&mut self, client: Addr, port: u16, exchange: Exchange) {
-        self.services.push(Service { client, port, exchange });
+    pub fn answer(&mut self, client: Addr, port: u16, answers: Answers) {
+        self.services.push(Service { client, port, answers });
     }
 
     /// A server takes the connection that has come in, if one is there for it.
     pub(super) fn serve_exchanges(&mut self, index: usize) {
         let flow = self.connections[index].flow;
-        if let Some(service) = self.services.iter().find(|service| service.answers(flow)) {
-            self.connections[index].exchange(Exchanging::server(&service.exchange));
+        if let Some(service) = self.services.iter().find(|service| service.takes(flow)) {
+            self.connections[index].exchange(service.answers.server());
             self.connections[index].set_stream(1 << 30 | index as u32);
         }
     }
@@ -128,7 +131,7 @@ impl Host {
         let connection = kept.unwrap_or_else(|| {
             let stream = 1 << 31 | self.connections.len() as u32;
             let begin = |c: &mut Connection| {
-                c.exchange(Exchanging::client(&exchange));
+                c.exchange(Talk::Same(Exchanging::client(&exchange)));
                 c.connect(now);
             };
             self.start(to, port, now, stream, begin)
@@ -156,7 +159,7 @@ impl Host {
             self.unfinished -= 1;
             let App::Client(client) = &mut self.apps.all[index] else { return None };
             if let Some(connection) = client.connection.take() {
-                self.act(connection, |c| c.ask_no_more(now, out));
+                self.act(connection, |c| c.close(now, out));
             }
         }
         next
@@ -168,13 +171,15 @@ impl Host {
         let full = self.is_full();
         let next = match &mut self.apps.all[index] {
             App::Client(_) => self.step_client(now, index, out),
+            App::Fetching(_) => self.step_fetching(now, index, out),
             App::Datagrams(source) => {
                 let (datagram, next) = source.send(now);
+                let packet = source.packet(&datagram);
                 self.unfinished -= usize::from(next.is_none());
                 if out.wants(Wants::METRICS) {
                     out.event(What::Datagram { datagram, arrived: false });
                 }
-                out.originate(self.config.side, datagram.packet(), Cause::Datagram);
+                out.originate(self.config.side, packet, Cause::Datagram);
                 next
             }
             App::Stop { connection } => {

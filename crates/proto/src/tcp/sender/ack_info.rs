@@ -24,6 +24,9 @@ pub struct AckInfo<'a> {
     pub caused: Option<u64>,
     /// What it says is missing.
     pub snack: Option<&'a Snack>,
+    /// Bytes of ours that arrived with a mark of congestion (CE) and that no ACK has told of before; zero unless the
+    /// peer counts marks (AccECN).
+    pub ce_bytes: u32,
 }
 
 impl AckInfo<'_> {
@@ -39,6 +42,7 @@ impl AckInfo<'_> {
             marked: false,
             caused: None,
             snack: None,
+            ce_bytes: 0,
         }
     }
 }

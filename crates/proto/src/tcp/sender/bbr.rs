@@ -12,7 +12,10 @@ use super::growth::{Acked, Growth, Loss, Repair, Sample};
 use super::maxima::Maximum;
 use super::{Window, rack};
 
-mod aggregation;
+pub(super) mod aggregation;
+pub(super) mod path;
+
+use path::{Pace, Rounds, UNIT, product, scattered};
 
 /// The word.
 pub const WORD: Word = Word {
@@ -31,8 +34,6 @@ pub const WORD: Word = Word {
     syntax: "host: tcp = \"*\"",
 };
 
-/// Gains are in 1/256.
-const UNIT: u64 = 256;
 /// 2/ln 2: fills the path as fast as slow start does.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
@@ -67,10 +68,7 @@ pub struct Bbr {
     mode: Mode,
     /// Bits per second.
     rate: Maximum,
-    rounds: u64,
-    /// A round trip ends when a segment is acknowledged that was sent after so much had been delivered.
-    round_end: u64,
-    round_start: bool,
+    rounds: Rounds,
     min_rtt: Option<Span>,
     min_rtt_at: Time,
     /// Largest rate when it last grew by a quarter, and the rounds since.
@@ -87,8 +85,7 @@ pub struct Bbr {
     conserves: bool,
     idle_restart: bool,
     initial_window: u32,
-    /// Bits per second at which segments leave.
-    pace: Option<u64>,
+    pace: Pace,
     lumps: aggregation::Aggregation,
 }
 
@@ -98,9 +95,7 @@ impl Bbr {
         Bbr {
             mode: Mode::Startup,
             rate: Maximum::new(RATE_ROUNDS),
-            rounds: 0,
-            round_end: 0,
-            round_start: false,
+            rounds: Rounds::default(),
             min_rtt: None,
             min_rtt_at: Time::ZERO,
             full: (0, 0),
@@ -115,7 +110,7 @@ impl Bbr {
             conserves: false,
             idle_restart: false,
             initial_window: config.initial_window,
-            pace: None,
+            pace: Pace::default(),
             lumps: aggregation::Aggregation::default(),
         }
     }
@@ -134,10 +129,9 @@ impl Bbr {
     fn target(&self, w: &Window, gain: u64, extra: u64) -> u64 {
         let mss = u64::from(w.mss.max(1));
         let Some(min_rtt) = self.min_rtt else { return mss * u64::from(self.initial_window) };
-        let bits = u128::from(self.rate.get()) * u128::from(min_rtt.0) / 1_000_000_000;
-        let bytes = (bits * u128::from(gain) / u128::from(UNIT) / 8).min(1 << 40) as u64;
+        let bytes = product(self.rate.get(), min_rtt, gain);
         // Three bursts of about a millisecond, and an even number for delayed ACKs.
-        let pace = self.pace.unwrap_or(0);
+        let pace = self.pace.0.unwrap_or(0);
         let burst = (pace / 8 / 1024 / mss).clamp(if pace < SLOW { 1 } else { 2 }, 127);
         let mut segments = ((bytes + extra).div_ceil(mss) + 3 * burst).next_multiple_of(2);
         if self.mode == Mode::ProbeBw && self.phase == 0 {
@@ -148,20 +142,16 @@ impl Bbr {
 
     //= draft-cardwell-iccrg-bbr-congestion-control-00#section-4.1.1: BtlBw and the count of round trips
     fn update_rate(&mut self, sample: &Sample) {
-        self.round_start = false;
-        let Some(rate) = sample.rate else { return };
-        if rate.prior >= self.round_end {
-            self.round_end = sample.total;
-            self.rounds += 1;
-            self.round_start = true;
+        if self.rounds.update(sample) {
             self.conserves = false;
         }
+        let Some(rate) = sample.rate else { return };
         let bps = rate.rate().map_or(0, Rate::bps);
         let limited = rate.app_limited || rate.prior < self.drained_until;
         if !limited || bps >= self.rate.get() {
-            self.rate.add(self.rounds, bps);
+            self.rate.add(self.rounds.count, bps);
         }
-        if self.filled || !self.round_start || limited {
+        if self.filled || !self.rounds.starts || limited {
             return;
         }
         //= draft-cardwell-iccrg-bbr-congestion-control-00#section-4.3.2.2: three rounds without a quarter more
@@ -197,10 +187,8 @@ impl Bbr {
 
     fn probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        // The draft draws the phase, so that flows do not all probe at once; here the moment decides, which differs
-        // from flow to flow and from seed to seed. Never the phase that takes back what nobody queued.
-        let drawn = (now.0 / 1000).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        self.phase = CYCLE.len() - 1 - (drawn % 7) as usize;
+        // The draft draws the phase. Never the one that takes back what nobody queued.
+        self.phase = CYCLE.len() - 1 - (scattered(now) % 7) as usize;
         self.next_phase(now);
     }
 
@@ -231,11 +219,11 @@ impl Bbr {
                 None if sample.pipe.1 <= LEAST * u64::from(w.mss) => {
                     self.probe_rtt_until = Some(now + PROBE_RTT_TIME);
                     self.probe_rtt_round = false;
-                    self.round_end = sample.total;
+                    self.rounds.restart(sample.total);
                 }
                 None => {}
                 Some(until) => {
-                    self.probe_rtt_round |= self.round_start;
+                    self.probe_rtt_round |= self.rounds.starts;
                     if self.probe_rtt_round {
                         self.end_probe_rtt(now, w, until);
                     }
@@ -263,20 +251,6 @@ impl Bbr {
         };
     }
 
-    fn update_pace(&mut self, w: &Window, sample: &Sample, gain: u64) {
-        if self.pace.is_none() {
-            let Some(rtt) = sample.rtt else { return };
-            let bits = u128::from(w.cwnd) * 8 * 1_000_000_000 / u128::from(rtt.0.max(1));
-            self.pace = Some((bits * u128::from(HIGH_GAIN) / u128::from(UNIT)) as u64);
-        }
-        // One percent less than the rate, so that a queue does not stand.
-        let pace = u128::from(self.rate.get()) * u128::from(gain) * 99 / (100 * u128::from(UNIT));
-        let pace = pace.min(u128::from(u64::MAX)) as u64;
-        if self.filled || self.pace.is_none_or(|now| pace > now) {
-            self.pace = Some(pace);
-        }
-    }
-
     //= draft-cardwell-iccrg-bbr-congestion-control-00#section-4.2.3.4: packet conservation for a round trip
     fn conserve(&mut self, w: &mut Window, sample: &Sample) -> bool {
         let acked = u64::from(sample.delivered);
@@ -287,7 +261,7 @@ impl Bbr {
         let before = core::mem::replace(&mut self.repair, sample.repair);
         if sample.repair == Repair::Recovery && before != Repair::Recovery {
             self.conserves = true;
-            self.round_end = sample.total;
+            self.rounds.restart(sample.total);
             cwnd = sample.pipe.1 + acked.max(w.mss.into());
         } else if before != Repair::None && sample.repair == Repair::None {
             cwnd = cwnd.max(self.prior_cwnd.into());
@@ -333,7 +307,8 @@ impl Growth for Bbr {
     fn on_sample(&mut self, w: &mut Window, sample: &Sample) {
         self.update_rate(sample);
         let limits = (w.cwnd.into(), w.mss.into());
-        self.lumps.update(sample, self.round_start, self.rate.get(), limits);
+        let window = self.rounds.starts.then_some(aggregation::ROUNDS);
+        self.lumps.update(sample, window, self.rate.get(), limits);
         self.update_phase(w, sample);
         if self.mode == Mode::Startup && self.filled {
             self.mode = Mode::Drain;
@@ -343,7 +318,8 @@ impl Growth for Bbr {
         }
         self.update_min_rtt(w, sample);
         let (pacing_gain, window_gain) = self.gains();
-        self.update_pace(w, sample, pacing_gain);
+        let gains = [pacing_gain, HIGH_GAIN];
+        self.pace.update(w, sample, self.rate.get(), gains, self.filled);
         self.update_window(w, sample, window_gain);
     }
 
@@ -368,13 +344,13 @@ impl Growth for Bbr {
             self.idle_restart = true;
             self.lumps.restart(now);
             if self.mode == Mode::ProbeBw {
-                self.pace = Some((u128::from(self.rate.get()) * 99 / 100) as u64);
+                self.pace.cruise(self.rate.get());
             }
         }
     }
 
     fn pacing(&self) -> Option<Rate> {
-        self.pace.and_then(|bps| Rate::from_bps(bps.max(1)))
+        self.pace.rate()
     }
 }
 

@@ -2,7 +2,7 @@
 //! the window allows stays behind if a larger burst may go soon (`tcp_tso_autosize`, `tcp_tso_should_defer`).
 
 use crate::event::Cause;
-use crate::tcp::config::{Congestion, GrowthRule, TcpConfig};
+use crate::tcp::config::{GrowthRule, TcpConfig};
 use crate::units::{Span, Time};
 
 use super::{Chunk, Window};
@@ -45,7 +45,7 @@ pub(super) struct Asked {
 impl Bursts {
     /// Those of a sender that is to do as Linux and does not pace.
     pub(super) fn of(config: &TcpConfig) -> Option<Bursts> {
-        let paces = config.pacing || config.congestion == Congestion::Bbr;
+        let paces = config.pacing || config.congestion.has_a_model();
         (config.growth == GrowthRule::Linux && !paces).then(Bursts::default)
     }
 

@@ -32,6 +32,8 @@ pub struct Core {
     pub(super) reduced_below: u64,
     /// The window was reduced, and the peer has not been told.
     pub(super) reduced: bool,
+    /// What ACKs have told of marks ([`AckInfo::ce_bytes`](super::AckInfo)) since the growth was last told.
+    pub(super) ce_bytes: u32,
     pub(super) pacer: Option<Pacer>,
     /// When the pacer lets the next segment go, if one waits for that.
     pub(super) pace_at: Option<Time>,
@@ -66,6 +68,7 @@ impl Core {
             stamps: config.stamps,
             reduced_below: 0,
             reduced: false,
+            ce_bytes: 0,
             pacer: Pacer::new(config),
             pace_at: None,
             probe_now: false,

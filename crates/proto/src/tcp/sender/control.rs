@@ -4,13 +4,15 @@ use crate::tcp::config::{Congestion, GrowthRule, TcpConfig};
 use crate::units::{Rate, Time};
 
 use super::bbr::Bbr;
+use super::bbr3::Bbr3;
 use super::cubic::Cubic;
 use super::custom::CustomGrowth;
 use super::family::variants;
-use super::growth::{Acked, Growth, Loss, Sample};
+use super::growth::{Acked, Growth, Loss, Lost, Sample};
 use super::hybla::Hybla;
 use super::linux_cubic::LinuxCubic;
 use super::linux_reno::LinuxReno;
+use super::prague::Prague;
 use super::slow_start::SlowStartAvoidance;
 use super::vegas::Vegas;
 use super::veno::Veno;
@@ -30,20 +32,26 @@ variants! {
         Reno(SlowStartAvoidance): (None, Congestion::Reno, _) => SlowStartAvoidance::new(config),
         Cubic(Box<Cubic>): (None, Congestion::Cubic, _) => Box::new(Cubic::new(config)),
         Bbr(Box<Bbr>): (None, Congestion::Bbr, _) => Box::new(Bbr::new(config)),
+        Bbr3(Box<Bbr3>): (None, Congestion::Bbr3, _) => Box::new(Bbr3::new(config)),
         Vegas(Box<Vegas>): (None, Congestion::Vegas, _) => Box::new(Vegas::new(config.vegas)),
         Hybla(Box<Hybla>): (None, Congestion::Hybla, _) => Box::default(),
         Westwood(Box<Westwood>): (None, Congestion::Westwood, _) => Box::new(Westwood::new(config)),
+        Prague(Box<Prague>): (None, Congestion::Prague, _) => Box::default(),
         Veno(Box<Veno>): (None, Congestion::Veno, _) => Box::new(Veno::new(config)),
     }
     asks {
         steers() -> bool;
+        samples() -> bool;
+        scalable() -> bool;
         overdue(now: Time, window: &Window) -> bool;
         pacing() -> Option<Rate>;
     }
     tells {
         on_ack(window: &mut Window, ack: &Acked) -> ();
         after_loss(now: Time, window: &Window, loss: Loss) -> u32;
+        after_mark(now: Time, window: &Window) -> Option<u32>;
         on_sample(window: &mut Window, sample: &Sample) -> ();
+        on_lost(window: &Window, lost: &Lost) -> ();
         undone(window: &mut Window, prior: u32) -> ();
         restart(now: Time, idle: bool) -> ();
         on_sent(now: Time, window: &Window, chunk: &Chunk) -> ();

@@ -388,11 +388,11 @@ impl Flight {
         (self.lost, self.lost_from, self.first_pending) = (0, u64::MAX, 0);
     }
 
-    /// The timer expired: the first segment is lost, and so are those for which `verdict` says so. If the first
-    /// one had been reported, the receiver has discarded what it reported, and all reports are forgotten.
+    /// The timer expired: the first segment is lost, and so are those for which `verdict` says so; `each` is called for each
+    /// that was in the network. If the first one had been reported, the receiver has discarded what it reported, and all reports are forgotten.
     //= rfc2018#section-8: a time-out with the first segment reported shows that the receiver has reneged
     //= rfc8985#section-6.3: the first one, and what was sent longer ago than a round trip and the reordering window
-    pub fn expire(&mut self, verdict: impl Fn(&Sent) -> bool) {
+    pub fn expire(&mut self, verdict: impl Fn(&Sent) -> bool, mut each: impl FnMut(&Sent)) {
         if self.records.front().is_some_and(|r| r.sacked) {
             self.board.clear();
             self.sacked_segments = 0;
@@ -406,7 +406,11 @@ impl Flight {
             self.first_pending = 0;
         }
         for i in 0..self.records.len() {
-            if i == 0 || verdict(&self.records[i]) {
+            let r = &self.records[i];
+            if i == 0 || verdict(r) {
+                if r.pending() {
+                    each(r);
+                }
                 self.lose(i);
             }
         }

@@ -26,6 +26,9 @@ pub struct Sample {
     pub delivered: u32,
     /// Bytes that it shows to be lost.
     pub lost: u32,
+    /// Bytes that arrived marked, as this ACK and those before it that gave no sample tell
+    /// ([`AckInfo::ce_bytes`](super::AckInfo)).
+    pub ce_bytes: u32,
     /// Bytes believed to be in the network, before this ACK and after it.
     pub pipe: (u64, u64),
     /// The round trip of the newest segment that it acknowledges and that was sent once.
@@ -36,6 +39,27 @@ pub struct Sample {
     pub total: u64,
     /// Whether a loss is being repaired.
     pub repair: Repair,
+    /// Whether a tail loss probe has repaired a loss that nothing else showed.
+    pub repaired: bool,
+}
+
+/// A segment that was found to be lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    /// When it was found.
+    pub now: Time,
+    /// Its first position.
+    pub from: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Bytes in the network when it was sent, with it.
+    pub in_flight: u64,
+    /// Bytes found to be lost since it was sent, with it.
+    pub lost: u64,
+    /// Whether the application had too little to send then.
+    pub app_limited: bool,
+    /// Bytes delivered in the life of the connection.
+    pub total: u64,
 }
 
 /// Whether a loss is being repaired.
@@ -74,14 +98,37 @@ pub trait Growth {
         window.cwnd = window.cwnd.max(prior);
     }
 
+    /// The slow-start threshold and window after a mark, at most once a window of data; nothing if the window stays. As
+    /// after a loss, unless it goes by how many bytes are marked.
+    //= rfc3168#section-6.1.2: the same as for a loss
+    fn after_mark(&mut self, now: Time, window: &Window) -> Option<u32> {
+        Some(self.after_loss(now, window, Loss::Detected))
+    }
+
+    /// Whether it answers to each mark by a little (RFC 9331 section 4.3), so that what it sends may say so: ECT(1),
+    /// if the peer counts marks.
+    fn scalable(&self) -> bool {
+        false
+    }
+
     /// Whether it sets the window by [`Growth::on_sample`]: then neither recovery nor `on_ack` touches it.
     fn steers(&self) -> bool {
         false
     }
 
+    /// Whether it is told by [`Growth::on_sample`], before its window may grow.
+    fn samples(&self) -> bool {
+        self.steers()
+    }
+
     /// An ACK has been taken in. Only senders that keep records of their segments call this.
     fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
         let _ = (window, sample);
+    }
+
+    /// A segment was found to be lost; the sample of the ACK that showed it follows. Only those that steer are told.
+    fn on_lost(&mut self, window: &Window, lost: &Lost) {
+        let _ = (window, lost);
     }
 
     /// Something is sent after nothing was outstanding; `idle` if the application had nothing to send before.

@@ -5,6 +5,7 @@
 mod ack;
 mod ack_info;
 pub mod bbr;
+pub mod bbr3;
 mod bursts;
 pub mod common;
 mod congestion;
@@ -30,6 +31,7 @@ pub mod newreno;
 pub mod notices;
 mod output;
 pub mod pacing;
+pub mod prague;
 pub mod prr;
 pub mod rack;
 pub mod rate;
@@ -53,7 +55,7 @@ pub mod window;
 use crate::event::{Cause, Tcb, TcpKind};
 use crate::units::Time;
 
-use super::config::{AckpReaction, TcpConfig, Variant};
+use super::config::{AckpReaction, Congestion, TcpConfig, Variant};
 use super::rtt::Beat;
 pub use ack_info::AckInfo;
 pub use common::{Core, Tally, Timers};
@@ -156,13 +158,20 @@ impl Sender {
         if variant != config.variant {
             self.recovery = AnyRecovery::new(variant, config);
             core.detector = Detector::new(variant, config);
-            if core.growth.steers() {
-                // No rate is sampled without records of what is in flight.
+            if core.growth.samples() {
+                // Nothing is sampled without records of what is in flight.
                 core.growth = AnyGrowth::Reno(SlowStartAvoidance::new(config));
             }
         }
         if let Some(part) = self.recovery.part() {
             part.join(&mut core.window);
+        }
+    }
+
+    /// The peer does not count marks: a window that goes by their number is Reno's.
+    pub fn without_counts(&mut self, config: &TcpConfig) {
+        if config.congestion == Congestion::Prague {
+            self.core.growth = AnyGrowth::reno(config);
         }
     }
 

@@ -5,6 +5,7 @@
 //! a reaction that proves spurious is taken back; see `undo.rs`.
 
 mod arrivals;
+mod losses;
 mod reordering;
 mod undo;
 mod usage;
@@ -16,7 +17,7 @@ use crate::tcp::word::Word;
 use crate::units::{Span, Time};
 
 use super::bursts::{Asked, Bursts, new_data};
-use super::flight::{Flight, Judgement};
+use super::flight::{Flight, Judgement, Sent};
 use super::growth::{Acked, Growth, Repair, Sample};
 use super::prr::{Heard, Prr};
 use super::rate::RateMeter;
@@ -24,6 +25,7 @@ use super::recovery::{Choice, News, Progress, Recovery, Step, Woken};
 use super::tlp::{Probed, TailProbe};
 use super::{AckInfo, Chunk, Core, Timers, Window};
 use arrivals::{Arrived, Facts, Last, is_duplicate};
+use losses::Losses;
 use reordering::{Reordering, tick};
 use undo::Undo;
 use usage::Usage;
@@ -64,6 +66,7 @@ pub struct Rack {
     /// When segments that may be reordered will count as lost.
     reorder_at: Option<Time>,
     facts: Facts,
+    losses: Losses,
     reordering: Reordering,
     last: Last,
     active: bool,
@@ -93,6 +96,7 @@ impl Rack {
                 Clock::Fine { granularity } => granularity.max(Span::millis(1)),
                 Clock::Ticks { slow, .. } => slow,
             }),
+            losses: Losses::default(),
             reordering: Reordering::new(),
             last: Last::default(),
             active: false,
@@ -143,6 +147,7 @@ impl Rack {
         }
         let patience = self.facts.rtt + self.reordering_window(w, srtt);
         let (newest, mut latest) = (self.facts.newest, None);
+        let (meter, losses) = (&mut self.meter, &mut self.losses);
         let lost = self.flight.judge(|sent| {
             //= rfc8985#section-6.2: RACK_sent_after
             if (sent.at, sent.to()) >= newest {
@@ -150,6 +155,7 @@ impl Rack {
             }
             let due = sent.at + patience;
             if due <= now {
+                losses.note(meter, now, sent);
                 return Judgement::Lost;
             }
             latest = latest.max(Some(due));
@@ -284,15 +290,21 @@ impl Recovery for Rack {
         self.doubt(core);
         let w = &core.window;
         let patience = self.facts.rtt + self.reordering_window(w, core.timers.rtt.srtt());
-        self.flight.expire(|sent| sent.at + patience <= now);
+        let (meter, losses) = (&mut self.meter, &mut self.losses);
+        let late = |sent: &Sent| sent.at + patience <= now;
+        self.flight.expire(late, |sent| losses.note(meter, now, sent));
+        self.losses.tell(core);
         self.active = false;
-        self.recover = w.nxt;
+        self.recover = core.window.nxt;
         self.stop();
-        (w.una > 0).then_some(self.flight.pipe())
+        (core.window.una > 0).then_some(self.flight.pipe())
     }
     /// Linux does not lower the threshold a second time for a window whose losses are being repaired either.
     fn unrepaired(&self, w: &Window) -> bool {
         w.una < self.recover
+    }
+    fn sacked(&self, mss: u32) -> u64 {
+        self.flight.sacked_segments() as u64 * u64::from(mss)
     }
     fn has_work(&self) -> bool {
         self.active || self.flight.lost() > 0 || self.probe.now
@@ -349,7 +361,7 @@ impl Recovery for Rack {
             }
         }
         let (news, original) = (arrived.news, arrived.original);
-        self.last = Last { delivered: self.meter.total() - total, pipe, reported, original };
+        let delivered = self.meter.total() - total;
         let duplicate = is_duplicate(info.ack, info.sacked);
         if let (true, Some((_, end))) = (duplicate, info.sacked.first()) {
             self.undo.duplicate(*end);
@@ -357,6 +369,7 @@ impl Recovery for Rack {
         self.reordering.adapt(info.ack, w.nxt, duplicate);
         let repeats = info.ack == w.una && !reported && !info.carries;
         let repaired = self.probe.on_ack(info.ack, duplicate, repeats) == Probed::Repaired;
+        self.last = Last { delivered, pipe, reported, original, repaired };
         News { reported: Some(reported), repaired, ..news }
     }
     fn undo(&mut self, core: &mut Core, info: &AckInfo<'_>) -> bool {
@@ -371,21 +384,28 @@ impl Recovery for Rack {
     }
     #[inline]
     fn grow(&mut self, core: &mut Core, step: &Step) {
-        let w = &mut core.window;
         let rate = self.meter.sample(self.min_rtt());
-        if core.growth.steers() {
+        self.losses.tell(core);
+        let w = &mut core.window;
+        if core.growth.samples() {
             let sample = Sample {
                 now: step.ack.now,
                 delivered: self.last.delivered as u32,
                 lost: step.lost as u32,
+                ce_bytes: core::mem::take(&mut core.ce_bytes),
                 pipe: (self.last.pipe, self.flight.pipe()),
                 rtt: step.ack.rtt,
                 rate,
                 total: self.meter.total(),
                 repair: self.repair(w),
+                repaired: self.last.repaired,
             };
             core.growth.on_sample(w, &sample);
-        } else if self.active {
+            if core.growth.steers() {
+                return;
+            }
+        }
+        if self.active {
             if self.last.delivered > 0 || step.fresh {
                 self.reduce(w, step);
             }
@@ -432,7 +452,8 @@ impl Recovery for Rack {
         let new = self.flight.last().is_none_or(|last| end > last.to());
         self.usage.sent(now);
         self.bursts.iter_mut().for_each(|bursts| bursts.sent(now, w, chunk));
-        self.flight.sent(now, chunk.from, end, self.meter.stamp());
+        let flight = self.flight.pipe() + (end - chunk.from);
+        self.flight.sent(now, chunk.from, end, self.meter.stamp(flight));
         if new {
             self.schedule_probe(now, w, &core.timers);
         } else if chunk.from == w.una {

@@ -12,8 +12,26 @@ pub struct Stamp {
     delivered_at: Time,
     /// When the flight that is being measured began.
     first_at: Time,
-    /// Whether the application had too little to send.
-    app_limited: bool,
+    /// Bytes in the network, this segment among them; the highest bit says whether the application had too little to send.
+    /// Packed, so that a record fills one line of the cache.
+    flight: u32,
+    /// The lower half of the bytes lost before.
+    lost: u32,
+}
+
+/// In [`Stamp::flight`]: the application had too little to send.
+const LIMITED: u32 = 1 << 31;
+
+impl Stamp {
+    /// Bytes in the network when the segment was sent, with it.
+    pub fn in_flight(&self) -> u64 {
+        u64::from(self.flight & !LIMITED)
+    }
+
+    /// Whether the application had too little to send then.
+    pub fn app_limited(&self) -> bool {
+        self.flight & LIMITED != 0
+    }
 }
 
 /// A sample of the delivery rate.
@@ -27,6 +45,10 @@ pub struct RateSample {
     pub prior: u64,
     /// Whether the application had too little to send: then the path may carry more.
     pub app_limited: bool,
+    /// Bytes in the network when that segment was sent, with it.
+    pub in_flight: u64,
+    /// Bytes found to be lost since.
+    pub lost: u64,
 }
 
 impl RateSample {
@@ -42,6 +64,8 @@ impl RateSample {
 pub struct RateMeter {
     /// Bytes delivered, cumulatively or selectively acknowledged, in the connection's life.
     total: u64,
+    /// The lower half of the bytes found to be lost.
+    lost: u32,
     at: Time,
     first_at: Time,
     /// Until so much is delivered, what is measured is what the application gave.
@@ -57,14 +81,27 @@ impl RateMeter {
         self.first_at = now;
     }
 
-    /// What a segment that leaves now remembers.
-    pub(super) fn stamp(&self) -> Stamp {
+    /// What a segment that leaves now remembers; `flight` bytes are in the network with it.
+    pub(super) fn stamp(&self, flight: u64) -> Stamp {
+        let limited = if self.app_limited.is_some() { LIMITED } else { 0 };
         Stamp {
             delivered: self.total,
             delivered_at: self.at,
             first_at: self.first_at,
-            app_limited: self.app_limited.is_some(),
+            flight: flight.min(u64::from(LIMITED - 1)) as u32 | limited,
+            lost: self.lost,
         }
+    }
+
+    /// `bytes` are found to be lost.
+    #[inline]
+    pub(super) fn lose(&mut self, bytes: u64) {
+        self.lost = self.lost.wrapping_add(bytes as u32);
+    }
+
+    /// Bytes found to be lost since the segment with this stamp was sent.
+    pub(super) fn lost_since(&self, stamp: &Stamp) -> u64 {
+        u64::from(self.lost.wrapping_sub(stamp.lost))
     }
 
     /// `bytes` of a segment that was last sent at `sent`, with `stamp`, are newly known to have arrived.
@@ -105,7 +142,9 @@ impl RateMeter {
             delivered: self.total - stamp.delivered,
             interval,
             prior: stamp.delivered,
-            app_limited: stamp.app_limited,
+            app_limited: stamp.app_limited(),
+            in_flight: stamp.in_flight(),
+            lost: self.lost_since(&stamp),
         })
     }
 }
@@ -133,7 +172,7 @@ mod tests {
             if line.sent.is_empty() {
                 line.meter.start(now);
             }
-            line.sent.push_back((line.meter.stamp(), now));
+            line.sent.push_back((line.meter.stamp(0), now));
         }
     }
 

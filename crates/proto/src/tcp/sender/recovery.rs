@@ -233,6 +233,12 @@ pub trait Recovery {
         0
     }
 
+    /// About how many bytes above the left edge have been reported, in segments of `mss`.
+    fn sacked(&self, mss: u32) -> u64 {
+        let _ = mss;
+        self.sacked_above()
+    }
+
     /// What to send next, after what is urgent.
     fn next_chunk(&mut self, core: &mut Core, now: Time) -> Choice {
         let _ = (core, now);

@@ -49,6 +49,7 @@ variants! {
         active() -> bool;
         next_wake() -> Option<Time>;
         has_work() -> bool;
+        sacked(mss: u32) -> u64;
     }
     tells {
         stop() -> ();

@@ -6,7 +6,7 @@ use crate::units::{Span, Time};
 use super::Sample;
 
 /// Rounds that each of the two maxima covers.
-const ROUNDS: u32 = 5;
+pub(in super::super) const ROUNDS: u32 = 5;
 /// An epoch that has seen so many segments is an old one.
 const OLD: u64 = 1 << 20;
 /// At most what the rate carries in so long.
@@ -14,7 +14,7 @@ const LONGEST: Span = Span::millis(100);
 
 /// What comes in lumps.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Aggregation {
+pub(in super::super) struct Aggregation {
     /// Bytes beyond the rate, the most of this window of rounds and of the one before.
     most: [u64; 2],
     rounds: u32,
@@ -23,14 +23,21 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// An ACK has come while the path's rate was `bps`; `limits` are the window and the segment in bytes.
-    pub(super) fn update(&mut self, sample: &Sample, starts: bool, bps: u64, limits: (u64, u64)) {
+    /// An ACK has come while the path's rate was `bps`; `limits` are the window and the segment in bytes. Where it begins a
+    /// round trip, `starts` is how many of them a maximum covers.
+    pub(in super::super) fn update(
+        &mut self,
+        sample: &Sample,
+        starts: Option<u32>,
+        bps: u64,
+        limits: (u64, u64),
+    ) {
         if sample.delivered == 0 || sample.rate.is_none() {
             return;
         }
-        if starts {
+        if let Some(most) = starts {
             self.rounds += 1;
-            if self.rounds >= ROUNDS {
+            if self.rounds >= most {
                 self.rounds = 0;
                 self.most = [0, self.most[0]];
             }
@@ -47,12 +54,12 @@ impl Aggregation {
     }
 
     /// Sending begins again: what was counted until then says nothing.
-    pub(super) fn restart(&mut self, now: Time) {
+    pub(in super::super) fn restart(&mut self, now: Time) {
         (self.acked, self.since) = (0, now);
     }
 
     /// Bytes to have in flight beyond the path's product.
-    pub(super) fn extra(&self, bps: u64) -> u64 {
+    pub(in super::super) fn extra(&self, bps: u64) -> u64 {
         self.most[0].max(self.most[1]).min(carried(bps, LONGEST))
     }
 }

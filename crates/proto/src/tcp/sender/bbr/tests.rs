@@ -33,6 +33,7 @@ impl Path {
             now: Time(self.now * MS),
             delivered: delivered as u32,
             lost,
+            ce_bytes: 0,
             pipe: (before, self.flight),
             rtt: Some(Span::millis(rtt)),
             rate: Some(RateSample {
@@ -40,9 +41,12 @@ impl Path {
                 interval: Span::millis(rtt),
                 prior,
                 app_limited: false,
+                in_flight: before,
+                lost: 0,
             }),
             total: self.total,
             repair,
+            repaired: false,
         };
         self.bbr.on_sample(&mut self.w, &sample);
         let pace = self.bbr.pacing().map_or(u64::MAX, |rate| rate.bps() / 8 * rtt / 1000);
@@ -109,11 +113,13 @@ fn in_recovery_no_more_is_sent_than_arrives_and_then_the_window_is_back() {
         now: Time(path.now * MS + MS),
         delivered: 1000,
         lost: 3000,
+        ce_bytes: 0,
         pipe: (50_000, 46_000),
         rtt: None,
         rate: None,
         total: path.total + 1000,
         repair: Repair::Recovery,
+        repaired: false,
     };
     path.bbr.on_sample(&mut path.w, &sample);
     assert_eq!(path.w.cwnd, 47_000);

@@ -42,7 +42,7 @@ fn what_is_lost_waits_lowest_first_and_counts_again_once_it_is_sent() {
 #[test]
 fn what_does_not_fit_the_window_is_cut() {
     let mut f = flight(2);
-    f.expire(|_| true);
+    f.expire(|_| true, |_| {});
     assert_eq!(f.next_lost(301), Some((1, 301)));
     f.sent(Time(9), 1, 301, Stamp::default());
     assert_eq!((f.next_lost(301), f.lost(), f.pipe()), (None, 1700, 300));
@@ -55,7 +55,7 @@ fn a_receiver_that_discarded_what_it_reported_is_noticed_at_the_time_out() {
     f.report(1001, 3001, |_| {});
     f.acknowledge(1001, |_, _| {});
     assert_eq!((f.pipe(), f.sacked_segments()), (0, 2));
-    f.expire(|_| false);
+    f.expire(|_| false, |_| {});
     assert_eq!((f.pipe(), f.sacked_segments(), f.lost()), (1000, 0, 1000));
 }
 
@@ -79,7 +79,7 @@ proptest! {
                     f.acknowledge(una, |_, _| {});
                 }
                 4 => { f.judge(|r| if r.at.0 + at < now { Judgement::Lost } else { Judgement::Later }); }
-                _ if at % 3 == 0 => f.expire(|r| r.from % 2 == 0),
+                _ if at % 3 == 0 => f.expire(|r| r.from % 2 == 0, |_| {}),
                 _ => while let Some((from, to)) = f.next_lost(una + 30) {
                     f.sent(Time(now), from, to, Stamp::default());
                 }

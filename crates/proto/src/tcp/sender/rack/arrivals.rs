@@ -41,6 +41,8 @@ pub(super) struct Last {
     pub(super) reported: bool,
     /// Whether anything arrived that was sent once, before the last reaction to a loss.
     pub(super) original: bool,
+    /// Whether a probe has repaired a loss that nothing else showed.
+    pub(super) repaired: bool,
 }
 
 /// Takes in the segments of one ACK.

@@ -2,7 +2,7 @@
 //! of Linux it also comes down: to the first one after a time-out's worth of silence (`tcp_cwnd_restart`), and halfway to
 //! what was used when less has been in flight for so long (`tcp_cwnd_application_limited`).
 
-use crate::tcp::config::{Congestion, GrowthRule, TcpConfig};
+use crate::tcp::config::{GrowthRule, TcpConfig};
 use crate::tcp::sender::Window;
 use crate::units::{Span, Time};
 
@@ -30,7 +30,7 @@ struct Decay {
 
 impl Usage {
     pub(super) fn new(config: &TcpConfig) -> Usage {
-        let linux = config.growth == GrowthRule::Linux && config.congestion != Congestion::Bbr;
+        let linux = config.growth == GrowthRule::Linux && !config.congestion.has_a_model();
         let first = config.initial_window;
         let decay = Decay { first, sent: None, fresh: false, since: (Time::ZERO, 0) };
         Usage { limited: false, most: (0, 0), decay: linux.then_some(decay) }

@@ -1,0 +1,328 @@
+//! The same packets in two captures of one path: what was lost in between, and how the time in between changed.
+//!
+//! Packets are known by what no router changes: ends, sequence numbers, length, flags, timestamps. What carries more
+//! than the other capture ever does, because an interface splits or merges segments, is taken apart first. Translated
+//! addresses match nothing.
+
+mod clocks;
+
+use std::collections::BTreeMap;
+
+use lasthop_proto::units::Time;
+use lasthop_proto::wire::{Damage, Flags, FlowKey, Segment, Transport};
+use lasthop_trace::capture::{self, CaptureError};
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::over_time::Samples;
+use crate::reading::Endpoint;
+use crate::stats::{Series, Spread};
+
+pub use clocks::Clocks;
+
+/// Of packets that look alike, one is not taken for another that it could only be if it had come so much sooner than
+/// any other packet, in nanoseconds.
+const SLACK: i64 = 500_000;
+
+/// What two captures of one path tell together.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Matched {
+    /// How the clocks of the captures differ; `None` if no packet is in both.
+    pub clocks: Option<Clocks>,
+    /// Directions of connections with packets in both captures, in the order of their ends.
+    pub crossings: Vec<Crossing>,
+}
+
+/// One direction of a connection between the two points of capture.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Crossing {
+    /// Who sends.
+    pub from: Endpoint,
+    /// Who receives.
+    pub to: Endpoint,
+    /// Whether the packets pass the second capture first.
+    pub backwards: bool,
+    /// Packets at the point that they pass first, while both captures ran.
+    pub packets: u64,
+    /// Those of them that are in both captures.
+    pub matched: u64,
+    /// Those that are not: lost in between, or missed by the capture behind.
+    pub lost: u64,
+    /// Those of the lost that carried payload.
+    pub lost_data: u64,
+    /// Packets that only the point behind saw: sent in between, or missed by the capture before.
+    pub added: u64,
+    /// The time in between, above the least of this direction, in seconds.
+    pub delay: Option<Spread>,
+    /// It over time; each by the clock of the first capture.
+    pub delays: Samples<Delay>,
+    /// The lost packets, at most [`Config::losses`].
+    pub losses: Vec<LostBetween>,
+}
+
+/// The time that one packet took from one capture to the other.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Delay {
+    /// When it passed the first capture, by that one's clock.
+    pub at: Time,
+    /// Seconds above the least of its direction.
+    pub above: f64,
+}
+
+/// A packet that was lost between the captures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct LostBetween {
+    /// When it passed the point before, by the clock of the first capture.
+    pub at: Time,
+    /// Its sequence number.
+    pub seq: u32,
+    /// Bytes of payload; zero for an ACK.
+    pub len: u32,
+}
+
+/// What a packet is known by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Known {
+    seq: u32,
+    len: u32,
+    flags: u16,
+    stamp: Option<u32>,
+    /// Of a packet without payload: acknowledgement, window and the first SACK block's end.
+    ack: Option<(u32, u16, u32)>,
+}
+
+/// One direction of a connection in one capture.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    packets: Vec<(Known, i64)>,
+    longest: u32,
+    /// The largest segment that its sender takes, announced by itself.
+    mss: Option<u32>,
+}
+
+type Flows = BTreeMap<FlowKey, Flow>;
+
+/// All TCP packets of a capture by direction of connection; without those whose checksum is wrong if that is to be
+/// looked at.
+fn flows(file: &[u8], verify: bool) -> Result<Flows, CaptureError> {
+    let mut flows = Flows::new();
+    // What follows nonsense is left out, as in an analysis.
+    for frame in capture::open(file)?.map_while(Result::ok) {
+        let Some(Ok(view)) = frame.view(verify) else { continue };
+        let Transport::Tcp(segment) = &view.transport else { continue };
+        if view.damage != Damage::None {
+            continue;
+        }
+        let (src_port, dst_port) = (segment.src_port, segment.dst_port);
+        let flow =
+            flows.entry(FlowKey { src: view.src, dst: view.dst, src_port, dst_port }).or_default();
+        flow.longest = flow.longest.max(view.body_len);
+        if segment.flags.has(Flags::SYN) {
+            flow.mss = segment.options().mss.map(u32::from);
+        }
+        flow.packets.push((known(segment, view.body_len), frame.at.0 as i64));
+    }
+    Ok(flows)
+}
+
+fn known(segment: &Segment, len: u32) -> Known {
+    let sack = segment.options().sack;
+    let block = sack.as_slice().first().map_or(0, |(_, right)| right.0);
+    Known {
+        seq: segment.seq.0,
+        len,
+        // PSH goes with the last piece of what was split.
+        flags: segment.flags.0 & (Flags::SYN | Flags::FIN | Flags::RST).0,
+        stamp: segment.timestamps.map(|timestamps| timestamps.value),
+        ack: (len == 0).then_some((segment.ack.0, segment.window, block)),
+    }
+}
+
+impl Flow {
+    /// Times by packet, after packets longer than `unit` have been taken apart.
+    fn times(&self, unit: u32) -> BTreeMap<Known, Vec<i64>> {
+        let mut times: BTreeMap<Known, Vec<i64>> = BTreeMap::new();
+        for &(known, at) in &self.packets {
+            let (mut seq, mut left) = (known.seq, known.len);
+            while left > unit && unit > 0 {
+                times.entry(Known { seq, len: unit, ..known }).or_default().push(at);
+                (seq, left) = (seq.wrapping_add(unit), left - unit);
+            }
+            times.entry(Known { seq, len: left, ..known }).or_default().push(at);
+        }
+        times
+    }
+}
+
+/// The packets of one direction in both captures: when they passed the first and the second.
+struct Both {
+    key: FlowKey,
+    first: BTreeMap<Known, Vec<i64>>,
+    second: BTreeMap<Known, Vec<i64>>,
+    backwards: bool,
+}
+
+impl Both {
+    /// Differences of the clocks' times of packets that are once in each, the later capture's less the other's.
+    fn differences(&self) -> Vec<(i64, i64)> {
+        let once = self.first.iter().filter_map(|(known, at)| {
+            let other = self.second.get(known)?;
+            let ([at], [then]) = (&at[..], &other[..]) else { return None };
+            Some((*at, then - at))
+        });
+        once.collect()
+    }
+
+    fn median(&self) -> Option<i64> {
+        let mut all: Vec<i64> = self.differences().into_iter().map(|(_, d)| d).collect();
+        all.sort_unstable();
+        all.get(all.len() / 2).copied()
+    }
+}
+
+/// Matches the packets of two captures of one path.
+///
+/// # Errors
+/// When one of them is no capture at all.
+pub fn match_captures(
+    first: &[u8],
+    second: &[u8],
+    config: Config,
+) -> Result<Matched, CaptureError> {
+    let (first, second) = (flows(first, config.verify)?, flows(second, config.verify)?);
+    let span = |flows: &Flows| {
+        let times = || flows.values().flat_map(|flow| flow.packets.iter().map(|(_, at)| *at));
+        Some((times().min()?, times().max()?))
+    };
+    let (Some(of_first), Some(of_second)) = (span(&first), span(&second)) else {
+        return Ok(Matched { clocks: None, crossings: Vec::new() });
+    };
+    let mut all: Vec<Both> = first
+        .iter()
+        .filter_map(|(key, flow)| {
+            let other = second.get(key)?;
+            let peer = first.get(&key.reversed()).or_else(|| second.get(&key.reversed()));
+            let options = if flow.packets.iter().any(|(k, _)| k.stamp.is_some()) { 12 } else { 0 };
+            let mss = peer.and_then(|peer| peer.mss).map_or(u32::MAX, |mss| mss - options.min(mss));
+            let unit = flow.longest.min(other.longest).min(mss);
+            let (first, second) = (flow.times(unit), other.times(unit));
+            Some(Both { key: *key, first, second, backwards: false })
+        })
+        .collect();
+    // Each way adds its delay to one difference of the clocks, or takes it off: the larger one is forwards.
+    let medians: BTreeMap<FlowKey, i64> =
+        all.iter().filter_map(|both| Some((both.key, both.median()?))).collect();
+    for both in &mut all {
+        let (own, back) = (medians.get(&both.key), medians.get(&both.key.reversed()));
+        both.backwards = own.zip(back).is_some_and(|(own, back)| own < back);
+    }
+    let points = |backwards: bool| -> Vec<(i64, i64)> {
+        let of = all.iter().filter(|both| both.backwards == backwards);
+        of.flat_map(Both::differences).collect()
+    };
+    let clocks = Clocks::of(points(false), points(true));
+    let crossings = match &clocks {
+        None => Vec::new(),
+        Some(clocks) => {
+            let cross = |both| crossing(both, clocks, of_first, of_second, config);
+            all.iter().filter_map(cross).collect()
+        }
+    };
+    Ok(Matched { clocks, crossings })
+}
+
+fn crossing(
+    both: &Both,
+    clocks: &Clocks,
+    first: (i64, i64),
+    second: (i64, i64),
+    config: Config,
+) -> Option<Crossing> {
+    // By the first capture's clock, and in the order in which packets pass.
+    let ours = |times: &BTreeMap<Known, Vec<i64>>| -> BTreeMap<Known, Vec<i64>> {
+        let moved = |(known, at): (&Known, &Vec<i64>)| {
+            (*known, at.iter().map(|at| clocks.to_first(*at)).collect())
+        };
+        times.iter().map(moved).collect()
+    };
+    let second_times = ours(&both.second);
+    let other = (clocks.to_first(second.0), clocks.to_first(second.1));
+    let (before, behind) =
+        if both.backwards { (&second_times, &both.first) } else { (&both.first, &second_times) };
+    let once = before.iter().filter_map(|(known, at)| {
+        let ([at], [then]) = (&at[..], &behind.get(known)?[..]) else { return None };
+        Some(then - at)
+    });
+    let (least, most) = once.fold((i64::MAX, i64::MIN), |(low, high), d| (low.min(d), high.max(d)));
+    if least > most {
+        return None;
+    }
+    let mut found = Found::default();
+    for (known, at) in before {
+        let then = behind.get(known).map_or(&[][..], Vec::as_slice);
+        found.pair(*known, at, then, least);
+    }
+    // What passed while only one of the captures ran tells nothing; a packet may take as long as the slowest did.
+    let (from, to) = (first.0.max(other.0), first.1.min(other.1));
+    let (from, to) = (from - least.min(0), to - most.max(0));
+    found.missing.retain(|(_, at)| (from..=to).contains(at));
+    found.missing.sort_by_key(|(_, at)| *at);
+    found.pairs.sort_unstable();
+    let unknown = behind.iter().filter(|(known, _)| !before.contains_key(known));
+    let late = unknown.flat_map(|(_, at)| at).filter(|at| (from + most..=to).contains(at));
+    let added = late.count() as u64 + found.added;
+    let (mut spread, mut delays) = (Series::default(), Samples::default());
+    for (at, delay) in &found.pairs {
+        let above = (delay - least).max(0) as f64 / 1e9;
+        spread.add(above);
+        delays.add(config.points, Delay { at: Time(*at as u64), above });
+    }
+    let lost = found.missing.iter().map(|(known, at)| LostBetween {
+        at: Time(*at as u64),
+        seq: known.seq,
+        len: known.len,
+    });
+    let end = |addr: lasthop_proto::wire::Addr, port| Endpoint { addr: addr.ip(), port };
+    Some(Crossing {
+        from: end(both.key.src, both.key.src_port),
+        to: end(both.key.dst, both.key.dst_port),
+        backwards: both.backwards,
+        packets: (found.pairs.len() + found.missing.len()) as u64,
+        matched: found.pairs.len() as u64,
+        lost: found.missing.len() as u64,
+        lost_data: found.missing.iter().filter(|(known, _)| known.len > 0).count() as u64,
+        added,
+        delay: spread.spread(),
+        delays,
+        losses: lost.take(config.losses).collect(),
+    })
+}
+
+/// What became of packets on their way from one point to the other.
+#[derive(Debug, Default)]
+struct Found {
+    /// When each passed the point before, and how long it took.
+    pairs: Vec<(i64, i64)>,
+    missing: Vec<(Known, i64)>,
+    added: u64,
+}
+
+impl Found {
+    /// Pairs packets that look alike: each that came with the last that could have come so soon.
+    fn pair(&mut self, known: Known, before: &[i64], behind: &[i64], least: i64) {
+        let mut next = 0;
+        for then in behind {
+            let could = |at: i64| then - at >= least - SLACK;
+            let candidates = before[next..].iter().take_while(|at| could(**at)).count();
+            if candidates == 0 {
+                self.added += 1;
+                continue;
+            }
+            let last = next + candidates - 1;
+            self.missing.extend(before[next..last].iter().map(|at| (known, *at)));
+            self.pairs.push((before[last], then - before[last]));
+            next = last + 1;
+        }
+        self.missing.extend(before[next..].iter().map(|at| (known, *at)));
+    }
+}

@@ -1,0 +1,148 @@
+//! How two clocks differ, from the packets that both have seen.
+//!
+//! A difference of times is the offset of the clocks, plus the delay of the packet if it came to the second capture, or
+//! minus it if it came from there. Delays only add: so the packets that met no queue lie on a line below all others
+//! (above, the other way). The slope of that line is how much faster one clock runs (after Moon, Skelly, Towsley,
+//! "Estimation and removal of clock skew from network delay measurements", INFOCOM 1999); where it lies cannot be told
+//! from one way, nor from both unless their least delays are equal.
+
+use serde::Serialize;
+
+/// A shorter capture tells nothing of the speed of clocks, in nanoseconds.
+const SHORTEST: i64 = 10_000_000_000;
+
+/// So many packets at least, over the whole time.
+const FEWEST: usize = 50;
+
+/// No clock of a computer runs so wrong, in parts of a million; it is the path that changes.
+const WORST_PPM: f64 = 500.0;
+
+/// How the second capture's clock differs from that of the first.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Clocks {
+    /// How far it is ahead when the first packet of both passes, in seconds. That the least delays of both directions
+    /// are equal is assumed; with packets of one direction only, that their least delay is zero.
+    pub ahead: f64,
+    /// Packets went both ways.
+    pub both_ways: bool,
+    /// How much faster it runs, in parts of a million; `None` where that cannot be told, and nothing is corrected.
+    pub faster_ppm: Option<f64>,
+    #[serde(skip)]
+    begin: i64,
+    #[serde(skip)]
+    ahead_ns: i64,
+}
+
+impl Clocks {
+    /// From times by the first clock, and differences from there to the second, of both directions.
+    pub(super) fn of(forth: Vec<(i64, i64)>, back: Vec<(i64, i64)>) -> Option<Clocks> {
+        let begin = forth.iter().chain(&back).map(|(at, _)| *at).min()?;
+        // Backwards delays are taken off: turned over, all lie above their line.
+        let back: Vec<(i64, i64)> = back.into_iter().map(|(at, d)| (at, -d)).collect();
+        let lines = [lower_line(forth.clone(), begin), lower_line(back.clone(), begin)];
+        let [down, up] = lines;
+        let up = up.map(|line| Line { slope: -line.slope, ..line });
+        // Where queues are shorter, the line is surer.
+        let line =
+            [down, up].into_iter().flatten().min_by(|a, b| a.distance.total_cmp(&b.distance));
+        let slope = line.map(|line| line.slope).filter(|slope| slope.abs() * 1e6 <= WORST_PPM);
+        let rate = slope.unwrap_or(0.0);
+        let least = |points: &[(i64, i64)], rate: f64| {
+            let level = |(at, d): &(i64, i64)| d - (rate * (at - begin) as f64) as i64;
+            points.iter().map(level).min()
+        };
+        let (forth, back) = (least(&forth, rate), least(&back, -rate).map(|d| -d));
+        let ahead_ns = match (forth, back) {
+            (Some(forth), Some(back)) => forth.midpoint(back),
+            (one, other) => one.or(other)?,
+        };
+        Some(Clocks {
+            ahead: ahead_ns as f64 / 1e9,
+            both_ways: forth.is_some() && back.is_some(),
+            faster_ppm: slope.map(|slope| slope * 1e6),
+            begin,
+            ahead_ns,
+        })
+    }
+
+    /// A time of the second clock by the first.
+    pub(super) fn to_first(self, at: i64) -> i64 {
+        let level = at - self.ahead_ns;
+        let rate = self.faster_ppm.unwrap_or(0.0) * 1e-6;
+        level - (rate / (1.0 + rate) * (level - self.begin) as f64) as i64
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    slope: f64,
+    /// The mean of how far the points lie above.
+    distance: f64,
+}
+
+/// The line below all points from which they lie apart least in the mean: the edge of their lower hull at their mean
+/// time.
+fn lower_line(mut points: Vec<(i64, i64)>, begin: i64) -> Option<Line> {
+    points.sort_unstable();
+    let (first, last) = (points.first()?.0, points.last()?.0);
+    if points.len() < FEWEST || last - first < SHORTEST {
+        return None;
+    }
+    let points: Vec<(f64, f64)> =
+        points.into_iter().map(|(at, d)| ((at - begin) as f64, d as f64)).collect();
+    let mut hull: Vec<(f64, f64)> = Vec::new();
+    for &p in &points {
+        while let [.., a, b] = hull[..]
+            && (b.1 - a.1) * (p.0 - a.0) >= (p.1 - a.1) * (b.0 - a.0)
+        {
+            hull.pop();
+        }
+        hull.push(p);
+    }
+    let count = points.len() as f64;
+    let mean = points.iter().map(|p| p.0).sum::<f64>() / count;
+    let edge = hull.windows(2).find(|edge| edge[1].0 >= mean && edge[1].0 > edge[0].0)?;
+    let slope = (edge[1].1 - edge[0].1) / (edge[1].0 - edge[0].0);
+    let above = |p: &(f64, f64)| p.1 - edge[0].1 - slope * (p.0 - edge[0].0);
+    Some(Line { slope, distance: points.iter().map(above).sum::<f64>() / count })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets each 20 ms for a minute: the second clock is 3 s ahead and runs 40 ppm fast; a queue that fills and
+    /// empties delays what goes forth.
+    fn points(back: bool) -> Vec<(i64, i64)> {
+        (0..3000i64)
+            .map(|i| {
+                let at = i * 20_000_000;
+                let queue = if back { (i % 3) * 100_000 } else { (i % 200) * 300_000 };
+                let delay = 5_000_000 + queue;
+                let ahead = 3_000_000_000 + at / 25_000;
+                (at, if back { ahead - delay } else { ahead + delay })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn offset_and_speed_are_found_again() {
+        let clocks = Clocks::of(points(false), points(true)).unwrap();
+        assert!((clocks.faster_ppm.unwrap() - 40.0).abs() < 0.1, "{clocks:?}");
+        assert!((clocks.ahead - 3.0).abs() < 1e-6 && clocks.both_ways, "{clocks:?}");
+        let (at, ahead) = (50_000_000_000, 3_000_000_000 + 2_000_000);
+        assert!((clocks.to_first(at + ahead) - at).abs() < 10_000);
+        let alone = Clocks::of(points(false), Vec::new()).unwrap();
+        assert!((alone.faster_ppm.unwrap() - 40.0).abs() < 0.1 && !alone.both_ways);
+        assert!((alone.ahead - 3.005).abs() < 1e-6, "its least delay is in it: {alone:?}");
+    }
+
+    #[test]
+    fn what_is_short_or_too_fast_is_not_corrected() {
+        let short: Vec<_> = points(false).into_iter().take(400).collect();
+        assert_eq!(Clocks::of(short, Vec::new()).unwrap().faster_ppm, None);
+        let slow: Vec<_> = (0..3000i64).map(|i| (i * 20_000_000, i * 20_000)).collect();
+        assert_eq!(Clocks::of(slow, Vec::new()).unwrap().faster_ppm, None);
+        assert_eq!(Clocks::of(Vec::new(), Vec::new()), None);
+    }
+}

@@ -1,0 +1,252 @@
+//! What changes while a connection lasts: round trips, outstanding data, receive window, volume.
+//!
+//! Memory is bounded: a list that is full keeps every second sample from then on, and volumes are counted in intervals
+//! that double when there are too many.
+
+use std::collections::VecDeque;
+
+use lasthop_proto::units::{Span, Time};
+use serde::Serialize;
+
+/// Most intervals of a [`Volumes`]; there are half as many at least once the first have been joined.
+const INTERVALS: usize = 512;
+
+/// Timestamps that wait for their echo.
+const STAMPS: usize = 4096;
+
+/// What changes over time in one direction.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct OverTime {
+    /// One for each ACK or SACK block that gives one.
+    pub round_trips: Samples<RoundTrip>,
+    /// After each packet with payload, and after each ACK of the peer.
+    pub in_flight: Samples<InFlight>,
+    /// Payload by time.
+    pub volumes: Volumes,
+    #[serde(skip)]
+    stamps: VecDeque<Stamp>,
+}
+
+/// How a round-trip time was measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MeasuredBy {
+    /// From a segment that was sent once to the ACK or SACK block that reports it (Karn's rule).
+    Segment,
+    /// From the first segment with a timestamp to the ACK that echoes it (RFC 7323, 4.1), where Karn's rule forbids the
+    /// other way: during recovery.
+    Timestamp,
+}
+
+/// A round-trip time.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct RoundTrip {
+    /// When the ACK was captured.
+    pub at: Time,
+    /// Seconds.
+    pub rtt: f64,
+    /// How it was measured.
+    pub by: MeasuredBy,
+}
+
+/// What is under way, and what may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct InFlight {
+    /// When.
+    pub at: Time,
+    /// The highest cumulative ACK so far, as a position in the stream.
+    pub acked: i64,
+    /// Bytes from the highest cumulative ACK to the highest byte sent.
+    pub outstanding: u64,
+    /// The latest window of the receiver in bytes; `None` while its scale is not known, as where the handshake was not
+    /// captured.
+    pub window: Option<u64>,
+}
+
+/// Samples in the order of time.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Samples<T> {
+    /// One of how many is kept: 1 unless there were more than [`crate::Config::points`].
+    pub every: u64,
+    /// Those that are kept.
+    pub kept: Vec<T>,
+    #[serde(skip)]
+    seen: u64,
+}
+
+impl<T> Default for Samples<T> {
+    fn default() -> Samples<T> {
+        Samples { every: 1, kept: Vec::new(), seen: 0 }
+    }
+}
+
+impl<T> Samples<T> {
+    pub(crate) fn add(&mut self, most: usize, sample: T) {
+        if self.kept.len() >= most.max(2) {
+            let mut odd = false;
+            self.kept.retain(|_| {
+                odd = !odd;
+                odd
+            });
+            self.every *= 2;
+        }
+        if self.seen.is_multiple_of(self.every) {
+            self.kept.push(sample);
+        }
+        self.seen += 1;
+    }
+}
+
+/// Payload in intervals of one length, from the first packet of the connection.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Volumes {
+    /// Length of an interval: a power of two of milliseconds.
+    pub interval: Span,
+    /// The intervals, up to the last with payload.
+    pub volumes: Vec<Volume>,
+}
+
+impl Default for Volumes {
+    fn default() -> Volumes {
+        Volumes { interval: Span::millis(1), volumes: Vec::new() }
+    }
+}
+
+/// Payload of an interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Volume {
+    /// Bytes, each as often as it passed.
+    pub bytes: u64,
+    /// Bytes that passed for the first time.
+    pub fresh: u64,
+}
+
+impl Volumes {
+    fn add(&mut self, since: Span, volume: Volume) {
+        while since.0 / self.interval.0 >= INTERVALS as u64 {
+            *self = self.joined(2);
+        }
+        let index = (since.0 / self.interval.0) as usize;
+        if self.volumes.len() <= index {
+            self.volumes.resize(index + 1, Volume::default());
+        }
+        self.volumes[index].bytes += volume.bytes;
+        self.volumes[index].fresh += volume.fresh;
+    }
+
+    /// The same with `count` intervals made one.
+    #[must_use]
+    pub fn joined(&self, count: usize) -> Volumes {
+        let count = count.max(1);
+        let join = |some: &[Volume]| Volume {
+            bytes: some.iter().map(|volume| volume.bytes).sum(),
+            fresh: some.iter().map(|volume| volume.fresh).sum(),
+        };
+        Volumes {
+            interval: Span(self.interval.0.saturating_mul(count as u64)),
+            volumes: self.volumes.chunks(count).map(join).collect(),
+        }
+    }
+}
+
+/// When a timestamp was sent, first and last.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Stamp {
+    value: u32,
+    first: Time,
+    last: Time,
+}
+
+impl OverTime {
+    /// Whether there is nothing: no payload was seen, or it was taken out.
+    pub fn is_empty(&self) -> bool {
+        self.in_flight.kept.is_empty() && self.round_trips.kept.is_empty()
+    }
+
+    pub(crate) fn round_trip(&mut self, most: usize, sample: RoundTrip) {
+        self.round_trips.add(most, sample);
+    }
+
+    pub(crate) fn in_flight(&mut self, most: usize, sample: InFlight) {
+        self.in_flight.add(most, sample);
+    }
+
+    pub(crate) fn volume(&mut self, since: Span, volume: Volume) {
+        self.volumes.add(since, volume);
+    }
+
+    /// A segment with payload carries the timestamp `value`.
+    pub(crate) fn stamped(&mut self, at: Time, value: u32) {
+        match self.stamps.back_mut() {
+            Some(stamp) if stamp.value == value => stamp.last = at,
+            // Out of order: its echo tells nothing new.
+            Some(stamp) if (value.wrapping_sub(stamp.value) as i32) < 0 => {}
+            _ => {
+                if self.stamps.len() >= STAMPS {
+                    self.stamps.pop_front();
+                }
+                self.stamps.push_back(Stamp { value, first: at, last: at });
+            }
+        }
+    }
+
+    /// The round trip of a timestamp that an ACK of new data echoes for the first time.
+    //= rfc7323#section-4.1: only an ACK of new data measures a round trip
+    pub(crate) fn echoed(&mut self, at: Time, echo: u32) -> Option<Span> {
+        while let Some(stamp) = self.stamps.front()
+            && (stamp.value.wrapping_sub(echo) as i32) < 0
+        {
+            self.stamps.pop_front();
+        }
+        let stamp = *self.stamps.front().filter(|stamp| stamp.value == echo)?;
+        self.stamps.pop_front();
+        let rtt = at.since(stamp.first);
+        // With a slow clock several segments share a timestamp; which of them was answered is then not known.
+        let told_apart = stamp.last.since(stamp.first).0.saturating_mul(10) <= rtt.0;
+        told_apart.then_some(rtt)
+    }
+
+    /// Forgets what only measuring needs.
+    pub(crate) fn finish(&mut self) {
+        self.stamps = VecDeque::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_list_keeps_every_second_sample() {
+        let mut samples = Samples::default();
+        (0..100).for_each(|i| samples.add(8, i));
+        assert_eq!((samples.every, samples.kept), (16, vec![0, 16, 32, 48, 64, 80, 96]));
+    }
+
+    #[test]
+    fn volumes_keep_their_sum_when_intervals_are_joined() {
+        let mut volumes = Volumes::default();
+        (0..10_000).for_each(|i| {
+            volumes.add(Span::millis(i), Volume { bytes: 3, fresh: 2 });
+        });
+        assert_eq!(volumes.interval, Span::millis(32));
+        assert!(volumes.volumes.len() <= INTERVALS);
+        let sum = |v: &Volumes| v.volumes.iter().map(|v| v.bytes).sum::<u64>();
+        assert_eq!((sum(&volumes), sum(&volumes.joined(7))), (30_000, 30_000));
+        assert_eq!(volumes.volumes[5], Volume { bytes: 96, fresh: 64 });
+    }
+
+    #[test]
+    fn a_timestamp_is_measured_once_and_only_if_its_segments_lie_close() {
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        let mut over = OverTime::default();
+        over.stamped(ms(10), 7);
+        over.stamped(ms(11), 7);
+        over.stamped(ms(20), u32::MAX);
+        over.stamped(ms(30), 9);
+        over.stamped(ms(60), 9);
+        assert_eq!(over.echoed(ms(50), 7), Some(Span::millis(40)));
+        assert_eq!(over.echoed(ms(51), 7), None);
+        assert_eq!(over.echoed(ms(80), 9), None, "30 ms apart, and only 50 ms in all");
+    }
+}

@@ -1,0 +1,99 @@
+//! Two captures of one path.
+
+mod common;
+
+use common::Script;
+use lasthop_analyze::{Config, Matched, match_captures};
+use lasthop_proto::wire::Flags;
+
+/// What both captures see of a transfer, the second one `delay` milliseconds later and by its `clock`. The segments in
+/// `lost` are lost in between and sent again.
+fn pair(clock: impl Fn(f64) -> f64, delay: impl Fn(u32) -> f64, lost: &[u32]) -> [Script; 2] {
+    let mut scripts = [Script::new(), Script::new()];
+    for (side, s) in scripts.iter_mut().enumerate() {
+        let there = |at: f64, i| if side == 0 { at } else { clock(at + delay(i)) };
+        let back = |at: f64| if side == 0 { at } else { clock(at - 5.0) };
+        s.send(there(0.0, 0), 0, Flags::SYN, 0, 0, 0);
+        s.send(back(40.0), 1, Flags::SYN | Flags::ACK, 0, 0, 1);
+        s.send(there(40.1, 0), 0, Flags::ACK, 1, 0, 1);
+        for i in 0..600 {
+            let at = 50.0 + 50.0 * f64::from(i);
+            if side == 0 || !lost.contains(&i) {
+                s.data(there(at, i), 1 + 1000 * i, 1000);
+            }
+            if lost.contains(&i) {
+                s.data(there(at + 30.0, i), 1 + 1000 * i, 1000);
+            }
+            s.ack(back(at + 45.0), 1001 + 1000 * i);
+        }
+    }
+    scripts
+}
+
+fn matched([first, second]: [Script; 2]) -> Matched {
+    match_captures(&first.finish(), &second.finish(), Config::default()).unwrap()
+}
+
+#[test]
+fn losses_in_between_and_the_change_of_delays_are_found() {
+    // Every tenth segment waits for 20 ms more.
+    let delay = |i: u32| if i % 10 == 9 { 25.0 } else { 5.0 };
+    for (ahead, swapped) in [(0.0, false), (3_600_000.0, false), (250.0, true)] {
+        let [a, b] = pair(|at| at + ahead, delay, &[100, 333]);
+        let found = matched(if swapped { [b, a] } else { [a, b] });
+        let clocks = found.clocks.unwrap();
+        let expected = if swapped { -ahead } else { ahead } / 1e3;
+        assert!((clocks.ahead - expected).abs() < 1e-6, "{clocks:?}");
+        assert!(clocks.both_ways && clocks.faster_ppm.unwrap().abs() < 1.0, "{clocks:?}");
+        let [forth, back] = &found.crossings[..] else { panic!("{found:?}") };
+        assert_eq!((forth.backwards, back.backwards), (swapped, !swapped));
+        assert_eq!((forth.lost, forth.lost_data, forth.added), (2, 2, 0), "{swapped}");
+        let lost: Vec<_> = forth.losses.iter().map(|lost| (lost.seq - 1000, lost.len)).collect();
+        assert_eq!(lost, [(100_001, 1000), (333_001, 1000)]);
+        let spread = forth.delay.unwrap();
+        assert!(spread.min < 1e-6 && (spread.max - 0.020).abs() < 1e-6, "{spread:?}");
+        assert!((spread.mean - 0.002).abs() < 2e-4, "{spread:?}");
+        assert_eq!((back.lost, back.added), (0, 0));
+    }
+}
+
+#[test]
+fn the_speed_of_a_clock_is_taken_out() {
+    // It gains 50 us in each second, 1.5 ms in all.
+    let found = matched(pair(|at| at * (1.0 + 50e-6), |_| 5.0, &[]));
+    assert!((found.clocks.unwrap().faster_ppm.unwrap() - 50.0).abs() < 0.1, "{:?}", found.clocks);
+    for crossing in &found.crossings {
+        assert_eq!((crossing.lost, crossing.added), (0, 0));
+        assert!(crossing.delay.unwrap().max < 20e-6, "{:?}", crossing.delay);
+    }
+}
+
+#[test]
+fn what_was_merged_is_taken_apart() {
+    let mut first = Script::new();
+    let mut second = Script::new();
+    for s in [&mut first, &mut second] {
+        s.handshake(0.0, 40.0);
+    }
+    for i in 0..10u32 {
+        let at = 50.0 + 10.0 * f64::from(i);
+        first.data(at, 1 + 3000 * i, 3000);
+        (0..3).filter(|k| (i, *k) != (4, 1)).for_each(|k| {
+            second.data(at + 5.0, 1 + 3000 * i + 1000 * k, 1000);
+        });
+    }
+    let found = matched([first, second]);
+    let forth = &found.crossings[0];
+    assert_eq!((forth.matched, forth.lost), (2 + 29, 1), "{forth:?}");
+    assert_eq!(forth.losses[0].seq, 1000 + 13_001);
+}
+
+#[test]
+fn other_connections_match_nothing() {
+    let [first, _] = pair(|at| at, |_| 5.0, &[]);
+    let mut other = Script::new();
+    other.port = 4999;
+    other.handshake(0.0, 40.0);
+    let found = matched([first, other]);
+    assert_eq!((found.clocks, found.crossings.len()), (None, 0));
+}

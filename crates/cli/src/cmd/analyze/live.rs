@@ -1,0 +1,53 @@
+//! A capture of what passes an interface now.
+
+use std::io::ErrorKind;
+
+use lasthop_analyze::{Analyzer, Config};
+use lasthop_live::sniff::Sniffer;
+use lasthop_proto::units::Span;
+use lasthop_proto::wire::parse::{Mode, view};
+use lasthop_study::capture::Capture;
+
+use crate::failure::Failure;
+use crate::stop::Stop;
+
+/// How often it is looked whether to stop.
+const LOOK: Span = Span::millis(100);
+
+/// Looks on at `interface` for as long as is said, or until Ctrl-C, and says what happened.
+pub fn watch(interface: &str, length: Option<Span>, verify: bool) -> Result<Capture, Failure> {
+    let help = |kind| match kind {
+        ErrorKind::PermissionDenied => {
+            "packet sockets need the capability CAP_NET_RAW: run it as root, or give it to the program: \
+             `sudo setcap cap_net_raw+ep $(command -v lasthop)`"
+        }
+        ErrorKind::Unsupported => "`tcpdump -i NAME -w FILE` takes a capture of any interface",
+        _ => "`ip link` shows the interfaces",
+    };
+    let failed =
+        |error: std::io::Error| Failure::input(format!("{interface}: {error}"), help(error.kind()));
+    let mut sniffer = Sniffer::open(interface).map_err(failed)?;
+    let stop = Stop::listen()?;
+    if length.is_none() {
+        eprintln!("looking on at {interface}; Ctrl-C ends it and gives the answer");
+    }
+    let mut analyzer = Analyzer::new(Config { verify, ..Config::default() });
+    loop {
+        let left = length.map(|length| Span(length.0.saturating_sub(sniffer.elapsed().0)));
+        if stop.requested() || left == Some(Span::ZERO) {
+            break;
+        }
+        sniffer
+            .take(left.map_or(LOOK, |left| left.min(LOOK)), |at, ip| match ip {
+                None => analyzer.other(),
+                Some(ip) => match view(ip, Mode { verify, wire_len: None }) {
+                    Ok(view) => analyzer.packet(at, &view),
+                    Err(_) => analyzer.malformed(),
+                },
+            })
+            .map_err(failed)?;
+    }
+    let mut analysis = analyzer.finish();
+    analysis.missed_packets = sniffer.take_drops().map_err(failed)?.into();
+    Ok(Capture { file: interface.to_owned(), analysis, left_out: 0 })
+}

@@ -1,0 +1,242 @@
+//! `lasthop analyze`: what happened to TCP in a capture.
+
+mod file;
+#[cfg(target_os = "linux")]
+mod live;
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use lasthop_analyze::{Config, OverTime, match_captures};
+#[cfg(target_os = "linux")]
+use lasthop_proto::units::Span;
+use lasthop_report::plot::{Plot, Theme};
+use lasthop_study::capture::matched::Pair;
+use lasthop_study::capture::{
+    Capture, DESCRIBED, Filter, Transfer, over_time, over_time_csv, page, plot, sequence_csv,
+    summary_csv, volumes_csv, xplot,
+};
+
+use crate::failure::Failure;
+use crate::sweep::PAGE;
+use crate::{Outcome, output, show};
+
+pub use file::read;
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop analyze trace.pcapng                    one capture
+  lasthop analyze wired.pcap wireless.pcap        both sides of a base station: also what was lost in between
+  lasthop analyze trace.pcap.gz -o out            also plots, a page and every number
+  lasthop analyze -i eth0 --for 10s               what passes an interface now, as root
+  lasthop analyze trace.pcap --port 443           the connections of one port; --connection, --address
+  lasthop analyze trace.pcap -o out --xplot       time-sequence plots for xplot, as tcptrace makes them
+  lasthop analyze trace.pcap --json | jq '.captures[0].connections[].to_client.losses'
+
+A capture at the sender sees most: what was lost behind it shows as sent again. --json leaves out the points
+of the plots; analysis.json, which -o writes, has them, and --over-time adds round trips, outstanding \
+data, receive window and volumes.";
+
+/// Bytes of a GiB.
+pub const GIB: u64 = 1 << 30;
+
+/// Say what happened to TCP in a capture: losses, retransmissions, stalls, and why
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Captures in pcap or pcapng form, also compressed by gzip or zstd
+    #[cfg_attr(target_os = "linux", arg(required_unless_present = "interface"))]
+    #[cfg_attr(not(target_os = "linux"), arg(required = true))]
+    #[arg(value_name = "CAPTURE")]
+    pub captures: Vec<PathBuf>,
+    /// Look on at this interface instead; needs the capability CAP_NET_RAW. Ctrl-C ends it
+    #[cfg(target_os = "linux")]
+    #[arg(long, short, value_name = "NAME", conflicts_with = "captures")]
+    pub interface: Option<String>,
+    /// With -i: end after this time, such as 10s
+    #[cfg(target_os = "linux")]
+    #[arg(long = "for", value_name = "TIME", requires = "interface")]
+    pub length: Option<Span>,
+    /// Also write tables and plots to this directory
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Leave out packets whose checksum is wrong, as a receiver would
+    #[arg(long)]
+    pub verify: bool,
+    /// Only this connection, by its number from 0; may be repeated
+    #[arg(long, value_name = "NUMBER")]
+    pub connection: Vec<u32>,
+    /// Only connections of this address, at either end; may be repeated
+    #[arg(long, value_name = "IP")]
+    pub address: Vec<IpAddr>,
+    /// Only connections of this TCP port, at either end; may be repeated
+    #[arg(long, value_name = "PORT")]
+    pub port: Vec<u16>,
+    /// With --json: also what changes over time
+    #[arg(long, requires = "json")]
+    pub over_time: bool,
+    /// With -o: also time-sequence plots for xplot
+    #[arg(long, requires = "output")]
+    pub xplot: bool,
+    /// Largest capture that is read, unpacked; a capture is held in memory as a whole
+    #[arg(long, value_name = "GIB", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub max_size: u64,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    if let Some(dir) = &args.output {
+        output::prepare(dir)?;
+    }
+    let mut captures = all(args)?;
+    let pairs = args.captures.windows(2).map(|two| read_pair(&two[0], &two[1], args));
+    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+    filter(args, &mut captures)?;
+    if let Some(dir) = &args.output {
+        write(dir, &captures, &pairs, args)?;
+    }
+    if json {
+        for connection in captures.iter_mut().flat_map(|c| &mut c.analysis.connections) {
+            for direction in [&mut connection.to_server, &mut connection.to_client] {
+                direction.points.clear();
+                if !args.over_time {
+                    direction.over_time = OverTime::default();
+                }
+            }
+        }
+        let pairs = leaner(pairs, args.over_time);
+        output::print_json(&serde_json::json!({ "captures": captures, "matched": pairs }))?;
+        return Ok(Outcome::Done);
+    }
+    let texts = captures.iter().map(show::capture::text);
+    let texts: Vec<String> = texts.chain(pairs.iter().map(show::capture::pair)).collect();
+    let mut text = texts.join("\n");
+    if let Some(dir) = &args.output {
+        text += &format!("\nplots, {} and analysis.json are in {}\n", PAGE, dir.display());
+    }
+    output::print(&text)?;
+    Ok(Outcome::Done)
+}
+
+/// What is captured now, or was before.
+fn all(args: &Args) -> Result<Vec<Capture>, Failure> {
+    #[cfg(target_os = "linux")]
+    if let Some(interface) = &args.interface {
+        return Ok(vec![live::watch(interface, args.length, args.verify)?]);
+    }
+    args.captures.iter().map(|path| read_one(path, args)).collect()
+}
+
+/// Leaves out the connections that are not asked about.
+fn filter(args: &Args, captures: &mut [Capture]) -> Result<(), Failure> {
+    let Args { connection, address, port, .. } = args;
+    let filter =
+        Filter { numbers: connection.clone(), addresses: address.clone(), ports: port.clone() };
+    if filter.is_empty() {
+        return Ok(());
+    }
+    captures.iter_mut().for_each(|capture| filter.apply(capture));
+    if captures.iter().all(|capture| capture.analysis.connections.is_empty()) {
+        let all: u64 = captures.iter().map(|capture| capture.left_out).sum();
+        let what = format!("none of {all} connections is the one that was asked for");
+        return Err(Failure::input(what, "without filters all are listed, each with its number"));
+    }
+    Ok(())
+}
+
+const HELP: &str = "give one or more capture files, as tcpdump or Wireshark write them";
+
+fn read_one(path: &Path, args: &Args) -> Result<Capture, Failure> {
+    read(path, HELP, args.verify, args.max_size * GIB, |size| too_large(path, size, args))
+}
+
+fn too_large(path: &Path, size: u64, args: &Args) -> Failure {
+    let (size, most) = (size as f64 / GIB as f64, args.max_size);
+    let what =
+        format!("{}: {size:.1} GiB is more than the {most} GiB that are read", path.display());
+    Failure::input(what, "raise `--max-size`, or cut the capture: editcap -c 1000000 FILE PARTS")
+}
+
+/// What two captures tell together.
+fn read_pair(first: &Path, second: &Path, args: &Args) -> Result<Pair, Failure> {
+    let read = |path: &Path| {
+        file::bytes(path, HELP, args.max_size * GIB, |size| too_large(path, size, args))
+    };
+    let config = Config { verify: args.verify, ..Config::default() };
+    let matched = match_captures(&read(first)?, &read(second)?, config)
+        .map_err(|error| Failure::input(error.to_string(), HELP))?;
+    Ok(Pair { files: [first, second].map(|path| path.display().to_string()), matched })
+}
+
+/// Without what changes over time, unless that is asked for.
+fn leaner(mut pairs: Vec<Pair>, over_time: bool) -> Vec<Pair> {
+    for crossing in pairs.iter_mut().flat_map(|pair| &mut pair.matched.crossings) {
+        if !over_time {
+            crossing.delays = lasthop_analyze::Samples::default();
+        }
+    }
+    pairs
+}
+
+fn write(dir: &Path, captures: &[Capture], pairs: &[Pair], args: &Args) -> Result<(), Failure> {
+    for (i, capture) in captures.iter().enumerate() {
+        // Captures from two directories may have the same name.
+        let before = if captures.len() > 1 { format!("capture-{}-", i + 1) } else { String::new() };
+        output::write(
+            &dir.join(format!("{before}connections.csv")),
+            summary_csv(capture).as_bytes(),
+        )?;
+        for transfer in capture.transfers().iter().take(DESCRIBED) {
+            write_one(dir, &before, transfer, args.xplot)?;
+        }
+    }
+    for (i, pair) in pairs.iter().enumerate() {
+        for (k, crossing) in pair.crossings().into_iter().enumerate() {
+            let name = format!("between-{}-and-{}-{}", i + 1, i + 2, k + 1);
+            picture(dir, &name, &pair.plot(crossing))?;
+            output::write(&dir.join(format!("{name}.csv")), pair.csv(crossing).as_bytes())?;
+        }
+    }
+    let all = serde_json::json!({ "captures": captures, "matched": pairs });
+    output::write(&dir.join("analysis.json"), output::json(&all)?.as_bytes())?;
+    let names: Vec<String> = captures.iter().map(|c| output::quoted(&c.file)).collect();
+    let verify = if args.verify { " --verify" } else { "" };
+    let mut filters: String =
+        args.connection.iter().map(|n| format!(" --connection {n}")).collect();
+    filters.extend(args.address.iter().map(|address| format!(" --address {address}")));
+    filters.extend(args.port.iter().map(|port| format!(" --port {port}")));
+    let live = if args.captures.is_empty() { " -i" } else { "" };
+    let command = format!("lasthop analyze{verify}{filters}{live} {}", names.join(" "));
+    output::write(&dir.join(PAGE), page(captures, pairs, command).as_bytes())
+}
+
+/// Pictures of a transfer, and the numbers behind them.
+fn write_one(
+    dir: &Path,
+    before: &str,
+    transfer: &Transfer<'_>,
+    with_xplot: bool,
+) -> Result<(), Failure> {
+    let name = format!("{before}{}", transfer.file_name());
+    let write =
+        |end: &str, text: String| output::write(&dir.join(format!("{name}{end}")), text.as_bytes());
+    picture(dir, &name, &plot(transfer))?;
+    picture(dir, &format!("{name}-over-time"), &over_time(transfer))?;
+    write(".csv", sequence_csv(transfer))?;
+    write("-over-time.csv", over_time_csv(transfer))?;
+    write("-throughput.csv", volumes_csv(transfer))?;
+    if with_xplot {
+        write(".xpl", xplot(transfer))?;
+    }
+    Ok(())
+}
+
+/// A plot as SVG and as PNG.
+fn picture(dir: &Path, name: &str, plot: &Plot) -> Result<(), Failure> {
+    output::write(&dir.join(format!("{name}.svg")), plot.svg().as_bytes())?;
+    let target = dir.join(format!("{name}.png"));
+    let png = plot
+        .png(Theme::Light, 2.0)
+        .map_err(|error| Failure::file(&target, std::io::Error::other(error), ""))?;
+    output::write(&target, &png)
+}

@@ -1,0 +1,224 @@
+//! `lasthop battery`: how long a battery lasts that feeds a radio which reports.
+
+use std::path::PathBuf;
+
+use lasthop_proto::energy::report::Rest;
+use lasthop_proto::units::{Energy, Power, Probability, Span};
+use lasthop_report::model::Table;
+use lasthop_report::table::render;
+use lasthop_study::battery::{self, Answer, Asked, Network, Over, Radio, Session};
+
+use crate::failure::Failure;
+use crate::{Outcome, output, style};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop battery                                    all radios, 24 reports of 50 bytes a day
+  lasthop battery nb-iot lte-m --over mqtt --session full
+                                                     a TLS handshake for each report
+  lasthop battery lte-m --release-assistance --rest edrx:81.92s
+                                                     what the network is asked for
+  lasthop battery lora-sf12 --reports 700            what the duty cycle allows
+  lasthop battery --capacity 8.9Wh --base 40uW -o out
+                                                     a battery of your own; numbers and a picture
+
+A radio sleeps, wakes up, connects, moves a few packets, and goes back to sleep in steps that
+the network sets. Packets over TCP come from runs of the simulator. docs/energy-iot.md says what
+the figures rest on, and how they compare with published ones.";
+
+/// How long does a battery last that reports by LTE-M, NB-IoT, LoRaWAN, Wi-Fi or Bluetooth Low Energy?
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Radios, by name [default: all]
+    #[arg(value_name = "RADIO", value_parser = radio)]
+    radios: Vec<Radio>,
+    /// Reports a day
+    #[arg(long, value_name = "N", default_value_t = 24.0)]
+    reports: f64,
+    /// Bytes of the application in a report
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    bytes: u64,
+    /// What carries a report over IP
+    #[arg(long, value_enum, default_value_t = Carrier::Coap)]
+    over: Carrier,
+    /// What security costs a report: a DTLS or TLS handshake or none, a resumed one, or a session that is kept
+    #[arg(long, value_enum, default_value_t = Security::Kept)]
+    session: Security,
+    /// What the battery holds
+    #[arg(long, value_name = "ENERGY", default_value = "5Wh")]
+    capacity: Energy,
+    /// How much of it the battery loses in a year by itself
+    #[arg(long, value_name = "SHARE", default_value = "1%")]
+    self_discharge: Probability,
+    /// What the rest of the device draws, on average
+    #[arg(long, value_name = "POWER", default_value = "0W")]
+    base: Power,
+    /// LTE-M, NB-IoT: from the last packet until the network releases the connection
+    #[arg(long, value_name = "TIME")]
+    inactivity: Option<Span>,
+    /// LTE-M, NB-IoT: how long the device can be paged then
+    #[arg(long, value_name = "TIME")]
+    active: Option<Span>,
+    /// LTE-M, NB-IoT: how it rests: psm, drx:TIME or edrx:TIME
+    #[arg(long, value_name = "HOW", value_parser = rest)]
+    rest: Option<Rest>,
+    /// LTE-M, NB-IoT: the device says when nothing follows, and is released at once
+    #[arg(long)]
+    release_assistance: bool,
+    /// Runs of each transfer, with seeds from 1
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
+    /// Write all numbers and a picture to this directory
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Carrier {
+    /// CoAP over UDP
+    Coap,
+    /// MQTT over TCP
+    Mqtt,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Security {
+    /// No security
+    None,
+    /// A whole handshake for each report
+    Full,
+    /// A resumed session for each report
+    Resumed,
+    /// A connection id of DTLS, or a connection of TLS that stays open
+    Kept,
+}
+
+fn radio(word: &str) -> Result<Radio, String> {
+    Radio::find(word).ok_or_else(|| {
+        let names: Vec<&str> = Radio::all().iter().map(Radio::name).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+fn rest(word: &str) -> Result<Rest, String> {
+    let cycle = |time: &str| time.parse::<Span>().ok().filter(|cycle| *cycle >= Span::millis(10));
+    let found = match word.split_once(':') {
+        None if word == "psm" => Some(Rest::Psm),
+        Some(("drx", time)) => cycle(time).map(Rest::Drx),
+        Some(("edrx", time)) => cycle(time).map(Rest::Edrx),
+        _ => None,
+    };
+    found.ok_or_else(|| "expected `psm`, `drx:1.28s` or `edrx:81.92s`".to_owned())
+}
+
+/// Runs the command.
+pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
+    let asked = Asked {
+        radios: if args.radios.is_empty() { Radio::all() } else { args.radios.clone() },
+        reports: args.reports,
+        bytes: args.bytes,
+        over: match args.over {
+            Carrier::Coap => Over::Coap,
+            Carrier::Mqtt => Over::Mqtt,
+        },
+        session: match args.session {
+            Security::None => Session::None,
+            Security::Full => Session::Full,
+            Security::Resumed => Session::Resumed,
+            Security::Kept => Session::Kept,
+        },
+        capacity: args.capacity,
+        self_discharge: args.self_discharge.get(),
+        base: args.base,
+        network: Network {
+            inactivity: args.inactivity,
+            active: args.active,
+            rest: args.rest,
+            release_assistance: args.release_assistance,
+        },
+        runs: args.seeds,
+    };
+    let answer = battery::answer(&asked)?;
+    if let Some(dir) = &args.output {
+        output::prepare(dir)?;
+        output::write(&dir.join("battery.json"), output::json(&answer)?.as_bytes())?;
+        output::write(&dir.join("battery.svg"), battery::picture(&answer).as_bytes())?;
+    }
+    if json {
+        output::print_json(&answer)?;
+    } else {
+        output::print(&text(&answer))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn shown(table: Table) -> String {
+    render(&table, style::look())
+}
+
+/// The answer for a terminal.
+fn text(answer: &Answer) -> String {
+    let over = match answer.over {
+        Over::Coap => "CoAP",
+        Over::Mqtt => "MQTT",
+    };
+    let session = match (answer.session, answer.over) {
+        (Session::None, _) => "without security",
+        (Session::Full, Over::Coap) => "a whole DTLS handshake each",
+        (Session::Full, Over::Mqtt) => "a whole TLS handshake each",
+        (Session::Resumed, Over::Coap) => "a resumed DTLS session each",
+        (Session::Resumed, Over::Mqtt) => "a resumed TLS session each",
+        (Session::Kept, Over::Coap) => "a DTLS session kept by its connection id",
+        (Session::Kept, Over::Mqtt) => "a TLS connection that stays open",
+    };
+    let messages: Vec<String> =
+        answer.steps.iter().map(|step| format!("{} for {}", step.request, step.response)).collect();
+    let mut text = format!(
+        "{}\n{over}, {session}: {} bytes above UDP or TCP; battery {:.2} Wh, {:.1} % a year lost by itself\n\n{}\n\n",
+        style::heading(&format!(
+            "{} reports of {} bytes a day",
+            answer.reports_a_day, answer.bytes
+        )),
+        messages.join(", then "),
+        answer.capacity_j / 3600.0,
+        answer.self_discharge * 100.0,
+        shown(battery::lifetimes(answer)),
+    );
+    text += &format!(
+        "{}\n{}\n",
+        style::heading("mJ from one report to the next"),
+        shown(battery::parts(answer))
+    );
+    for remark in battery::remarks(answer) {
+        text += &format!("{} {remark}\n", style::bad("note:"));
+    }
+    text += &format!("\n{}\n", style::heading("figures"));
+    for life in &answer.radios {
+        text += &wrapped(&format!("{}: {}. {}", life.radio, life.about, life.source));
+    }
+    text += &format!("\n{}\n", style::heading("not modelled"));
+    for line in battery::left_out(answer) {
+        text += &wrapped(line);
+    }
+    text
+}
+
+/// A line of words in lines of at most 100 columns, the second and others indented.
+fn wrapped(line: &str) -> String {
+    let (mut text, mut column) = (String::from("  "), 2);
+    for word in line.split_whitespace() {
+        let width = word.chars().count();
+        if column + width > 100 && column > 4 {
+            text += "\n    ";
+            column = 4;
+        }
+        text += word;
+        text.push(' ');
+        column += width + 1;
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}

@@ -1,0 +1,50 @@
+//! `lasthop man`: manual pages, made of the definition of the arguments.
+
+use std::path::PathBuf;
+
+use clap::{Command, CommandFactory as _};
+use clap_mangen::Man;
+
+use crate::failure::Failure;
+use crate::{Cli, Outcome, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  lasthop man man1                              then `man man1/lasthop-run.1`
+  lasthop man ~/.local/share/man/man1           where `man lasthop-run` finds them";
+
+/// Write the manual pages: one of the program and one of each command
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Directory of the pages; made if it is not there
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
+    output::prepare(&args.dir)?;
+    for command in commands() {
+        let man = Man::new(command).source(concat!("lasthop ", env!("CARGO_PKG_VERSION")));
+        let mut page = Vec::new();
+        man.render(&mut page).map_err(Failure::Output)?;
+        output::write(&args.dir.join(man.get_filename()), &page)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The program and every command that is shown, each before its own commands.
+pub fn commands() -> Vec<Command> {
+    fn add(command: &Command, all: &mut Vec<Command>) {
+        all.push(command.clone());
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            add(inner, all);
+        }
+    }
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    let mut all = Vec::new();
+    add(&program, &mut all);
+    all
+}

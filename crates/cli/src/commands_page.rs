@@ -1,0 +1,117 @@
+//! The definition of the arguments beside the documentation: docs/commands.md is made of it (`make manual` writes it anew),
+//! and it takes all commands that pages show.
+
+use clap::error::ErrorKind;
+use clap::{Arg, Command, CommandFactory as _};
+
+use crate::cmd::man::commands;
+
+const HEAD: &str = "\
+# Commands
+
+What `--help` says, of all commands. This page is made of the program (`make manual`); `lasthop man DIR` writes the same as
+manual pages, and the Debian package has them.
+";
+
+/// What may stand in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ").replace('<', "&lt;")
+}
+
+/// How an argument is written: `-n`, `--seeds N`, or `FILE`.
+fn written(arg: &Arg) -> String {
+    let names = arg.get_value_names().unwrap_or_default();
+    let values = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ");
+    if arg.is_positional() {
+        return format!("`{}`", values.replace('|', "\\|"));
+    }
+    let takes = arg.get_action().takes_values();
+    let value = if takes { format!(" {}", values.replace('|', "\\|")) } else { String::new() };
+    let short = arg.get_short().map(|short| format!("`-{short}`"));
+    let long = arg.get_long().map(|long| format!("`--{long}{value}`"));
+    short.into_iter().chain(long).collect::<Vec<_>>().join(", ")
+}
+
+fn row(arg: &Arg) -> String {
+    let help = arg.get_help().map(|help| cell(&help.to_string())).unwrap_or_default();
+    let code = |word: &str| format!("`{word}`");
+    let choices: Vec<String> = arg
+        .get_possible_values()
+        .iter()
+        .filter(|value| arg.get_action().takes_values() && !value.is_hide_set())
+        .map(|value| code(value.get_name()))
+        .collect();
+    let default: Vec<String> = match arg.get_action().takes_values() {
+        true => arg.get_default_values().iter().map(|v| code(&v.to_string_lossy())).collect(),
+        false => Vec::new(),
+    };
+    format!("| {} | {help} | {} | {} |\n", written(arg), choices.join(", "), default.join(", "))
+}
+
+fn section(command: &Command) -> String {
+    let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+    let about = command.get_long_about().or_else(|| command.get_about());
+    let about = about.map(ToString::to_string).unwrap_or_default();
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.split_whitespace().collect::<Vec<_>>().join(" ");
+    let usage = usage.trim_start_matches("Usage: ");
+    let mut text = format!("\n## `{name}`\n\n{about}\n\nUsage: `{usage}`\n");
+    let shown =
+        |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    // What all commands have stands with the program itself.
+    let own = |arg: &&Arg| !arg.is_global_set() || name == "lasthop";
+    let rows: String = command.get_arguments().filter(shown).filter(own).map(row).collect();
+    if !rows.is_empty() {
+        text += &format!("\n| argument | what | choices | default |\n|---|---|---|---|\n{rows}");
+    }
+    if let Some(more) = command.get_after_help() {
+        text += &format!("\n```text\n{}\n```\n", more.to_string().trim_end());
+    }
+    text
+}
+
+#[test]
+fn the_page_of_commands_is_that_of_the_program() {
+    let path = crate::shown::root().join("docs/commands.md");
+    let page = format!("{HEAD}{}", commands().iter().map(section).collect::<String>());
+    if std::env::var_os("LASTHOP_WRITE_MANUAL").is_some() {
+        std::fs::write(&path, page).expect("the page is written");
+    } else {
+        let old = std::fs::read_to_string(&path).expect("there is a page");
+        assert!(old == page, "docs/commands.md is out of date: run `make manual`");
+    }
+}
+
+/// tests/documented.rs runs those that can run anywhere.
+#[test]
+fn commands_of_the_documentation_are_understood() {
+    let shown = crate::shown::commands();
+    assert!(shown.len() > 100, "{}", shown.len());
+    for shown in shown {
+        let words = words(&shown.command);
+        if let Err(error) = crate::Cli::command().try_get_matches_from(&words) {
+            let helps = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            assert!(helps, "{}:{}: {words:?}: {error}", shown.page, shown.line);
+        }
+    }
+}
+
+/// The words of a command as a shell takes them, up to a pipe or a redirection, `sudo` left out.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in command.strip_prefix("sudo ").unwrap_or(command).chars() {
+        match (quote, c) {
+            (Some(mark), c) if c == mark => quote = None,
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '|' | '>' | '<' | ';' | '&') => break,
+            (None, ' ') => words.extend(word.take()),
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}

@@ -1,0 +1,172 @@
+//! How much of a run is written out: a bound on its files, and where they end.
+
+use std::cell::Cell;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::rc::Rc;
+use std::str::FromStr;
+
+use lasthop_proto::event::{Event, Wants};
+use lasthop_proto::machine::Side;
+use lasthop_proto::units::{Bytes, Time};
+use lasthop_proto::wire::Packet;
+use lasthop_trace::{Passage, Sink};
+
+/// In the folder of a run whose files end before it does: after how many bytes.
+const NOTE: &str = "ends-early.txt";
+
+/// The most that the files of all runs together may have; nothing is no bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Most(Option<Bytes>);
+
+impl Most {
+    /// What is enough to look at, and soon written and sent.
+    pub const USUAL: Most = Most(Some(Bytes(100_000_000)));
+
+    /// The share of each of so many runs.
+    pub fn each(self, runs: u64) -> Option<u64> {
+        self.0.map(|most| most.0 / runs.max(1))
+    }
+}
+
+impl FromStr for Most {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Most, String> {
+        if word == "unlimited" {
+            return Ok(Most(None));
+        }
+        let size: Bytes = word.parse().map_err(|error| format!("{error}, or `unlimited`"))?;
+        Ok(Most(Some(size)))
+    }
+}
+
+impl core::fmt::Display for Most {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.0 {
+            Some(most) if most.0.is_multiple_of(1_000_000) => write!(f, "{}MB", most.0 / 1_000_000),
+            Some(most) => write!(f, "{}B", most.0),
+            None => f.write_str("unlimited"),
+        }
+    }
+}
+
+/// A file that counts what is written to it, with others.
+#[derive(Debug)]
+pub struct Counted<W> {
+    /// The file.
+    pub file: W,
+    /// Bytes written to all of them.
+    pub bytes: Rc<Cell<u64>>,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.bytes.set(self.bytes.get() + written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A sink that hears nothing more once its files have as many bytes as they may.
+#[derive(Debug)]
+pub struct Bounded<S> {
+    /// The sink.
+    pub sink: S,
+    /// What its files have.
+    pub bytes: Rc<Cell<u64>>,
+    /// What they may have.
+    pub most: Option<u64>,
+    /// From when on it has heard nothing.
+    pub ends: Option<Time>,
+}
+
+impl<S: Sink> Bounded<S> {
+    fn hears(&mut self, at: Time) -> bool {
+        if self.ends.is_none() && self.most.is_some_and(|most| self.bytes.get() >= most) {
+            self.ends = Some(at);
+        }
+        self.ends.is_none()
+    }
+
+    /// Notes in the folder where its files end, if they do before the run.
+    pub fn note(&self, dir: &Path) -> io::Result<()> {
+        let (Some(most), Some(ends)) = (self.most, self.ends) else { return Ok(()) };
+        let text = format!(
+            "{most} bytes: what happens from {:.3} s on is not in these files. `--trace-size` has more.\n",
+            ends.as_secs_f64()
+        );
+        fs::write(dir.join(NOTE), text)
+    }
+}
+
+impl<S: Sink> Sink for Bounded<S> {
+    fn wants(&self) -> Wants {
+        self.sink.wants()
+    }
+
+    fn event(&mut self, event: &Event) {
+        if self.hears(event.at) {
+            self.sink.event(event);
+        }
+    }
+
+    fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
+        if self.hears(at) {
+            self.sink.passage(at, side, packet, passage);
+        }
+    }
+}
+
+/// After how many bytes the files of a folder end early, if they do.
+fn ends_after(folder: &Path) -> Option<u64> {
+    let note = fs::read_to_string(folder.join(NOTE)).ok()?;
+    note.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether the files of a folder have as much as `most` lets them have.
+pub fn is_enough(folder: &Path, most: Option<u64>) -> bool {
+    ends_after(folder).is_none_or(|bytes| most.is_some_and(|most| most <= bytes))
+}
+
+/// How many folders in `dir` end early.
+pub fn early(dir: &Path) -> usize {
+    let folders = fs::read_dir(dir).into_iter().flatten().flatten();
+    folders.filter(|folder| ends_after(&folder.path()).is_some()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_shared() {
+        let most: Most = "90MB".parse().unwrap();
+        assert_eq!((most.each(3), most.each(0)), (Some(30_000_000), Some(90_000_000)));
+        assert_eq!("unlimited".parse::<Most>().unwrap().each(3), None);
+        assert!("much".parse::<Most>().unwrap_err().contains("`unlimited`"));
+        assert_eq!(Most::USUAL.to_string().parse(), Ok(Most::USUAL));
+    }
+
+    #[test]
+    fn a_sink_ends_at_its_bound_and_a_larger_one_writes_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let bytes = Rc::new(Cell::new(0));
+        let mut counted = Counted { file: Vec::new(), bytes: bytes.clone() };
+        let sink = lasthop_trace::Record::default();
+        let mut bounded = Bounded { sink, bytes, most: Some(10), ends: None };
+        assert!(bounded.hears(Time(1)));
+        counted.write_all(&[0; 10]).unwrap();
+        assert!(!bounded.hears(Time(2_000_000_000)) && !bounded.hears(Time(3)));
+        assert!(is_enough(dir.path(), None), "no note, nothing missing");
+        bounded.note(dir.path()).unwrap();
+        let enough = [Some(5), Some(10), Some(11), None].map(|most| is_enough(dir.path(), most));
+        assert_eq!(enough, [true, true, false, false]);
+        let note = fs::read_to_string(dir.path().join(NOTE)).unwrap();
+        assert!(note.starts_with("10 bytes: what happens from 2.000 s on"), "{note}");
+    }
+}

@@ -1,0 +1,166 @@
+//! `lasthop analyze` on files: compressed ones, chosen connections, what it writes.
+
+#[cfg(target_os = "linux")]
+#[path = "../../checks/shared/can_run.rs"]
+mod can_run;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const CAPTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../analyze/tests/data/real.pcap");
+
+fn analyze(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lasthop"))
+        .arg("analyze")
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_str(&stdout(output)).expect("JSON")
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_compressed_capture_has_the_same_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("capture.pcap.zst");
+    let packed = zstd::bulk::compress(&std::fs::read(CAPTURE).unwrap(), 3).unwrap();
+    std::fs::write(&path, packed).unwrap();
+    let [mut plain, mut packed] =
+        [CAPTURE, path.to_str().unwrap()].map(|file| json(&analyze(&[file, "--json"])));
+    for value in [&mut plain, &mut packed] {
+        value["captures"][0]["file"].take();
+    }
+    assert_eq!(plain, packed);
+}
+
+#[test]
+fn what_changes_over_time_is_in_json_when_asked_for() {
+    let direction = |arguments: &[&str]| {
+        json(&analyze(arguments))["captures"][0]["connections"][0]["to_server"].take()
+    };
+    assert!(direction(&[CAPTURE, "--json"])["over_time"].is_null());
+    let with = direction(&[CAPTURE, "--json", "--over-time"]);
+    let kept = with["over_time"]["round_trips"]["kept"].as_array().unwrap().len() as u64;
+    assert!(kept >= with["rtt"]["samples"].as_u64().unwrap());
+}
+
+#[test]
+fn connections_are_chosen_by_number_address_and_port() {
+    let text = stdout(&analyze(&[CAPTURE, "--connection", "0"]));
+    assert!(text.contains("\nround trip") || text.contains("round trip"), "{text}");
+    let none = analyze(&[CAPTURE, "--port", "1"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("none of 1 connections"));
+    assert_eq!(analyze(&[CAPTURE, "--address", "192.0.2.1"]).status.code(), Some(2));
+    assert_eq!(analyze(&[CAPTURE, "--address", "nowhere"]).status.code(), Some(2));
+}
+
+#[test]
+fn every_picture_has_its_numbers_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    stdout(&analyze(&[CAPTURE, "-o", out, "--xplot"]));
+    let of = |name: &str| lines(&dir.path().join(name));
+    let sum = |rows: &[String], column: usize| -> u64 {
+        let cell = |row: &String| row.split(',').nth(column).unwrap().parse::<u64>().unwrap();
+        rows.iter().skip(1).map(cell).sum()
+    };
+    assert_eq!(sum(&of("connection-0-to-server-throughput.csv"), 3), 1_000_000);
+    let sequence = of("connection-0-to-server.csv");
+    assert_eq!(sequence[0], "time_s,kind,byte,length");
+    // 24 losses, each sent again once (tests/data/make.py of the analysis).
+    assert_eq!(sequence.iter().filter(|row| row.contains(",retransmission,")).count(), 24);
+    assert!(of("connection-0-to-server-over-time.csv").len() > 700);
+    let connections = of("connections.csv");
+    assert_eq!(connections.len(), 3, "a row for each direction");
+    assert!(connections[1].contains(",1000000,24,"), "{connections:?}");
+    let xplot = of("connection-0-to-server.xpl");
+    assert_eq!((xplot[0].as_str(), xplot.last().unwrap().as_str()), ("dtime signed", "go"));
+    assert_eq!(xplot.iter().filter(|line| *line == "R").count(), 24);
+    for name in ["connection-0-to-server", "connection-0-to-server-over-time"] {
+        for end in ["svg", "png"] {
+            assert!(dir.path().join(format!("{name}.{end}")).exists(), "{name}.{end}");
+        }
+    }
+}
+
+#[test]
+fn two_captures_tell_what_was_lost_in_between() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().join("runs");
+    // A queue of five packets before the radio overflows.
+    let changes = ["agent=none", "errors=none", "radio.queue=5p", "host.laptop.recv-buffer=63KiB"];
+    let run = Command::new(env!("CARGO_BIN_EXE_lasthop"))
+        .args(["run", "quickstart", "--seeds", "1"])
+        .args(changes.iter().flat_map(|change| ["--set", change]))
+        .arg("-o")
+        .arg(&runs)
+        .output()
+        .expect("the program starts");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let trace = runs.join("trace/run");
+    let events = lines(&trace.join("events.csv"));
+    let dropped = events.iter().filter(|row| row.contains(",dropped,queue-full,")).count();
+    assert!(dropped > 10, "{dropped}");
+    let [link, radio] = ["link.pcapng", "radio.pcapng"].map(|name| trace.join(name));
+    let files = [link.to_str().unwrap(), radio.to_str().unwrap()];
+    let found = json(&analyze(&[files[0], files[1], "--json"]));
+    let crossings = found["matched"][0]["crossings"].as_array().unwrap();
+    let lost: Vec<_> = crossings.iter().map(|c| c["lost"].as_u64().unwrap()).collect();
+    assert_eq!(lost, [dropped as u64, 0]);
+    let text = stdout(&analyze(&[files[0], files[1]]));
+    assert!(text.contains("if the least delays of both directions are equal"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_passes_an_interface_now_is_analysed() {
+    use std::io::{Read as _, Write as _};
+    let allowed = analyze(&["-i", "lo", "--for", "1ms"]);
+    let denied = String::from_utf8_lossy(&allowed.stderr).contains("CAP_NET_RAW");
+    if !can_run::can_run(!denied, "CAP_NET_RAW") {
+        return;
+    }
+    stdout(&allowed);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut sender = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let answer = dir.path().join("answer.json");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lasthop"))
+        .args(["analyze", "-i", "lo", "--for", "500ms", "--json", "--port", &port.to_string()])
+        .stdout(std::fs::File::create(&answer).unwrap())
+        .spawn()
+        .expect("the program starts");
+    let (mut sent, mut buffer) = (0_u64, [7; 1000]);
+    while child.try_wait().unwrap().is_none() {
+        sender.write_all(&buffer).unwrap();
+        receiver.read_exact(&mut buffer).unwrap();
+        sent += buffer.len() as u64;
+    }
+    let answer = std::fs::read_to_string(&answer).unwrap();
+    let answer: serde_json::Value = serde_json::from_str(&answer).expect("JSON");
+    let capture = &answer["captures"][0];
+    assert_eq!(capture["file"], "lo");
+    // Who opened it was not captured.
+    let ways = ["to_server", "to_client"].map(|way| &capture["connections"][0][way]);
+    let bytes: u64 = ways.iter().map(|way| way["unique_bytes"].as_u64().unwrap()).sum();
+    assert!(bytes > 0 && bytes <= sent && bytes.is_multiple_of(1000), "{bytes} of {sent}");
+    let nowhere = analyze(&["-i", "nowhere0", "--for", "1ms"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("there is no interface `nowhere0`"));
+}

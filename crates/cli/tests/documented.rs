@@ -1,0 +1,199 @@
+//! Every command that README.md and the book show runs and ends well, in a directory with the files that the pages name;
+//! those of the table below do not run here. That the program takes all of them as they are written, also those that do
+//! not run, is tested beside the definition of its arguments.
+
+#[path = "support/shown.rs"]
+mod shown;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use shown::{Shown, commands, root};
+
+/// What a command has in it that does not run here, and why.
+const NOT_RUN: &[(&str, &str)] = &[
+    ("sudo ", "as root, on interfaces of a router: tests/station, tests/link"),
+    ("lasthop ctl ", "asks a station that runs: tests/station"),
+    ("--station ", "asks a station that runs: tests/station"),
+    ("lasthop testbed", "real time, in namespaces: tests/testbed.rs, tests/cpu.rs"),
+    ("--world ", "real time, in namespaces: tests/testbed.rs, tests/hops.rs, tests/stacks.rs"),
+    ("lasthop shell", "real time, in namespaces, and any program: tests/shell.rs"),
+    ("lasthop replay", "the kernel's TCP, in namespaces: tests/stacks.rs, crates/live/tests"),
+    ("lasthop send", "needs a receiver on another host: tests/transfers.rs"),
+    ("lasthop discard", "serves until it is ended: tests/transfers.rs"),
+    ("lasthop explain", "minutes: tests/explain.rs runs it with fewer sets"),
+    ("lasthop reproduce", "minutes without optimisation: tests/reproduce.rs, crates/papers/tests"),
+    ("lasthop analyze -i", "as root, on an interface: tests/analyze.rs"),
+    ("--port 443", "the captures here are of another port: tests/analyze.rs"),
+    ("bw.toml", "reads a file of another program: tests/trace.rs"),
+    ("delay.json", "reads a file of another program: tests/trace.rs"),
+];
+
+/// Fewer seeds, by the option that the pages show for a quick look, where a command has not few of its own.
+fn scaled(command: &str) -> String {
+    let few = ["run", "compare", "advise", "energy"].map(|word| format!("lasthop {word} "));
+    let mut scaled =
+        command.replace("--seeds 1000", "--seeds 2").replace("--seeds 100", "--seeds 2");
+    if few.iter().any(|word| command.starts_with(word)) && !command.contains("--seeds") {
+        scaled += " --seeds 2";
+    }
+    if command.starts_with("lasthop advise") && !command.contains("--quick") {
+        scaled += " --quick";
+    }
+    scaled
+}
+
+/// Whether the command may answer "no": that nothing would help. Two seeds seldom show more.
+fn may_say_no(command: &str) -> bool {
+    command.starts_with("lasthop advise") || command.starts_with("lasthop energy")
+}
+
+fn lasthop(dir: &Path, command: &str) -> Result<(), String> {
+    let program = Path::new(env!("CARGO_BIN_EXE_lasthop"));
+    let place = program.parent().expect("it lies in a directory").display();
+    let output = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(dir)
+        .env("NO_COLOR", "1")
+        .env("PATH", format!("{place}:/usr/bin:/bin"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("a shell starts");
+    let code = output.status.code().unwrap_or(-1);
+    if code == 0 || (code == 1 && may_say_no(command) && output.stderr.is_empty()) {
+        return Ok(());
+    }
+    Err(format!("exit code {code}\n{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The scenario that README.md shows, which pages call `my.toml`.
+fn my_toml() -> String {
+    let readme = fs::read_to_string(root().join("README.md")).expect("it can be read");
+    let (_, rest) = readme.split_once("```toml\n").expect("it shows a scenario");
+    rest.split("```").next().expect("the block ends").to_owned()
+}
+
+/// A directory with the files that pages name: a scenario, captures, and the results of a run.
+fn prepare(dir: &Path) {
+    fs::write(dir.join("my.toml"), my_toml()).expect("written");
+    // Where a page has FILE, any scenario with one point will do.
+    let varied = my_toml();
+    let point = varied.split("[vary]").next().expect("a part before it");
+    fs::write(dir.join("FILE"), point).expect("written");
+    // Captures have several connections, and are of both sides of the base station.
+    let run = "lasthop run quickstart --seeds 1 --set transfer.count=4 --set agent=none -o DIR";
+    lasthop(dir, run).expect("the demonstration runs");
+    for (capture, made) in [
+        ("slow.pcap", "link"),
+        ("trace.pcap", "link"),
+        ("file.pcap", "link"),
+        ("left.pcap", "link"),
+        ("right.pcap", "radio"),
+    ] {
+        let made = dir.join(format!("DIR/trace/run/{made}.pcapng"));
+        fs::copy(made, dir.join(capture)).expect("copied");
+    }
+}
+
+#[test]
+fn every_command_of_the_documentation_runs() {
+    let mut pages: BTreeMap<String, Vec<Shown>> = BTreeMap::new();
+    // The page of commands has the examples of `--help`, which are only held against the definition.
+    let (out, run): (Vec<_>, Vec<_>) = commands()
+        .into_iter()
+        .filter(|shown| shown.page != "docs/commands.md")
+        .partition(|shown| NOT_RUN.iter().any(|(part, _)| shown.command.contains(part)));
+    for (part, why) in NOT_RUN {
+        assert!(out.iter().any(|s| s.command.contains(part)), "no page has `{part}` ({why})");
+    }
+    assert!(run.len() > 50, "only {} commands were found", run.len());
+    for shown in run {
+        pages.entry(shown.page.clone()).or_default().push(shown);
+    }
+    let mut failed = String::new();
+    // Commands without files do on each page the same.
+    let has_file = |command: &str| command.contains(['.', '>']) || command.contains(" -o ");
+    let mut done = BTreeSet::new();
+    for shown in pages.values() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        prepare(dir.path());
+        for Shown { page, line, command } in shown {
+            if !has_file(command) && !done.insert(command) {
+                continue;
+            }
+            if let Err(error) = lasthop(dir.path(), &scaled(command)) {
+                failed += &format!("{page}:{line}: {command}\n{error}\n");
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed}");
+}
+
+/// Means over the runs of each point of `lasthop run quickstart`: KB/s, time-outs and fast retransmits.
+fn means(arguments: &[&str]) -> Vec<[f64; 3]> {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    let output =
+        run.args(["run", "quickstart", "--json"]).args(arguments).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let of = |cell: &Value| {
+        let runs = cell["runs"].as_array().expect("runs");
+        let mean = |key: &str| {
+            let flow = |run: &Value| run["metrics"]["flows"][0][key].as_f64().expect("a number");
+            runs.iter().map(flow).sum::<f64>() / runs.len() as f64
+        };
+        [mean("throughput") / 1024.0, mean("timeouts"), mean("fast_retransmits")]
+    };
+    value["cells"].as_array().expect("cells").iter().map(of).collect()
+}
+
+/// The answers of docs/lecture.md, by the number of the exercise.
+#[test]
+fn the_answers_of_the_lecture_are_those_of_the_program() {
+    let [kb, timeouts, fast] = [0, 1, 2].map(|what| move |mean: &[f64; 3]| mean[what]);
+    let alone = ["--set", "agent=none"];
+    let with = |more: &[&str]| means(&[&alone[..], more].concat());
+    let one = [with(&["--set", "errors=none"])[0], with(&[])[0]].map(|mean| kb(&mean));
+    assert!((232.0..235.0).contains(&one[0]) && (110.0..122.0).contains(&one[1]), "1: {one:?}");
+
+    let three = with(&["--vary", "host.server.rto-min=1s,500ms,200ms"]);
+    assert!(three.windows(2).all(|pair| kb(&pair[0]) < kb(&pair[1])), "3: {three:?}");
+    assert!(three.iter().all(|mean| (6.5..8.0).contains(&timeouts(mean))), "3: {three:?}");
+
+    let four = with(&["--vary", "host.laptop.recv-buffer=4KiB,8KiB,16KiB,32KiB"]);
+    assert!(fast(&four[0]) == 0.0 && timeouts(&four[0]) > 25.0, "4: {four:?}");
+    assert!(kb(&four[3]) < 1.15 * kb(&four[2]), "4: {four:?}");
+
+    let senders = ["--vary", "tcp=tahoe,reno,newreno,sack"];
+    let five = with(&senders);
+    let [tahoe, reno, newreno, sack] = [0, 1, 2, 3].map(|at| timeouts(&five[at]));
+    assert!(reno > tahoe && reno > newreno && sack < tahoe.min(newreno), "5: {five:?}");
+
+    let bursts = "errors={ model = \"packet-bursts\", packets = 3, mean = \"64KiB\" }";
+    let six = with(&[&senders[..], &["--set", bursts]].concat());
+    assert!(six.iter().all(|mean| kb(mean) >= kb(&six[1])), "6: {six:?}");
+    assert!((0.4..0.7).contains(&(kb(&six[1]) / kb(&six[0]))), "6: {six:?}");
+
+    let seven = with(&["--vary", "tcp=reno,right-edge,rack,cubic,bbr"]);
+    assert!(seven[2..].iter().all(|mean| timeouts(mean) < 1.0), "7: {seven:?}");
+    assert!((0.4..0.7).contains(&(timeouts(&seven[1]) / timeouts(&seven[0]))), "7: {seven:?}");
+
+    let ten = means(&["--vary", "tcp=reno,sack,cubic,bbr"]);
+    let gains = [0, 1, 2, 3].map(|at| kb(&ten[at + 4]) / kb(&ten[at]));
+    assert!((1.7..2.1).contains(&gains[0]) && (1.2..1.5).contains(&gains[1]), "10: {gains:?}");
+    assert!(gains[2..].iter().all(|gain| (1.0..1.1).contains(gain)), "10: {gains:?}");
+
+    let twelve = means(&["--set", "agent=snoop", "--vary", "flow-packets=1,2,4,8,16"]);
+    assert!(timeouts(&twelve[4]) == 0.0 && fast(&twelve[4]) == 0.0, "12: {twelve:?}");
+    assert!(twelve.windows(2).all(|pair| kb(&pair[0]) < kb(&pair[1])), "12: {twelve:?}");
+
+    let thirteen = means(&["--vary", "radio.delay=1ms,50ms,150ms"]);
+    let gains = [0, 1, 2].map(|at| kb(&thirteen[at + 3]) / kb(&thirteen[at]));
+    assert!(gains.iter().all(|gain| (1.6..2.4).contains(gain)), "13: {gains:?}");
+
+    let fourteen = means(&["--set", "errors=none", "--set", "radio.queue=6p"]);
+    assert!(kb(&fourteen[1]) < 0.97 * kb(&fourteen[0]), "14: {fourteen:?}");
+}

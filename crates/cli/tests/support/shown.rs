@@ -1,0 +1,89 @@
+//! The commands that the documentation shows: lines of the code blocks of README.md and of the book that begin with
+//! `lasthop`, a prompt or `sudo` before it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A command that a page shows.
+#[derive(Debug)]
+pub struct Shown {
+    /// The page, from the root of the repository.
+    pub page: String,
+    /// The number of its line there, from 1.
+    pub line: usize,
+    /// The command as it would be typed, without prompt and comment.
+    pub command: String,
+}
+
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("the crate lies in crates/").to_owned()
+}
+
+/// All commands, page by page.
+pub fn commands() -> Vec<Shown> {
+    let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
+    for dir in ["docs", "docs/systems"] {
+        let entries = fs::read_dir(root().join(dir)).expect("the documentation can be read");
+        let names = entries.map(|entry| entry.expect("it can be read").file_name());
+        let names = names.filter_map(|name| name.into_string().ok());
+        pages
+            .extend(names.filter(|name| name.ends_with(".md")).map(|name| format!("{dir}/{name}")));
+    }
+    pages.sort();
+    pages.iter().flat_map(|page| of_page(page)).collect()
+}
+
+fn of_page(page: &str) -> Vec<Shown> {
+    let text = fs::read_to_string(root().join(page)).expect("a page can be read");
+    let (mut fenced, mut indented, mut blank) = (false, false, true);
+    let mut found: Vec<Shown> = Vec::new();
+    let mut goes_on = false;
+    for (number, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+            (indented, goes_on) = (false, false);
+            continue;
+        }
+        indented = line.starts_with("    ") && (indented || blank);
+        blank = line.trim().is_empty();
+        let part = without_comment(line.trim());
+        if !(fenced || indented) {
+            goes_on = false;
+        } else if goes_on {
+            let last = &mut found.last_mut().expect("it goes on").command;
+            goes_on = part.ends_with('\\');
+            *last += &format!(" {}", part.trim_end_matches('\\').trim());
+        } else if let Some(command) = command(part) {
+            goes_on = part.ends_with('\\');
+            let command = command.trim_end_matches('\\').trim().to_owned();
+            found.push(Shown { page: page.to_owned(), line: number + 1, command });
+        }
+    }
+    found
+}
+
+/// The command of a line, if it is one of ours.
+fn command(line: &str) -> Option<String> {
+    let line = line.strip_prefix("$ ").unwrap_or(line);
+    if let Some(rest) = line.strip_prefix("cargo run --release -- ") {
+        return Some(format!("lasthop {rest}"));
+    }
+    let bare = line.strip_prefix("sudo ").unwrap_or(line);
+    bare.starts_with("lasthop ").then(|| line.to_owned())
+}
+
+/// A line up to a comment: a `#` behind a blank, or what stands apart by two blanks, outside of quotes.
+fn without_comment(line: &str) -> &str {
+    let (mut quote, mut last) = (None, '\0');
+    for (at, c) in line.char_indices() {
+        match quote {
+            Some(mark) if c == mark => quote = None,
+            None if matches!(c, '\'' | '"') => quote = Some(c),
+            None if matches!(c, '#' | ' ') && last == ' ' => return line[..at].trim_end(),
+            _ => {}
+        }
+        last = c;
+    }
+    line
+}

@@ -1,0 +1,252 @@
+//! LoRaWAN end devices of class A.
+//!
+//! A device sends when it likes and listens twice behind: one second after the end of its frame, and a second later. In
+//! between and till the next report it sleeps. What it may send is bounded: by the longest payload of a data rate, and by
+//! the duty cycle of its band.
+//!
+//! Not modelled: joining, confirmed frames and what is sent again, commands of the network, adaptive data rate, collisions,
+//! and downlinks: both windows stay empty.
+
+use super::{Part, States, Stretch, milliamperes};
+use crate::units::{Power, Span};
+
+/// The spreading factor: each step doubles a symbol, and adds some 2.5 dB of range.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Spreading(u8);
+
+impl Spreading {
+    /// Those of EU868 with 125 kHz, 7 to 12.
+    pub const fn new(factor: u8) -> Option<Spreading> {
+        if factor >= 7 && factor <= 12 { Some(Spreading(factor)) } else { None }
+    }
+
+    /// The bare factor.
+    pub fn get(self) -> u8 {
+        self.0
+    }
+
+    /// A symbol of 125 kHz: 2^SF / 125 kHz.
+    pub fn symbol(self) -> Span {
+        Span::micros(8 << self.0)
+    }
+
+    /// The longest payload of an application: LoRaWAN regional parameters RP002, EU868, without repeaters and options.
+    pub fn longest(self) -> u64 {
+        match self.0 {
+            7 | 8 => 222,
+            9 => 115,
+            _ => 51,
+        }
+    }
+
+    /// Time on air of `bytes` of the physical layer, explicit header, CRC, coding rate 4/5, preamble of 8 symbols: Semtech
+    /// AN1200.13, section 4. Symbols longer than 16 ms have the low data rate optimisation.
+    pub fn airtime(self, bytes: u64) -> Span {
+        let sf = i64::from(self.0);
+        let optimised = i64::from(self.symbol() > Span::millis(16));
+        let bits = 8 * i64::try_from(bytes).unwrap_or(i64::MAX / 8) - 4 * sf + 28 + 16;
+        let each = 4 * (sf - 2 * optimised);
+        let groups = if bits > 0 { (bits + each - 1) / each } else { 0 };
+        // The preamble has 12.25 symbols: quarters of a symbol are whole nanoseconds.
+        let quarters = 49 + 4 * (8 + 5 * groups.unsigned_abs());
+        Span(self.symbol().0 / 4 * quarters)
+    }
+
+    /// How long a receive window without a preamble stays open: 12 symbols, from SF11 on 8 (Casals et al., table 4).
+    fn window(self) -> Span {
+        Span(self.symbol().0 * if self.0 >= 11 { 8 } else { 12 })
+    }
+}
+
+/// What MHDR, FHDR, FPort and MIC add to a payload, in bytes (LoRaWAN 1.0.4, 4).
+pub const OVERHEAD: u64 = 13;
+/// The share of time that a device may be on the air in most bands of EU868 (ETSI EN 300 220).
+pub const DUTY_CYCLE: f64 = 0.01;
+
+/// A device.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Lora {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Where its figures come from.
+    pub source: &'static str,
+    /// Its spreading factor.
+    pub spreading: Spreading,
+    /// What it does before it sends: spans and powers.
+    pub before: &'static [(Span, Power)],
+    /// What it draws while it sends.
+    pub send: Power,
+    /// What it draws until a window opens.
+    pub wait: Power,
+    /// What it draws in the first window, and in the second.
+    pub windows: [Power; 2],
+    /// What it does behind the second.
+    pub behind: &'static [(Span, Power)],
+    /// What it draws asleep.
+    pub sleep: Power,
+}
+
+const fn spreading(factor: u8) -> Spreading {
+    match Spreading::new(factor) {
+        Some(spreading) => spreading,
+        None => panic!("7 to 12"),
+    }
+}
+
+/// One chip at two spreading factors, at 3.3 V, processor included. What the processor does beside is not in the sheet.
+const SAM_R34: Lora = Lora {
+    name: "lora-sf7",
+    about: "LoRaWAN class A, EU868, 14 dBm (SAM R34), SF7: near the gateway",
+    source: "Microchip, SAM R34/R35 data sheet, current consumption (868 MHz, power setting 15; 125 kHz; standby)",
+    spreading: spreading(7),
+    before: &[],
+    send: milliamperes(41.54, 3.3),
+    wait: milliamperes(0.001608, 3.3),
+    windows: [milliamperes(12.68, 3.3); 2],
+    behind: &[],
+    sleep: milliamperes(0.001608, 3.3),
+};
+
+/// Devices whose figures are known.
+pub const LORAS: [Lora; 3] = [
+    SAM_R34,
+    Lora {
+        name: "lora-sf12",
+        about: "the same with SF12: far from the gateway",
+        spreading: spreading(12),
+        ..SAM_R34
+    },
+    Lora {
+        name: "lora-mdot",
+        about: "LoRaWAN class A as measured on a development platform (MultiConnect mDot), SF7",
+        source: "Casals, Mir, Vidal, Gomez, Modeling the Energy Performance of LoRaWAN, Sensors 2017, 17, 2364: states of \
+                 tables 2 to 4, as quoted in lkrzak/ijet2023; sleep: 45 uA, peteryej/LoRaWAN-NBIoTEnergyModels",
+        spreading: spreading(7),
+        before: &[
+            (Span::micros(168_200), milliamperes(22.1, 3.3)),
+            (Span::micros(83_800), milliamperes(13.3, 3.3)),
+        ],
+        send: milliamperes(83.0, 3.3),
+        wait: milliamperes(27.0, 3.3),
+        windows: [milliamperes(38.1, 3.3), milliamperes(35.0, 3.3)],
+        behind: &[
+            (Span::micros(147_400), milliamperes(13.2, 3.3)),
+            (Span::millis(268), milliamperes(21.0, 3.3)),
+            (Span::micros(38_600), milliamperes(13.3, 3.3)),
+        ],
+        sleep: milliamperes(0.045, 3.3),
+    },
+];
+
+impl Lora {
+    /// Frames that `bytes` of an application need.
+    pub fn frames(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.spreading.longest()).max(1)
+    }
+
+    /// Time on air of a report.
+    pub fn airtime(&self, bytes: u64) -> Span {
+        let longest = self.spreading.longest();
+        let full = self.frames(bytes) - 1;
+        let last = self.spreading.airtime(bytes - full * longest + OVERHEAD);
+        Span(full * self.spreading.airtime(longest + OVERHEAD).0 + last.0)
+    }
+
+    /// How many reports a day the duty cycle allows.
+    pub fn most_a_day(&self, bytes: u64) -> f64 {
+        86_400.0 * DUTY_CYCLE / self.airtime(bytes).as_secs_f64()
+    }
+
+    /// What the device does from one report of `bytes` to the next, `period` later.
+    pub fn states(&self, bytes: u64, period: Span) -> Vec<Stretch> {
+        let mut states = States::default();
+        let longest = self.spreading.longest();
+        let frames = self.frames(bytes);
+        for frame in 0..frames {
+            let left = bytes - frame * longest;
+            self.frame(&mut states, left.min(longest));
+        }
+        let rest = period.saturating_sub(states.span());
+        states.add(Part::Sleep, rest, self.sleep);
+        states.0
+    }
+
+    /// One frame and its two windows, the second with SF12 (RP002: data rate 0).
+    fn frame(&self, states: &mut States, payload: u64) {
+        for (span, power) in self.before {
+            states.add(Part::Connect, *span, *power);
+        }
+        states.add(Part::Send, self.spreading.airtime(payload + OVERHEAD), self.send);
+        let second = Span::secs(1);
+        let window = self.spreading.window();
+        states.add(Part::Tail, second, self.wait);
+        states.add(Part::Listen, window, self.windows[0]);
+        states.add(Part::Tail, second.saturating_sub(window), self.wait);
+        // Casals et al. measured 33 ms, a symbol of SF12.
+        states.add(Part::Listen, spreading(12).symbol(), self.windows[1]);
+        for (span, power) in self.behind {
+            states.add(Part::Connect, *span, *power);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Joules;
+    use super::*;
+
+    #[test]
+    fn times_on_air_are_those_of_published_calculators() {
+        // The Things Network's spreadsheet of AN1200.13: 13 bytes with SF9, 164.864 ms. RF Wireless World: 10 bytes with
+        // SF7, 41.216 ms; with SF11, 577.536 ms. By hand: 20 bytes with SF7 make ceil(176 / 28) = 7 groups, so 43 symbols
+        // and 12.25 of preamble, 56.576 ms; with SF12 ceil(156 / 40) = 4 groups, 28 symbols, 1318.912 ms, which that
+        // spreadsheet gives for 28 symbols of SF12 as well.
+        for (factor, bytes, us) in [
+            (9, 13, 164_864),
+            (7, 10, 41_216),
+            (11, 10, 577_536),
+            (7, 20, 56_576),
+            (12, 20, 1_318_912),
+        ] {
+            assert_eq!(spreading(factor).airtime(bytes), Span::micros(us), "SF{factor}, {bytes}");
+        }
+    }
+
+    #[test]
+    fn a_report_is_one_frame_and_two_empty_windows() {
+        let lora = LORAS[0];
+        // 7 bytes are 20 with the overhead: 56.576 ms at 41.54 mA, 12 x 1.024 + 32.768 ms at 12.68 mA, both at 3.3 V.
+        let states = lora.states(7, Span::secs(60));
+        let joules = Joules::of(&states);
+        assert!((joules.part(Part::Send) - 7.7556e-3).abs() < 1e-6, "{joules:?}");
+        assert!((joules.part(Part::Listen) - 1.8854e-3).abs() < 1e-6, "{joules:?}");
+        let span = states.iter().fold(Span::ZERO, |sum, s| sum + s.span);
+        assert_eq!(span, Span::secs(60));
+    }
+
+    #[test]
+    fn the_duty_cycle_allows_so_many_reports_and_payloads_are_bounded() {
+        // 864 s a day on the air: 655 frames of 1318.912 ms.
+        assert_eq!(LORAS[1].most_a_day(7).floor(), 655.0);
+        assert_eq!([1, 51, 52, 102, 103].map(|b| LORAS[1].frames(b)), [1, 1, 2, 2, 3]);
+        // 52 bytes: 64 and 14 of the physical layer.
+        let both = spreading(12).airtime(64).0 + spreading(12).airtime(14).0;
+        assert_eq!(LORAS[1].airtime(52), Span(both));
+        assert_eq!(Spreading::new(6), None);
+    }
+
+    #[test]
+    fn the_measured_platform_lasts_as_long_as_its_paper_says() {
+        // Abstract of Casals et al.: 2400 mAh last a year with a message each 5 minutes, and 6 years where there is hardly
+        // any. The second follows from 45 uA alone; the first is a test of all states.
+        let mdot = LORAS[2];
+        let years = |period: Span| {
+            let watts = Joules::of(&mdot.states(7, period)).total() / period.as_secs_f64();
+            2.4 * 3.3 * 3600.0 / watts / (365.25 * 86_400.0)
+        };
+        assert!((years(Span::secs(300)) - 1.0).abs() < 0.2, "{}", years(Span::secs(300)));
+        assert!((years(Span::secs(86_400 * 30)) - 6.0).abs() < 0.2);
+    }
+}

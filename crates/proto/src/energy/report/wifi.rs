@@ -1,0 +1,148 @@
+//! Wi-Fi stations that stay associated: with target wake time (TWT), or with each so many beacons.
+//!
+//! With TWT (IEEE 802.11ax, individual agreements) station and access point agree on when to meet; in between nothing is
+//! heard, beacons neither. A report does not wait for the next meeting: the station wakes up and sends.
+//!
+//! Not modelled: associating and what the access point does about a station that is quiet for too long, the agreement's
+//! set-up, frames sent again, DHCP and ARP, and broadcasts.
+
+use super::{Activity, Part, States, Stretch, in_turn, milliamperes};
+use crate::units::{Power, Span, Time};
+
+/// How a station stays reachable.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Keeps {
+    /// It wakes up each so often, for so long.
+    WakeTime {
+        /// From one service period to the next.
+        every: Span,
+        /// For how long it is awake then.
+        awake: Span,
+    },
+    /// It hears beacons, at this mean power as a whole.
+    Beacons(Power),
+}
+
+/// A station.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Wifi {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Where its figures come from.
+    pub source: &'static str,
+    /// What it draws while it sends.
+    pub send: Power,
+    /// What it draws while it is awake.
+    pub listen: Power,
+    /// What it draws asleep.
+    pub sleep: Power,
+    /// How long it takes to wake up.
+    pub wake: Span,
+    /// How long it stays awake behind the last packet.
+    pub linger: Span,
+    /// How it stays reachable.
+    pub keeps: Keeps,
+}
+
+/// Stations whose figures are known.
+pub const WIFIS: [Wifi; 2] = [
+    Wifi {
+        name: "wifi-twt",
+        about: "Wi-Fi 6 station (nRF7002) with target wake time, awake for 10 ms each minute",
+        source: "sleep of 15 uA: nRF Connect SDK, \"Operating in power save modes\"; 60 and 191 mA awake: nRF7002 Product \
+                 Specification, from memory; times awake: assumed",
+        send: milliamperes(191.0, 3.6),
+        listen: milliamperes(60.0, 3.6),
+        sleep: milliamperes(0.015, 3.6),
+        wake: Span::millis(5),
+        linger: Span::millis(10),
+        keeps: Keeps::WakeTime { every: Span::secs(60), awake: Span::millis(10) },
+    },
+    Wifi {
+        name: "wifi-dtim10",
+        about: "Wi-Fi station (ESP32-C3) that hears each tenth beacon",
+        source: "0.31 mA on average: ESP-IDF, \"Introduction to low power mode in Wi-Fi scenarios\" (auto light-sleep, \
+                 DTIM10); awake: the preset `esp32`",
+        send: milliamperes(240.0, 3.3),
+        listen: milliamperes(97.5, 3.3),
+        sleep: milliamperes(0.31, 3.3),
+        wake: Span::millis(5),
+        linger: Span::millis(100),
+        keeps: Keeps::Beacons(milliamperes(0.31, 3.3)),
+    },
+];
+
+impl Wifi {
+    /// What the station does from one report to the next, `period` later: the packets of the report are `activities`. It
+    /// stays awake between them.
+    pub fn states(&self, activities: &[Activity], period: Span) -> Vec<Stretch> {
+        let mut states = States::default();
+        states.add(Part::Connect, self.wake, self.listen);
+        let mut until = Time::ZERO;
+        for activity in in_turn(activities) {
+            states.add(Part::Listen, activity.from.since(until), self.listen);
+            let (part, power) =
+                if activity.sends { (Part::Send, self.send) } else { (Part::Listen, self.listen) };
+            states.add(part, activity.until.since(activity.from), power);
+            until = activity.until;
+        }
+        let left = period.saturating_sub(states.span());
+        states.add(Part::Tail, left.min(self.linger), self.listen);
+        let left = left.saturating_sub(self.linger);
+        match self.keeps {
+            Keeps::Beacons(power) => states.add(Part::Reachable, left, power),
+            Keeps::WakeTime { every, awake } => {
+                let times = left.0 / every.0;
+                let awake = Span(times * (awake + self.wake).0).0.min(left.0);
+                states.add(Part::Reachable, Span(awake), self.listen);
+                states.add(Part::Sleep, left.saturating_sub(Span(awake)), self.sleep);
+            }
+        }
+        states.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Joules;
+    use super::*;
+
+    #[test]
+    fn a_station_meets_its_access_point_and_sleeps_in_between() {
+        // 1 W awake, 3 W to send, 1 mW asleep; 1 s to wake up, 2 s behind, 3 s each 100 s.
+        let watts = |w: f64| milliamperes(w * 1e3, 1.0);
+        let station = Wifi {
+            send: watts(3.0),
+            listen: watts(1.0),
+            sleep: watts(0.001),
+            wake: Span::secs(1),
+            linger: Span::secs(2),
+            keeps: Keeps::WakeTime { every: Span::secs(100), awake: Span::secs(3) },
+            ..WIFIS[0]
+        };
+        let at = |from, until, sends| Activity {
+            from: Time::ZERO + Span::secs(from),
+            until: Time::ZERO + Span::secs(until),
+            sends,
+        };
+        let states = station.states(&[at(0, 1, true), at(4, 5, false)], Span::secs(1008));
+        let joules = Joules::of(&states);
+        // Awake: 1 s, then 1 s sent, 3 s waited, 1 s received, 2 s behind. Ten meetings of 1 + 3 s in the 1000 s that are
+        // left; 960 s asleep.
+        let expected = [1.0, 3.0, 4.0, 2.0, 40.0, 0.96];
+        for (part, wanted) in Part::ALL.into_iter().zip(expected) {
+            assert!((joules.part(part) - wanted).abs() < 1e-9, "{}: {joules:?}", part.name());
+        }
+    }
+
+    #[test]
+    fn beacons_are_paid_for_by_their_mean() {
+        let states = WIFIS[1].states(&[], Span::secs(3600));
+        let joules = Joules::of(&states);
+        // 0.31 mA x 3.3 V for an hour less 105 ms.
+        assert!((joules.part(Part::Reachable) - 3.6827).abs() < 1e-3, "{joules:?}");
+        assert_eq!(joules.part(Part::Sleep), 0.0);
+    }
+}

@@ -1,0 +1,126 @@
+//! What varies of a radio: its frames are short, so that what holds when one begins holds for all of it.
+//!
+//! A frame takes the rate at its beginning and the delay at its end, and overtakes nobody. While the rate is nothing, or in an
+//! outage whose packets are kept, none begins; one that is on the air then is carried all the same.
+
+use super::{Course, OutagePackets, Pace, Varying, Weather};
+use crate::event::{Cause, Op};
+use crate::link::RadioConfig;
+use crate::link::transmitter::{Pipe, tell_turn};
+use crate::machine::{Out, Side};
+use crate::rng::Stream;
+use crate::units::{Rate, Span, Time};
+use crate::wire::Packet;
+
+/// The weather of a radio.
+#[derive(Debug)]
+pub(in crate::link) struct Sky {
+    weather: Weather,
+    overhead: Span,
+    /// By the side that packets travel to.
+    rates: [Option<Course<Option<Rate>>>; 2],
+    chance: [Stream; 2],
+    lost: [Pipe<(Packet, Cause)>; 2],
+    /// When the next outage begins or ends.
+    turn: Time,
+}
+
+impl Sky {
+    /// What `varying` says of a radio; `stream` gives the random draws of losses.
+    pub fn new(config: &RadioConfig, varying: Varying, stream: &impl Fn(&str) -> Stream) -> Sky {
+        let rates = [varying.left, varying.right].map(|pace| match pace {
+            Some(Pace::Rates(rates)) => Some(rates),
+            _ => None,
+        });
+        let weather = Weather {
+            delay: config.delay,
+            delays: varying.delays,
+            losses: varying.losses,
+            outages: varying.outages,
+            kept: varying.outage_packets == OutagePackets::Keep,
+        };
+        let chance = Side::BOTH.map(|side| stream(&format!("loss.{}", side.word())));
+        let (turn, overhead, lost) = (weather.first_turn(), config.overhead, Default::default());
+        Sky { weather, overhead, rates, chance, lost, turn }
+    }
+
+    /// How long a frame towards `side` that begins at `start` takes, if it goes by rates.
+    pub fn airtime(&self, start: Time, side: Side, bytes: u32) -> Option<Span> {
+        let rate = self.rates[side.index()].as_ref()?.at(start)?;
+        Some(self.overhead + rate.transmit(bytes.into()))
+    }
+
+    /// When a frame towards `side` may begin, at `at` or later; [`Time::NEVER`] if none may again.
+    pub fn opens(&self, mut at: Time, side: Side) -> Time {
+        /// So many parts of courses are looked at, for one that lets nothing pass at all.
+        const PARTS: usize = 1_000_000;
+        let rates = self.rates[side.index()].as_ref();
+        for _ in 0..PARTS {
+            let (is_out, until) = self.weather.outage(at);
+            let shut = rates.map(|rates| rates.stretch(at)).filter(|s| s.value.is_none());
+            at = match shut {
+                _ if is_out && self.weather.kept => until,
+                // Along a ramp from nothing there is a bit per second soon.
+                Some(rising) if rising.slope > 0.0 => {
+                    (at + Span((1.0 / rising.slope) as u64 + 1)).min(rising.until)
+                }
+                Some(shut) => shut.until,
+                None => return at,
+            };
+            if at == Time::NEVER {
+                return at;
+            }
+        }
+        Time::NEVER
+    }
+
+    /// A packet comes: in an outage it must wait for its end.
+    pub fn arrives(&self, now: Time, side: Side, packet: &Packet, out: &mut Out) {
+        if self.weather.stands_still(now) {
+            out.packet_event(Op::Redirected(Cause::Outage), side, packet);
+        }
+    }
+
+    /// A frame is on the air from `start` to `end`: when it comes out, and the packet if it does.
+    pub fn passes(
+        &mut self,
+        start: Time,
+        end: Time,
+        side: Side,
+        packet: Packet,
+    ) -> (Time, Option<Packet>) {
+        let at = end + self.weather.delay(end);
+        match self.weather.loss(start..end, &mut self.chance[side.index()]) {
+            None => (at, Some(packet)),
+            Some(cause) => {
+                let lost = &mut self.lost[side.index()];
+                lost.push(at.max(lost.last().unwrap_or(at)), (packet, cause));
+                (at, None)
+            }
+        }
+    }
+
+    /// Tells what is due: outages that begin or end, and packets that do not come out.
+    pub fn on_wake(&mut self, now: Time, out: &mut Out) {
+        while self.turn <= now {
+            let (is_out, until) = self.weather.outage(self.turn);
+            Side::BOTH.into_iter().for_each(|side| tell_turn(side, !is_out, false, out));
+            self.turn = until;
+        }
+        for side in Side::BOTH {
+            while let Some((packet, cause)) = self.lost[side.index()].take(now) {
+                out.discard(side, packet, cause);
+            }
+        }
+    }
+
+    /// When something is due.
+    pub fn next(&self) -> Time {
+        self.lost.iter().map(Pipe::next).fold(self.turn, Time::min)
+    }
+
+    /// How many packets are inside.
+    pub fn holds(&self) -> usize {
+        self.lost.iter().map(Pipe::len).sum()
+    }
+}

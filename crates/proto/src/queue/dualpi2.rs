@@ -1,0 +1,309 @@
+//! DualPI2, two queues whose marks are coupled (RFC 9332): what answers to each mark by a little waits hardly at all
+//! beside what halves its window, and neither takes the other's share.
+//!
+//! Packets that say ECT(1), and those marked already, go to the low-latency queue (L), all others to the classic one
+//! (C). Every `update` a probability follows the delay, as in PIE but without its steps: `p` grows by how far the
+//! longer one of both delays is from `target`, and by how much it has grown. Classic packets are marked or dropped
+//! with `p^2`, the others marked with `coupling * p`, or as their own queue demands if that is more: not at all `ramp`
+//! / 2 below `step`, always from as much above it. As windows of the classic kind go with 1 / sqrt(p) and the others
+//! with 1 / p, both come to the same.
+//!
+//! When `coupling * p` comes to 1, marks say no more: packets of both queues are dropped with `p^2`, and of the L queue
+//! all others are marked; of the C queue none.
+//!
+//! Which queue goes next: L, but of the bytes while both wait `classic-share` are C's (the weighted scheduler that RFC
+//! 9332 section 2.5.1.1 allows, as in Linux). Choices follow from sums, not from chance, as in the RFC's pseudo-code
+//! (`recur`). Values are those of its appendix A; Linux has a ramp of none, an update every 16 ms and larger gains.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::{Discipline, Order, Read, Room, Waiting};
+use crate::describe::{Descriptor, Keys, Kind, System};
+use crate::event::{Cause, Op};
+use crate::machine::{Out, Side};
+use crate::units::{Probability, Span, Time};
+use crate::wire::{CE, ECT1, Packet};
+
+pub(super) const WORDS: &[Descriptor<Read>] = &[Descriptor {
+    word: "dualpi2",
+    system: System::new(
+        Kind::Queue,
+        "dualpi2",
+        "path: discipline = \"dualpi2\"",
+        "two queues with coupled marks: L4S traffic waits a millisecond beside classic traffic that waits fifteen",
+        "RFC 9332",
+    )
+    .tier(0),
+    read: |k, _| Discipline::DualPi2(DualPi2Config::keys(k)),
+}];
+
+/// The largest packet, by which the scheduler begins.
+const MTU: f64 = 1500.0;
+
+/// How both delays are held.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct DualPi2Config {
+    /// The delay that is wanted in the classic queue.
+    pub target: Span,
+    /// How often the probability is brought up to date.
+    pub update: Span,
+    /// Weight of the distance from the target, for a second.
+    pub alpha: f64,
+    /// Weight of the growth of the delay, for a second.
+    pub beta: f64,
+    /// What the probability is multiplied with for the L queue.
+    pub coupling: f64,
+    /// The delay of the L queue about which its own marks begin.
+    pub step: Span,
+    /// From the delay without such marks to the one with nothing else.
+    pub ramp: Span,
+    /// Share of the classic queue while both have packets.
+    pub classic_share: f64,
+}
+
+impl Default for DualPi2Config {
+    //= rfc9332#section-a.1: with round trips of 100 ms at most: alpha = 0.1 Tupdate / RTT_max^2, beta = 0.3 / RTT_max
+    fn default() -> DualPi2Config {
+        DualPi2Config {
+            target: Span::millis(15),
+            update: Span::millis(15),
+            alpha: 0.15,
+            beta: 3.0,
+            coupling: 2.0,
+            step: Span::millis(1),
+            ramp: Span::micros(400),
+            classic_share: 0.1,
+        }
+    }
+}
+
+impl DualPi2Config {
+    /// Goes over the keys.
+    pub fn keys(k: &mut Keys<'_>) -> DualPi2Config {
+        let mut c = DualPi2Config::default();
+        let mut share = Probability::new(c.classic_share).unwrap_or(Probability::ZERO);
+        k.table("dualpi2", "options of the two coupled queues", |k| {
+            let delays = Span::micros(1)..=Span::secs(60);
+            let what = "the delay that is wanted in the classic queue";
+            k.within("target", &mut c.target, delays.clone(), what);
+            let what = "how often the probability is brought up to date";
+            k.within("update", &mut c.update, Span::micros(100)..=Span::secs(60), what);
+            let what = "weight of the distance from the target, for a second";
+            k.within("alpha", &mut c.alpha, 0.0..=1000.0, what);
+            let what = "weight of the growth of the delay, for a second";
+            k.within("beta", &mut c.beta, 0.0..=1000.0, what);
+            let what = "how much more often L4S packets are marked than the root of the classic probability says";
+            k.within("coupling", &mut c.coupling, 0.1..=100.0, what);
+            let what = "the delay of the L4S queue about which its own marks begin";
+            k.within("step", &mut c.step, delays, what);
+            let what = "from the delay without such marks to that with nothing else; zero is a step";
+            k.within("ramp", &mut c.ramp, Span::ZERO..=Span::secs(60), what);
+            let what = "the classic queue's part of the line while both have packets";
+            k.probability("classic-share", &mut share, what);
+        });
+        c.classic_share = share.get();
+        c
+    }
+
+    /// The probability of a mark for a delay of the L queue.
+    //= rfc9332#section-a.1: laqm: a ramp from minTh to maxTh
+    fn own(&self, delay: Span) -> f64 {
+        let least = self.step.0.saturating_sub(self.ramp.0 / 2);
+        match delay.0 {
+            d if d <= least => 0.0,
+            d if d - least >= self.ramp.0 => 1.0,
+            d => (d - least) as f64 / self.ramp.0 as f64,
+        }
+    }
+}
+
+/// Packets that wait, and what has come together of their probabilities.
+#[derive(Debug, Default)]
+struct Half {
+    waiting: VecDeque<(Time, Waiting)>,
+    marks: f64,
+    drops: f64,
+}
+
+impl Half {
+    /// How long the oldest has waited.
+    fn delay(&self, now: Time) -> Span {
+        self.waiting.front().map_or(Span::ZERO, |(came, _)| now.since(*came))
+    }
+}
+
+/// Whether one is due, when each counts for `p`.
+//= rfc9332#section-a.1: recur: a sum that gives one whenever it exceeds 1
+fn recurs(sum: &mut f64, p: f64) -> bool {
+    *sum += p;
+    let due = *sum > 1.0;
+    if due {
+        *sum -= 1.0;
+    }
+    due
+}
+
+/// Two queues.
+#[derive(Debug)]
+pub struct DualPi2 {
+    config: DualPi2Config,
+    low: Half,
+    classic: Half,
+    /// The probability that both go by.
+    base: f64,
+    old_delay: Span,
+    next_update: Time,
+    /// Above zero the classic queue goes next, in bytes by weights.
+    credit: f64,
+}
+
+impl DualPi2 {
+    /// Empty queues.
+    pub fn new(config: DualPi2Config) -> DualPi2 {
+        let mut new = DualPi2 {
+            config,
+            low: Half::default(),
+            classic: Half::default(),
+            base: 0.0,
+            old_delay: Span::ZERO,
+            next_update: Time::ZERO + config.update,
+            credit: 0.0,
+        };
+        new.forget();
+        new
+    }
+
+    /// Both queues are empty: the L queue begins.
+    fn forget(&mut self) {
+        self.credit = MTU * (2.0 * self.config.classic_share - 1.0);
+    }
+
+    /// Does what was due by `now`.
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            let at = self.next_update;
+            let delay = self.low.delay(at).max(self.classic.delay(at));
+            if self.base == 0.0 && delay == Span::ZERO && self.old_delay == Span::ZERO {
+                // Nothing changes any more until a packet comes.
+                let empty = self.low.waiting.is_empty() && self.classic.waiting.is_empty();
+                let steps = if empty { now.since(at).0 / self.config.update.0.max(1) } else { 0 };
+                self.next_update += self.config.update * (steps + 1);
+                continue;
+            }
+            self.update(delay);
+            self.next_update += self.config.update;
+        }
+    }
+
+    //= rfc9332#section-a.2: dualpi2_update goes by the longer one of both delays
+    fn update(&mut self, delay: Span) {
+        let DualPi2Config { target, alpha, beta, .. } = self.config;
+        let seconds = |span: Span| span.0 as f64 / 1e9;
+        let step = alpha * (seconds(delay) - seconds(target))
+            + beta * (seconds(delay) - seconds(self.old_delay));
+        self.base = (self.base + step).clamp(0.0, 1.0);
+        self.old_delay = delay;
+    }
+
+    /// Whether marks alone do not help any more.
+    //= rfc9332#section-a.2: p_CL has come to p_Lmax, which is 1
+    fn is_overloaded(&self) -> bool {
+        self.config.coupling * self.base >= 1.0
+    }
+
+    /// A packet has waited for `delay`, and is to leave: marked, as it is, or not at all.
+    //= rfc9332#section-a.2: dualpi2_dequeue
+    fn judge(&mut self, side: Side, packet: Packet, delay: Span, out: &mut Out) -> Option<Packet> {
+        let (squared, overloaded) = (self.base * self.base, self.is_overloaded());
+        if is_low(&packet) {
+            if overloaded {
+                if recurs(&mut self.low.drops, squared) {
+                    out.discard(side, packet, Cause::OverloadDrop);
+                    return None;
+                }
+                return Some(mark(side, packet, Cause::OverloadMark, out));
+            }
+            //= rfc9332#section-a.1: what is alone in its queue is not marked for the delay
+            let alone = self.low.waiting.is_empty();
+            let own = if alone { 0.0 } else { self.config.own(delay) };
+            let coupled = self.config.coupling * self.base;
+            let cause = if own >= coupled { Cause::StepMark } else { Cause::CoupledMark };
+            let due = recurs(&mut self.low.marks, own.max(coupled));
+            return Some(if due { mark(side, packet, cause, out) } else { packet });
+        }
+        if !recurs(&mut self.classic.drops, squared) {
+            return Some(packet);
+        }
+        if packet.is_ecn_capable() && !overloaded {
+            return Some(mark(side, packet, Cause::ClassicMark, out));
+        }
+        let cause = if overloaded { Cause::OverloadDrop } else { Cause::ClassicDrop };
+        out.discard(side, packet, cause);
+        None
+    }
+}
+
+/// Whether a packet belongs to the L queue.
+//= rfc9331#section-5.1: ECT(1), and CE, whatever it was before
+fn is_low(packet: &Packet) -> bool {
+    packet.tos & ECT1 == ECT1
+}
+
+fn mark(side: Side, mut packet: Packet, cause: Cause, out: &mut Out) -> Packet {
+    if !packet.is_marked() {
+        packet.tos |= CE;
+        out.packet_event(Op::MarkedBy(cause), side, &packet);
+    }
+    packet
+}
+
+impl Order for DualPi2 {
+    fn enter(&mut self, now: Time, side: Side, waiting: Waiting, room: &mut Room, out: &mut Out) {
+        self.catch_up(now);
+        if !room.admits(waiting.bytes) {
+            return waiting.overflow(side, out);
+        }
+        room.add(waiting.bytes);
+        let half = if is_low(&waiting.packet) { &mut self.low } else { &mut self.classic };
+        half.waiting.push_back((now, waiting));
+    }
+
+    fn pass(
+        &mut self,
+        now: Time,
+        side: Side,
+        packet: Packet,
+        _: &Room,
+        out: &mut Out,
+    ) -> Option<Packet> {
+        self.catch_up(now);
+        self.judge(side, packet, Span::ZERO, out)
+    }
+
+    fn leave(&mut self, at: Time, side: Side, room: &mut Room, out: &mut Out) -> Option<Waiting> {
+        self.catch_up(at);
+        let share = self.config.classic_share;
+        loop {
+            let [low, classic] = [&self.low, &self.classic].map(|half| !half.waiting.is_empty());
+            let first = low && (!classic || self.credit <= 0.0);
+            let half = if first { &mut self.low } else { &mut self.classic };
+            let Some((came, Waiting { packet, bytes })) = half.waiting.pop_front() else {
+                self.forget();
+                return None;
+            };
+            room.remove(bytes);
+            if let Some(packet) = self.judge(side, packet, at.since(came), out) {
+                if low && classic {
+                    self.credit += f64::from(bytes) * if first { share } else { share - 1.0 };
+                }
+                return Some(Waiting { packet, bytes });
+            }
+        }
+    }
+
+    fn judges_leaving(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,378 @@
+//! Accurate ECN (RFC 9768): a receiver counts what arrives marked, and tells its counts with every segment.
+//!
+//! Packets with CE are counted by the field ACE, the three flags AE, CWR and ECE as one number; bytes with ECT(0), CE
+//! and ECT(1) by an option, on ACKs that have room for it, if the configuration wants that. The handshake says by the
+//! same flags how each SYN arrived.
+//!
+//! Left out: tests for paths that change the IP field, beyond a field of zero on the first ACK; counters on segments
+//! with data.
+
+use serde::Serialize;
+
+use crate::travel::{Reader, Travels, Writer};
+use crate::wire::{CE, ECT, ECT1, EcnCounts, Flags, Segment};
+
+/// Whether accurate ECN is offered, and how much a receiver tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccurateEcn {
+    /// It is not offered.
+    #[default]
+    Off,
+    /// Packets, by the field in the header.
+    Ace,
+    /// Packets, and bytes by the option where there is room for it.
+    Option,
+}
+
+impl AccurateEcn {
+    /// The words for it.
+    pub(super) const WORDS: [(&'static str, AccurateEcn); 3] =
+        [("off", AccurateEcn::Off), ("ace", AccurateEcn::Ace), ("option", AccurateEcn::Option)];
+
+    /// Whether it is offered.
+    pub fn is_on(self) -> bool {
+        self != AccurateEcn::Off
+    }
+}
+
+/// What a SYN says that offers it.
+pub const OFFER: Flags = Flags::ACE;
+
+/// Both counters of packets begin with this.
+//= rfc9768#section-3.2.1: r.cep = 5
+const FIRST: u8 = 5;
+/// The counters of bytes begin with these: of ECT(0), of CE, of ECT(1).
+//= rfc9768#section-3.2.1: r.e0b = r.e1b = 1 and r.ceb = 0
+const FIRST_BYTES: [u32; 3] = [1, 0, 1];
+/// More packets than this may have made the field wrap.
+const UNAMBIGUOUS: u32 = 7;
+
+/// How `bits` of the IP header are reflected in the handshake: on the SYN-ACK and on the ACK of that.
+//= rfc9768#section-3.2.2.1: Table 3
+pub fn reflection(bits: u8) -> u8 {
+    match bits {
+        ECT1 => 0b011,
+        ECT => 0b100,
+        CE => 0b110,
+        _ => 0b010,
+    }
+}
+
+/// One end of a connection that has agreed on accurate ECN.
+#[derive(Clone, Debug)]
+pub struct Accurate {
+    /// Packets that arrived with CE, modulo 8.
+    packets: u8,
+    /// Bytes that arrived with ECT(0), CE and ECT(1), modulo 2^24.
+    bytes: [u32; 3],
+    /// What the peer has told of its counters of CE.
+    told: u8,
+    told_bytes: u32,
+    /// By how much the reported bytes are ahead of the peer's counter, since they were estimated from packets.
+    ahead: u32,
+    /// The IP header's bits of the peer's SYN or SYN-ACK.
+    syn: u8,
+    /// The next pure ACK reflects the SYN-ACK.
+    reflects: bool,
+    /// The peer's first ACK may reflect ours.
+    reflected: bool,
+    /// The peer, or the path, is not to be trusted: nothing is sent with ECT, and no mark is answered.
+    mute: bool,
+    /// The last packet arrived with CE.
+    marked: bool,
+    /// Packets with CE since this end sent its last segment.
+    since: u8,
+    /// The counters of bytes are told, and have changed since.
+    option: bool,
+    news: bool,
+}
+
+impl Accurate {
+    /// The peer's SYN, or SYN-ACK if `active`, has arrived with these bits in its IP header.
+    pub fn new(mode: AccurateEcn, bits: u8, active: bool) -> Accurate {
+        let option = mode == AccurateEcn::Option;
+        Accurate {
+            //= rfc9768#section-3.2.2.2: a client counts the mark of a SYN-ACK, a server not that of a SYN
+            packets: FIRST + u8::from(active && bits == CE),
+            bytes: FIRST_BYTES,
+            told: FIRST,
+            told_bytes: FIRST_BYTES[1],
+            ahead: 0,
+            syn: bits,
+            reflects: active,
+            reflected: !active,
+            mute: false,
+            marked: false,
+            since: 0,
+            option,
+            news: option,
+        }
+    }
+
+    /// The flags of a SYN-ACK.
+    pub fn answer(&self) -> Flags {
+        Flags::NONE.with_ace(reflection(self.syn))
+    }
+
+    /// Whether packets may be sent with ECT.
+    pub fn may_mark(&self) -> bool {
+        !self.mute
+    }
+
+    /// The SYN-ACK came again: the next pure ACK reflects it.
+    pub fn reflect_again(&mut self) {
+        self.reflects = true;
+    }
+
+    /// Whether the next pure ACK is to reflect the SYN-ACK.
+    pub fn reflects(&self) -> bool {
+        self.reflects
+    }
+
+    /// The flags of a segment that goes out now.
+    pub fn tell(&mut self) -> Flags {
+        self.since = 0;
+        Flags::NONE.with_ace(self.packets)
+    }
+
+    /// Makes a pure ACK of `ack`: what it reflects, and the counters of bytes if they have changed and there are `room`
+    /// bytes for them.
+    pub fn complete(&mut self, ack: &mut Segment, room: u32) {
+        if self.reflects && ack.options().sack.is_empty() {
+            //= rfc9768#section-3.2.2.1: a pure ACK without SACK blocks reflects the SYN-ACK
+            ack.flags = ack.flags.with_ace(reflection(self.syn));
+        }
+        self.reflects = false;
+        if self.news
+            && let Some(counts) = self.counts(room)
+        {
+            ack.options_mut().ecn = Some(counts);
+            self.news = false;
+        }
+    }
+
+    /// The counters of bytes, as many as `room` bytes hold, if they are told: nothing is learnt from the first one
+    /// alone.
+    pub fn counts(&self, room: u32) -> Option<EcnCounts> {
+        let len = room.saturating_sub(2).min(9) as usize / 3;
+        let ect1_first = self.bytes[2] != FIRST_BYTES[2];
+        (self.option && len >= 2).then(|| EcnCounts::new(ect1_first, self.bytes, len))
+    }
+
+    /// A packet with `len` bytes of payload arrived with these bits in its IP header. Whether it is to be acknowledged
+    /// at once.
+    pub fn arrived(&mut self, bits: u8, len: u32) -> bool {
+        let counter = match bits {
+            ECT => 0,
+            CE => 1,
+            ECT1 => 2,
+            _ => {
+                self.marked = false;
+                return false;
+            }
+        };
+        self.bytes[counter] = (self.bytes[counter] + len) & 0xff_ffff;
+        self.news |= self.option && len > 0;
+        let marked = bits == CE;
+        let begins = !core::mem::replace(&mut self.marked, marked) && marked;
+        if marked {
+            self.packets = (self.packets + 1) & 7;
+            self.since = self.since.saturating_add(1);
+        }
+        //= rfc9768#section-3.2.2.5.1: data with CE after a packet without, and the second CE since the last ACK
+        let enough = if len > 0 { 2 } else { 3 };
+        marked && (begins && len > 0 || self.since >= enough)
+    }
+
+    /// An ACK of the peer, for `newly` segments that no ACK told of before: bytes that it newly tells to have arrived
+    /// with CE. `plain` if it carries nothing.
+    pub fn heard(&mut self, ack: &Segment, plain: bool, newly: u32, mss: u32) -> u32 {
+        let field = ack.flags.ace();
+        if core::mem::take(&mut self.reflected) && plain && ack.options().sack.is_empty() {
+            //= rfc9768#section-3.2.2.1: Table 4
+            self.mute = field == 0;
+            let marked = field == reflection(CE);
+            self.told += u8::from(marked);
+            return if marked { mss } else { 0 };
+        }
+        let least = u32::from(field.wrapping_sub(self.told) & 7);
+        self.told = field;
+        let counter = ack.options().ecn.and_then(|counts| counts.ce());
+        if self.mute {
+            return 0;
+        }
+        if let Some(counter) = counter {
+            let grown = counter.wrapping_sub(self.told_bytes) & 0xff_ffff;
+            //= rfc9768#section-3.2.3.2: a counter that seems to have run back was overtaken
+            if grown < 1 << 23 {
+                self.told_bytes = counter;
+                let ahead = self.ahead;
+                self.ahead = ahead.saturating_sub(grown);
+                return grown.saturating_sub(ahead);
+            }
+        }
+        //= rfc9768#section-3.2.2.5.2: the most that the field can mean, if it may have wrapped
+        let packets = match newly > UNAMBIGUOUS {
+            true => newly - (newly - least) % 8,
+            false => least,
+        };
+        let bytes = packets.saturating_mul(mss);
+        if self.option {
+            self.ahead = self.ahead.saturating_add(bytes);
+        }
+        bytes
+    }
+}
+
+/// What a connection remembers of marks.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    /// The peer is told of a mark until it says that it has reduced its window (RFC 3168).
+    pub echo: bool,
+    /// The IP header's bits of the packet that came last.
+    pub arrived: u8,
+    /// Our last SYN has offered accurate ECN.
+    pub offered: bool,
+    /// What was agreed on instead of echoes.
+    pub accurate: Option<Box<Accurate>>,
+}
+
+impl Marks {
+    /// Whether marks are counted.
+    #[inline]
+    pub fn is_accurate(&self) -> bool {
+        self.accurate.is_some()
+    }
+}
+
+// The first byte is what it was before there were counters.
+impl Travels for Marks {
+    fn write(&self, to: &mut Writer) {
+        (u8::from(self.echo) | u8::from(self.is_accurate()) << 1).write(to);
+        if let Some(a) = &self.accurate {
+            let flags = [a.reflects, a.reflected, a.mute, a.marked, a.option, a.news];
+            let flags = flags.iter().fold(0u8, |sum, flag| sum << 1 | u8::from(*flag));
+            [a.packets, a.told].write(to);
+            [a.syn, a.since].write(to);
+            flags.write(to);
+            [a.told_bytes, a.ahead].write(to);
+            a.bytes.iter().for_each(|bytes| bytes.write(to));
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Marks> {
+        let first = u8::read(from).filter(|first| *first < 4)?;
+        let mut marks = Marks { echo: first & 1 == 1, ..Marks::default() };
+        if first & 2 == 2 {
+            let [packets, told]: [u8; 2] = Travels::read(from)?;
+            let [syn, since]: [u8; 2] = Travels::read(from)?;
+            let flags = u8::read(from)?;
+            let flag = |at: u8| flags >> at & 1 == 1;
+            let [told_bytes, ahead] = Travels::read(from)?;
+            let bytes = [u32::read(from)?, u32::read(from)?, u32::read(from)?];
+            marks.accurate = Some(Box::new(Accurate {
+                packets: packets & 7,
+                told: told & 7,
+                syn: syn & CE,
+                since: since & 7,
+                reflects: flag(5),
+                reflected: flag(4),
+                mute: flag(3),
+                marked: flag(2),
+                option: flag(1),
+                news: flag(0),
+                told_bytes: told_bytes & 0xff_ffff,
+                ahead,
+                bytes: bytes.map(|bytes| bytes & 0xff_ffff),
+            }));
+        }
+        Some(marks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::Seq;
+
+    fn agreed() -> (Accurate, Accurate) {
+        (Accurate::new(AccurateEcn::Option, 0, true), Accurate::new(AccurateEcn::Option, 0, true))
+    }
+
+    fn ack(of: &mut Accurate, room: u32) -> Segment {
+        let mut ack = Segment::new(1, 2, Seq(0), Seq(0), Flags::ACK | of.tell());
+        of.reflects = false;
+        of.complete(&mut ack, room);
+        ack
+    }
+
+    /// Of seven packets or fewer between two ACKs that arrive, the field tells exactly how many were marked, however
+    /// often it has wrapped in all; the option tells bytes at any distance.
+    #[test]
+    fn counters_wrap_and_acks_are_lost() {
+        for room in [0, 20] {
+            let (mut receiver, mut sender) = agreed();
+            let (mut marked, mut told) = (0, 0);
+            for i in 0..100_000u32 {
+                let bits = if i % 3 == 0 || i % 7 == 0 { CE } else { ECT1 };
+                receiver.arrived(bits, 1000);
+                marked += u32::from(bits == CE);
+                // Only one ACK of seven arrives.
+                let ack = ack(&mut receiver, room);
+                if i % 7 == 6 {
+                    told += sender.heard(&ack, true, 7, 1000);
+                }
+            }
+            told += sender.heard(&ack(&mut receiver, room), true, 6, 1000);
+            assert_eq!(told, marked * 1000, "{room}");
+        }
+    }
+
+    //= rfc9768#section-3.2.2.5.2: Appendix A.2.1: 10 packets and a field that grew by 1 may be 9 marks
+    #[test]
+    fn a_field_that_may_have_wrapped_means_the_most() {
+        let told = |newly, grown: u8| {
+            let (_, mut sender) = agreed();
+            let flags = Flags::ACK.with_ace(FIRST + grown);
+            sender.heard(&Segment::new(1, 2, Seq(0), Seq(0), flags), true, newly, 1)
+        };
+        assert_eq!(
+            [told(7, 0), told(8, 0), told(10, 1), told(15, 1), told(17, 1)],
+            [0, 8, 9, 9, 17]
+        );
+    }
+
+    #[test]
+    fn what_the_field_told_too_much_the_option_takes_back() {
+        let (mut receiver, mut sender) = agreed();
+        receiver.arrived(CE, 1000);
+        // Ten segments are acknowledged by an ACK without room for the option.
+        assert_eq!(sender.heard(&ack(&mut receiver, 0), true, 10, 1000), 9000);
+        (0..9).for_each(|_| _ = receiver.arrived(CE, 1000));
+        assert_eq!(sender.heard(&ack(&mut receiver, 20), true, 10, 1000), 1000);
+        receiver.arrived(CE, 500);
+        assert_eq!(sender.heard(&ack(&mut receiver, 20), true, 1, 1000), 500);
+    }
+
+    proptest! {
+        #[test]
+        fn it_travels(
+            bits in 0u8..4, active: bool, echo: bool, agreed: bool,
+            packets in prop::collection::vec((0u8..4, 0u32..2000), 0..20),
+        ) {
+            let mut accurate = Accurate::new(AccurateEcn::Option, bits, active);
+            packets.iter().for_each(|(bits, len)| _ = accurate.arrived(*bits, *len));
+            accurate.since &= 7;
+            let accurate = agreed.then(|| Box::new(accurate));
+            let marks = Marks { echo, accurate, ..Marks::default() };
+            let mut to = Writer::default();
+            marks.write(&mut to);
+            let read = Marks::read(&mut Reader(&to.bytes));
+            prop_assert_eq!(format!("{read:?}"), format!("{:?}", Some(marks)));
+            prop_assert!(agreed || to.bytes.len() == 1);
+        }
+    }
+}

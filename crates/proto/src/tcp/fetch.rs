@@ -1,0 +1,170 @@
+//! Requests that say how much they ask for, several of which may be under way on one connection.
+//!
+//! A request has a size that both ends know. Its first eight bytes are the size of the answer, which the server begins at
+//! once; answers come in the order of their requests.
+
+use std::collections::VecDeque;
+
+use crate::units::Bytes;
+use crate::wire::Body;
+
+use super::page::Browser;
+use super::video::Player;
+
+/// The least size of a request: what it says.
+pub const SAID: usize = 8;
+/// The most that can be asked for at once.
+pub const MOST: u64 = 1 << 31;
+
+/// Who asks so.
+#[derive(Debug)]
+pub(super) enum Client {
+    /// For pages.
+    Browser(Box<Browser>),
+    /// For a video.
+    Player(Box<Player>),
+}
+
+impl Client {
+    /// Its connections.
+    pub(super) fn connections(&self) -> Vec<usize> {
+        match self {
+            Client::Browser(browser) => browser.lanes.iter().map(|l| l.connection).collect(),
+            Client::Player(player) => player.connection.into_iter().collect(),
+        }
+    }
+}
+
+/// What a connection knows of such requests.
+#[derive(Clone, Debug)]
+pub(super) struct Fetching {
+    request: Bytes,
+    /// Whether this end asks.
+    pub(super) asks: bool,
+    /// One past the last byte of each answer that is still to come, the oldest first; positions in what is delivered.
+    ends: VecDeque<u64>,
+    /// The same of the answer that was asked for last, and of the one that came last.
+    last: u64,
+    came: u64,
+    /// Answers that have come.
+    pub(super) done: u64,
+    /// Whether the first byte of the next one is there.
+    pub(super) begun: bool,
+    /// Something has come, and nobody has looked.
+    pub(super) news: bool,
+    /// Of a server: bytes of the request that is coming in, and what was answered so far.
+    said: Vec<u8>,
+    heard: u64,
+    answered: u64,
+}
+
+impl Fetching {
+    /// Of the end that asks.
+    pub(super) fn client(request: Bytes) -> Fetching {
+        Fetching {
+            request,
+            asks: true,
+            ends: VecDeque::new(),
+            last: 0,
+            came: 0,
+            done: 0,
+            begun: false,
+            news: false,
+            said: Vec::new(),
+            heard: 0,
+            answered: 0,
+        }
+    }
+
+    /// Of the end that answers.
+    pub(super) fn server(request: Bytes) -> Fetching {
+        Fetching { asks: false, ..Fetching::client(request) }
+    }
+
+    /// The client asks for `response`; what it sends.
+    pub(super) fn ask(&mut self, response: Bytes) -> Body {
+        self.last += response.0;
+        self.ends.push_back(self.last);
+        let mut request = vec![0; (self.request.0 as usize).max(SAID)];
+        request[..SAID].copy_from_slice(&response.0.to_be_bytes());
+        Body::copy_of(&request)
+    }
+
+    /// So much was delivered to the client. Whether an answer is there in full that was not before; one for each call.
+    pub(super) fn comes(&mut self, delivered: u64) -> bool {
+        let full = self.ends.front().copied().filter(|end| *end <= delivered);
+        let begun = full.is_none() && delivered > self.came;
+        self.news |= full.is_some() || begun && !self.begun;
+        self.begun = begun;
+        if let Some(end) = full {
+            self.ends.pop_front();
+            self.came = end;
+            self.done += 1;
+        }
+        full.is_some()
+    }
+
+    /// The server takes in what was delivered; what it sends for requests that are there in full.
+    pub(super) fn hear(&mut self, delivered: &[Body], stream: u32) -> Vec<Body> {
+        let mut bytes = Vec::new();
+        delivered.iter().for_each(|body| body.copy_into(u32::MAX, &mut bytes));
+        let mut answers = Vec::new();
+        for byte in bytes {
+            if self.said.len() < SAID {
+                self.said.push(byte);
+            }
+            self.heard += 1;
+            if self.heard < self.request.0.max(SAID as u64) {
+                continue;
+            }
+            self.heard = 0;
+            let said = core::mem::take(&mut self.said);
+            let size = said.try_into().map_or(0, u64::from_be_bytes).min(MOST);
+            answers.push(Body::Pattern { stream, offset: self.answered, len: size as u32 });
+            self.answered += size;
+        }
+        answers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_hears_what_a_client_asks_however_it_is_cut() {
+        let mut client = Fetching::client(Bytes(20));
+        let requests = [3000, 1, MOST].map(|size| client.ask(Bytes(size)));
+        let mut all = Vec::new();
+        requests.iter().for_each(|body| body.copy_into(u32::MAX, &mut all));
+        assert_eq!(all.len(), 60);
+        for cut in [1, 7, 8, 20, 33, 60] {
+            let mut server = Fetching::server(Bytes(20));
+            let pieces = all.chunks(cut).map(Body::copy_of);
+            let answers: Vec<Body> = pieces.flat_map(|piece| server.hear(&[piece], 5)).collect();
+            let pattern = |offset, len| Body::Pattern { stream: 5, offset, len };
+            assert_eq!(
+                answers,
+                [pattern(0, 3000), pattern(3000, 1), pattern(3001, MOST as u32)],
+                "{cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_client_knows_where_answers_begin_and_end() {
+        let mut client = Fetching::client(Bytes(20));
+        for size in [100, 50] {
+            client.ask(Bytes(size));
+        }
+        let mut at = |delivered| {
+            let done =
+                core::iter::repeat_with(|| client.comes(delivered)).take_while(|d| *d).count();
+            (done, client.done, client.begun, core::mem::take(&mut client.news))
+        };
+        assert_eq!(at(1), (0, 0, true, true), "the first byte is told");
+        assert_eq!(at(99), (0, 0, true, false), "and no other");
+        assert_eq!(at(100), (1, 1, false, true));
+        assert_eq!(at(150), (1, 2, false, true));
+    }
+}

@@ -1,0 +1,100 @@
+//! The round trip without queues: the shortest one of ten seconds, and ProbeRTT, which empties the path each five seconds
+//! to see it.
+
+use crate::tcp::sender::Window;
+use crate::tcp::sender::bbr::path::UNIT;
+use crate::tcp::sender::growth::Sample;
+use crate::tcp::sender::rate::RateSample;
+use crate::units::{Span, Time};
+
+use super::bounds::Short;
+use super::cycle::Acks;
+use super::{Bbr3, State};
+
+/// For how long a round trip is remembered.
+const MEMORY: Span = Span::secs(10);
+/// After so long without a shorter one the path is emptied.
+const INTERVAL: Span = Span::secs(5);
+/// For so long, and a round.
+const DURATION: Span = Span::millis(200);
+
+/// The shortest round trips.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MinRtt {
+    /// The one that the model has, and when it was seen.
+    pub(super) min: Option<Span>,
+    at: Time,
+    /// The one of the last interval, and when it was seen.
+    recent: Option<Span>,
+    recent_at: Time,
+    /// When ProbeRTT may end, once little enough is in flight, and whether a round has passed since.
+    until: Option<Time>,
+    round: bool,
+    /// Samples of segments sent before so much was delivered say nothing: the path was being emptied.
+    emptied_until: u64,
+}
+
+impl Bbr3 {
+    /// Whether a sample tells less than the path can carry.
+    pub(super) fn is_app_limited(&self, rate: &RateSample) -> bool {
+        rate.app_limited || rate.prior < self.rtt.emptied_until
+    }
+
+    /// Half a product in flight.
+    pub(super) fn probe_rtt_window(&self, w: &Window) -> u64 {
+        self.product(w, self.rate(), UNIT / 2).max(Self::least(w))
+    }
+
+    //= draft-ietf-ccwg-bbr-06#section-5.3.4.3: UpdateMinRTT, CheckProbeRTT
+    pub(super) fn update_min_rtt(&mut self, w: &mut Window, sample: &Sample) {
+        let now = sample.now;
+        let r = &mut self.rtt;
+        let expired = r.recent.is_some() && now.since(r.recent_at) > INTERVAL;
+        if let Some(rtt) = sample.rtt
+            && (expired || r.recent.is_none_or(|recent| rtt < recent))
+        {
+            (r.recent, r.recent_at) = (Some(rtt), now);
+        }
+        let old = now.since(r.at) > MEMORY;
+        if old || r.min.is_none_or(|min| r.recent.is_some_and(|recent| recent <= min)) {
+            (r.min, r.at) = (r.recent, r.recent_at);
+        }
+        if self.state != State::ProbeRtt && expired && !self.idle_restart {
+            self.save_window(w);
+            self.state = State::ProbeRtt;
+            self.rtt.until = None;
+            self.probe.acks = Acks::Stopping;
+            self.rounds.restart(sample.total);
+        }
+        if self.state == State::ProbeRtt {
+            self.probe_rtt(w, sample);
+        }
+        self.idle_restart &= sample.delivered == 0;
+    }
+
+    //= draft-ietf-ccwg-bbr-06#section-5.3.4.3: HandleProbeRTT, CheckProbeRTTDone
+    fn probe_rtt(&mut self, w: &mut Window, sample: &Sample) {
+        let now = sample.now;
+        self.rtt.emptied_until = sample.total + sample.pipe.1.max(1);
+        let Some(until) = self.rtt.until else {
+            if sample.pipe.1 <= self.probe_rtt_window(w) {
+                (self.rtt.until, self.rtt.round) = (Some(now + DURATION), false);
+                self.rounds.restart(sample.total);
+            }
+            return;
+        };
+        self.rtt.round |= self.rounds.starts;
+        if !self.rtt.round || now <= until {
+            return;
+        }
+        self.rtt.recent_at = now;
+        self.restore_window(w);
+        self.short = Short::default();
+        if self.full.reached {
+            self.start_down(now, sample.total);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Video by segments: a client fetches one segment after the other over a connection that stays open, each at a rate of a
+//! ladder that it chooses, and plays what it has.
+//!
+//! All segments last as long, and each has exactly the bytes of its rate: how sizes vary within a film is not modelled.
+
+use serde::Serialize;
+
+use crate::units::{Bytes, Rate, Span, Time};
+use crate::wire::FlowKey;
+
+/// A video that a client plays.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Video {
+    /// How long a segment plays.
+    pub segment: Span,
+    /// How many there are.
+    pub segments: u32,
+    /// The rates that there are.
+    pub ladder: Ladder,
+    /// Who chooses.
+    pub abr: Abr,
+    /// The most that is kept: nothing is asked for that would not fit.
+    pub buffer: Span,
+    /// How much must be there before it begins to play.
+    pub startup: Span,
+    /// How much must be there before it goes on after it stood still.
+    pub resume: Span,
+    /// The size of a request.
+    pub request: Bytes,
+}
+
+impl Video {
+    /// The size of a segment of this rate.
+    pub fn size(&self, rate: Rate) -> Bytes {
+        let bits = u128::from(rate.bps()) * u128::from(self.segment.0) / 1_000_000_000;
+        Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1))
+    }
+}
+
+/// Rates of a video, the lowest first.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Ladder {
+    rates: [Rate; Ladder::MOST],
+    len: usize,
+}
+
+impl Ladder {
+    /// So many rates at most.
+    pub const MOST: usize = 12;
+
+    /// These rates; nothing if there are none or too many, or if they do not rise.
+    pub fn new(given: &[Rate]) -> Option<Ladder> {
+        let rises = given.windows(2).all(|pair| pair[0] < pair[1]);
+        let mut rates = [*given.first()?; Ladder::MOST];
+        rates.get_mut(..given.len()).filter(|_| rises)?.copy_from_slice(given);
+        Some(Ladder { rates, len: given.len() })
+    }
+
+    /// The rates.
+    pub fn rates(&self) -> &[Rate] {
+        &self.rates[..self.len]
+    }
+}
+
+impl Serialize for Ladder {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(self.rates())
+    }
+}
+
+/// Who chooses the rate of the next segment. All begin with the lowest.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Abr {
+    /// By what is in the buffer alone: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based Approach to
+    /// Rate Adaptation" (SIGCOMM 2014), algorithm 1.
+    Buffer {
+        /// Below it the lowest rate is chosen.
+        reservoir: Span,
+        /// So much above the reservoir the highest is chosen; between them the map is linear.
+        cushion: Span,
+    },
+    /// By how fast the last segments came: the highest rate below a share of the harmonic mean, as FESTIVE estimates it
+    /// (Jiang, Sekar and Zhang, CoNEXT 2012), without its delayed and gradual switching.
+    Rate {
+        /// How many segments count.
+        window: u32,
+        /// Which share.
+        safety: f64,
+    },
+}
+
+impl Abr {
+    /// Which rate of `ladder` comes after number `last`, with so much in the buffer, when the segments came at `speeds` in
+    /// bits per second, the last one last.
+    pub fn choose(&self, ladder: &Ladder, last: usize, level: Span, speeds: &[f64]) -> usize {
+        let rates = ladder.rates();
+        let top = rates.len() - 1;
+        match *self {
+            Abr::Buffer { reservoir, .. } if level <= reservoir => 0,
+            Abr::Buffer { reservoir, cushion } if level >= reservoir + cushion => top,
+            Abr::Buffer { reservoir, cushion } => {
+                let [low, high] = [rates[0], rates[top]].map(|rate| rate.bps() as f64);
+                let share = (level.0 - reservoir.0) as f64 / cushion.0 as f64;
+                let mapped = low + (high - low) * share;
+                let bps = |rung: usize| rates[rung].bps() as f64;
+                if mapped >= bps((last + 1).min(top)) {
+                    rates.iter().rposition(|rate| (rate.bps() as f64) < mapped).unwrap_or(0)
+                } else if mapped <= bps(last.saturating_sub(1)) {
+                    rates.iter().position(|rate| rate.bps() as f64 > mapped).unwrap_or(top)
+                } else {
+                    last
+                }
+            }
+            Abr::Rate { window, safety } => {
+                let counted = &speeds[speeds.len().saturating_sub(window as usize)..];
+                let sum: f64 = counted.iter().map(|speed| 1.0 / speed).sum();
+                let most = safety * counted.len() as f64 / sum;
+                rates.iter().rposition(|rate| rate.bps() as f64 <= most).unwrap_or(0)
+            }
+        }
+    }
+}
+
+/// One client.
+#[derive(Debug)]
+pub(super) struct Player {
+    /// It and its server, as events name them.
+    pub(super) client: FlowKey,
+    pub(super) video: Video,
+    /// Nothing is asked for from then on.
+    pub(super) stop: Option<Time>,
+    pub(super) connection: Option<usize>,
+    /// Segments that were asked for, and those that are there.
+    pub(super) asked: u32,
+    pub(super) there: u32,
+    /// The rate that was chosen last, and when its segment was asked for.
+    pub(super) rung: usize,
+    pub(super) since: Time,
+    speeds: Vec<f64>,
+    /// What is there to be played while the picture stands still; else it lasts until then.
+    stored: Span,
+    until: Option<Time>,
+    /// It has played before.
+    began: bool,
+}
+
+impl Player {
+    pub(super) fn new(client: FlowKey, video: Video, stop: Option<Time>) -> Player {
+        Player {
+            client,
+            video,
+            stop,
+            connection: None,
+            asked: 0,
+            there: 0,
+            rung: 0,
+            since: Time::ZERO,
+            speeds: Vec::new(),
+            stored: Span::ZERO,
+            until: None,
+            began: false,
+        }
+    }
+
+    /// What is in the buffer.
+    fn level(&self, now: Time) -> Span {
+        self.until.map_or(self.stored, |until| until.since(now))
+    }
+
+    /// A segment that was asked for is there; its rate.
+    pub(super) fn arrives(&mut self, now: Time) -> Rate {
+        let rate = self.video.ladder.rates()[self.rung];
+        let took = now.since(self.since).as_secs_f64().max(1e-9);
+        self.speeds.push(self.video.size(rate).0 as f64 * 8.0 / took);
+        self.there += 1;
+        match &mut self.until {
+            Some(until) => *until += self.video.segment,
+            None => self.stored = self.stored + self.video.segment,
+        }
+        rate
+    }
+
+    /// Whether a segment is under way.
+    pub(super) fn waits(&self) -> bool {
+        self.asked > self.there
+    }
+
+    /// Whether nothing more will come.
+    pub(super) fn has_all(&self, now: Time) -> bool {
+        let over = self.stop.is_some_and(|stop| now >= stop);
+        self.there == self.video.segments || over && self.there == self.asked
+    }
+
+    /// Whether it begins to play, or goes on, now.
+    pub(super) fn plays(&mut self, now: Time) -> bool {
+        let enough = if self.began { self.video.resume } else { self.video.startup };
+        let goes = self.until.is_none()
+            && self.stored > Span::ZERO
+            && (self.stored >= enough || self.has_all(now));
+        if goes {
+            self.until = Some(now + core::mem::take(&mut self.stored));
+            self.began = true;
+        }
+        goes
+    }
+
+    /// Whether all that was there is played, now.
+    pub(super) fn runs_dry(&mut self, now: Time) -> bool {
+        let dry = self.until.is_some_and(|until| until <= now);
+        if dry {
+            self.until = None;
+        }
+        dry
+    }
+
+    /// When it asks for the next segment, if there is one and none is under way: once there is room for it.
+    pub(super) fn asks(&self, now: Time) -> Option<Time> {
+        if self.waits() || self.has_all(now) {
+            return None;
+        }
+        let most = self.video.buffer.saturating_sub(self.video.segment);
+        Some(match self.until {
+            Some(until) if until.since(now) > most => Time(until.0.saturating_sub(most.0)),
+            _ => now,
+        })
+    }
+
+    /// Chooses the rate of the next segment, and how much that is.
+    pub(super) fn choose(&mut self, now: Time) -> Bytes {
+        if self.asked > 0 {
+            let Video { abr, ladder, .. } = &self.video;
+            self.rung = abr.choose(ladder, self.rung, self.level(now), &self.speeds);
+        }
+        self.asked += 1;
+        self.since = now;
+        self.video.size(self.video.ladder.rates()[self.rung])
+    }
+
+    /// When the buffer is empty.
+    pub(super) fn dry_at(&self) -> Option<Time> {
+        self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ladder(kilobits: &[u64]) -> Ladder {
+        let rates: Vec<Rate> = kilobits.iter().map(|k| Rate::from_bps(k * 1000).unwrap()).collect();
+        Ladder::new(&rates).unwrap()
+    }
+
+    #[test]
+    fn bba_0_follows_its_map_and_stays_between_rungs() {
+        let ladder = ladder(&[1000, 2000, 3000, 5000]);
+        // From 1 Mbit/s at 90 s to 5 Mbit/s at 216 s: 4 Mbit/s over 126 s.
+        let bba = Abr::Buffer { reservoir: Span::secs(90), cushion: Span::secs(126) };
+        let choose = |last, ms| bba.choose(&ladder, last, Span::millis(ms), &[]);
+        assert_eq!([choose(3, 0), choose(3, 90_000)], [0, 0], "the reservoir");
+        assert_eq!([choose(0, 216_000), choose(0, 240_000)], [3, 3], "above the cushion");
+        // The map reaches 2 Mbit/s at 121.5 s: then what lies below it, which is still the lowest, and just above it.
+        assert_eq!([choose(0, 121_499), choose(0, 121_500), choose(0, 121_600)], [0, 0, 1]);
+        // From the second rung it goes up only at 3 Mbit/s (153 s) and down only at 1 Mbit/s (90 s).
+        assert_eq!([choose(1, 152_000), choose(1, 153_100), choose(1, 90_001)], [1, 2, 1]);
+        // From the third one down at 2 Mbit/s, to the lowest rate above the map.
+        assert_eq!([choose(2, 122_000), choose(2, 121_000), choose(3, 121_000)], [2, 1, 1]);
+    }
+
+    #[test]
+    fn a_rate_is_a_share_of_the_harmonic_mean() {
+        let ladder = ladder(&[1000, 2000, 3000, 5000]);
+        let abr = Abr::Rate { window: 2, safety: 0.8 };
+        let choose = |speeds: &[f64]| abr.choose(&ladder, 0, Span::ZERO, speeds);
+        // 0.8 times 2 / (1/10 + 1/2) is 2.67 Mbit/s; what came before does not count.
+        assert_eq!(choose(&[1.0, 10e6, 2e6]), 1);
+        assert_eq!([choose(&[2.5e6]), choose(&[2.49e6]), choose(&[1e3])], [1, 0, 0]);
+        assert_eq!(choose(&[100e6]), 3);
+    }
+
+    #[test]
+    fn ladders_rise() {
+        let rate = |bps| Rate::from_bps(bps).unwrap();
+        assert!(Ladder::new(&[]).is_none() && Ladder::new(&[rate(2), rate(2)]).is_none());
+        let many: Vec<Rate> = (1..=13).map(rate).collect();
+        assert!(Ladder::new(&many).is_none() && Ladder::new(&many[..12]).is_some());
+    }
+}

@@ -1,0 +1,126 @@
+//! Radios whose rate, delay, losses and outages vary, from frame to frame.
+
+use lasthop_proto::event::Cause;
+use lasthop_scenario::{Argument, parse};
+use lasthop_sim::run;
+use lasthop_trace::metrics::{Datagrams, Metrics, RunMetrics};
+
+/// A datagram of 1000 bytes each tenth of a second until `stop`, over a radio of 1 Mbit/s: 8 ms each. The run ends with
+/// the last one, which does not arrive.
+fn metrics(radio: &str, stop: &str) -> RunMetrics {
+    let text = format!(
+        "horizon = \"10s\"\n[[transfer]]\nfrom = \"fixed\"\nto = \"mobile\"\nstop = \"{stop}\"\n\
+         udp = {{ rate = \"80kbit\", size = 1000 }}\n[host.fixed]\n[host.mobile]\n\
+         [[path]]\nradio = {{ rate = \"1mbit\", {radio} }}\n"
+    );
+    let (plan, _) = parse(&text, "test", &[] as &[Argument])
+        .unwrap_or_else(|error| panic!("{error}: {}\n{text}", error.help));
+    let scenario = &plan.cells[0].scenario;
+    let mut metrics = Metrics::new(lasthop_path::layout(scenario));
+    let end = run(scenario, 1, &mut metrics);
+    assert!(end.stages.iter().all(|(_, count)| count.is_conserved()), "{radio}");
+    metrics.finish(end.at)
+}
+
+fn datagrams(radio: &str, stop: &str) -> Datagrams {
+    metrics(radio, stop).datagrams[0].clone()
+}
+
+#[track_caller]
+fn same(measured_s: f64, ms: f64) {
+    assert!((measured_s * 1e3 - ms).abs() < 1e-6, "{} ms and not {ms}", measured_s * 1e3);
+}
+
+const DUPLEX: [&str; 2] = ["duplex = \"half\"", "duplex = \"full\""];
+
+#[test]
+fn a_frame_has_the_rate_at_its_beginning_and_the_delay_at_its_end() {
+    for duplex in DUPLEX {
+        let radio =
+            format!("{duplex}, rates = \"0s 1mbit, 1s 500kbit\", delays = \"0s 5ms, 1s 1ms\"");
+        // Ten of 8 ms and 5 ms, ten of 16 ms and 1 ms.
+        let found = datagrams(&radio, "2.05s");
+        assert_eq!((found.arrived, found.lost), (20, 0));
+        same(found.delay_p50_s, 13.0);
+        same(found.delay_max_s, 17.0);
+        same(found.delay_mean_s, 15.0);
+    }
+    let one = "rates-right = \"0s 500kbit\", rates-left = \"0s 2mbit\"";
+    same(datagrams(one, "2.05s").delay_p50_s, 16.0);
+    same(datagrams(one, "2.05s").delay_max_s, 16.0);
+}
+
+#[test]
+fn where_there_is_no_rate_no_frame_begins() {
+    let found = datagrams("rates = \"0s 1mbit, 1.05s 0bit, 1.35s 1mbit\"", "2.05s");
+    // Those of 1.1, 1.2 and 1.3 s wait until 1.35 s, and for each other.
+    assert_eq!((found.arrived, found.lost), (20, 0));
+    same(found.delay_max_s, 258.0);
+    same(found.delay_mean_s, (17.0 * 8.0 + 258.0 + 166.0 + 74.0) / 20.0);
+}
+
+#[test]
+fn outages_keep_or_lose() {
+    for duplex in DUPLEX {
+        let outages = format!("{duplex}, outages = \"1.05s-1.35s\"");
+        let kept = metrics(&outages, "2.05s");
+        assert_eq!((kept.datagrams[0].arrived, kept.datagrams[0].lost), (20, 0));
+        same(kept.datagrams[0].delay_max_s, 258.0);
+        let radio = kept.stages.iter().find(|stage| stage.name == "radio").unwrap();
+        assert_eq!(radio.redirected.get(Cause::Outage), 3, "those that come meanwhile");
+        let lost = metrics(&format!("{outages}, outage-packets = \"drop\""), "2.05s");
+        assert_eq!((lost.datagrams[0].arrived, lost.datagrams[0].lost), (17, 3));
+        same(lost.datagrams[0].delay_max_s, 8.0);
+        let radio = lost.stages.iter().find(|stage| stage.name == "radio").unwrap();
+        assert_eq!(radio.dropped.get(Cause::Outage), 3);
+    }
+    // A frame that is on the air when an outage begins is carried, or lost.
+    let begun = "outages = \"1.004s-1.01s\"";
+    assert_eq!(datagrams(begun, "2.05s").lost, 0);
+    assert_eq!(datagrams(&format!("{begun}, outage-packets = \"drop\""), "2.05s").lost, 1);
+}
+
+#[test]
+fn losses_have_their_time() {
+    let lost = metrics("losses = \"0s 0%, 1s 100%, 1.5s 0%\"", "2.05s");
+    assert_eq!((lost.datagrams[0].arrived, lost.datagrams[0].lost), (15, 5));
+    let radio = lost.stages.iter().find(|stage| stage.name == "radio").unwrap();
+    assert_eq!(radio.dropped.get(Cause::FrameLost), 5);
+}
+
+#[test]
+fn nobody_overtakes() {
+    // The last one before the delay falls comes out at 1.008 + 0.5 s; those behind come out no sooner.
+    let found = datagrams("delays = \"0s 500ms, 1.05s 1ms\"", "2.05s");
+    assert_eq!((found.arrived, found.late, found.lost), (20, 0, 0));
+    same(found.delay_max_s, 508.0);
+}
+
+#[test]
+fn tcp_gets_through() {
+    let text = "runs = 1\ntransfer = { from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }\n[host.fixed]\n[host.mobile]\n\
+                [[path]]\nradio = { rate = \"2mbit\", delay = \"2ms\", \
+                rates = \"0s 4mbit, 2s to 0bit, 3s 4mbit, 4s again\", losses = \"0s 0%, 1s 2%, 2s again\", \
+                outages = \"1.5s-1.7s, 4s again\" }\nerrors = { model = \"exponential\", mean = \"1MiB\" }\n";
+    let (plan, _) = parse(text, "test", &[] as &[Argument]).unwrap();
+    let scenario = &plan.cells[0].scenario;
+    for seed in 1..=20 {
+        let mut metrics = Metrics::new(lasthop_path::layout(scenario));
+        let end = run(scenario, seed, &mut metrics);
+        assert!(end.stages.iter().all(|(_, count)| count.is_conserved()), "seed {seed}");
+        let metrics = metrics.finish(end.at);
+        assert!(metrics.complete() && metrics.corrupted == 0, "seed {seed}: {metrics:?}");
+    }
+}
+
+#[test]
+fn hops_do_not_vary() {
+    for (key, said) in [("mac = \"dcf\"", "medium access"), ("link-layer = \"ll\"", "link layer")] {
+        let text = format!(
+            "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"2MB\" }}\n[host.fixed]\n[host.mobile]\n\
+             [[path]]\nradio = {{ rate = \"2mbit\", outages = \"1s-2s\" }}\n{key}\n"
+        );
+        let error = parse(&text, "test", &[] as &[Argument]).unwrap_err();
+        assert!(error.message.contains(said), "{error}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Remedies whose settings follow from the link: schemes of the scenario that advice makes.
+
+use super::link::Link;
+
+/// Connections that share a transfer.
+const SHARE: u32 = 4;
+/// Packets with data in a group of a code over packets, and check packets beside them.
+const CODES: [(u32, u32); 2] = [(20, 2), (20, 5)];
+
+impl Link {
+    /// The lines of `[schemes]`. `radio` is the place of the radio in the path, from 1.
+    pub(super) fn schemes(&self, radio: usize) -> String {
+        let customers = self.customers.max(1);
+        let count = customers * SHARE;
+        let mut text = format!(
+            "\n# What follows from this link, beside the schemes of the program.\n[schemes]\n\
+             connections-{SHARE} = {{ family = \"end-to-end\", change = [\"sender\"], what = \"{SHARE} connections \
+             share the transfer\", set = {{ transfer.count = {count}, transfer.bytes = {} }} }}\n",
+            self.bytes() / u64::from(count)
+        );
+        for tcp in ["bbr", "hybla"] {
+            text += &format!(
+                "pep-{tcp} = {{ family = \"split\", change = [\"base station\"], run = \"station\", what = \"split, \
+                 and {} over the lossy half\", set = {{ agent = \"split\", split-tcp = \"{tcp}\" }} }}\n",
+                tcp.to_uppercase()
+            );
+        }
+        if self.discipline == super::FIFO {
+            text += &format!(
+                "fq-codel = {{ family = \"return-path\", change = [\"base station\"], \
+                 run = \"tc qdisc replace dev wlan0 root fq_codel\", what = \"a queue for each flow, kept short\", \
+                 set = {{ path.{radio}.radio.discipline = \"fq-codel\" }} }}\n"
+            );
+        }
+        if self.damage {
+            text += "mss-536 = { family = \"end-to-end\", change = [\"sender\"], what = \"short segments, of which \
+                     fewer meet an error\", run = \"ip route change default via GATEWAY advmss 536\", \
+                     set = { sender.mss = 536 } }\n";
+        }
+        if self.window.is_some() {
+            text += "large-window = { family = \"end-to-end\", change = [\"receiver\"], what = \"a receive window \
+                     of 4 MiB\", run = \"sysctl -w net.ipv4.tcp_rmem='4096 131072 8388608'\", \
+                     set = { receiver.recv-buffer = \"4MiB\" } }\n";
+        }
+        text + &self.codes(radio)
+    }
+
+    /// Ideal codes over groups of packets: what a group's check packets can replace is repaired, at the cost of their
+    /// share of the rate. Only where losses are single ones: in runs it would depend on how deep groups interleave.
+    fn codes(&self, radio: usize) -> String {
+        let p = self.loss.get();
+        if p <= 0.0 || self.burst >= 1.5 || self.damage || self.rate < self.rate_back {
+            return String::new();
+        }
+        let code = |(data, check): (u32, u32)| {
+            let overhead = check * 100 / data;
+            let rate = self.rate.bps() * u64::from(data) / u64::from(data + check);
+            let left = residual(p, data, check);
+            format!(
+                "fec-{overhead} = {{ family = \"link-layer\", change = [\"link\"], what = \"an ideal code over \
+                 packets, {check} check packets for {data}; how long a group takes is not modelled\", \
+                 set = {{ path.{radio}.radio.rate = \"{rate}bit\", path.{radio}.errors = {{ model = \"packet-loss\", p = {left:e}, \
+                 on = [\"data\"] }} }} }}\n"
+            )
+        };
+        CODES.into_iter().map(code).collect()
+    }
+}
+
+/// How probable it is that a packet is lost for good where `check` of a group of `data + check` can be replaced: it is
+/// lost, and at least `check` of the others as well.
+fn residual(p: f64, data: u32, check: u32) -> f64 {
+    let others = f64::from(data + check - 1);
+    let (mut term, mut few) = (libm::pow(1.0 - p, others), 0.0);
+    for k in 0..check {
+        few += term;
+        term *= (others - f64::from(k)) / f64::from(k + 1) * p / (1.0 - p);
+    }
+    p * (1.0 - few).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_leaves_what_more_losses_than_checks_leave() {
+        // One check packet for one: both must be lost.
+        assert!((residual(0.1, 1, 1) - 0.01).abs() < 1e-12);
+        // Two others, of which at least one is lost: 1 - 0.9 * 0.9.
+        assert!((residual(0.1, 2, 1) - 0.1 * 0.19).abs() < 1e-12);
+        assert!(residual(0.01, 20, 2) < 0.01 / 40.0);
+    }
+}

@@ -1,0 +1,443 @@
+//! How long a battery lasts that feeds a radio which reports so many times a day, and what its joules go into.
+
+mod page;
+mod tables;
+mod traffic;
+mod wire;
+
+use lasthop_proto::energy::report::{
+    Activity, BLES, Ble, CELLULARS, Cellular, Joules, LORAS, Lora, Part, Rest, Stretch, WIFIS, Wifi,
+};
+use lasthop_proto::units::{Energy, Power, Span};
+use lasthop_trace::stats::Summary;
+use serde::Serialize;
+
+use crate::Error;
+pub use page::picture;
+pub use tables::{left_out, lifetimes, parts, remarks};
+use traffic::Path;
+pub use wire::{Over, Session, Step};
+
+const DAY: f64 = 86_400.0;
+const YEAR: f64 = 365.25 * DAY;
+
+/// A radio, of one of the families.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Cellular(Cellular, Path),
+    Lora(Lora),
+    Ble(Ble),
+    Wifi(Wifi, Path),
+}
+
+/// A radio that can be asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Radio(Kind);
+
+/// The path of LTE-M: the rate at which the modem's current is stated, and a round trip of 0.15 s.
+const LTE_M: Path = Path {
+    sets: &[
+        "coverage=normal",
+        "air.link.rate-left=180kbit",
+        "air.link.rate-right=180kbit",
+        "air.link.delay=50ms",
+        "air.link.jitter=10ms",
+    ],
+};
+/// A path over Wi-Fi at its lowest rate with OFDM.
+const WIFI: Path = Path {
+    sets: &[
+        "coverage=normal",
+        "air.link.rate-left=6mbit",
+        "air.link.rate-right=6mbit",
+        "air.link.delay=2ms",
+        "air.link.jitter=1ms",
+    ],
+};
+const NB_IOT: Path = Path { sets: &["coverage=normal"] };
+const NB_IOT_EDGE: Path = Path { sets: &["coverage=edge"] };
+
+impl Radio {
+    /// All of them.
+    pub fn all() -> Vec<Radio> {
+        let path = |modem: &Cellular| match modem.name {
+            "lte-m" => LTE_M,
+            "nb-iot-edge" => NB_IOT_EDGE,
+            _ => NB_IOT,
+        };
+        let mut all: Vec<Kind> = CELLULARS.iter().map(|m| Kind::Cellular(*m, path(m))).collect();
+        all.extend(LORAS.map(Kind::Lora));
+        all.extend(WIFIS.map(|station| Kind::Wifi(station, WIFI)));
+        all.extend(BLES.map(Kind::Ble));
+        all.into_iter().map(Radio).collect()
+    }
+
+    /// The radio called `name`.
+    pub fn find(name: &str) -> Option<Radio> {
+        Radio::all().into_iter().find(|radio| radio.name() == name)
+    }
+
+    /// Its name, what it is, and where its figures come from.
+    fn words(&self) -> [&'static str; 3] {
+        match &self.0 {
+            Kind::Cellular(r, _) => [r.name, r.about, r.source],
+            Kind::Lora(r) => [r.name, r.about, r.source],
+            Kind::Ble(r) => [r.name, r.about, r.source],
+            Kind::Wifi(r, _) => [r.name, r.about, r.source],
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.words()[0]
+    }
+
+    /// The path of its packets, if they are those of IP.
+    fn path(&self) -> Option<Path> {
+        match &self.0 {
+            Kind::Cellular(_, path) | Kind::Wifi(_, path) => Some(*path),
+            Kind::Lora(_) | Kind::Ble(_) => None,
+        }
+    }
+
+    /// The states of one period, for packets `air` of a report of `bytes`.
+    fn states(&self, air: &[Activity], bytes: u64, period: Span) -> Vec<Stretch> {
+        match &self.0 {
+            Kind::Cellular(modem, _) => modem.states(air, period),
+            Kind::Wifi(station, _) => station.states(air, period),
+            Kind::Lora(lora) => lora.states(bytes, period),
+            Kind::Ble(ble) => ble.states(bytes, period),
+        }
+    }
+}
+
+/// What the timers of cellular networks are instead of the usual ones.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Network {
+    /// From the last packet to the release of a connection.
+    pub inactivity: Option<Span>,
+    /// For how long a device can be paged then.
+    pub active: Option<Span>,
+    /// How it rests.
+    pub rest: Option<Rest>,
+    /// Whether it is released at once behind a report.
+    pub release_assistance: bool,
+}
+
+impl Network {
+    fn applied(&self, radio: Radio) -> Radio {
+        let Kind::Cellular(mut modem, path) = radio.0 else { return radio };
+        let timers = &mut modem.timers;
+        timers.inactivity = self.inactivity.unwrap_or(timers.inactivity);
+        timers.active = self.active.unwrap_or(timers.active);
+        timers.rest = self.rest.unwrap_or(timers.rest);
+        timers.release_assistance |= self.release_assistance;
+        Radio(Kind::Cellular(modem, path))
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The radios.
+    pub radios: Vec<Radio>,
+    /// Reports a day.
+    pub reports: f64,
+    /// Bytes of the application in each.
+    pub bytes: u64,
+    /// How they are carried.
+    pub over: Over,
+    /// What security costs.
+    pub session: Session,
+    /// What the battery holds.
+    pub capacity: Energy,
+    /// The share of it that it loses in a year by itself.
+    pub self_discharge: f64,
+    /// What the rest of the device draws, on average.
+    pub base: Power,
+    /// The timers of cellular networks.
+    pub network: Network,
+    /// Runs of the transfer, with seeds from 1.
+    pub runs: u64,
+}
+
+/// What is known of all radios.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// Reports a day.
+    pub reports_a_day: f64,
+    /// Bytes of the application in each.
+    pub bytes: u64,
+    /// How they are carried over IP.
+    pub over: Over,
+    /// What security costs.
+    pub session: Session,
+    /// The messages of a report over IP.
+    pub steps: Vec<Step>,
+    /// What the battery holds, in joules.
+    pub capacity_j: f64,
+    /// The share of it that it loses in a year by itself.
+    pub self_discharge: f64,
+    /// What the rest of the device draws, in watts.
+    pub base_w: f64,
+    /// Runs of each transfer.
+    pub runs: u64,
+    /// The radios, in the order asked.
+    pub radios: Vec<Lifetime>,
+    /// What is not modelled, for all radios and for families.
+    pub not_modelled: Vec<&'static str>,
+}
+
+/// What is known of one radio.
+#[derive(Clone, Debug, Serialize)]
+pub struct Lifetime {
+    /// Its name.
+    pub radio: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Where its figures come from.
+    pub source: &'static str,
+    /// Joules from one report to the next by what they go into, the rest of the device and the battery's own loss among
+    /// them.
+    pub parts: Vec<Share>,
+    /// The sum of them.
+    pub joules: Summary,
+    /// From the first packet of a report to the last, in seconds; nothing where packets are not those of IP.
+    pub report_s: Option<Summary>,
+    /// How long the battery lasts, in days.
+    pub days: Summary,
+    /// The part that takes most.
+    pub mostly: &'static str,
+    /// What stands against so many reports.
+    pub limits: Vec<String>,
+}
+
+/// What one part takes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Share {
+    /// Its name.
+    pub part: &'static str,
+    /// Joules from one report to the next.
+    pub joules: Summary,
+}
+
+/// The names of what is drawn beside the radio.
+const BASE: &str = "base";
+const LOSS: &str = "self-discharge";
+
+/// Answers.
+///
+/// # Errors
+/// If a figure makes no sense, or the scenario of a path does not take what is set.
+pub fn answer(asked: &Asked) -> Result<Answer, Error> {
+    let wrong = |what: &str, help: &str| Err(Error::input(what, help));
+    if !(asked.reports > 0.0 && asked.reports <= DAY) {
+        return wrong(
+            "reports a day are more than 0 and at most 86400",
+            "for example `--reports 24`",
+        );
+    }
+    if asked.bytes == 0 || asked.bytes > 1000 {
+        return wrong("a report has 1 to 1000 bytes: one packet", "for example `--bytes 50`");
+    }
+    if asked.capacity.get() <= 0.0 || !(0.0..1.0).contains(&asked.self_discharge) {
+        return wrong(
+            "a battery holds something, and loses less than all of it in a year",
+            "for example `--capacity 5Wh --self-discharge 1%`",
+        );
+    }
+    let steps = wire::steps(asked.over, asked.session, asked.bytes);
+    let radios = asked.radios.iter().map(|radio| {
+        let radio = asked.network.applied(*radio);
+        lifetime(asked, &radio, &steps)
+    });
+    let radios: Result<Vec<Lifetime>, Error> = radios.collect();
+    Ok(Answer {
+        reports_a_day: asked.reports,
+        bytes: asked.bytes,
+        over: asked.over,
+        session: asked.session,
+        steps,
+        capacity_j: asked.capacity.get(),
+        self_discharge: asked.self_discharge,
+        base_w: asked.base.get(),
+        runs: asked.runs,
+        radios: radios?,
+        not_modelled: tables::not_modelled(&asked.radios),
+    })
+}
+
+fn lifetime(asked: &Asked, radio: &Radio, steps: &[Step]) -> Result<Lifetime, Error> {
+    let reports = match radio.path() {
+        Some(path) => path.reports(asked.over, asked.session, steps, 1..asked.runs + 1)?,
+        None => vec![Vec::new()],
+    };
+    let period = DAY / asked.reports;
+    let states: Vec<Vec<Stretch>> = reports
+        .iter()
+        .map(|air| radio.states(air, asked.bytes, Span::from_secs_f64(period)))
+        .collect();
+    let joules: Vec<Joules> = states.iter().map(Joules::of).collect();
+    let base = asked.base.get() * period;
+    let loss = asked.capacity.get() * asked.self_discharge / YEAR * period;
+    let total = |j: &Joules| j.total() + base + loss;
+    let summary =
+        |of: &dyn Fn(&Joules) -> f64| Summary::of(&joules.iter().map(of).collect::<Vec<f64>>());
+    let mut parts: Vec<Share> = Part::ALL
+        .into_iter()
+        .map(|part| Share { part: part.name(), joules: summary(&|j| j.part(part)) })
+        .collect();
+    parts.push(Share { part: BASE, joules: summary(&|_| base) });
+    parts.push(Share { part: LOSS, joules: summary(&|_| loss) });
+    let most = parts.iter().max_by(|a, b| a.joules.mean.total_cmp(&b.joules.mean));
+    let ends =
+        reports.iter().map(|air| air.iter().map(|a| a.until.as_secs_f64()).fold(0.0, f64::max));
+    let [name, about, source] = radio.words();
+    Ok(Lifetime {
+        radio: name,
+        about,
+        source,
+        mostly: most.map_or("", |share| share.part),
+        joules: summary(&total),
+        report_s: radio.path().map(|_| Summary::of(&ends.collect::<Vec<f64>>())),
+        days: summary(&|j| asked.capacity.get() / total(j) * period / DAY),
+        limits: limits(asked, radio, &states, period),
+        parts,
+    })
+}
+
+/// What stands against so many reports of this size.
+fn limits(asked: &Asked, radio: &Radio, states: &[Vec<Stretch>], period: f64) -> Vec<String> {
+    let mut limits = Vec::new();
+    if let Kind::Lora(lora) = &radio.0 {
+        let most = lora.most_a_day(asked.bytes);
+        if asked.reports > most {
+            limits.push(format!(
+                "1 % of the time on the air (EU868) allows {} reports of {} bytes a day, not {}",
+                most.floor(),
+                asked.bytes,
+                asked.reports
+            ));
+        }
+        let frames = lora.frames(asked.bytes);
+        if frames > 1 {
+            limits.push(format!(
+                "a report takes {frames} frames: at most {} bytes fit into one at SF{}",
+                lora.spreading.longest(),
+                lora.spreading.get()
+            ));
+        }
+    }
+    let longest = states.iter().map(|s| s.iter().map(|s| s.span.as_secs_f64()).sum::<f64>());
+    let longest = longest.fold(0.0, f64::max);
+    if longest > period * 1.000_001 {
+        limits.push(format!(
+            "a report takes {longest:.1} s, but the next is due after {period:.1} s"
+        ));
+    }
+    limits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(radios: &[&str]) -> Asked {
+        Asked {
+            radios: radios.iter().filter_map(|name| Radio::find(name)).collect(),
+            reports: 24.0,
+            bytes: 50,
+            over: Over::Coap,
+            session: Session::Kept,
+            capacity: Energy::joules(18_000.0).unwrap(),
+            self_discharge: 0.01,
+            base: Power::ZERO,
+            network: Network::default(),
+            runs: 5,
+        }
+    }
+
+    fn joules(life: &Lifetime, part: &str) -> f64 {
+        life.parts.iter().find(|share| share.part == part).map_or(0.0, |share| share.joules.mean)
+    }
+
+    #[test]
+    fn names_are_unique_and_every_radio_answers() {
+        let names: Vec<&str> = Radio::all().iter().map(Radio::name).collect();
+        for (place, name) in names.iter().enumerate() {
+            assert!(!names[..place].contains(name), "{name}");
+        }
+        let answer = answer(&asked(&names)).unwrap();
+        for life in &answer.radios {
+            let sum: f64 = life.parts.iter().map(|share| share.joules.mean).sum();
+            assert!((sum / life.joules.mean - 1.0).abs() < 1e-9, "{}", life.radio);
+            // 18 kJ at 24 times that a day.
+            let days = 18_000.0 / (24.0 * life.joules.mean);
+            assert!((life.days.mean / days - 1.0).abs() < 0.05, "{}: {days}", life.radio);
+        }
+    }
+
+    #[test]
+    fn what_nobody_draws_is_lost_by_the_battery_itself() {
+        let mut asked = asked(&["lora-sf7"]);
+        asked.reports = 0.001;
+        asked.base = Power::watts(1e-3).unwrap();
+        let answer = answer(&asked).unwrap();
+        // 1 mW and 180 J a year, 5.7 uW, beside 5.3 uW asleep: 18 kJ last 206 days.
+        assert!((answer.radios[0].days.mean - 206.1).abs() < 0.3, "{:?}", answer.radios[0].days);
+        assert_eq!(answer.radios[0].mostly, "base");
+    }
+
+    #[test]
+    fn a_handshake_for_each_report_costs_more_than_a_session_that_is_kept() {
+        for (over, radio) in [(Over::Coap, "nb-iot"), (Over::Mqtt, "lte-m")] {
+            let of = |session| {
+                let asked = Asked { over, session, ..asked(&[radio]) };
+                let life = answer(&asked).unwrap().radios.remove(0);
+                joules(&life, "send") + joules(&life, "listen")
+            };
+            let (kept, resumed, full) =
+                (of(Session::Kept), of(Session::Resumed), of(Session::Full));
+            assert!(kept < resumed && resumed < full, "{radio}: {kept} {resumed} {full}");
+        }
+    }
+
+    #[test]
+    fn timers_of_the_network_change_the_tail_and_the_rest() {
+        let mut asked = asked(&["lte-m"]);
+        let usual = answer(&asked).unwrap().radios.remove(0);
+        assert_eq!(usual.mostly, "tail");
+        asked.network.release_assistance = true;
+        let released = answer(&asked).unwrap().radios.remove(0);
+        assert_eq!(joules(&released, "tail"), 0.0);
+        asked.network.rest = Some(Rest::Edrx(Span::from_secs_f64(81.92)));
+        let edrx = answer(&asked).unwrap().radios.remove(0);
+        // 18 uA at 3.7 V for nearly an hour, beside the 8 s in idle DRX.
+        let more = joules(&edrx, "reachable") - joules(&released, "reachable");
+        assert!((more - 18e-6 * 3.7 * 3587.0).abs() < 0.002, "{more}");
+        assert_eq!(joules(&edrx, "sleep"), 0.0);
+    }
+
+    #[test]
+    fn the_duty_cycle_of_lora_is_told() {
+        let mut asked = asked(&["lora-sf12"]);
+        asked.reports = 1000.0;
+        asked.bytes = 60;
+        let limits = answer(&asked).unwrap().radios.remove(0).limits;
+        assert!(limits[0].contains("allows") && limits[1].contains("2 frames"), "{limits:?}");
+    }
+
+    #[test]
+    fn figures_without_sense_are_refused() {
+        for change in [
+            |a: &mut Asked| a.reports = 0.0,
+            |a: &mut Asked| a.bytes = 0,
+            |a: &mut Asked| a.capacity = Energy::ZERO,
+            |a: &mut Asked| a.self_discharge = 1.0,
+        ] {
+            let mut asked = asked(&["ble"]);
+            change(&mut asked);
+            assert!(answer(&asked).is_err());
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What is said about a battery that reports, as a picture.
+
+use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries};
+
+use super::Answer;
+
+/// Shares of what is drawn, a group of bars for each radio.
+pub fn picture(answer: &Answer) -> String {
+    let names = answer.radios.first().into_iter().flat_map(|life| &life.parts);
+    let series = names.map(|s| BarSeries { name: s.part.to_owned(), published: false });
+    let group = |life: &super::Lifetime| BarGroup {
+        label: life.radio.to_owned(),
+        bars: life
+            .parts
+            .iter()
+            .map(|share| share.joules.in_units_of(life.joules.mean / 100.0))
+            .map(|share| (share.mean > 0.0).then_some(Bar { value: share.mean, ci: share.ci95 }))
+            .collect(),
+    };
+    BarChart {
+        title: format!("{} reports of {} bytes a day", answer.reports_a_day, answer.bytes),
+        y_label: "share of the joules (%)".to_owned(),
+        series: series.collect(),
+        groups: answer.radios.iter().map(group).collect(),
+    }
+    .plot()
+    .svg()
+}

@@ -1,0 +1,44 @@
+//! Which connections of a capture are asked about.
+
+use std::net::IpAddr;
+
+use lasthop_analyze::Connection;
+
+use super::Capture;
+
+/// Which connections are kept: those that fit one of the values of each list that is not empty.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filter {
+    /// Numbers in the capture, from 0.
+    pub numbers: Vec<u32>,
+    /// Addresses of either end.
+    pub addresses: Vec<IpAddr>,
+    /// TCP ports of either end.
+    pub ports: Vec<u16>,
+}
+
+impl Filter {
+    /// Whether it keeps everything.
+    pub fn is_empty(&self) -> bool {
+        *self == Filter::default()
+    }
+
+    fn keeps(&self, connection: &Connection) -> bool {
+        let ends = [connection.client, connection.server];
+        let fits = |empty: bool, any: bool| empty || any;
+        fits(self.numbers.is_empty(), self.numbers.contains(&connection.number))
+            && fits(
+                self.addresses.is_empty(),
+                ends.iter().any(|e| self.addresses.contains(&e.addr)),
+            )
+            && fits(self.ports.is_empty(), ends.iter().any(|e| self.ports.contains(&e.port)))
+    }
+
+    /// Leaves the other connections out of `capture`; their number is in [`Capture::left_out`].
+    pub fn apply(&self, capture: &mut Capture) {
+        let all = &mut capture.analysis.connections;
+        let before = all.len();
+        all.retain(|connection| self.keeps(connection));
+        capture.left_out += (before - all.len()) as u64;
+    }
+}

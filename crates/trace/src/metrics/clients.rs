@@ -1,0 +1,191 @@
+//! What users of pages and videos wait for.
+
+use std::collections::BTreeMap;
+
+use lasthop_proto::event::{ClientEvent, ClientNews};
+use lasthop_proto::units::{Span, Time};
+use lasthop_proto::wire::FlowKey;
+use serde::{Deserialize, Serialize};
+
+use super::exchanges::Exchanges;
+use super::model::Scalar;
+use super::short::quantile;
+use crate::layout::ExchangeInfo;
+
+/// The pages of a table.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Pages {
+    /// Pages that were asked for.
+    pub asked: u64,
+    /// Of these, those whose objects are all there.
+    pub loaded: u64,
+    /// Mean time from asking until all objects were there, of those pages, in seconds.
+    pub load_mean_s: f64,
+    /// Its median in seconds.
+    pub load_p50_s: f64,
+    /// Its 95th percentile in seconds.
+    pub load_p95_s: f64,
+    /// The longest in seconds.
+    pub load_max_s: f64,
+    /// Median time from asking to the first byte, in seconds.
+    pub first_byte_p50_s: f64,
+    /// Its 95th percentile in seconds.
+    pub first_byte_p95_s: f64,
+}
+
+/// The videos of a table.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Videos {
+    /// Clients that asked for a segment.
+    pub clients: u64,
+    /// Of these, those that played to the end.
+    pub ended: u64,
+    /// Mean time from asking for the first segment until it plays, of those that do, in seconds.
+    pub startup_s: f64,
+    /// How often the picture stood still.
+    pub rebuffers: u64,
+    /// How long it stood still, of all clients together, in seconds.
+    pub rebuffer_time_s: f64,
+    /// Segments that are there.
+    pub segments: u64,
+    /// Their mean rate in bits per second.
+    pub bitrate: f64,
+    /// How often a segment had another rate than the one before it.
+    pub switches: u64,
+}
+
+/// What one client has told.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// When the page that is being loaded was asked for, and what those took that are there.
+    page: Option<Time>,
+    pages: u64,
+    loads: Vec<Span>,
+    first_bytes: Vec<Span>,
+    /// When the first segment was asked for, and how long it took until it played.
+    video: Option<Time>,
+    startup: Option<Span>,
+    stands: Option<Time>,
+    stood: Span,
+    rebuffers: u64,
+    rates: Vec<u64>,
+    ended: bool,
+}
+
+/// All clients.
+#[derive(Debug, Default)]
+pub(super) struct Clients(BTreeMap<FlowKey, Seen>);
+
+impl Clients {
+    /// A client tells something.
+    pub fn event(&mut self, at: Time, event: &ClientEvent) {
+        let seen = self.0.entry(event.client).or_default();
+        let since = |begin: Option<Time>| begin.map(|begin| at.since(begin));
+        match event.news {
+            ClientNews::PageAsked => {
+                seen.page = Some(at);
+                seen.pages += 1;
+            }
+            ClientNews::PageBegins => seen.first_bytes.extend(since(seen.page)),
+            ClientNews::PageLoaded => seen.loads.extend(since(seen.page.take())),
+            ClientNews::VideoAsked => seen.video = Some(at),
+            ClientNews::Segment(rate) => seen.rates.push(rate.bps()),
+            ClientNews::Plays => match since(seen.stands.take()) {
+                Some(stood) => seen.stood = seen.stood + stood,
+                None => seen.startup = since(seen.video),
+            },
+            ClientNews::Stalls => {
+                seen.stands = Some(at);
+                seen.rebuffers += 1;
+            }
+            ClientNews::Ends => seen.ended = true,
+        }
+    }
+
+    fn of(&self, info: &ExchangeInfo) -> impl Iterator<Item = &Seen> + Clone {
+        let key = (info.from, info.to, info.port);
+        let fits = move |flow: &FlowKey| (flow.src, flow.dst, flow.dst_port) == key;
+        self.0.iter().filter(move |(flow, _)| fits(flow)).map(|(_, seen)| seen)
+    }
+
+    /// The pages of a table, if it has any.
+    pub fn pages(&self, info: &ExchangeInfo) -> Option<Pages> {
+        let those = self.of(info);
+        let asked = those.clone().map(|seen| seen.pages).sum();
+        let sorted = |of: fn(&Seen) -> &Vec<Span>| {
+            let mut all: Vec<f64> =
+                those.clone().flat_map(of).copied().map(Span::as_secs_f64).collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let (loads, first) = (sorted(|seen| &seen.loads), sorted(|seen| &seen.first_bytes));
+        let [load_p50_s, load_p95_s, load_max_s] = [0.50, 0.95, 1.0].map(|q| quantile(&loads, q));
+        (asked > 0).then(|| Pages {
+            asked,
+            loaded: loads.len() as u64,
+            load_mean_s: loads.iter().sum::<f64>() / loads.len().max(1) as f64,
+            load_p50_s,
+            load_p95_s,
+            load_max_s,
+            first_byte_p50_s: quantile(&first, 0.50),
+            first_byte_p95_s: quantile(&first, 0.95),
+        })
+    }
+
+    /// The videos of a table, if it has any, in a run that ended at `end`.
+    pub fn videos(&self, info: &ExchangeInfo, end: Time) -> Option<Videos> {
+        let those = self.of(info).filter(|seen| seen.video.is_some());
+        let sum = |of: fn(&Seen) -> u64| those.clone().map(of).sum::<u64>();
+        let startups = those.clone().filter_map(|seen| seen.startup).map(Span::as_secs_f64);
+        let stood = those.clone().map(|seen| {
+            // Who stands still at the end has stood until then.
+            seen.stood + seen.stands.map_or(Span::ZERO, |since| end.since(since))
+        });
+        let rates = those.clone().flat_map(|seen| &seen.rates).map(|bps| *bps as f64);
+        let segments = sum(|seen| seen.rates.len() as u64);
+        let clients = sum(|_| 1);
+        let changes = |seen: &Seen| seen.rates.windows(2).filter(|w| w[0] != w[1]).count() as u64;
+        (clients > 0).then(|| Videos {
+            clients,
+            ended: sum(|seen| seen.ended.into()),
+            startup_s: startups.clone().sum::<f64>() / startups.count().max(1) as f64,
+            rebuffers: sum(|seen| seen.rebuffers),
+            rebuffer_time_s: stood.map(Span::as_secs_f64).sum(),
+            segments,
+            bitrate: rates.sum::<f64>() / segments.max(1) as f64,
+            switches: those.clone().map(changes).sum(),
+        })
+    }
+}
+
+/// The numbers of pages and videos, where there are such; of several tables the longest times.
+pub(super) fn scalars(tables: &[Exchanges], all: &mut Vec<Scalar>) {
+    let ours = || tables.iter().filter(|table| !table.cross);
+    let pages = || ours().filter_map(|table| table.pages.as_ref());
+    if pages().next().is_some() {
+        let longest = |of: fn(&Pages) -> f64| pages().map(of).fold(0.0, f64::max);
+        let loaded = pages().map(|p| p.loaded).sum::<u64>() as f64;
+        let first_byte = longest(|p| p.first_byte_p50_s);
+        all.extend([
+            Scalar { name: "pages", unit: "1", value: loaded },
+            Scalar { name: "page_load_p50", unit: "s", value: longest(|p| p.load_p50_s) },
+            Scalar { name: "page_load_p95", unit: "s", value: longest(|p| p.load_p95_s) },
+            Scalar { name: "page_first_byte_p50", unit: "s", value: first_byte },
+        ]);
+    }
+    let videos = || ours().filter_map(|table| table.videos.as_ref());
+    if videos().next().is_some() {
+        let sum = |of: fn(&Videos) -> f64| videos().map(of).sum::<f64>();
+        let segments = sum(|v| v.segments as f64);
+        let bitrate = sum(|v| v.bitrate * v.segments as f64) / segments.max(1.0);
+        let startup = videos().map(|v| v.startup_s).fold(0.0, f64::max);
+        let (stood, switches) = (sum(|v| v.rebuffer_time_s), sum(|v| v.switches as f64));
+        all.extend([
+            Scalar { name: "video_startup", unit: "s", value: startup },
+            Scalar { name: "video_rebuffers", unit: "1", value: sum(|v| v.rebuffers as f64) },
+            Scalar { name: "video_rebuffer_time", unit: "s", value: stood },
+            Scalar { name: "video_bitrate", unit: "bit/s", value: bitrate },
+            Scalar { name: "video_switches", unit: "1", value: switches },
+        ]);
+    }
+}
