@@ -137,6 +137,10 @@ impl<S: Borrow<Scenario>> Engine<S> {
         all
     }
 
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        self.path.next_stage().map(|(at, _)| at)
+    }
+
     pub(crate) fn now(&self) -> Time {
         self.now
     }

@@ -56,6 +56,11 @@ impl<S: Borrow<Scenario>> Session<S> {
         self.0.now()
     }
 
+    /// When the next thing happens, if anything is to happen.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.0.next_wake()
+    }
+
     /// The control block of the sender of transfer `index`, in the order of [`RunEnd::transfers`]; nothing where there
     /// is none, or where its protocol is not ours.
     pub fn control_block(&self, index: usize) -> Option<Tcb> {

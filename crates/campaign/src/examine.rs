@@ -1,0 +1,141 @@
+//! Runs a scenario and says what is wrong with it: bytes that are not those that were sent, packets that nobody accounts
+//! for, time that stands still, transfers that end in no way.
+
+use lasthop_proto::agent::AgentConfig;
+use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
+use lasthop_proto::units::Span;
+use lasthop_scenario::{Scenario, Stage, StageKind};
+use lasthop_sim::{Reason, RunEnd, Session, layout};
+use lasthop_trace::Sink;
+use lasthop_trace::conservation::Conservation;
+use lasthop_trace::layout::{Layout, Role};
+
+/// Notices bytes that are not those that were sent, and servers that gave up.
+#[derive(Default)]
+struct Watch {
+    corrupted: bool,
+    abandoned: bool,
+    events: u64,
+}
+
+impl Sink for Watch {
+    fn wants(&self) -> Wants {
+        Wants::METRICS
+    }
+    fn event(&mut self, event: &Event) {
+        self.events += 1;
+        if let What::Tcp(tcp) = &event.what {
+            self.corrupted |= tcp.kind == TcpKind::Corrupted;
+            self.abandoned |= tcp.kind == TcpKind::Aborted;
+        }
+    }
+}
+
+/// Follows every packet. A host takes in what it refuses, and then drops it: that counts once.
+struct Books(Conservation, Layout);
+
+impl Sink for Books {
+    fn wants(&self) -> Wants {
+        self.0.wants()
+    }
+    fn event(&mut self, event: &Event) {
+        let refused = Op::Dropped(Cause::NoSuchConnection);
+        let role = self.1.stages[usize::from(event.stage.0)].role;
+        match &event.what {
+            What::Packet { op, .. } if *op == refused && role == Role::Host => {}
+            _ => self.0.event(event),
+        }
+    }
+}
+
+/// How much of a run is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Events after which it is cut off.
+    pub events: u64,
+    /// Whether every packet is followed, which finds more and costs more.
+    pub books: bool,
+}
+
+/// How a run that was looked at has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Looked {
+    /// Why it is over; nothing where it was cut off.
+    pub reason: Option<Reason>,
+    /// Events until then.
+    pub events: u64,
+}
+
+fn demand(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+fn splits(scenario: &Scenario) -> bool {
+    let split = |stage: &Stage| matches!(stage.kind, StageKind::Agent(AgentConfig::Split(_)));
+    let cells = scenario.roaming.iter().flat_map(|roaming| &roaming.cells);
+    scenario.path.iter().chain(cells.flat_map(|cell| &cell.path)).any(split)
+}
+
+/// Runs `scenario` with `seed` within `bounds`.
+///
+/// # Errors
+///
+/// What is wrong, in a sentence.
+pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Looked, String> {
+    let books = Books(Conservation::default(), layout(scenario));
+    let mut watch = (Watch::default(), books);
+    let ends = &lasthop_quic::end;
+    let mut session = match bounds.books {
+        true => Session::with_ends(scenario, seed, ends, &watch),
+        false => Session::with_ends(scenario, seed, ends, &watch.0),
+    };
+    // A step goes as far as the next event at least, and not far beyond it: what happens in one is bounded.
+    while session.ended().is_none() && watch.0.events < bounds.events {
+        let Some(next) = session.next_wake() else {
+            // It notices that itself.
+            session.run_until(session.now(), &mut watch);
+            break;
+        };
+        session.run_until(next + Span::micros(1), &mut watch);
+    }
+    let (watch, books) = watch;
+    let reason = session.ended();
+    let end = session.finish();
+    if bounds.books {
+        books.0.check(end.stages.iter().map(|(_, count)| count.held).sum())?;
+    }
+    demand(!watch.corrupted, || "a wrong byte was delivered".into())?;
+    demand(end.reason != Reason::Stuck, || format!("stuck at {}", end.at))?;
+    for (stage, count) in &end.stages {
+        demand(count.is_conserved(), || format!("stage {}: {count:?}", stage.0))?;
+    }
+    // A client does not hear of it when its server gives up behind a path that loses resets: it waits for ever.
+    let waits = watch.abandoned && scenario.exchanges().next().is_some();
+    check_transfers(&end, splits(scenario), waits)?;
+    Ok(Looked { reason, events: watch.events })
+}
+
+fn check_transfers(end: &RunEnd, split: bool, waits: bool) -> Result<(), String> {
+    for (i, transfer) in end.transfers.iter().enumerate() {
+        let demand = |holds, what| demand(holds, || format!("transfer {i}: {what}: {transfer:?}"));
+        let wanted = transfer.wanted.map_or(u64::MAX, |bytes| bytes.0);
+        demand(transfer.delivered <= wanted, "more than was sent")?;
+        // A base station that splits connections acknowledges what it has not delivered yet; what it could not
+        // deliver ends with a reset at both ends.
+        let honest = !split;
+        let ahead = transfer.acknowledged > transfer.delivered;
+        demand(!honest || !ahead, "acknowledged but not delivered")?;
+        demand(
+            !ahead || transfer.aborted || end.reason == Reason::Horizon,
+            "acknowledged, not delivered, and no reset told",
+        )?;
+        if transfer.complete && !(split && ahead) {
+            demand(transfer.delivered == wanted, "complete but not delivered")?;
+            demand(transfer.acknowledged == wanted, "complete but not acknowledged")?;
+        }
+        let waits = waits && transfer.wanted.is_none() && end.reason == Reason::Idle;
+        let settled = transfer.complete || transfer.aborted || waits;
+        demand(settled || end.reason == Reason::Horizon, "neither complete nor given up")?;
+    }
+    Ok(())
+}

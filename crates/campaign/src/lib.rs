@@ -1,0 +1,9 @@
+//! Campaigns of faults: what no test of one thing would think of is tried in large numbers.
+//!
+//! [`text`] makes scenarios that are valid and meant badly: every key of every part at its extremes. [`examine`] runs
+//! one and says what is wrong with it. The program runs many of them in processes of their own, so that a crash, a hang
+//! or too much memory costs one case and is counted (`make campaign`).
+
+pub mod examine;
+pub mod text;
+pub mod workers;

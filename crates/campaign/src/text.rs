@@ -1,0 +1,331 @@
+//! Scenario files that are valid and hostile: drawn from the descriptions of the keys, at their extremes.
+
+use core::fmt::Write;
+
+use lasthop_proto::describe::{Form, Need, Value};
+use lasthop_proto::rng::Stream;
+use lasthop_proto::units::Rate;
+use lasthop_proto::{agent, channel, link, mac};
+use lasthop_scenario::keys::{Listed, list};
+use lasthop_scenario::manual::written;
+use lasthop_scenario::{PARTS, Scenario, Source, parse};
+
+/// Lines that are taken out of a text before it is given up.
+const MENDS: usize = 200;
+
+/// A case's scenario file, and what it says; nothing where no valid one was found.
+pub fn case(number: u64) -> Option<(String, Scenario)> {
+    let mut draft = Draft::new(number);
+    draft.scenario();
+    draft.mended()
+}
+
+/// Lines of a file, and whether each may go.
+struct Draft {
+    dice: Stream,
+    lines: Vec<(String, bool)>,
+    /// How many of the keys that may be left out are there, of 256.
+    share: u64,
+}
+
+impl Draft {
+    fn new(number: u64) -> Draft {
+        let mut dice = Stream::new(number, "hostile");
+        let share = [4, 16, 48, 128][dice.below(4) as usize];
+        Draft { dice, lines: Vec::new(), share }
+    }
+
+    fn one_of<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.dice.below(from.len() as u64) as usize]
+    }
+
+    /// A line that must stay.
+    fn fixed(&mut self, line: impl Into<String>) {
+        self.lines.push((line.into(), false));
+    }
+
+    fn scenario(&mut self) {
+        self.keys("scenario", "");
+        let right = 1 + self.dice.below(3);
+        let left = 1 + self.dice.below(2);
+        let hosts: Vec<(String, &str)> = (0..left)
+            .map(|i| (format!("l{i}"), "left"))
+            .chain((0..right).map(|i| (format!("r{i}"), "right")))
+            .collect();
+        let many = [1, 1, 2, 4][self.dice.below(4) as usize];
+        for _ in 0..many {
+            let from = self.dice.below(hosts.len() as u64);
+            let to = (from + 1 + self.dice.below(hosts.len() as u64 - 1)) % hosts.len() as u64;
+            let [from, to] = [from, to].map(|i| hosts[i as usize].0.clone());
+            self.fixed("[[transfer]]");
+            self.fixed(format!("from = \"{from}\""));
+            self.fixed(format!("to = \"{to}\""));
+            let bytes = *self.one_of(&["1", "1KB", "100KB", "1MB", "1GB", "\"unlimited\""]);
+            let bytes = if bytes.ends_with('B') { format!("\"{bytes}\"") } else { bytes.into() };
+            self.lines.push((format!("bytes = {bytes}"), true));
+            self.keys("transfer", "");
+        }
+        for (name, side) in &hosts {
+            self.fixed(format!("[host.{name}]"));
+            self.lines.push((format!("side = \"{side}\""), true));
+            self.keys("host", "");
+        }
+        self.path("path");
+        if self.dice.below(4) == 0 {
+            for i in 0..=self.dice.below(3) {
+                self.fixed("[[cell]]".to_owned());
+                self.lines.push((format!("name = \"cell{i}\""), true));
+                self.keys("cell", "");
+                self.path("cell.path");
+            }
+            self.fixed("[visits]");
+            self.keys("visits", "");
+            self.fixed("[handoff]");
+            self.keys("handoff", "");
+        }
+    }
+
+    fn path(&mut self, table: &str) {
+        for _ in 0..=self.dice.below(4) {
+            self.fixed(format!("[[{table}]]"));
+            match self.dice.below(8) {
+                0..=2 => {
+                    self.rate("link");
+                    self.keys("link", "link.");
+                }
+                3..=5 => self.radio(),
+                6 => {
+                    let words: Vec<_> = agent::words().collect();
+                    let agent = self.one_of(&words);
+                    self.fixed(format!("agent = \"{}\"", agent.word));
+                    self.all(&list(agent.read), "");
+                }
+                _ => {
+                    self.fixed("cross.loss = 0.01");
+                    self.keys("cross", "cross.");
+                }
+            }
+        }
+    }
+
+    fn radio(&mut self) {
+        self.rate("radio");
+        self.keys("radio", "radio.");
+        if self.dice.below(3) == 0 {
+            let words: Vec<_> = mac::all_words().collect();
+            let mac = self.one_of(&words);
+            self.lines.push((format!("mac = \"{}\"", mac.word), true));
+            self.all(&list(mac.read), "");
+        }
+        if self.dice.below(3) == 0 {
+            let words: Vec<_> = link::layer::words().collect();
+            let layer = self.one_of(&words);
+            self.lines.push((format!("link-layer = \"{}\"", layer.word), true));
+            self.all(&list(|k| (layer.read)(k, None)), "");
+        }
+        if self.dice.below(3) == 0 {
+            let words: Vec<_> = channel::words().collect();
+            let model = self.one_of(&words);
+            let place = *self.one_of(&[
+                "errors",
+                "errors-right",
+                "errors-left",
+                "errors-data",
+                "errors-ack",
+            ]);
+            let rate = Rate::from_bps(1_000_000).expect("a rate");
+            self.lines.push((format!("{place}.model = \"{}\"", model.word), true));
+            self.all(&list(|k| (model.read)(k, rate)), &format!("{place}."));
+        }
+        self.keys("hop", "");
+    }
+
+    fn rate(&mut self, of: &str) {
+        let rates = ["1bit", "300bit", "9600bit", "1mbit", "11mbit", "1gbit", "400gbit"];
+        let rate = *self.one_of(&rates);
+        self.fixed(format!("{of}.rate = \"{rate}\""));
+    }
+
+    /// Some of the keys of a part.
+    fn keys(&mut self, part: &str, before: &str) {
+        let part = PARTS.iter().find(|known| known.name == part).expect("a part");
+        self.all(&part.keys, before);
+    }
+
+    fn all(&mut self, keys: &[Listed], before: &str) {
+        for Listed { key, default, inner } in keys {
+            let required = matches!(key.need, Need::Required(_));
+            if !required && self.dice.below(256) >= self.share {
+                continue;
+            }
+            // What is there already, and what would need files of its own.
+            let name = format!("{before}{}", key.name);
+            if matches!(name.as_str(), "from" | "to" | "side" | "name" | "model" | "file")
+                || self.since_table().any(|line| line.starts_with(&format!("{name} =")))
+            {
+                continue;
+            }
+            if !inner.is_empty() && key.form != Form::Tables {
+                let both = matches!(key.form, Form::TableOr(_));
+                if !both || self.dice.below(2) == 0 {
+                    self.all(inner, &format!("{name}."));
+                    continue;
+                }
+            }
+            if key.form == Form::Tables {
+                continue;
+            }
+            if let Some(value) = self.value(&key.form, default) {
+                self.lines.push((format!("{name} = {value}"), true));
+            }
+        }
+    }
+
+    fn since_table(&self) -> impl Iterator<Item = &str> {
+        let lines = self.lines.iter().rev().map(|(line, _)| line.as_str());
+        lines.take_while(|line| !line.starts_with('['))
+    }
+
+    /// A whole number of a range: an end, beside an end, or of any size.
+    fn whole(&mut self, least: u64, most: u64) -> u64 {
+        let within = match self.dice.below(6) {
+            0 => least,
+            1 => most,
+            2 => least.saturating_add(1),
+            3 => most.saturating_sub(1),
+            _ => {
+                let bits = 64 - (most - least).leading_zeros();
+                let size = self.dice.below(u64::from(bits) + 1);
+                least.saturating_add(self.dice.next_u64() & ((1_u128 << size) - 1) as u64)
+            }
+        };
+        within.clamp(least, most)
+    }
+
+    fn number(&mut self, least: f64, most: f64) -> f64 {
+        match self.dice.below(4) {
+            0 => least,
+            1 => most.min(1e12),
+            2 => least + (most.min(least + 1.0) - least) * self.dice.unit(),
+            _ => least + (most.min(1e9) - least) * self.dice.unit(),
+        }
+    }
+
+    /// A value that may stand at a key, as it would be written.
+    fn value(&mut self, form: &Form, default: &Value) -> Option<String> {
+        if self.dice.below(8) == 0 {
+            return written(default);
+        }
+        let quoted = |value: &Value| written(value);
+        Some(match form {
+            Form::Flag => (self.dice.below(2) == 0).to_string(),
+            Form::Count(least, most) => self.whole(*least, *most).to_string(),
+            Form::Number(least, most) => format!("{:?}", self.number(*least, *most)),
+            Form::Time(least, most) => {
+                let time = self.whole(least.0, most.0.min(100_000_000_000_000));
+                format!("\"{time}ns\"")
+            }
+            Form::Size(least, most) => self.whole(least.0, most.0.min(1 << 40)).to_string(),
+            Form::Rate => {
+                let rates = ["1bit", "75bit", "9600bit", "2mbit", "1gbit", "400gbit"];
+                format!("\"{}\"", self.one_of(&rates))
+            }
+            Form::Probability => {
+                let odds = ["0", "0.000001", "0.01", "0.3", "0.99", "1"];
+                (*self.one_of(&odds)).to_owned()
+            }
+            Form::Limit => {
+                let limits = ["1p", "2p", "50p", "1000000p", "1", "1500", "100MB"];
+                format!("\"{}\"", self.one_of(&limits))
+            }
+            Form::Speed(least, most) => {
+                let value = if self.dice.below(2) == 0 { least } else { most };
+                quoted(&Value::Speed(*value))?
+            }
+            Form::Frequency(least, most) => {
+                let value = if self.dice.below(2) == 0 { least } else { most };
+                quoted(&Value::Frequency(*value))?
+            }
+            Form::Decibels(least, most) => {
+                let value = if self.dice.below(2) == 0 { least } else { most };
+                quoted(&Value::Decibels(*value))?
+            }
+            Form::Power => {
+                (*self.one_of(&["\"0W\"", "\"1uW\"", "\"1.5W\"", "\"1000W\""])).to_owned()
+            }
+            Form::Energy => (*self.one_of(&["\"1J\"", "\"12345J\"", "\"1mAh\""])).to_owned(),
+            Form::Voltage => "\"3.7V\"".to_owned(),
+            Form::Word(words) => format!("\"{}\"", self.one_of(words)),
+            Form::Words(words) => {
+                let (one, two) = (*self.one_of(words), *self.one_of(words));
+                let mut list = format!("[\"{one}\"");
+                if one != two && self.dice.below(2) == 0 {
+                    let _ = write!(list, ", \"{two}\"");
+                }
+                list + "]"
+            }
+            Form::Text(example) | Form::Texts(example) => (*example).to_owned(),
+            Form::File(_) => return None,
+            Form::Or(words, form) => {
+                if self.dice.below(3) == 0 {
+                    format!("\"{}\"", self.one_of(words))
+                } else {
+                    return self.value(form, default);
+                }
+            }
+            Form::TableOr(form) => return self.value(form, default),
+            Form::Table | Form::Tables => return None,
+        })
+    }
+
+    /// Takes out what is not accepted, line by line, until the file is.
+    fn mended(mut self) -> Option<(String, Scenario)> {
+        for _ in 0..MENDS {
+            let mut text = String::new();
+            for (line, _) in &self.lines {
+                text.push_str(line);
+                text.push('\n');
+            }
+            let error = match parse(&text, "hostile", &[]) {
+                Ok((plan, _)) => {
+                    let cell = plan.cells.into_iter().next()?;
+                    return Some((text, cell.scenario));
+                }
+                Err(error) => error,
+            };
+            if error.at.source != Source::File {
+                return None;
+            }
+            let (line, _) = error.at.line_column(&text);
+            let wrong = line - 1;
+            match self.lines.get(wrong) {
+                Some((_, true)) => {
+                    self.lines.remove(wrong);
+                }
+                _ if error.message.ends_with("needs `bytes`") => {
+                    self.lines.insert(wrong + 1, ("bytes = \"100KB\"".to_owned(), true));
+                }
+                // What is wrong lies in a whole table: one of its lines goes, whichever.
+                _ => {
+                    let first = wrong.min(self.lines.len());
+                    let table =
+                        self.lines[first..].iter().skip(1).take_while(|l| !l.0.starts_with('['));
+                    let inside: Vec<usize> = table
+                        .enumerate()
+                        .filter(|(_, (_, free))| *free)
+                        .map(|(i, _)| first + 1 + i)
+                        .collect();
+                    let all: Vec<usize> =
+                        (0..self.lines.len()).filter(|i| self.lines[*i].1).collect();
+                    let from = if inside.is_empty() { &all } else { &inside };
+                    if from.is_empty() {
+                        return None;
+                    }
+                    let gone = *self.one_of(from);
+                    self.lines.remove(gone);
+                }
+            }
+        }
+        None
+    }
+}
