@@ -31,7 +31,8 @@ impl Sink for Watch {
     }
 }
 
-/// Follows every packet. A host takes in what it refuses, and then drops it: that counts once.
+/// Follows every packet. A host takes in what it refuses, and then drops it: that counts once. What a link layer sends
+/// once more may long have arrived: only its acknowledgement has not.
 struct Books(Conservation, Layout);
 
 impl Sink for Books {
@@ -43,6 +44,7 @@ impl Sink for Books {
         let role = self.1.stages[usize::from(event.stage.0)].role;
         match &event.what {
             What::Packet { op, .. } if *op == refused && role == Role::Host => {}
+            What::Packet { op: Op::Repeated(_) | Op::Transmitted | Op::Damaged, .. } => {}
             _ => self.0.event(event),
         }
     }

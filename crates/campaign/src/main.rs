@@ -12,7 +12,7 @@ use lasthop_scenario::{Scenario, parse};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Memory that a worker may have.
-const MEMORY: u64 = 2 << 30;
+const MEMORY: u64 = 6 << 30;
 /// Time that a case may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 const BOUNDS: Bounds = Bounds { events: 50_000, books: true };

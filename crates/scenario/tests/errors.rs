@@ -146,6 +146,10 @@ fn paths_must_fit_together() {
     assert_eq!((error.code, error.message.as_str()), (Code::BadPath, "the path is empty"));
     let error = fault(&format!("{HEAD}{HOSTS}"));
     assert_eq!((error.code, error.key.as_str()), (Code::MissingKey, "path"));
+    // QUIC over such a path went to and fro at one instant for ever.
+    let error = fault(&format!("{HEAD}{HOSTS}[[path]]\ncross = {{ loss = \"1%\" }}\n"));
+    assert_eq!((error.code, error.key.as_str()), (Code::BadPath, "path"));
+    assert!(error.message.contains("no time passes"), "{}", error.message);
 
     let agents = "[[path]]\nagent = \"snoop\"\n[[path]]\nlink = { delay = \"1ms\" }\n[[path]]\n\
                   agent = \"seq-cache\"\n[[path]]\nradio = { rate = \"1mbit\" }\n";

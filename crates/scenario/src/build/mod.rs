@@ -56,6 +56,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
     let around = cells::Around { hosts: &hosts, data, wired: &path, horizon };
     let roaming = cells::read(&file, &around, &mut notes)?.map(Box::new);
     if roaming.is_none() {
+        path::takes_time(&path, &hosts, &file)?;
         path::give_stations(&mut path, &hosts);
     }
     let batteries: Vec<Option<Place>> =

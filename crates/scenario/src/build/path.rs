@@ -59,6 +59,23 @@ pub(super) fn read(
     stages_of(items, stretch, &mut Vec::new(), notes)
 }
 
+/// Without a line or a radio on the way all that is sent arrives at the same instant, and so does the answer, for ever.
+pub(super) fn takes_time(path: &[Stage], hosts: &[Host], file: &Reader<'_>) -> Result<(), Error> {
+    let lines =
+        |end| hosts.iter().filter(|host| host.side == end).all(|host| host.access.is_some());
+    if path.iter().any(|stage| stage.kind.is_link())
+        || lines(HostSide::Left)
+        || lines(HostSide::Right)
+    {
+        return Ok(());
+    }
+    Err(Diagnostic::new(Code::BadPath, "path", &file.place("path"))
+        .message("no time passes on the path: it has neither a link nor a radio")
+        .label("no stage carries packets from one place to another")
+        .help(format!("at least one must, {EXAMPLE}"))
+        .into())
+}
+
 /// A list of stages that belongs together: the path, or that of a cell.
 #[derive(Clone, Copy)]
 pub(super) struct Stretch<'a> {

@@ -41,7 +41,9 @@ fn keys_in_the_braces_of_a_stage() {
             };
             let old = if way == ["rate"] { "rate = \"1mbit\", " } else { rate };
             let files = "[files]\n\"lte.up\" = \"1\\n2\\n\"\n";
-            let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n{files}"));
+            // It takes no time of its own, and one stage must.
+            let line = if kind == "cross" { "[[path]]\nlink = { rate = \"9mbit\" }\n" } else { "" };
+            let text = |set: &str| stage(&format!("[[path]]\n{kind} = {{ {set} }}\n{line}{files}"));
             if let ("link", ["loss", key]) = (kind, way) {
                 let needed = if *key == "p" { "" } else { "p = 0.1, " };
                 let after = format!("loss = {{ {needed}{key} = {value} }}");
