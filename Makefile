@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book wheel python-test python-lock
+.PHONY: book campaign wheel python-test python-lock
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -137,6 +137,10 @@ fuzz-check: ## Do the fuzz targets compile?
 
 bench: ## Measure speed (minutes; not part of `make test`)
 	$(CARGO) bench --locked --workspace
+
+CASES ?= 100000
+campaign: ## Try hostile scenarios by the hundred thousand (CASES=N; not part of `make test`, whose short form takes seconds)
+	$(CARGO) run --locked --profile quick --package lasthop-campaign -- scenarios --count $(CASES)
 
 instructions: ## Count the instructions of the stack, for the table of energy::costs (needs valgrind)
 	@command -v valgrind >/dev/null || { \

@@ -3,7 +3,7 @@
 
 use lasthop_proto::agent::AgentConfig;
 use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
-use lasthop_proto::units::Span;
+use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{Scenario, Stage, StageKind};
 use lasthop_sim::{Reason, RunEnd, Session, layout};
 use lasthop_trace::Sink;
@@ -53,7 +53,7 @@ impl Sink for Books {
 /// How much of a run is looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Events after which it is cut off.
+    /// Events after which it is cut off; `u64::MAX` for never.
     pub events: u64,
     /// Whether every packet is followed, which finds more and costs more.
     pub books: bool,
@@ -92,6 +92,9 @@ pub fn examine(scenario: &Scenario, seed: u64, bounds: Bounds) -> Result<Looked,
         false => Session::with_ends(scenario, seed, ends, &watch.0),
     };
     // A step goes as far as the next event at least, and not far beyond it: what happens in one is bounded.
+    if bounds.events == u64::MAX {
+        session.run_until(Time::NEVER, &mut watch);
+    }
     while session.ended().is_none() && watch.0.events < bounds.events {
         let Some(next) = session.next_wake() else {
             // It notices that itself.

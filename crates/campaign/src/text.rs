@@ -54,8 +54,8 @@ impl Draft {
             .collect();
         let many = [1, 1, 2, 4][self.dice.below(4) as usize];
         for _ in 0..many {
-            let from = self.dice.below(hosts.len() as u64);
-            let to = (from + 1 + self.dice.below(hosts.len() as u64 - 1)) % hosts.len() as u64;
+            let from = (self.dice.below(left), left + self.dice.below(right));
+            let (from, to) = if self.dice.below(2) == 0 { from } else { (from.1, from.0) };
             let [from, to] = [from, to].map(|i| hosts[i as usize].0.clone());
             self.fixed("[[transfer]]");
             self.fixed(format!("from = \"{from}\""));
@@ -74,7 +74,7 @@ impl Draft {
         if self.dice.below(4) == 0 {
             for i in 0..=self.dice.below(3) {
                 self.fixed("[[cell]]".to_owned());
-                self.lines.push((format!("name = \"cell{i}\""), true));
+                self.fixed(format!("name = \"cell{i}\""));
                 self.keys("cell", "");
                 self.path("cell.path");
             }
@@ -302,8 +302,14 @@ impl Draft {
                 Some((_, true)) => {
                     self.lines.remove(wrong);
                 }
-                _ if error.message.ends_with("needs `bytes`") => {
-                    self.lines.insert(wrong + 1, ("bytes = \"100KB\"".to_owned(), true));
+                // What it was to carry instead has gone for other reasons: a plain transfer.
+                Some((table, _)) if table == "[[transfer]]" => {
+                    let rest = self.lines.split_off(wrong + 1);
+                    let end = rest.iter().position(|(line, _)| line.starts_with('['));
+                    let (own, after) = rest.split_at(end.unwrap_or(rest.len()));
+                    self.lines.extend(own.iter().filter(|(_, free)| !free).cloned());
+                    self.lines.push(("bytes = \"100KB\"".to_owned(), true));
+                    self.lines.extend_from_slice(after);
                 }
                 // What is wrong lies in a whole table: one of its lines goes, whichever.
                 _ => {

@@ -8,13 +8,9 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lasthop_proto::agent::AgentConfig;
-use lasthop_proto::event::{Cause, Event, Op, TcpKind, Wants, What};
-use lasthop_scenario::{Scenario, Stage, StageKind};
-use lasthop_sim::{Reason, RunEnd, layout, run};
-use lasthop_trace::Sink;
-use lasthop_trace::conservation::Conservation;
-use lasthop_trace::layout::{Layout, Role};
+use lasthop_campaign::examine::Bounds;
+use lasthop_scenario::Scenario;
+use lasthop_sim::Reason;
 
 use common::asking::asking;
 use common::cells::roaming;
@@ -49,97 +45,11 @@ const SHARED_REGRESSIONS: [(u64, &str); 3] = [
     (292, "a source that had been stopped was switched, and that took its turn to close"),
 ];
 
-/// Notices bytes that are not those that were sent, and servers that gave up.
-#[derive(Default)]
-struct Watch {
-    corrupted: bool,
-    abandoned: bool,
-}
-
-impl Sink for Watch {
-    fn wants(&self) -> Wants {
-        Wants::METRICS
-    }
-    fn event(&mut self, event: &Event) {
-        if let What::Tcp(tcp) = &event.what {
-            self.corrupted |= tcp.kind == TcpKind::Corrupted;
-            self.abandoned |= tcp.kind == TcpKind::Aborted;
-        }
-    }
-}
-
-/// Follows every packet. A host takes in what it refuses, and then drops it: that counts once.
-struct Books(Conservation, Layout);
-
-impl Sink for Books {
-    fn wants(&self) -> Wants {
-        self.0.wants()
-    }
-    fn event(&mut self, event: &Event) {
-        let refused = Op::Dropped(Cause::NoSuchConnection);
-        let role = self.1.stages[usize::from(event.stage.0)].role;
-        match &event.what {
-            What::Packet { op, .. } if *op == refused && role == Role::Host => {}
-            _ => self.0.event(event),
-        }
-    }
-}
-
-fn demand(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(what()) }
-}
-
-fn splits(scenario: &Scenario) -> bool {
-    let split = |stage: &Stage| matches!(stage.kind, StageKind::Agent(AgentConfig::Split(_)));
-    scenario.path.iter().any(split)
-}
-
-/// Runs a scenario and says what is wrong with it.
+/// Runs a scenario to its end and says what is wrong with it. Where hosts move every packet is followed as well.
 fn examine(scenario: &Scenario, case: u64) -> Result<Reason, String> {
-    let books = Books(Conservation::default(), layout(scenario));
-    let mut watch = (Watch::default(), books);
-    let end = match scenario.roaming {
-        Some(_) => run(scenario, case, &mut watch),
-        None => run(scenario, case, &mut watch.0),
-    };
-    let (watch, books) = watch;
-    if scenario.roaming.is_some() {
-        books.0.check(end.stages.iter().map(|(_, count)| count.held).sum())?;
-    }
-    demand(!watch.corrupted, || "a wrong byte was delivered".into())?;
-    demand(end.reason != Reason::Stuck, || format!("stuck at {}", end.at))?;
-    for (stage, count) in &end.stages {
-        demand(count.is_conserved(), || format!("stage {}: {count:?}", stage.0))?;
-    }
-    // A client does not hear of it when its server gives up behind a path that loses resets: it waits for ever.
-    let waits = watch.abandoned && scenario.exchanges().next().is_some();
-    check_transfers(&end, splits(scenario), waits)?;
-    Ok(end.reason)
-}
-
-fn check_transfers(end: &RunEnd, split: bool, waits: bool) -> Result<(), String> {
-    for (i, transfer) in end.transfers.iter().enumerate() {
-        let demand = |holds, what| demand(holds, || format!("transfer {i}: {what}: {transfer:?}"));
-        let wanted = transfer.wanted.map_or(u64::MAX, |bytes| bytes.0);
-        demand(transfer.delivered <= wanted, "more than was sent")?;
-        // A base station that splits connections acknowledges what it has not delivered yet; what it could not
-        // deliver ends with a reset at both ends.
-        let honest = !split;
-        let ahead = transfer.acknowledged > transfer.delivered;
-        demand(!honest || !ahead, "acknowledged but not delivered")?;
-        demand(
-            !ahead || transfer.aborted || end.reason == Reason::Horizon,
-            "acknowledged, not delivered, and no reset told",
-        )?;
-        if transfer.complete && !(split && ahead) {
-            demand(transfer.delivered == wanted, "complete but not delivered")?;
-            demand(transfer.acknowledged == wanted, "complete but not acknowledged")?;
-        }
-        let waits = waits && transfer.wanted.is_none() && end.reason == Reason::Idle;
-        let settled = transfer.complete || transfer.aborted || waits;
-        demand(settled || end.reason == Reason::Horizon, "neither complete nor given up")?;
-    }
-    Ok(())
+    let bounds = Bounds { events: u64::MAX, books: scenario.roaming.is_some() };
+    let looked = lasthop_campaign::examine::examine(scenario, case, bounds)?;
+    looked.reason.ok_or_else(|| "cut off".to_owned())
 }
 
 /// Runs the scenarios of `cases` on all processors and returns what failed, and how the others ended.
