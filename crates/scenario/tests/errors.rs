@@ -396,6 +396,21 @@ fn a_battery_without_a_preset_names_everything() {
 }
 
 #[test]
+fn a_burst_that_no_memory_holds_is_refused() {
+    let text = |window: u32| {
+        format!(
+            "transfer = {{ from = \"fixed\", to = \"mobile\", bytes = \"1MB\", count = 100000 }}\n[host.fixed]\nmss = 9\n\
+             send-buffer = \"1MB\"\ninitial-window = {window}\n[host.mobile]\nrecv-buffer = \"1MB\"\n{PATH}"
+        )
+    };
+    assert!(parse(&text(100), "test", &[]).is_ok());
+    let error = fault(&text(101));
+    assert_eq!(error.code, Code::BadTransfer);
+    assert!(error.message.contains("10100000 packets"), "{}", error.message);
+    assert!(error.help.contains("initial-window"), "{}", error.help);
+}
+
+#[test]
 fn a_battery_on_a_hop_that_does_not_tell_is_refused() {
     let text = format!(
         "{HEAD}[host.fixed]\n[host.mobile]\nbattery = \"esp32\"\n[[path]]\nradio = {{ rate = \"1mbit\" }}\n\

@@ -71,6 +71,7 @@ pub(crate) fn scenario(document: &Table, name: &str) -> Result<(Scenario, Vec<No
         traffic::in_testbed(&hosts, &transfers)?;
     }
     transfer::protocols(world, &hosts, &transfers)?;
+    traffic::bursts(&hosts, &transfers)?;
     let transfers = transfers.into_iter().map(|spec| spec.transfer).collect();
     let runs = runs as u32;
     let scenario =

@@ -12,6 +12,8 @@ use crate::error::{Code, Diagnostic, Error};
 use crate::model::{Host, Stack, Traffic};
 use crate::read::Reader;
 
+/// Packets that the connections of one table may begin with: each takes a hundred bytes while it is on its way.
+const MAX_BURST: u64 = 10_000_000;
 /// Short transfers that the sessions of one table may be expected to make.
 const MAX_SHORT: u64 = MAX_CONNECTIONS / 5;
 const DAY: Span = Span::secs(86_400);
@@ -239,6 +241,31 @@ fn fetched(
         _ => 1,
     };
     Ok((traffic, u64::from(count) * u64::from(connections)))
+}
+
+/// What all connections of a transfer begin with leaves at one instant, and must be held.
+pub(super) fn bursts(hosts: &[Host], transfers: &[TransferSpec]) -> Result<(), Error> {
+    for TransferSpec { transfer, at, key, .. } in transfers {
+        let tcp = &hosts[transfer.from].tcp;
+        let window = tcp.send_buffer.min(hosts[transfer.to].tcp.recv_buffer);
+        let bytes = transfer.bytes.map_or(u64::MAX, |bytes| bytes.0).min(window.into());
+        let each = bytes.div_ceil(u64::from(tcp.mss).max(1)).min(tcp.initial_window.into());
+        let all = each * u64::from(transfer.connections());
+        if all > MAX_BURST && transfer.quic.is_none() {
+            return Err(Diagnostic::new(Code::BadTransfer, key, at)
+                .message(format!(
+                    "{} connections that begin with {each} segments each put {all} packets on the way at one instant",
+                    transfer.connections()
+                ))
+                .label("too many to hold")
+                .help(format!(
+                    "at most {MAX_BURST}: fewer connections, or a smaller `initial-window` in `[host.{}]`",
+                    hosts[transfer.from].name
+                ))
+                .into());
+        }
+    }
+    Ok(())
 }
 
 /// Applications that come and go are ours: a kernel's would need programs on its host.
