@@ -14,7 +14,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 
-pub use atomic::AtomicFile;
+pub use atomic::{AtomicFile, remove_abandoned};
 
 use crate::Error;
 

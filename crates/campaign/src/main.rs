@@ -2,10 +2,12 @@
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use lasthop_campaign::examine::{Bounds, examine};
+use lasthop_campaign::kills;
 use lasthop_campaign::text;
 use lasthop_campaign::workers::{Tally, drive, says};
 use lasthop_scenario::{Scenario, parse};
@@ -21,7 +23,8 @@ const USAGE: &str = "usage:
   lasthop-campaign scenarios [--from N] [--count N] [--minutes N]   hostile scenarios, on all processors
   lasthop-campaign show CASE                                        the scenario of a case
   lasthop-campaign try FILE [SEED]                                  what is wrong with the scenario of a file
-  lasthop-campaign shrink CASE                                      a small scenario that is wrong in the same way";
+  lasthop-campaign shrink CASE                                      a small scenario that is wrong in the same way
+  lasthop-campaign kills LASTHOP DIR [--count N] [--millis N]       sweeps that are killed at any time; results go to DIR";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         ["show", case] => show(number(case)),
         ["try", file, seed @ ..] => attempt(file, seed.first().map_or(1, |seed| number(seed))),
         ["shrink", case] => shrink(number(case)),
+        ["kills", program, base, options @ ..] => kill_sweeps(program, base, options),
         _ => Err(USAGE.to_owned()),
     };
     match done {
@@ -153,6 +157,19 @@ fn attempt(file: &str, seed: u64) -> Result<bool, String> {
         }
     }
     Ok(true)
+}
+
+/// Kills sweeps, each within so many milliseconds.
+fn kill_sweeps(program: &str, base: &str, options: &[&str]) -> Result<bool, String> {
+    let takes = Duration::from_millis(option(options, "--millis", 1_500));
+    let count = option(options, "--count", 100);
+    let found = kills::kills(Path::new(program), Path::new(base), count, takes)
+        .map_err(|e| format!("{program}, {base}: {e}"))?;
+    for wrong in &found.wrong {
+        println!("{wrong}");
+    }
+    println!("{} kills, {} sweeps ended; {} wrong", found.kills, found.sweeps, found.wrong.len());
+    Ok(found.wrong.is_empty())
 }
 
 /// What is wrong, without its figures: another run of the same fault has others.

@@ -79,6 +79,21 @@ impl AtomicFile {
     }
 }
 
+/// Takes away what programs that were killed have left in `dir` under temporary names: theirs end in the number of a
+/// process that is no more. Where the system does not tell which processes there are nothing is taken away.
+pub fn remove_abandoned(dir: &Path) {
+    let (Ok(entries), true) = (fs::read_dir(dir), Path::new("/proc/self").exists()) else { return };
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let owner = name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp"));
+        let owner = owner.and_then(|name| name.rsplit('.').next()?.parse::<u32>().ok());
+        if owner.is_some_and(|id| !Path::new("/proc").join(id.to_string()).exists()) {
+            // Whoever else does the same may be faster.
+            let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        }
+    }
+}
+
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.file {
@@ -103,6 +118,25 @@ impl Drop for AtomicFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_dead_have_left_goes() {
+        let dir = std::env::temp_dir().join(format!("lasthop-abandoned-{}", std::process::id()));
+        fs::create_dir_all(dir.join(".trace.4294967295.tmp")).unwrap();
+        let own = format!(".result.{}.tmp", std::process::id());
+        for name in [".result.json.4294967295.tmp", &own, "result.4294967295.tmp", ".a.b.tmp"] {
+            fs::write(dir.join(name), b"half").unwrap();
+        }
+        remove_abandoned(&dir);
+        let left =
+            fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+        let mut left: Vec<String> = left.collect();
+        left.sort();
+        let mut kept = [".a.b.tmp".to_owned(), own, "result.4294967295.tmp".to_owned()];
+        kept.sort();
+        assert_eq!(left, kept);
+        fs::remove_dir_all(&dir).unwrap();
+    }
 
     #[test]
     fn a_file_is_there_whole_or_not_at_all() {

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use lasthop_batch::files::remove_abandoned;
 use lasthop_lab::RunResult;
 use lasthop_scenario::Run;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ impl Store {
     /// The store in a directory of results; made if it is not there. A line that does not read as a run counts as
     /// missing: the last one may be half a one.
     pub fn open(results: &Path) -> Result<Store, Failure> {
+        for dir in [results, &results.join("trace")] {
+            remove_abandoned(dir);
+        }
         let path = results.join(KEPT);
         let failed = |error| Failure::file(&path, error, "choose another directory with `-o DIR`");
         let text = match fs::read(&path) {
