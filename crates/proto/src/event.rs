@@ -255,6 +255,8 @@ causes! {
     LinkTimeout = "link-timeout",
     /// A link layer retransmits its oldest packet because its window is used up.
     LinkWindowFull = "link-window-full",
+    /// A link layer had given it up, and a copy that was still on its way has arrived all the same.
+    LateCopy = "late-copy",
     /// A line carries a packet twice: this is the second one.
     LineDuplicate = "line-duplicate",
     /// A line lets it overtake packets that were sent before it.

@@ -123,6 +123,7 @@ struct Setup {
     loss: [f64; 2],
     seed: u64,
     max_retransmits: u32,
+    timeout: Option<Span>,
 }
 
 const CLEAN: Setup = Setup {
@@ -132,11 +133,13 @@ const CLEAN: Setup = Setup {
     loss: [0.0, 0.0],
     seed: 1,
     max_retransmits: 13,
+    timeout: None,
 };
 
 fn hop(setup: &Setup) -> Hop {
     let recovery = LocalRecoveryConfig {
         max_retransmits: setup.max_retransmits,
+        timeout: setup.timeout,
         ..LocalRecoveryConfig::bakshi96()
     };
     let config = HopConfig {
@@ -203,6 +206,31 @@ fn a_packet_whose_acknowledgements_are_lost_arrives_once_and_is_not_dropped() {
     assert_eq!(story.told.len(), 14);
 }
 
+/// A timeout that is far too short gives up what arrives a moment later: that is a packet of its own, with its cause,
+/// and the books of the hop balance. They went below zero.
+#[test]
+fn a_copy_of_what_was_given_up_arrives_all_the_same() {
+    let setup = Setup { max_retransmits: 0, timeout: Some(Span(3)), ..CLEAN };
+    let mut hop = hop(&setup);
+    let mut out = Out::new(Wants::EVERYTHING);
+    hop.on_packet(Time(0), Side::Left, packet(7, Side::Left, 0, 1000), &mut out);
+    assert_eq!(hop.holds(), 1);
+    while let Some(wake) = hop.next_wake() {
+        hop.on_wake(wake, &mut out);
+    }
+    assert_eq!(hop.holds(), 0);
+    let ops = out.events.iter().filter_map(|event| match &event.what {
+        What::Packet { op: op @ (Op::Dropped(_) | Op::Originated(_)), packet, .. } => {
+            Some((*op, packet.id == PacketId(7)))
+        }
+        _ => None,
+    });
+    let ops: Vec<_> = ops.collect();
+    let late = Op::Originated(Cause::LateCopy);
+    assert_eq!(ops, [(Op::Dropped(Cause::LinkGaveUp), true), (late, false)]);
+    assert!(matches!(&out.sends[..], [(Side::Right, late)] if late.id != PacketId(7)));
+}
+
 #[test]
 fn the_rest_of_a_packet_is_abandoned_with_its_first_lost_piece() {
     let setup = Setup { loss: [1.0, 0.0], fragment: Some(128), max_retransmits: 2, ..CLEAN };
@@ -261,7 +289,7 @@ proptest! {
         packets in prop::collection::vec((0u64..50, any::<bool>(), 0usize..3, 40u32..1500), 1..40),
     ) {
         let setup =
-            Setup { half_duplex, mobiles, fragment, loss: [loss.0, loss.1], seed, max_retransmits };
+            Setup { half_duplex, mobiles, fragment, loss: [loss.0, loss.1], seed, max_retransmits, timeout: None };
         let mut now = 0;
         let arrivals: Vec<Arrival> = packets
             .into_iter()

@@ -21,7 +21,7 @@ use crate::machine::{Machine, Out, Side, Signal, catch_up};
 use crate::queue::Discipline;
 use crate::rng::Stream;
 use crate::units::Time;
-use crate::wire::{Addr, Damage, Packet, PacketId};
+use crate::wire::{Addr, Damage, Packet};
 
 use crate::air::Station;
 use crate::link::RadioConfig;
@@ -31,7 +31,7 @@ use crate::link::frame::{Frame, Load};
 use crate::link::layer::{LinkLayer, LinkLayerConfig};
 use air::AirView;
 use pieces::{Cutter, Gatherer};
-use upper::{Upper, UpperView};
+use upper::{Ended, Upper, UpperView};
 pub use waiting::Tally;
 use waiting::{Scheduler, Waiting};
 
@@ -82,8 +82,8 @@ pub struct Hop {
     codes: Vec<Option<(Code, u32)>>,
     /// By mobile station, the first being station 1.
     channels: Vec<Channels>,
-    /// The packets handed up last, by station.
-    released: Vec<VecDeque<PacketId>>,
+    /// The packets that ended last, by station.
+    ended: Vec<Ended>,
     /// The turns of the channels, where they are to be told when they happen; by mobile station and side.
     turns: Vec<(Side, Turns)>,
     /// What the medium has told and has not been handled.
@@ -170,7 +170,7 @@ impl Hop {
             coding: config.coding,
             codes: vec![None; usize::from(count)],
             channels,
-            released: vec![VecDeque::new(); usize::from(count)],
+            ended: vec![Ended::default(); usize::from(count)],
             outcomes: VecDeque::new(),
             inside: 0,
             due: Due::NOTHING,
@@ -232,7 +232,8 @@ impl Hop {
         call: impl FnOnce(&mut LinkLayer, &mut dyn Above) -> T,
     ) -> T {
         let upper = &mut self.uppers[i];
-        call(&mut self.ends[i], &mut UpperView { upper, released: &mut self.released, out })
+        let view = &mut UpperView { upper, ended: &mut self.ended, inside: &mut self.inside, out };
+        call(&mut self.ends[i], view)
     }
 
     /// Calls medium access.

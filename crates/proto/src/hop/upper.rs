@@ -11,8 +11,23 @@ use crate::link::frame::Load;
 use crate::machine::{Out, Side, Signal};
 use crate::wire::PacketId;
 
-/// Packets handed up by a station that are remembered, for when their sender gives them up all the same.
+/// Packets of each kind that a station remembers.
 const REMEMBERED: usize = 256;
+
+/// The last packets that came to an end at a station, either way: a link layer gives up what has arrived, where all
+/// acknowledgements were lost, and what was given up may arrive, where a copy was still on its way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ended {
+    handed_up: VecDeque<PacketId>,
+    given_up: VecDeque<PacketId>,
+}
+
+fn remember(packets: &mut VecDeque<PacketId>, id: PacketId) {
+    if packets.len() == REMEMBERED {
+        packets.pop_front();
+    }
+    packets.push_back(id);
+}
 
 /// What stands above one end.
 #[derive(Debug)]
@@ -31,7 +46,10 @@ pub(super) struct Upper {
 /// An end's view of what stands above it, during one call.
 pub(super) struct UpperView<'a> {
     pub upper: &'a mut Upper,
-    pub released: &'a mut [VecDeque<PacketId>],
+    /// By station.
+    pub ended: &'a mut [Ended],
+    /// Packets inside of the hop.
+    pub inside: &'a mut u64,
     pub out: &'a mut Out,
 }
 
@@ -76,11 +94,15 @@ impl Above for UpperView<'_> {
                 packet
             }
         };
-        let released = &mut self.released[upper.station.index()];
-        if released.len() == REMEMBERED {
-            released.pop_front();
+        let ended = &mut self.ended[upper.station.index()];
+        remember(&mut ended.handed_up, packet.id);
+        let mut packet = packet;
+        if let Some(i) = ended.given_up.iter().position(|id| *id == packet.id) {
+            // Its life has ended already: this is another one.
+            ended.given_up.remove(i);
+            *self.inside += 1;
+            self.out.introduce(upper.own, &mut packet, Cause::LateCopy);
         }
-        released.push_back(packet.id);
         self.out.send(upper.own, packet);
     }
 
@@ -104,7 +126,9 @@ impl Above for UpperView<'_> {
             }
         };
         // Only its acknowledgement was lost if it has been handed up.
-        if !self.released[to.index()].contains(&packet.id) {
+        let ended = &mut self.ended[to.index()];
+        if !ended.handed_up.contains(&packet.id) {
+            remember(&mut ended.given_up, packet.id);
             self.out.discard(upper.own.other(), packet, cause);
         }
     }
