@@ -14,7 +14,7 @@ from ._errors import ScenarioError, ScenarioWarning
 from .control import Ack, CongestionControl
 from .results import Recording, Results, Table, record, run, run_points
 from .scenario import Scenario
-from .studies import Document, advise, analyze, claims, compare, energy, explain, left_open, reproduce
+from .studies import Document, advise, analyze, battery, claims, compare, energy, explain, left_open, reproduce
 from .sweeps import merge, sweep
 
 TYPE_CHECKING = False
@@ -50,6 +50,7 @@ __all__ = [
     "Table",
     "advise",
     "analyze",
+    "battery",
     "claims",
     "compare",
     "energy",

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-__all__ = ["Ack", "Plan", "Recording", "Results", "Session", "Sweep", "Table", "advise", "all_claims", "analyze", "compare", "energy", "examples", "explain", "fail", "identity", "left_open", "link_files", "merge", "nearest_example", "record", "reproduce", "run", "version", "visit_files", "with_link_file"]
+__all__ = ["Ack", "Plan", "Recording", "Results", "Session", "Sweep", "Table", "advise", "all_claims", "analyze", "battery", "compare", "energy", "examples", "explain", "fail", "identity", "left_open", "link_files", "merge", "nearest_example", "record", "reproduce", "run", "version", "visit_files", "with_link_file"]
 
 _Progress = Callable[[int, int], object] | None
 _Seen = tuple[float, float, float, float, float, float, float, float, float]
@@ -148,6 +148,7 @@ def advise(
     jobs: int = 0,
     progress: _Progress = None,
 ) -> str: ...
+def battery(said: Mapping[str, Any]) -> str: ...
 def analyze(bytes: bytes, name: str, verify: bool) -> str: ...
 def reproduce(what: list[str], seeds: int, jobs: int = 0, progress: _Progress = None) -> str: ...
 def explain(what: list[str], said: Mapping[str, Any], jobs: int = 0, progress: _Progress = None) -> str: ...

@@ -91,6 +91,14 @@ def advise(
     sender: str | None = None,
     handoff: str | None = None,
     upload: bool = False,
+    duplex: str | None = None,
+    discipline: str | None = None,
+    arq: str | None = None,
+    losses: str | None = None,
+    mtu: int | None = None,
+    overhead: str | None = None,
+    customers: int | None = None,
+    can: str | Iterable[str] = (),
     capture: str | os.PathLike[str] | None = None,
     gain: float = 0.05,
     seeds: int | None = None,
@@ -110,6 +118,15 @@ def advise(
         sender: The sender's TCP.
         handoff: How hosts move, such as ``every=15s,gap=80ms``.
         upload: Whether the data comes from the host behind the link.
+        duplex: Whether the directions share the medium of the link: ``full``, ``half`` (turns) or ``tdd`` (parts of frames).
+        discipline: What the queue in front of the link does, such as ``fq-codel``.
+        arq: What the link sends again by itself, such as ``ll-sack``.
+        losses: What becomes of lost packets: they ``vanish``, or arrive with ``damage`` that checksums show.
+        mtu: The largest IP packet, in bytes.
+        overhead: Time that each frame takes on the link beside its bits, such as ``1ms``.
+        customers: How many transfer through the same queue at once.
+        can: Who can be changed: ``sender``, ``receiver``, ``base-station``, ``link``, ``router``, ``gateway``; all of them if
+            nothing is said.
         capture: A capture at the sender, to estimate the rest from.
         gain: The least gain worth a change, as a share.
         seeds: As of :func:`lasthop.run`.
@@ -132,10 +149,68 @@ def advise(
         "sender": sender,
         "handoff": handoff,
         "upload": upload,
+        "duplex": duplex,
+        "discipline": discipline,
+        "arq": arq,
+        "losses": losses,
+        "mtu": None if mtu is None else _natural("mtu", mtu, 9000, 296),
+        "overhead": overhead,
+        "customers": None if customers is None else _natural("customers", customers, 100, 1),
+        "can": [can] if isinstance(can, str) else list(can),
         "capture": None if capture is None else _bytes(capture)[0],
     }
     seeds = None if seeds is None else _natural("seeds", seeds, 1000, 2)
     return Document(_loads(_lasthop.advise(given, seeds, gain, not quick, _jobs(jobs))))
+
+
+def battery(
+    *radios: str,
+    reports: float = 24,
+    bytes: int = 50,
+    over: str = "coap",
+    session: str = "kept",
+    capacity: str = "5Wh",
+    self_discharge: str = "1%",
+    base: str = "0W",
+    inactivity: str | None = None,
+    active: str | None = None,
+    rest: str | None = None,
+    release_assistance: bool = False,
+    seeds: int = 10,
+) -> Document:
+    """Says how long a battery lasts that feeds a radio which reports (``lasthop battery``).
+
+    Args:
+        radios: Which radios, such as ``lte-m``; all of them if none is given.
+        reports: Reports a day.
+        bytes: Bytes of the application in a report.
+        over: What carries a report over IP: ``coap`` or ``mqtt``.
+        session: What security costs a report: ``none``, ``full``, ``resumed`` or ``kept``.
+        capacity: What the battery holds.
+        self_discharge: How much of it the battery loses in a year by itself.
+        base: What the rest of the device draws, on average.
+        inactivity: LTE-M, NB-IoT: from the last packet until the network releases the connection.
+        active: LTE-M, NB-IoT: how long the device can be paged then.
+        rest: LTE-M, NB-IoT: how it rests: ``psm``, ``drx:1.28s`` or ``edrx:81.92s``.
+        release_assistance: LTE-M, NB-IoT: the device says when nothing follows, and is released at once.
+        seeds: Runs of each transfer.
+    """
+    said = {
+        "radios": list(radios),
+        "reports": float(reports),
+        "bytes": _natural("bytes", bytes, 1000, 1),
+        "over": over,
+        "session": session,
+        "capacity": capacity,
+        "self_discharge": self_discharge,
+        "base": base,
+        "inactivity": inactivity,
+        "active": active,
+        "rest": rest,
+        "release_assistance": release_assistance,
+        "seeds": _natural("seeds", seeds, 1000, 1),
+    }
+    return Document(_loads(_lasthop.battery(said)))
 
 
 def analyze(capture: str | os.PathLike[str] | IO[bytes], *, verify: bool = False) -> Document:

@@ -19,6 +19,53 @@ def test_explain_answers_as_the_command_does(command):
     assert lh.explain("W-F10", sets=40, seeds=1, again=0, sample=2) != ours
 
 
+def told(command, *words):
+    return json.loads(subprocess.run([command, *words, "--json"], check=False, capture_output=True).stdout)
+
+
+def test_advise_takes_the_options_of_the_command(command):
+    words = ["--rate", "2mbit", "--loss", "2%", "--duplex", "half", "--discipline", "fq-codel", "--losses", "damage"]
+    words += ["--mtu", "1400", "--overhead", "1ms", "--customers", "2", "--arq", "ll", "--can", "sender,base-station"]
+    ours = lh.advise(
+        rate="2mbit",
+        loss="2%",
+        duplex="half",
+        discipline="fq-codel",
+        losses="damage",
+        mtu=1400,
+        overhead="1ms",
+        customers=2,
+        arq="ll",
+        can=["sender", "base-station"],
+        seeds=2,
+        quick=True,
+    )
+    assert ours == told(command, "advise", *words, "--seeds", "2", "--quick")
+    changed = [row["change"] for row in ours["advice"]["comparison"]["points"][0]["schemes"] if row["change"]]
+    assert {who for all in changed for who in all} <= {"sender", "base station", "nothing"}
+
+
+def test_battery_answers_as_the_command_does(command):
+    words = ["lte-m", "nb-iot", "--over", "mqtt", "--session", "resumed", "--rest", "edrx:81.92s", "--base", "40uW"]
+    words += ["--reports", "12", "--bytes", "100", "--capacity", "8.9Wh", "--inactivity", "20s", "--active", "2s"]
+    ours = lh.battery(
+        "lte-m",
+        "nb-iot",
+        over="mqtt",
+        session="resumed",
+        rest="edrx:81.92s",
+        base="40uW",
+        reports=12,
+        bytes=100,
+        capacity="8.9Wh",
+        inactivity="20s",
+        active="2s",
+        seeds=2,
+    )
+    assert ours == told(command, "battery", *words, "--seeds", "2")
+    assert len(lh.battery(seeds=1)["radios"]) > 5
+
+
 def test_what_is_left_open(command):
     told = subprocess.run([command, "explain", "W-F10", "--open", "--json"], check=True, capture_output=True).stdout
     assert lh.left_open("W-F10") == json.loads(told)
@@ -27,6 +74,16 @@ def test_what_is_left_open(command):
 @pytest.mark.parametrize(
     "call, message",
     [
+        (lambda: lh.advise(rate="2mbit", duplex="quarter"), "duplex is `quarter`"),
+        (lambda: lh.advise(rate="2mbit", losses="lost"), "losses is `lost`"),
+        (lambda: lh.advise(rate="2mbit", can="me"), "can is `me`"),
+        (lambda: lh.advise(rate="2mbit", mtu=100), "mtu is 100"),
+        (lambda: lh.advise(rate="2mbit", customers=0), "customers is 0"),
+        (lambda: lh.advise(rate="2mbit", discipline="fast"), "fast"),
+        (lambda: lh.battery("sigfox"), "radios is `sigfox`"),
+        (lambda: lh.battery("lte-m", rest="deep"), "rest is `deep`"),
+        (lambda: lh.battery("lte-m", capacity="much"), "capacity"),
+        (lambda: lh.battery("lte-m", reports=0), "reports a day"),
         (lambda: lh.explain("W-T999"), "no claim `W-T999`"),
         (lambda: lh.explain(), "no claims"),
         (lambda: lh.explain("W-F10", sets=0), "sets is 0"),

@@ -147,6 +147,7 @@ impl Conn {
         let first = end(self.flow.src, self.flow.src_port);
         let second = end(self.flow.dst, self.flow.dst_port);
         let handshake_rtt = self.wireshark.first_rtt();
+        let syn_ack = self.wireshark.syn_ack();
         let [a, b] = self.sides.map(Tracker::finish);
         let (client, server, to_server, to_client) =
             if self.swapped { (second, first, b, a) } else { (first, second, a, b) };
@@ -165,6 +166,7 @@ impl Conn {
             opening: self.opening,
             closing,
             handshake_rtt,
+            syn_ack,
             to_server,
             to_client,
         }

@@ -90,6 +90,9 @@ pub struct Connection {
     /// From the first SYN to the ACK that completes the handshake: one round trip of the whole path, wherever the
     /// capture was made.
     pub handshake_rtt: Option<Span>,
+    /// From the first SYN to the SYN-ACK: what of that round trip lies between the place of the capture and the server. The
+    /// rest lies between it and the client.
+    pub syn_ack: Option<Span>,
     /// What the client sent.
     pub to_server: Direction,
     /// What the server sent.

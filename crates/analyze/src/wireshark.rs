@@ -78,6 +78,7 @@ pub(crate) struct Flow {
 pub(crate) struct Wireshark {
     flows: [Flow; 2],
     syn: Option<Time>,
+    syn_ack: Option<Span>,
     first_rtt: Option<Span>,
 }
 
@@ -85,6 +86,11 @@ impl Wireshark {
     /// From the first SYN to the ACK that ends the handshake.
     pub(crate) fn first_rtt(&self) -> Option<Span> {
         self.first_rtt
+    }
+
+    /// From the first SYN to the SYN-ACK.
+    pub(crate) fn syn_ack(&self) -> Option<Span> {
+        self.syn_ack
     }
 
     /// Duplicate ACKs in a row that side `side` has sent.
@@ -128,6 +134,8 @@ impl Wireshark {
             }
             if !flags.has(Flags::ACK) {
                 self.syn = Some(at);
+            } else if self.first_rtt.is_none() {
+                self.syn_ack = self.syn.map(|syn| at.since(syn));
             }
         } else if flags.has(Flags::ACK) && self.first_rtt.is_none() {
             self.first_rtt = self.syn.map(|syn| at.since(syn)).filter(|rtt| *rtt > Span::ZERO);

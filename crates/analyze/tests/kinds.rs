@@ -168,6 +168,8 @@ fn openings_and_closings() {
     let [a, b, c] = &analysis.connections[..] else { panic!("three connections") };
     assert_eq!((a.opening, a.closing), (Opening::Handshake, Closing::Fin));
     assert_eq!(a.handshake_rtt.unwrap().as_secs_f64(), 0.01);
+    assert!(a.syn_ack.is_some_and(|part| part < a.handshake_rtt.unwrap()), "{:?}", a.syn_ack);
+    assert_eq!(b.syn_ack, None, "its SYN was not captured");
     assert_eq!((b.closing, b.client.port), (Closing::Reset, 4001), "the client is who opens");
     assert_eq!((c.opening, c.closing), (Opening::MidConnection, Closing::Open));
     assert_eq!(c.to_server.points[0].offset, 1);

@@ -62,7 +62,20 @@ pub struct Advised {
     pub remedies: Vec<Remedy>,
 }
 
-/// Advises. `seeds` and `gain` (a share: 0.05 is 5 %) as of `lasthop advise`; nothing if `work` said stop.
+/// How advice is asked for, as of `lasthop advise`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Wish {
+    /// Runs of each scheme; as many as the link needs if nothing is said.
+    pub seeds: Option<u32>,
+    /// The least gain worth a change, as a share: 0.05 is 5 %.
+    pub gain: f64,
+    /// Who can be changed; everybody if that is empty.
+    pub can: Vec<String>,
+    /// Whether to ask again for other losses and delays.
+    pub vary: bool,
+}
+
+/// Advises; nothing if `work` said stop.
 ///
 /// # Errors
 ///
@@ -70,15 +83,15 @@ pub struct Advised {
 pub fn advise(
     given: Given,
     estimate: Estimate,
-    seeds: Option<u32>,
-    gain: f64,
-    vary: bool,
+    wish: &Wish,
     work: &Work<'_>,
 ) -> Result<Option<Advised>, Error> {
+    let Wish { seeds, gain, vary, .. } = *wish;
     let (link, facts) = given.link(&estimate)?;
     let runs = seeds.unwrap_or_else(|| link.runs());
     let scenario = link.scenario(runs)?;
-    let question = advise::Question { link: &link, runs, gain, can: &[], vary };
+    let question =
+        advise::Question { link: &link, runs, race: seeds.is_none(), gain, can: &wish.can, vary };
     let advice = advise::ask(&question, facts, estimate, &mut maker("", work))?;
     Ok(advice.map(|advice| {
         let remedies = advise::remedies(&advice, &link);

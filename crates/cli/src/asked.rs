@@ -3,7 +3,9 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lasthop_lab::{Results, Setup};
+use lasthop_report::number::Units;
 use lasthop_scenario::{Argument, Plan};
 use lasthop_study::Document;
 
@@ -29,6 +31,12 @@ impl Jobs {
         let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.jobs.map_or_else(processors, NonZeroUsize::get)
     }
+}
+
+/// The words of `--units`.
+pub fn units() -> impl TypedValueParser<Value = Units> {
+    PossibleValuesParser::new(["mbit", "KB"])
+        .map(|word| if word.eq_ignore_ascii_case("KB") { Units::KB } else { Units::Mbit })
 }
 
 /// A question about alternatives on one scenario.

@@ -13,6 +13,8 @@ use crate::style;
 
 /// Characters of a picture, without the axis.
 const COLUMNS: usize = 66;
+/// Characters beside it: labels, and the end of the last number below.
+const LABELS: usize = 13;
 const ROWS: usize = 8;
 
 const LINK: &str = "\
@@ -23,7 +25,7 @@ congestion: it sends less, or waits in silence for its timer.
 
 /// What stands above the table of numbers.
 pub fn story(plan: &Plan, results: &Results) -> String {
-    let mut text = format!("{LINK}\n");
+    let mut text = format!("{}\n\n", style::paragraph(LINK.trim_end()));
     let recorded: Vec<Recording> = plan
         .cells
         .iter()
@@ -52,12 +54,12 @@ pub fn moral(results: &Results) -> String {
         && let (Some(plain), Some(helped)) = (rate(plain), rate(helped))
         && plain > 0.0
     {
-        let _ = writeln!(
-            text,
+        let moral = format!(
             "snoop keeps a copy of what it forwards, sends lost packets again over the radio at\n\
-             once, and hides the duplicate ACKs from the server. Same TCP, {:.1} times as fast.\n",
+             once, and hides the duplicate ACKs from the server. Same TCP, {:.1} times as fast.",
             helped / plain
         );
+        let _ = writeln!(text, "{}\n", style::paragraph(&moral));
     }
     text + "Next:\n  \
      lasthop run west97-lan -o out     a published testbed; traces, plots, a page\n  \
@@ -77,7 +79,7 @@ fn told(recording: &Recording) -> String {
         end(recording),
         short((metrics.aggregate_throughput / KB).round()),
         plural(lost(recording), "packet"),
-        plural(sum(|f| f.timeouts), "timer expiration"),
+        plural(sum(|f| f.timeouts), "time-out"),
     );
     let local = sum(|f| f.local_retransmissions());
     if local > 0 {
@@ -98,7 +100,8 @@ fn lost(recording: &Recording) -> u64 {
 fn picture(series: &Series, longest: f64) -> String {
     let highest = series.acked.iter().map(|(_, to)| *to).max().unwrap_or(0).max(1) as f64;
     let place = |at: f64, to: u64| (at / longest, to as f64 / highest);
-    let mut dots = Dots::new(COLUMNS, ROWS);
+    let columns = style::room(COLUMNS + LABELS) - LABELS;
+    let mut dots = Dots::new(columns, ROWS);
     let mut last = (0.0, 0.0);
     for &(at, to) in &series.acked {
         let (x, y) = place(at, to);
@@ -107,7 +110,7 @@ fn picture(series: &Series, longest: f64) -> String {
         dots.line((x, last.1), (x, y));
         last = (x, y);
     }
-    let mut marks = vec![' '; COLUMNS];
+    let mut marks = vec![' '; columns];
     for at in &series.timeouts {
         marks[dots.column((at / longest).clamp(0.0, 1.0))] = '×';
     }
@@ -121,9 +124,9 @@ fn picture(series: &Series, longest: f64) -> String {
         let blank = line.trim_end_matches('\u{2800}');
         let _ = writeln!(text, "{label:>8} │{}", style::good(blank));
     }
-    let mut axis: Vec<char> = vec!['─'; COLUMNS];
+    let mut axis: Vec<char> = vec!['─'; columns];
     let seconds = longest as usize;
-    let mut words = vec![' '; COLUMNS + 8];
+    let mut words = vec![' '; columns + 8];
     let step = (seconds / 6).max(1);
     for second in (0..=seconds).step_by(step) {
         let column = dots.column(second as f64 / longest);

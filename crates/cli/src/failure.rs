@@ -75,9 +75,17 @@ impl Failure {
         match self {
             Failure::Scenario(located) => eprint!("{}", located.rendered(Severity::Error)),
             Failure::Input { help, .. } | Failure::File { help, .. } if !help.is_empty() => {
-                eprintln!("{} {self}\n  {} {help}", style::error("error:"), style::bold("help:"));
+                let text = format!(
+                    "{} {self}\n  {} {help}\n",
+                    style::error("error:"),
+                    style::bold("help:")
+                );
+                eprint!("{}", style::stderr_wrapped(&text));
             }
-            _ => eprintln!("{} {self}", style::error("error:")),
+            _ => {
+                let text = format!("{} {self}\n", style::error("error:"));
+                eprint!("{}", style::stderr_wrapped(&text));
+            }
         }
     }
 

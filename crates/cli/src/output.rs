@@ -6,11 +6,17 @@ use std::path::Path;
 
 pub use lasthop_batch::files::AtomicFile;
 
-use crate::Outcome;
 use crate::failure::Failure;
+use crate::{Outcome, style};
 
-/// Prints to stdout; a closed pipe is reported as such and ends the program quietly.
+/// Prints words to stdout, wrapped where a terminal is narrower.
 pub fn print(text: &str) -> Result<(), Failure> {
+    exact(&style::wrapped(text))
+}
+
+/// Prints to stdout as it is: what programs read, files, and what is to be copied. A closed pipe is reported as such and ends
+/// the program quietly.
+pub fn exact(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
 }
@@ -42,7 +48,7 @@ pub fn quoted(word: impl AsRef<std::ffi::OsStr>) -> String {
 
 /// Prints a value as JSON.
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    print(&json(value)?)
+    exact(&json(value)?)
 }
 
 /// Makes sure that a directory for results is there and can be written to.
@@ -75,7 +81,7 @@ pub fn two_columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -
     let mut text = String::new();
     for (name, what) in rows {
         // Padded before it is painted: colours have no width.
-        let name = crate::style::heading(&format!("{name:<width$}"));
+        let name = style::heading(&format!("{name:<width$}"));
         text += &format!("{name}  {what}\n");
     }
     text

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 
 use lasthop_report::table::Look;
+use lasthop_report::wrap::{columns, wrap};
 
 fn wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -29,45 +30,54 @@ pub fn stderr_width() -> usize {
 
 /// How tables on stdout are drawn.
 pub fn look() -> Look {
-    match console::Term::stdout().size_checked() {
-        Some((_, columns)) if std::io::stdout().is_terminal() => Look::Terminal(columns),
+    look_of(&console::Term::stdout())
+}
+
+/// How tables on stderr are drawn.
+pub fn stderr_look() -> Look {
+    look_of(&console::Term::stderr())
+}
+
+fn look_of(terminal: &console::Term) -> Look {
+    match terminal.size_checked() {
+        Some((_, columns)) if terminal.is_term() && columns > 0 => Look::Terminal(columns),
         _ => Look::Plain,
+    }
+}
+
+/// Columns of the terminal on stdout, 20 at least, or `usual` where that is less or where there is none.
+pub fn room(usual: usize) -> usize {
+    match look() {
+        Look::Terminal(columns) => usual.min(usize::from(columns).max(20)),
+        Look::Plain => usual,
     }
 }
 
 /// Text for stdout: wrapped at words where a terminal is narrower, as it is in pipes and files.
 pub fn wrapped(text: &str) -> String {
+    fitted(text, look())
+}
+
+/// A paragraph of lines of about 100 columns; on a narrower terminal its lines are cut elsewhere.
+pub fn paragraph(text: &str) -> String {
     match look() {
-        Look::Terminal(width) => text.lines().map(|line| fit(line, usize::from(width))).collect(),
-        Look::Plain => text.to_owned(),
+        Look::Terminal(width) if text.lines().any(|line| columns(line) > width.into()) => {
+            wrap(&text.replace('\n', " "), width.into())
+        }
+        _ => text.to_owned(),
     }
 }
 
-/// A line as lines of at most `width` columns, the further ones indented a little more; a word that is longer stays whole.
-fn fit(line: &str, width: usize) -> String {
-    if console::measure_text_width(line) <= width {
-        return format!("{line}\n");
+/// [`wrapped`] for stderr.
+pub fn stderr_wrapped(text: &str) -> String {
+    fitted(text, stderr_look())
+}
+
+fn fitted(text: &str, look: Look) -> String {
+    match look {
+        Look::Terminal(width) => wrap(text, width.into()),
+        Look::Plain => text.to_owned(),
     }
-    let indent = line.len() - line.trim_start().len();
-    let (mut text, mut column) = (String::new(), 0);
-    for word in line.split_whitespace() {
-        let wide = console::measure_text_width(word);
-        let start = match text.is_empty() {
-            true => indent.min(width / 8),
-            false => indent.min(width / 8) + 2,
-        };
-        if text.is_empty() || column + 1 + wide > width {
-            text += if text.is_empty() { "" } else { "\n" };
-            text += &" ".repeat(start);
-            column = start;
-        } else {
-            text.push(' ');
-            column += 1;
-        }
-        text += word;
-        column += wide;
-    }
-    text + "\n"
 }
 
 fn painted(text: &str, code: &str, colourful: bool) -> String {
@@ -102,21 +112,4 @@ pub fn good(text: &str) -> String {
 /// Something to look at on stdout.
 pub fn bad(text: &str) -> String {
     painted(text, "33", stdout_is_colourful())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_cut_between_words_and_never_longer_than_asked() {
-        let line = "  rate          20mbit    estimated: acknowledged in the best windows of 0.2 s";
-        for width in [40, 60, 80] {
-            let text = fit(line, width);
-            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
-            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            assert_eq!(words(&text), words(line));
-        }
-        assert_eq!(fit(line, 200), format!("{line}\n"));
-    }
 }

@@ -6,6 +6,9 @@ use lasthop_live::control::protocol::{StageStatus, Status};
 use lasthop_live::counters::DirectionCounts;
 use lasthop_live::status::TunnelStatus as LinkStatus;
 use lasthop_proto::units::{Bytes, Span};
+use lasthop_report::model::{Column, Table};
+use lasthop_report::number::Units;
+use lasthop_report::table::render_lean;
 
 use crate::style;
 
@@ -26,53 +29,19 @@ impl Rate {
     }
 }
 
-/// The table; rates are those since `last`.
-pub fn table(last: Option<&Status>, now: &Status) -> String {
-    let mut text = String::new();
+/// The tables; rates are those since `last`.
+pub fn table(last: Option<&Status>, now: &Status, units: Units) -> String {
+    let look = style::look();
     let rate = Rate::between(last, now);
-    let _ = writeln!(
-        text,
-        "{} ({}, lasthop {}), up {}",
+    let mut text = format!(
+        "{} ({}, lasthop {}), up {}\n",
         style::heading(&now.name),
         now.world,
         now.version,
         uptime(now.uptime_ns)
     );
-    let _ = writeln!(
-        text,
-        "\n{}",
-        style::heading("interface            frames in     frames out        rate in    lost")
-    );
-    for (i, port) in now.ports.iter().enumerate() {
-        let counts = port.counts;
-        let before = last.and_then(|last| last.ports.get(i)).map_or(0, |p| p.counts.received_bytes);
-        let bits = rate.map(|rate| 8.0 * rate.of(before, counts.received_bytes));
-        let bits = bits.map_or("-".to_owned(), |bits| format!("{:.2} Mb/s", bits / 1e6));
-        let name = format!("{} ({})", port.name, port.side);
-        let lost = counts.overrun + counts.refused;
-        let _ = writeln!(
-            text,
-            "{name:<18} {:>11}    {:>11}   {bits:>12} {lost:>7}",
-            counts.received, counts.sent
-        );
-    }
-    let _ = writeln!(
-        text,
-        "\n{}",
-        style::heading("stage          what            flows       state        peak     held")
-    );
-    for stage in &now.stages {
-        let bytes = |n: Option<usize>| n.map_or("-".to_owned(), |n| Bytes(n as u64).to_string());
-        let _ = writeln!(
-            text,
-            "{:<14} {:<14} {:>6} {:>11} {:>11} {:>8}",
-            stage.name,
-            what(stage),
-            stage.flows.map_or("-".to_owned(), |n| n.to_string()),
-            bytes(stage.state_bytes),
-            bytes(stage.peak_state_bytes),
-            stage.packets.held
-        );
+    for table in [ports(last, now, units), stages(now)] {
+        text += &format!("\n{}\n", render_lean(&table, look));
     }
     if let Some(plane) = &now.plane {
         let counts = plane.counts.named().into_iter().filter(|(_, n)| *n > 0);
@@ -85,21 +54,16 @@ pub fn table(last: Option<&Status>, now: &Status) -> String {
         );
     }
     let rows = happened(now);
-    if rows.is_empty() {
-        return text;
-    }
-    let before = last.map(happened).unwrap_or_default();
-    let _ = writeln!(
-        text,
-        "\n{}",
-        style::heading(
-            "what happened                                            packets        /s"
-        )
-    );
-    for (name, n) in rows {
-        let was = before.iter().find(|(other, _)| *other == name).map_or(0, |(_, n)| *n);
-        let each = rate.map_or("-".to_owned(), |rate| format!("{:.1}", rate.of(was, n)));
-        let _ = writeln!(text, "{name:<52} {n:>11} {each:>9}");
+    if !rows.is_empty() {
+        let before = last.map(happened).unwrap_or_default();
+        let rows = rows.into_iter().map(|(name, n)| {
+            let was = before.iter().find(|(other, _)| *other == name).map_or(0, |(_, n)| *n);
+            let each = rate.map_or("-".to_owned(), |rate| format!("{:.1}", rate.of(was, n)));
+            vec![name, n.to_string(), each]
+        });
+        let columns =
+            [Column::text("what happened"), Column::number("packets"), Column::number("/s")];
+        text += &format!("\n{}\n", render_lean(&Table::new(columns, rows), look));
     }
     if let Some(capture) = &now.capture {
         let state = capture.failed.as_ref().map_or(String::new(), |why| format!("; ended: {why}"));
@@ -114,17 +78,54 @@ pub fn table(last: Option<&Status>, now: &Status) -> String {
     text
 }
 
+/// What came in and left.
+fn ports(last: Option<&Status>, now: &Status, units: Units) -> Table {
+    let rate = Rate::between(last, now);
+    let rows = now.ports.iter().enumerate().map(|(i, port)| {
+        let counts = port.counts;
+        let before = last.and_then(|last| last.ports.get(i)).map_or(0, |p| p.counts.received_bytes);
+        let bytes = rate.map(|rate| rate.of(before, counts.received_bytes));
+        vec![
+            format!("{} ({})", port.name, port.side),
+            counts.received.to_string(),
+            counts.sent.to_string(),
+            bytes.map_or("-".to_owned(), |bytes| units.rate(bytes)),
+            (counts.overrun + counts.refused).to_string(),
+        ]
+    });
+    let numbers = ["frames in", "frames out", "rate in", "lost"].map(Column::number);
+    Table::new(std::iter::once(Column::text("interface")).chain(numbers), rows)
+}
+
+/// What the stages of the path hold.
+fn stages(now: &Status) -> Table {
+    let bytes = |n: Option<usize>| n.map_or("-".to_owned(), |n| Bytes(n as u64).to_string());
+    let rows = now.stages.iter().map(|stage| {
+        vec![
+            stage.name.clone(),
+            what(stage),
+            stage.flows.map_or("-".to_owned(), |n| n.to_string()),
+            bytes(stage.state_bytes),
+            bytes(stage.peak_state_bytes),
+            stage.packets.held.to_string(),
+        ]
+    });
+    let words = ["stage", "what"].map(Column::text);
+    let numbers = ["flows", "state", "peak", "held"].map(Column::number);
+    Table::new(words.into_iter().chain(numbers), rows)
+}
+
 /// Characters of a line, but for a word on what was left out.
 const LONGEST: usize = 160;
 
 /// One line: rates of both directions, and what happened most since `last`. `lasthop ctl get` has everything.
-pub fn line(last: Option<&Status>, now: &Status) -> String {
+pub fn line(last: Option<&Status>, now: &Status, units: Units) -> String {
     let mut text = format!("{:>8}", uptime(now.uptime_ns));
     let rate = Rate::between(last, now);
     for (i, port) in now.ports.iter().enumerate() {
         let before = last.and_then(|last| last.ports.get(i)).map_or(0, |p| p.counts.received_bytes);
-        let bits = rate.map_or(0.0, |rate| 8.0 * rate.of(before, port.counts.received_bytes));
-        let _ = write!(text, "  from {} {:.2} Mb/s", port.side, bits / 1e6);
+        let bytes = rate.map_or(0.0, |rate| rate.of(before, port.counts.received_bytes));
+        let _ = write!(text, "  from {} {}", port.side, units.rate(bytes));
     }
     let flows: usize =
         now.stages.iter().filter(|s| s.kind == "agent").filter_map(|s| s.flows).sum();

@@ -341,6 +341,40 @@ fn a_capture_tells_the_link() {
     assert_eq!(document["link"]["loss"], 0.0);
 }
 
+/// A capture of a channel of bit errors behind the place where it was made, with a receive window of 16 KiB: the losses are the
+/// channel's, though the round trip is the longest when the window is used up, and then a queue seems to be full.
+#[test]
+fn a_receive_window_is_a_bound_and_its_losses_are_the_links() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = ["run", "quickstart", "--seeds", "1", "--set", "agent=none", "-o", "out"];
+    assert!(run(dir.path(), &made).status.success());
+    let mut found: Vec<_> = fs::read_dir(dir.path().join("out/trace")).unwrap().collect();
+    let folder = found.pop().unwrap().unwrap().path();
+    let capture = folder.join("link.pcapng");
+    let arguments =
+        ["--capture", capture.to_str().unwrap(), "--rate", "2mbit", "-n", "5", "--quick"];
+    let output =
+        run(dir.path(), &[&["advise", "--json", "--can", "sender"][..], &arguments].concat());
+    let document = json(&output);
+    let (link, advice) = (&document["link"], &document["advice"]);
+    assert_eq!(link["window"], 16_384);
+    assert_eq!(link["queue"], "50p");
+    // An error in 64 KiB: one in 44 packets of 1500 bytes.
+    let loss = link["loss"].as_f64().unwrap();
+    assert!((0.019..0.025).contains(&loss), "{loss}");
+    // The part on the sender's side: 5 ms, and what a first packet takes at 10 Mb/s.
+    let notes = advice["notes"].to_string();
+    assert!(notes.contains("not made at the sender: 6.2 ms"), "{notes}");
+    // It was 59 % without these, and nothing explained that.
+    let beside = &advice["beside"];
+    let ratio = beside["ratio"].as_f64().unwrap();
+    assert!((0.8..1.4).contains(&ratio), "{beside}");
+    if beside["agrees"] == false {
+        let why = beside["why"].to_string();
+        assert!(why.contains("one transfer differs from the next by"), "{why}");
+    }
+}
+
 /// Ctrl-C: what is finished is kept, and the same command goes on from there.
 #[cfg(unix)]
 #[test]

@@ -94,7 +94,7 @@ fn no_temporary_files(dir: &Path) {
 #[test]
 fn a_table_has_a_row_for_each_cell() {
     let text = text(&Place::new().good(&["run", "tiny.toml"]));
-    for word in ["KB/s", "KB = 1024 B", "radio goodput", "none", "snoop", "3 of 3"] {
+    for word in ["KB/s", "KB = 1024 B", "wireless goodput", "none", "snoop", "3 of 3"] {
         assert!(text.contains(word), "{word} is missing in\n{text}");
     }
 }

@@ -31,7 +31,7 @@ mod _lasthop {
     use super::run::{Recording, Results, record, run};
     #[pymodule_export]
     use super::study::{
-        advise, all_claims, analyze, compare, energy, explain, left_open, reproduce,
+        advise, all_claims, analyze, battery, compare, energy, explain, left_open, reproduce,
     };
     #[pymodule_export]
     use super::sweep::{Sweep, identity, merge};

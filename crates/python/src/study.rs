@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lasthop_analyze::{Config, analyze_capture};
 use lasthop_batch::explain::Question;
+use lasthop_batch::study::Wish;
 use lasthop_batch::{Done, Work, study};
 use lasthop_lab::{Observer, RunResult};
 use lasthop_papers::{Bench, Trial, choose, evaluate};
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_scenario::Handoffs;
-use lasthop_study::advise::{Direction, Estimate, Given};
+use lasthop_study::advise::{Direction, Duplex, Estimate, Given, PARTIES};
+use lasthop_study::battery::{Asked, Network, Over, Radio, Session};
 use lasthop_study::capture::Capture;
-use lasthop_study::{Source, compare as comparing};
+use lasthop_study::{Source, battery as batteries, compare as comparing};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -22,6 +24,8 @@ use crate::run::json;
 use crate::wait::Waiting;
 
 const HANDOFF: &str = "every=15s,gap=80ms";
+/// What becomes of lost packets, and whether that is damage.
+const LOSSES: [(&str, bool); 2] = [("vanish", false), ("damage", true)];
 
 type Answer = Result<serde_json::Value, lasthop_batch::Error>;
 
@@ -96,7 +100,7 @@ pub fn energy(
     })
 }
 
-/// What is said of a link: `rate`, `rate_back`, `delay`, `wired_delay`, `loss`, `burst`, `queue`, `sender`.
+/// What is said of a link and of who can be changed: the keyword arguments of `lasthop.advise`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Said {
@@ -110,6 +114,14 @@ pub struct Said {
     sender: Option<String>,
     handoff: Option<String>,
     upload: bool,
+    duplex: Option<String>,
+    discipline: Option<String>,
+    arq: Option<String>,
+    losses: Option<String>,
+    mtu: Option<u32>,
+    overhead: Option<String>,
+    customers: Option<u32>,
+    can: Vec<String>,
     capture: Option<Vec<u8>>,
 }
 
@@ -136,15 +148,24 @@ pub fn advise(
         sender: said.sender,
         handoff: quantity::<Handoffs>(py, "handoff", said.handoff, HANDOFF)?,
         direction: if said.upload { Direction::Upload } else { Direction::Download },
-        ..Given::default()
+        duplex: said.duplex.map(|word| one_of(py, "duplex", &word, &Duplex::WORDS)).transpose()?,
+        discipline: said.discipline,
+        arq: said.arq,
+        damage: said.losses.map(|word| one_of(py, "losses", &word, &LOSSES)).transpose()?,
+        mtu: said.mtu,
+        overhead: quantity::<Span>(py, "overhead", said.overhead, "1ms")?,
+        customers: said.customers,
     };
+    let can = said.can.iter().map(|who| Ok(one_of(py, "can", who, &PARTIES)?.to_owned()));
+    let can = can.collect::<PyResult<Vec<String>>>()?;
+    let wish = Wish { seeds, gain, can, vary };
     let capture = said.capture;
     answer(py, jobs, progress, move |work| {
         let estimate = match capture {
             None => Estimate::default(),
             Some(bytes) => Estimate::of(&read(&bytes, "capture", false)?, "capture at the sender")?,
         };
-        let Some(advised) = study::advise(given, estimate, seeds, gain, vary, work)? else {
+        let Some(advised) = study::advise(given, estimate, &wish, work)? else {
             return Ok(serde_json::Value::Null);
         };
         value(&serde_json::json!({
@@ -154,14 +175,89 @@ pub fn advise(
     })
 }
 
+/// What `said` stands for among `words`.
+fn one_of<T: Copy>(py: Python<'_>, name: &str, said: &str, words: &[(&str, T)]) -> PyResult<T> {
+    let found = words.iter().find(|(word, _)| *word == said);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        error::argument(py, &format!("{name} is `{said}`"), &format!("one of {}", known.join(", ")))
+    })
+}
+
+/// What is asked of a battery: the keyword arguments of `lasthop.battery`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Reports {
+    radios: Vec<String>,
+    reports: f64,
+    bytes: u64,
+    over: String,
+    session: String,
+    capacity: String,
+    self_discharge: String,
+    base: String,
+    inactivity: Option<String>,
+    active: Option<String>,
+    rest: Option<String>,
+    release_assistance: bool,
+    seeds: u64,
+}
+
+/// Says how long a battery lasts that feeds a radio which reports.
+#[pyfunction]
+pub fn battery(py: Python<'_>, said: Reports) -> PyResult<String> {
+    let all: Vec<(&str, Radio)> = Radio::all().into_iter().map(|r| (r.name(), r)).collect();
+    let radios = said.radios.iter().map(|name| one_of(py, "radios", name, &all));
+    let radios = radios.collect::<PyResult<Vec<Radio>>>()?;
+    let rest = said.rest.map(|word| {
+        let wrong =
+            || error::argument(py, &format!("rest is `{word}`"), "psm, drx:1.28s or edrx:81.92s");
+        batteries::rest(&word).ok_or_else(wrong)
+    });
+    let over = [("coap", Over::Coap), ("mqtt", Over::Mqtt)];
+    let sessions = [
+        ("none", Session::None),
+        ("full", Session::Full),
+        ("resumed", Session::Resumed),
+        ("kept", Session::Kept),
+    ];
+    let asked = Asked {
+        radios: if radios.is_empty() { Radio::all() } else { radios },
+        reports: said.reports,
+        bytes: said.bytes,
+        over: one_of(py, "over", &said.over, &over)?,
+        session: one_of(py, "session", &said.session, &sessions)?,
+        capacity: parsed(py, "capacity", &said.capacity, "5Wh")?,
+        self_discharge: parsed::<Probability>(py, "self_discharge", &said.self_discharge, "1%")?
+            .get(),
+        base: parsed(py, "base", &said.base, "40uW")?,
+        network: Network {
+            inactivity: quantity::<Span>(py, "inactivity", said.inactivity, "10s")?,
+            active: quantity::<Span>(py, "active", said.active, "8s")?,
+            rest: rest.transpose()?,
+            release_assistance: said.release_assistance,
+        },
+        runs: said.seeds,
+    };
+    answer(py, 1, None, move |_| value(&batteries::answer(&asked)?))
+}
+
 fn quantity<T: FromStr<Err: std::fmt::Display>>(
     py: Python<'_>,
     name: &str,
     word: Option<String>,
     example: &str,
 ) -> PyResult<Option<T>> {
-    let Some(word) = word else { return Ok(None) };
-    word.parse().map(Some).map_err(|e| {
+    word.map(|word| parsed(py, name, &word, example)).transpose()
+}
+
+fn parsed<T: FromStr<Err: std::fmt::Display>>(
+    py: Python<'_>,
+    name: &str,
+    word: &str,
+    example: &str,
+) -> PyResult<T> {
+    word.parse().map_err(|e| {
         error::argument(py, &format!("{name}: {e}"), &format!("for example `{example}`"))
     })
 }

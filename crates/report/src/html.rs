@@ -2,6 +2,7 @@
 //! paper. Every text is escaped; only the SVG of a figure is taken as it is.
 
 use crate::model::{Again, Assumption, ClaimResult, Figure, Page, Section, Table, Verdict};
+use crate::number::plural;
 use crate::plot::{Theme, page_css, page_variables};
 use crate::table::claim_figures;
 
@@ -159,7 +160,7 @@ fn claim_head(out: &mut String, title: &str, claim: &ClaimResult) {
         &format!("<div class=\"head\"><h3>{}</h3>{}</div>", escape(&heading), badge(claim.verdict));
     *out += &format!("<p class=\"where\">{} {}", escape(&claim.paper), escape(&claim.place));
     if claim.runs > 0 {
-        *out += &format!(" · {} runs", claim.runs);
+        *out += &format!(" · {}", plural(claim.runs.into(), "run"));
     }
     *out += "</p><dl class=\"pair\">";
     for (name, value) in

@@ -10,3 +10,4 @@ pub mod model;
 pub mod number;
 pub mod plot;
 pub mod table;
+pub mod wrap;

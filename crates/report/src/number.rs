@@ -16,6 +16,22 @@ pub enum Units {
 }
 
 impl Units {
+    /// The unit, for the heading of a column.
+    pub fn name(self) -> &'static str {
+        match self {
+            Units::Mbit => "Mbit/s",
+            Units::KB => "KB/s",
+        }
+    }
+
+    /// Bytes a second of one of the unit.
+    pub fn size(self) -> f64 {
+        match self {
+            Units::Mbit => 125e3,
+            Units::KB => KB,
+        }
+    }
+
     /// A rate of so many bytes a second, with its unit.
     pub fn rate(self, bytes: f64) -> String {
         match self {
@@ -38,9 +54,25 @@ impl Units {
     }
 }
 
-/// How many of something: `1 run`, `2 runs`.
+/// How many of something: `1 run`, `2 runs`, `2 losses`.
 pub fn plural(n: u64, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+    counted(n.to_string(), what)
+}
+
+/// The same for a mean: `1 time-out`, `1.20 time-outs`.
+pub fn plural_of(n: f64, what: &str) -> String {
+    counted(short(n), what)
+}
+
+/// What is shown decides, and not what it was rounded from.
+fn counted(number: String, what: &str) -> String {
+    let hisses = what.ends_with('s') || what.ends_with("ch");
+    let ending = match number.as_str() {
+        "1" => "",
+        _ if hisses => "es",
+        _ => "s",
+    };
+    format!("{number} {what}{ending}")
 }
 
 /// `value` with about three significant digits after rounding: enough to compare, not more than was
@@ -117,6 +149,16 @@ mod tests {
         assert_eq!(of(2.5e6), ["20.0 Mbit/s", "2441 KB/s"]);
         assert_eq!(of(128e3), ["1.02 Mbit/s", "125.0 KB/s"]);
         assert_eq!(of(1250.0), ["0.010 Mbit/s", "1.22 KB/s"]);
+    }
+
+    #[test]
+    fn one_alone_has_no_plural() {
+        assert_eq!(plural(0, "run"), "0 runs");
+        assert_eq!(plural(1, "run"), "1 run");
+        assert_eq!(plural(20, "batch"), "20 batches");
+        assert_eq!(plural_of(1.0, "time-out"), "1 time-out");
+        assert_eq!(plural_of(1.2, "time-out"), "1.20 time-outs");
+        assert_eq!(plural_of(0.5, "time-out"), "0.500 time-outs");
     }
 
     #[test]

@@ -5,12 +5,18 @@ use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::stats::Summary;
 
 use crate::model::{ClaimResult, Column, Table};
-use crate::number::{short, summary};
+use crate::number::{KB, short, summary};
+use crate::wrap::{columns, wrap};
+
+/// Lines around the cells of a row, and the blanks beside them: in front of all, and for each cell.
+const FRAME: (usize, usize) = (1, 3);
+/// A column of text that is longer than so much is made narrower than this only if the table does not fit otherwise.
+const LEAST: usize = 16;
 
 /// Where a table will be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Look {
-    /// A terminal of so many columns: lines around, text wrapped to fit.
+    /// A terminal of so many columns: lines around, text wrapped to fit; a record below the other where that cannot be.
     Terminal(u16),
     /// A pipe or a file: aligned columns without lines, never wrapped.
     Plain,
@@ -18,28 +24,148 @@ pub enum Look {
 
 /// `table` as text; its title stands above when there is one.
 pub fn render(table: &Table, look: Look) -> String {
-    let mut grid = Grid::new();
-    match look {
+    let shown = Shown::of(table);
+    let body = match look {
+        Look::Plain => shown.grid(None),
         Look::Terminal(width) => {
-            grid.load_style(presets::UTF8_FULL_CONDENSED)
-                .set_content_arrangement(ContentArrangement::Dynamic)
-                .set_width(width.max(40));
+            let widths = |whole| shown.widths(width.into(), whole);
+            match widths(true).or_else(|| widths(false)) {
+                Some(widths) => shown.grid(Some(&widths)),
+                None => shown.records(width.into()),
+            }
         }
-        Look::Plain => {
-            grid.load_style(presets::NOTHING);
-        }
-    }
-    grid.set_header(table.columns.iter().map(|c| printable(&c.title)));
-    for row in &table.rows {
-        grid.add_row(row.iter().map(|cell| printable(cell)));
-    }
-    for (i, column) in table.columns.iter().enumerate() {
-        if let (true, Some(place)) = (column.numeric, grid.column_mut(i)) {
-            place.set_cell_alignment(CellAlignment::Right);
+    };
+    match (table.title.is_empty(), look) {
+        (true, _) => body,
+        (_, Look::Plain) => format!("{}\n{body}", printable(&table.title)),
+        (_, Look::Terminal(width)) => {
+            format!("{}\n{body}", wrap(&printable(&table.title), width.into()))
         }
     }
-    let body = grid.trim_fmt();
-    if table.title.is_empty() { body } else { format!("{}\n{body}", printable(&table.title)) }
+}
+
+/// `table` without lines where it fits so, or else as [`render`] has it.
+pub fn render_lean(table: &Table, look: Look) -> String {
+    let plain = render(table, Look::Plain);
+    match look {
+        Look::Terminal(width) if plain.lines().any(|line| columns(line) > width.into()) => {
+            render(table, look)
+        }
+        _ => plain,
+    }
+}
+
+/// A table whose text is safe to print.
+struct Shown {
+    titles: Vec<String>,
+    rows: Vec<Vec<String>>,
+    numeric: Vec<bool>,
+}
+
+impl Shown {
+    fn of(table: &Table) -> Shown {
+        let row = |row: &Vec<String>| row.iter().map(|cell| printable(cell)).collect();
+        Shown {
+            titles: table.columns.iter().map(|column| printable(&column.title)).collect(),
+            rows: table.rows.iter().map(row).collect(),
+            numeric: table.columns.iter().map(|column| column.numeric).collect(),
+        }
+    }
+
+    /// The widths at which all columns stand beside each other in `room`, and no word is cut; with `whole` no number is
+    /// parted from its interval either, and no text is a thin column.
+    fn widths(&self, room: usize, whole: bool) -> Option<Vec<usize>> {
+        let longest = |text: &str| text.split(' ').map(columns).max().unwrap_or(0);
+        let column = |i: usize| self.rows.iter().filter_map(move |row| row.get(i));
+        let most = |i: usize| column(i).map(|cell| columns(cell)).max().unwrap_or(0);
+        let least: Vec<usize> = (0..self.titles.len())
+            .map(|i| {
+                let word = column(i).map(|cell| longest(cell)).max().unwrap_or(0);
+                let cell = match (whole, self.numeric[i]) {
+                    (true, true) => most(i),
+                    (true, false) => word.max(most(i).min(LEAST)),
+                    (false, _) => word,
+                };
+                cell.max(longest(&self.titles[i]))
+            })
+            .collect();
+        let mut widths: Vec<usize> =
+            (0..self.titles.len()).map(|i| most(i).max(columns(&self.titles[i]))).collect();
+        let all = |widths: &[usize]| FRAME.0 + widths.iter().map(|w| w + FRAME.1).sum::<usize>();
+        if all(&least) > room {
+            return None;
+        }
+        // The column with most to spare gives one, until all fit.
+        while all(&widths) > room {
+            let spare = |i: &usize| widths[*i] - least[*i];
+            let i = (0..widths.len()).max_by_key(spare)?;
+            widths[i] -= 1;
+        }
+        Some(widths)
+    }
+
+    /// Cells beside each other: with lines around and cells wrapped to `widths`, or else as they are.
+    fn grid(&self, widths: Option<&[usize]>) -> String {
+        let mut grid = Grid::new();
+        grid.set_content_arrangement(ContentArrangement::Disabled);
+        grid.load_style(if widths.is_some() {
+            presets::UTF8_FULL_CONDENSED
+        } else {
+            presets::NOTHING
+        });
+        let cells = |row: &[String]| -> Vec<String> {
+            let cell = |(i, text): (usize, &String)| match widths.and_then(|widths| widths.get(i)) {
+                Some(width) => below(text, *width),
+                None => text.clone(),
+            };
+            row.iter().enumerate().map(cell).collect()
+        };
+        grid.set_header(cells(&self.titles));
+        for row in &self.rows {
+            grid.add_row(cells(row));
+        }
+        for (i, numeric) in self.numeric.iter().enumerate() {
+            if let (true, Some(place)) = (numeric, grid.column_mut(i)) {
+                place.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        grid.trim_fmt()
+    }
+
+    /// A block for each row, a line for each of its cells that is not empty.
+    fn records(&self, room: usize) -> String {
+        let block = |row: &Vec<String>| -> String {
+            let cells = self.titles.iter().zip(row).filter(|(_, cell)| !cell.trim().is_empty());
+            let line = |(title, cell): (&String, &String)| match title.is_empty() {
+                true => wrap(cell, room) + "\n",
+                false => wrap(&format!("{title}: {cell}"), room) + "\n",
+            };
+            cells.map(line).collect()
+        };
+        let blocks: Vec<String> = self.rows.iter().map(block).collect();
+        blocks.join("\n").trim_end().to_owned()
+    }
+}
+
+/// The words of a cell in lines of `width` columns.
+fn below(text: &str, width: usize) -> String {
+    let (mut lines, mut column) = (String::new(), 0);
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let wide = columns(word);
+        if column > 0 && column + 1 + wide > width {
+            lines.push('\n');
+            column = 0;
+        } else if column > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines += word;
+        column += wide;
+    }
+    lines
 }
 
 /// Text without control characters: a name from a file must not command the terminal.
@@ -103,13 +229,12 @@ pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
         }
     }
     for (name, unit) in names {
-        // People compare rates in KiB/s, as west97's tables do under the name KB/s.
         let (unit, scale) = match unit {
             "1" => ("", 1.0),
-            "B/s" => ("KiB/s", 1024.0),
+            "B/s" => ("KB/s", KB),
             unit => (unit, 1.0),
         };
-        let mut row = vec![name.replace('_', " "), unit.to_owned()];
+        let mut row = vec![words(name), unit.to_owned()];
         for case in &averaged {
             let found = case.iter().find(|(n, _, _)| *n == name);
             let scaled = |s: &Summary| {
@@ -123,12 +248,17 @@ pub fn run_summary(title: &str, cases: &[(String, &[RunMetrics])]) -> Table {
     if cases.len() > SIDE_BY_SIDE { turned(table) } else { table }
 }
 
+/// The name of a scalar as people write it.
+fn words(name: &str) -> String {
+    name.replace('_', " ").replace("timeouts", "time-outs")
+}
+
 /// A row for each case instead of a column.
 fn turned(table: Table) -> Table {
     let core: Vec<_> = table
         .rows
         .into_iter()
-        .filter(|row| CORE.contains(&row[0].replace(' ', "_").as_str()))
+        .filter(|row| CORE.iter().any(|name| words(name) == row[0]))
         .collect();
     let heading = |row: &Vec<String>| {
         let unit = if row[1].is_empty() { String::new() } else { format!(" ({})", row[1]) };
@@ -180,4 +310,61 @@ pub fn verdicts(claims: &[ClaimResult]) -> Table {
         ]
     };
     Table { title: String::new(), columns, rows: claims.iter().map(row).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schemes() -> Table {
+        let columns =
+            vec![Column::text("scheme"), Column::number("KB/s"), Column::text("to be changed")];
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        let rows = [
+            row(["snoop-smart", "12\u{2009}218 ± 11", "base station, receiver"]),
+            row(["as-is", "103 ± 29", ""]),
+        ];
+        Table::new(columns, rows)
+    }
+
+    #[test]
+    fn where_there_is_room_all_stands_in_one_line() {
+        let text = render(&schemes(), Look::Terminal(80));
+        assert!(
+            text.contains("│ snoop-smart ┆ 12\u{2009}218 ± 11 ┆ base station, receiver │"),
+            "{text}"
+        );
+        assert!(text.contains("│ as-is       ┆    103 ± 29 ┆                        │"), "{text}");
+    }
+
+    #[test]
+    fn with_less_room_text_is_wrapped_and_then_numbers_are_parted_from_intervals() {
+        let text = render(&schemes(), Look::Terminal(50));
+        assert!(text.contains("┆ 12\u{2009}218 ± 11 ┆ base station, │"), "{text}");
+        let text = render(&schemes(), Look::Terminal(40));
+        assert!(text.contains("12\u{2009}218 ± ┆ base"), "{text}");
+        for width in 30..80 {
+            let text = render(&schemes(), Look::Terminal(width));
+            assert!(text.lines().all(|line| columns(line) <= width.into()), "{width}\n{text}");
+            for word in ["snoop-smart", "12\u{2009}218", "receiver", "changed"] {
+                assert!(text.contains(word), "{word} at {width}\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_a_record_a_block() {
+        let text = render(&schemes(), Look::Terminal(25));
+        let wanted = "scheme: snoop-smart\nKB/s: 12\u{2009}218 ± 11\nto be changed: base\n  station, receiver\n\n\
+                      scheme: as-is\nKB/s: 103 ± 29";
+        assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn a_lean_table_has_no_lines_where_it_fits() {
+        let plain = render(&schemes(), Look::Plain);
+        assert_eq!(render_lean(&schemes(), Look::Terminal(80)), plain);
+        assert_eq!(render_lean(&schemes(), Look::Plain), plain);
+        assert!(render_lean(&schemes(), Look::Terminal(45)).contains('│'));
+    }
 }

@@ -120,3 +120,40 @@ fn without_counts_prague_is_reno() {
         assert_eq!(prague, reno, "{home}");
     }
 }
+
+/// A base station that ends connections may have Prague towards the radio. Its queue is then that of Prague, though the
+/// server's sender, which knows nothing of it, is CUBIC without ECN.
+#[test]
+fn prague_at_a_base_station_keeps_the_queue_of_its_radio_short() {
+    let of = |agent: &str| {
+        let text = format!(
+            "horizon = \"35s\"
+            [[transfer]]
+            from = \"server\"
+            to = \"home\"
+            bytes = \"unlimited\"
+            start = \"5s\"
+            [host.server]
+            preset = \"linux\"
+            side = \"left\"
+            [host.home]
+            preset = \"linux\"
+            side = \"right\"
+            ecn = true
+            accurate-ecn = \"ace\"
+            [[path]]
+            link = {{ rate = \"100mbit\", delay = \"5ms\" }}
+            [[path]]
+            {agent}
+            [[path]]
+            radio = {{ rate = \"40mbit\", delay = \"2ms\", duplex = \"full\", queue = \"200p\", {DUALPI2} }}
+            "
+        );
+        let metrics = measured(&text, 1);
+        (metrics.flows[0].throughput * 8.0 / 1e6, metrics.flows[0].delay.mean_s)
+    };
+    let of_split = |tcp: &str| of(&format!("agent = \"split\"\nsplit-tcp = \"{tcp}\""));
+    let (cubic, prague) = (of_split("cubic"), of_split("prague"));
+    assert!(prague.0 > 0.97 * cubic.0, "{prague:?} Mb/s and s, {cubic:?}");
+    assert!(prague.1 < 0.4 * cubic.1, "{prague:?} Mb/s and s, {cubic:?}");
+}

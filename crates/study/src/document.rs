@@ -4,7 +4,7 @@ use lasthop_lab::Setup;
 use lasthop_scenario::{Family, LeftOut, Scheme};
 use serde::Serialize;
 
-use crate::ranking::{Judgement, Standing, standings};
+use crate::ranking::{Judgement, Standing, standings_of_looks};
 
 /// Something that could be had instead of the baseline, or that itself. The scenario as it is sets what it varies to its
 /// first points.
@@ -88,9 +88,20 @@ pub fn rank<M>(
     alternatives: Vec<Alternative>,
     values: &[Vec<f64>],
     baseline: usize,
+    measured: impl FnMut(usize) -> M,
+) -> Vec<Ranked<M>> {
+    rank_of_looks(alternatives, values, baseline, 1, measured)
+}
+
+/// The same where it was decided in so many `looks` which alternatives get more seeds; see [`standings_of_looks`].
+pub fn rank_of_looks<M>(
+    alternatives: Vec<Alternative>,
+    values: &[Vec<f64>],
+    baseline: usize,
+    looks: u32,
     mut measured: impl FnMut(usize) -> M,
 ) -> Vec<Ranked<M>> {
-    let all = alternatives.into_iter().zip(standings(values, baseline)).enumerate();
+    let all = alternatives.into_iter().zip(standings_of_looks(values, baseline, looks)).enumerate();
     let mut ranked: Vec<Ranked<M>> = all
         .map(|(i, (alternative, standing))| Ranked { alternative, standing, measured: measured(i) })
         .collect();
@@ -117,8 +128,11 @@ pub struct Document<S> {
     /// What the others are compared with, where there is a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
-    /// Seeds of the runs of each alternative.
+    /// Seeds of the runs of each alternative; of each near the top, where others have `fewer`.
     pub seeds: Vec<u64>,
+    /// Runs of each alternative that was far from the top, if those have fewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fewer: Option<u32>,
     /// What this study says beyond that, the ranked alternatives among it.
     #[serde(flatten)]
     pub said: S,
@@ -143,6 +157,7 @@ impl<S> Document<S> {
             transfers,
             baseline: None,
             seeds,
+            fewer: None,
             said,
             left_out: Vec::new(),
             unfinished: Vec::new(),

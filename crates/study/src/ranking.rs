@@ -95,18 +95,18 @@ fn chance(a: &[f64], b: &[f64]) -> Option<f64> {
     }
 }
 
-/// The level at which Holm's procedure tests each of `p`: it divides [`LEVEL`] by the number of those still open, and
+/// The level at which Holm's procedure tests each of `p`: it divides `level` by the number of those still open, and
 /// stays where the first one is not told apart.
-fn levels(p: &[Option<f64>]) -> Vec<f64> {
+fn levels(p: &[Option<f64>], level: f64) -> Vec<f64> {
     let mut order: Vec<(usize, f64)> =
         p.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))).collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let mut levels = vec![LEVEL; p.len()];
-    let mut at = LEVEL / order.len().max(1) as f64;
+    let mut levels = vec![level; p.len()];
+    let mut at = level / order.len().max(1) as f64;
     let mut stopped = false;
     for (done, (i, p)) in order.iter().enumerate() {
         if !stopped {
-            at = LEVEL / (order.len() - done) as f64;
+            at = level / (order.len() - done) as f64;
         }
         levels[*i] = at;
         stopped |= *p >= at;
@@ -129,24 +129,31 @@ pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     corrected
 }
 
-/// How each of `cells` stands beside the one at `baseline`. Each is a list of values in the order of the seeds; only
-/// the seeds that all have are looked at, so that an interrupted sweep compares like with like.
+/// How each of `cells` stands beside the one at `baseline`. Each is a list of values in the order of the seeds; of two
+/// that are compared only the seeds that both have are looked at, so that like is compared with like.
 pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
-    let common = cells.iter().map(Vec::len).min().unwrap_or(0);
-    let cells: Vec<&[f64]> = cells.iter().map(|values| &values[..common]).collect();
-    let Some(base) = cells.get(baseline).copied() else { return Vec::new() };
-    let p: Vec<Option<f64>> = cells
+    standings_of_looks(cells, baseline, 1)
+}
+
+/// The same where it was decided in so many `looks` whether a cell gets more seeds: each of them might have found
+/// something by chance, so that each has its part of [`LEVEL`].
+pub fn standings_of_looks(cells: &[Vec<f64>], baseline: usize, looks: u32) -> Vec<Standing> {
+    let Some(base) = cells.get(baseline) else { return Vec::new() };
+    let looks = f64::from(looks.max(1));
+    let pairs: Vec<(&[f64], &[f64])> = cells.iter().map(|values| alike(values, base)).collect();
+    let p: Vec<Option<f64>> = pairs
         .iter()
         .enumerate()
-        .map(|(i, values)| (i != baseline).then(|| chance(values, base)).flatten())
+        .map(|(i, (values, base))| (i != baseline).then(|| chance(values, base)).flatten())
         .collect();
-    let corrected = holm(&p);
-    let levels = levels(&p);
-    let ranks = ranks(&cells);
-    cells
+    let corrected: Vec<Option<f64>> =
+        holm(&p).into_iter().map(|p| p.map(|p| (p * looks).min(1.0))).collect();
+    let levels = levels(&p, LEVEL / looks);
+    let ranks = ranks(cells, baseline, looks);
+    pairs
         .iter()
         .enumerate()
-        .map(|(i, values)| {
+        .map(|(i, (values, base))| {
             let difference = Summary::of_differences(values, base).unwrap_or_default();
             Standing {
                 rank: ranks[i],
@@ -167,26 +174,42 @@ pub fn standings(cells: &[Vec<f64>], baseline: usize) -> Vec<Standing> {
         .collect()
 }
 
+/// The values of the seeds that both have.
+fn alike<'a>(a: &'a [f64], b: &'a [f64]) -> (&'a [f64], &'a [f64]) {
+    let common = a.len().min(b.len());
+    (&a[..common], &b[..common])
+}
+
 fn negligible(a: &[f64], b: &[f64]) -> bool {
     let (a, b) = (Summary::of(a).mean, Summary::of(b).mean);
     (a - b).abs() < NEGLIGIBLE * a.abs().min(b.abs())
 }
 
 /// Ranks by means: a cell shares the rank of the best one that it is not told apart from, and begins a rank of its own
-/// where the leader of the rank above is better with confidence, over all pairs.
-fn ranks(cells: &[&[f64]]) -> Vec<usize> {
+/// where the leader of the rank above is better with confidence, over all pairs. A cell with fewer seeds has the mean that
+/// its share of the baseline's at these seeds makes at all.
+fn ranks(cells: &[Vec<f64>], baseline: usize, looks: f64) -> Vec<usize> {
     let mut pairs = Vec::new();
     for a in 0..cells.len() {
         pairs.extend((a + 1..cells.len()).map(|b| (a, b)));
     }
-    let p: Vec<Option<f64>> = pairs.iter().map(|(a, b)| chance(cells[*a], cells[*b])).collect();
+    let of_pair = |(a, b): (usize, usize)| alike(&cells[a], &cells[b]);
+    let p: Vec<Option<f64>> = pairs
+        .iter()
+        .map(|pair| {
+            let (a, b) = of_pair(*pair);
+            chance(a, b)
+        })
+        .collect();
     let corrected = holm(&p);
     let differ = |a: usize, b: usize| {
-        let pair = pairs.iter().position(|pair| *pair == (a.min(b), a.max(b)));
-        pair.and_then(|i| corrected[i]).is_some_and(|p| p < LEVEL)
-            && !negligible(cells[a], cells[b])
+        let pair = (a.min(b), a.max(b));
+        let (one, other) = of_pair(pair);
+        let place = pairs.iter().position(|other| *other == pair);
+        place.and_then(|i| corrected[i]).is_some_and(|p| p * looks < LEVEL)
+            && !negligible(one, other)
     };
-    let means: Vec<f64> = cells.iter().map(|values| Summary::of(values).mean).collect();
+    let means = means(cells, baseline);
     let mut order: Vec<usize> = (0..cells.len()).collect();
     order.sort_by(|a, b| means[*b].total_cmp(&means[*a]));
     let mut ranks = vec![1; cells.len()];
@@ -198,6 +221,22 @@ fn ranks(cells: &[&[f64]]) -> Vec<usize> {
         ranks[i] = leader.1;
     }
     ranks
+}
+
+fn means(cells: &[Vec<f64>], baseline: usize) -> Vec<f64> {
+    let mean = |values: &[f64]| Summary::of(values).mean;
+    let most = cells.iter().map(Vec::len).max().unwrap_or(0);
+    let base = &cells[baseline];
+    let of = |values: &Vec<f64>| {
+        let (own, there) = alike(values, base);
+        let (own, there) = (mean(own), mean(there));
+        if own.is_finite() && there > 0.0 && values.len() < most {
+            own / there * mean(base)
+        } else {
+            mean(values)
+        }
+    };
+    cells.iter().map(of).collect()
 }
 
 #[cfg(test)]
@@ -264,6 +303,33 @@ mod tests {
                 _ => assert!(low < 1.0 + 1e-9 && high > 1.0 - 1e-9, "{standing:?}"),
             }
         }
+    }
+
+    /// With fewer seeds a cell is compared at these seeds alone, and two looks ask for more than one.
+    #[test]
+    fn cells_with_fewer_seeds_are_compared_at_the_seeds_that_both_have() {
+        let base: Vec<f64> =
+            (0..12_u32).map(|i| 100.0 + f64::from(i % 5) * 10.0 + f64::from(i)).collect();
+        let better: Vec<f64> = base.iter().map(|b| b * 1.2 + (b % 3.0)).collect();
+        let few: Vec<f64> = base[..5].iter().map(|b| b * 1.1 + (b % 2.0)).collect();
+        let cells = [base.clone(), better, few.clone()];
+        let (once, twice) = (standings(&cells, 0), standings_of_looks(&cells, 0, 2));
+        assert_eq!(once[2].value.n, 5);
+        assert_eq!(
+            once[2].ratio,
+            standings(&[base[..5].to_vec(), few], 0)[1].ratio.map(|ratio| Ratio {
+                // The level is that of two comparisons there and of one here.
+                low: once[2].ratio.unwrap().low,
+                high: once[2].ratio.unwrap().high,
+                ..ratio
+            })
+        );
+        for (one, two) in once.iter().zip(&twice).skip(1) {
+            assert_eq!(two.p_holm, one.p_holm.map(|p| (2.0 * p).min(1.0)));
+            let (one, two) = (one.ratio.unwrap(), two.ratio.unwrap());
+            assert!(two.low < one.low && two.high > one.high && two.mean == one.mean);
+        }
+        assert_eq!(once.iter().map(|s| s.rank).collect::<Vec<_>>(), [3, 1, 2]);
     }
 
     fn cells_of_100() -> Vec<f64> {

@@ -2,7 +2,7 @@
 
 use lasthop_report::html;
 use lasthop_report::model::{Again, Column, Figure, Page, Section, Table};
-use lasthop_report::number::summary;
+use lasthop_report::number::{plural, summary};
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, Plot};
 use lasthop_scenario::LeftOut;
 use lasthop_trace::stats::Summary;
@@ -147,8 +147,8 @@ pub(crate) fn page<S>(
     html::render(&Page {
         title: format!("{}: {title}", document.name),
         subtitle: format!(
-            "{} runs of each {noun}, simulated, all with the same channels",
-            document.seeds.len()
+            "{}, simulated, all with the same channels",
+            runs(document.seeds.len() as u64, document.fewer, noun)
         ),
         facts,
         sections,
@@ -159,6 +159,16 @@ pub(crate) fn page<S>(
             version: document.lasthop.clone(),
         },
     })
+}
+
+/// How many runs each `noun` has.
+pub fn runs(many: u64, fewer: Option<u32>, noun: &str) -> String {
+    match fewer {
+        None => format!("{} of each {noun}", plural(many, "run")),
+        Some(few) => {
+            format!("{} of each {noun}, and {many} of each near the top", plural(few.into(), "run"))
+        }
+    }
 }
 
 /// What was left out and why, if anything was; `what` heads the names.

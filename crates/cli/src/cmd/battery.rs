@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lasthop_proto::energy::report::Rest;
 use lasthop_proto::units::{Energy, Power, Probability, Span};
 use lasthop_report::model::Table;
+use lasthop_report::number::{plural, plural_of};
 use lasthop_report::table::render;
 use lasthop_study::battery::{self, Answer, Asked, Network, Over, Radio, Session};
 
@@ -103,14 +104,7 @@ fn radio(word: &str) -> Result<Radio, String> {
 }
 
 fn rest(word: &str) -> Result<Rest, String> {
-    let cycle = |time: &str| time.parse::<Span>().ok().filter(|cycle| *cycle >= Span::millis(10));
-    let found = match word.split_once(':') {
-        None if word == "psm" => Some(Rest::Psm),
-        Some(("drx", time)) => cycle(time).map(Rest::Drx),
-        Some(("edrx", time)) => cycle(time).map(Rest::Edrx),
-        _ => None,
-    };
-    found.ok_or_else(|| "expected `psm`, `drx:1.28s` or `edrx:81.92s`".to_owned())
+    battery::rest(word).ok_or_else(|| "expected `psm`, `drx:1.28s` or `edrx:81.92s`".to_owned())
 }
 
 /// Runs the command.
@@ -178,8 +172,9 @@ fn text(answer: &Answer) -> String {
     let mut text = format!(
         "{}\n{over}, {session}: {} bytes above UDP or TCP; battery {:.2} Wh, {:.1} % a year lost by itself\n\n{}\n\n",
         style::heading(&format!(
-            "{} reports of {} bytes a day",
-            answer.reports_a_day, answer.bytes
+            "{} of {} a day",
+            plural_of(answer.reports_a_day, "report"),
+            plural(answer.bytes, "byte")
         )),
         messages.join(", then "),
         answer.capacity_j / 3600.0,
@@ -194,31 +189,17 @@ fn text(answer: &Answer) -> String {
     for remark in battery::remarks(answer) {
         text += &format!("{} {remark}\n", style::bad("note:"));
     }
+    text += &format!("\n{}\n", style::heading("assumed"));
+    for line in battery::assumed(answer) {
+        text += &format!("  {line}\n");
+    }
     text += &format!("\n{}\n", style::heading("figures"));
     for life in &answer.radios {
-        text += &wrapped(&format!("{}: {}. {}", life.radio, life.about, life.source));
+        text += &format!("  {}: {}. {}\n", life.radio, life.about, life.source);
     }
     text += &format!("\n{}\n", style::heading("not modelled"));
     for line in battery::left_out(answer) {
-        text += &wrapped(line);
+        text += &format!("  {line}\n");
     }
-    text
-}
-
-/// A line of words in lines of at most 100 columns, the second and others indented.
-fn wrapped(line: &str) -> String {
-    let (mut text, mut column) = (String::from("  "), 2);
-    for word in line.split_whitespace() {
-        let width = word.chars().count();
-        if column + width > 100 && column > 4 {
-            text += "\n    ";
-            column = 4;
-        }
-        text += word;
-        text.push(' ');
-        column += width + 1;
-    }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
     text
 }

@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         "lasthop",
         &mut script,
     );
-    output::print(&with_files(args.shell, &String::from_utf8_lossy(&script)))?;
+    output::exact(&with_files(args.shell, &String::from_utf8_lossy(&script)))?;
     Ok(Outcome::Done)
 }
 

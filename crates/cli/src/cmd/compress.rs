@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lasthop_lab::{Results, Setup};
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::short;
+use lasthop_report::number::{plural, short};
 use lasthop_report::table::render;
 use lasthop_scenario::Axis;
 use lasthop_study::compress::{Cell, Given, Measured, answer};
@@ -117,7 +117,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 /// What became of the data, and what that costs.
 fn tables(shown: &Shown, axes: &[Axis]) -> String {
     let data = Table {
-        title: format!("{}: {} bytes", shown.file, shown.bytes),
+        title: format!("{}: {}", shown.file, plural(shown.bytes as u64, "byte")),
         ..Table::new(
             [
                 Column::text("level"),
@@ -139,10 +139,10 @@ fn tables(shown: &Shown, axes: &[Axis]) -> String {
     };
     let look = style::look();
     let mut text = render(&data, look) + "\n\n" + &render(&costs(&shown.cells, axes), look) + "\n";
-    text += &style::dim(
+    text += &style::dim(&style::paragraph(
         "Joules for 10^6 bytes of the original, radio and rest of the node for as long as it takes included; means\n\
          over runs ± 95 % confidence interval. Break-even: nanoseconds of the node's processor for a byte.\n",
-    );
+    ));
     for cell in &shown.cells {
         text += &recommendation(cell);
     }

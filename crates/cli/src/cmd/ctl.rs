@@ -8,10 +8,12 @@ use std::time::Duration;
 use lasthop_live::control::client::{Client, directories, listening};
 use lasthop_live::control::protocol::{Answer, Endings, Request, Status, Trouble};
 use lasthop_proto::units::Span;
+use lasthop_report::number::Units;
 use serde_json::Value;
 
+use crate::asked;
 use crate::failure::Failure;
-use crate::{Outcome, output, watch};
+use crate::{Outcome, output, style, watch};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +37,9 @@ pub struct Args {
     /// Control socket of the station
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
+    /// The units of rates: megabits, or kilobytes of 1024 bytes
+    #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true, default_value = "mbit", global = true)]
+    units: Units,
     #[command(subcommand)]
     what: What,
 }
@@ -93,15 +98,18 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             Err(Asked::Failure(Failure::file(&socket, error, "is the station still running?")))
         }
     };
+    let units = args.units;
     match &args.what {
         What::Get { key: None } => match (ask(&Request::Status {})?, json) {
             (Answer::Status(status), true) => output::print_json(&status)?,
-            (Answer::Status(status), false) => output::print(&watch::table(None, &status))?,
+            (Answer::Status(status), false) => {
+                output::print(&watch::table(None, &status, units))?;
+            }
             (Answer::Link(status), true) => output::print_json(&status)?,
             (Answer::Link(status), false) => output::print(&watch::link(&status))?,
             _ => return Err(strange()),
         },
-        What::Get { key: Some(key) } => output::print(&get(&mut ask, key, json)?)?,
+        What::Get { key: Some(key) } => output::exact(&get(&mut ask, key, json)?)?,
         What::Set { values, reset, drain } => {
             let endings = match (reset, drain) {
                 (true, _) => Some(Endings::Reset),
@@ -113,7 +121,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
                 return Err(strange());
             };
             for warning in changed.warnings.iter().filter(|_| !json) {
-                eprintln!("warning: {warning}");
+                eprint!("{}", style::stderr_wrapped(&format!("warning: {warning}\n")));
             }
             if json {
                 output::print_json(&changed)?;
@@ -138,12 +146,17 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             let mut left = times.unwrap_or(u64::MAX);
             while left > 0 {
                 let now = status(&mut ask)?;
-                let text = match (json, terminal) {
-                    (true, _) => format!("{}\n", serde_json::to_string(&now).unwrap_or_default()),
-                    (_, true) => format!("\x1b[H\x1b[2J{}", watch::table(last.as_ref(), &now)),
-                    (_, false) => watch::line(last.as_ref(), &now),
-                };
-                output::print(&text)?;
+                match (json, terminal) {
+                    (true, _) => {
+                        let text = serde_json::to_string(&now).unwrap_or_default();
+                        output::exact(&format!("{text}\n"))?;
+                    }
+                    (_, true) => {
+                        let table = watch::table(last.as_ref(), &now, units);
+                        output::print(&format!("\x1b[H\x1b[2J{table}"))?;
+                    }
+                    (_, false) => output::print(&watch::line(last.as_ref(), &now, units))?,
+                }
                 last = Some(now);
                 left -= 1;
                 if left > 0 {

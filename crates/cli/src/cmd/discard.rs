@@ -10,7 +10,9 @@ use lasthop_live::endpoint::{
     listen_everywhere,
 };
 use lasthop_proto::units::Span;
+use lasthop_report::number::{Units, plural};
 
+use crate::asked;
 use crate::failure::Failure;
 use crate::stop::Stop;
 use crate::transfer::shown;
@@ -51,6 +53,9 @@ pub struct Args {
     /// Give a connection up when nothing came for so long
     #[arg(long, value_name = "TIME", default_value = "300s")]
     idle: Span,
+    /// The units of rates: megabits, or kilobytes of 1024 bytes
+    #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true, default_value = "mbit")]
+    units: Units,
 }
 
 /// Where to listen.
@@ -97,7 +102,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         idle: Some(args.idle),
     };
     let session = Session { clock: Clock::start(), stop: stop.flag() };
-    let mut told = Told { json, verified: args.verify, error: None, stop: stop.flag() };
+    let mut told =
+        Told { json, verified: args.verify, units: args.units, error: None, stop: stop.flag() };
     let totals = discard(&listener, &options, &session, &mut told)
         .map_err(|error| Failure::input(format!("cannot accept connections: {error}"), ""))?;
     if let Some(error) = told.error {
@@ -108,7 +114,11 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
             0 => String::new(),
             bad => format!(", {bad} of them not complete or not as they should be"),
         };
-        eprintln!("{} transfers, {} bytes{bad}", totals.transfers, totals.bytes);
+        eprintln!(
+            "{}, {}{bad}",
+            plural(totals.transfers, "transfer"),
+            plural(totals.bytes, "byte")
+        );
     }
     Ok(match (stop.requested(), totals.bad) {
         (true, _) => Outcome::Interrupted,
@@ -121,6 +131,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 struct Told<'a> {
     json: bool,
     verified: bool,
+    units: Units,
     error: Option<Failure>,
     stop: &'a AtomicBool,
 }
@@ -130,9 +141,10 @@ impl DiscardObserver for Told<'_> {
         let line = if self.json {
             shown::received(transfer)
         } else {
-            shown::line(transfer, self.verified)
+            shown::line(transfer, self.verified, self.units)
         };
-        if let Err(error) = output::print(&line) {
+        let print = if self.json { output::exact } else { output::print };
+        if let Err(error) = print(&line) {
             // Nobody reads any more.
             self.error.get_or_insert(error);
             self.stop.store(true, Ordering::Relaxed);

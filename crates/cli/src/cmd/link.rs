@@ -85,7 +85,7 @@ fn keygen(into: Option<&Path>, force: bool, json: bool) -> Result<(), Failure> {
     let Some(path) = into else {
         return match json {
             true => output::print_json(&json!({ "key": key })),
-            false => output::print(&format!("{key}\n")),
+            false => output::exact(&format!("{key}\n")),
         };
     };
     keep(path, &key, force).map_err(|error| {
@@ -242,7 +242,11 @@ fn tell(news: &News, json: bool) {
         News::Warning(text) => format!("{} {text}", style::bold("warning:")),
     };
     match news {
-        News::Warning(_) | News::Notice(_) => eprintln!("{line}"),
+        News::Warning(_) | News::Notice(_) if json => eprintln!("{line}"),
+        News::Warning(_) | News::Notice(_) => {
+            eprint!("{}", style::stderr_wrapped(&format!("{line}\n")));
+        }
+        _ if json => drop(output::exact(&format!("{line}\n"))),
         _ => drop(output::print(&format!("{line}\n"))),
     }
 }

@@ -86,7 +86,7 @@ fn show(what: What, name: &str, json: bool) -> Result<Outcome, Failure> {
         let value = serde_json::json!({ "name": example.name, "text": example.text });
         output::print_json(&value)?;
     } else {
-        output::print(example.text)?;
+        output::exact(example.text)?;
     }
     Ok(Outcome::Done)
 }

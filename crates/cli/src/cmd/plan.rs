@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 
 use lasthop_lab::Setup;
+use lasthop_report::model::{Column, Table};
+use lasthop_report::number::plural;
+use lasthop_report::table::render_lean;
 use lasthop_scenario::{Plan, Run, Scenario};
 use serde::Serialize;
 
@@ -39,9 +42,10 @@ impl<'a> Shown<'a> {
 pub fn table(plan: &Plan) -> String {
     let mut text = String::new();
     let cells = plan.cells.len();
-    let what = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
+    let what = plural(cells as u64, "cell");
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "{}: {what}, {} runs\n", style::heading(&plan.name), plan.count());
+    let _ =
+        writeln!(text, "{}: {what}, {}\n", style::heading(&plan.name), plural(plan.count(), "run"));
     let Setup { path, transfers, .. } = Setup::new(String::new(), plan);
     let _ = writeln!(text, "  {path}\n  {}\n", transfers.join("\n  "));
     text.push_str(&rows(plan));
@@ -49,42 +53,18 @@ pub fn table(plan: &Plan) -> String {
 }
 
 fn rows(plan: &Plan) -> String {
-    let mut rows: Vec<Vec<String>> = vec![
-        plan.axes
-            .iter()
-            .map(|axis| axis.name.as_str())
-            .chain(["runs", "seeds"])
-            .map(str::to_owned)
-            .collect(),
-    ];
-    for cell in plan.cells.iter().take(LISTED) {
+    let axes = plan.axes.iter().map(|axis| axis.name.as_str());
+    let columns = axes.chain(["runs", "seeds"]).map(Column::text);
+    let rows = plan.cells.iter().take(LISTED).map(|cell| {
         let Scenario { runs, first_seed, .. } = &cell.scenario;
         let last = first_seed.saturating_add(u64::from(*runs).saturating_sub(1));
         let mut row = cell.labels.clone();
         row.extend([runs.to_string(), format!("{first_seed}..{last}")]);
-        rows.push(row);
-    }
-    let mut text = aligned(&rows);
+        row
+    });
+    let mut text = render_lean(&Table::new(columns, rows), style::look()) + "\n";
     if plan.cells.len() > LISTED {
-        let _ = writeln!(text, "  and {} cells more", plan.cells.len() - LISTED);
-    }
-    text
-}
-
-/// Columns two spaces apart, the first row as heading.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for (i, row) in rows.iter().enumerate() {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        let line = format!("  {}", cells.join("  "));
-        let line = line.trim_end();
-        let _ = writeln!(text, "{}", if i == 0 { style::dim(line) } else { line.to_owned() });
+        let _ = writeln!(text, "  and {}", plural((plan.cells.len() - LISTED) as u64, "more cell"));
     }
     text
 }

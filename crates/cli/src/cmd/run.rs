@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use lasthop_batch::{Provenance, Work, tables};
 use lasthop_lab::{Results, Setup};
+use lasthop_report::number::{Units, plural};
 use lasthop_scenario::{Argument, Plan, Run, Warning, World};
 use rayon::prelude::*;
 
 use super::plan;
-use crate::asked::Jobs;
+use crate::asked::{self, Jobs};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scenario::Text;
@@ -64,6 +65,9 @@ pub struct Args {
     /// How much all of them may have together, without plots; `unlimited` for every event to the end
     #[arg(long, default_value_t = Most::USUAL, value_name = "SIZE")]
     pub trace_size: Most,
+    /// The units of rates in the table [default: mbit on real packets, KB in the simulator]
+    #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true)]
+    pub units: Option<Units>,
     #[command(flatten)]
     pub jobs: Jobs,
     /// Only print what would be run
@@ -170,13 +174,13 @@ fn execute(
     let finished = runs.iter().flatten().count();
     let results = Results::new(plan, Setup::new(command(args), plan), runs);
     if (finished as u64) < plan.count() {
-        return interrupted(job, &results, finished, json);
+        return interrupted(job, &results, finished, args, json);
     }
     if let Some(dir) = job.output {
         output::write(&dir.join(sweep::RESULTS), output::json(&results)?.as_bytes())?;
         lasthop_batch::files::write(dir, "runs", &tables::runs(plan, &results, provenance)?)?;
         if !traces(job, dir)? {
-            return interrupted(job, &results, finished, json);
+            return interrupted(job, &results, finished, args, json);
         }
         output::write(&dir.join(sweep::PAGE), files::page(dir, &results)?.as_bytes())?;
     }
@@ -191,7 +195,7 @@ fn execute(
     if demonstration {
         shown += &demo::story(plan, &results);
     }
-    shown += &show::sweep::text(&results);
+    shown += &show::sweep::text(&results, units(plan, args));
     if demonstration {
         shown += &format!("\n{}", demo::moral(&results));
     }
@@ -214,6 +218,16 @@ fn execute(
     output::print(&shown)?;
     Failure::if_stuck(results.stuck())?;
     Ok(outcome(&results))
+}
+
+/// In what rates are told: as links are sold where packets are real, as in the papers elsewhere.
+fn units(plan: &Plan, args: &Args) -> Units {
+    let real = plan.cells.iter().any(|cell| cell.scenario.world == World::Testbed);
+    match (args.units, real) {
+        (Some(units), _) => units,
+        (None, true) => Units::Mbit,
+        (None, false) => Units::KB,
+    }
 }
 
 /// Whether any run brought all its data across, if that was what they were for.
@@ -266,13 +280,14 @@ fn interrupted(
     job: &Job<'_>,
     results: &Results,
     finished: usize,
+    args: &Args,
     json: bool,
 ) -> Result<Outcome, Failure> {
     job.progress.finish();
     if !json && finished > 0 {
-        output::print(&show::sweep::text(results))?;
+        output::print(&show::sweep::text(results, units(job.plan, args)))?;
     }
-    let of = format!("interrupted after {finished} of {} runs", job.plan.count());
+    let of = format!("interrupted after {finished} of {}", plural(job.plan.count(), "run"));
     match job.output {
         Some(dir) => eprintln!(
             "{of}; they are kept in {}: the same command goes on from there",

@@ -15,9 +15,11 @@ use lasthop_live::endpoint::{
 };
 use lasthop_proto::event::Event;
 use lasthop_proto::units::{Bytes, Span};
+use lasthop_report::number::Units;
 use lasthop_trace::Sink as _;
 use lasthop_trace::csv::TcbCsv;
 
+use crate::asked;
 use crate::failure::Failure;
 use crate::output::AtomicFile;
 use crate::progress::Progress;
@@ -95,6 +97,9 @@ pub struct Args {
     /// Give up when nothing moved for so long
     #[arg(long, value_name = "TIME", default_value = "300s")]
     idle: Span,
+    /// The units of rates: megabits, or kilobytes of 1024 bytes
+    #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true, default_value = "mbit")]
+    units: Units,
     /// IPv4 only
     #[arg(short = '4', conflicts_with = "ipv6")]
     ipv4: bool,
@@ -369,7 +374,7 @@ impl Job<'_> {
         if reports.is_empty() {
             return Ok(());
         }
-        output::print(&shown::table(reports))
+        output::print(&shown::table(reports, self.args.units))
     }
 }
 

@@ -77,7 +77,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 fn clear(file: &StationFile, json: bool) -> Result<Outcome, Failure> {
     let found = service::clear(file).map_err(|fault| failed(&fault))?;
     if json {
-        output::print(&format!("{}\n", json!({ "cleared": found })))?;
+        output::exact(&format!("{}\n", json!({ "cleared": found })))?;
     } else {
         let said = if found { "cleared" } else { "there was nothing" };
         output::print(&format!("{} and {}: {said}\n", file.left, file.right))?;
@@ -193,27 +193,27 @@ fn shown(settings: &[Setting]) -> String {
 /// Says what happens; a closed output is no reason to stop carrying packets.
 fn tell(news: &News, json: bool) {
     let result = match (news, json) {
-        (News::Ready { socket, metrics }, true) => output::print(&format!(
+        (News::Ready { socket, metrics }, true) => output::exact(&format!(
             "{}\n",
             json!({ "ready": { "socket": socket, "metrics": metrics } })
         )),
         (News::Plane { plane, instead }, true) => {
             let instead = instead.as_ref().map(|(why, help)| json!({ "why": why, "help": help }));
-            output::print(&format!("{}\n", json!({ "plane": plane, "instead": instead })))
+            output::exact(&format!("{}\n", json!({ "plane": plane, "instead": instead })))
         }
-        (News::Reloaded { who, stages, settings }, true) => output::print(&format!(
+        (News::Reloaded { who, stages, settings }, true) => output::exact(&format!(
             "{}\n",
             json!({ "reloaded": stages, "settings": settings, "by": who })
         )),
         (News::Changed { who, settings }, true) => {
-            output::print(&format!("{}\n", json!({ "changed": settings, "by": who })))
+            output::exact(&format!("{}\n", json!({ "changed": settings, "by": who })))
         }
         (News::Warning(text), true) => {
             eprintln!("{}", json!({ "warning": { "message": text } }));
             Ok(())
         }
         (News::Reset(count), true) => {
-            output::print(&format!("{}\n", json!({ "reset": { "connections": count } })))
+            output::exact(&format!("{}\n", json!({ "reset": { "connections": count } })))
         }
         (News::Reset(count), false) => {
             output::print(&format!("connections that ended here were reset: {count}\n"))
@@ -244,7 +244,7 @@ fn tell(news: &News, json: bool) {
             output::print(&format!("set by {who}: {}\n", shown(settings)))
         }
         (News::Warning(text), false) => {
-            eprintln!("{} {text}", style::bold("warning:"));
+            eprint!("{}", style::stderr_wrapped(&format!("{} {text}\n", style::bold("warning:"))));
             Ok(())
         }
     };

@@ -6,6 +6,7 @@ use lasthop_batch::merge::merge;
 use lasthop_batch::store::{Directory, Store};
 use lasthop_batch::sweep::{Batches, Shard, sweep};
 use lasthop_batch::{Done, Provenance, Work};
+use lasthop_report::number::plural;
 use lasthop_scenario::{Argument, Grid};
 
 use crate::asked::Jobs;
@@ -98,12 +99,12 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
     } else {
         let left = swept.batches - swept.found - swept.made;
         let mut shown = format!(
-            "{}: {} of {} batches were there, {} made ({} runs)",
+            "{}: {} of {} batches were there, {} made ({})",
             store.title(),
             swept.found,
             swept.batches,
             swept.made,
-            swept.runs
+            plural(swept.runs, "run")
         );
         if left > 0 {
             shown += &format!(", {left} left: the same command goes on");
@@ -130,7 +131,7 @@ pub fn run_merge(args: &MergeArgs, json: bool) -> Result<Outcome, Failure> {
         output::print_json(&merged.document())?;
     } else {
         let mut shown =
-            format!("{} of {} runs, digest {}\n", merged.rows, merged.of, merged.digest);
+            format!("{} of {}, digest {}\n", merged.rows, plural(merged.of, "run"), merged.digest);
         if let Some(dir) = &args.output {
             shown += &format!("runs.parquet is in {}\n", dir.display());
         }

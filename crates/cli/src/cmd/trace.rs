@@ -236,7 +236,7 @@ fn replay(path: &Path) -> Result<Option<Replay>, Failure> {
 fn written(to: Option<&Path>, text: &str) -> Result<Outcome, Failure> {
     match to {
         Some(path) => output::write(path, text.as_bytes())?,
-        None => output::print(text)?,
+        None => output::exact(text)?,
     }
     Ok(Outcome::Done)
 }
@@ -265,7 +265,7 @@ fn lines(trace: &Trace) -> String {
 
 /// Writes a file and tells what it holds, or prints it.
 fn write(to: Option<&Path>, trace: &Trace, text: &str, json: bool) -> Result<(), Failure> {
-    let Some(path) = to else { return output::print(text) };
+    let Some(path) = to else { return output::exact(text) };
     output::write(path, text.as_bytes())?;
     tell(path, traces::statistics(trace, 1000), json)
 }

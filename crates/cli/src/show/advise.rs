@@ -1,6 +1,6 @@
 //! Advice in words.
 
-use lasthop_report::number::{KB, Units, short};
+use lasthop_report::number::{KB, Units, plural, plural_of, short};
 use lasthop_scenario::{AS_IS, LeftOut};
 use lasthop_study::advise::{
     Advice, Basis, Beside, Direction, Flip, Flips, Link, Remedy, TOLD, helping,
@@ -42,6 +42,7 @@ pub fn text(
     text += "\n";
     text += &present(advice, place, units);
     text += &answer(advice, place, units);
+    text += &format!("({}, simulated)\n", runs(advice));
     text += &sensitivity(advice);
     text += &flips(&advice.flips);
     // Files stay as they are, to be copied.
@@ -55,17 +56,16 @@ pub fn text(
             }
         }
     }
-    text += match saved {
+    let mut end = match saved {
         Some(dir) => format!("\nthe files, the scenario and every number are in {dir}\n"),
         None => {
             "\n-o DIR writes the files, --scenario FILE the scenario to go on with\n".to_owned()
         }
-    }
-    .as_str();
+    };
     if link.direction == Direction::Upload {
-        text += "(the data comes from the lossy side, where no base station stands before the losses)\n";
+        end += "(the data comes from the lossy side, where no base station stands before the losses)\n";
     }
-    text
+    text + &style::wrapped(&end)
 }
 
 /// The model beside the capture, and what sets them apart.
@@ -104,6 +104,12 @@ fn beside(beside: &Beside, units: Units) -> String {
     text + "\n"
 }
 
+/// What the ranking rests on.
+fn runs(advice: &Advice) -> String {
+    let document = &advice.comparison;
+    tables::runs(document.seeds.len() as u64, document.fewer, "scheme")
+}
+
 /// What the sender gets now.
 fn present(advice: &Advice, place: &Place, units: Units) -> String {
     let Some(row) = place.scheme(AS_IS) else { return String::new() };
@@ -112,8 +118,8 @@ fn present(advice: &Advice, place: &Place, units: Units) -> String {
         format!(", {:.0} % of what the link could carry with these losses", 100.0 * share)
     });
     format!(
-        "The sender as it is gets {rate}{share}; {} time-outs a run. ({})\n",
-        short((row.measured.timeouts.mean * 10.0).round() / 10.0),
+        "The sender as it is gets {rate}{share}; {} a run. ({})\n",
+        plural_of((row.measured.timeouts.mean * 10.0).round() / 10.0, "time-out"),
         theory(place, units)
     )
 }
@@ -265,7 +271,7 @@ fn flips(flips: &Flips) -> String {
         text +=
             &format!("  it would stay the same, whatever there is of: {}\n", flips.firm.join(", "));
     }
-    text + &format!("  by means of {} more runs\n", flips.runs)
+    text + &format!("  by means of {}\n", plural(flips.runs, "more run"))
 }
 
 fn sensitivity(advice: &Advice) -> String {

@@ -32,12 +32,16 @@ pub fn text(document: &Document<Points>) -> String {
                 "{}\n\n{}\n{}\n",
                 table(&ranking(only)),
                 theory(only, Units::KB),
-                style::dim(NOTE)
+                style::dim(&style::paragraph(NOTE))
             )
         }
         several => {
             let axis = axis.as_deref().unwrap_or("");
-            format!("{}\n\n{}\n", table(&matrix(axis, several)), style::dim(NOTE_OF_POINTS))
+            format!(
+                "{}\n\n{}\n",
+                table(&matrix(axis, several)),
+                style::dim(&style::paragraph(NOTE_OF_POINTS))
+            )
         }
     };
     text += &too_few(document, 20);

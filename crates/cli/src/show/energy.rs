@@ -37,7 +37,7 @@ pub fn text(document: &Document<Energy>) -> String {
         let heading =
             format!("what would save most, by the bytes for a joule of {}", energy.ranked_by);
         text += &format!("\n{}\n{}\n", style::heading(&heading), table(&ranking(energy)));
-        text += &format!("\n{}\n{}\n", style::dim(NOTE), verdict(energy));
+        text += &format!("\n{}\n{}\n", style::dim(&style::paragraph(NOTE)), verdict(energy));
     }
     text += &too_few(document, 10);
     let lasts = energy.hosts.iter().map(|host| host.lifetime_s.mean).fold(0.0, f64::max);

@@ -37,7 +37,7 @@ pub fn text(shown: &Shown) -> String {
         format_args!("equal in {}", shown.equal),
         plural(shown.patterns.len() as u64, "pattern"),
         table(&Table::new(columns, rows)),
-        style::dim(NOTE),
+        style::dim(&style::paragraph(NOTE)),
     );
     if shown.spoiled > 0 {
         let runs = plural(shown.spoiled as u64, "run");
@@ -73,7 +73,7 @@ fn sent(sent: &Option<Sent>) -> String {
     let why = match cause.as_str() {
         "data" => "new",
         "fast-retransmit" => "fast",
-        "timeout-retransmit" => "timeout",
+        "timeout-retransmit" => "time-out",
         "tail-loss-probe" => "probe",
         other => other,
     };

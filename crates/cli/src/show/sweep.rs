@@ -1,30 +1,34 @@
 //! Results of a sweep as text.
 
 use lasthop_lab::Results;
-use lasthop_report::table::{Look, render};
-use lasthop_study::sweep::{NOTE, Room, remarks, table};
+use lasthop_report::number::Units;
+use lasthop_report::table::{Look, render, render_lean};
+use lasthop_report::wrap::columns;
+use lasthop_study::sweep::{self, Room, remarks, table};
 
 use super::note;
 use crate::style;
 
 /// Everything, for a terminal.
-pub fn text(results: &Results) -> String {
-    let (heading, table) = (style::heading(&results.name), shown(results));
-    let mut text = format!("{heading}\n{table}\n{}\n", style::dim(NOTE));
+pub fn text(results: &Results, units: Units) -> String {
+    let (heading, table) = (style::heading(&results.name), shown(results, units));
+    let how = style::paragraph(&sweep::note(units));
+    let mut text = format!("{heading}\n{table}\n{}\n", style::dim(&how));
     text.extend(remarks(results).iter().map(|remark| note(remark)));
     text
 }
 
 /// The table for stdout: as wide as the terminal allows.
-fn shown(results: &Results) -> String {
-    let look = style::look();
-    let Look::Terminal(columns) = look else {
-        return render(&table(results, Room::Wide), Look::Plain);
-    };
-    let fits = |text: &String| text.lines().all(|line| line.chars().count() <= columns.into());
-    [Room::Wide, Room::Narrow]
-        .iter()
-        .map(|room| render(&table(results, *room), Look::Plain))
-        .find(fits)
-        .unwrap_or_else(|| render(&table(results, Room::Narrow), look))
+fn shown(results: &Results, units: Units) -> String {
+    let (look, wide) = (style::look(), table(results, Room::Wide, units));
+    match look {
+        Look::Terminal(room) => {
+            let text = render(&wide, Look::Plain);
+            match text.lines().all(|line| columns(line) <= room.into()) {
+                true => text,
+                false => render_lean(&table(results, Room::Narrow, units), look),
+            }
+        }
+        Look::Plain => render(&wide, Look::Plain),
+    }
 }

@@ -10,6 +10,8 @@ use crate::cmd::trace::Told;
 use crate::style;
 
 const COLUMNS: usize = 64;
+/// Characters in front of the picture.
+const LABELS: usize = 12;
 const ROWS: usize = 8;
 
 /// Numbers and a picture.
@@ -50,7 +52,8 @@ fn seconds(seconds: f64) -> String {
 /// The rate over time.
 fn picture(windows: &[f64], period_s: f64) -> String {
     let highest = windows.iter().copied().fold(1.0, f64::max);
-    let mut dots = Dots::new(COLUMNS, ROWS);
+    let columns = style::room(COLUMNS + LABELS) - LABELS;
+    let mut dots = Dots::new(columns, ROWS);
     let mut last = None;
     for (i, bps) in windows.iter().enumerate() {
         let [from, to] = [i, i + 1].map(|i| i as f64 / windows.len() as f64);
@@ -70,7 +73,7 @@ fn picture(windows: &[f64], period_s: f64) -> String {
         let _ = writeln!(text, "{label:>10} │{}", style::good(line));
     }
     let end = seconds(period_s);
-    let _ = writeln!(text, "{:>10} └{}", "", "─".repeat(COLUMNS));
-    let _ = writeln!(text, "{:>10}  0s{end:>width$}", "", width = COLUMNS - 2);
+    let _ = writeln!(text, "{:>10} └{}", "", "─".repeat(columns));
+    let _ = writeln!(text, "{:>10}  0s{end:>width$}", "", width = columns - 2);
     text
 }

@@ -3,15 +3,15 @@
 use lasthop_live::endpoint::{End, Received, SendReport};
 use lasthop_proto::units::Span;
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::KB;
+use lasthop_report::number::Units;
 use lasthop_report::table::render;
 use serde_json::{Value, json};
 
 use crate::style;
 
-/// Bytes per second as a cell.
-fn rate(throughput: Option<f64>) -> String {
-    throughput.map_or_else(|| "–".to_owned(), |rate| format!("{:.2}", rate / KB))
+/// Bytes per second in `units`, as a cell.
+fn rate(throughput: Option<f64>, units: Units) -> String {
+    throughput.map_or_else(|| "–".to_owned(), |rate| format!("{:.2}", rate / units.size()))
 }
 
 /// To the millisecond, as west97 4.5 times transfers.
@@ -28,14 +28,14 @@ fn retransmissions(report: &SendReport) -> Option<u64> {
 }
 
 /// What was sent, as a table with what is to be known about it below.
-pub fn table(reports: &[SendReport]) -> String {
+pub fn table(reports: &[SendReport], units: Units) -> String {
     let table = Table {
         title: String::new(),
         columns: vec![
             Column::text("to"),
             Column::number("bytes"),
             Column::number("seconds"),
-            Column::number("KB/s"),
+            Column::number(units.name()),
             Column::number("retransmissions"),
             Column::number("time-outs"),
             Column::text("end"),
@@ -47,7 +47,7 @@ pub fn table(reports: &[SendReport]) -> String {
                     report.peer.to_string(),
                     report.bytes.to_string(),
                     seconds(report.ended),
-                    rate(report.throughput()),
+                    rate(report.throughput(), units),
                     count(retransmissions(report)),
                     count(report.timeouts),
                     report.end.to_string(),
@@ -65,7 +65,10 @@ pub fn table(reports: &[SendReport]) -> String {
     if reports.iter().any(|report| report.end != End::Closed) {
         text += "What is not complete: bytes and SHA-256 are of what the kernel took, not of what arrived.\n";
     }
-    text += &style::dim("From the SYN until the peer closed; KB = 1024 B.");
+    text += &style::dim(match units {
+        Units::Mbit => "From the SYN until the peer closed.",
+        Units::KB => "From the SYN until the peer closed; KB = 1024 B.",
+    });
     text.push('\n');
     text
 }
@@ -94,11 +97,11 @@ pub fn sent(report: &SendReport) -> Value {
 }
 
 /// A transfer that was received, in one line.
-pub fn line(received: &Received, verified: bool) -> String {
+pub fn line(received: &Received, verified: bool, units: Units) -> String {
     let Received { number, peer, bytes, sha256, end, .. } = received;
     let time = seconds(received.seconds);
-    let rate = rate(received.throughput());
-    let mut text = format!("{number}  {peer}  {bytes} B  {time} s  {rate} KB/s  {end}");
+    let rate = rate(received.throughput(), units);
+    let mut text = format!("{number}  {peer}  {bytes} B  {time} s  {rate} {}  {end}", units.name());
     if let Some(wrong) = received.wrong {
         let (got, expected) = (wrong.got, wrong.expected);
         text += &style::bad(&format!(

@@ -78,7 +78,7 @@ impl Rows {
     pub(super) fn show(&self, finding: &mut Finding, title: &str) {
         let mut rows = table(
             format!("{title} (published in brackets)"),
-            "< | Mb/s | wired goodput % | wireless goodput % | timer expirations | fast retransmissions | \
+            "< | Mb/s | wired goodput % | wireless goodput % | time-outs | fast retransmissions | \
              completed",
         );
         for Row { name, runs, published } in &self.0 {

@@ -129,7 +129,7 @@ fn f12(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let throughput = runs.throughput();
     finding.compare("without losses", ideal, "KB/s", 61.0);
     finding.compare("throughput", throughput, "KB/s", 31.0);
-    finding.measure("timer expirations", runs.timeouts(), "per run");
+    finding.measure("time-outs", runs.timeouts(), "per run");
     finding.within("throughput in KB/s", throughput.mean, 25.0, 40.0);
     sequence(
         bench,
@@ -159,7 +159,7 @@ fn f13(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> 
     let throughput = runs.throughput();
     let percent = 100.0 * throughput.mean / congested.mean;
     finding.compare("throughput", throughput, "KB/s", 14.3);
-    finding.measure("timer expirations", runs.timeouts(), "per run");
+    finding.measure("time-outs", runs.timeouts(), "per run");
     let label = "of the throughput without wireless errors";
     finding.compare(label, percent, "%", 100.0 * 14.3 / 31.0);
     finding.within("percent of W-F12's throughput", percent, 35.0, 65.0);

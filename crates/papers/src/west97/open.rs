@@ -42,7 +42,7 @@ pub(super) const LONG_DELAY: Claim = Claim {
 fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "A satellite hop: 2 Mb/s, 520 ms of round trip, windows of 256 KB, six-packet bursts",
-        "<agent | KB/s | timer expirations | wired goodput % | completed",
+        "<agent | KB/s | time-outs | wired goodput % | completed",
     );
     let ideal = bench.runs(SATELLITE, UNCHANGED)?;
     let mut with = |agent: &[&str]| bench.runs(SATELLITE, &[agent, &[BURSTS]].concat());
@@ -56,7 +56,7 @@ fn satellite(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     ] {
         let (throughput, timeouts) = (runs.throughput(), runs.timeouts());
         finding.measure(format!("{name}, throughput"), throughput, "KB/s");
-        finding.measure(format!("{name}, timer expirations"), timeouts, "per run");
+        finding.measure(format!("{name}, time-outs"), timeouts, "per run");
         rows.rows.push(row(&[&name, &throughput, &timeouts, &runs.summary(wired), runs]));
     }
     finding.tables.push(rows);
@@ -108,7 +108,7 @@ pub(super) const MULTI: Claim = Claim {
 fn multi(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Several connections through one base station, congestion and wireless errors together",
-        "<connections, agent | aggregate KB/s | Jain index | timer expirations | lost in the queue | completed",
+        "<connections, agent | aggregate KB/s | Jain index | time-outs | lost in the queue | completed",
     );
     let mut told = Vec::new();
     for count in [2, 8, 32] {
@@ -151,7 +151,7 @@ fn seqcache(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrup
         &["agent=seq-cache", "host.fixed.eln=checksum", "host.mobile.eln=checksum"];
     let mut rows = table(
         "A cache of sequence numbers against snoop's cache of packets (LAN, single errors)",
-        "<agent | KB/s | wired goodput % | timer expirations | state of the connection, bytes",
+        "<agent | KB/s | wired goodput % | time-outs | state of the connection, bytes",
     );
     let mut means = Vec::new();
     for (name, agent) in [("Reno", &[][..]), ("snoop", SNOOP), ("seq-cache", NUMBERS)] {
@@ -204,7 +204,7 @@ fn eln_checksum(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Inte
     let (checksum, ideal) = (eln("checksum")?, eln("ideal")?);
     let mut rows = table(
         "Explicit loss notification by the receiver's checksum (LAN, single errors)",
-        "<sender | KB/s | timer expirations | losses told of %",
+        "<sender | KB/s | time-outs | losses told of %",
     );
     let seen = |runs: &Runs| {
         runs.summary(|m| {

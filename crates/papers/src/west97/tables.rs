@@ -16,7 +16,7 @@ const WHAT: [(&str, &str, &str); 5] = [
     ("percent of ideal", "of ideal", "%"),
     ("wired goodput", "wired goodput", "%"),
     ("wireless goodput", "wireless goodput", "%"),
-    ("timer expirations", "timer expirations", "per run"),
+    ("time-outs", "time-outs", "per run"),
 ];
 const PERCENT: usize = 1;
 const WIRED: usize = 2;
@@ -166,7 +166,7 @@ fn measure(
     finding.compare("ideal throughput", ideal.measured[0], "KB/s", of.ideal);
     let mut rows = table(
         of.title,
-        "< | KB/s | % of ideal | wired goodput % | wireless goodput % | timer expirations | completed",
+        "< | KB/s | % of ideal | wired goodput % | wireless goodput % | time-outs | completed",
     );
     let mut first = ideal.row();
     first[1 + PERCENT].clear();
@@ -197,14 +197,14 @@ fn measure(
     Ok(Measured { ideal, columns })
 }
 
-/// ACKP must not have more timer expirations than snoop alone.
+/// ACKP must not have more time-outs than snoop alone.
 fn no_more_timeouts(finding: &mut Finding, ackp: &Column, snoop: &Column) {
     let (with, without) = (ackp.mean(TIMEOUTS), snoop.mean(TIMEOUTS));
     finding.judge(
-        "ACKP's timer expirations less snoop's",
+        "ACKP's time-outs less snoop's",
         with - without,
         Bound::AtMost(0.0),
-        format!("ACKP's timer expirations ({with:.2}) do not exceed snoop's ({without:.2})"),
+        format!("ACKP's time-outs ({with:.2}) do not exceed snoop's ({without:.2})"),
     );
 }
 
@@ -213,7 +213,7 @@ pub(super) const T1: Claim = Claim {
     place: "5.2.1, Table 1",
     setup: "2,000,000 B, 20 runs, single errors, mean 64 KB apart, on data and on ACKs; columns Reno, \
             snoop, snoop+ACKP",
-    published: "ideal 199.92 KB/s; Reno 98.36 (49.20 % of ideal, goodput 97.4 %, 7.50 timer expirations); \
+    published: "ideal 199.92 KB/s; Reno 98.36 (49.20 % of ideal, goodput 97.4 %, 7.50 time-outs); \
             snoop 185.91 (93.00 %, wired 99.4 %, wireless 97.3 %, 0.00); snoop+ACKP 185.07 (92.58 %, 99.5 \
             %, 97.2 %, 0.00)",
     cost: 2,
@@ -242,7 +242,7 @@ pub(super) const T1_DENSER: Claim = Claim {
     id: "W-T1-32K-16K",
     place: "5.2.1, last paragraph",
     setup: "as W-T1 at one error per 32 KB and per 16 KB",
-    published: "snoop still shields the sender (no timer expiration, no duplicate ACK reaches it); ACKP \
+    published: "snoop still shields the sender (no time-out, no duplicate ACK reaches it); ACKP \
             costs nothing",
     cost: 3,
     run: Some(t1_denser),
@@ -253,7 +253,7 @@ pub(super) const T1_DENSER: Claim = Claim {
 fn t1_denser(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let mut rows = table(
         "Denser single errors",
-        "<one error per | <agent | KB/s | timer expirations | duplicate ACKs at the sender",
+        "<one error per | <agent | KB/s | time-outs | duplicate ACKs at the sender",
     );
     for mean in ["32KiB", "16KiB"] {
         let errors =
@@ -265,9 +265,9 @@ fn t1_denser(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
             let (throughput, timeouts) = (runs.throughput(), runs.timeouts());
             let label = |what: &str| format!("{name} at {mean}, {what}");
             finding.measure(label("throughput"), throughput, "KB/s");
-            finding.measure(label("timer expirations"), timeouts, "per run");
+            finding.measure(label("time-outs"), timeouts, "per run");
             finding.measure(label("duplicate ACKs at the sender"), dupacks, "per run");
-            finding.below(label("timer expirations"), timeouts.mean, 0.5);
+            finding.below(label("time-outs"), timeouts.mean, 0.5);
             finding.below(label("duplicate ACKs at the sender"), dupacks.mean, 1.0);
             rows.rows.push(row(&[&mean, &name, &throughput, &timeouts, &dupacks]));
             throughputs.push(throughput.mean);
@@ -376,11 +376,11 @@ fn t4(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interrupted> {
     let (ackp, snoop) = (ackp?, snoop?);
     let (with, without) = (ackp.timeouts().mean, snoop.timeouts().mean);
     finding.judge(
-        "ACKP's timer expirations less half of snoop's",
+        "ACKP's time-outs less half of snoop's",
         with - without / 2.0,
         Bound::Below(0.0),
         format!(
-            "ACKP's timer expirations ({with:.3} in {} runs) are less than half of snoop's ({without:.3})",
+            "ACKP's time-outs ({with:.3} in {} runs) are less than half of snoop's ({without:.3})",
             snoop.all().len()
         ),
     );

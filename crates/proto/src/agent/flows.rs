@@ -96,6 +96,12 @@ impl<F: Default> Flows<F> {
             .collect()
     }
 
+    /// Takes the flows from `host` or to it out of their slots, which are to be removed: slot, key and flow.
+    pub(super) fn take_of(&mut self, host: Addr) -> Vec<(usize, FlowKey, F)> {
+        let slots = self.of_host(host).into_iter();
+        slots.map(|i| (i, self.slots[i].key, core::mem::take(&mut self.slots[i].flow))).collect()
+    }
+
     /// The key of the flow in slot `i`.
     pub fn key(&self, i: usize) -> FlowKey {
         self.slots[i].key

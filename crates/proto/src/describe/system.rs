@@ -135,17 +135,6 @@ impl System {
     pub fn asked(&self) -> String {
         self.syntax.replace('*', self.key)
     }
-
-    /// A system that is not built yet.
-    pub const fn planned(
-        kind: Kind,
-        key: &'static str,
-        what: &'static str,
-        source: &'static str,
-    ) -> System {
-        let system = System::new(kind, key, "", what, source);
-        System { tier: 2, worlds: SIM, status: Status::Planned, ..system }
-    }
 }
 
 impl Serialize for System {

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::codel::{CodelConfig, Head, Law};
+use super::longest::Longest;
 use super::{Discipline, Order, Read, Room, Waiting};
 use crate::describe::{Descriptor, Keys, Kind, System};
 use crate::machine::{Out, Side};
@@ -131,13 +132,15 @@ pub struct FqCodel {
     flows: Vec<Flow>,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
+    longest: Longest,
 }
 
 impl FqCodel {
     /// Empty queues; `chance` begins the hash.
     pub fn new(config: FqCodelConfig, mut chance: Stream) -> FqCodel {
         let salt = chance.next_u64();
-        FqCodel { config, salt, flows: Vec::new(), new: VecDeque::new(), old: VecDeque::new() }
+        let (new, old) = (VecDeque::new(), VecDeque::new());
+        FqCodel { config, salt, flows: Vec::new(), new, old, longest: Longest::default() }
     }
 
     /// The queue of `packet`.
@@ -159,11 +162,12 @@ impl FqCodel {
     /// Ends the oldest packet of the longest queue.
     //= rfc8290: a packet is dropped from the head of the queue with the largest byte count
     fn make_room(&mut self, side: Side, room: &mut Room, out: &mut Out) {
-        let longest = self.flows.iter_mut().max_by_key(|flow| flow.bytes);
-        let Some(Flow { waiting, bytes, .. }) = longest else { return };
+        let Some(i) = self.longest.of(self.flows.len(), |i| self.flows[i].bytes) else { return };
+        let Flow { waiting, bytes, .. } = &mut self.flows[i];
         if let Some((_, oldest)) = (One { waiting, bytes, room }).take() {
             oldest.overflow(side, out);
         }
+        self.longest.set(i, self.flows[i].bytes);
     }
 }
 
@@ -214,6 +218,7 @@ impl Order for FqCodel {
         let flow = &mut self.flows[i];
         flow.bytes += u64::from(bytes);
         flow.waiting.push_back((now, waiting));
+        self.longest.set(i, flow.bytes);
         if flow.list == List::None {
             flow.list = List::New;
             flow.credit = self.config.quantum.0 as i64;
@@ -236,7 +241,9 @@ impl Order for FqCodel {
             }
             let Flow { waiting, bytes, law, .. } = flow;
             let mut one = One { waiting, bytes, room: &mut *room };
-            let Some(next) = law.next(&self.config.codel, at, side, &mut one, out) else {
+            let next = law.next(&self.config.codel, at, side, &mut one, out);
+            self.longest.set(i, flow.bytes);
+            let Some(next) = next else {
                 list.pop_front();
                 // A new queue that is empty waits a turn among the old ones, so that it cannot be new again at once.
                 if flow.list == List::New && !self.old.is_empty() {

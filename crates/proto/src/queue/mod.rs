@@ -14,6 +14,8 @@ use crate::rng::Stream;
 use crate::units::{Rate, Time};
 use crate::wire::{Addr, CE, Damage, Flags, Packet};
 
+mod longest;
+
 pub use crate::units::Limit;
 
 pub use ack_filter::AckFilter;

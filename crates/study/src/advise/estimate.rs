@@ -2,6 +2,7 @@
 
 use lasthop_analyze::{Cause, Direction, Loss, Opening, PointKind, StallCause};
 use lasthop_proto::units::{Probability, Rate, Span};
+use lasthop_report::number::plural;
 use lasthop_trace::stats::quantile;
 
 use super::link::MTU;
@@ -44,6 +45,13 @@ const TRAIN: f64 = 10.0;
 const SAME: f64 = 1.15;
 /// A flight that is at its height for such a share of the time is held there.
 const HELD: f64 = 0.5;
+/// A flight that is so near to the announced window, as a share of it, has reached it.
+const REACHED: f64 = 0.9;
+/// Sendings at that height that are no chance.
+const OFTEN: f64 = 10.0;
+/// Seconds on the sender's side of a capture, and as a share of the round trip, that are no processing.
+const ASIDE: f64 = 0.001;
+const ASIDE_SHARE: f64 = 0.1;
 /// Such a share of the time without anything to send is worth a word.
 const IDLE: f64 = 0.1;
 
@@ -109,12 +117,13 @@ impl Estimate {
         let Some(transfer) = transfers.first() else {
             let what = match capture.analysis.tcp_packets {
                 0 => "no TCP in it".to_owned(),
-                n => format!("{n} packets of TCP, and none with data"),
+                n => format!("{} of TCP, and none with data", plural(n, "packet")),
             };
             return Err(Error::input(format!("{}: {what}", capture.file), help));
         };
         let handshake = transfer.connection.handshake_rtt.map(Span::as_secs_f64);
-        let shortest = transfer.data.rtt.map(|rtt| rtt.min);
+        let near = near(transfer);
+        let shortest = transfer.data.rtt.map(|rtt| rtt.min + near);
         let rtt = handshake.into_iter().chain(shortest).fold(f64::INFINITY, f64::min);
         if !rtt.is_finite() {
             return Err(Error::input(
@@ -123,28 +132,52 @@ impl Estimate {
             ));
         }
         let count = transfers.len();
-        let largest = format!("the largest of {count} transfers: {}", transfer.title());
+        let largest = match count {
+            1 => format!("the only transfer: {}", transfer.title()),
+            n => format!("the largest of {n} transfers: {}", transfer.title()),
+        };
         let delay = Span::from_secs_f64(rtt / 2.0);
-        let captured = captured(transfer);
+        let captured = captured(transfer, near);
+        let bounded = bounded(transfer, &captured.likeness);
         let mut estimate = Estimate {
             delay: Some((delay, "half of the shortest round trip".to_owned())),
             rate_back: rate_back(transfer),
             sender: sender(transfer, &captured.likeness),
             transfer: Some(transfer.data.unique_bytes),
             mtu: mtu(transfer),
-            window: window(transfer, &captured.likeness),
+            window: bounded.clone().or_else(|| window(transfer, &captured.likeness)),
             captured: Some(captured),
             notes: vec![largest],
             ..Estimate::default()
         };
+        if near > 0.0 {
+            estimate.notes.push(format!(
+                "the capture was not made at the sender: {:.1} ms of the round trip lie on its side, by the handshake",
+                near * 1e3
+            ));
+        }
         rates(transfer.data, rtt, &mut estimate);
-        queue(transfer.data, rtt, &mut estimate);
-        losses(transfer.data, &mut estimate);
+        // What a window keeps short does not show how long it may become.
+        if bounded.is_none() {
+            queue(transfer.data, rtt - near, &mut estimate);
+        }
+        losses(transfer.data, bounded.is_some(), &mut estimate);
         Ok(estimate)
     }
 }
 
-fn captured(transfer: &Transfer<'_>) -> Captured {
+/// How much of the round trip lies between the sender and the place of the capture, in seconds; nothing where that is little.
+fn near(transfer: &Transfer<'_>) -> f64 {
+    let connection = transfer.connection;
+    let (Some(whole), Some(server)) = (connection.handshake_rtt, connection.syn_ack) else {
+        return 0.0;
+    };
+    let part = if transfer.is_from_client() { whole.saturating_sub(server) } else { server };
+    let (part, whole) = (part.as_secs_f64(), whole.as_secs_f64());
+    if part > ASIDE && part > ASIDE_SHARE * whole { part } else { 0.0 }
+}
+
+fn captured(transfer: &Transfer<'_>, near: f64) -> Captured {
     let Transfer { data, back, .. } = transfer;
     let stalls = data.stalls.iter().filter(|stall| stall.cause == StallCause::ApplicationIdle);
     let idle: f64 = stalls.map(|stall| stall.to.since(stall.from).as_secs_f64()).sum();
@@ -152,7 +185,7 @@ fn captured(transfer: &Transfer<'_>) -> Captured {
     Captured {
         throughput: data.throughput.unwrap_or(0.0) / 8.0,
         loss: lost(data) as f64 / data.data_packets.max(1) as f64,
-        rtt: data.rtt.map_or(0.0, |rtt| rtt.mean),
+        rtt: data.rtt.map_or(0.0, |rtt| rtt.mean + near),
         likeness: congestion(data, back),
         cause: data.verdict.cause,
         idle: (idle > IDLE).then_some(idle),
@@ -181,6 +214,16 @@ fn mtu(transfer: &Transfer<'_>) -> Option<Estimated<u32>> {
     let mss = u32::from(a?.min(b?));
     let mtu = mss.saturating_add(HEADERS_ALONE).max(LEAST_MTU);
     (mtu != MTU).then(|| (mtu, format!("the ends agreed on segments of {mss} B")))
+}
+
+/// The window that the receiver announced, if the flight reached it again and again: it bounds the sender then.
+fn bounded(transfer: &Transfer<'_>, likeness: &Likeness) -> Option<Estimated<u64>> {
+    let announced = transfer.back.window_max?;
+    let often = likeness.level * transfer.data.data_packets as f64 >= OFTEN;
+    (often && likeness.most >= REACHED * announced as f64).then(|| {
+        let how = "announced by the receiver, and the flight reached it again and again".to_owned();
+        (announced, how)
+    })
 }
 
 /// The receiver's window, if nothing else held the flight where it was.
@@ -279,11 +322,14 @@ fn over(acks: &[(f64, f64)], enough: impl Fn((f64, f64), (f64, f64)) -> bool) ->
 }
 
 /// Losses, and how they come. Those of a full queue are no business of the link.
-fn losses(data: &Direction, estimate: &mut Estimate) {
+///
+/// Where the receiver's window is the bound, round trips are the longest when the flight is all it may be, and packets pass
+/// then as before: no queue is full.
+fn losses(data: &Direction, bounded: bool, estimate: &mut Estimate) {
     let verdict = &data.verdict;
     let lost = lost(data);
     if verdict.cause == Cause::Queue {
-        let how = format!("{lost} losses, but a full queue's: {}", verdict.evidence);
+        let how = format!("{}, but a full queue's: {}", plural(lost, "loss"), verdict.evidence);
         estimate.loss = Some((Probability::ZERO, how));
         estimate.notes.push(
             "the losses came when the queue was full; repairing them over the link would only fill it again"
@@ -294,23 +340,23 @@ fn losses(data: &Direction, estimate: &mut Estimate) {
     let mut kept: Vec<(i64, i64)> = data
         .losses
         .iter()
-        .filter(|loss| verdict.cause == Cause::Radio || !overflow(data, loss))
+        .filter(|loss| bounded || verdict.cause == Cause::Radio || !overflow(data, loss))
         .map(|loss| (loss.offset, loss.offset + i64::from(loss.len)))
         .collect();
     let left_out = data.losses.len() - kept.len();
     let count = lost - left_out as u64;
     let mut share = count as f64 / data.data_packets.max(1) as f64;
-    let mut how = format!("{count} losses of {} packets with data", data.data_packets);
+    let mut how = format!("{} of {} packets with data", plural(count, "loss"), data.data_packets);
     if left_out > 0 {
         how += &format!("; {left_out} more came in runs at the longest round trips: a full queue");
     }
     let trials = verdict.segments.saturating_sub(verdict.long_segments);
-    if verdict.cause != Cause::Radio && verdict.long_segments > 0 && trials > 0 {
+    if !bounded && verdict.cause != Cause::Radio && verdict.long_segments > 0 && trials > 0 {
         let losses = verdict.losses.saturating_sub(verdict.long_losses);
         share = losses as f64 / trials as f64;
         how = format!(
-            "{losses} independent losses of {trials} packets, without those at the longest round trips, where a \
-             queue may have been full"
+            "{} of {trials} packets, without those at the longest round trips, where a queue may have been full",
+            plural(losses, "independent loss")
         );
     }
     let Some(p) = Probability::new(share) else { return };
@@ -320,7 +366,14 @@ fn losses(data: &Direction, estimate: &mut Estimate) {
     let runs = 1 + kept.windows(2).filter(|pair| pair[0].1 < pair[1].0).count();
     if !kept.is_empty() {
         let mean = kept.len() as f64 / runs as f64;
-        estimate.burst = Some((mean, format!("{} lost segments in {runs} runs", kept.len())));
+        estimate.burst = Some((
+            mean,
+            format!(
+                "{} in {}",
+                plural(kept.len() as u64, "lost segment"),
+                plural(runs as u64, "run")
+            ),
+        ));
     }
 }
 

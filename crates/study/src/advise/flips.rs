@@ -101,7 +101,9 @@ pub(super) fn flips<E: From<Error>>(
         let Some(change) = change(fact.what, link) else { continue };
         let mut best = |link: &Link| -> Result<Option<Option<String>>, E> {
             let asked = Asked { schemes, handoffs: link.handoff.as_ref(), ..Asked::default() };
-            let Some(document) = compared(link, RUNS, &asked, &[], run)? else { return Ok(None) };
+            let Some(document) = compared(link, (RUNS, false), &asked, &[], run)? else {
+                return Ok(None);
+            };
             all.runs += u64::from(RUNS) * (schemes.len() as u64 + 1);
             Ok(document.said.points.first().map(|place| turned(place, first, gain)))
         };

@@ -36,6 +36,16 @@ const BY_DAMAGE: [&str; 3] = ["eln", "eln-rxmt", "eln-named"];
 /// Senders of today.
 const OF_TODAY: [&str; 8] = ["linux", "rack", "cubic", "bbr", "bbr3", "hybla", "westwood", "veno"];
 
+/// Who can be asked to change something: the word for it, and that of [`lasthop_scenario::Scheme::change`].
+pub const PARTIES: [(&str, &str); 6] = [
+    ("sender", "sender"),
+    ("receiver", "receiver"),
+    ("base-station", "base station"),
+    ("link", "link"),
+    ("router", "router"),
+    ("gateway", "gateway"),
+];
+
 /// What advice is given about, and how.
 #[derive(Debug)]
 pub struct Question<'a> {
@@ -43,6 +53,8 @@ pub struct Question<'a> {
     pub link: &'a Link,
     /// Seeds.
     pub runs: u32,
+    /// Whether schemes near the top get more of them, and all others fewer.
+    pub race: bool,
     /// The least gain worth a change, as a share: 0.05 is 5 %.
     pub gain: f64,
     /// Who can be changed, in the words of [`lasthop_scenario::Scheme::change`]; everybody if that is empty.
@@ -130,7 +142,7 @@ pub fn ask<E: From<Error>>(
     estimate: Estimate,
     run: &mut Runner<'_, E>,
 ) -> Result<Option<Advice>, E> {
-    let Question { link, runs, gain, can, vary } = *question;
+    let Question { link, runs, race, gain, can, vary } = *question;
     let Estimate { notes, captured, rates, .. } = estimate;
     let rates = rates.filter(|_| is_estimated(&facts, "rate"));
     let beside = match &captured {
@@ -142,7 +154,7 @@ pub fn ask<E: From<Error>>(
     };
     let (schemes, left_out) = candidates(link)?;
     let asked = |schemes| Asked { schemes, handoffs: link.handoff.as_ref(), ..Asked::default() };
-    let Some(mut comparison) = compared(link, runs, &asked(&schemes), can, run)? else {
+    let Some(mut comparison) = compared(link, (runs, race), &asked(&schemes), can, run)? else {
         return Ok(None);
     };
     comparison.left_out.extend(left_out);
@@ -153,7 +165,7 @@ pub fn ask<E: From<Error>>(
     let unknown = is_estimated(&facts, "rate");
     for (what, link) in variations(link, rates, unknown).into_iter().filter(|_| vary) {
         let runs = runs.min(RUNS_AGAIN);
-        let Some(other) = compared(&link, runs, &asked(&again), &[], run)? else {
+        let Some(other) = compared(&link, (runs, false), &asked(&again), &[], run)? else {
             return Ok(None);
         };
         let there = other.said.points.first();
@@ -214,7 +226,7 @@ fn candidates(link: &Link) -> Result<(Vec<String>, Vec<LeftOut>), Error> {
 /// Compares what is asked on `link`, of that only what asks nobody but `can` to change.
 fn compared<E: From<Error>>(
     link: &Link,
-    runs: u32,
+    (runs, race): (u32, bool),
     asked: &Asked<'_>,
     can: &[String],
     run: &mut Runner<'_, E>,
@@ -244,7 +256,13 @@ fn compared<E: From<Error>>(
         }
         comparison = compare::lay_out(&source, &[], &Asked { schemes: &names, ..*asked })?;
     }
-    let document = compare::answer(&comparison, run)?;
+    let document = match race {
+        true => {
+            let race = compare::Race::of(comparison.schemes.len(), runs);
+            compare::raced(&comparison, race, run)?
+        }
+        false => compare::answer(&comparison, run)?,
+    };
     Ok(Some(document).filter(Document::is_complete))
 }
 

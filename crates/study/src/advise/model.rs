@@ -13,6 +13,10 @@ use crate::{Error, Runner, Source};
 
 /// Throughputs that are further apart, as a share of the captured one, differ.
 pub const AGREES: f64 = 0.15;
+/// Losses that are so many times those of the link are more.
+const MORE: f64 = 1.1;
+/// Standard deviations from the mean that one transfer may be by chance.
+const CHANCE: f64 = 2.0;
 /// Runs of the model, at most.
 const RUNS: u32 = 5;
 
@@ -27,11 +31,14 @@ pub struct Figures {
     pub rtt: f64,
     /// Bytes under way on the mean: throughput by round trip.
     pub window: f64,
+    /// The standard deviation of the throughput from run to run, as a share of its mean; nothing of one run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
 }
 
 impl Figures {
     fn new(throughput: f64, loss: f64, rtt: f64) -> Figures {
-        Figures { throughput, loss, rtt, window: throughput * rtt }
+        Figures { throughput, loss, rtt, window: throughput * rtt, spread: None }
     }
 
     /// Means over the runs of a cell.
@@ -46,7 +53,10 @@ impl Figures {
         let lost = mean(&flow(|f| f.dropped.total() as f64));
         let flows = mean(&flow(|_| 1.0)).max(1.0);
         let rtt = mean(&flow(|f| f.srtt.mean_s)) / flows;
-        Figures::new(mean(&|run| run.metrics.aggregate_throughput), lost / sent.max(1.0), rtt)
+        let all: Vec<f64> = cell.runs.iter().map(|run| run.metrics.aggregate_throughput).collect();
+        let throughput = Summary::of(&all);
+        let spread = (throughput.n > 1).then(|| throughput.sd / throughput.mean.max(1.0));
+        Figures { spread, ..Figures::new(throughput.mean, lost / sent.max(1.0), rtt) }
     }
 }
 
@@ -65,6 +75,18 @@ pub struct Beside {
     pub why: Vec<String>,
     /// Which congestion control the capture looks like.
     pub likeness: Likeness,
+}
+
+/// Whether one transfer may be so far from the mean of `modelled` by which of its packets were lost.
+fn chance(modelled: &Figures, captured: &Captured) -> Option<String> {
+    let spread = modelled.spread?;
+    let far = (captured.throughput / modelled.throughput.max(1.0) - 1.0).abs();
+    (far <= CHANCE * spread).then(|| {
+        format!(
+            "one transfer differs from the next by {:.0} % in the model (standard deviation), by which packets are lost",
+            spread * 100.0
+        )
+    })
 }
 
 fn close(ratio: f64) -> bool {
@@ -116,6 +138,9 @@ pub(super) fn beside<E: From<Error>>(
             .why
             .push(format!("a window of {bytes} B held the sender, which may be its own buffer"));
     }
+    if let Some(why) = chance(&figures, captured) {
+        beside.why.push(why);
+    }
     for (what, other) in explanations(link, rates, captured) {
         let Some(figures) = modelled(&other, runs, run)? else { return Ok(None) };
         if close(by(figures)) {
@@ -142,16 +167,21 @@ fn explanations(
     if link.loss.get() > 0.0 {
         let what = "if its losses were a full queue's (`--loss 0`)".to_owned();
         all.push((what, Link { loss: Probability::ZERO, ..link.clone() }));
-    } else if let Some(loss) = Probability::new(captured.loss).filter(|_| captured.loss > 0.0) {
+    }
+    let more = captured.loss > link.loss.get() * MORE;
+    if let Some(loss) = Probability::new(captured.loss).filter(|_| more) {
         let percent = (captured.loss * 1e4).round() / 100.0;
-        let what = format!("if its losses were the link's (`--loss {percent}%`)");
+        let what = format!("if all of its losses were the link's (`--loss {percent}%`)");
         all.push((what, Link { loss, ..link.clone() }));
     }
     for (word, duplex) in Duplex::WORDS.into_iter().filter(|(_, duplex)| *duplex != link.duplex) {
         let what = format!("on a link of another duplex (`--duplex {word}`)");
         all.push((what, Link { duplex, ..link.clone() }));
     }
-    for word in Control::ALL.map(Control::word).into_iter().filter(|word| *word != link.sender) {
+    // Without SACK it may be the Reno of before RFC 2582.
+    let old = (link.sender == "newreno").then_some("reno");
+    let others = Control::ALL.map(Control::word).into_iter().chain(old);
+    for word in others.filter(|word| *word != link.sender) {
         let what = format!("with another sender (`--sender {word}`)");
         all.push((what, Link { sender: word.to_owned(), ..link.clone() }));
     }

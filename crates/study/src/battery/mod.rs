@@ -6,7 +6,8 @@ mod traffic;
 mod wire;
 
 use lasthop_proto::energy::report::{
-    Activity, BLES, Ble, CELLULARS, Cellular, Joules, LORAS, Lora, Part, Rest, Stretch, WIFIS, Wifi,
+    Activity, BLES, Ble, CELLULARS, Cellular, Joules, Keeps, LORAS, Lora, Part, Rest, Stretch,
+    Timers, WIFIS, Wifi,
 };
 use lasthop_proto::units::{Energy, Power, Span};
 use lasthop_trace::stats::Summary;
@@ -14,7 +15,7 @@ use serde::Serialize;
 
 use crate::Error;
 pub use page::picture;
-pub use tables::{left_out, lifetimes, parts, remarks};
+pub use tables::{assumed, left_out, lifetimes, parts, remarks};
 use traffic::Path;
 pub use wire::{Over, Session, Step};
 
@@ -124,6 +125,17 @@ pub struct Network {
     pub release_assistance: bool,
 }
 
+/// How a modem rests, as one writes it: `psm`, `drx:1.28s` or `edrx:81.92s`.
+pub fn rest(word: &str) -> Option<Rest> {
+    let cycle = |time: &str| time.parse::<Span>().ok().filter(|cycle| *cycle >= Span::millis(10));
+    match word.split_once(':') {
+        None if word == "psm" => Some(Rest::Psm),
+        Some(("drx", time)) => cycle(time).map(Rest::Drx),
+        Some(("edrx", time)) => cycle(time).map(Rest::Edrx),
+        _ => None,
+    }
+}
+
 impl Network {
     fn applied(&self, radio: Radio) -> Radio {
         let Kind::Cellular(mut modem, path) = radio.0 else { return radio };
@@ -184,6 +196,8 @@ pub struct Answer {
     pub runs: u64,
     /// The radios, in the order asked.
     pub radios: Vec<Lifetime>,
+    /// What is assumed of networks and of paths.
+    pub assumed: Vec<String>,
     /// What is not modelled, for all radios and for families.
     pub not_modelled: Vec<&'static str>,
 }
@@ -247,10 +261,10 @@ pub fn answer(asked: &Asked) -> Result<Answer, Error> {
         );
     }
     let steps = wire::steps(asked.over, asked.session, asked.bytes);
-    let radios = asked.radios.iter().map(|radio| {
-        let radio = asked.network.applied(*radio);
-        lifetime(asked, &radio, &steps)
-    });
+    let applied: Vec<Radio> =
+        asked.radios.iter().map(|radio| asked.network.applied(*radio)).collect();
+    let assumed: Result<Vec<Option<String>>, Error> = applied.iter().map(assumption).collect();
+    let radios = applied.iter().map(|radio| lifetime(asked, radio, &steps));
     let radios: Result<Vec<Lifetime>, Error> = radios.collect();
     Ok(Answer {
         reports_a_day: asked.reports,
@@ -263,8 +277,49 @@ pub fn answer(asked: &Asked) -> Result<Answer, Error> {
         base_w: asked.base.get(),
         runs: asked.runs,
         radios: radios?,
+        assumed: assumed?.into_iter().flatten().collect(),
         not_modelled: tables::not_modelled(&asked.radios),
     })
+}
+
+/// What no data sheet says of a radio's network and path; nothing where there is neither.
+fn assumption(radio: &Radio) -> Result<Option<String>, Error> {
+    let timers = match &radio.0 {
+        Kind::Cellular(modem, _) => cellular(&modem.timers),
+        Kind::Wifi(station, _) => wifi(station),
+        Kind::Lora(_) | Kind::Ble(_) => return Ok(None),
+    };
+    let path = radio.path().map_or(Ok(String::new()), Path::words)?;
+    Ok(Some(format!("{}: {timers}; {path}", radio.name())))
+}
+
+fn cellular(timers: &Timers) -> String {
+    let release = match timers.release_assistance {
+        true => "released at once behind a report (--release-assistance), and in a pause of one"
+            .to_owned(),
+        false => "released".to_owned(),
+    };
+    let rest = match timers.rest {
+        Rest::Psm => "PSM".to_owned(),
+        Rest::Drx(cycle) => format!("idle DRX in cycles of {cycle}"),
+        Rest::Edrx(cycle) => format!("eDRX in cycles of {cycle}"),
+    };
+    format!(
+        "{release} {} after the last packet, of which it listens for {} without a pause and then in connected DRX with \
+         cycles of {}; then idle DRX with cycles of {} for {}; then {rest}",
+        timers.inactivity, timers.attentive, timers.connected_drx, timers.idle_drx, timers.active,
+    )
+}
+
+fn wifi(station: &Wifi) -> String {
+    let keeps = match station.keeps {
+        Keeps::WakeTime { every, awake } => format!("awake for {awake} each {every}"),
+        Keeps::Beacons(_) => "beacons as its sheet has them".to_owned(),
+    };
+    format!(
+        "{keeps}; {} to wake up, and awake for {} behind the last packet of a report",
+        station.wake, station.linger
+    )
 }
 
 fn lifetime(asked: &Asked, radio: &Radio, steps: &[Step]) -> Result<Lifetime, Error> {
@@ -375,6 +430,31 @@ mod tests {
             let days = 18_000.0 / (24.0 * life.joules.mean);
             assert!((life.days.mean / days - 1.0).abs() < 0.05, "{}: {days}", life.radio);
         }
+    }
+
+    #[test]
+    fn what_is_assumed_of_networks_and_paths_is_said() {
+        let mut asked = asked(&["lte-m", "wifi-twt", "ble"]);
+        asked.runs = 1;
+        asked.network.rest = Some(Rest::Edrx(Span::from_secs_f64(81.92)));
+        let said = answer(&asked).unwrap().assumed;
+        assert_eq!(said.len(), 2, "{said:?}");
+        for words in [
+            "released 10s after",
+            "cycles of 320ms",
+            "cycles of 1.28s for 8s",
+            "eDRX in cycles of 81.92s",
+        ] {
+            assert!(said[0].contains(words), "{said:?}");
+        }
+        assert!(
+            said[0].contains("180kbit up and 180kbit down, 50ms each way with a jitter of 10ms"),
+            "{said:?}"
+        );
+        assert!(
+            said[1].contains("awake for 10ms each 60s") && said[1].contains("6mbit up"),
+            "{said:?}"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What is said about a battery that reports, as a picture.
 
+use lasthop_report::number::{plural, plural_of};
 use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries};
 
 use super::Answer;
@@ -18,7 +19,11 @@ pub fn picture(answer: &Answer) -> String {
             .collect(),
     };
     BarChart {
-        title: format!("{} reports of {} bytes a day", answer.reports_a_day, answer.bytes),
+        title: format!(
+            "{} of {} a day",
+            plural_of(answer.reports_a_day, "report"),
+            plural(answer.bytes, "byte")
+        ),
         y_label: "share of the joules (%)".to_owned(),
         series: series.collect(),
         groups: answer.radios.iter().map(group).collect(),

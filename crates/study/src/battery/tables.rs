@@ -38,6 +38,11 @@ pub(super) fn not_modelled(radios: &[Radio]) -> Vec<&'static str> {
     all
 }
 
+/// What is assumed, a line each.
+pub fn assumed(answer: &Answer) -> &[String] {
+    &answer.assumed
+}
+
 /// What is not modelled, a line each.
 pub fn left_out(answer: &Answer) -> Vec<&'static str> {
     let mut all = answer.not_modelled.clone();

@@ -42,6 +42,26 @@ impl Path {
         Ok(plan.cells.swap_remove(0).scenario)
     }
 
+    /// What the path is, in words.
+    ///
+    /// # Errors
+    /// If the scenario does not take what is set.
+    pub fn words(self) -> Result<String, Error> {
+        let scenario = self.scenario(&["connection=each".to_owned()])?;
+        let Some((line, impairments)) = air(&scenario) else { return Ok(String::new()) };
+        let wire = scenario.path.iter().filter(|stage| stage.name != AIR);
+        let wire: Span = wire
+            .filter_map(|stage| Some(stage.kind.line()?.delay))
+            .fold(Span::ZERO, |sum, delay| sum + delay);
+        let rate = |rate: Option<Rate>| rate.map_or("any rate".to_owned(), |rate| rate.to_string());
+        let [up, down] = rates(line).map(rate);
+        let jitter = impairments.map_or(Span::ZERO, |all| all.jitter);
+        let delay = line.delay;
+        Ok(format!(
+            "its path has {up} up and {down} down, {delay} each way with a jitter of {jitter}, and {wire} of wire behind it"
+        ))
+    }
+
     /// The packets of a report in the run with each of `seeds`.
     ///
     /// # Errors

@@ -14,6 +14,7 @@
 //! measurement of a window in whole segments has.
 
 use lasthop_analyze::{Direction, PointKind, Retransmission};
+use lasthop_report::number::plural;
 use serde::Serialize;
 
 /// CUBIC's multiplicative decrease (RFC 9438 section 4.6).
@@ -177,8 +178,8 @@ fn evidence(answers: &[Answer], waits: Option<f64>) -> String {
     let mut text = match median(&mut kept) {
         Some(kept) => {
             format!(
-                "after {} losses it went on with {:.0} % of its window",
-                answers.len(),
+                "after {} it went on with {:.0} % of its window",
+                plural(answers.len() as u64, "loss"),
                 kept * 100.0
             )
         }

@@ -94,6 +94,11 @@ impl Capture {
 }
 
 impl<'a> Transfer<'a> {
+    /// Whether the client of the connection sends.
+    pub fn is_from_client(&self) -> bool {
+        self.from == self.connection.client
+    }
+
     fn both(connection: &'a Connection) -> [Transfer<'a>; 2] {
         let Connection { client, server, to_server, to_client, .. } = connection;
         let (data, back, from, to) = (to_server, to_client, *client, *server);

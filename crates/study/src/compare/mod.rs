@@ -2,6 +2,7 @@
 
 mod bounds;
 mod page;
+mod race;
 mod tables;
 
 use lasthop_lab::{CellResults, Results};
@@ -9,9 +10,11 @@ use lasthop_scenario::{Argument, Code, Comparison, Handoffs, Wanted, schemes_of}
 use lasthop_trace::stats::Summary;
 use serde::Serialize;
 
-use crate::{Alternative, Document, Error, Ranked, Runner, Source, rank};
+use crate::document::rank_of_looks;
+use crate::{Alternative, Document, Error, Ranked, Runner, Source};
 pub use bounds::Bounds;
 pub use page::{page, pictures};
+pub use race::{Race, raced};
 pub use tables::{NOTE, kb, matrix, ranking, theory};
 
 /// What is compared.
@@ -122,16 +125,22 @@ pub fn answer<E: From<Error>>(
     comparison: &Comparison,
     run: &mut Runner<'_, E>,
 ) -> Result<Document<Points>, E> {
+    applies(comparison)?;
+    Ok(ranked(comparison, &run(&comparison.plan)?, 1))
+}
+
+/// Whether any scheme is there but the baseline.
+fn applies(comparison: &Comparison) -> Result<(), Error> {
     if comparison.schemes.len() < 2 {
         let why = comparison.left_out.iter().map(|l| format!("{}: {}", l.name, l.reason));
         let help = why.collect::<Vec<_>>().join("\n        ");
-        return Err(Error::input("there is nothing to compare: no scheme applies", help).into());
+        return Err(Error::input("there is nothing to compare: no scheme applies", help));
     }
-    Ok(ranked(comparison, &run(&comparison.plan)?))
+    Ok(())
 }
 
-/// Puts the schemes in order.
-fn ranked(comparison: &Comparison, results: &Results) -> Document<Points> {
+/// Puts the schemes in order; `looks` is how often it was decided which of them are run further.
+fn ranked(comparison: &Comparison, results: &Results, looks: u32) -> Document<Points> {
     let points = comparison.points();
     let whole_cell =
         |i: usize| results.cells[i].runs.len() == comparison.plan.cells[i].scenario.runs as usize;
@@ -140,10 +149,11 @@ fn ranked(comparison: &Comparison, results: &Results) -> Document<Points> {
         .partition(|scheme| (0..points).all(|i| whole_cell(scheme * points + i)));
     let baseline = whole.iter().position(|scheme| *scheme == comparison.baseline);
     let places = baseline.map_or(Vec::new(), |baseline| {
-        (0..points).map(|i| place(comparison, results, &whole, baseline, i)).collect()
+        (0..points).map(|i| place(comparison, results, (&whole, looks), baseline, i)).collect()
     });
     let name = |scheme: usize| comparison.schemes[scheme].name.clone();
-    let seeds = comparison.plan.cells.first().map_or(Vec::new(), |cell| cell.seeds().collect());
+    let cells = comparison.plan.cells.get(comparison.baseline * points);
+    let seeds = cells.map_or(Vec::new(), |cell| cell.seeds().collect());
     let said =
         Points { axis: comparison.plan.axes.get(1).map(|axis| axis.name.clone()), points: places };
     Document {
@@ -158,7 +168,7 @@ fn ranked(comparison: &Comparison, results: &Results) -> Document<Points> {
 fn place(
     comparison: &Comparison,
     results: &Results,
-    whole: &[usize],
+    (whole, looks): (&[usize], u32),
     baseline: usize,
     i: usize,
 ) -> Place {
@@ -175,7 +185,9 @@ fn place(
     Place {
         label: comparison.plan.cells[at].labels.get(1).cloned(),
         bounds: Bounds::of(&comparison.plan.cells[at].scenario, &results.cells[at].runs),
-        schemes: rank(alternatives, &throughputs, baseline, |place| counts(cells[place])),
+        schemes: rank_of_looks(alternatives, &throughputs, baseline, looks, |place| {
+            counts(cells[place])
+        }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A comparison as one page: bars, curves over the losses, and tables.
 
 use lasthop_report::model::Section;
-use lasthop_report::number::{KB, Units};
+use lasthop_report::number::{KB, Units, plural};
 use lasthop_report::plot::{Cross, Crosses, Curve, Curves, Pen, Plot};
 
 use super::tables::{self, BOUNDS, WORDS};
@@ -126,7 +126,7 @@ fn bars(document: &Document<Points>, place: &Place) -> Plot {
     WORDS.bars(
         format!("{}{label}: throughput (KB/s)", document.name),
         "throughput (KB/s)",
-        format!("mean of {} runs{most}", document.seeds.len()),
+        format!("mean of {}{most}", plural(document.seeds.len() as u64, "run")),
         shown.into_iter(),
     )
 }

@@ -12,7 +12,8 @@ use crate::tables::Words;
 pub const NOTE: &str = "\
 Means over runs ± 95 % confidence interval, KB = 1024 B. `times`: how often the baseline's throughput, by runs of
 the same seed, with an interval that leaves 1 out where, all comparisons together, they differ (Holm, 5 %): better, worse.
-Schemes of one rank are not told apart from its first. radio gp: full packets needed / data packets sent over the radio.";
+Schemes of one rank are not told apart from its first. wireless goodput: full packets needed / data packets sent over the
+radio.";
 
 pub(super) const WORDS: Words = Words {
     noun: "scheme",
@@ -26,8 +27,8 @@ pub(super) const WORDS: Words = Words {
 /// The schemes of one point as a table, the best first.
 pub fn ranking(place: &Place) -> Table {
     let radio = place.schemes.iter().any(|row| row.measured.wireless_goodput.is_some());
-    let mut columns = vec![Column::number("timeouts")];
-    columns.extend(radio.then(|| Column::number("radio gp")));
+    let mut columns = vec![Column::number("time-outs")];
+    columns.extend(radio.then(|| Column::number("wireless goodput")));
     let asked = place.schemes.iter().any(|row| row.measured.exchange_time_p50.is_some());
     let titles = if asked { &["median s", "95 % s", "packets"][..] } else { &[] };
     columns.extend(titles.iter().map(|title| Column::number(*title)));

@@ -1,14 +1,14 @@
 //! Results as pictures: lines over an axis of numbers, else bars over the cells.
 
 use lasthop_lab::{CellResults, Results};
-use lasthop_report::number::KB;
+use lasthop_report::number::{KB, plural};
 use lasthop_report::plot::{
     Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point,
 };
 
 /// What is drawn: title of the vertical axis, name of the scalar, and what it is divided by.
 const DRAWN: [(&str, &str, f64); 2] =
-    [("throughput (KB/s)", "throughput", KB), ("timer expirations", "timeouts", 1.0)];
+    [("throughput (KB/s)", "throughput", KB), ("time-outs", "timeouts", 1.0)];
 
 /// More lines than this nobody can tell apart.
 const MOST_LINES: usize = 6;
@@ -111,7 +111,7 @@ fn bars(
 fn mean_of(results: &Results) -> String {
     let counts = || results.cells.iter().map(|cell| cell.runs.len());
     match (counts().min(), counts().max()) {
-        (Some(low), Some(high)) if low == high => format!("mean of {low} runs"),
+        (Some(low), Some(high)) if low == high => format!("mean of {}", plural(low as u64, "run")),
         _ => "mean".to_owned(),
     }
 }

@@ -5,17 +5,19 @@ mod page;
 
 use lasthop_lab::{CellResults, Results, RunResult};
 use lasthop_report::model::{Column, Table};
-use lasthop_report::number::{self, KB};
+use lasthop_report::number::{self, Units, plural};
 use lasthop_trace::stats::Summary;
 
 pub use page::{Recorded, heading, page};
 
 /// Heading, the same where there is little room, name of the scalar, and what it is divided by.
-const COLUMNS: [(&str, &str, &str, f64); 22] = [
-    ("KB/s", "KB/s", "throughput", KB),
+type Shown = (&'static str, &'static str, &'static str, f64);
+
+/// The columns behind the throughput.
+const COLUMNS: [Shown; 20] = [
     ("wired goodput", "wired gp", "wired_goodput", 1.0),
-    ("radio goodput", "radio gp", "wireless_goodput", 1.0),
-    ("timeouts", "timeouts", "timeouts", 1.0),
+    ("wireless goodput", "wireless gp", "wireless_goodput", 1.0),
+    ("time-outs", "time-outs", "timeouts", 1.0),
     ("fast rexmits", "fast rx", "fast_retransmits", 1.0),
     ("stalls", "stalls", "stalls", 1.0),
     ("short, mean s", "short s", "short_time_mean", 1.0),
@@ -33,8 +35,20 @@ const COLUMNS: [(&str, &str, &str, f64); 22] = [
     ("datagrams, mean ms", "mean ms", "datagram_delay_mean", 0.001),
     ("call, MOS", "MOS", "call_mos", 1.0),
     ("rise under load ms", "rise ms", "load_rise", 0.001),
-    ("cross KB/s", "cross", "cross_throughput", KB),
 ];
+
+/// All columns, with rates in `units`.
+fn columns(units: Units) -> Vec<Shown> {
+    let (name, size) = (units.name(), units.size());
+    let cross = match units {
+        Units::Mbit => "cross Mbit/s",
+        Units::KB => "cross KB/s",
+    };
+    let mut all = vec![(name, name, "throughput", size)];
+    all.extend(COLUMNS);
+    all.push((cross, "cross", "cross_throughput", size));
+    all
+}
 
 /// How much room there is for a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,16 +60,23 @@ pub enum Room {
 }
 
 /// How the table is to be read; stands under it.
-pub const NOTE: &str = "\
-Means over runs ± 95 % confidence interval. KB = 1024 B.
-Goodput (gp): full packets needed / data packets sent. Timeouts: expirations of
-the sender's timer. Stalls: long silences in delivery.";
+pub fn note(units: Units) -> String {
+    let size = match units {
+        Units::Mbit => "",
+        Units::KB => " KB = 1024 B.",
+    };
+    format!(
+        "Means over runs ± 95 % confidence interval.{size}\n\
+         Goodput (gp): full packets needed / data packets sent. Time-outs: expirations of\n\
+         the sender's timer. Stalls: long silences in delivery."
+    )
+}
 
 /// A row for each cell; a column that no cell has a number for is left out.
-pub fn table(results: &Results, room: Room) -> Table {
+pub fn table(results: &Results, room: Room, units: Units) -> Table {
     let wide = room == Room::Wide;
-    let shown: Vec<_> = COLUMNS
-        .iter()
+    let shown: Vec<Shown> = columns(units)
+        .into_iter()
         .filter(|(_, _, name, _)| results.cells.iter().any(|cell| cell.mean(name).is_some()))
         .collect();
     let mut columns: Vec<Column> =
@@ -83,7 +104,7 @@ pub fn table(results: &Results, room: Room) -> Table {
 fn complete(results: &Results, cell: &CellResults) -> String {
     match cell.runs.len() {
         0 => "not run".to_owned(),
-        n if results.setup.endless => format!("{n} runs"),
+        n if results.setup.endless => plural(n as u64, "run"),
         n => format!("{} of {n}", cell.complete()),
     }
 }
@@ -111,8 +132,8 @@ pub fn remarks(results: &Results) -> Vec<String> {
                 n => format!(", {n} of them because TCP gave up"),
             };
             remarks.push(format!(
-                "{incomplete} of {} runs did not complete{why}; their means cover what there was{at}",
-                cell.runs.len()
+                "{incomplete} of {} did not complete{why}; their means cover what there was{at}",
+                plural(cell.runs.len() as u64, "run")
             ));
         }
         for run in &cell.runs {
@@ -129,15 +150,15 @@ fn faults(run: &RunResult) -> Vec<String> {
     let ours = match (&run.stuck, run.metrics.corrupted) {
         (Some(place), _) => Some(format!("time stood still at {place}")),
         (None, 0) => None,
-        (None, bytes) => Some(format!("{bytes} bytes were delivered wrong")),
+        (None, bytes) => Some(format!("delivered wrong: {}", plural(bytes, "byte"))),
     };
     faults.extend(ours.map(|what| format!("{what}: a fault of lasthop, please report it")));
     let Some(testbed) = &run.testbed else { return faults };
     faults.extend(testbed.wrong.iter().cloned());
     if testbed.lost_frames > 0 {
         faults.push(format!(
-            "the base station lost {} frames because it could not keep up; the run says little",
-            testbed.lost_frames
+            "the base station lost {} because it could not keep up; the run says little",
+            plural(testbed.lost_frames, "frame")
         ));
     }
     if testbed.lost_tcp_events > 0 {

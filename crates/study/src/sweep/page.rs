@@ -3,13 +3,13 @@
 use lasthop_lab::{CellResults, Results};
 use lasthop_report::html;
 use lasthop_report::model::{Again, Figure, Page, Section};
-use lasthop_report::number::{KB, plural};
+use lasthop_report::number::{KB, Units, plural};
 use lasthop_report::plot::{Curve, Curves, Pen, TimeSequence};
 use lasthop_report::table::run_summary;
 use lasthop_trace::metrics::RunMetrics;
 use lasthop_trace::sequence::Series;
 
-use super::{NOTE, Room, chart, remarks, table};
+use super::{Room, chart, note, remarks, table};
 use crate::tables::{facts, figure, seeds};
 
 /// More time-sequence plots than this make a page heavy; the others are files beside it.
@@ -33,11 +33,11 @@ pub struct Recorded {
 /// The page about `results`; `recorded` has an entry for each cell.
 pub fn page(results: &Results, recorded: &[Recorded]) -> String {
     let charts = chart::charts(results).into_iter();
-    let text = std::iter::once(NOTE.replace('\n', " ")).chain(remarks(results));
+    let text = std::iter::once(note(Units::KB).replace('\n', " ")).chain(remarks(results));
     let mut sections = vec![Section {
         title: "Results".to_owned(),
         text: text.collect(),
-        tables: vec![table(results, Room::Wide)],
+        tables: vec![table(results, Room::Wide, Units::KB)],
         figures: charts.map(|(plot, title, caption)| figure(&plot, title, caption)).collect(),
         ..Section::default()
     }];

@@ -9,11 +9,11 @@ use lasthop_lab::Setup;
 use lasthop_proto::units::{Probability, Rate, Span};
 use lasthop_report::number::Units;
 use lasthop_scenario::Handoffs;
-use lasthop_study::advise::{Direction, Duplex, Estimate, Given, Question, ask, remedies};
+use lasthop_study::advise::{Direction, Duplex, Estimate, Given, PARTIES, Question, ask, remedies};
 use lasthop_study::compare;
 
 use super::analyze;
-use crate::asked::{Jobs, Maker};
+use crate::asked::{self, Jobs, Maker};
 use crate::failure::Failure;
 use crate::{Outcome, output, show};
 
@@ -101,13 +101,14 @@ pub struct Args {
     /// Who can be changed: sender, receiver, base-station, link, router, gateway [default: all of them]
     #[arg(long, value_name = "WHO,...", value_delimiter = ',', value_parser = party)]
     pub can: Vec<String>,
-    /// The units of rates
-    #[arg(long, value_enum, ignore_case = true, default_value = "mbit")]
-    pub units: In,
+    /// The units of rates: megabits, or kilobytes of 1024 bytes
+    #[arg(long, value_name = "UNITS", value_parser = asked::units(), ignore_case = true, default_value = "mbit")]
+    pub units: Units,
     /// The least gain worth a change, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = gain)]
     pub gain: f64,
-    /// Number of seeds, each one run of each scheme [default: 10, and up to 40 where runs are short and losses rare]
+    /// Number of seeds, each one run of each scheme [default: as many runs as 10 seeds and up to 40 would take, most of them
+    /// of the schemes near the top]
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub seeds: Option<u32>,
     /// Do not ask again for other losses and delays
@@ -130,16 +131,6 @@ pub enum Way {
     Download,
     /// From it.
     Upload,
-}
-
-/// The units of rates.
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum In {
-    /// Megabits a second.
-    Mbit,
-    /// Kilobytes a second, of 1024 bytes.
-    #[value(name = "KB")]
-    KB,
 }
 
 /// What becomes of lost packets.
@@ -189,11 +180,11 @@ fn delay(word: &str) -> Result<Span, String> {
 }
 
 fn party(word: &str) -> Result<String, String> {
-    match word {
-        "base-station" => Ok("base station".to_owned()),
-        "sender" | "receiver" | "link" | "router" | "gateway" => Ok(word.to_owned()),
-        _ => Err("sender, receiver, base-station, link, router or gateway".to_owned()),
-    }
+    let known = PARTIES.iter().find(|(name, _)| *name == word);
+    known.map(|(_, party)| (*party).to_owned()).ok_or_else(|| {
+        let names: Vec<&str> = PARTIES.iter().map(|(name, _)| *name).collect();
+        format!("one of {}", names.join(", "))
+    })
 }
 
 fn duplex(word: &str) -> Result<Duplex, String> {
@@ -255,7 +246,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::write(&dir.join("scenario.toml"), text.as_bytes())?;
     }
     let (gain, can) = (args.gain / 100.0, args.can.as_slice());
-    let question = Question { link: &link, runs, gain, can, vary: !args.quick };
+    let race = args.seeds.is_none();
+    let question = Question { link: &link, runs, race, gain, can, vary: !args.quick };
     let maker = Maker::new(None, args.jobs, json)?;
     let mut make = |plan: &_| maker.results(plan, Setup::new(String::new(), plan));
     let Some(advice) = ask(&question, facts, estimate, &mut make)? else {
@@ -279,12 +271,10 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         });
         output::print_json(&document)?;
     } else {
-        let units = match args.units {
-            In::Mbit => Units::Mbit,
-            In::KB => Units::KB,
-        };
         let saved = args.output.as_ref().map(|dir| dir.display().to_string());
-        output::print(&show::advise::text(&advice, &link, &remedies, saved.as_deref(), units))?;
+        let text = show::advise::text(&advice, &link, &remedies, saved.as_deref(), args.units);
+        // Its words are wrapped, and its files stay as they are.
+        output::exact(&text)?;
     }
     Ok(if advice.anything_helps { Outcome::Done } else { Outcome::No })
 }

@@ -8,6 +8,7 @@ use lasthop_batch::explain::Question;
 use lasthop_lab::Observer;
 use lasthop_papers::Trial;
 use lasthop_report::table;
+use lasthop_report::wrap::wrap;
 use lasthop_study::explain::{Explained, Parameter, page, picture, sections};
 use serde::Serialize;
 
@@ -27,6 +28,9 @@ Examples:
 
 Claims are listed by `lasthop list claims`. docs/explain.md says what is computed and how to read it.
 Exit code 130 after Ctrl-C: what is finished is shown and kept, and the same command goes on.";
+
+/// Columns of a paragraph, where there is room for so many.
+const COLUMNS: usize = 80;
 
 /// Where results go if nothing else is said.
 const OUTPUT: &str = "out/explain";
@@ -178,28 +182,9 @@ fn text(explained: &Explained) -> String {
             text.push('\n');
         }
         for paragraph in &section.text {
-            text += &wrapped(paragraph);
+            text += &format!("{}\n", wrap(paragraph, style::room(COLUMNS)));
         }
         text.push('\n');
     }
     text
-}
-
-/// A paragraph in lines of at most 80 columns.
-fn wrapped(paragraph: &str) -> String {
-    let mut text = String::new();
-    let mut width = 0;
-    for word in paragraph.split_whitespace() {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > 80 {
-            text.push('\n');
-            width = 0;
-        } else if width > 0 {
-            text.push(' ');
-            width += 1;
-        }
-        text += word;
-        width += length;
-    }
-    text + "\n"
 }

@@ -11,6 +11,7 @@ use std::time::UNIX_EPOCH;
 
 use lasthop_papers::{Evaluated, all_claims};
 use lasthop_report::model::{ClaimResult, Figure, Table, Verdict};
+use lasthop_report::number::plural;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -52,7 +53,7 @@ impl Origin {
             (true, false) => ", another number than in the last run",
             (false, _) => ", another build than that of the last run",
         };
-        format!("Evaluated with {seeds} seeds by lasthop {lasthop}{stale}.")
+        format!("Evaluated with {} by lasthop {lasthop}{stale}.", plural((*seeds).into(), "seed"))
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use lasthop_papers::{Claim, RELATED, works};
 use lasthop_report::model::{ClaimResult, Verdict};
 use lasthop_report::table::{self, Look};
+use lasthop_report::wrap::{self, wrap};
 
 use super::kept::Kept;
 use crate::failure::Failure;
@@ -36,20 +37,21 @@ pub fn claim(kept: &Kept, width: usize, verbose: bool) -> Result<(), Failure> {
         Look::Terminal(columns) => usize::from(columns),
         Look::Plain => COLUMNS,
     };
-    let room = columns.saturating_sub(width + 2 + word.len() + 2);
+    let before = width + 2 + word.len() + 2;
+    // Where hardly a word has room behind the name, what decided stands below it.
+    let room = if before > columns / 2 { columns.saturating_sub(4) } else { columns - before };
     // "2 of 7: " leaves more room for what they say.
     let reason = brief(r).replacen(" conditions fail", "", 1);
     output::print(&format!("{id}  {verdict}  {}\n", cut(&reason, room)))
 }
 
-/// `text` in so many columns.
+/// As many words of `text` as so many columns have room for.
 fn cut(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
+    if wrap::columns(text) <= columns {
         return text.to_owned();
     }
-    let mut short: String = text.chars().take(columns.saturating_sub(1)).collect();
-    short.push('…');
-    short
+    let whole = wrap(text, columns.saturating_sub(2));
+    format!("{} …", whole.lines().next().unwrap_or_default())
 }
 
 fn in_full(kept: &Kept, heading: &str) -> Result<(), Failure> {
@@ -127,7 +129,7 @@ mod tests {
     #[test]
     fn what_is_too_long_is_cut() {
         assert_eq!(cut("all 6 conditions hold", 21), "all 6 conditions hold");
-        assert_eq!(cut("all 6 conditions hold", 20), "all 6 conditions ho…");
-        assert_eq!(cut("über", 3), "üb…");
+        assert_eq!(cut("all 6 conditions hold", 20), "all 6 conditions …");
+        assert_eq!(cut("überall", 3), "überall …", "no word is cut");
     }
 }

@@ -15,7 +15,7 @@ pub fn text(ended: &Ended, label: &str) -> String {
             Column::text(""),
             Column::number("packets"),
             Column::number("MB"),
-            Column::number("Mb/s"),
+            Column::number("Mbit/s"),
             Column::number("lost"),
             Column::number("queue ms: median"),
             Column::number("99 %"),
@@ -30,7 +30,7 @@ pub fn text(ended: &Ended, label: &str) -> String {
         End::Signal(number) => format!(", ended by signal {number}"),
     };
     let mut text = format!("\n{}  {:.1} s{how}\n", style::heading(label), ended.seconds);
-    text += &render(&table, style::look());
+    text += &render(&table, style::stderr_look());
     for (name, direction) in both {
         let Direction { repeated, marked, damaged, .. } = direction;
         if repeated + marked + damaged > 0 {
@@ -45,7 +45,7 @@ pub fn text(ended: &Ended, label: &str) -> String {
             "\nthis machine could not keep up: {lost} packets were lost that the link has not lost"
         ));
     }
-    text.trim_end().to_owned() + "\n"
+    style::stderr_wrapped(&(text.trim_end().to_owned() + "\n"))
 }
 
 fn row(name: &str, direction: &Direction) -> Vec<String> {

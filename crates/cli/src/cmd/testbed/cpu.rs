@@ -101,12 +101,12 @@ fn show(measured: &Measurement) -> Result<(), Failure> {
 fn facts(measured: &Measurement) -> Vec<String> {
     let about = &measured.about;
     let mut facts = vec![format!(
-        "{} transfers of {} bytes, {} complete rounds; Linux {}, {} processors, the sender on {}, the receiver on {}{}",
-        measured.samples.len(),
-        measured.bytes,
-        measured.rounds(),
+        "{} of {}, {}; Linux {}, {}, the sender on {}, the receiver on {}{}",
+        number::plural(measured.samples.len() as u64, "transfer"),
+        number::plural(measured.bytes, "byte"),
+        number::plural(measured.rounds().into(), "complete round"),
         about.kernel,
-        about.processors,
+        number::plural(about.processors as u64, "processor"),
         about.pinned.0,
         about.pinned.1,
         if about.kernel_threads_pinned {
@@ -136,7 +136,7 @@ fn facts(measured: &Measurement) -> Vec<String> {
         rate(false),
     ));
     let again: u64 = measured.samples.iter().map(|s| s.retransmitted).sum();
-    facts.push(format!("{again} segments were sent again"));
+    facts.push(format!("sent again: {}", number::plural(again, "segment")));
     facts
 }
 

@@ -10,11 +10,8 @@ use crate::wire::{Addr, FlowKey, Seq};
 impl Snoop {
     /// The flows of `host`, which are forgotten here.
     pub(in crate::agent) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
-        let slots = self.flows.of_host(host);
-        let flows = slots.into_iter().map(|i| {
-            let flow = core::mem::take(&mut self.flows[i]);
+        let flows = self.flows.take_of(host).into_iter().map(|(i, key, flow)| {
             self.cached -= flow.cache.bytes();
-            let key = self.flows.key(i);
             self.forget(i, out);
             (key, flow.packed())
         });

@@ -30,10 +30,7 @@ impl Flow {
 impl SnoopNack {
     /// The flows of `host`, which are forgotten here.
     pub(super) fn release(&mut self, host: Addr, out: &mut Out) -> Vec<(FlowKey, Flow)> {
-        let slots = self.flows.of_host(host);
-        let flows = slots.into_iter().map(|i| {
-            let mut flow = core::mem::take(&mut self.flows[i]);
-            let key = self.flows.key(i);
+        let flows = self.flows.take_of(host).into_iter().map(|(i, key, mut flow)| {
             self.forget(i, out);
             flow.rtt.moved();
             flow.due = None;

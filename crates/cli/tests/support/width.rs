@@ -1,0 +1,159 @@
+//! What commands print on terminals of different widths: lines fit, and no word is cut.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Widths of terminals.
+const WIDTHS: [u16; 3] = [40, 80, 120];
+
+fn command(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    command.args(arguments).current_dir(dir).env("NO_COLOR", "1").env("TERM", "xterm");
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// What a command prints on a terminal of so many columns.
+fn on_terminal(dir: &Path, arguments: &[&str], columns: u16) -> String {
+    let size = nix::pty::Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let pty = nix::pty::openpty(Some(&size), None).expect("a pseudo-terminal");
+    let mut command = command(dir, arguments);
+    let mut child = command.stdout(Stdio::from(pty.slave)).spawn().expect("it starts");
+    // The command holds the terminal open as well.
+    drop(command);
+    let mut shown = Vec::new();
+    // Linux tells the end of a pseudo-terminal by an error.
+    let _ = File::from(pty.master).read_to_end(&mut shown);
+    child.wait().expect("it ends");
+    String::from_utf8_lossy(&shown).replace('\r', "")
+}
+
+/// Words without the lines around cells, the colons behind names of cells, and pictures.
+fn words(text: &str) -> BTreeSet<String> {
+    let drawn = |c: char| ('\u{2500}'..='\u{28ff}').contains(&c) || c == '×' || c == '…';
+    let split = text.split(|c: char| c.is_whitespace() && c != '\u{2009}' || drawn(c));
+    split.map(|word| word.trim_end_matches(':').to_owned()).collect()
+}
+
+fn fits(what: &[&str], text: &str, width: u16) {
+    for line in text.lines() {
+        let drawn = |c: char| ('\u{2500}'..='\u{257f}').contains(&c);
+        let alone =
+            line.split(' ').filter(|word| !word.trim_matches(drawn).is_empty()).count() <= 1;
+        let columns = lasthop_report::wrap::columns(line);
+        assert!(columns <= width.into() || alone, "{what:?} at {width}: {columns} columns: {line}");
+    }
+}
+
+/// The main output of each command that needs neither network nor rights.
+#[test]
+fn tables_and_words_fit_the_terminal() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let here = dir.path();
+    let data = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/warning.toml"));
+    std::fs::copy(data, here.join("warning.toml")).expect("copied");
+    let scenario = include_str!("../../../../scenarios/quickstart.toml");
+    std::fs::write(here.join("quick.toml"), scenario).expect("written");
+    let prepared = [
+        &["run", "quick.toml", "--seeds", "2", "-o", "out"][..],
+        &["trace", "make", "lte", "--rate", "12mbit", "-o", "lte.up"],
+    ];
+    for arguments in prepared {
+        assert!(command(here, arguments).output().expect("it runs").status.success());
+    }
+    let capture = "out/trace/agent=none/link.pcapng";
+    let commands: &[&[&str]] = &[
+        &["list", "systems"],
+        &["list", "claims"],
+        &["list", "scenarios"],
+        &["list", "schemes"],
+        &["list", "presets"],
+        &["list", "hardware"],
+        &["run", "quick.toml", "--dry-run"],
+        &[
+            "run",
+            "west97-lan",
+            "--vary",
+            "tcp=reno,sack",
+            "--vary",
+            "agent=none,snoop",
+            "--dry-run",
+        ],
+        &["run", "quick.toml", "--seeds", "2"],
+        &["run", "quick.toml", "--seeds", "2", "--units", "mbit"],
+        &["run"],
+        &["compare", "quick.toml", "--seeds", "2", "--schemes", "sack,snoop,split,tulip"],
+        &["compare", "quick.toml", "--seeds", "2", "--schemes", "sack,snoop", "--errors", "0,1%"],
+        &[
+            "advise", "--rate", "2mbit", "--loss", "2%", "--seeds", "2", "--quick", "--can",
+            "sender",
+        ],
+        &[
+            "advise",
+            "--capture",
+            capture,
+            "--rate",
+            "2mbit",
+            "--seeds",
+            "2",
+            "--quick",
+            "--can",
+            "sender",
+        ],
+        &["energy", "slow-return", "--set", "agent=none", "--seeds", "2"],
+        &["battery", "lte-m", "wifi-twt", "lora-sf7", "--seeds", "2"],
+        &["explain", "W-F10", "--open"],
+        &["explain", "W-F10", "--sets", "20", "--seeds", "1", "--again", "0", "-o", "explained"],
+        &["reproduce", "W-F10", "--seeds", "2", "-o", "reproduced"],
+        &["reproduce", "W-F10", "--seeds", "2", "-o", "reproduced", "--verbose"],
+        &["analyze", capture],
+        &["trace", "show", "lte.up"],
+        &["report", "out"],
+        &["doctor"],
+        &["shell", "--help"],
+        &["advise", "--help"],
+        &["no-such-command"],
+    ];
+    for arguments in commands {
+        let piped = command(here, arguments).output().expect("it runs").stdout;
+        let wide = on_terminal(here, arguments, 300);
+        // Where there is little room, headings are others than where there is much.
+        let narrow =
+            "done wired gp wireless fast rx short 2/2 20/20 0/2 1/2 terminal colours with without";
+        let mut known = words(&String::from_utf8_lossy(&piped));
+        known.extend(words(&wide));
+        known.extend(words(narrow));
+        for width in WIDTHS {
+            let text = on_terminal(here, arguments, width);
+            fits(arguments, &text, width);
+            // Pictures have scales of their own, and numbers with intervals other digits.
+            let numbers = |word: &String| word.chars().all(|c| c.is_ascii_digit() || c == '.');
+            let told = words(&text).into_iter().filter(|word| !numbers(word));
+            let cut: Vec<String> = told.filter(|word| !known.contains(word)).collect();
+            assert!(cut.is_empty(), "{arguments:?} at {width}: {cut:?} in\n{text}");
+        }
+    }
+}
+
+/// What programs read does not depend on who looks.
+#[test]
+fn what_programs_read_is_whole_on_any_terminal() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for arguments in [
+        &["list", "schemes", "--json"][..],
+        &["battery", "lte-m", "--seeds", "1", "--json"],
+        &["list", "scenarios", "--show", "quickstart"],
+        &["completions", "bash"],
+        &["schema"],
+    ] {
+        let piped = command(dir.path(), arguments).output().expect("it runs").stdout;
+        assert_eq!(
+            on_terminal(dir.path(), arguments, 40),
+            String::from_utf8_lossy(&piped),
+            "{arguments:?}"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! A comparison that spends its runs where they tell: a few on every scheme, and the rest on those near the top.
+
+use lasthop_lab::{CellResults, Results};
+use lasthop_scenario::{Comparison, Plan};
+use lasthop_trace::stats::Summary;
+
+use super::{Points, applies, ranked};
+use crate::{Document, Error, Runner};
+
+/// The part of the schemes that goes on.
+const PART: usize = 4;
+/// The fewest schemes that go on, the baseline not counted.
+const FEWEST: usize = 4;
+/// The fewest runs of a scheme.
+const FEW: u32 = 4;
+/// The most runs of a scheme.
+const MANY: u32 = 60;
+/// It is decided once who goes on: what is said comes from one of two looks at a scheme.
+const LOOKS: u32 = 2;
+
+/// How many runs each scheme gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Race {
+    /// Runs of every scheme.
+    pub few: u32,
+    /// Schemes that go on, the baseline not counted.
+    pub near: usize,
+    /// Runs of these and of the baseline.
+    pub many: u32,
+}
+
+impl Race {
+    /// The race that takes as many runs as `runs` of each of so many schemes would.
+    pub fn of(schemes: usize, runs: u32) -> Race {
+        let few = runs.div_ceil(2).max(FEW).min(runs);
+        let near = schemes.div_ceil(PART).max(FEWEST).min(schemes.saturating_sub(1));
+        let left = u64::from(runs - few) * schemes as u64;
+        let more = left / (near as u64 + 1);
+        let many = (u64::from(few) + more).clamp(runs.into(), MANY.max(runs).into());
+        Race { few, near, many: many as u32 }
+    }
+}
+
+/// Compares at one point: makes `race.few` runs of all schemes, and then further ones of those with the best means.
+///
+/// Each scheme is judged once, by all of its runs. Which schemes have more was decided by some of the same runs, so a
+/// judgement comes from one of two looks, and each has half of the level: the chance that any scheme is called different
+/// and is none stays below 5 % by Bonferroni's inequality, whatever decides.
+///
+/// # Errors
+///
+/// If no scheme applies but the baseline, and whatever `run` fails of.
+pub fn raced<E: From<Error>>(
+    comparison: &Comparison,
+    race: Race,
+    run: &mut Runner<'_, E>,
+) -> Result<Document<Points>, E> {
+    applies(comparison)?;
+    let mut all = comparison.clone();
+    all.plan.cells.iter_mut().for_each(|cell| cell.scenario.runs = race.few);
+    let first = run(&all.plan)?;
+    let whole = |cell: &CellResults| cell.runs.len() == race.few as usize;
+    if race.many <= race.few || !first.cells.iter().all(whole) {
+        return Ok(ranked(&all, &first, 1));
+    }
+    let chosen = near(&first, comparison.baseline, race.near);
+    let mut plan = Plan { cells: Vec::new(), ..all.plan.clone() };
+    plan.axes.iter_mut().take(1).for_each(|axis| axis.labels.clear());
+    for i in &chosen {
+        let mut cell = all.plan.cells[*i].clone();
+        cell.scenario.first_seed += u64::from(race.few);
+        cell.scenario.runs = race.many - race.few;
+        plan.axes
+            .iter_mut()
+            .take(1)
+            .for_each(|axis| axis.labels.extend(cell.labels.first().cloned()));
+        plan.cells.push(cell);
+        all.plan.cells[*i].scenario.runs = race.many;
+    }
+    let more = run(&plan)?;
+    let runs = first.cells.iter().enumerate().flat_map(|(i, cell)| {
+        let further =
+            chosen.iter().position(|other| *other == i).map(|place| &more.cells[place].runs);
+        let missing = all.plan.cells[i].scenario.runs as usize;
+        let made = cell.runs.iter().chain(further.into_iter().flatten()).cloned().map(Some);
+        made.chain(std::iter::repeat(None)).take(missing)
+    });
+    let results = Results::new(&all.plan, first.setup.clone(), runs.collect());
+    Ok(Document { fewer: Some(race.few), ..ranked(&all, &results, LOOKS) })
+}
+
+/// The places of the baseline and of the schemes with the best means, in the order of the plan.
+fn near(results: &Results, baseline: usize, near: usize) -> Vec<usize> {
+    let mean = |cell: &CellResults| {
+        let values = cell.runs.iter().map(|run| run.metrics.aggregate_throughput);
+        Summary::of(&values.collect::<Vec<f64>>()).mean
+    };
+    let means: Vec<f64> = results.cells.iter().map(mean).collect();
+    let mut order: Vec<usize> = (0..means.len()).filter(|i| *i != baseline).collect();
+    order.sort_by(|a, b| means[*b].total_cmp(&means[*a]));
+    order.truncate(near);
+    order.push(baseline);
+    order.sort_unstable();
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_race_takes_no_more_runs_than_all_together_would() {
+        for schemes in [2, 3, 5, 12, 45, 200] {
+            for runs in [2, 3, 4, 10, 13, 40] {
+                let race = Race::of(schemes, runs);
+                let all = race.few as usize * schemes;
+                let more = (race.many - race.few) as usize * (race.near + 1);
+                assert!(race.few <= runs && race.many >= runs, "{schemes} {runs} {race:?}");
+                // Few schemes leave nothing to save: the least that goes on may take a run more of each.
+                assert!(
+                    all + more <= schemes * runs as usize + schemes,
+                    "{schemes} {runs} {race:?}"
+                );
+            }
+        }
+        assert_eq!(Race::of(45, 10), Race { few: 5, near: 12, many: 22 });
+    }
+}
