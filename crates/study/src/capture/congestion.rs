@@ -40,8 +40,8 @@ const RATIOS: f64 = 1.5;
 const FEWEST: usize = 50;
 /// What an ACK lets out leaves within so many seconds, if nothing paces it.
 const SOON: f64 = 0.002;
-/// How far two flights of BBR lie apart, by the standard deviation of their ratio: in one of eight round trips each it is
-/// a quarter above the path's capacity, in one a quarter below (BBR, version 1: the gain cycle of ProbeBW).
+/// How far two flights of BBR lie apart, by the standard deviation of their ratio: in one of eight round trips each is a
+/// quarter above the path's capacity, in one a quarter below (BBR, version 1: the gain cycle of ProbeBW).
 const SWING: f64 = 0.177;
 /// Round trips within which slow start brings a window from where a recovery left it to ssthresh (RFC 6937 section 3:
 /// where much was lost, less than ssthresh is under way at its end).
@@ -209,7 +209,8 @@ fn of_pacing(control: Control, waits: Option<f64>) -> f64 {
     libm::log(match (waits.map(|waits| waits > PACED), control) {
         (None, _) => 0.5,
         (Some(true), Control::Bbr) => 0.95,
-        (Some(false), Control::Bbr) => 0.05,
+        // A kernel with BBR paces always; hardware that cuts segments may hide it.
+        (Some(false), Control::Bbr) => 0.002,
         // `fq` paces others as well, but is seldom there.
         (Some(true), _) => 0.2,
         (Some(false), _) => 0.8,
