@@ -197,3 +197,49 @@ fn the_answers_of_the_lecture_are_those_of_the_program() {
     let fourteen = means(&["--set", "errors=none", "--set", "radio.queue=6p"]);
     assert!(kb(&fourteen[1]) < 0.97 * kb(&fourteen[0]), "14: {fourteen:?}");
 }
+
+/// What `lasthop advise` answers, in the two cells that docs/advice-links.md has for it: the first place, and under what
+/// data waits least.
+fn places(command: &str) -> [String; 2] {
+    let arguments = command.split_whitespace().skip(1);
+    let mut run = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    let output = run.args(arguments).args(["--quick", "--json"]).output().expect("it runs");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let advice = &value["advice"];
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let first = advice["helps"][0].as_str().map(|name| {
+        let rows = advice["comparison"]["points"][0]["schemes"].as_array().expect("schemes");
+        let row = rows.iter().find(|row| row["name"] == name).expect("it is one of them");
+        format!("`{name}`, {:.1} times", number(&row["ratio"]["mean"]))
+    });
+    let waiting = &advice["waiting"];
+    let ms = |value: &Value| (number(value) * 1e3).round();
+    let shortest = &waiting["shorter"][0];
+    let queue = shortest["name"].as_str().map(|name| {
+        format!("`{name}`, {} in place of {} ms", ms(&shortest["delay"]), ms(&waiting["delay"]))
+    });
+    [first.unwrap_or("nothing".to_owned()), queue.unwrap_or("–".to_owned())]
+}
+
+#[test]
+fn the_six_links_have_the_places_of_their_page() {
+    let page = "docs/advice-links.md";
+    let text = fs::read_to_string(root().join(page)).expect("it can be read");
+    let rows: Vec<[String; 2]> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("|---"))
+        .skip(1)
+        .map_while(|line| line.strip_prefix("| "))
+        .map(|line| line.trim_end_matches(" |").split(" | ").collect::<Vec<&str>>())
+        .map(|cells| [cells[1].to_owned(), cells[2].to_owned()])
+        .collect();
+    let shown = commands().into_iter().filter(|shown| shown.page == page);
+    let asked: Vec<String> = shown
+        .map(|shown| shown.command)
+        .filter(|command| command.starts_with("lasthop advise"))
+        .collect();
+    assert_eq!((rows.len(), asked.len()), (6, 6), "{rows:?} {asked:?}");
+    let found: Vec<[String; 2]> = asked.iter().map(|command| places(command)).collect();
+    assert_eq!(found, rows);
+}

@@ -2,9 +2,11 @@
 
 use std::io;
 
-use lasthop_analyze::{Config, analyze_capture};
+use lasthop_analyze::{Analysis, Config, analyze_capture};
 use lasthop_proto::machine::StageId;
 use lasthop_scenario::{Argument, parse};
+use lasthop_study::advise::Estimate;
+use lasthop_study::capture::Capture;
 use lasthop_study::capture::congestion::{Control, Likeness, congestion};
 use lasthop_trace::pcapng::{CaptureSink, Place};
 
@@ -26,8 +28,8 @@ radio = { rate = "20mbit", delay = "2ms", queue = "100p", duplex = "full" }
 errors = "none"
 "#;
 
-/// What the sender `tcp` looks like on the path, changed by `set`.
-fn likeness(tcp: &str, set: &[&str], seed: u64) -> Likeness {
+/// A capture at the sender `tcp` on the path, changed by `set`.
+fn captured(tcp: &str, set: &[&str], seed: u64) -> Analysis {
     let tcp = format!("host.server.tcp={tcp}");
     let set: Vec<Argument> =
         set.iter().chain([&tcp.as_str()]).map(|s| Argument::Set((*s).to_owned())).collect();
@@ -36,7 +38,12 @@ fn likeness(tcp: &str, set: &[&str], seed: u64) -> Likeness {
     let mut sink = CaptureSink::new(&[place], 0, |_| io::Result::Ok(Vec::new())).unwrap();
     lasthop_sim::run(&plan.cells[0].scenario, seed, &mut sink);
     let file = sink.finish().unwrap().links.remove(0).1;
-    let analysis = analyze_capture(&file, Config::default()).unwrap();
+    analyze_capture(&file, Config::default()).unwrap()
+}
+
+/// What the sender `tcp` looks like on the path, changed by `set`.
+fn likeness(tcp: &str, set: &[&str], seed: u64) -> Likeness {
+    let analysis = captured(tcp, set, seed);
     let connection = &analysis.connections[0];
     congestion(&connection.to_server, &connection.to_client)
 }
@@ -82,4 +89,34 @@ fn without_losses_nothing_is_named() {
 fn another_sender_is_none_of_them() {
     let found = likeness("westwood", &FAR, 1);
     assert_eq!(found.control, None, "{found:?}");
+}
+
+/// A queue of a tenth of the path's capacity: it overflows before round trips tell of it.
+const SHORT: [&str; 3] =
+    ["radio.rate=\"27mbit\"", "radio.queue=\"20p\"", "path.2.link.delay=\"50ms\""];
+
+/// Kernel senders with BBR were not known where the radio loses much, nor where their own probing overflows the queue.
+#[test]
+fn bbr_is_known_by_its_cycle_of_gains() {
+    let lossy = "errors={ model = \"packet-loss\", p = \"1.2%\", on = [\"data\"] }";
+    let deep = [lossy, "radio.queue=\"250p\""];
+    for set in [&SHORT[..], &deep] {
+        for seed in 1..=3 {
+            let found = likeness("bbr", set, seed);
+            assert_eq!(found.control, Some(Control::Bbr), "{set:?} {seed}: {}", found.evidence);
+        }
+    }
+}
+
+#[test]
+fn the_end_of_slow_start_in_a_short_queue_is_no_lossy_link() {
+    for tcp in ["rack", "cubic"] {
+        let analysis = captured(tcp, &SHORT, 1);
+        let lost = analysis.connections[0].to_server.losses.len();
+        assert!(lost > 10, "{tcp}: {lost}");
+        let capture = Capture { file: "test".to_owned(), analysis, left_out: 0 };
+        let estimate = Estimate::of(&capture, "").unwrap();
+        let (loss, how) = estimate.loss.unwrap();
+        assert!(loss.get() < 0.001, "{tcp}: {loss:?} {how}");
+    }
 }

@@ -3,7 +3,7 @@
 use lasthop_report::number::{KB, Units, plural, plural_of, short};
 use lasthop_scenario::{AS_IS, LeftOut};
 use lasthop_study::advise::{
-    Advice, Basis, Beside, Direction, Flip, Flips, Link, Remedy, TOLD, helping,
+    Advice, Basis, Beside, Direction, Flip, Flips, Link, Remedy, Shorter, TOLD, Waiting, helping,
 };
 use lasthop_study::capture::congestion::Likeness;
 use lasthop_study::compare::{Place, Row, theory};
@@ -43,6 +43,7 @@ pub fn text(
     text += &present(advice, place, units);
     text += &answer(advice, place, units);
     text += &format!("({}, simulated)\n", runs(advice));
+    text += &advice.waiting.as_ref().map_or(String::new(), |all| waiting(all, advice.threshold));
     text += &sensitivity(advice);
     text += &flips(&advice.flips);
     // Files stay as they are, to be copied.
@@ -130,7 +131,7 @@ fn answer(advice: &Advice, place: &Place, units: Units) -> String {
         return nothing(advice, place, &percent);
     }
     let mut text = format!("\n{}\n", style::heading("What would help, the best first"));
-    let all: Vec<&Row> = helping(place, advice.threshold).collect();
+    let all: Vec<&Row> = helping(place, advice.threshold, advice.there).collect();
     for (i, row) in all.iter().take(TOLD).enumerate() {
         text += &told(i, row, &all, units);
     }
@@ -163,6 +164,34 @@ fn answer(advice: &Advice, place: &Place, units: Units) -> String {
         text += &format!(
             "Not judged, since lost packets vanish here (`--losses damage`): {}\n",
             blind.join(", ")
+        );
+    }
+    text
+}
+
+/// How long data waits, and what would shorten that.
+fn waiting(all: &Waiting, threshold: f64) -> String {
+    let &Waiting { delay, empty, ref shorter } = all;
+    let mut text = format!(
+        "\n{}\n  data takes {} ms from end to end at the median, {} ms of it in queues, and so does all that shares \
+         them\n",
+        style::heading("The queue"),
+        short((delay * 1e3).round()),
+        short(((delay - empty) * 1e3).round()),
+    );
+    if shorter.is_empty() {
+        text += "  nothing that was tried halves that without costing throughput\n";
+    }
+    for Shorter { name, delay, times } in shorter {
+        text += &format!(
+            "  {name:<22} {} ms, {times:.2} times the throughput\n",
+            short((delay * 1e3).round())
+        );
+    }
+    if !shorter.is_empty() {
+        let percent = short(threshold * 100.0);
+        text += &format!(
+            "  (what at least halves the waiting, and costs no more than {percent} % of the throughput)\n"
         );
     }
     text

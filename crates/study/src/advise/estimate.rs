@@ -28,6 +28,8 @@ const MOST: f64 = 0.9;
 const JUMP: f64 = 4.0;
 /// Losses of one recovery that are a run.
 const RUN: u32 = 3;
+/// The share of the round trips that are no longer than the longest: a station that stands still once is no queue.
+const ALL_BUT: f64 = 0.99;
 /// How far from the shortest to the longest round trip a queue is all but full.
 const LONG: f64 = 0.75;
 /// By how much round trips must differ for that.
@@ -241,18 +243,29 @@ fn window(transfer: &Transfer<'_>, likeness: &Likeness) -> Option<Estimated<u64>
 
 /// The queue: what the longest round trip waited more than the shortest.
 fn queue(data: &Direction, shortest: f64, estimate: &mut Estimate) {
-    let (Some((rate, _)), Some(rtt)) = (&estimate.rate, data.rtt) else { return };
-    let waited = (rtt.max - shortest).max(0.0) * rate.bps() as f64 / 8.0;
+    let (Some((rate, _)), Some(longest)) = (&estimate.rate, longest(data)) else { return };
+    let waited = (longest - shortest).max(0.0) * rate.bps() as f64 / 8.0;
     let packet = data.bytes as f64 / data.data_packets.max(1) as f64 + HEADERS;
     let packets = (waited / packet).ceil() as u64;
     // Where nothing was lost it may be longer, and a short one is no queue's doing.
     if packets >= LEAST_QUEUE && (lost(data) > 0 || packets > USUAL_QUEUE) {
-        let how = format!(
-            "the longest round trip was {:.0} ms above the shortest",
-            (rtt.max - shortest) * 1e3
-        );
+        let above = (longest - shortest) * 1e3;
+        let how = format!("the longest round trips were {above:.0} ms above the shortest");
         estimate.queue = Some((format!("{packets}p"), how));
     }
+}
+
+/// The longest round trip but for outliers, in seconds.
+fn longest(data: &Direction) -> Option<f64> {
+    let samples = &data.over_time.round_trips.kept;
+    let all: Vec<f64> = samples.iter().map(|sample| sample.rtt).collect();
+    quantile(&all, ALL_BUT).or(data.rtt.map(|rtt| rtt.max))
+}
+
+/// Round trips from which on a queue is all but full, in seconds; none if they do not vary enough to tell.
+fn full_queue(data: &Direction) -> Option<f64> {
+    let (shortest, longest) = (data.rtt?.min, longest(data)?);
+    (longest > shortest * VARIED).then(|| shortest + LONG * (longest - shortest))
 }
 
 fn lost(data: &Direction) -> u64 {
@@ -294,8 +307,15 @@ fn rates(data: &Direction, rtt: f64, estimate: &mut Estimate) {
     let (Some(seen), Some(train)) = (seen, train.or(seen)) else { return };
     let (Some(low), Some(high)) = (rate(seen), rate(train)) else { return };
     let windows = format!("acknowledged in the best windows of {seconds:.1} s");
-    estimate.rate = Some(if train > seen * SAME {
-        estimate.rates = Some((low, high));
+    let apart = train > seen * SAME;
+    estimate.rates = apart.then_some((low, high));
+    estimate.rate = Some(if apart && full_queue(data).is_some() {
+        // What waits longer than it travels came out of a busy link; ACKs may bunch on their way.
+        let how = format!(
+            "{windows}, while a queue stood; segments that left together were acknowledged at up to {high}"
+        );
+        (low, how)
+    } else if apart {
         let how = format!(
             "between {low}, {windows}, and {high}, at which segments that left together were acknowledged"
         );
@@ -337,28 +357,14 @@ fn losses(data: &Direction, bounded: bool, estimate: &mut Estimate) {
         );
         return;
     }
+    let full = full_queue(data).filter(|_| !bounded);
     let mut kept: Vec<(i64, i64)> = data
         .losses
         .iter()
-        .filter(|loss| bounded || verdict.cause == Cause::Radio || !overflow(data, loss))
+        .filter(|loss| verdict.cause == Cause::Radio || !overflow(loss, full))
         .map(|loss| (loss.offset, loss.offset + i64::from(loss.len)))
         .collect();
-    let left_out = data.losses.len() - kept.len();
-    let count = lost - left_out as u64;
-    let mut share = count as f64 / data.data_packets.max(1) as f64;
-    let mut how = format!("{} of {} packets with data", plural(count, "loss"), data.data_packets);
-    if left_out > 0 {
-        how += &format!("; {left_out} more came in runs at the longest round trips: a full queue");
-    }
-    let trials = verdict.segments.saturating_sub(verdict.long_segments);
-    if !bounded && verdict.cause != Cause::Radio && verdict.long_segments > 0 && trials > 0 {
-        let losses = verdict.losses.saturating_sub(verdict.long_losses);
-        share = losses as f64 / trials as f64;
-        how = format!(
-            "{} of {trials} packets, without those at the longest round trips, where a queue may have been full",
-            plural(losses, "independent loss")
-        );
-    }
+    let (share, how) = share(data, full, kept.len(), bounded);
     let Some(p) = Probability::new(share) else { return };
     estimate.loss = Some((p, how));
     kept.sort_unstable();
@@ -377,10 +383,56 @@ fn losses(data: &Direction, bounded: bool, estimate: &mut Estimate) {
     }
 }
 
+/// The share of the packets that the link loses, and how it was found, where `kept` losses are not those of a queue that
+/// overflowed, which is `full` from that round trip on.
+fn share(data: &Direction, full: Option<f64>, kept: usize, bounded: bool) -> (f64, String) {
+    let verdict = &data.verdict;
+    let lost = lost(data);
+    let left_out = (data.losses.len() - kept) as u64;
+    let trials = verdict.segments.saturating_sub(verdict.long_segments);
+    let queues = !bounded && verdict.cause != Cause::Radio;
+    if queues && verdict.long_segments > 0 && trials > 0 {
+        let losses = verdict.losses.saturating_sub(verdict.long_losses);
+        let how = format!(
+            "{} of {trials} packets, without those at the longest round trips, where a queue may have been full",
+            plural(losses, "independent loss")
+        );
+        return (losses as f64 / trials as f64, how);
+    }
+    if queues && verdict.segments >= FEWEST && lost > 0 {
+        // Where one flight loses many packets, as at the end of slow start, that is one event.
+        let (mut first, mut losses) = (0, 0);
+        while let Some(loss) = data.losses.get(first) {
+            losses += u64::from(!at_full(loss, full));
+            first += loss.burst.max(1) as usize;
+        }
+        let samples = &data.over_time.round_trips.kept;
+        let short = samples.iter().filter(|sample| full.is_none_or(|full| sample.rtt <= full));
+        let share = short.count() as f64 / samples.len().max(1) as f64;
+        let trials = (verdict.segments as f64 * share).max(1.0);
+        let how = format!(
+            "{} of {trials:.0} packets; all {lost} would be {:.2} %, but those of one flight are one event, and at the \
+             longest round trips a full queue's",
+            plural(losses, "independent loss"),
+            lost as f64 / data.data_packets.max(1) as f64 * 100.0
+        );
+        return (losses as f64 / trials, how);
+    }
+    let count = lost - left_out;
+    let mut how = format!("{} of {} packets with data", plural(count, "loss"), data.data_packets);
+    if left_out > 0 {
+        how += &format!("; {left_out} more came in runs at the longest round trips: a full queue");
+    }
+    (count as f64 / data.data_packets.max(1) as f64, how)
+}
+
+/// Whether a loss came at a round trip at which the queue is `full`.
+fn at_full(loss: &Loss, full: Option<f64>) -> bool {
+    full.is_some_and(|full| loss.rtt_before.is_some_and(|before| before > full))
+}
+
 /// Whether a loss looks like one of a queue that overflowed, as at the end of slow start: in a run, at a long round
 /// trip.
-fn overflow(data: &Direction, loss: &Loss) -> bool {
-    let Some(rtt) = data.rtt.filter(|rtt| rtt.max > rtt.min * VARIED) else { return false };
-    let long = rtt.min + LONG * (rtt.max - rtt.min);
-    loss.burst >= RUN && loss.rtt_before.is_some_and(|before| before > long)
+fn overflow(loss: &Loss, full: Option<f64>) -> bool {
+    loss.burst >= RUN && at_full(loss, full)
 }

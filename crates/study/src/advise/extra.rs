@@ -8,8 +8,8 @@ const SHARE: u32 = 4;
 const CODES: [(u32, u32); 2] = [(20, 2), (20, 5)];
 
 impl Link {
-    /// The lines of `[schemes]`. `radio` is the place of the radio in the path, from 1.
-    pub(super) fn schemes(&self, radio: usize) -> String {
+    /// The lines of `[schemes]`. `radio` is the place of the radio in the path, from 1, and `queue` what data queues for.
+    pub(super) fn schemes(&self, radio: usize, queue: &str) -> String {
         let customers = self.customers.max(1);
         let count = customers * SHARE;
         let mut text = format!(
@@ -29,7 +29,7 @@ impl Link {
             text += &format!(
                 "fq-codel = {{ family = \"return-path\", change = [\"base station\"], \
                  run = \"tc qdisc replace dev wlan0 root fq_codel\", what = \"a queue for each flow, kept short\", \
-                 set = {{ path.{radio}.radio.discipline = \"fq-codel\" }} }}\n"
+                 set = {{ {queue}.discipline = \"fq-codel\" }} }}\n"
             );
         }
         if self.damage {

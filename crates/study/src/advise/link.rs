@@ -12,7 +12,7 @@ use crate::Error;
 /// Bytes of IP and TCP headers without options.
 const HEADERS: u32 = 40;
 /// The part of a frame of time division that a packet waits for: 5 ms of a frame at most.
-const FRAME: Span = Span::millis(5);
+pub(super) const FRAME: Span = Span::millis(5);
 /// The usual largest packet, in bytes.
 pub const MTU: u32 = 1500;
 /// The usual queue discipline.
@@ -250,7 +250,9 @@ impl Link {
             self.errors()
         );
         let radio = if self.rate == self.rate_back { 3 } else { 4 };
-        text += &self.schemes(radio);
+        let data =
+            if self.rate < self.rate_back { "path.2.link" } else { &format!("path.{radio}.radio") };
+        text += &self.schemes(radio, data);
         Ok(text)
     }
 

@@ -7,6 +7,7 @@ mod known;
 mod link;
 mod model;
 mod remedy;
+mod waiting;
 
 use lasthop_proto::units::Rate;
 use lasthop_scenario::{AS_IS, LeftOut, schemes_of};
@@ -20,6 +21,7 @@ pub use known::{Basis, Fact, Given};
 pub use link::{Direction, Duplex, FIFO, Link, MTU, NO_ARQ};
 pub use model::{AGREES, Beside, Figures};
 pub use remedy::{Remedy, remedies};
+pub use waiting::{Shorter, Waiting};
 
 /// Schemes that are looked at again on other links.
 const LOOKED_AT_AGAIN: usize = 6;
@@ -75,12 +77,19 @@ pub struct Advice {
     pub beside: Option<Beside>,
     /// The least gain that counts, as a share.
     pub threshold: f64,
+    /// The throughput that was captured, in bytes a second, where there is a capture: what does not exceed that by the
+    /// threshold is no help, whatever the modelled sender has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub there: Option<f64>,
     /// Whether anything gains more than that, with confidence.
     pub anything_helps: bool,
     /// What the sender gets as it is, as a share of what the link could carry with these losses.
     pub share_of_capacity: Option<f64>,
     /// What helps, the best first, by names.
     pub helps: Vec<String>,
+    /// How long data waits in queues, if that is longer than it travels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
     /// Other losses and delays.
     pub sensitivity: Vec<Variation>,
     /// Assumptions that would turn the first place over.
@@ -143,7 +152,15 @@ pub fn ask<E: From<Error>>(
     run: &mut Runner<'_, E>,
 ) -> Result<Option<Advice>, E> {
     let Question { link, runs, race, gain, can, vary } = *question;
-    let Estimate { notes, captured, rates, .. } = estimate;
+    let Estimate { mut notes, captured, rates, .. } = estimate;
+    notes.extend(link.beyond_first_timeout().map(|whole| {
+        format!(
+            "a sender's first time-out is 1 s (RFC 6298), and a full packet and its ACK take {:.1} s here without any \
+             queue: what opens a connection is sent again while its answer is under way; and this is about transfers: \
+             what a device should say that reports a few bytes, `lasthop battery` and `lasthop run nb-iot` tell",
+            whole.as_secs_f64()
+        )
+    }));
     let rates = rates.filter(|_| is_estimated(&facts, "rate"));
     let beside = match &captured {
         Some(captured) => match model::beside(link, rates, captured, runs, run)? {
@@ -159,7 +176,8 @@ pub fn ask<E: From<Error>>(
     };
     comparison.left_out.extend(left_out);
     let Some(place) = comparison.said.points.first() else { return Ok(None) };
-    let helps: Vec<String> = helping(place, gain).map(|row| row.name().to_owned()).collect();
+    let there = beside.as_ref().map(|beside| beside.captured.throughput);
+    let helps: Vec<String> = helping(place, gain, there).map(|row| row.name().to_owned()).collect();
     let again = looked_at_again(place, &helps);
     let mut sensitivity = Vec::new();
     let unknown = is_estimated(&facts, "rate");
@@ -183,9 +201,11 @@ pub fn ask<E: From<Error>>(
         notes,
         beside,
         threshold: gain,
+        there,
         anything_helps: !helps.is_empty(),
         share_of_capacity: own.zip(place.bounds.capacity).map(|(own, capacity)| own / capacity),
         helps,
+        waiting: waiting::waiting(link, place, gain),
         sensitivity,
         flips,
         comparison,
@@ -266,15 +286,18 @@ fn compared<E: From<Error>>(
     Ok(Some(document).filter(Document::is_complete))
 }
 
-/// The schemes that gain more than `gain` with confidence, the best first.
-pub fn helping(place: &Place, gain: f64) -> impl Iterator<Item = &Row> {
+/// The schemes that gain more than `gain` with confidence, the best first; and more than that beyond the throughput that
+/// is `there`, where it is known.
+pub fn helping(place: &Place, gain: f64, there: Option<f64>) -> impl Iterator<Item = &Row> {
     place.schemes.iter().filter(move |row| {
-        row.helps() && row.standing.ratio.is_some_and(|ratio| ratio.low > 1.0 + gain)
+        row.helps()
+            && row.standing.ratio.is_some_and(|ratio| ratio.low > 1.0 + gain)
+            && there.is_none_or(|there| row.standing.value.mean > there * (1.0 + gain))
     })
 }
 
 fn variation(what: String, there: &Place, helps: &[String], gain: f64) -> Variation {
-    let best = helping(there, gain).next();
+    let best = helping(there, gain, None).next();
     let first = helps.first();
     let of_first = first.and_then(|name| there.scheme(name));
     let stays = match (first, best) {

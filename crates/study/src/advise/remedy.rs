@@ -23,7 +23,7 @@ pub struct Remedy {
 pub fn remedies(advice: &Advice, link: &Link) -> Vec<Remedy> {
     let Some(place) = advice.comparison.said.points.first() else { return Vec::new() };
     let known = link.scenario(1).ok().and_then(|text| schemes_of(&text).ok()).unwrap_or_default();
-    let told = helping(place, advice.threshold).take(TOLD);
+    let told = helping(place, advice.threshold, advice.there).take(TOLD);
     let schemes = told.filter_map(|row| known.iter().find(|scheme| scheme.name == row.name()));
     schemes.filter_map(|scheme| of(scheme, link)).take(MOST).collect()
 }

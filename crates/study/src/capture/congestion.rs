@@ -13,6 +13,8 @@
 //! that follow, all equal before, are the confidence. No constant here was fitted to captures but the spread that a
 //! measurement of a window in whole segments has.
 
+use core::iter;
+
 use lasthop_analyze::{Direction, PointKind, Retransmission};
 use lasthop_report::number::plural;
 use serde::Serialize;
@@ -39,6 +41,16 @@ const RATIOS: f64 = 1.5;
 const FEWEST: usize = 50;
 /// What an ACK lets out leaves within so many seconds, if nothing paces it.
 const SOON: f64 = 0.002;
+/// How far two flights of BBR lie apart, by the standard deviation of their ratio: in one of eight round trips each is a
+/// quarter above the path's capacity, in one a quarter below (BBR, version 1: the gain cycle of ProbeBW).
+const SWING: f64 = 0.177;
+/// Round trips within which slow start brings a window from where a recovery left it to ssthresh (RFC 6937 section 3:
+/// where much was lost, less than ssthresh is under way at its end).
+const CLIMB: f64 = 2.5;
+/// A window that grows by more than this share, and [`ROOM`] segments, in that time, is in slow start.
+const STEEP: f64 = 0.25;
+/// Segments.
+const ROOM: f64 = 2.0;
 /// Heights of the flight within this share of the largest one are one height.
 const LEVEL: f64 = 0.05;
 
@@ -198,7 +210,8 @@ fn of_pacing(control: Control, waits: Option<f64>) -> f64 {
     libm::log(match (waits.map(|waits| waits > PACED), control) {
         (None, _) => 0.5,
         (Some(true), Control::Bbr) => 0.95,
-        (Some(false), Control::Bbr) => 0.05,
+        // A kernel with BBR paces always; hardware that cuts segments may hide it.
+        (Some(false), Control::Bbr) => 0.002,
         // `fq` paces others as well, but is seldom there.
         (Some(true), _) => 0.2,
         (Some(false), _) => 0.8,
@@ -212,8 +225,8 @@ fn of_answer(control: Control, answer: &Answer) -> f64 {
     if first && control == Control::Bbr {
         return of_anything(answer);
     }
-    // Windows are of whole segments, and the flight may be one short. BBR's goes up and down with its gain, by a quarter.
-    let swing = if control == Control::Bbr { 0.125 } else { 0.02 };
+    // Windows are of whole segments, and the flight may be one short. BBR's goes up and down with its gain.
+    let swing = if control == Control::Bbr { SWING } else { 0.02 };
     let spread = libm::hypot(swing, 1.0 / before);
     let kept = mixture(after / before, control.keeps(), spread, 1.0 / RATIOS);
     kept + grown.map_or(0.0, |grown| {
@@ -322,9 +335,10 @@ impl Windows {
     fn answers(&self) -> Vec<Answer> {
         let end = self.acks.last().copied().unwrap_or(0.0);
         let next = self.recoveries.iter().skip(1).map(|next| (next.began, next.stopped));
-        let pairs = self.recoveries.iter().zip(next.chain([(end, end)]));
+        let last = iter::once(0.0).chain(self.recoveries.iter().map(|recovery| recovery.ended));
+        let all = self.recoveries.iter().zip(last).zip(next.chain([(end, end)]));
         let mut answers: Vec<Answer> =
-            pairs.filter_map(|(recovery, next)| self.answer(recovery, next)).collect();
+            all.filter_map(|((recovery, last), next)| self.answer(recovery, last, next)).collect();
         let mut opening = true;
         for answer in &mut answers {
             answer.first = opening;
@@ -333,18 +347,31 @@ impl Windows {
         answers
     }
 
-    /// The answer to the loss that `recovery` repairs, where the next one was noticed at `noticed`, and the ACKs stopped
-    /// for it at `until`.
-    fn answer(&self, recovery: &Recovery, (noticed, until): (f64, f64)) -> Option<Answer> {
+    /// The answer to the loss that `recovery` repairs, where the one before ended at `last`, the next one was noticed at
+    /// `noticed`, and the ACKs stopped for it at `until`. While they have stopped the flight counts what has arrived.
+    fn answer(
+        &self,
+        recovery: &Recovery,
+        last: f64,
+        (noticed, until): (f64, f64),
+    ) -> Option<Answer> {
         let Recovery { stopped, began, ended, timeout } = *recovery;
         if timeout || noticed < ended + self.rtt || ended - began > 3.0 * self.rtt {
             return None;
         }
         // What the last ACK let out was sent at once, or by a paced sender within half of a round trip.
-        let before = self.largest(stopped - self.rtt / 2.0, stopped + SOON)?;
-        let after = self.largest(ended, ended + self.rtt / 2.0)?;
-        let (seconds, round_trips) = (until - ended, (until - ended) / self.rtt);
-        let window = self.largest(until - self.rtt / 2.0, until + SOON);
+        let half = self.rtt / 2.0;
+        let before = self.largest((stopped - half).max(last), stopped + SOON)?;
+        let mut after = self.largest(ended, (ended + half).min(until + SOON))?;
+        let mut from = ended;
+        let climbed = (ended + CLIMB * self.rtt).min(until);
+        if let Some(later) = self.largest(from + half, climbed + SOON)
+            && later > after * (1.0 + STEEP) + ROOM
+        {
+            (after, from) = (later, climbed);
+        }
+        let (seconds, round_trips) = (until - from, (until - from) / self.rtt);
+        let window = self.largest((until - half).max(from), until + SOON);
         let grown = window.filter(|_| round_trips >= ROUND_TRIPS);
         let grown = grown.map(|window| Grown { seconds, round_trips, window });
         (before > 0.0).then_some(Answer { first: false, before, after, grown })
