@@ -1,59 +1,75 @@
 // From values to places, with ticks at round numbers. The same rules as crates/report/src/plot/axis.rs and number.rs.
 
-/** How values are spread: evenly, or by decades with a place for zero if `zero` says up to where it is even. */
-export type Spread = { log: false } | { log: true; zero?: number };
-
-const EVEN: Spread = { log: false };
-
-/** One axis: values `low` to `high` over places `from` to `to`. */
+/** One axis: values `low` to `high`, spread evenly over places `from` to `to`. */
 export class Axis {
   readonly low: number;
   readonly high: number;
   readonly from: number;
   readonly to: number;
-  readonly spread: Spread;
-  // Of an even axis; kept apart since it is asked for every mark.
   readonly #scale: number;
 
-  constructor(low: number, high: number, from: number, to: number, spread: Spread = EVEN) {
+  constructor(low: number, high: number, from: number, to: number) {
     if (!Number.isFinite(low)) low = 0;
     if (!(high > low) || !Number.isFinite(high)) high = low + 1;
     this.low = low;
     this.high = high;
     this.from = from;
     this.to = to;
-    this.spread = spread;
     this.#scale = (to - from) / (high - low);
   }
 
   /** Where `value` stands. */
   at(value: number): number {
-    if (!this.spread.log) return this.from + (value - this.low) * this.#scale;
-    return this.from + (this.#share(value) / this.#share(this.high)) * (this.to - this.from);
+    return this.from + (value - this.low) * this.#scale;
   }
 
   /** What stands at the place `at`. */
   value(at: number): number {
-    if (!this.spread.log) return this.low + (at - this.from) / this.#scale;
-    const share = ((at - this.from) / (this.to - this.from)) * this.#share(this.high);
-    const { zero } = this.spread;
-    if (zero !== undefined) return share <= 1 ? share * zero : zero * 10 ** (share - 1);
-    return this.low * 10 ** share;
+    return this.low + (at - this.from) / this.#scale;
   }
 
   /** Ticks at round numbers, about `wanted` of them, with labels. */
   ticks(wanted: number): [number, string][] {
-    if (!this.spread.log) return evenTicks(this.low, this.high, wanted);
-    const { zero } = this.spread;
-    const ticks = decadeTicks(zero ?? this.low, this.high);
-    return zero === undefined ? ticks : [[0, '0'], ...ticks];
+    return evenTicks(this.low, this.high, wanted);
+  }
+}
+
+/** Values by decades from `least`; below it they are even, so that zero has a place, a decade left of it. */
+export class Decades {
+  readonly least: number;
+
+  constructor(least: number) {
+    this.least = least;
   }
 
-  /** Decades from the low end. */
-  #share(value: number): number {
-    const zero = this.spread.log ? this.spread.zero : undefined;
-    if (zero !== undefined) return value <= zero ? value / zero : 1 + Math.log10(value / zero);
-    return Math.log10(Math.max(value, 1e-300) / this.low);
+  /** For these values: from the least above zero. */
+  static of(values: Iterable<number>): Decades {
+    let least = Infinity;
+    for (const value of values) if (value > 0 && value < least) least = value;
+    return new Decades(Number.isFinite(least) ? least : 1);
+  }
+
+  /** The number of decades, and the part of one below the least. */
+  of(value: number): number {
+    return value <= this.least ? value / this.least - 1 : Math.log10(value / this.least);
+  }
+
+  /** The value again. */
+  value(decades: number): number {
+    return decades <= 0 ? (decades + 1) * this.least : this.least * 10 ** decades;
+  }
+
+  /** Ticks within a range of decades. */
+  ticks(low: number, high: number): [number, string][] {
+    const all: [number, string][] = [[0, '0'], ...decadeTicks(this.least, this.value(high) * 1.001)];
+    const placed = all.map(([value, label]): [number, string] => [this.of(value), label]);
+    const shown = placed.filter(([at]) => at >= low - 1e-9 && at <= high + 1e-9);
+    if (shown.length >= 2) return shown;
+    // Within a step there are only numbers that are not round.
+    return [0.1, 0.5, 0.9].map((share) => {
+      const at = low + share * (high - low);
+      return [at, short(this.value(at))];
+    });
   }
 }
 

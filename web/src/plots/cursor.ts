@@ -5,12 +5,15 @@ export class TimeCursor {
   #time: number | null = null;
   #range: [number, number];
   #whole: [number, number];
+  /** Nobody has said yet how long the time is. */
+  #fresh: boolean;
   readonly #heard = new Set<() => void>();
 
   /** `range` is the whole time, in seconds. */
-  constructor(range: [number, number] = [0, 1]) {
-    this.#range = [...range];
-    this.#whole = [...range];
+  constructor(range?: [number, number]) {
+    this.#fresh = range === undefined;
+    this.#range = range ? [...range] : [0, 1];
+    this.#whole = [...this.#range];
   }
 
   /** Where the cursor stands, in seconds; null if it is nowhere. */
@@ -48,6 +51,13 @@ export class TimeCursor {
     const inside = this.#range[0] >= from && this.#range[1] <= to;
     this.#range = wasWhole || !inside ? [...this.#whole] : this.#range;
     this.#tell();
+  }
+
+  /** Data ends here: the whole time is what all of them need. */
+  reach(end: number): void {
+    if (!(end > 0)) return;
+    this.whole = [this.#whole[0], this.#fresh ? end : Math.max(end, this.#whole[1])];
+    this.#fresh = false;
   }
 
   /** `fn` is called after each change; the answer ends that. */

@@ -58,8 +58,7 @@ export class SequencePlot extends Plot {
     this.#spans = Object.entries(data.spans ?? {}).filter(([, spans]) => spans.from.length > 0);
     this.chosen = null;
     this.#marked = null;
-    const [from, to] = this.cursor.whole;
-    if (data.end > to || (from === 0 && to === 1)) this.cursor.whole = [0, data.end || 1];
+    this.cursor.reach(data.end);
     this.renewed(data.note);
   }
 

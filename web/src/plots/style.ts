@@ -188,13 +188,15 @@ const RULES = `
 @media print{.lhp-tools,.lhp-hint,.lhp details{display:none}}
 `;
 
-const dressed = new WeakSet<Document>();
+const dressed = new WeakMap<Document, Set<string>>();
 
-/** Gives a page the rules of plots, once; as a sheet of its own, so that a strict policy has nothing against it. */
-export function dress(document: Document, more = ''): void {
-  if (dressed.has(document)) return;
-  dressed.add(document);
+/** Gives a page rules, once; as a sheet of its own, so that a strict policy has nothing against it. */
+export function dress(document: Document, rules = RULES): void {
+  const known = dressed.get(document) ?? new Set<string>();
+  dressed.set(document, known);
+  if (known.has(rules)) return;
+  known.add(rules);
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(RULES + more);
+  sheet.replaceSync(rules);
   document.adoptedStyleSheets.push(sheet);
 }
