@@ -4,6 +4,7 @@ import { defineConfig } from 'vite';
 
 // The page, as a folder for a web server or, with LASTHOP_SINGLE, as what `pack.mjs` makes one file of.
 const single = Boolean(process.env.LASTHOP_SINGLE);
+const MODULE = '../target/wasm32-unknown-unknown/module/lasthop_web.wasm';
 const here = (path: string) => resolve(import.meta.dirname, path);
 const licence = (name: string) => readFileSync(here(`node_modules/${name}/LICENSE`), 'utf8').trim();
 const banner =
@@ -13,11 +14,11 @@ const banner =
 export default defineConfig({
   base: './',
   resolve: {
-    alias: {
-      '#platform': here(single ? 'src/engine/single.ts' : 'src/engine/folder.ts'),
-      '#offline': here(single ? 'src/engine/none.ts' : 'src/engine/offline.ts'),
-      '#module': process.env.LASTHOP_MODULE ?? here('../target/wasm32-unknown-unknown/web/lasthop_web.wasm'),
-    },
+    alias: [
+      { find: /^#platform$/, replacement: here(single ? 'src/engine/single.ts' : 'src/engine/folder.ts') },
+      { find: /^#offline$/, replacement: here(single ? 'src/engine/none.ts' : 'src/engine/offline.ts') },
+      { find: /^#module/, replacement: process.env.LASTHOP_MODULE ?? here(MODULE) },
+    ],
   },
   build: {
     target: 'es2023',
@@ -29,5 +30,6 @@ export default defineConfig({
     chunkSizeWarningLimit: 1000,
     rolldownOptions: { output: { postBanner: (chunk: { isEntry: boolean }) => (chunk.isEntry ? banner : '') } },
   },
-  worker: { format: 'es' },
+  // A module worker from a Blob does not begin on a page from a disk.
+  worker: { format: single ? 'iife' : 'es' },
 });

@@ -153,7 +153,9 @@ fn over<T>(
     let Ok(reader) = Reader::over(table, key, Place::file(0..0), &there) else { return };
     for (found, value) in values(&reader, go) {
         let written = table.has(found.name);
-        all.extend(slider(&found, &value, key, of, written));
+        let slider = slider(&found, &value, key, of, written);
+        // What is left at zero often means something only beside another key.
+        all.extend(slider.filter(|slider| slider.first || slider.value > 0.0));
     }
 }
 

@@ -236,6 +236,7 @@ export class Lab {
       if (error instanceof Superseded || turn !== this.#turn) return;
       this.trouble = error instanceof Refused ? error.trouble : { message: String(error), help: '' };
       this.#editor.underline([this.trouble], []);
+      if (this.trouble.source === 'file') this.#editor.element.closest('details')!.open = true;
       this.update();
       this.#ready();
       return;
@@ -370,8 +371,12 @@ export class Lab {
       const half = (to - from) / 2;
       if (best.t < from || best.t > to) this.cursor.range = [best.t - half, best.t + half];
       this.go(best.t);
-      for (const column of this.columns) if (column !== best.column) column.picked = null;
-      void best.column.pick(best.event);
+      // In the other columns that of the same instant, if there is one.
+      for (const column of this.columns) {
+        const event = column === best.column ? best.event : column.next(best.t - by * 1e-12, goal, by);
+        if (event >= 0 && column.run!.t[event] === best.t) void column.pick(event);
+        else column.picked = null;
+      }
     }
     this.update();
   }
@@ -579,7 +584,7 @@ export class Lab {
       <p class="message" role="status">${this.#message}</p>
       ${this.#wrong()}
       <div class="bench-parts">
-        <details class="text" ?open=${this.trouble !== null && this.trouble.source === 'file'}>
+        <details class="text">
           <summary>Text of the scenario</summary>
           ${this.#editor.element}
         </details>

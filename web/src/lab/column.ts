@@ -127,13 +127,12 @@ export class Column {
     this.#changed();
   }
 
-  /** The time of the next loss, time-out or local retransmission from `time`, and its event. */
+  /** The first event after `time` that is one to jump to, or the last one before it; -1 if there is none. */
   next(time: number, goal: Goal, by: 1 | -1): number {
     if (!this.run) return -1;
-    const at = this.run.at(time);
-    // From the event that was jumped to last, so that several of one instant are met one by one.
-    const here = this.picked && this.run.t[this.picked.index] === time ? this.picked.index : by > 0 ? at - 1 : at;
-    return this.run.next(here, goal, by);
+    let i = this.run.at(time);
+    while (by > 0 && i < this.run.t.length && this.run.t[i]! <= time) i++;
+    return this.run.next(by > 0 ? i - 1 : i, goal, by);
   }
 
   /** A run as a file. */
@@ -177,7 +176,7 @@ export class Column {
       for (const name of ['srtt', 'rto']) rows.push([name, shown(tcb[name] / 1e9, 's')]);
     }
     return html`<section class="detail" aria-label=${`Event ${index} of ${this.scheme}`}>
-      <h4>Event ${index} at ${clock(told.t)}</h4>
+      <h3>Event ${index} at ${clock(told.t)}</h3>
       <p>${told.what}</p>
       ${told.source ? html`<p class="source">Read more: ${cited(told.source)}</p>` : nothing}
       <table>

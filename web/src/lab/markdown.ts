@@ -10,7 +10,7 @@ export function markdown(text: string): TemplateResult[] {
       const items = block.split(/^- /m).filter(Boolean);
       return html`<ul>${items.map((item) => html`<li>${inline(item)}</li>`)}</ul>`;
     }
-    if (lines[0]!.startsWith('### ')) return html`<h4>${inline(lines[0]!.slice(4))}</h4>`;
+    if (lines[0]!.startsWith('### ')) return html`<h3>${inline(lines[0]!.slice(4))}</h3>`;
     return html`<p>${inline(block)}</p>`;
   });
 }

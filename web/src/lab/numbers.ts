@@ -52,8 +52,8 @@ export function written(unit: Unit, value: number): string {
       return value < 1 ? `${plain(value * 1e3)}ms` : `${plain(value)}s`;
     case 'bytes':
       if (value >= 1024 && value % 1024 === 0) return `${value / 1024}KiB`;
-      if (value >= 1e6) return `${plain(value / 1e6)}MB`;
-      return value >= 1e4 ? `${plain(value / 1e3)}kB` : `${Math.round(value)}B`;
+      if (value >= 1e6 && value % 1e4 === 0) return `${value / 1e6}MB`;
+      return value >= 1e3 && value % 1e3 === 0 ? `${value / 1e3}kB` : `${Math.round(value)}B`;
     case 'rate':
       if (value >= 1e9) return `${plain(value / 1e9)}gbit`;
       if (value >= 1e6) return `${plain(value / 1e6)}mbit`;

@@ -104,8 +104,8 @@ export class PathView {
     const colour = (name: string) => style.getPropertyValue(`--${name}`).trim() || '#888';
     this.#stages(pen, width, run, colour);
     this.#packets(pen, width, colour);
-    const last = this.#dead(pen, width, run, colour);
-    this.#say(run, last);
+    this.#dead(pen, width, run, colour);
+    this.#say(run);
   }
 
   #stages(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
@@ -187,18 +187,20 @@ export class PathView {
     }
   }
 
-  /** Crosses where packets ended; the last of them is told in words. */
-  #dead(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): number {
+  /** Since when what happened is shown. */
+  get #since(): number {
+    return this.#time - Math.max(this.#span * SHOWN, 0.02);
+  }
+
+  /** Crosses where packets ended. */
+  #dead(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
     const deaths = this.#deaths!;
     const until = first(deaths.t, this.#time + 1e-12);
-    const since = this.#time - Math.max(this.#span * SHOWN, 0.02);
     pen.strokeStyle = colour('lost');
     pen.lineWidth = 2;
-    let last = -1;
-    for (let i = first(deaths.t, since); i < until; i++) {
+    for (let i = first(deaths.t, this.#since); i < until; i++) {
       const event = deaths.event[i]!;
       if (!run.of(event).loss) continue;
-      last = event;
       const x = this.#x(deaths.place[i]!, width);
       const y = run.side[event] === 1 ? RIGHT : LEFT;
       pen.beginPath();
@@ -209,10 +211,17 @@ export class PathView {
       pen.stroke();
     }
     pen.lineWidth = 1;
-    return last;
   }
 
-  #say(run: Recording, last: number): void {
+  /** The last loss, in words: where, and of what. */
+  #say(run: Recording): void {
+    let last = -1;
+    for (let i = run.at(this.#time + 1e-9) - 1; i >= 0 && run.t[i]! >= this.#since; i--) {
+      if (run.of(i).loss) {
+        last = i;
+        break;
+      }
+    }
     const words = last < 0 ? '' : `Lost at ${run.stages[run.stage[last]!]?.name}: ${run.of(last).what}`;
     if (this.#words.textContent !== words) this.#words.textContent = words;
   }
