@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book wheel python-test python-lock web web-module web-test
+.PHONY: book wheel python-test python-lock web web-module web-served web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ web-module:
 
 web: web-module $(NODE_MODULES) ## Build the laboratory: target/web/lab.html, and target/web/folder for a web server
 	cd web && LASTHOP_MODULE='$(TARGET)/$(WASM)/module/lasthop_web.wasm' $(NODE) node pack.mjs '$(TARGET)/web'
+
+web-served: web ## Write the page that `lasthop lab` serves anew
+	cp '$(TARGET)/web/served.html' crates/cli/src/cmd/lab/page.html
 
 # They start a browser of their own and end it; nothing of them leaves this machine.
 web-test: ## Test the laboratory in Chromium (WITHOUT_BROWSER=1 leaves it out)

@@ -1,4 +1,5 @@
-// Builds the page twice: as a folder with a service worker, and as one file that opens from a disk. Says how large they are.
+// Builds the page three times: as a folder with a service worker, as one file that opens from a disk, and as the file that
+// `lasthop lab` serves. Says how large they are.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -13,6 +14,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 const out = resolve(process.argv[2] ?? join(here, '../target/web'));
 const wasm = process.env.LASTHOP_MODULE;
 if (!wasm) throw new Error('LASTHOP_MODULE must name the module; `make web` does');
+const imports = WebAssembly.Module.imports(new WebAssembly.Module(readFileSync(wasm)));
+if (imports.length > 0) throw new Error(`the module asks for ${imports.map((it) => it.name)}`);
 process.chdir(here);
 mkdirSync(out, { recursive: true });
 
@@ -32,38 +35,41 @@ const worker = readFileSync('sw.js', 'utf8')
   .replace("['%FILES%']", JSON.stringify(['./', ...files]));
 writeFileSync(join(folder, 'sw.js'), worker);
 
-// ---- one file
+// ---- one file, with the module in it or for the program that answers itself
 
-const single = join(out, 'single');
-process.env.LASTHOP_SINGLE = '1';
-process.env.LASTHOP_WEB_OUT = single;
-await build({ logLevel: 'warn' });
-let html = readFileSync(join(single, 'index.html'), 'utf8');
-const hashes = { script: [], style: [] };
-const inline = (kind, text) => {
-  hashes[kind].push(`'sha256-${createHash('sha256').update(text).digest('base64')}'`);
-  return text;
-};
-html = html.replace(/\s*<link rel="stylesheet"[^>]*href="\.\/([^"]+)"[^>]*>/, (_, file) => {
-  return `\n<style>${inline('style', readFileSync(join(single, file), 'utf8').trim())}</style>`;
-});
-// The module goes before the script, which stands at the end of the body: a script of a page runs when all of it is there.
+async function onePage(form, module) {
+  const built = join(out, form);
+  process.env.LASTHOP_FORM = form;
+  process.env.LASTHOP_WEB_OUT = built;
+  await build({ logLevel: 'warn' });
+  let html = readFileSync(join(built, 'index.html'), 'utf8');
+  const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+  let [style, script] = ['', ''];
+  html = html.replace(/\s*<link rel="stylesheet"[^>]*href="\.\/([^"]+)"[^>]*>/, (_, file) => {
+    style = readFileSync(join(built, file), 'utf8').trim();
+    return `\n<style>${style}</style>`;
+  });
+  html = html.replace(/\s*<script type="module"[^>]*src="\.\/([^"]+)"[^>]*><\/script>/, (_, file) => {
+    script = readFileSync(join(built, file), 'utf8').replaceAll('</script', '<\\/script').trim();
+    return '';
+  });
+  const served = module === null;
+  const policy = served
+    ? `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; img-src blob: data:; connect-src 'self'`
+    : `default-src 'none'; script-src ${hash(script)} 'wasm-unsafe-eval'; style-src ${hash(style)}; worker-src blob:; img-src blob: data:`;
+  html = html.replace(/(<meta http-equiv="Content-Security-Policy" content=")[^"]*/, `$1${policy}; base-uri 'none'; form-action 'none'`);
+  if (served) html = html.replace('<meta name="color-scheme"', '<meta name="lasthop-served">\n<meta name="color-scheme"');
+  // The module goes before the script, which stands at the end of the body.
+  const packed = served ? '' : `<script type="application/octet-stream" id="lasthop-module">${module}</script>\n`;
+  html = html.replace('</body>', () => `${packed}<script type="module">${script}</script>\n</body>`);
+  if (!html.includes(policy) || !script || !style) throw new Error('index.html is not as pack.mjs knows it');
+  rmSync(built, { recursive: true });
+  return html;
+}
+
+writeFileSync(join(out, 'served.html'), await onePage('served', null));
 const packed = gzipSync(readFileSync(wasm), { level: 9 }).toString('base64');
-let script = '';
-html = html.replace(/\s*<script type="module"[^>]*src="\.\/([^"]+)"[^>]*><\/script>/, (_, file) => {
-  script = readFileSync(join(single, file), 'utf8').replaceAll('</script', '<\\/script');
-  return '';
-});
-html = html.replace('</body>', () =>
-  `<script type="application/octet-stream" id="lasthop-module">${packed}</script>\n` +
-  `<script type="module">${inline('script', script)}</script>\n</body>`,
-);
-const policy = `default-src 'none'; script-src ${hashes.script.join(' ')} 'wasm-unsafe-eval'; style-src ${hashes.style.join(' ')}; ` +
-  "worker-src blob: data:; img-src blob: data:; connect-src 'none'; base-uri 'none'; form-action 'none'";
-html = html.replace(/(<meta http-equiv="Content-Security-Policy" content=")[^"]*/, `$1${policy}`);
-if (!html.includes(policy) || !script) throw new Error('index.html is not as pack.mjs knows it');
-writeFileSync(join(out, 'lab.html'), html);
-rmSync(single, { recursive: true });
+writeFileSync(join(out, 'lab.html'), await onePage('single', packed));
 
 // ---- their sizes
 

@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { defineConfig } from 'vite';
 
-// The page, as a folder for a web server or, with LASTHOP_SINGLE, as what `pack.mjs` makes one file of.
-const single = Boolean(process.env.LASTHOP_SINGLE);
+// The page, as a folder for a web server or, with LASTHOP_FORM=single or served, as what `pack.mjs` makes one
+// file of: with the module in it, or for `lasthop lab`, which answers itself.
+const form = process.env.LASTHOP_FORM ?? 'folder';
+const single = form !== 'folder';
 const MODULE = '../target/wasm32-unknown-unknown/module/lasthop_web.wasm';
 const here = (path: string) => resolve(import.meta.dirname, path);
 const licence = (name: string) => readFileSync(here(`node_modules/${name}/LICENSE`), 'utf8').trim();
@@ -15,14 +17,14 @@ export default defineConfig({
   base: './',
   resolve: {
     alias: [
-      { find: /^#platform$/, replacement: here(single ? 'src/engine/single.ts' : 'src/engine/folder.ts') },
+      { find: /^#platform$/, replacement: here(`src/engine/${form}.ts`) },
       { find: /^#offline$/, replacement: here(single ? 'src/engine/none.ts' : 'src/engine/offline.ts') },
       { find: /^#module/, replacement: process.env.LASTHOP_MODULE ?? here(MODULE) },
     ],
   },
   build: {
     target: 'es2023',
-    outDir: process.env.LASTHOP_WEB_OUT ?? here(single ? '../target/web/single' : '../target/web/folder'),
+    outDir: process.env.LASTHOP_WEB_OUT ?? here(`../target/web/${form}`),
     emptyOutDir: true,
     assetsInlineLimit: 0,
     cssCodeSplit: false,

@@ -77,6 +77,11 @@ test('once loaded it opens without network', async () => {
   }, { serviceWorkers: 'allow' });
 });
 
+test('the page that `lasthop lab` serves is that of its source', () => {
+  const [kept, built] = [here('../../crates/cli/src/cmd/lab/page.html'), join(OUT, 'served.html')];
+  assert.ok(readFileSync(kept).equals(readFileSync(built)), '`make web-served` writes it anew');
+});
+
 test('digests are those of native runs', async () => {
   // A test of crates/web holds the same file against native runs.
   const kept: { scenario: string; scheme: string | null; seed: number; digest: string }[] =

@@ -18,6 +18,8 @@ enum Ask {
     Known,
     /// Whether a text is a scenario, and what can be turned at.
     Check(Scene),
+    /// Which schemes apply.
+    Choices(Scene),
     /// A run, and everything that happened.
     Run(One),
     /// One of its events in full.
@@ -109,6 +111,7 @@ fn answered(asked: Ask, bytes: &[u8]) -> Result<Vec<u8>, Failed> {
     match asked {
         Ask::Known => Ok(Columns::default().envelope(&check::known())),
         Ask::Check(scene) => Ok(Columns::default().envelope(&check::check(&scene)?)),
+        Ask::Choices(scene) => Ok(Columns::default().envelope(&check::choices(&scene)?)),
         Ask::Run(one) => run::run(&one),
         Ask::Event { one, index } => event::event(&one, index),
         Ask::Look { one, at } => look::look(&one, at),

@@ -1,8 +1,8 @@
 //! Whether a text is a scenario, what can be turned at, and what there is to choose from.
 
 use lasthop_scenario::{
-    Code, Diagnostic, File, Source, Wanted, compare, examples, files, json_schema, parse, schemes,
-    sliders,
+    AS_IS, Code, Diagnostic, File, Source, Wanted, compare, examples, files, json_schema, parse,
+    schemes, sliders,
 };
 use serde_json::{Value, json};
 
@@ -22,26 +22,13 @@ pub(crate) fn known() -> Value {
     })
 }
 
-/// Checks a text.
+/// Checks a text: warnings, and what can be turned at. Needs a small part of the time of [`choices`].
 pub(crate) fn check(scene: &Scene) -> Result<Value, Failed> {
     scene.bounded()?;
     let arguments = scene.arguments();
     let wrong = |error| scene.wrong(&error);
     let (plan, warnings) = parse(&scene.text, scene.named(), &arguments).map_err(wrong)?;
     let sliders = sliders(&scene.text, &arguments).map_err(wrong)?;
-    // Schemes that apply, those of the scenario's own axis before the others.
-    let all =
-        |wanted: Wanted| compare(&scene.text, scene.named(), &arguments, &wanted, &[], None, None);
-    let mut names: Vec<String> = Vec::new();
-    for wanted in [Wanted::Named(Vec::new()), Wanted::Own, Wanted::All] {
-        for scheme in all(wanted).map_err(wrong)?.schemes {
-            if !names.contains(&scheme.name) {
-                names.push(scheme.name);
-            }
-        }
-    }
-    let own = all(Wanted::Own).map_err(wrong)?;
-    let own: Vec<&str> = own.schemes.iter().map(|scheme| scheme.name.as_str()).collect();
     let missing: Vec<Value> = files::named(&scene.text, &arguments)
         .iter()
         .filter(|named| examples::file(&named.name).is_none())
@@ -54,10 +41,30 @@ pub(crate) fn check(scene: &Scene) -> Result<Value, Failed> {
         "axes": plan.axes,
         "warnings": warnings.iter().map(|w| diagnostic(scene, w)).collect::<Vec<_>>(),
         "sliders": sliders,
-        "schemes": names,
-        "own": own,
         "files": missing,
     }))
+}
+
+/// The schemes that apply to a scenario, its own first.
+pub(crate) fn choices(scene: &Scene) -> Result<Value, Failed> {
+    scene.bounded()?;
+    let arguments = scene.arguments();
+    let all = |wanted: Wanted| {
+        compare(&scene.text, scene.named(), &arguments, &wanted, &[], None, None)
+            .map(|all| all.schemes.into_iter().map(|scheme| scheme.name).collect::<Vec<_>>())
+            .map_err(|error| scene.wrong(&error))
+    };
+    let own = all(Wanted::Own)?;
+    let rest = all(Wanted::All)?;
+    // Without schemes of its own a scenario has all, and begins with itself.
+    let has_own = own != rest;
+    let mut names = vec![AS_IS.to_owned()];
+    for name in own.iter().chain(&rest) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    Ok(json!({ "schemes": names, "own": if has_own { own } else { Vec::new() } }))
 }
 
 /// What is wrong, as the page shows it.

@@ -32,6 +32,10 @@ interface Checked {
   first_seed: number;
   warnings: Trouble[];
   sliders: Slider[];
+}
+
+/** The schemes that apply: all, and those of the scenario's own axis. */
+interface Choices {
   schemes: string[];
   own: string[];
 }
@@ -47,6 +51,7 @@ export class Lab {
   columns: Column[] = [];
   known: Known = NOTHING;
   checked: Checked | null = null;
+  choices: Choices = { schemes: [], own: [] };
   trouble: Trouble | null = null;
   /** Milliseconds from the slider's move to the pictures of the last run. */
   took = 0;
@@ -69,12 +74,13 @@ export class Lab {
   #lane = 0;
   #frame = 0;
   #turn = 0;
+  /** The text that the choices are of. */
+  #chosenFor: string | null = null;
   #ready: () => void = () => {};
   /** The first run is shown. */
   readonly ready = new Promise<void>((done) => (this.#ready = done));
   /** Own files, where the program serves the page. */
   #files: { name: string; text: string }[] = [];
-  #served = false;
   #message = '';
 
   constructor(root: HTMLElement) {
@@ -109,11 +115,11 @@ export class Lab {
   async #askProgram(): Promise<void> {
     if (!document.querySelector('meta[name="lasthop-served"]')) return;
     try {
+      this.engine.native = 'ask';
       const response = await fetch('scenarios.json');
       this.#files = await response.json();
-      this.#served = true;
     } catch {
-      // Served by something else.
+      this.#message = 'The program that serves this page does not answer; is it still running?';
     }
   }
 
@@ -191,7 +197,7 @@ export class Lab {
 
   #add(): void {
     const used = this.columns.map((column) => column.scheme);
-    const next = this.checked?.schemes.find((name) => !used.includes(name));
+    const next = this.choices.schemes.find((name) => !used.includes(name));
     if (next) this.#shown.schemes = [...used, next];
     void this.rerun(0);
   }
@@ -227,25 +233,42 @@ export class Lab {
 
   async #run(turn: number, began: number): Promise<void> {
     const scene = this.scene;
+    const text = String(scene.text);
     try {
-      const { told } = await this.engine.ask('check', { ask: 'check', ...scene });
+      // Numbers alone change no scheme: then columns run while the text is checked.
+      const known = this.#chosenFor === text && this.columns.length > 0;
+      const checking = this.engine.ask('check', { ask: 'check', ...scene });
+      const choosing = known ? null : this.engine.ask('check', { ask: 'choices', ...scene });
+      choosing?.catch(() => {});
+      let running: Promise<boolean[]> | null = null;
+      if (known) {
+        this.#arrange();
+        running = this.#runs(scene);
+      }
+      this.checked = (await checking).told as unknown as Checked;
       if (turn !== this.#turn) return;
-      this.checked = told as unknown as Checked;
+      if (choosing) {
+        this.choices = (await choosing).told as unknown as Choices;
+        if (turn !== this.#turn) return;
+        this.#chosenFor = text;
+        this.#arrange();
+      }
       this.trouble = null;
+      this.#editor.underline([], this.checked.warnings);
+      this.update();
+      const all = await (running ?? this.#runs(scene));
+      if (turn !== this.#turn || !all.some(Boolean)) return;
     } catch (error) {
       if (error instanceof Superseded || turn !== this.#turn) return;
       this.trouble = error instanceof Refused ? error.trouble : { message: String(error), help: '' };
       this.#editor.underline([this.trouble], []);
       if (this.trouble.source === 'file') this.#editor.element.closest('details')!.open = true;
+      // What is wrong is said once.
+      for (const column of this.columns) column.trouble = null;
       this.update();
       this.#ready();
       return;
     }
-    this.#editor.underline([], this.checked.warnings);
-    this.#arrange();
-    this.update();
-    const all = await Promise.all(this.columns.map((column) => column.go(scene, this.cursor)));
-    if (turn !== this.#turn || !all.some(Boolean)) return;
     this.runs += 1;
     // The plots share one time: that of the longest run.
     const end = Math.max(...this.columns.map((column) => column.run?.end ?? 0), 1e-6);
@@ -261,9 +284,13 @@ export class Lab {
     await this.#together(turn, scene);
   }
 
+  #runs(scene: Record<string, unknown>): Promise<boolean[]> {
+    return Promise.all(this.columns.map((column) => column.go(scene, this.cursor)));
+  }
+
   /** As many columns as there are schemes to show. */
   #arrange(): void {
-    const { schemes, own } = this.checked!;
+    const { schemes, own } = this.choices;
     let wanted = this.#shown.schemes.filter((name) => schemes.includes(name));
     if (wanted.length === 0) {
       const first = own.length > 1 ? own.slice(0, 2) : ['as-is', ...schemes.filter((name) => name !== 'as-is').slice(0, 1)];
@@ -464,7 +491,7 @@ export class Lab {
     return html`
       <header>
         <h1>lasthop laboratory</h1>
-        <p class="what">What a wireless last hop does to TCP, packet by packet. Everything is computed in this page.</p>
+        <p class="what">What a wireless last hop does to TCP, packet by packet. ${this.engine.native ? '' : 'Everything is computed in this page.'}</p>
       </header>
       <main>
         ${this.#lessonList()} ${this.#lesson ? this.#lessonText(this.#lesson) : nothing} ${this.#bench()}
@@ -479,18 +506,10 @@ export class Lab {
       <footer>
         <p>
           lasthop ${this.known.version}. Picture ${Math.round(this.took)} ms after the last change.
-          ${this.#served ? this.#world() : nothing}
+          ${this.engine.native ? 'Runs are made natively, by the program that serves this page.' : nothing}
         </p>
       </footer>
     `;
-  }
-
-  #world(): TemplateResult {
-    const toggle = (event: Event) => {
-      this.engine.native = (event.target as HTMLInputElement).checked ? 'ask' : null;
-      void this.rerun(0);
-    };
-    return html`<label><input type="checkbox" @change=${toggle} /> run natively, by the program that serves this page</label>`;
   }
 
   #lessonList(): TemplateResult {
@@ -676,7 +695,7 @@ export class Lab {
         <label>
           Scheme
           <select data-column=${i} @change=${(event: Event) => this.#scheme(i, (event.target as HTMLSelectElement).value)}>
-            ${(this.checked?.schemes ?? []).map((name) => html`<option value=${name} ?selected=${name === column.scheme}>${name}</option>`)}
+            ${this.choices.schemes.map((name) => html`<option value=${name} ?selected=${name === column.scheme}>${name}</option>`)}
           </select>
         </label>
         ${i === this.columns.length - 1 && this.columns.length < MOST_COLUMNS ? html`<button @click=${() => this.#add()}>Add a scheme</button>` : nothing}
