@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book wheel python-test python-lock
+.PHONY: book wheel python-test python-lock web-plots
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,16 @@ python-lock: ## Choose the versions of what the Python tests need anew
 	python3 -m venv '$(TARGET)/uv' && '$(TARGET)/uv/bin/pip' install --quiet uv
 	'$(TARGET)/uv/bin/uv' pip compile --quiet --generate-hashes --python-version 3.11 \
 		--custom-compile-command 'make python-lock' python/requirements.in --output-file python/requirements.txt
+
+# The packages of web/, as its lock file has them.
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --loglevel=error
+	touch '$@'
+
+web-plots: web/node_modules/.package-lock.json ## Build the script that reports embed anew (needs node 20.19 or later)
+	cd web && LASTHOP_PLOTS_OUT='$(TARGET)/web/plots' npx vite build --config vite.plots.config.ts --logLevel warn
+	cp '$(TARGET)/web/plots/plots.js' crates/report/src/plots.js
+	@ls -l crates/report/src/plots.js
 
 purity: ## Do the pure crates run in WebAssembly without imports, and alike?
 	$(CARGO) test --locked --package lasthop-checks --test purity
