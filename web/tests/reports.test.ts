@@ -185,7 +185,7 @@ test('zooming into a bad period shows each of its losses, and they are those of 
   }
   for (let i = 0; i < 8; i++) await page.keyboard.press('+');
   await settled(page);
-  for (const closer of [0, 4, 4]) {
+  for (const closer of [0, 4, 4, 4]) {
     for (let i = 0; i < closer; i++) await page.keyboard.press('+');
     await settled(page);
     const shown = await saved(page);
@@ -248,7 +248,9 @@ test('pictures can be saved, and a mouse drags, boxes and resets', async () => {
   await scroll(page);
   const status = page.locator('.lhp-status').first();
   const whole = await status.textContent();
-  const box = (await page.locator('.lhp-surface').first().boundingBox())!;
+  const surface = page.locator('.lhp-surface').first();
+  await surface.scrollIntoViewIfNeeded();
+  const box = (await surface.boundingBox())!;
   const at = (x: number, y: number) => page.mouse.move(box.x + x, box.y + y, { steps: 3 });
   await at(300, 100);
   await page.keyboard.down('Shift');

@@ -420,6 +420,7 @@ export class CurvePlot extends Plot {
 
   protected summary(): string {
     const [from, to] = this.cursor.range;
+    const unit = /\(([^)]+)\)/.exec(this.#unit)?.[1] ?? this.#unit;
     const counts = this.#curves.map(({ data, x }) => {
       const [first, last] = inRange(x, this.cursor.range);
       let [low, high] = [Infinity, -Infinity];
@@ -427,7 +428,7 @@ export class CurvePlot extends Plot {
         low = Math.min(low, data.y[i]!);
         high = Math.max(high, data.y[i]!);
       }
-      const spread = last > first ? `, ${short(low)} to ${short(high)} ${this.#unit}` : '';
+      const spread = last > first ? `, ${short(low)} to ${short(high)} ${unit}` : '';
       return `${data.name} ${grouped(String(last - first))}${spread}`;
     });
     const range = this.#isTime ? this.spanWords() : `${this.#words(from)} to ${this.#words(to)}`;
