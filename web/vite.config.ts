@@ -1,15 +1,35 @@
-import { defineConfig } from 'vite'
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { defineConfig } from 'vite';
 
-/** The page as a folder for a web server. `pack.ts` makes one file of it. */
+// The page, as a folder for a web server or, with LASTHOP_SINGLE, as what `pack.mjs` makes one file of.
+const single = Boolean(process.env.LASTHOP_SINGLE);
+const MODULE = '../target/wasm32-unknown-unknown/module/lasthop_web.wasm';
+const here = (path: string) => resolve(import.meta.dirname, path);
+const licence = (name: string) => readFileSync(here(`node_modules/${name}/LICENSE`), 'utf8').trim();
+const banner =
+  '/*! lasthop, MIT OR Apache-2.0. ' +
+  `Holds uPlot:\n${licence('uplot')}\nand Lit:\n${licence('lit')}\n*/`;
+
 export default defineConfig({
-    base: './',
-    build: {
-        target: 'es2023',
-        outDir: process.env.LASTHOP_WEB_OUT ?? '../target/web/folder',
-        emptyOutDir: true,
-        assetsInlineLimit: 0,
-        modulePreload: { polyfill: false },
-        chunkSizeWarningLimit: 1000,
-    },
-    worker: { format: 'es' },
-})
+  base: './',
+  resolve: {
+    alias: [
+      { find: /^#platform$/, replacement: here(single ? 'src/engine/single.ts' : 'src/engine/folder.ts') },
+      { find: /^#offline$/, replacement: here(single ? 'src/engine/none.ts' : 'src/engine/offline.ts') },
+      { find: /^#module/, replacement: process.env.LASTHOP_MODULE ?? here(MODULE) },
+    ],
+  },
+  build: {
+    target: 'es2023',
+    outDir: process.env.LASTHOP_WEB_OUT ?? here(single ? '../target/web/single' : '../target/web/folder'),
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    cssCodeSplit: false,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 1000,
+    rolldownOptions: { output: { postBanner: (chunk: { isEntry: boolean }) => (chunk.isEntry ? banner : '') } },
+  },
+  // A module worker from a Blob does not begin on a page from a disk.
+  worker: { format: single ? 'iife' : 'es' },
+});

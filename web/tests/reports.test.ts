@@ -11,7 +11,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 
-import { launch, violations, watch } from './chromium.ts';
+import { launch } from './browser.ts';
+import { violations, watch } from './pages.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const target = resolve(root, process.env.CARGO_TARGET_DIR ?? 'target');

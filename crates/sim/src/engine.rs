@@ -137,6 +137,10 @@ impl<S: Borrow<Scenario>> Engine<S> {
         all
     }
 
+    pub(crate) fn stages(&self) -> &[Stage] {
+        self.path.stages()
+    }
+
     pub(crate) fn now(&self) -> Time {
         self.now
     }

@@ -162,7 +162,7 @@ pub(super) fn word(value: &impl serde::Serialize) -> String {
 }
 
 /// The points of an analysis as the plot takes them: seconds from the first packet, bytes from the first.
-fn series(transfer: &Transfer<'_>) -> Series {
+pub fn series(transfer: &Transfer<'_>) -> Series {
     let Transfer { connection, data, .. } = transfer;
     let at_s = |at: Time| seconds(connection.began, at);
     let lowest = data.points.iter().map(|p| p.offset).min().unwrap_or(1).min(1);

@@ -1,16 +1,8 @@
-// Debian's Chromium, by playwright-core; and what pages must not do.
+// What pages must not do, and what axe finds on them.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Browser, type Page, chromium } from 'playwright-core';
-
-const FLAGS =
-  '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync';
-
-/** A browser without a window; who starts it ends it. */
-export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS.split(' ') });
-}
+import type { Page } from 'playwright-core';
 
 /** What went wrong on a page: requests to elsewhere, errors, what its policy refused. */
 export function watch(page: Page): string[] {
