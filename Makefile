@@ -11,7 +11,7 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book wheel python-test python-lock web web-module web-served web-test
+.PHONY: book wheel python-test python-lock web web-module web-served web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,15 +126,22 @@ web: web-module $(NODE_MODULES) ## Build the laboratory: target/web/lab.html, an
 web-served: web ## Write the page that `lasthop lab` serves anew
 	cp '$(TARGET)/web/served.html' crates/cli/src/cmd/lab/page.html
 
-# They start a browser of their own and end it; nothing of them leaves this machine.
-web-test: ## Test the laboratory in Chromium (WITHOUT_BROWSER=1 leaves it out)
+web-plots: $(NODE_MODULES) ## Build the script of reports anew, which the program embeds
+	cd web && LASTHOP_PLOTS_OUT='$(TARGET)/web/plots' $(NODE) npx vite build --config vite.plots.config.ts --logLevel warn
+	cp '$(TARGET)/web/plots/plots.js' crates/report/src/plots.js
+	@ls -l crates/report/src/plots.js
+
+# They start a browser of their own and end it; nothing of them leaves this machine. Reports are made by the program that
+# code-tests has built.
+web-test: ## Test the laboratory and reports in Chromium (WITHOUT_BROWSER=1 leaves it out)
 ifdef WITHOUT_BROWSER
-	@echo 'the laboratory: WITHOUT_BROWSER is set' | tee -a '$(NOT_RUN)'
+	@echo 'the laboratory and reports in a browser: WITHOUT_BROWSER is set' | tee -a '$(NOT_RUN)'
 	@test -z "$$CI"
 else
 	@$(MAKE) --no-print-directory web
+	$(CARGO) test --locked --workspace --no-run --quiet --test commands
 	cd web && $(NODE) npm run --silent check
-	cd web && LASTHOP_WEB='$(TARGET)/web' $(NODE) npm run --silent test
+	cd web && LASTHOP='$(TARGET)/debug/lasthop' LASTHOP_WEB='$(TARGET)/web' $(NODE) npm run --silent test
 endif
 
 purity: ## Do the pure crates run in WebAssembly without imports, and alike?

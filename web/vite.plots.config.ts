@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { defineConfig } from 'vite'
 
 // What is embedded says whose it is, in the words that its licence asks for.
-const uplot = readFileSync('node_modules/uplot/LICENSE', 'utf8').trim()
+const uplot = readFileSync(new URL('node_modules/uplot/LICENSE', import.meta.url), 'utf8').trim()
 const banner = `/*! lasthop, MIT OR Apache-2.0. Holds uPlot:\n${uplot}\n*/`
 
 /** The script of reports as one file, which crates/report embeds: `make web-plots`. */

@@ -27,6 +27,8 @@ export interface Entry {
   colour: Colour;
   words: string;
   dash?: readonly number[];
+  /** Of an area. */
+  opacity?: number;
 }
 
 /** Where panels stand, in CSS pixels. */
@@ -68,6 +70,8 @@ export abstract class Plot implements Touched {
   readonly #table: HTMLTableElement | null = null;
   readonly #details: HTMLDetailsElement | null = null;
   readonly #ended: (() => void)[] = [];
+  /** The range in which the status tells of a mark and not of all that is in view. */
+  #told = '';
   #frame = 0;
   #timer = 0;
 
@@ -261,6 +265,7 @@ export abstract class Plot implements Touched {
     const found = at && this.find(at);
     this.#say(found ? { ...found, at: this.placeOf(found) } : null);
     this.chosen = found;
+    this.#told = '';
     const inside = at !== null && at[0] >= left && at[0] <= right;
     this.cursor.time = inside ? (found ? this.timeOf(found) : this.timeAt(at[0])) : null;
     this.redraw();
@@ -293,6 +298,7 @@ export abstract class Plot implements Touched {
     this.paint();
     this.#say({ ...found, at: this.placeOf(found) });
     this.#status.textContent = this.tell(found).replaceAll('\n', ', ');
+    this.#told = String(this.cursor.range);
   }
 
   // ---- inside
@@ -316,16 +322,22 @@ export abstract class Plot implements Touched {
   /** Draws at the next frame. */
   protected redraw(): void {
     cancelAnimationFrame(this.#frame);
-    this.#frame = requestAnimationFrame(() => this.paint());
+    this.#frame = requestAnimationFrame(() => {
+      this.paint();
+      // The box stays beside its mark.
+      if (!this.#tip.hidden) this.#say(this.chosen && { ...this.chosen, at: this.placeOf(this.chosen) });
+    });
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#settle(), SETTLED) as unknown as number;
   }
 
   /** What was drawn has changed as a whole. */
   protected renewed(note = ''): void {
+    // Before it stood in the page, it had no colours of the page.
+    this.colours = palette(this.root);
     this.#note.textContent = note;
     this.#note.hidden = note === '';
-    this.#draw_legend();
+    this.#drawLegend();
     this.redraw();
   }
 
@@ -372,10 +384,7 @@ export abstract class Plot implements Touched {
     const sizes = new ResizeObserver(() => this.redraw());
     sizes.observe(this.surface);
     const scheme = matchMedia('(prefers-color-scheme: dark)');
-    const change = () => {
-      this.colours = palette(this.root);
-      this.renewed(this.#note.textContent ?? '');
-    };
+    const change = () => this.renewed(this.#note.textContent ?? '');
     scheme.addEventListener('change', change);
     this.#ended.push(
       () => sizes.disconnect(),
@@ -386,8 +395,9 @@ export abstract class Plot implements Touched {
 
   /** The box beside a mark. */
   #say(found: (Found & { at: [number, number] }) | null): void {
-    this.#tip.hidden = found === null;
-    if (!found) return;
+    const { left, right: end } = this.panels();
+    this.#tip.hidden = found === null || found.at[0] < left || found.at[0] > end;
+    if (!found || this.#tip.hidden) return;
     this.#tip.textContent = this.tell(found);
     const [x, y] = found.at;
     const style = this.#tip.style;
@@ -398,9 +408,7 @@ export abstract class Plot implements Touched {
   }
 
   #settle(): void {
-    if (this.#status.textContent !== this.summary() && !this.chosen) {
-      this.#status.textContent = this.summary();
-    }
+    if (this.#told !== String(this.cursor.range)) this.#status.textContent = this.summary();
     if (!this.#table || !this.#details?.open) return;
     const { columns, rows } = this.rows();
     const shown: (readonly (string | number)[])[] = [];
@@ -426,7 +434,7 @@ export abstract class Plot implements Touched {
     this.#table.replaceChildren(caption, thead, tbody);
   }
 
-  #draw_legend(): void {
+  #drawLegend(): void {
     const items = this.entries().map((entry) => {
       const item = make('li');
       item.append(sample(entry, this.colours), make('span', '', entry.words));
@@ -475,7 +483,10 @@ function drawSample(pen: Pen, entry: Entry, colours: Palette, x: number, y: numb
       path.move(x - 7, y);
       path.line(x + 7, y);
     });
-  } else marks(pen, entry.shape, colour, [[x, entry.shape === 'tick' ? y + 6 : y]]);
+  } else {
+    const at = entry.shape === 'tick' ? y + 6 : y;
+    marks(pen, entry.shape, colour, [[x, at]], entry.opacity);
+  }
 }
 
 /** A small picture of a mark. */

@@ -25,12 +25,16 @@ const RULES = `
 .lhp-line{position:absolute;z-index:1;width:0;pointer-events:none;border-left:1px dashed var(--lh-ink,CanvasText)}
 `;
 
+/** Up to so many points without a line are rings; more are dots. */
+const RINGS = 100;
+
 /** A curve as it is drawn: `x` is its place on the axis, by decades if that is how the axis goes. */
 interface Drawn {
   data: CurveData;
   x: Float64Array;
   colour: Colour;
   dash: readonly number[];
+  rings: boolean;
 }
 
 export class CurvePlot extends Plot {
@@ -69,7 +73,8 @@ export class CurvePlot extends Plot {
       const { colour, dash } = data.theory
         ? { colour: 'muted' as const, dash: BROKEN[broken++ % BROKEN.length]! }
         : series(i);
-      return { data, colour, dash, x: decades ? data.t.map((value) => decades.of(value)) : data.t };
+      const rings = data.dots === true && data.t.length <= RINGS;
+      return { data, colour, dash, rings, x: decades ? data.t.map((value) => decades.of(value)) : data.t };
     });
     if (this.#isTime) this.cursor.reach(Math.max(...all, 0));
     else {
@@ -95,7 +100,7 @@ export class CurvePlot extends Plot {
     const top = above + 10;
     const bottom = top + (this.options.height ?? (narrow ? 220 : 300));
     return {
-      left: narrow ? 58 : 72,
+      left: narrow ? 64 : 72,
       right: width - (narrow ? 10 : 18),
       top,
       bottom,
@@ -129,8 +134,17 @@ export class CurvePlot extends Plot {
 
   #xTicks(width: number): [number, string][] {
     const [from, to] = this.cursor.range;
-    if (this.#decades) return this.#decades.ticks(from, to);
-    return new Axis(from, to, 0, 1).ticks(width < 520 ? 4 : 8);
+    const { left, right } = this.area(width, 0);
+    const axis = new Axis(from, to, left, right);
+    if (!this.#decades) return axis.ticks(width < 520 ? 4 : 8);
+    // Of decades some steps are narrow.
+    let free = -Infinity;
+    return this.#decades.ticks(from, to).filter(([value, label]) => {
+      const half = 4 * label.length + 3;
+      const fits = axis.at(value) - half >= free;
+      if (fits) free = axis.at(value) + half;
+      return fits;
+    });
   }
 
   #yTicks(): [number, string][] {
@@ -188,7 +202,7 @@ export class CurvePlot extends Plot {
     const bands: uPlot.Band[] = [];
     const lines: uPlot.Series[] = [{}];
     const tables: uPlot.AlignedData[] = [];
-    for (const { data, x, colour, dash } of this.#curves) {
+    for (const { data, x, colour, dash, rings } of this.#curves) {
       const stroke = this.colours[colour];
       const dots = data.dots || data.low !== undefined;
       const at = lines.length;
@@ -198,7 +212,9 @@ export class CurvePlot extends Plot {
         width: data.theory ? 1.6 : 1.8,
         dash: [...dash],
         ...(data.step ? { paths: stepped } : data.dots ? { paths: () => null } : {}),
-        points: { show: dots, size: data.dots ? 4 : 6, fill: stroke, stroke, width: 0 },
+        points: rings
+          ? { show: true, size: 7, fill: this.colours.paper, stroke, width: 1.6 }
+          : { show: dots, size: data.dots ? 4 : 6, fill: stroke, stroke, width: 0 },
       });
       const gaps = (values: Float64Array) => Array.from(values, (v) => (Number.isFinite(v) ? v : null));
       const { low, high } = data;
@@ -302,7 +318,7 @@ export class CurvePlot extends Plot {
     });
   }
 
-  #drawCurve(pen: Pen, { data, x: at, colour, dash }: Drawn, x: Axis, y: Axis): void {
+  #drawCurve(pen: Pen, { data, x: at, colour, dash, rings }: Drawn, x: Axis, y: Axis): void {
     const stroke = this.colours[colour];
     const [first, last] = inRange(at, this.cursor.range);
     const points: [number, number][] = [];
@@ -330,7 +346,8 @@ export class CurvePlot extends Plot {
         }
       });
     }
-    if (data.dots || data.low) {
+    if (rings) marks(pen, 'ring', stroke, points);
+    else if (data.dots || data.low) {
       pen.fill(stroke, 1, (path) => points.forEach(([px, py]) => path.circle(px, py, data.dots ? 2 : 3)));
     }
     if (this.chosen?.kind === data.name && this.chosen.index < at.length) {
@@ -396,13 +413,14 @@ export class CurvePlot extends Plot {
   }
 
   #words(at: number): string {
-    if (this.#decades) return short(this.#decades.value(at));
+    if (this.#decades) return short(Math.max(this.#decades.value(at), 0));
     const [from, to] = this.cursor.range;
     return this.#isTime ? `${seconds(at, to - from)} s` : short(at);
   }
 
   protected summary(): string {
     const [from, to] = this.cursor.range;
+    const unit = /\(([^)]+)\)/.exec(this.#unit)?.[1] ?? this.#unit;
     const counts = this.#curves.map(({ data, x }) => {
       const [first, last] = inRange(x, this.cursor.range);
       let [low, high] = [Infinity, -Infinity];
@@ -410,7 +428,7 @@ export class CurvePlot extends Plot {
         low = Math.min(low, data.y[i]!);
         high = Math.max(high, data.y[i]!);
       }
-      const spread = last > first ? `, ${short(low)} to ${short(high)} ${this.#unit}` : '';
+      const spread = last > first ? `, ${short(low)} to ${short(high)} ${unit}` : '';
       return `${data.name} ${grouped(String(last - first))}${spread}`;
     });
     const range = this.#isTime ? this.spanWords() : `${this.#words(from)} to ${this.#words(to)}`;

@@ -20,6 +20,8 @@ async function enliven(figure: HTMLElement, script: HTMLScriptElement): Promise<
   const columns = await unpack(embedded.columns, embedded.data);
   const place = document.createElement('div');
   place.className = 'lhp-live';
+  figure.insertBefore(place, figure.firstChild);
+  figure.querySelector('.scroll')?.classList.add('lhp-still');
   const { title } = embedded;
   if (embedded.form === 'sequence') {
     const plot = new SequencePlot(place, cursor(script.dataset.group ?? ''), { title, file: title });
@@ -40,8 +42,6 @@ async function enliven(figure: HTMLElement, script: HTMLScriptElement): Promise<
       plot.set(curves(columns, embedded, i));
     });
   }
-  figure.insertBefore(place, figure.firstChild);
-  figure.querySelector('.scroll')?.classList.add('lhp-still');
 }
 
 dress(document, '@media screen{.lhp-still{display:none}}@media print{.lhp-live{display:none}}');

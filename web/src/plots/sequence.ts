@@ -6,7 +6,7 @@ import type { TimeCursor } from './cursor.ts';
 import type { Marks, PlotOptions, SequenceData, Spans } from './data.ts';
 import { Apart, type Found, extent, inRange, nearest, sorted, steps, strokes } from './geometry.ts';
 import { CanvasPen, type Pen } from './pen.ts';
-import { LOOKS, SPANS, look, marks as drawMarks } from './style.ts';
+import { LOOKS, type Palette, SPANS, look, marks as drawMarks } from './style.ts';
 
 const KIB = 1024;
 const GAP = 26;
@@ -96,7 +96,7 @@ export class SequencePlot extends Plot {
     const bottom = top + (this.options.height ?? (narrow ? 240 : 330));
     const below = this.#hasWindow() ? GAP + WINDOW : 0;
     return {
-      left: narrow ? 58 : 72,
+      left: narrow ? 64 : 72,
       right: width - (narrow ? 10 : 18),
       top,
       bottom,
@@ -156,7 +156,7 @@ export class SequencePlot extends Plot {
       : null;
     const frame: Frame = { pen, range: this.cursor.range, x, y, area, below };
     this.#drawSpans(frame);
-    drawY(frame, y, area, 6, 'sequence (KiB)', KIB, this.colours.grid, this.colours.muted);
+    drawY(frame, y, area, 6, 'sequence', this.colours);
     const { left, right, top, bottom } = area;
     pen.clip(left - 1, top - 1, right - left + 2, bottom - top + 2, () => {
       for (const [kind, marks] of this.#kinds) {
@@ -213,7 +213,7 @@ export class SequencePlot extends Plot {
     const cwnd = this.#kinds.filter(([kind]) => kind === 'cwnd').map(([, marks]) => marks);
     const most = this.#highest(cwnd, range);
     const y = new Axis(0, roundEnd(most), area.bottom, area.top);
-    drawY(frame, y, area, 3, 'window (KiB)', KIB, this.colours.grid, this.colours.muted);
+    drawY(frame, y, area, 3, 'window', this.colours);
     const { left, right, top, bottom } = area;
     pen.clip(left - 1, top - 1, right - left + 2, bottom - top + 2, () => {
       for (const [kind, marks] of this.#kinds) {
@@ -396,8 +396,8 @@ export class SequencePlot extends Plot {
     const spans = this.#spans.flatMap(([kind, { from }]) => {
       const style = SPANS[kind];
       if (!style) return [];
-      const { colour, words } = style;
-      return [{ shape: 'band' as const, colour, words: `${words} (${short(from.length)})` }];
+      const { colour, words, opacity } = style;
+      return [{ shape: 'band' as const, colour, opacity, words: `${words} (${short(from.length)})` }];
     });
     return [...kinds, ...spans];
   }
@@ -453,17 +453,16 @@ function atMost(axis: Axis, top: number): Axis {
   return bounded;
 }
 
-/** The horizontal grid of a panel with its labels at the left, in units of `unit`. */
+/** The horizontal grid of a panel with its labels at the left, in KiB, or in MiB where that would be long. */
 function drawY(
   { pen, area }: Frame,
   axis: Axis,
   panel: Area,
   wanted: number,
   title: string,
-  unit: number,
-  grid: string,
-  muted: string,
+  { grid, muted }: Palette,
 ): void {
+  const [unit, name] = axis.high < 99_999 * KIB ? [KIB, 'KiB'] : [KIB * KIB, 'MiB'];
   const inUnits = new Axis(axis.low / unit, axis.high / unit, axis.from, axis.to);
   const ticks = inUnits.ticks(wanted);
   pen.stroke({ colour: grid, width: 1 }, (path) => {
@@ -477,5 +476,5 @@ function drawY(
   }
   const middle = (panel.top + panel.bottom) / 2;
   const look = { colour: muted, size: 12.5, anchor: 'middle', upwards: true } as const;
-  pen.text(look, area.left - (area.left < 70 ? 46 : 56), middle, title);
+  pen.text(look, area.left < 70 ? 12 : 16, middle, `${title} (${name})`);
 }

@@ -107,11 +107,12 @@ export function marks(
   shape: Shape,
   colour: string,
   points: Iterable<readonly [number, number]>,
+  opacity = 0.18,
 ): void {
   const build = (path: Path) => {
     for (const [x, y] of points) trace(path, shape, x, y);
   };
-  if (shape === 'band') pen.fill(colour, 0.18, build);
+  if (shape === 'band') pen.fill(colour, opacity, build);
   else if (FILLED.has(shape)) pen.fill(colour, 1, build);
   else {
     const width = { cross: 2, ring: 1.6, stroke: 2.2, tick: 2.4 }[shape as string] ?? 1.4;

@@ -82,6 +82,15 @@ fn pair(pair: &Pair) -> Section {
 
 /// The pictures of a transfer, each with where its numbers are.
 fn figures(transfer: &Transfer<'_>) -> [Figure; 2] {
+    let mut both = pictures(transfer);
+    // Each connection has its own beginning of time.
+    for figure in &mut both {
+        figure.group = transfer.connection.number.to_string();
+    }
+    both
+}
+
+fn pictures(transfer: &Transfer<'_>) -> [Figure; 2] {
     let (number, file) = (transfer.connection.number, transfer.file_name());
     [
         figure(
