@@ -3,6 +3,8 @@
 //! Snapshots hold stdout, stderr and the exit code. After a change that is meant, run the tests with
 //! `INSTA_UPDATE=always` and read the difference.
 
+mod lab;
+
 use std::process::{Command, Output, Stdio};
 
 fn lasthop(arguments: &[&str]) -> Output {
