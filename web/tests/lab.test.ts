@@ -54,12 +54,14 @@ test('the folder opens, runs two schemes and shows them', async () => {
   });
 });
 
-test('one file opens from a disk, and runs the same', async () => {
+test('one file opens from a disk, and runs the same', async (t) => {
   let same: string[] = [];
   await opened(async (page) => void (same = await digests(page)));
   const file = pathToFileURL(join(OUT, 'lab.html')).href;
   await opened(async (page) => {
     assert.deepEqual(await digests(page), same);
+    const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]!.startTime);
+    t.diagnostic(`first paint from a disk after ${paint.toFixed(0)} ms`);
     // What is chosen later works as well: the worker comes from the file.
     await page.evaluate(() => (window as any).lab.choose('west97-lan'));
     assert.notDeepEqual(await digests(page), same);
@@ -196,6 +198,13 @@ test('the address holds scenario, seed and what was turned at', async () => {
   });
   await opened(async (page) => assert.deepEqual(await digests(page), same), {}, address);
   await opened(async (page) => assert.equal(await page.locator('.column').count(), 2), {}, `${url}#z=AAAA`);
+  // A lesson with a text of its own is found again.
+  await opened(async (page) => {
+    await page.evaluate(() => (window as any).lab.learn('timer'));
+    await page.waitForTimeout(200);
+    address = page.url();
+  });
+  await opened(async (page) => assert.match((await page.locator('.lesson h2').textContent())!, /coarse timer/), {}, address);
 });
 
 test('what is wrong is said in place, and the page goes on', async () => {

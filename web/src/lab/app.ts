@@ -126,12 +126,11 @@ export class Lab {
   async #arrive(): Promise<boolean> {
     const it = await read(location.hash);
     if (!it) return false;
-    if (it.lesson && !it.text) {
-      const lesson = this.lessons.find((lesson) => lesson.id === it.lesson);
-      if (lesson) this.#lesson = lesson;
-    }
-    this.#shown = it;
-    this.#editor.text = it.text ?? this.#textOf(it.name);
+    // A lesson's own text is not in the address.
+    const lesson = it.text === undefined ? this.lessons.find((lesson) => lesson.id === it.lesson) : undefined;
+    [this.#lesson, this.#predicted] = [lesson ?? null, null];
+    this.#shown = lesson?.text ? { ...it, text: lesson.text } : it;
+    this.#editor.text = this.#shown.text ?? this.#textOf(it.name);
     this.#time = it.at ?? 0;
     await this.rerun(0);
     if (it.view) this.cursor.range = it.view;
@@ -441,9 +440,10 @@ export class Lab {
   async #write(): Promise<void> {
     const [from, to] = this.cursor.range;
     const [whole, end] = this.cursor.whole;
-    const { view: _, at: __, ...rest } = this.#shown;
+    const { view: _, at: __, text, ...rest } = this.#shown;
     const it: Shown = {
       ...rest,
+      ...(text !== undefined && text !== this.#lesson?.text ? { text } : {}),
       ...(from > whole || to < end ? { view: [from, to] } : {}),
       ...(this.#time > 0 ? { at: this.#time } : {}),
     };
