@@ -11,14 +11,14 @@ NOT_RUN = $(abspath $(or $(CARGO_TARGET_DIR),target))/not-run.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help test setup fmt fmt-check manual bpf figures kernel-figures lint code-tests purity licences doc fuzz-check bench instructions advisories clean
-.PHONY: book campaign wheel python-test python-lock
+.PHONY: book campaign wheel python-test python-lock web web-module web-served web-pictures web-plots web-test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # One after the other whatever -j says: they share the build directory.
 test: ## Everything that CI checks; installs what is missing
-	@set -e; for step in setup fmt-check lint code-tests python-test doc fuzz-check; do \
+	@set -e; for step in setup fmt-check lint code-tests python-test web-test doc fuzz-check; do \
 		printf '\n== make %s\n' $$step; start=$$(date +%s); \
 		$(MAKE) --no-print-directory $$step; \
 		printf '== make %s: %s s\n' $$step $$(($$(date +%s) - start)); \
@@ -108,6 +108,44 @@ python-lock: ## Choose the versions of what the Python tests need anew
 	python3 -m venv '$(TARGET)/uv' && '$(TARGET)/uv/bin/pip' install --quiet uv
 	'$(TARGET)/uv/bin/uv' pip compile --quiet --generate-hashes --python-version 3.11 \
 		--custom-compile-command 'make python-lock' python/requirements.in --output-file python/requirements.txt
+
+NODE = NODE_VENV='$(TARGET)/node' '$(CURDIR)/.ci/node'
+NODE_MODULES = web/node_modules/.package-lock.json
+WASM = wasm32-unknown-unknown
+
+$(NODE_MODULES): web/package.json web/package-lock.json
+	cd web && $(NODE) npm ci --no-fund --no-audit --ignore-scripts
+	touch '$@'
+
+web-module:
+	$(CARGO) build --locked --quiet --profile module --package lasthop-web --target $(WASM)
+
+web: web-module $(NODE_MODULES) ## Build the laboratory: target/web/lab.html, and target/web/folder for a web server
+	cd web && LASTHOP_MODULE='$(TARGET)/$(WASM)/module/lasthop_web.wasm' $(NODE) node pack.mjs '$(TARGET)/web'
+
+web-served: web ## Write the page that `lasthop lab` serves anew
+	cp '$(TARGET)/web/served.html' crates/cli/src/cmd/lab/page.html
+
+web-plots: $(NODE_MODULES) ## Build the script of reports anew, which the program embeds
+	cd web && LASTHOP_PLOTS_OUT='$(TARGET)/web/plots' $(NODE) npx vite build --config vite.plots.config.ts --logLevel warn
+	cp '$(TARGET)/web/plots/plots.js' crates/report/src/plots.js
+	@ls -l crates/report/src/plots.js
+
+web-pictures: web ## Write the pictures of docs/lab.md anew
+	cd web && LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs pictures.ts
+
+# They start a browser of their own and end it; nothing of them leaves this machine. Reports are made by the program that
+# code-tests has built.
+web-test: ## Test the laboratory and reports in Chromium (WITHOUT_BROWSER=1 leaves it out)
+ifdef WITHOUT_BROWSER
+	@echo 'the laboratory and reports in a browser: WITHOUT_BROWSER is set' | tee -a '$(NOT_RUN)'
+	@test -z "$$CI"
+else
+	@$(MAKE) --no-print-directory web
+	$(CARGO) test --locked --workspace --no-run --quiet --test commands
+	cd web && $(NODE) npm run --silent check
+	cd web && LASTHOP='$(TARGET)/debug/lasthop' LASTHOP_WEB='$(TARGET)/web' $(NODE) npm run --silent test
+endif
 
 purity: ## Do the pure crates run in WebAssembly without imports, and alike?
 	$(CARGO) test --locked --package lasthop-checks --test purity

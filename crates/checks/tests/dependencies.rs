@@ -26,7 +26,7 @@ const ALLOWED: [&str; 12] = [
 const CLARIFIED: [(&str, &str, &str); 0] = [];
 
 /// The crates that must be pure.
-const PURE: [&str; 7] = [
+const PURE: [&str; 8] = [
     "lasthop-proto",
     "lasthop-scenario",
     "lasthop-trace",
@@ -34,6 +34,7 @@ const PURE: [&str; 7] = [
     "lasthop-sim",
     "lasthop-analyze",
     "lasthop-study",
+    "lasthop-web",
 ];
 
 /// What would bring ambient randomness or time.

@@ -70,6 +70,7 @@ enum Command {
     Send(cmd::send::Args),
     #[cfg(target_os = "linux")]
     Discard(cmd::discard::Args),
+    Lab(cmd::lab::Args),
     List(cmd::list::Args),
     #[cfg(target_os = "linux")]
     Shell(cmd::shell::Args),
@@ -135,6 +136,7 @@ fn main() -> ExitCode {
         Command::Send(args) => cmd::send::run(&args, json),
         #[cfg(target_os = "linux")]
         Command::Discard(args) => cmd::discard::run(&args, json),
+        Command::Lab(args) => cmd::lab::run(&args, json),
         Command::List(args) => cmd::list::run(&args, json),
         #[cfg(target_os = "linux")]
         Command::Shell(args) => cmd::shell::run(&args, json),

@@ -3,6 +3,7 @@
 //! Snapshots hold stdout, stderr and the exit code. After a change that is meant, run the tests with
 //! `INSTA_UPDATE=always` and read the difference.
 
+mod lab;
 #[cfg(target_os = "linux")]
 #[path = "support/width.rs"]
 mod width;

@@ -97,6 +97,11 @@ fn chosen_schemes_a_baseline_and_losses() {
     assert_eq!(document["points"][0]["bounds"]["loss"], 0.0);
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("loss = 2%") && page.contains("PFTK"));
+    // Each picture has its numbers beside it.
+    for picture in ["ranking-1", "delay-2", "losses"] {
+        let csv = fs::read_to_string(out.join(format!("{picture}.csv"))).unwrap();
+        assert!(out.join(format!("{picture}.svg")).is_file() && csv.contains("snoop"), "{csv}");
+    }
     // What is there is not made again: the same answer from the kept runs.
     let again = run(dir.path(), &arguments);
     assert_eq!(again.stdout, output.stdout);

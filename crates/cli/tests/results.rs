@@ -143,7 +143,7 @@ fn a_directory_of_results_is_complete_and_continues() {
     assert_eq!(kept, printed, "results.json is what --json prints");
     assert!(fs::read_to_string(out.join("scenario.toml")).expect("scenario").ends_with(TINY));
     for cell in ["agent=none", "agent=snoop"] {
-        for file in ["events.csv", "tcb.csv", "sequence-1.svg", "sequence-1.png", "drops.pcapng"] {
+        for file in ["events.csv", "tcb.csv", "sequence-1.svg", "sequence-1.csv", "drops.pcapng"] {
             let path = out.join("trace").join(cell).join(file);
             assert!(path.is_file(), "{}", path.display());
         }
@@ -224,6 +224,61 @@ fn the_page_is_rebuilt_from_files() {
 }
 
 #[test]
+fn the_numbers_of_a_plot_are_those_of_its_series() {
+    let place = Place::new();
+    place.good(&["run", "tiny.toml", "-n", "1", "-o", "out"]);
+    let folder = place.path("out/trace/agent=none");
+    let csv = fs::read_to_string(folder.join("sequence-1.csv")).expect("numbers");
+    let series = json(&fs::read(folder.join("sequence-1.json")).expect("a series"));
+    let rows = |what: &str| csv.lines().filter(|line| line.split(',').nth(1) == Some(what)).count();
+    let sent = |kind: &str| {
+        let all = series["sent"].as_array().expect("a list").iter();
+        all.filter(|sent| sent["kind"] == kind).count()
+    };
+    let list = |name: &str| series[name].as_array().expect("a list").len();
+    assert_eq!(
+        (rows("sent"), rows("fast"), rows("timeout")),
+        (sent("first"), sent("fast"), sent("timeout"))
+    );
+    assert_eq!((rows("lost"), rows("ack")), (list("lost"), list("acked")));
+    assert!(rows("sent") > 0 && rows("lost") > 0);
+}
+
+#[test]
+fn results_are_laid_over_each_other() {
+    let place = Place::new();
+    place.good(&["run", "tiny.toml", "-o", "one"]);
+    place.good(&["run", "tiny.toml", "--set", "mss=536", "-o", "two"]);
+    place.good(&["run", "tiny.toml", "--vary", "agent=snoop", "-o", "snoop"]);
+    place.good(&["run", "tiny.toml", "--vary", "tcp=reno,sack", "-o", "senders"]);
+    let page = |dirs: &[&str], name: &str| {
+        let command = [&["report"][..], dirs, &["-o", name]].concat();
+        place.good(&command);
+        fs::read_to_string(place.path(name)).expect("a page")
+    };
+    let both = page(&["one", "two"], "both.html");
+    for words in [">agent=none, one<", ">agent=snoop, two<", "--set mss=536", "acknowledged (KB)"] {
+        assert!(both.contains(words), "{words}");
+    }
+    // A row of the table for each combination and each directory.
+    let cell = |name: &str| both.matches(&format!("<td>{name}</td>")).count();
+    assert_eq!((cell("one"), cell("two")), (2, 2));
+    let common = page(&["one", "snoop"], "common.html");
+    assert!(common.contains(">snoop<") && !common.contains("agent=none, one"));
+    place.good(&["report", "one", "two"]);
+    assert!(place.path("one/overlay.html").is_file());
+    for (dirs, why) in
+        [(["one", "senders"], "varies agent, and senders varies"), (["one", "one"], "given twice")]
+    {
+        let output = place.run(&["report", dirs[0], dirs[1]]);
+        assert_eq!(output.status.code(), Some(2));
+        let told = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(why), "{told}");
+    }
+}
+
+#[test]
 fn wrong_directories_are_refused() {
     let place = Place::new();
     fs::create_dir(place.path("empty")).expect("made");
@@ -232,6 +287,7 @@ fn wrong_directories_are_refused() {
         &["report", "nowhere"],
         &["report", "empty"],
         &["report", "tiny.toml"],
+        &["report", "empty", "nowhere"],
         &["analyze", "tiny.toml"],
     ] {
         let output = place.run(arguments);

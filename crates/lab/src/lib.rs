@@ -160,13 +160,20 @@ pub struct Recording {
 /// Runs `scenario` once with `seed` for its time-sequence series, and hands every event to `also` on the way:
 /// nothing grows with the length of the run but what `also` keeps.
 pub fn record<S: Sink>(scenario: &Scenario, seed: u64, also: &mut S) -> Recording {
+    record_by(scenario, seed, also, |mut sink| run_with(scenario, seed, &ends, &mut sink))
+}
+
+/// The same where `run` makes the run, or as much of it as it likes: it hands every event to the sink that it is given.
+pub fn record_by<S: Sink>(
+    scenario: &Scenario,
+    seed: u64,
+    also: &mut S,
+    run: impl FnOnce(&mut dyn Sink) -> RunEnd,
+) -> Recording {
     let layout = layout(scenario);
     let mut sinks = (also, Metrics::new(layout.clone()));
     let mut ended = None;
-    let series = watched(&layout, &mut sinks, |mut sink| {
-        let end = run_with(scenario, seed, &ends, &mut sink);
-        ended.insert(end).at
-    });
+    let series = watched(&layout, &mut sinks, |sink| ended.insert(run(sink)).at);
     let Some(end) = ended else { unreachable!("the run was made") };
     Recording { result: result(seed, &end, &layout, sinks.1.finish(end.at)), end: end.at, series }
 }

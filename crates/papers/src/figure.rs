@@ -17,7 +17,7 @@ pub(crate) const WHISKERS: &str = "Whiskers are 95 % confidence intervals.";
 
 /// A plot with words around it.
 pub(crate) fn figure(plot: &Plot, title: &str, caption: &str) -> Figure {
-    Figure { svg: plot.inline(), title: title.to_owned(), caption: caption.to_owned() }
+    Figure::new(plot, title, caption)
 }
 
 /// What the axes of a plot are called, and whether the horizontal one is logarithmic.

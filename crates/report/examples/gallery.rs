@@ -119,7 +119,7 @@ fn claim() -> ClaimResult {
 }
 
 fn figure(plot: &Plot, title: &str, caption: &str) -> Figure {
-    Figure { svg: plot.inline(), title: title.into(), caption: caption.into() }
+    Figure::new(plot, title, caption)
 }
 
 fn page(sequence: &Plot, close: &Plot, bars: &Plot, lines: &Plot) -> Page {

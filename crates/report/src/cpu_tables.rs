@@ -157,7 +157,7 @@ pub fn figures(measured: &Measurement) -> Vec<Figure> {
 }
 
 fn figure(chart: LineChart, caption: &str) -> Figure {
-    Figure { svg: chart.plot().inline(), title: chart.title, caption: caption.to_owned() }
+    Figure::new(&chart.plot(), chart.title, caption)
 }
 
 #[cfg(test)]

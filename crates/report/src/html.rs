@@ -1,9 +1,15 @@
-//! One self-contained page: no network, no script, colours for light and dark, readable on a phone and on
-//! paper. Every text is escaped; only the SVG of a figure is taken as it is.
+//! One self-contained page: no network, colours for light and dark, readable on a phone and on paper. Every text is
+//! escaped; only the SVG of a figure is taken as it is. Plots of many marks are made live by one script, whose hash stands in
+//! the policy of the page; without it, and on paper, their pictures stand there.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::data::{self, Data, Embedded, MOST_EMBEDDED};
 use crate::model::{Again, Assumption, ClaimResult, Figure, Page, Section, Table, Verdict};
 use crate::number::plural;
 use crate::plot::{Theme, page_css, page_variables};
+use crate::script;
 use crate::table::claim_figures;
 
 const CSS: &str = include_str!("page.css");
@@ -19,14 +25,18 @@ pub fn render(page: &Page) -> String {
     out += "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>";
     out += "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>";
     out += "<meta name=\"color-scheme\" content=\"light dark\"/>";
-    // Nothing may be fetched, whatever a text manages to say.
-    out += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>";
+    let figures = || page.sections.iter().flat_map(|section| &section.figures);
+    let data: Vec<&Data> = figures().filter_map(|figure| figure.data.as_ref()).collect();
+    let data: Vec<&Data> = data.into_iter().filter(|data| data.is_live()).collect();
+    let policy = script::policy(!data.is_empty());
+    out += &format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\"/>");
+    let mut live = data::fitted(&data, MOST_EMBEDDED).into_iter();
     out += &format!("<title>{title} · lasthop</title><style>{}</style></head><body>\n", css());
     header(&mut out, page);
     out += "<main>";
     let mut index = 0..;
     let mut write = |out: &mut String, sections: &[Section]| {
-        sections.iter().zip(&mut index).for_each(|(s, i)| section(out, i, s));
+        sections.iter().zip(&mut index).for_each(|(s, i)| section(out, i, s, &mut live));
     };
     // A section that is no claim's is a heading of those behind it: each such group has a tally of its own.
     for group in page.sections.chunk_by(|_, next| next.claim.is_some()) {
@@ -44,7 +54,12 @@ pub fn render(page: &Page) -> String {
     if !page.again.version.is_empty() {
         out += &format!(" {}", escape(&page.again.version));
     }
-    out += ". Intervals are 95 % confidence intervals of the mean over runs (Student’s t).</footer></body></html>\n";
+    out +=
+        ". Intervals are 95 % confidence intervals of the mean over runs (Student’s t).</footer>\n";
+    if !data.is_empty() {
+        out += &script::element();
+    }
+    out += "</body></html>\n";
     out
 }
 
@@ -108,7 +123,9 @@ fn tally(out: &mut String, claims: &[&ClaimResult]) {
         *out +=
             &format!("<div class=\"{}\"><b>{count}</b><span>{words}</span></div>", verdict.word());
     }
-    *out += "</div><div class=\"scroll\"><table><thead><tr><th>claim</th><th>where</th><th>verdict</th>\
+    *out += "</div>";
+    *out += &scroll("Table: claims and verdicts");
+    *out += "<table><thead><tr><th>claim</th><th>where</th><th>verdict</th>\
              <th>reason</th></tr></thead><tbody>";
     for claim in claims {
         *out += &format!(
@@ -130,7 +147,12 @@ fn anchor(id: &str) -> String {
     format!("claim-{}", id.chars().map(safe).collect::<String>())
 }
 
-fn section(out: &mut String, index: usize, section: &Section) {
+fn section(
+    out: &mut String,
+    index: usize,
+    section: &Section,
+    live: &mut impl Iterator<Item = Embedded>,
+) {
     let id = match &section.claim {
         Some(claim) => anchor(&claim.id),
         None => format!("section-{}", index + 1),
@@ -149,7 +171,7 @@ fn section(out: &mut String, index: usize, section: &Section) {
         table(out, &claim_figures(claim));
     }
     section.tables.iter().for_each(|t| table(out, t));
-    section.figures.iter().for_each(|f| figure(out, f));
+    section.figures.iter().for_each(|f| figure(out, index, f, live));
     *out += "</section>\n";
 }
 
@@ -157,7 +179,7 @@ fn claim_head(out: &mut String, title: &str, claim: &ClaimResult) {
     let heading =
         if title.is_empty() { claim.id.clone() } else { format!("{}: {title}", claim.id) };
     *out +=
-        &format!("<div class=\"head\"><h3>{}</h3>{}</div>", escape(&heading), badge(claim.verdict));
+        &format!("<div class=\"head\"><h2>{}</h2>{}</div>", escape(&heading), badge(claim.verdict));
     *out += &format!("<p class=\"where\">{} {}", escape(&claim.paper), escape(&claim.place));
     if claim.runs > 0 {
         *out += &format!(" · {}", plural(claim.runs.into(), "run"));
@@ -173,8 +195,16 @@ fn claim_head(out: &mut String, title: &str, claim: &ClaimResult) {
     *out += "</dl>";
 }
 
+/// What is scrolled where it is too wide; keys reach it, so it has a name.
+fn scroll(name: &str) -> String {
+    format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">", escape(name))
+}
+
 fn table(out: &mut String, table: &Table) {
-    *out += "<div class=\"scroll\"><table>";
+    let title =
+        if table.title.is_empty() { "Table".to_owned() } else { format!("Table: {}", table.title) };
+    *out += &scroll(&title);
+    *out += "<table>";
     if !table.title.is_empty() {
         *out += &format!("<caption>{}</caption>", escape(&table.title));
     }
@@ -183,7 +213,9 @@ fn table(out: &mut String, table: &Table) {
     };
     *out += "<thead><tr>";
     for (i, column) in table.columns.iter().enumerate() {
-        *out += &format!("<th{}>{}</th>", class(i), escape(&column.title));
+        // A cell without a word heads nothing.
+        let tag = if column.title.is_empty() { "td" } else { "th" };
+        *out += &format!("<{tag}{}>{}</{tag}>", class(i), escape(&column.title));
     }
     *out += "</tr></thead><tbody>";
     for row in &table.rows {
@@ -196,12 +228,48 @@ fn table(out: &mut String, table: &Table) {
     *out += "</tbody></table></div>";
 }
 
-fn figure(out: &mut String, figure: &Figure) {
-    *out += &format!("<figure><div class=\"scroll\">{}</div><figcaption>", figure.svg);
+fn figure(
+    out: &mut String,
+    section: usize,
+    figure: &Figure,
+    live: &mut impl Iterator<Item = Embedded>,
+) {
+    *out += &format!("<figure>{}{}</div><figcaption>", scroll("Picture"), figure.svg);
     if !figure.title.is_empty() {
         *out += &format!("<strong>{}.</strong> ", escape(&figure.title));
     }
-    *out += &format!("{}</figcaption></figure>", escape(&figure.caption));
+    *out += &escape(&figure.caption);
+    if let Some(data) = &figure.data {
+        numbers(out, data);
+    }
+    *out += "</figcaption>";
+    if let Some(embedded) =
+        figure.data.as_ref().filter(|data| data.is_live()).and_then(|_| live.next())
+    {
+        let group = escape(&format!("{section} {}", figure.group));
+        // Text of a script is not unescaped by a reader of HTML, and is by one of XML: none of it is escaped.
+        let json = serde_json::to_string(&embedded).unwrap_or_default();
+        let json = json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e");
+        *out +=
+            &format!("<script type=\"application/json\" data-group=\"{group}\">{json}</script>");
+    }
+    *out += "</figure>";
+}
+
+/// More bytes of CSV than this are no link of the page: the live plot saves what is in view.
+const MOST_LINKED: usize = 1 << 16;
+
+/// The numbers behind a picture as a link that needs no script.
+fn numbers(out: &mut String, data: &Data) {
+    let csv = data.csv();
+    if csv.len() <= MOST_LINKED {
+        let (name, title) = (data.file_name(), escape(data.title()));
+        let data = BASE64_STANDARD.encode(csv);
+        *out += &format!(
+            " <a class=\"csv\" download=\"{name}.csv\" aria-label=\"CSV: {title}\" \
+             href=\"data:text/csv;base64,{data}\">CSV</a>"
+        );
+    }
 }
 
 fn assumptions(out: &mut String, assumptions: &[Assumption]) {
@@ -221,7 +289,8 @@ fn again(out: &mut String, again: &Again) {
         return;
     }
     *out += &format!(
-        "<h2>Run it again</h2><section class=\"card\"><pre>{}</pre>",
+        "<h2>Run it again</h2><section class=\"card\">\
+         <pre tabindex=\"0\" role=\"group\" aria-label=\"Commands\">{}</pre>",
         escape(&again.commands.join("\n"))
     );
     let facts = [("Seeds", &again.seeds), ("Version", &again.version)];

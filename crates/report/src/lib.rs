@@ -5,9 +5,11 @@
 //! The same input gives the same bytes.
 
 pub mod cpu_tables;
+pub mod data;
 pub mod html;
 pub mod model;
 pub mod number;
 pub mod plot;
+mod script;
 pub mod table;
 pub mod wrap;

@@ -3,6 +3,9 @@
 use lasthop_trace::stats::Summary;
 use serde::{Deserialize, Serialize};
 
+use crate::data::Data;
+use crate::plot::Plot;
+
 /// Whether a published result was found again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -127,6 +130,25 @@ pub struct Figure {
     pub title: String,
     /// How to read it.
     pub caption: String,
+    /// What it is drawn from: a page's script draws that, and offers it as CSV.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Data>,
+    /// Pictures of one section and one group have their time axis and cursor in common.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+}
+
+impl Figure {
+    /// A plot with what it shows and how to read it.
+    pub fn new(plot: &Plot, title: impl Into<String>, caption: impl Into<String>) -> Figure {
+        Figure {
+            svg: plot.inline(),
+            title: title.into(),
+            caption: caption.into(),
+            data: Some(plot.data().clone()),
+            group: String::new(),
+        }
+    }
 }
 
 /// A column of a table.
@@ -162,6 +184,11 @@ pub struct Table {
 }
 
 impl Table {
+    /// The same under a title.
+    pub fn titled(self, title: impl Into<String>) -> Table {
+        Table { title: title.into(), ..self }
+    }
+
     /// A table without a title.
     pub fn new(
         columns: impl IntoIterator<Item = Column>,

@@ -4,7 +4,8 @@ use lasthop_report::html;
 use lasthop_report::model::{
     Again, Assumption, ClaimResult, Column, Figure, Measured, Page, Section, Table, Verdict,
 };
-use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries};
+use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, TimeSequence};
+use lasthop_trace::sequence::{SendKind, Sent, Series};
 
 const EVIL: &str = "<script>alert(\"x\")</script>' onload='&\u{1b}[2J";
 
@@ -48,11 +49,7 @@ fn page(text: &str) -> Page {
             columns: vec![Column::text(text)],
             rows: vec![vec![text.into()]],
         }],
-        figures: vec![Figure {
-            svg: chart.plot().inline(),
-            title: text.into(),
-            caption: text.into(),
-        }],
+        figures: vec![Figure::new(&chart.plot(), text, text)],
     };
     Page {
         title: text.into(),
@@ -100,6 +97,49 @@ fn no_text_becomes_markup() {
     assert_eq!(without_text(&evil), without_text(&tame));
     assert!(!evil.contains('\u{1b}'), "control characters are not allowed in a page");
     assert!(!evil.contains("' onload"));
+}
+
+/// The same with a figure that a script makes live.
+fn live(text: &str) -> Page {
+    let sent = |i: u64| Sent { at_s: i as f64, start: i, end: i + 1, kind: SendKind::First };
+    let series = Series {
+        flow: text.into(),
+        sent: (0..9).map(sent).collect(),
+        end_s: 9.0,
+        ..Series::default()
+    };
+    let plot = TimeSequence { title: text, series: &series, part: None }.plot();
+    let mut page = page(text);
+    page.sections[0].figures.push(Figure::new(&plot, text, text));
+    page
+}
+
+#[test]
+fn a_live_page_runs_one_script_that_its_policy_names_and_no_other() {
+    use base64::Engine;
+    use sha2::Digest;
+    let html = html::render(&live(EVIL));
+    let scripts: Vec<_> = elements(&html).into_iter().filter(|name| name == "script").collect();
+    assert_eq!(scripts.len(), 2, "the numbers of a figure, and the program");
+    let (_, rest) = html.split_once("<script>").expect("the program");
+    let (program, _) = rest.split_once("</script>").expect("its end");
+    let digest = sha2::Sha256::digest(program);
+    let hash = base64::prelude::BASE64_STANDARD.encode(digest);
+    assert!(html.contains(&format!("script-src 'sha256-{hash}'")));
+    assert!(html.contains("default-src 'none'") && !html.contains("unsafe-eval"));
+    assert_eq!(html.matches("<script").count(), 2);
+    for word in ["<link", "<img", "@import", " src=", "fetch(", "XMLHttpRequest", "import("] {
+        assert!(!html.contains(word), "{word}");
+    }
+    assert_eq!(html, html::render(&live(EVIL)), "the same page again");
+}
+
+#[test]
+fn small_numbers_are_a_link_and_need_no_script() {
+    let html = html::render(&page("a name"));
+    assert_eq!(html.matches("href=\"data:text/csv;base64,").count(), 2);
+    assert!(html.contains("download=\"a-name.csv\""), "{html}");
+    assert!(!html.contains("script-src"));
 }
 
 #[test]

@@ -203,6 +203,64 @@ impl Visitor for Reading<'_, '_> {
     }
 }
 
+/// The keys that `go` goes over, with the values that hold where `reader` is read. Tables within are left out.
+pub(crate) fn values<T>(
+    reader: &Reader<'_>,
+    go: impl FnOnce(&mut Keys<'_>) -> T,
+) -> Vec<(Key, Value)> {
+    let reading = Reading { reader, seen: Vec::new(), error: None };
+    let mut valued = Valued { reading, found: Vec::new() };
+    go(&mut Keys::of(&mut valued));
+    valued.found
+}
+
+/// Reads, and notes what holds.
+struct Valued<'r, 't> {
+    reading: Reading<'r, 't>,
+    found: Vec<(Key, Value)>,
+}
+
+impl Visitor for Valued<'_, '_> {
+    fn key(&mut self, key: &Key, value: &mut Value) {
+        self.reading.key(key, value);
+        if self.found.iter().all(|(other, _)| other.name != key.name) {
+            self.found.push((key.clone(), value.clone()));
+        }
+    }
+
+    fn table(&mut self, key: &Key, value: &mut Value, inner: &mut dyn FnMut(&mut Keys<'_>)) {
+        self.reading.table(key, value, inner);
+    }
+
+    fn tables(&mut self, key: &Key, inner: &mut dyn FnMut(&mut Keys<'_>)) {
+        self.reading.tables(key, inner);
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.reading.has(key)
+    }
+
+    fn missing(&mut self, key: &str, expected: Option<(&str, &str)>) {
+        self.reading.missing(key, expected);
+    }
+
+    fn kind(&mut self, _: &str, inner: &mut dyn FnMut(&mut Keys<'_>)) {
+        inner(&mut Keys::of(self));
+    }
+
+    fn path(&self, key: &str) -> String {
+        self.reading.path(key)
+    }
+
+    fn out_of_range(&mut self, key: &str, help: String) {
+        self.reading.out_of_range(key, help);
+    }
+
+    fn refuse(&mut self, fault: Fault, key: &str, message: String, label: &str, help: String) {
+        self.reading.refuse(fault, key, message, label, help);
+    }
+}
+
 /// What a form expects, and an example of it as it would be written.
 fn told(form: &Form) -> (&'static str, &'static str) {
     use lasthop_proto::queue::Limit;

@@ -44,6 +44,7 @@ mod read;
 pub mod roaming;
 mod schema;
 mod schemes;
+mod sliders;
 mod vary;
 
 pub use build::host::KERNELS;
@@ -63,6 +64,7 @@ pub use plan::{Axis, Cell, Digest, Plan, Run, RunKey};
 pub use roaming::Roaming;
 pub use schema::{PARTS, Part};
 pub use schemes::{Family, Scheme, schemes, schemes_of};
+pub use sliders::{Slider, Unit, sliders};
 pub use vary::{Argument, Setting};
 
 /// Turns the text of a scenario file into the plan of its runs.

@@ -141,6 +141,10 @@ impl<S: Borrow<Scenario>> Engine<S> {
         self.path.next_stage().map(|(at, _)| at)
     }
 
+    pub(crate) fn stages(&self) -> &[Stage] {
+        self.path.stages()
+    }
+
     pub(crate) fn now(&self) -> Time {
         self.now
     }

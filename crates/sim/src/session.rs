@@ -2,7 +2,7 @@
 
 use core::borrow::Borrow;
 
-use lasthop_path::{Ends, no_ends};
+use lasthop_path::{Ends, Stage, no_ends};
 use lasthop_proto::event::Tcb;
 use lasthop_proto::units::Time;
 use lasthop_scenario::Scenario;
@@ -65,6 +65,11 @@ impl<S: Borrow<Scenario>> Session<S> {
     /// is none, or where its protocol is not ours.
     pub fn control_block(&self, index: usize) -> Option<Tcb> {
         self.0.transfers().get(index)?.control_block()
+    }
+
+    /// The stages of the path as they stand, in the order of their numbers.
+    pub fn stages(&self) -> &[Stage] {
+        self.0.stages()
     }
 
     /// How that transfer stands.

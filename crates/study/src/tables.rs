@@ -124,7 +124,7 @@ fn judged(standing: &Standing) -> &'static str {
 
 /// A plot with what it shows and how to read it.
 pub(crate) fn figure(plot: &Plot, title: impl Into<String>, caption: impl Into<String>) -> Figure {
-    Figure { svg: plot.inline(), title: title.into(), caption: caption.into() }
+    Figure::new(plot, title, caption)
 }
 
 /// Path and transfers, as facts of a page.

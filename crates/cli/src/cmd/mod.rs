@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod energy;
 pub mod explain;
 mod hardware;
+pub mod lab;
 #[cfg(target_os = "linux")]
 pub mod link;
 pub mod list;

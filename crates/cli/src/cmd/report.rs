@@ -1,8 +1,9 @@
-//! `lasthop report`: results of a sweep as a page.
+//! `lasthop report`: results of sweeps as a page.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lasthop_lab::Results;
+use lasthop_study::sweep::beside::{self, Named};
 
 use crate::failure::Failure;
 use crate::sweep::{self, files};
@@ -12,21 +13,70 @@ const EXAMPLES: &str = "\
 Examples:
   lasthop run west97-lan -o results && lasthop report results
   xdg-open results/report.html
+  lasthop run west97-lan -o before && lasthop run west97-lan --set mss=536 -o after
+  lasthop report before after -o both.html
 
-Reads results.json and the time-sequence series under trace/; nothing is run again.";
+Reads results.json and the time-sequence series under trace/; nothing is run again. Of several directories
+the same pictures show all: the combinations that they have in common, each with the name of its directory.";
 
-/// Make a self-contained page with tables and plots from the results in a directory
+/// More results than these nobody can tell apart in one picture.
+const MOST: usize = 6;
+
+/// Make a self-contained page with tables and plots from the results in a directory, or in several together
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Directory that `lasthop run -o` wrote
-    #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
+    /// Directory that `lasthop run -o` wrote; several are laid over each other
+    #[arg(value_name = "DIR", required = true, num_args = 1..=MOST)]
+    pub dirs: Vec<PathBuf>,
+    /// The page [default: report.html in the directory, overlay.html in the first of several]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
-    let dir = &args.dir;
+    let dirs = &args.dirs;
+    let (page, name) = match dirs.as_slice() {
+        [dir] => (files::page(dir, &read(dir)?)?, sweep::PAGE),
+        _ => (together(dirs)?, OVERLAY),
+    };
+    let target = args.output.clone().unwrap_or_else(|| dirs[0].join(name));
+    output::write(&target, page.as_bytes())?;
+    if json {
+        output::print_json(&serde_json::json!({ "page": target }))?;
+    } else {
+        output::print(&format!("{}\n", target.display()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The page of several results.
+const OVERLAY: &str = "overlay.html";
+
+fn together(dirs: &[PathBuf]) -> Result<String, Failure> {
+    let mut all: Vec<Named> = Vec::new();
+    for dir in dirs {
+        let results = read(dir)?;
+        let recorded = files::recorded(dir, &results)?;
+        let short = dir.file_name().map(|name| name.to_string_lossy().into_owned());
+        let taken = |name: &String| all.iter().any(|one| one.name == *name);
+        // Two directories may be called the same.
+        let name = short.filter(|name| !taken(name)).unwrap_or_else(|| dir.display().to_string());
+        if taken(&name) {
+            let what = format!("{} is given twice", dir.display());
+            return Err(Failure::input(what, "give each directory once"));
+        }
+        all.push(Named { name, results, recorded });
+    }
+    beside::page(&all).map_err(|apart| {
+        let help = "results that vary the same keys can be laid over each other: run both with the same `--vary`";
+        Failure::input(apart.to_string(), help)
+    })
+}
+
+/// The results in a directory.
+fn read(dir: &Path) -> Result<Results, Failure> {
     let help = "give a directory of results, written by `lasthop run FILE -o DIR`";
     if !dir.is_dir() {
         let what = if dir.exists() { "not a directory" } else { "there is no such directory" };
@@ -41,16 +91,8 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         ),
         _ => Failure::file(&path, error, help),
     })?;
-    let results: Results = serde_json::from_slice(&text).map_err(|error| {
+    serde_json::from_slice(&text).map_err(|error| {
         let help = "this is no result of this version of lasthop; run the scenario again with `-o`";
         Failure::file(&path, error.into(), help)
-    })?;
-    let target = dir.join(sweep::PAGE);
-    output::write(&target, files::page(dir, &results)?.as_bytes())?;
-    if json {
-        output::print_json(&serde_json::json!({ "page": target }))?;
-    } else {
-        output::print(&format!("{}\n", target.display()))?;
-    }
-    Ok(Outcome::Done)
+    })
 }

@@ -157,6 +157,7 @@ pub fn contents(
         fs::write(dir.join(format!("sequence-{n}.svg")), plot.svg())?;
         let png = plot.png(Theme::Light, 2.0).map_err(io::Error::other)?;
         fs::write(dir.join(format!("sequence-{n}.png")), png)?;
+        fs::write(dir.join(format!("sequence-{n}.csv")), plot.data().csv())?;
         let points = serde_json::to_vec(series).map_err(io::Error::other)?;
         fs::write(dir.join(format!("sequence-{n}.json")), points)?;
     }
@@ -165,12 +166,17 @@ pub fn contents(
 
 /// The page about `results`, with the traces that are in `dir`.
 pub fn page(dir: &Path, results: &Results) -> Result<String, Failure> {
+    Ok(lasthop_study::sweep::page(results, &recorded(dir, results)?))
+}
+
+/// The series of the first runs of each cell, as far as they are in `dir`.
+pub fn recorded(dir: &Path, results: &Results) -> Result<Vec<Recorded>, Failure> {
     let titles = results.cells.iter().map(|cell| results.title(cell));
     let recorded = folders(dir, titles).into_iter().map(|path| {
         let folder = path.strip_prefix(dir).unwrap_or(&path).display().to_string();
         Ok(Recorded { folder, series: read_series(&path)? })
     });
-    Ok(lasthop_study::sweep::page(results, &recorded.collect::<Result<Vec<_>, Failure>>()?))
+    recorded.collect()
 }
 
 /// The time-sequence series of a folder, as they were written; empty if there is no folder.

@@ -102,6 +102,15 @@ impl<F: Default> Flows<F> {
         slots.map(|i| (i, self.slots[i].key, core::mem::take(&mut self.slots[i].flow))).collect()
     }
 
+    /// The slots of the flows that are watched, in the order of their numbers.
+    pub(super) fn watched(&self) -> Vec<usize> {
+        let next = |i: &u32| Some(self.slots.get(*i as usize)?.newer);
+        let all = core::iter::successors(Some(self.oldest), next).map(|i| i as usize);
+        let mut all: Vec<usize> = all.take_while(|i| *i < self.slots.len()).collect();
+        all.sort_unstable();
+        all
+    }
+
     /// The key of the flow in slot `i`.
     pub fn key(&self, i: usize) -> FlowKey {
         self.slots[i].key

@@ -21,7 +21,7 @@ use crate::describe::{Descriptor, Keys};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::tcp::TcpConfig;
 use crate::units::Time;
-use crate::wire::{Addr, Packet};
+use crate::wire::{Addr, FlowKey, Packet, Seq};
 
 pub use crate::describe::Needs;
 pub use ack_reconstruction::AckReconstruction;
@@ -98,6 +98,19 @@ pub trait Config {
     }
 }
 
+/// A packet that an agent keeps, to send it again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Its flow.
+    pub flow: FlowKey,
+    /// The sequence number of its first byte.
+    pub seq: Seq,
+    /// Its payload in bytes.
+    pub len: u32,
+    /// How often it was retransmitted from here since the sender last sent it.
+    pub attempts: u32,
+}
+
 /// An agent, and what it keeps of the flows that it watches.
 pub trait BaseStation: Machine + Debug {
     /// Flows watched now.
@@ -113,6 +126,11 @@ pub trait BaseStation: Machine + Debug {
     /// The most that [`BaseStation::state_bytes`] ever was.
     fn peak_state_bytes(&self) -> usize {
         0
+    }
+
+    /// Hands each packet that is kept for a retransmission to `each`, flow by flow, in the order of the bytes.
+    fn kept(&self, each: &mut dyn FnMut(Kept)) {
+        let _ = each;
     }
 
     /// Whether super-packets may be put in: nothing but the connections that end here is looked into.
@@ -303,6 +321,10 @@ impl BaseStation for Agent {
 
     fn peak_state_bytes(&self) -> usize {
         self.inner().peak_state_bytes()
+    }
+
+    fn kept(&self, each: &mut dyn FnMut(Kept)) {
+        self.inner().kept(each);
     }
 
     fn takes_bulk(&self) -> bool {

@@ -31,13 +31,16 @@ use super::ackp::is_partial;
 use super::flows::Flows;
 use super::i_tcp_handoff::{Handover, State};
 use super::none::admit;
-use super::{AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Read, ackp, snoop_smart};
+use super::{
+    AckpMode, AgentConfig, BaseStation, Config, Ends, Idle, Kept, Read, ackp, snoop_smart,
+};
 use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::event::{AgentNote, Cause, Wants, What};
 use crate::machine::{Machine, Out, Side, Signal};
 use crate::units::Time;
 use crate::wake::WakeTree;
 use crate::wire::{Ackp, Addr, Damage, Flags, FlowKey, Packet, SackBlocks, Seq, Transport};
+use cache::Entry;
 pub use config::{DupAcks, SnoopConfig};
 use flow::{Flow, Verdict};
 use serde::Serialize;
@@ -422,6 +425,12 @@ impl BaseStation for Snoop {
     /// The most that [`Snoop::state_bytes`] ever was.
     fn peak_state_bytes(&self) -> usize {
         self.peak
+    }
+
+    fn kept(&self, each: &mut dyn FnMut(Kept)) {
+        for i in self.flows.watched() {
+            self.flows[i].cache.entries().filter_map(Entry::kept).for_each(&mut *each);
+        }
     }
 
     fn give_away(&mut self, _: Time, host: Addr, out: &mut Out) -> Option<Handover> {

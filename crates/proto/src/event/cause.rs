@@ -2,14 +2,15 @@
 
 use serde::Serialize;
 
-/// Makes [`Cause`] from the list of causes with their names, which are those that serde gives them.
+/// Makes [`Cause`] from the list of causes with their names, which are those that serde gives them. What stands above each is
+/// what a user is told.
 macro_rules! causes {
-    ($($(#[$of_cause:meta])* $Cause:ident = $name:literal,)*) => {
+    ($($(#[doc = $what:literal])* $Cause:ident = $name:literal,)*) => {
         /// Why a packet came to be or ceased to be. Every cause is one a user can see.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Cause {
-            $($(#[$of_cause])* $Cause,)*
+            $($(#[doc = $what])* $Cause,)*
         }
 
         impl Cause {
@@ -20,6 +21,13 @@ macro_rules! causes {
             pub fn name(self) -> &'static str {
                 match self {
                     $(Cause::$Cause => $name,)*
+                }
+            }
+
+            /// What it means, in a sentence.
+            pub fn what(self) -> &'static str {
+                match self {
+                    $(Cause::$Cause => concat!($($what),*).trim_ascii_start(),)*
                 }
             }
         }

@@ -3,6 +3,8 @@
 use super::axis::{self, Axis, Spread};
 use super::canvas::{Anchor, Canvas, n, text_width};
 use super::{Plot, style};
+use crate::data::Data;
+use crate::model::{Column, Table};
 use crate::number::short;
 
 const LEFT: f64 = 72.0;
@@ -84,7 +86,33 @@ impl BarChart {
             }
         }
         canvas.line("s-axis", (LEFT, bottom), (right, bottom), 1.2);
-        Plot { width, height: bottom + 52.0, title: self.title.clone(), body: canvas.body }
+        Plot {
+            width,
+            height: bottom + 52.0,
+            title: self.title.clone(),
+            body: canvas.body,
+            data: Data::Table(self.table().titled(self.title.clone())),
+        }
+    }
+
+    /// What is drawn, a row for each bar.
+    fn table(&self) -> Table {
+        let mut rows = Vec::new();
+        for group in &self.groups {
+            for (series, bar) in self.series.iter().zip(&group.bars) {
+                if let Some(Bar { value, ci }) = bar {
+                    let (group, series) = (group.label.clone(), series.name.clone());
+                    rows.push(vec![group, series, value.to_string(), ci.to_string()]);
+                }
+            }
+        }
+        let columns = [
+            Column::text("group"),
+            Column::text("bar"),
+            Column::number(&self.y_label),
+            Column::number("half_interval_95"),
+        ];
+        Table::new(columns, rows)
     }
 
     /// The series that have a bar anywhere: the others take no room, and no place in the legend.

@@ -3,6 +3,8 @@
 use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas, n};
 use super::{Plot, style};
+use crate::data::Data;
+use crate::model::{Column, Table};
 
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 72.0;
@@ -80,7 +82,29 @@ impl Crosses {
             canvas.path(&format!("s-{colour}"), &path, 1.6, "");
             canvas.marks(mark, colour, [(px, py)]);
         }
-        Plot { width: WIDTH, height: bottom + 52.0, title: self.title.clone(), body: canvas.body }
+        Plot {
+            width: WIDTH,
+            height: bottom + 52.0,
+            title: self.title.clone(),
+            body: canvas.body,
+            data: Data::Table(self.table().titled(self.title.clone())),
+        }
+    }
+
+    /// What is drawn, a row for each cross.
+    fn table(&self) -> Table {
+        let row = |cross: &Cross| {
+            let numbers = [cross.x.0, cross.x.1, cross.y.0, cross.y.1];
+            std::iter::once(cross.name.clone()).chain(numbers.map(|n| n.to_string())).collect()
+        };
+        let columns = [
+            Column::text("name"),
+            Column::number(&self.x_label),
+            Column::number("half_interval_95"),
+            Column::number(&self.y_label),
+            Column::number("half_interval_95"),
+        ];
+        Table::new(columns, self.crosses.iter().map(row))
     }
 }
 

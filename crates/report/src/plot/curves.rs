@@ -3,9 +3,12 @@
 
 use std::fmt::Write;
 
+use serde::{Deserialize, Serialize};
+
 use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas, Mark, n};
 use super::{Plot, style};
+use crate::data::{Chart, Data};
 
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 72.0;
@@ -17,7 +20,8 @@ const END: f64 = 4.0;
 const APART: f64 = 6.0;
 
 /// How a curve is drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Pen {
     /// A line through the points.
     Line,
@@ -31,6 +35,8 @@ pub enum Pen {
     Dots,
     /// A line, a mark at each point, and a whisker from `y - spread` to `y + spread`.
     Whiskers,
+    /// A line and a mark at each point, over a band from `y - spread` to `y + spread`.
+    Band,
 }
 
 /// One curve.
@@ -91,7 +97,19 @@ impl Curves {
         }
         canvas.line("s-axis", (LEFT, bottom), (RIGHT, bottom), 1.2);
         axis::draw_x(&mut canvas, &x, bottom, 8, &self.x_label);
-        Plot { width: WIDTH, height: bottom + 52.0, title: self.title.clone(), body: canvas.body }
+        let chart = Chart {
+            x_label: self.x_label.clone(),
+            log_x: self.log_x,
+            end_s: None,
+            panels: vec![(self.y_label.clone(), self.curves.clone())],
+        };
+        Plot {
+            width: WIDTH,
+            height: bottom + 52.0,
+            title: self.title.clone(),
+            body: canvas.body,
+            data: Data::Chart { title: self.title.clone(), chart },
+        }
     }
 }
 
@@ -106,7 +124,7 @@ impl Pens<'_> {
             let dash = self.dash(i);
             let mark = match curve.pen {
                 Pen::Line | Pen::Steps => Mark::Line { dash, mark: None },
-                Pen::Whiskers => Mark::Line { dash, mark: Some(i) },
+                Pen::Whiskers | Pen::Band => Mark::Line { dash, mark: Some(i) },
                 _ => mark,
             };
             (mark, colour, curve.name.clone())
@@ -125,7 +143,7 @@ impl Pens<'_> {
     /// By which dashes a line is told from its neighbours.
     fn dash(&self, i: usize) -> usize {
         match self.0[i].pen {
-            Pen::Line | Pen::Steps | Pen::Whiskers => i,
+            Pen::Line | Pen::Steps | Pen::Whiskers | Pen::Band => i,
             _ => 0,
         }
     }
@@ -158,6 +176,16 @@ impl Pens<'_> {
             }
         }
         let stroke = format!("s-{colour}");
+        if pen == Pen::Band {
+            let upper = points.iter().map(|p| (p.0, p.1 + p.2));
+            let lower = points.iter().rev().map(|p| (p.0, p.1 - p.2));
+            let mut path = String::new();
+            for (k, (px, py)) in upper.chain(lower).enumerate() {
+                let to = if k == 0 { 'M' } else { 'L' };
+                let _ = write!(path, "{to}{} {}", n(x.at(px)), n(y.at(py.max(0.0))));
+            }
+            canvas.fill(&format!("b-{colour}"), &path);
+        }
         if pen == Pen::Whiskers {
             let mut path = String::new();
             for p in points.iter().filter(|p| p.2 > 0.0) {
@@ -190,7 +218,7 @@ impl Pens<'_> {
             };
             canvas.path(&stroke, &path, 1.6, &format!(" stroke-linejoin=\"round\"{dashes}"));
         }
-        if matches!(pen, Pen::Points | Pen::Whiskers) {
+        if matches!(pen, Pen::Points | Pen::Whiskers | Pen::Band) {
             canvas.marks(mark, colour, places);
         }
     }

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas, Mark, n};
+use super::curves::{Curve, Pen};
 use super::{Plot, style};
+use crate::data::{Chart, Data};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 72.0;
@@ -85,7 +87,28 @@ impl LineChart {
         }
         canvas.line("s-axis", (LEFT, bottom), (RIGHT, bottom), 1.2);
         axis::draw_x(&mut canvas, &x, bottom, 8, &self.x_label);
-        Plot { width: WIDTH, height: bottom + 52.0, title: self.title.clone(), body: canvas.body }
+        Plot {
+            width: WIDTH,
+            height: bottom + 52.0,
+            title: self.title.clone(),
+            body: canvas.body,
+            data: Data::Chart { title: self.title.clone(), chart: self.chart() },
+        }
+    }
+
+    /// What is drawn, as curves.
+    fn chart(&self) -> Chart {
+        let curve = |line: &LineSeries| Curve {
+            name: line.name.clone(),
+            pen: if line.published { Pen::Points } else { Pen::Band },
+            points: line.points.iter().map(|p| (p.x, p.y, p.ci)).collect(),
+        };
+        Chart {
+            x_label: self.x_label.clone(),
+            log_x: self.log_x,
+            end_s: None,
+            panels: vec![(self.y_label.clone(), self.series.iter().map(curve).collect())],
+        }
     }
 
     /// Rank among the published or among the measured lines: both get the same colour.

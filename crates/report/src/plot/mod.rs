@@ -17,6 +17,8 @@ use std::sync::{Arc, OnceLock};
 
 use resvg::{tiny_skia, usvg};
 
+use crate::data::Data;
+
 pub use bars::{Bar, BarChart, BarGroup, BarSeries};
 pub(crate) use canvas::escape;
 pub use crosses::{Cross, Crosses};
@@ -36,6 +38,7 @@ pub struct Plot {
     height: f64,
     title: String,
     body: String,
+    data: Data,
 }
 
 /// Why a drawing could not be turned into pixels.
@@ -61,11 +64,18 @@ impl Plot {
         )
     }
 
+    /// What it is drawn from.
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+
     /// For use inside the page of [`crate::html`], which brings the colours.
     pub fn inline(&self) -> String {
         // As wide as the page; on a phone it is scrolled before it becomes unreadable.
         let least = (self.width * 0.68).round();
-        self.wrap("", &format!(" style=\"width:100%;min-width:{least}px\""))
+        // Three bars would be blown up to posters.
+        let most = (self.width * 1.25).round();
+        self.wrap("", &format!(" style=\"width:100%;min-width:{least}px;max-width:{most}px\""))
     }
 
     /// A file of its own that follows the reader's preference for light or dark.

@@ -4,10 +4,12 @@ use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas};
 use super::curves::{Curve, Pens};
 use super::{Plot, sequence};
+use crate::data::{Chart, Data};
 
 const TITLE: f64 = 24.0;
 const PANEL: f64 = 150.0;
 const FOOT: f64 = 52.0;
+const TIME: &str = "time (s)";
 
 /// One panel.
 #[derive(Clone, PartialEq, Debug)]
@@ -56,12 +58,20 @@ impl Panels {
                 pens.draw(&mut canvas, i, points, &x, &y);
             }
         }
-        axis::draw_x(&mut canvas, &x, bottom, 10, "time (s)");
+        axis::draw_x(&mut canvas, &x, bottom, 10, TIME);
+        let panels = self.panels.iter().map(|panel| (panel.y_label.clone(), panel.curves.clone()));
+        let chart = Chart {
+            x_label: TIME.to_owned(),
+            log_x: false,
+            end_s: Some(self.end_s),
+            panels: panels.collect(),
+        };
         Plot {
             width: sequence::WIDTH,
             height: bottom + FOOT,
             title: self.title.clone(),
             body: canvas.body,
+            data: Data::Chart { title: self.title.clone(), chart },
         }
     }
 }

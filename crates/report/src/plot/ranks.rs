@@ -3,6 +3,8 @@
 use super::axis::{self, Axis, Spread};
 use super::canvas::{Anchor, Canvas, Mark, legend, text_width};
 use super::{Plot, style};
+use crate::data::Data;
+use crate::model::{Column, Table};
 
 const TOP: f64 = 66.0;
 const ROW: f64 = 30.0;
@@ -72,6 +74,28 @@ impl Ranks {
             height: bottom + 56.0,
             title: self.title.clone(),
             body: canvas.body,
+            data: Data::Table(self.table().titled(self.title.clone())),
         }
+    }
+
+    /// What is drawn, a row for each estimate.
+    fn table(&self) -> Table {
+        let mut rows = Vec::new();
+        for (name, estimates) in &self.rows {
+            for (series, Estimate { value, interval: (low, high) }) in
+                self.series.iter().zip(estimates)
+            {
+                let numbers = [value, low, high].map(f64::to_string);
+                rows.push([name, series].into_iter().cloned().chain(numbers).collect());
+            }
+        }
+        let columns = [
+            Column::text("name"),
+            Column::text("estimate"),
+            Column::number(&self.x_label),
+            Column::number("from"),
+            Column::number("to"),
+        ];
+        Table::new(columns, rows)
     }
 }

@@ -7,6 +7,7 @@ use lasthop_trace::stalls::Stall;
 use super::Plot;
 use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas, Mark, n};
+use crate::data::Data;
 
 pub(super) const WIDTH: f64 = 920.0;
 pub(super) const LEFT: f64 = 72.0;
@@ -110,6 +111,7 @@ impl TimeSequence<'_> {
             height: bottom + FOOT,
             title: self.title.to_owned(),
             body: canvas.body,
+            data: Data::Sequence { title: self.title.to_owned(), series: series.clone() },
         }
     }
 

@@ -6,6 +6,8 @@ use lasthop_trace::sequence::{SendKind, Series};
 use super::Plot;
 use super::axis::{self, Axis, Spread};
 use super::canvas::{self, Anchor, Canvas, Mark, n};
+use crate::data::Data;
+use crate::model::{Column, Table};
 
 const WIDTH: f64 = 920.0;
 const LEFT: f64 = 72.0;
@@ -84,7 +86,22 @@ impl PacketTrace<'_> {
             height: bottom + FOOT,
             title: self.title.to_owned(),
             body: canvas.body,
+            data: Data::Table(self.table().titled(self.title)),
         }
+    }
+
+    /// What is drawn, a row for each packet.
+    fn table(&self) -> Table {
+        let drawn = self.series.sent.iter().filter_map(|sent| {
+            let (_, _, _, words) = KINDS.iter().find(|(kind, ..)| *kind == sent.kind)?;
+            Some(vec![
+                sent.at_s.to_string(),
+                self.number(sent.start).to_string(),
+                (*words).to_owned(),
+            ])
+        });
+        let number = Column::number(format!("packet number mod {}", self.modulo));
+        Table::new([Column::number("time_s"), number, Column::text("what")], drawn)
     }
 
     /// The number on the axis of the packet that begins at byte `start`; the first packet has number 0.

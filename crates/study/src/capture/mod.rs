@@ -17,7 +17,7 @@ use serde::Serialize;
 
 pub use filter::Filter;
 pub use over_time::over_time;
-pub use page::{page, plot};
+pub use page::{page, plot, series};
 pub use tables::{over_time_csv, sequence_csv, summary, summary_csv, volumes_csv};
 pub use xplot::xplot;
 

@@ -82,6 +82,15 @@ fn pair(pair: &Pair) -> Section {
 
 /// The pictures of a transfer, each with where its numbers are.
 fn figures(transfer: &Transfer<'_>) -> [Figure; 2] {
+    let mut both = pictures(transfer);
+    // Each connection has its own beginning of time.
+    for figure in &mut both {
+        figure.group = transfer.connection.number.to_string();
+    }
+    both
+}
+
+fn pictures(transfer: &Transfer<'_>) -> [Figure; 2] {
     let (number, file) = (transfer.connection.number, transfer.file_name());
     [
         figure(
@@ -153,7 +162,7 @@ pub(super) fn word(value: &impl serde::Serialize) -> String {
 }
 
 /// The points of an analysis as the plot takes them: seconds from the first packet, bytes from the first.
-fn series(transfer: &Transfer<'_>) -> Series {
+pub fn series(transfer: &Transfer<'_>) -> Series {
     let Transfer { connection, data, .. } = transfer;
     let at_s = |at: Time| seconds(connection.began, at);
     let lowest = data.points.iter().map(|p| p.offset).min().unwrap_or(1).min(1);

@@ -67,19 +67,21 @@ fn section(document: &Document<Points>, place: &Place) -> Section {
     }
 }
 
-/// The plots as files of their own: name and text.
+/// The plots as files of their own, and their numbers: name and text.
 pub fn pictures(document: &Document<Points>) -> Vec<(String, String)> {
     let points = &document.said.points;
-    let of = |i: usize, name: &str, plot: Plot| (format!("{name}-{}.svg", i + 1), plot.svg());
-    let mut all: Vec<(String, String)> = Vec::new();
+    let mut plots: Vec<(String, Plot)> = Vec::new();
     for (i, place) in points.iter().enumerate() {
-        all.push(of(i, "ranking", bars(document, place)));
-        all.push(of(i, "delay", crosses(document, place)));
+        plots.push((format!("ranking-{}", i + 1), bars(document, place)));
+        plots.push((format!("delay-{}", i + 1), crosses(document, place)));
     }
     if points.len() > 1 {
-        all.push(("losses.svg".to_owned(), curves(document).svg()));
+        plots.push(("losses".to_owned(), curves(document)));
     }
-    all
+    let files = |(name, plot): (String, Plot)| {
+        [(format!("{name}.svg"), plot.svg()), (format!("{name}.csv"), plot.data().csv())]
+    };
+    plots.into_iter().flat_map(files).collect()
 }
 
 /// The best of the schemes of one point, and the baseline.

@@ -1,5 +1,6 @@
 //! Results of a sweep: a table with a row for each cell, pictures, and a page.
 
+pub mod beside;
 mod chart;
 mod page;
 

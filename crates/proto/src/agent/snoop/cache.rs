@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::agent::Kept;
 use crate::travel::FAR;
 use crate::travel::{Reader, Travels, Writer, can_travel, travels};
 use crate::wire::{FlowKey, Packet};
@@ -31,6 +32,13 @@ travels!(Entry { start, end, packet, sent_as, attempts, by_sender, reported });
 const PIECES: u32 = 1024;
 
 impl Entry {
+    /// What is told of it.
+    pub(super) fn kept(&self) -> Option<Kept> {
+        let (flow, segment) = (self.packet.flow()?, self.packet.segment()?);
+        let attempts = self.attempts;
+        Some(Kept { flow, seq: segment.seq, len: self.packet.body.len(), attempts })
+    }
+
     /// Whether it is a packet of `flow` that holds what it says, and not from the end of the number space.
     fn is_sound(&self, flow: FlowKey) -> bool {
         let len = self.packet.segment().map(|segment| segment.seq_len(self.packet.body.len()));
@@ -81,6 +89,11 @@ impl Cache {
     }
 
     /// The entries in order.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// The same, to be changed.
     pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
         self.entries.iter_mut()
     }

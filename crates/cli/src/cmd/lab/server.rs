@@ -1,0 +1,181 @@
+//! Three addresses on loopback: the page, the scenarios of a directory, and the engine's answers.
+//!
+//! Other pages that the same browser has open must not reach it: requests are refused whose `Host` is not this server, which
+//! names that resolve to loopback would have, or whose `Origin` is another page. No path of a request is looked up anywhere.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::scenario::Text;
+
+/// The page with its scripts, as `make web-served` writes it; a test of `make web-test` holds it against its source.
+const PAGE: &str = include_str!("page.html");
+
+/// No question is longer: captures are part of it.
+const LONGEST: usize = 256 << 20;
+
+/// Connections at once.
+const CONNECTIONS: usize = 64;
+
+/// Runs at once: the columns of a page.
+const RUNS: usize = 4;
+
+/// Files that are offered.
+const FILES: usize = 200;
+
+/// What all requests share.
+struct Lab {
+    port: u16,
+    directory: PathBuf,
+    runs: Semaphore,
+}
+
+/// Serves until the program ends.
+pub fn serve(listener: TcpListener, port: u16, directory: PathBuf) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let lab = Arc::new(Lab { port, directory, runs: Semaphore::new(RUNS) });
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    runtime.block_on(async move {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        loop {
+            let Ok(place) = places.clone().acquire_owned().await else { return Ok(()) };
+            // One connection that fails is no reason to end.
+            let Ok((stream, _)) = listener.accept().await else { continue };
+            let lab = lab.clone();
+            tokio::spawn(async move {
+                let answer = |request| {
+                    let lab = lab.clone();
+                    async move { Ok::<_, Infallible>(lab.answer(request).await) }
+                };
+                let connection = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .serve_connection(TokioIo::new(stream), service_fn(answer));
+                let _ = connection.await;
+                drop(place);
+            });
+        }
+    })
+}
+
+type Answer = Response<Full<Bytes>>;
+
+impl Lab {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        if !is_ours(request.headers(), self.port) {
+            return said(StatusCode::FORBIDDEN, "this server answers its own page alone\n");
+        }
+        match (request.method(), request.uri().path()) {
+            (&Method::GET, "/") => told("text/html; charset=utf-8", PAGE.as_bytes().to_vec()),
+            (&Method::GET, "/scenarios.json") => {
+                let files = scenarios(&self.directory);
+                told("application/json", Value::Array(files).to_string().into_bytes())
+            }
+            (&Method::POST, "/ask") => self.asked(request).await,
+            (_, "/" | "/scenarios.json" | "/ask") => {
+                said(StatusCode::METHOD_NOT_ALLOWED, "not by this method\n")
+            }
+            _ => said(StatusCode::NOT_FOUND, "there is nothing here\n"),
+        }
+    }
+
+    async fn asked(&self, request: Request<Incoming>) -> Answer {
+        let body = Limited::new(request.into_body(), LONGEST).collect();
+        let Ok(question) = body.await.map(|body| body.to_bytes()) else {
+            return said(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "the question is too long, or was cut off\n",
+            );
+        };
+        let Ok(_run) = self.runs.acquire().await else {
+            return said(StatusCode::SERVICE_UNAVAILABLE, "ending\n");
+        };
+        let answer = tokio::task::spawn_blocking(move || lasthop_web::answer(&question));
+        match answer.await {
+            Ok(answer) => told("application/octet-stream", answer),
+            Err(_) => said(StatusCode::INTERNAL_SERVER_ERROR, "the run failed\n"),
+        }
+    }
+}
+
+/// Whether a request comes from the page that is served here, or from no page.
+fn is_ours(headers: &HeaderMap, port: u16) -> bool {
+    let names = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
+    let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
+    let host = headers.get(header::HOST).map(text);
+    let origin = headers.get(header::ORIGIN).map(text);
+    host.is_some_and(|host| names.contains(&host))
+        && origin.is_none_or(|origin| {
+            origin.strip_prefix("http://").is_some_and(|host| names.iter().any(|name| name == host))
+        })
+}
+
+/// The scenarios of a directory, in the order of their names, with the files that their links name.
+fn scenarios(directory: &Path) -> Vec<Value> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml") && path.is_file())
+        .collect();
+    paths.sort();
+    let told = |path: &PathBuf| {
+        let text = Text::load(path.to_str()?, &[]).ok()?.text;
+        // Other files in TOML are no business of this page.
+        let name = path.file_name()?.to_str()?;
+        text.contains("path").then(|| json!({ "name": name, "text": text }))
+    };
+    paths.iter().filter_map(told).take(FILES).collect()
+}
+
+fn told(kind: &'static str, body: Vec<u8>) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    answer
+}
+
+fn said(status: StatusCode, words: &'static str) -> Answer {
+    let mut answer = told("text/plain; charset=utf-8", words.as_bytes().to_vec());
+    *answer.status_mut() = status;
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_pages_and_other_names_are_refused() {
+        let headers = |host: &'static str, origin: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static(host));
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
+            }
+            headers
+        };
+        assert!(is_ours(&headers("127.0.0.1:80", None), 80));
+        assert!(is_ours(&headers("localhost:80", Some("http://localhost:80")), 80));
+        assert!(!is_ours(&headers("attacker.example:80", None), 80));
+        assert!(!is_ours(&headers("127.0.0.1:81", None), 80));
+        assert!(!is_ours(&headers("127.0.0.1:80", Some("http://attacker.example")), 80));
+        assert!(!is_ours(&headers("127.0.0.1:80", Some("null")), 80));
+        assert!(!is_ours(&HeaderMap::new(), 80));
+    }
+}

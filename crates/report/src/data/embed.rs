@@ -1,0 +1,368 @@
+//! How a page holds numbers: a JSON object for each picture, its columns packed. `web/src/plots/unpack.ts` reads it.
+
+use lasthop_trace::sequence::{BadPeriod, CellStay, Lost, SendKind, Sent, Series, Window};
+use lasthop_trace::stalls::Stall;
+use serde::{Deserialize, Serialize};
+
+use super::csv::word;
+use super::pack::{Packed, pack, unpack};
+use super::{Chart, Data};
+use crate::model::Table;
+use crate::plot::{Curve, Pen};
+
+/// What the numbers of all pictures of a page may have together, in bytes of the page. Of what needs more, first
+/// transmissions, ACKs and windows are thinned; losses and retransmissions stay.
+pub const MOST_EMBEDDED: usize = 4 << 20;
+
+/// Numbers in the form that pages and kept results have.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "form", rename_all = "kebab-case")]
+pub enum Embedded {
+    /// A time-sequence plot.
+    Sequence(Sequence),
+    /// Curves.
+    Chart(Panels),
+    /// Rows of words.
+    Table(Table),
+}
+
+/// What a [`Embedded::Sequence`] has beside its columns.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Sequence {
+    title: String,
+    flow: String,
+    end: f64,
+    /// One of so many first transmissions, ACKs and windows is there.
+    every: usize,
+    cells: Vec<String>,
+    #[serde(flatten)]
+    packed: Packed,
+}
+
+/// What an [`Embedded::Chart`] has beside its columns.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Panels {
+    title: String,
+    x: String,
+    log: bool,
+    end: Option<f64>,
+    /// One of so many points is there.
+    every: usize,
+    panels: Vec<Panel>,
+    #[serde(flatten)]
+    packed: Packed,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Panel {
+    y: String,
+    curves: Vec<(String, Pen)>,
+}
+
+impl Embedded {
+    /// `data` as it is, or with one of `every` marks where there are many.
+    pub(crate) fn new(data: &Data, every: usize) -> Embedded {
+        match data {
+            Data::Sequence { title, series } => Embedded::Sequence(Sequence {
+                title: title.clone(),
+                flow: series.flow.clone(),
+                end: series.end_s,
+                every,
+                cells: series.cells.iter().map(|stay| stay.cell.clone()).collect(),
+                packed: pack(&sequence(series, every)),
+            }),
+            Data::Chart { title, chart } => Embedded::Chart(Panels {
+                title: title.clone(),
+                x: chart.x_label.clone(),
+                log: chart.log_x,
+                end: chart.end_s,
+                every,
+                panels: chart.panels.iter().map(panel).collect(),
+                packed: pack(&points(chart, every)),
+            }),
+            Data::Table(table) => Embedded::Table(table.clone()),
+        }
+    }
+
+    /// How much of a page the columns take.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Embedded::Sequence(Sequence { packed, .. })
+            | Embedded::Chart(Panels { packed, .. }) => packed.data.len(),
+            Embedded::Table(_) => 0,
+        }
+    }
+}
+
+fn panel((y, curves): &(String, Vec<Curve>)) -> Panel {
+    let curves = curves.iter().map(|curve| (curve.name.clone(), curve.pen));
+    Panel { y: y.clone(), curves: curves.collect() }
+}
+
+/// The kinds of transmissions, in the order of their columns.
+const KINDS: [SendKind; 7] = [
+    SendKind::First,
+    SendKind::Fast,
+    SendKind::Timeout,
+    SendKind::Eln,
+    SendKind::Probe,
+    SendKind::Local,
+    SendKind::Again,
+];
+
+/// A column of one field of every item.
+fn column<'a, T: 'a>(
+    name: String,
+    items: impl IntoIterator<Item = &'a T>,
+    of: fn(&T) -> f64,
+) -> (String, Vec<f64>) {
+    (name, items.into_iter().map(of).collect())
+}
+
+fn sequence(series: &Series, every: usize) -> Vec<(String, Vec<f64>)> {
+    let mut columns = Vec::new();
+    for kind in KINDS {
+        let all: Vec<&Sent> = series.sent.iter().filter(|sent| sent.kind == kind).collect();
+        let step = if kind == SendKind::First { every } else { 1 };
+        let kept: Vec<&Sent> = all.into_iter().step_by(step).collect();
+        if kept.is_empty() {
+            continue;
+        }
+        let name = word(kind);
+        let kept = || kept.iter().copied();
+        columns.push(column(format!("{name}.t"), kept(), |s| s.at_s));
+        columns.push(column(format!("{name}.from"), kept(), |s| s.start as f64));
+        columns.push(column(format!("{name}.length"), kept(), |s| (s.end - s.start) as f64));
+    }
+    let acked = || series.acked.iter().step_by(every);
+    let windows = || series.windows.iter().step_by(every);
+    columns.extend([
+        column("ack.t".into(), acked(), |(at, _)| *at),
+        column("ack.to".into(), acked(), |(_, to)| *to as f64),
+        column("lost.t".into(), &series.lost, |l| l.at_s),
+        column("lost.from".into(), &series.lost, |l| l.start as f64),
+        column("lost.length".into(), &series.lost, |l| (l.end - l.start) as f64),
+        column("expired.t".into(), &series.timeouts, |at| *at),
+        column("windows.t".into(), windows(), |w| w.at_s),
+        column("windows.cwnd".into(), windows(), |w| f64::from(w.cwnd)),
+        column("windows.ssthresh".into(), windows(), |w| f64::from(w.ssthresh)),
+        column("stall.from".into(), &series.stalls, |s| s.from_s),
+        column("stall.to".into(), &series.stalls, |s| s.to_s),
+        column("bad.from".into(), &series.bad, |b| b.from_s),
+        column("bad.to".into(), &series.bad, |b| b.to_s),
+        column("cell.from".into(), &series.cells, |c| c.from_s),
+        column("cell.to".into(), &series.cells, |c| c.to_s),
+    ]);
+    columns
+}
+
+fn points(chart: &Chart, every: usize) -> Vec<(String, Vec<f64>)> {
+    let mut columns = Vec::new();
+    for (i, (_, curves)) in chart.panels.iter().enumerate() {
+        for (k, curve) in curves.iter().enumerate() {
+            let kept = || curve.points.iter().step_by(every);
+            columns.push(column(format!("{i}.{k}.x"), kept(), |p| p.0));
+            columns.push(column(format!("{i}.{k}.y"), kept(), |p| p.1));
+            if curve.points.iter().any(|p| p.2 != 0.0) {
+                columns.push(column(format!("{i}.{k}.spread"), kept(), |p| p.2));
+            }
+        }
+    }
+    columns
+}
+
+impl From<Data> for Embedded {
+    fn from(data: Data) -> Embedded {
+        Embedded::new(&data, 1)
+    }
+}
+
+/// Columns by their names.
+struct Columns(Vec<(String, Vec<f64>)>);
+
+impl Columns {
+    fn of(&self, name: &str) -> &[f64] {
+        self.0.iter().find(|(found, _)| found == name).map_or(&[], |(_, values)| values)
+    }
+
+    /// Rows of two columns.
+    fn pairs<'a>(&'a self, one: &str, other: &str) -> impl Iterator<Item = (f64, f64)> + use<'a> {
+        self.of(one).iter().copied().zip(self.of(other).iter().copied())
+    }
+
+    /// When, from where and to where.
+    fn spans<'a>(&'a self, kind: &str) -> impl Iterator<Item = (f64, u64, u64)> + use<'a> {
+        let [t, from, length] =
+            ["t", "from", "length"].map(|field| self.of(&format!("{kind}.{field}")));
+        t.iter().zip(from).zip(length).map(|((t, from), length)| {
+            (*t, *from as u64, (*from as u64).saturating_add(*length as u64))
+        })
+    }
+}
+
+impl TryFrom<Embedded> for Data {
+    type Error = &'static str;
+
+    fn try_from(embedded: Embedded) -> Result<Data, &'static str> {
+        let columns =
+            |packed: &Packed| unpack(packed).map(Columns).ok_or("columns that cannot be unpacked");
+        Ok(match embedded {
+            Embedded::Table(table) => Data::Table(table),
+            Embedded::Sequence(kept) => {
+                let series = series(&columns(&kept.packed)?, &kept);
+                Data::Sequence { title: kept.title, series }
+            }
+            Embedded::Chart(kept) => {
+                let columns = columns(&kept.packed)?;
+                let panels = kept.panels.iter().enumerate().map(|(i, panel)| {
+                    let curves = panel.curves.iter().enumerate();
+                    let curves = curves.map(|(k, (name, pen))| {
+                        let spread = columns.of(&format!("{i}.{k}.spread"));
+                        let points = columns.pairs(&format!("{i}.{k}.x"), &format!("{i}.{k}.y"));
+                        let points = points
+                            .enumerate()
+                            .map(|(at, (x, y))| (x, y, spread.get(at).copied().unwrap_or(0.0)));
+                        Curve { name: name.clone(), pen: *pen, points: points.collect() }
+                    });
+                    (panel.y.clone(), curves.collect())
+                });
+                let chart = Chart {
+                    x_label: kept.x,
+                    log_x: kept.log,
+                    end_s: kept.end,
+                    panels: panels.collect(),
+                };
+                Data::Chart { title: kept.title, chart }
+            }
+        })
+    }
+}
+
+fn series(columns: &Columns, kept: &Sequence) -> Series {
+    let mut sent: Vec<Sent> = Vec::new();
+    for kind in KINDS {
+        let all = columns.spans(word(kind));
+        sent.extend(all.map(|(at_s, start, end)| Sent { at_s, start, end, kind }));
+    }
+    sent.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+    let windows = columns.pairs("windows.t", "windows.cwnd").zip(columns.of("windows.ssthresh"));
+    let windows = windows.map(|((at_s, cwnd), ssthresh)| Window {
+        at_s,
+        cwnd: cwnd as u32,
+        ssthresh: *ssthresh as u32,
+    });
+    let cells = columns.pairs("cell.from", "cell.to").zip(&kept.cells);
+    let lost = columns.spans("lost");
+    Series {
+        flow: kept.flow.clone(),
+        sent,
+        acked: columns.pairs("ack.t", "ack.to").map(|(at, to)| (at, to as u64)).collect(),
+        lost: lost.map(|(at_s, start, end)| Lost { at_s, start, end }).collect(),
+        timeouts: columns.of("expired.t").to_vec(),
+        windows: windows.collect(),
+        stalls: columns
+            .pairs("stall.from", "stall.to")
+            .map(|(from_s, to_s)| Stall { from_s, to_s })
+            .collect(),
+        bad: columns
+            .pairs("bad.from", "bad.to")
+            .map(|(from_s, to_s)| BadPeriod { from_s, to_s })
+            .collect(),
+        cells: cells
+            .map(|((from_s, to_s), cell)| CellStay { cell: cell.clone(), from_s, to_s })
+            .collect(),
+        end_s: kept.end,
+    }
+}
+
+/// All of `data` in the form of a page, thinned as little as lets them fit into `most` bytes together.
+pub(crate) fn fitted(data: &[&Data], most: usize) -> Vec<Embedded> {
+    let mut all: Vec<Embedded> = data.iter().map(|data| Embedded::new(data, 1)).collect();
+    // What needs less than its share leaves the rest to the others.
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|i| all[*i].size());
+    let mut left = most;
+    for (done, i) in order.iter().enumerate() {
+        let share = left / (order.len() - done);
+        let mut every = 1;
+        while all[*i].size() > share && every < 1 << 16 {
+            every *= 2;
+            all[*i] = Embedded::new(data[*i], every);
+        }
+        left = left.saturating_sub(all[*i].size());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A long transfer: pseudo-random gaps, a loss in each hundred, ACKs and windows.
+    fn long(packets: u64) -> Series {
+        let mut series = Series { flow: "a>b".to_owned(), end_s: 700.0, ..Series::default() };
+        let mut at = 0u64;
+        for i in 0..packets {
+            at += 9_000_000 + (i * 2_654_435_761) % 1_000_000;
+            let at_s = at as f64 / 1e9;
+            let (start, end) = (i * 1460, (i + 1) * 1460);
+            series.sent.push(Sent { at_s, start, end, kind: SendKind::First });
+            if i % 100 == 0 {
+                let kind = if i % 200 == 0 { SendKind::Fast } else { SendKind::Timeout };
+                series.lost.push(Lost { at_s, start, end });
+                series.sent.push(Sent { at_s: at_s + 1e-6, start, end, kind });
+            }
+            if i % 2 == 0 {
+                series.acked.push((at_s, start));
+                series.windows.push(Window { at_s, cwnd: (i % 65_000) as u32, ssthresh: 65_535 });
+            }
+        }
+        series.stalls.push(Stall { from_s: 1.0, to_s: 2.5 });
+        series.bad.push(BadPeriod { from_s: 1.1, to_s: 1.2 });
+        series.cells.push(CellStay { cell: "west".to_owned(), from_s: 0.0, to_s: 9.0 });
+        series.timeouts.push(1.5);
+        series
+    }
+
+    #[test]
+    fn what_was_embedded_comes_back() {
+        let sequence = Data::Sequence { title: "t".to_owned(), series: long(5000) };
+        let curve = |name: &str, pen, points| Curve { name: name.to_owned(), pen, points };
+        let chart = Chart {
+            x_label: "time (s)".to_owned(),
+            log_x: false,
+            end_s: Some(3.5),
+            panels: vec![
+                (
+                    "KB".to_owned(),
+                    vec![curve("a", Pen::Steps, vec![(0.1, 0.3, 0.0), (0.2, 7.0, 0.0)])],
+                ),
+                ("ms".to_owned(), vec![curve("b", Pen::Whiskers, vec![(1.0, 1.0 / 3.0, 0.25)])]),
+            ],
+        };
+        let chart = Data::Chart { title: "c".to_owned(), chart };
+        for data in [sequence, chart, Data::Table(Table::default())] {
+            let json = serde_json::to_string(&data).unwrap();
+            assert_eq!(serde_json::from_str::<Data>(&json).unwrap(), data);
+        }
+    }
+
+    #[test]
+    fn a_page_is_bounded_and_keeps_every_loss() {
+        let long = Data::Sequence { title: "long".to_owned(), series: long(60_000) };
+        let small = Data::Sequence { title: "small".to_owned(), series: self::long(200) };
+        let whole = Embedded::new(&long, 1).size();
+        let most = whole / 3;
+        let fitted = fitted(&[&long, &small, &long], most);
+        assert!(fitted.iter().map(Embedded::size).sum::<usize>() <= most);
+        let every = |embedded: &Embedded| match embedded {
+            Embedded::Sequence(kept) => kept.every,
+            _ => 0,
+        };
+        assert_eq!(every(&fitted[1]), 1, "what is small stays whole");
+        assert!(every(&fitted[0]) > 1 && every(&fitted[2]) > 1);
+        let Ok(Data::Sequence { series, .. }) = Data::try_from(fitted[0].clone()) else { panic!() };
+        assert_eq!(series.lost.len(), 600);
+        assert_eq!(series.sent.iter().filter(|s| s.kind != SendKind::First).count(), 600);
+    }
+}

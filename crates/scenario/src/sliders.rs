@@ -1,0 +1,292 @@
+//! The numbers of a scenario that one can turn at: where each stands, what it is now, and between what it makes sense.
+
+use lasthop_proto::describe::{Form, Key, Keys, Value};
+use lasthop_proto::units::{Limit, Span};
+use lasthop_proto::{agent, channel};
+use serde::Serialize;
+
+use crate::build::errors::{KEYS as ERRORS, any_rate};
+use crate::build::{host, path, transfer};
+use crate::document::{self, Node, Table};
+use crate::error::{Error, Place};
+use crate::keys::values;
+use crate::read::Reader;
+use crate::schema::STAGES;
+use crate::schemes;
+use crate::vary::{self, Argument};
+
+/// Keys that are shown first although the file leaves them at their defaults.
+const FIRST: [&str; 6] = ["rate", "delay", "queue", "loss", "recv-buffer", "rto-min"];
+
+/// More than this nobody looks at.
+const MOST: usize = 200;
+
+/// What a number counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Bits per second.
+    Rate,
+    /// Packets.
+    Packets,
+    /// A probability.
+    Probability,
+    /// Things, or a ratio.
+    One,
+}
+
+/// A number of a scenario.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Slider {
+    /// The key as `--set` takes it.
+    pub key: String,
+    /// Whose it is: a stage, a host or the transfer.
+    pub of: String,
+    /// The last word of the key.
+    pub name: &'static str,
+    /// What it means.
+    pub what: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// The least value that the slider offers.
+    pub least: f64,
+    /// The greatest.
+    pub most: f64,
+    /// Whether equal ways along the slider are equal factors.
+    pub by_factors: bool,
+    /// Whether zero stands before the least value.
+    pub zero: bool,
+    /// Whole numbers alone.
+    pub whole: bool,
+    /// What holds now.
+    pub value: f64,
+    /// Whether it is one of those to show first.
+    pub first: bool,
+}
+
+/// The sliders of a scenario, changed by the `--set` arguments: its path, its hosts, its transfers.
+///
+/// # Errors
+///
+/// If the text is not TOML, or an argument is wrong. What else is wrong with it is for [`crate::parse`] to say.
+pub fn sliders(text: &str, arguments: &[Argument]) -> Result<Vec<Slider>, Error> {
+    let mut document = document::parse(text)?;
+    schemes::take(&mut document)?;
+    let axes = vary::apply(&mut document, arguments, vary::MAX_CELLS)?;
+    for point in axes.iter().filter_map(|axis| axis.points.first()) {
+        point.apply(&mut document)?;
+    }
+    let mut all = Vec::new();
+    stages(&document, &mut all);
+    if let Some(hosts) = document.get("host").and_then(Node::as_table) {
+        for entry in &hosts.entries {
+            let key = format!("host.{}", entry.key);
+            table(&entry.node, &key, &entry.key, host::keys, &mut all);
+        }
+    }
+    if let Some(node) = document.get("transfer").filter(|node| node.as_table().is_some()) {
+        table(node, "transfer", "transfer", transfer::keys, &mut all);
+    }
+    all.truncate(MOST);
+    Ok(all)
+}
+
+fn stages(document: &Table, all: &mut Vec<Slider>) {
+    let items = document.get("path").and_then(Node::as_array).unwrap_or_default();
+    for (i, item) in items.iter().enumerate() {
+        let Some(stage) = item.as_table() else { continue };
+        let Some(kind) = STAGES.iter().find(|kind| stage.has(kind)) else { continue };
+        let key = format!("path.{}", i + 1);
+        let name = stage.get("name").and_then(Node::as_str).unwrap_or(kind);
+        let inner = format!("{key}.{kind}");
+        let Some(node) = stage.get(kind) else { continue };
+        match *kind {
+            "link" => table(node, &inner, name, path::link, all),
+            "radio" => table(node, &inner, name, path::radio, all),
+            "cross" => table(node, &inner, name, path::cross, all),
+            _ => {
+                // An agent's options stand beside its word.
+                let word = node.as_str().unwrap_or("none");
+                if let Some(agent) = agent::words().find(|agent| agent.word == word) {
+                    over(stage, &key, word, |k| (agent.read)(k), all);
+                }
+            }
+        }
+        for (errors, _) in ERRORS {
+            let Some(node) = stage.get(errors) else { continue };
+            let Some(inner) = node.as_table() else { continue };
+            let word = inner.get("model").and_then(Node::as_str).unwrap_or_default();
+            let Some(model) = channel::words().find(|model| model.word == word) else { continue };
+            let name = format!("{name} {errors}");
+            let key = format!("{key}.{errors}");
+            over(inner, &key, &name, |k| (model.read)(k, any_rate()), all);
+        }
+    }
+}
+
+/// The numbers of a table.
+fn table<T>(
+    node: &Node,
+    key: &str,
+    of: &str,
+    go: impl FnOnce(&mut Keys<'_>) -> T,
+    all: &mut Vec<Slider>,
+) {
+    if let Some(inner) = node.as_table() {
+        over(inner, key, of, go, all);
+    }
+}
+
+fn over<T>(
+    table: &Table,
+    key: &str,
+    of: &str,
+    go: impl FnOnce(&mut Keys<'_>) -> T,
+    all: &mut Vec<Slider>,
+) {
+    // What is unknown here is somebody else's error.
+    let there: Vec<&str> = table.entries.iter().map(|entry| entry.key.as_str()).collect();
+    let Ok(reader) = Reader::over(table, key, Place::file(0..0), &there) else { return };
+    for (found, value) in values(&reader, go) {
+        let written = table.has(found.name);
+        let slider = slider(&found, &value, key, of, written);
+        // What is left at zero often means something only beside another key.
+        all.extend(slider.filter(|slider| slider.first || slider.value > 0.0));
+    }
+}
+
+/// The slider of a key, if its value is a number.
+fn slider(found: &Key, value: &Value, key: &str, of: &str, written: bool) -> Option<Slider> {
+    let form = number(&found.form);
+    let bounds = |form: &Form| match *form {
+        Form::Time(least, most) => (seconds(least), seconds(most)),
+        Form::Size(least, most) => (least.0 as f64, most.0 as f64),
+        Form::Count(least, most) => (least as f64, most as f64),
+        Form::Number(least, most) => (least, most),
+        Form::Probability => (0.0, 1.0),
+        Form::Rate => (1.0, 1e12),
+        _ => (0.0, f64::MAX),
+    };
+    let (floor, ceiling) = bounds(form);
+    let (unit, value, whole) = match value {
+        Value::Time(span) => (Unit::Seconds, seconds(*span), false),
+        Value::Size(bytes) => (Unit::Bytes, bytes.0 as f64, true),
+        Value::Rate(rate) => (Unit::Rate, rate.bps() as f64, true),
+        Value::Probability(p) => (Unit::Probability, p.get(), false),
+        Value::Limit(Limit::Packets(n)) => (Unit::Packets, f64::from(*n), true),
+        Value::Limit(Limit::Bytes(bytes)) => (Unit::Bytes, bytes.0 as f64, true),
+        Value::Count(n) => (Unit::One, *n as f64, true),
+        Value::Number(n) => (Unit::One, *n, false),
+        _ => return None,
+    };
+    if !value.is_finite() || value > 1e15 {
+        return None;
+    }
+    let small = whole && unit == Unit::One && ceiling <= 64.0;
+    // Where a value is zero, something usual stands in its place.
+    let around = match unit {
+        _ if value > 0.0 => value,
+        Unit::Seconds => 0.02,
+        Unit::Bytes => 16_384.0,
+        Unit::Rate => 1e6,
+        Unit::Packets | Unit::One => 10.0,
+        Unit::Probability => 0.01,
+    };
+    let (least, most) = match unit {
+        _ if small => (floor, ceiling),
+        Unit::Probability => (around.min(1e-4), around.max(0.5)),
+        Unit::Packets => (1.0, around.max(1000.0)),
+        Unit::One if !whole => (around / 10.0, around * 10.0),
+        _ => (around / 50.0, around * 50.0),
+    };
+    let least = if whole { least.max(1.0) } else { least };
+    let (least, most) = (least.max(floor), most.min(ceiling));
+    (least < most).then(|| Slider {
+        key: format!("{key}.{}", found.name),
+        of: of.to_owned(),
+        name: found.name,
+        what: found.what,
+        unit,
+        least: if whole { least.round() } else { least },
+        most: if whole { most.round() } else { most },
+        by_factors: !small && least > 0.0,
+        zero: floor <= 0.0 && !small,
+        whole,
+        value,
+        first: written || FIRST.contains(&found.name),
+    })
+}
+
+/// The form of the numbers that may stand at a key.
+fn number(form: &Form) -> &Form {
+    match form {
+        Form::Or(_, form) | Form::TableOr(form) => number(form),
+        form => form,
+    }
+}
+
+fn seconds(span: Span) -> f64 {
+    span.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{examples, parse};
+
+    /// The value as `--set` takes it.
+    fn written(slider: &Slider, value: f64) -> String {
+        match slider.unit {
+            Unit::Seconds => format!("{:.0}us", value * 1e6),
+            Unit::Bytes => format!("{value}B"),
+            Unit::Rate => format!("{value}bit"),
+            Unit::Packets => format!("{value}p"),
+            Unit::Probability | Unit::One => format!("{value}"),
+        }
+    }
+
+    #[test]
+    fn what_a_slider_says_can_be_set_and_is_what_holds() {
+        for example in examples() {
+            let mut text = example.text.to_owned();
+            for name in crate::files::named(example.text, &[]) {
+                let file = examples::file(&name.name).unwrap();
+                text = crate::files::with(text, &name.name, file);
+            }
+            let (plan, _) = parse(&text, example.name, &[]).unwrap();
+            for slider in sliders(&text, &[]).unwrap() {
+                let set = format!("{}={}", slider.key, written(&slider, slider.value));
+                let set = [Argument::Set(set)];
+                match parse(&text, example.name, &set) {
+                    // An axis with this key is dropped, and what it begins with holds.
+                    Ok((same, _)) => {
+                        assert_eq!(same.cells[0].scenario, plan.cells[0].scenario, "{set:?}")
+                    }
+                    Err(error) => panic!("{}: {set:?}: {error}; {}", example.name, error.help),
+                }
+                assert!(slider.least <= slider.most && slider.what.len() > 3, "{slider:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_numbers_of_the_quickstart_come_first() {
+        let all = sliders(crate::example("quickstart").unwrap().text, &[]).unwrap();
+        let first: Vec<_> = all.iter().filter(|s| s.first).map(|s| s.key.as_str()).collect();
+        for key in [
+            "path.1.link.rate",
+            "path.3.radio.delay",
+            "path.3.errors.mean",
+            "host.laptop.recv-buffer",
+        ] {
+            assert!(first.contains(&key), "{key} in {first:?}");
+        }
+        let set = [Argument::Set("errors.mean=16KiB".to_owned())];
+        let changed = sliders(crate::example("quickstart").unwrap().text, &set).unwrap();
+        assert_eq!(changed.iter().find(|s| s.key == "path.3.errors.mean").unwrap().value, 16384.0);
+    }
+}

@@ -1,0 +1,218 @@
+//! Two or more results of sweeps in the same pictures.
+
+use lasthop_lab::{CellResults, Results, Setup};
+use lasthop_report::html;
+use lasthop_report::model::{Again, Figure, Page, Section};
+use lasthop_report::number::{KB, plural};
+use lasthop_report::plot::{Curve, Panel, Panels, Pen, TimeSequence};
+use lasthop_scenario::Axis;
+use lasthop_trace::sequence::Series;
+
+use super::{NOTE, Recorded, Room, chart, remarks, table};
+use crate::tables::{facts, figure, seeds};
+
+/// What the results differ by, as an axis of its own behind the others.
+const AXIS: &str = "results";
+/// More cells than this are not drawn over time.
+const MOST_CELLS: usize = 8;
+
+/// Results with a name, and the time-sequence series of the first run of each of their cells.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// Its name, another one for each.
+    pub name: String,
+    /// The results.
+    pub results: Results,
+    /// For each cell.
+    pub recorded: Vec<Recorded>,
+}
+
+/// Why results cannot stand in the same pictures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Apart(pub String);
+
+impl std::fmt::Display for Apart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Apart {}
+
+/// The page about `all` beside each other: tables and charts with all of them, and what the first runs of each cell had
+/// acknowledged over time, laid over each other.
+///
+/// # Errors
+///
+/// When they vary different things, or have no combination in common.
+pub fn page(all: &[Named]) -> Result<String, Apart> {
+    let joined = joined(all)?;
+    let charts = chart::charts(&joined).into_iter();
+    let text = std::iter::once(NOTE.replace('\n', " ")).chain(remarks(&joined));
+    let mut sections = vec![Section {
+        title: "Results".to_owned(),
+        text: text.collect(),
+        tables: vec![table(&joined, Room::Wide)],
+        figures: charts.map(|(plot, title, caption)| figure(&plot, title, caption)).collect(),
+        ..Section::default()
+    }];
+    sections.extend(over_time(all, &joined));
+    let mut facts = facts(&joined.setup.path, &joined.setup.transfers);
+    facts.extend(all.iter().map(|one| (one.name.clone(), subtitle(&one.results))));
+    let runs = all.iter().flat_map(|one| &one.results.cells).flat_map(|cell| &cell.runs);
+    Ok(html::render(&Page {
+        title: joined.name.clone(),
+        subtitle: format!("{} laid over each other", plural(all.len() as u64, "result")),
+        facts,
+        sections,
+        assumptions: Vec::new(),
+        again: Again {
+            commands: all.iter().map(|one| one.results.setup.command.clone()).collect(),
+            seeds: seeds(runs.map(|run| run.seed)),
+            version: joined.lasthop.clone(),
+        },
+    }))
+}
+
+fn subtitle(results: &Results) -> String {
+    let runs: usize = results.cells.iter().map(|cell| cell.runs.len()).sum();
+    format!("{}, {} by lasthop {}", results.name, plural(runs as u64, "run"), results.lasthop)
+}
+
+/// One document of all, with an axis more: the combinations that all of them have.
+fn joined(all: &[Named]) -> Result<Results, Apart> {
+    let first = all.first().ok_or_else(|| Apart("no results".to_owned()))?;
+    let varied = |results: &Results| {
+        let names: Vec<&str> = results.axes.iter().map(|axis| axis.name.as_str()).collect();
+        if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+    };
+    let wanted = varied(&first.results);
+    for other in &all[1..] {
+        let found = varied(&other.results);
+        if found != wanted {
+            let (a, b) = (&first.name, &other.name);
+            return Err(Apart(format!("{a} varies {wanted}, and {b} varies {found}")));
+        }
+    }
+    let in_all = |axis: usize, label: &String| {
+        all.iter().all(|one| one.results.axes[axis].labels.contains(label))
+    };
+    let mut axes: Vec<Axis> = first.results.axes.clone();
+    for (i, axis) in axes.iter_mut().enumerate() {
+        axis.labels.retain(|label| in_all(i, label));
+        if axis.labels.is_empty() {
+            return Err(Apart(format!("the results have no value of {} in common", axis.name)));
+        }
+    }
+    let mut cells: Vec<CellResults> = Vec::new();
+    for cell in &first.results.cells {
+        for one in all {
+            let same = one.results.cells.iter().find(|other| other.labels == cell.labels);
+            // Each has all combinations of its values, so what one lacks has a value that not all have.
+            let kept =
+                axes.iter().zip(&cell.labels).all(|(axis, label)| axis.labels.contains(label));
+            cells.extend(same.filter(|_| kept).map(|cell| {
+                let mut cell = cell.clone();
+                cell.labels.push(one.name.clone());
+                cell
+            }));
+        }
+    }
+    axes.push(Axis {
+        name: AXIS.to_owned(),
+        labels: all.iter().map(|one| one.name.clone()).collect(),
+    });
+    let mut names: Vec<&str> = all.iter().map(|one| one.results.name.as_str()).collect();
+    names.dedup();
+    let path = |results: &Results| results.setup.path.clone();
+    let same_path = all.iter().all(|one| path(&one.results) == path(&first.results));
+    Ok(Results {
+        lasthop: first.results.lasthop.clone(),
+        name: names.join(" and "),
+        setup: Setup {
+            path: if same_path {
+                path(&first.results)
+            } else {
+                "differs, see the commands".to_owned()
+            },
+            ..first.results.setup.clone()
+        },
+        axes,
+        cells,
+    })
+}
+
+/// The first runs of a cell, over each other and one by one.
+fn over_time(all: &[Named], joined: &Results) -> Option<Section> {
+    let mut figures: Vec<Figure> = Vec::new();
+    let mut left_out = 0;
+    for (group, cells) in joined.cells.chunks(all.len()).enumerate() {
+        let labels = &cells[0].labels[..cells[0].labels.len() - 1];
+        let of = |one: &Named| -> Option<Series> {
+            let place = one.results.cells.iter().position(|cell| cell.labels == labels)?;
+            one.recorded.get(place)?.series.first().cloned()
+        };
+        let series: Vec<(&str, Series)> =
+            all.iter().filter_map(|one| Some((one.name.as_str(), of(one)?))).collect();
+        if series.len() < 2 {
+            continue;
+        }
+        if group >= MOST_CELLS {
+            left_out += 1;
+            continue;
+        }
+        let pairs = joined.axes.iter().zip(labels);
+        let pairs: Vec<String> =
+            pairs.map(|(axis, label)| format!("{}={label}", axis.name)).collect();
+        let title = pairs.join(" ");
+        let title = if title.is_empty() { joined.name.clone() } else { title };
+        let end_s = series.iter().map(|(_, series)| series.end_s).fold(0.0, f64::max);
+        let words = "What the first connection of each had acknowledged, and its window.";
+        let mut of_group = vec![figure(&overlay(&title, &series, end_s), "", words)];
+        for (name, series) in &series {
+            let heading = format!("{title}, {name}");
+            let shown = Series { end_s, ..series.clone() };
+            let plot = TimeSequence { title: &heading, series: &shown, part: None }.plot();
+            of_group.push(figure(&plot, "", series.flow.clone()));
+        }
+        for one in &mut of_group {
+            one.group = group.to_string();
+        }
+        figures.extend(of_group);
+    }
+    let mut text = vec![
+        "The first run of each cell; pictures of one cell have one time axis and one cursor."
+            .to_owned(),
+    ];
+    if left_out > 0 {
+        text.push(format!("{} more are not drawn.", plural(left_out, "cell")));
+    }
+    (!figures.is_empty()).then(|| Section {
+        title: "Over time".to_owned(),
+        text,
+        figures,
+        ..Section::default()
+    })
+}
+
+fn overlay(title: &str, all: &[(&str, Series)], end_s: f64) -> lasthop_report::plot::Plot {
+    let curves = |of: fn(&Series) -> Vec<(f64, f64, f64)>| -> Vec<Curve> {
+        let curve = |(name, series): &(&str, Series)| Curve {
+            name: (*name).to_owned(),
+            pen: Pen::Steps,
+            points: of(series),
+        };
+        all.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect()
+    };
+    let acked = curves(|s| s.acked.iter().map(|(at, to)| (*at, *to as f64 / KB, 0.0)).collect());
+    let windows =
+        curves(|s| s.windows.iter().map(|w| (w.at_s, f64::from(w.cwnd) / KB, 0.0)).collect());
+    let panels = [("acknowledged (KB)", acked), ("cwnd (KB)", windows)];
+    let panels = panels.into_iter().filter(|(_, curves)| !curves.is_empty());
+    Panels {
+        title: title.to_owned(),
+        end_s,
+        panels: panels.map(|(y, curves)| Panel { y_label: y.to_owned(), curves }).collect(),
+    }
+    .plot()
+}

@@ -1,0 +1,105 @@
+//! Whether a text is a scenario, what can be turned at, and what there is to choose from.
+
+use lasthop_scenario::{
+    AS_IS, Code, Diagnostic, File, Source, Wanted, compare, examples, files, json_schema, parse,
+    schemes, sliders,
+};
+use serde_json::{Value, json};
+
+use crate::ask::{Failed, Scene};
+
+/// The built-in scenarios, the schemes, and what files may say.
+pub(crate) fn known() -> Value {
+    let scenarios: Vec<Value> = examples()
+        .iter()
+        .map(|it| json!({ "name": it.name, "summary": it.summary(), "text": it.text }))
+        .collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "scenarios": scenarios,
+        "schemes": schemes(),
+        "schema": json_schema(File::Scenario),
+    })
+}
+
+/// Checks a text: warnings, and what can be turned at. Needs a small part of the time of [`choices`].
+pub(crate) fn check(scene: &Scene) -> Result<Value, Failed> {
+    scene.bounded()?;
+    let arguments = scene.arguments();
+    let wrong = |error| scene.wrong(&error);
+    let (plan, warnings) = parse(&scene.text, scene.named(), &arguments).map_err(wrong)?;
+    let sliders = sliders(&scene.text, &arguments).map_err(wrong)?;
+    let missing: Vec<Value> = files::named(&scene.text, &arguments)
+        .iter()
+        .filter(|named| examples::file(&named.name).is_none())
+        .map(|named| json!(named.name))
+        .collect();
+    let first = plan.cells.first().map(|cell| cell.scenario.first_seed);
+    Ok(json!({
+        "name": plan.name,
+        "first_seed": first,
+        "axes": plan.axes,
+        "warnings": warnings.iter().map(|w| diagnostic(scene, w)).collect::<Vec<_>>(),
+        "sliders": sliders,
+        "files": missing,
+    }))
+}
+
+/// The schemes that apply to a scenario, its own first.
+pub(crate) fn choices(scene: &Scene) -> Result<Value, Failed> {
+    scene.bounded()?;
+    let arguments = scene.arguments();
+    let all = |wanted: Wanted| {
+        compare(&scene.text, scene.named(), &arguments, &wanted, &[], None, None)
+            .map(|all| all.schemes.into_iter().map(|scheme| scheme.name).collect::<Vec<_>>())
+            .map_err(|error| scene.wrong(&error))
+    };
+    let own = all(Wanted::Own)?;
+    let rest = all(Wanted::All)?;
+    // Without schemes of its own a scenario has all, and begins with itself.
+    let has_own = own != rest;
+    let mut names = vec![AS_IS.to_owned()];
+    for name in own.iter().chain(&rest) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    Ok(json!({ "schemes": names, "own": if has_own { own } else { Vec::new() } }))
+}
+
+/// What is wrong, as the page shows it.
+pub(crate) fn told(scene: &Scene, error: &lasthop_scenario::Error) -> Value {
+    let mut told = diagnostic(scene, error);
+    if error.code == Code::NoScheme {
+        told["source"] = json!("scheme");
+    }
+    told
+}
+
+/// Line and column count from one; `start` and `end` are UTF-16, as a text in a page is counted.
+fn diagnostic(scene: &Scene, it: &Diagnostic) -> Value {
+    let empty = String::new();
+    let (source, text) = match it.at.source {
+        Source::File => ("file", &scene.text),
+        Source::Argument(i) => ("set", scene.set.get(i).unwrap_or(&empty)),
+        Source::Points => ("points", &empty),
+    };
+    let (line, column) = it.at.line_column(text);
+    json!({
+        "code": it.code,
+        "message": it.message,
+        "key": it.key,
+        "label": it.label,
+        "help": it.help,
+        "source": source,
+        "line": line,
+        "column": column,
+        "start": utf16(text, it.at.span.start),
+        "end": utf16(text, it.at.span.end),
+    })
+}
+
+/// The place of a byte, counted in UTF-16.
+fn utf16(text: &str, byte: usize) -> usize {
+    text.char_indices().take_while(|(i, _)| *i < byte).map(|(_, c)| c.len_utf16()).sum()
+}

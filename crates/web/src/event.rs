@@ -1,0 +1,83 @@
+//! One event in full.
+
+use lasthop_lab::layout;
+use lasthop_proto::event::{Event, Tcb, TcpEvent, Wants, What};
+use lasthop_trace::Sink;
+use serde_json::{Value, json};
+
+use crate::ask::{Failed, One};
+use crate::envelope::Columns;
+use crate::rows::{Positions, fields};
+use crate::run::{MOST_EVENTS, driven};
+use crate::words;
+
+/// Makes the run again, and tells event number `index`.
+pub(crate) fn event(one: &One, index: usize) -> Result<Vec<u8>, Failed> {
+    let (scenario, seed) = one.scenario()?;
+    let mut picked = Picked { left: index, positions: Positions::default(), event: None };
+    driven(&scenario, seed, MOST_EVENTS.min(index as u64 * 4 + 400_000), &mut picked);
+    let Some((event, bytes, acked)) = picked.event else {
+        return Err(Failed::new(
+            format!("the run has no event {index}"),
+            "choose one that is in the picture",
+        ));
+    };
+    let layout = layout(&scenario);
+    let fields: Vec<Value> =
+        fields(&event, &layout).into_iter().map(|(name, value)| json!([name, value])).collect();
+    let told = json!({
+        "index": index,
+        "t": event.at.as_secs_f64(),
+        "what": words::sentence(&event.what),
+        "source": words::source(&event.what),
+        "fields": fields,
+        "bytes": bytes,
+        "acked": acked,
+        "tcb": tcb(&event.what),
+        "sack": sack(&event.what),
+    });
+    Ok(Columns::default().envelope(&told))
+}
+
+/// The control block after an event of an end point.
+fn tcb(what: &What) -> Option<Tcb> {
+    match what {
+        What::Tcp(TcpEvent { tcb, .. }) | What::Split(TcpEvent { tcb, .. }) => Some(*tcb),
+        _ => None,
+    }
+}
+
+/// The blocks that an ACK reports, as they stand in the header.
+fn sack(what: &What) -> Vec<[u32; 2]> {
+    let What::Packet { packet, .. } = what else { return Vec::new() };
+    let Some(segment) = packet.segment() else { return Vec::new() };
+    segment.options().sack.as_slice().iter().map(|block| [block.0.0, block.1.0]).collect()
+}
+
+/// Waits for one event.
+struct Picked {
+    left: usize,
+    positions: Positions,
+    event: Option<(Event, Option<(u64, u64)>, Option<u64>)>,
+}
+
+impl Sink for Picked {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+
+    fn event(&mut self, event: &Event) {
+        if self.event.is_some() || matches!(event.what, What::Work(_) | What::Datagram { .. }) {
+            return;
+        }
+        let (mut bytes, mut acked) = (None, None);
+        if let What::Packet { packet, .. } = &event.what {
+            bytes = self.positions.of(packet).filter(|_| packet.body.len() > 0);
+            acked = self.positions.ack(packet);
+        }
+        match self.left {
+            0 => self.event = Some((event.clone(), bytes, acked)),
+            _ => self.left -= 1,
+        }
+    }
+}

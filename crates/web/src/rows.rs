@@ -1,0 +1,237 @@
+//! Every event as a row of numbers.
+
+use core::mem::{Discriminant, discriminant};
+use std::collections::BTreeMap;
+
+use lasthop_proto::air::{FrameFate, FrameKind};
+use lasthop_proto::event::{AgentNote, ClientNews, Event, LinkNote, Op, TcpKind, Wants, What};
+use lasthop_proto::machine::Side;
+use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Seq};
+use lasthop_trace::Sink;
+use lasthop_trace::csv::EventCsv;
+use lasthop_trace::layout::{Layout, flow_name};
+use serde_json::{Value, json};
+
+use crate::envelope::Columns;
+use crate::run::MOST_ROWS;
+use crate::words;
+
+/// More flows than this are not told apart.
+const MOST_FLOWS: usize = 1000;
+
+/// What distinguishes events that one code stands for.
+#[derive(PartialEq, Debug)]
+enum Kind {
+    Packet(Op),
+    Tcp(Discriminant<TcpKind>),
+    Split(Discriminant<TcpKind>),
+    Agent(Discriminant<AgentNote>),
+    Channel(bool),
+    Air(FrameKind, FrameFate),
+    Doze(bool),
+    Link(LinkNote),
+    Handoff(bool),
+    State(bool),
+    Client(Discriminant<ClientNews>),
+}
+
+/// What distinguishes an event; nothing for what no trace shows.
+fn kind(what: &What) -> Option<Kind> {
+    Some(match what {
+        What::Packet { op, .. } => Kind::Packet(*op),
+        What::Tcp(tcp) => Kind::Tcp(discriminant(&tcp.kind)),
+        What::Split(tcp) => Kind::Split(discriminant(&tcp.kind)),
+        What::Agent { note, .. } => Kind::Agent(discriminant(note)),
+        What::Channel { good, .. } => Kind::Channel(*good),
+        What::Air(air) => Kind::Air(air.kind, air.fate),
+        What::Doze { asleep, .. } => Kind::Doze(*asleep),
+        What::Link { note, .. } => Kind::Link(*note),
+        What::Handoff { arrived, .. } => Kind::Handoff(*arrived),
+        What::State { arrived, .. } => Kind::State(*arrived),
+        What::Client(client) => Kind::Client(discriminant(&client.news)),
+        What::Work(_) | What::Datagram { .. } => return None,
+    })
+}
+
+/// Where each flow's bytes begin, so that positions count from zero.
+#[derive(Default, Debug)]
+pub(crate) struct Positions {
+    known: BTreeMap<FlowKey, (Seq, u64)>,
+}
+
+impl Positions {
+    /// The bytes that a segment carries, in the stream of its flow.
+    pub(crate) fn of(&mut self, packet: &Packet) -> Option<(u64, u64)> {
+        let (flow, segment) = (packet.flow()?, packet.segment()?);
+        let syn = segment.flags.has(Flags::SYN);
+        let seq = segment.seq + u32::from(syn);
+        if syn {
+            self.known.insert(flow, (seq, 0));
+        }
+        let full = self.known.len() >= MOST_FLOWS;
+        if full && !self.known.contains_key(&flow) {
+            return None;
+        }
+        let (origin, highest) = self.known.entry(flow).or_insert((seq, 0));
+        let start = seq.unwrap_near(*origin, *highest)?;
+        let end = start + u64::from(packet.body.len());
+        *highest = (*highest).max(end);
+        Some((start, end))
+    }
+
+    /// Where an ACK stands in the stream that it acknowledges.
+    pub(crate) fn ack(&self, packet: &Packet) -> Option<u64> {
+        let (flow, segment) = (packet.flow()?, packet.segment()?);
+        self.position(flow.reversed(), segment.ack).filter(|_| segment.flags.has(Flags::ACK))
+    }
+
+    /// Where a sequence number stands in the stream of `flow`.
+    pub(crate) fn position(&self, flow: FlowKey, seq: Seq) -> Option<u64> {
+        let (origin, highest) = self.known.get(&flow)?;
+        seq.unwrap_near(*origin, *highest)
+    }
+}
+
+/// The sink that keeps the first events of a run, in columns.
+#[derive(Default)]
+pub(crate) struct Rows {
+    seen: u64,
+    time: Vec<f64>,
+    code: Vec<u16>,
+    stage: Vec<u16>,
+    side: Vec<u8>,
+    packet: Vec<u32>,
+    flow: Vec<u16>,
+    from: Vec<f64>,
+    to: Vec<f64>,
+    /// Each kind of event, with the first one that is so.
+    kinds: Vec<(Kind, Event)>,
+    packets: BTreeMap<PacketId, u32>,
+    flows: Vec<FlowKey>,
+    by_flow: BTreeMap<FlowKey, u16>,
+    positions: Positions,
+}
+
+impl Rows {
+    pub(crate) fn new() -> Rows {
+        Rows::default()
+    }
+
+    /// Events that happened.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Those of them that are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// The flows, in the order in which they appeared.
+    pub(crate) fn flows(&self) -> Vec<String> {
+        self.flows.iter().map(flow_name).collect()
+    }
+
+    /// Writes the columns. Answers what each code stands for.
+    pub(crate) fn pack(&self, layout: &Layout, columns: &mut Columns) -> Vec<Value> {
+        columns.numbers("event.t", &self.time);
+        columns.numbers("event.from", &self.from);
+        columns.numbers("event.to", &self.to);
+        columns.words("event.packet", &self.packet);
+        columns.halves("event.code", &self.code);
+        columns.halves("event.stage", &self.stage);
+        columns.halves("event.flow", &self.flow);
+        columns.bytes("event.side", &self.side);
+        self.kinds.iter().map(|(_, event)| code(event, layout)).collect()
+    }
+
+    fn of_flow(&mut self, flow: FlowKey) -> u16 {
+        if let Some(number) = self.by_flow.get(&flow) {
+            return *number;
+        }
+        if self.flows.len() == MOST_FLOWS {
+            return u16::MAX;
+        }
+        let number = self.flows.len() as u16;
+        self.flows.push(flow);
+        self.by_flow.insert(flow, number);
+        number
+    }
+}
+
+/// What a code stands for: the words of traces, and the sentence of users.
+fn code(event: &Event, layout: &Layout) -> Value {
+    let fields = fields(event, layout);
+    let word = |name: &str| fields.iter().find(|(n, _)| *n == name).map_or("", |(_, v)| v);
+    json!({
+        "event": word("event"),
+        "cause": word("cause"),
+        "what": words::sentence(&event.what),
+        "source": words::source(&event.what),
+        "loss": words::is_loss(&event.what),
+    })
+}
+
+/// An event as traces have it, field by field.
+pub(crate) fn fields(event: &Event, layout: &Layout) -> Vec<(&'static str, String)> {
+    let mut csv = EventCsv::new(layout, Vec::new());
+    csv.event(event);
+    let text = csv.finish().unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut lines = text.lines();
+    let (_, row) = (lines.next(), lines.next().unwrap_or_default());
+    let names = lasthop_trace::csv::EVENT_COLUMNS.trim_end().split(',');
+    // A name of a stage with a comma is quoted; such a row is told as far as it can be split.
+    names.zip(row.split(',').map(str::to_owned)).filter(|(_, value)| !value.is_empty()).collect()
+}
+
+impl Sink for Rows {
+    fn wants(&self) -> Wants {
+        Wants::EVERYTHING
+    }
+
+    fn event(&mut self, event: &Event) {
+        let Some(kind) = kind(&event.what) else { return };
+        self.seen += 1;
+        if self.time.len() == MOST_ROWS {
+            return;
+        }
+        let code = self.kinds.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
+            self.kinds.push((kind, event.clone()));
+            self.kinds.len() - 1
+        });
+        let (mut side, mut number, mut flow, mut from, mut to) = (2, 0, None, f64::NAN, f64::NAN);
+        match &event.what {
+            What::Packet { side: towards, packet, .. } => {
+                side = u8::from(*towards == Side::Right);
+                let next = self.packets.len() as u32 + 1;
+                number = *self.packets.entry(packet.id).or_insert(next);
+                flow = packet.flow();
+                let bytes = self.positions.of(packet);
+                if packet.body.len() > 0 {
+                    if let Some((start, end)) = bytes {
+                        (from, to) = (start as f64, end as f64);
+                    }
+                } else if let Some(ack) = self.positions.ack(packet) {
+                    (from, to) = (ack as f64, ack as f64);
+                }
+            }
+            What::Tcp(tcp) | What::Split(tcp) => {
+                flow = Some(tcp.flow);
+                (from, to) = (tcp.tcb.snd_una as f64, tcp.tcb.snd_nxt as f64);
+            }
+            What::Agent { flow: of, .. } => flow = Some(*of),
+            What::Channel { side: towards, .. } => side = u8::from(*towards == Side::Right),
+            _ => {}
+        }
+        let flow = flow.map_or(u16::MAX, |flow| self.of_flow(flow));
+        self.time.push(event.at.as_secs_f64());
+        self.code.push(code as u16);
+        self.stage.push(event.stage.0);
+        self.side.push(side);
+        self.packet.push(number);
+        self.flow.push(flow);
+        self.from.push(from);
+        self.to.push(to);
+    }
+}

@@ -1,0 +1,122 @@
+//! One run, packed: what plots are drawn from, every event, and what it amounted to.
+
+use lasthop_lab::{Recording, layout, record_by};
+use lasthop_proto::event::{Event, Wants};
+use lasthop_proto::units::{Span, Time};
+use lasthop_scenario::Scenario;
+use lasthop_sim::{RunEnd, Session, no_ends};
+use lasthop_trace::Sink;
+use serde_json::{Value, json};
+
+use crate::ask::{Failed, One};
+use crate::envelope::Columns;
+use crate::marks;
+use crate::rows::Rows;
+
+/// Events after which a run is cut off: some seconds of work.
+pub const MOST_EVENTS: u64 = 6_000_000;
+
+/// What a run goes on beyond its next event before it is looked at again.
+const STEP: Span = Span::micros(100);
+
+/// Events that a page is told one by one, the first ones: 31 bytes each.
+pub const MOST_ROWS: usize = 300_000;
+
+/// Runs `one`, and tells everything.
+pub(crate) fn run(one: &One) -> Result<Vec<u8>, Failed> {
+    let (scenario, seed) = one.scenario()?;
+    let (recording, rows, cut) = recorded(&scenario, seed);
+    let layout = layout(&scenario);
+    let mut columns = Columns::default();
+    let codes = rows.pack(&layout, &mut columns);
+    for (i, series) in recording.series.iter().enumerate() {
+        marks::pack(series, i, &mut columns);
+    }
+    let scalars = recording.result.metrics.scalars();
+    let mut told = json!({
+        "seed": seed,
+        "reason": recording.result.reason,
+        "end": recording.end.as_secs_f64(),
+        "cut": cut,
+        "events": rows.seen(),
+        "told": rows.len(),
+        "stages": layout.stages,
+        "cells": layout.cells.iter().map(|cell| [cell.start, cell.end]).collect::<Vec<_>>(),
+        "codes": codes,
+        "flows": rows.flows(),
+        "series": recording.series.iter().map(marks::told).collect::<Vec<_>>(),
+        "scalars": scalars,
+        "flow_metrics": recording.result.metrics.flows.iter().take(8).collect::<Vec<_>>(),
+        "stage_metrics": recording.result.metrics.stages,
+    });
+    told["digest"] = json!(digest(&told, columns.sent()));
+    Ok(columns.envelope(&told))
+}
+
+/// FNV-1a over everything that is told.
+fn digest(told: &Value, columns: &[u8]) -> String {
+    let text = told.to_string();
+    let bytes = text.as_bytes().iter().chain(columns);
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+/// Runs and records; says whether the run was cut off.
+pub(crate) fn recorded(scenario: &Scenario, seed: u64) -> (Recording, Rows, bool) {
+    let mut rows = Rows::new();
+    let mut cut = false;
+    let recording = record_by(scenario, seed, &mut rows, |sink| {
+        let (end, was_cut) = driven(scenario, seed, MOST_EVENTS, sink);
+        cut = was_cut;
+        end
+    });
+    (recording, rows, cut)
+}
+
+/// Runs until the end or until `most` events have happened; says whether it was cut off.
+pub(crate) fn driven(
+    scenario: &Scenario,
+    seed: u64,
+    most: u64,
+    sink: &mut dyn Sink,
+) -> (RunEnd, bool) {
+    let mut counted = Counted { sink, events: 0 };
+    let mut session = Session::with_ends(scenario, seed, &no_ends, &counted);
+    // A step goes as far as the next event at least, and not far beyond it: what happens in one is bounded.
+    while session.ended().is_none() && counted.events < most {
+        let next = session.next_wake().unwrap_or(session.now());
+        session.run_until(next + STEP, &mut counted);
+    }
+    let cut = session.ended().is_none();
+    (session.finish(), cut)
+}
+
+/// Counts what passes.
+struct Counted<'a> {
+    sink: &'a mut dyn Sink,
+    events: u64,
+}
+
+impl Sink for Counted<'_> {
+    fn wants(&self) -> Wants {
+        self.sink.wants()
+    }
+    fn event(&mut self, event: &Event) {
+        self.events += 1;
+        self.sink.event(event);
+    }
+}
+
+/// A run up to a time, that instant included, with what stands then.
+pub(crate) fn until<'s>(
+    scenario: &'s Scenario,
+    seed: u64,
+    at: Time,
+    sink: &mut impl Sink,
+) -> Session<&'s Scenario> {
+    let mut session = Session::with_ends(scenario, seed, &no_ends, sink);
+    session.run_until(at, sink);
+    session
+}

@@ -1,0 +1,200 @@
+//! The engine from outside: what it answers, that it answers alike, and that it answers anything.
+
+use lasthop_lab::measure;
+use lasthop_scenario::{Wanted, compare, example, examples};
+use lasthop_web::{answer, envelope};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Asks, and opens the answer.
+fn ask(question: &Value, bytes: &[u8]) -> (Value, Vec<u8>) {
+    let answer = answer(&envelope::question(question, bytes));
+    let (told, columns) = envelope::open(&answer).expect("an envelope");
+    assert_eq!((told.len() + 4) % 8, 0, "columns begin at a multiple of eight");
+    (serde_json::from_slice(told).expect("JSON"), columns.to_vec())
+}
+
+fn text(name: &str) -> &'static str {
+    example(name).map_or("", |example| example.text)
+}
+
+fn run(name: &str, scheme: Option<&str>, seed: u64) -> (Value, Vec<u8>) {
+    let question =
+        json!({ "ask": "run", "text": text(name), "name": name, "scheme": scheme, "seed": seed });
+    ask(&question, &[])
+}
+
+/// A column of numbers of an answer.
+fn column(told: &Value, columns: &[u8], name: &str) -> Vec<f64> {
+    let all = told["columns"].as_array().expect("columns");
+    let Some(it) = all.iter().find(|column| column["name"] == name) else { return Vec::new() };
+    let (at, len) = (it["at"].as_u64().unwrap() as usize, it["len"].as_u64().unwrap() as usize);
+    let bytes = &columns[at..at + 8 * len];
+    bytes.chunks(8).map(|n| f64::from_le_bytes(n.try_into().unwrap())).collect()
+}
+
+/// What the page is held against as well: `web/tests/digests.json`.
+const CASES: [(&str, Option<&str>, u64); 12] = [
+    ("quickstart", None, 1),
+    ("quickstart", Some("snoop"), 1),
+    ("rivals", Some("tulip"), 2),
+    ("rivals", Some("split"), 3),
+    ("rivals", Some("eln"), 4),
+    ("west97-lan", Some("snoop+ackp"), 5),
+    ("slow-return", Some("ack-filter"), 1),
+    ("tulip", None, 7),
+    ("handoff-agents", None, 8),
+    ("today", Some("bbr"), 9),
+    ("fading", None, 10),
+    ("web", None, 11),
+];
+
+#[test]
+fn digests_are_those_that_the_page_is_held_against() {
+    let found: Vec<Value> = CASES
+        .iter()
+        .map(|(scenario, scheme, seed)| {
+            let (told, _) = run(scenario, *scheme, *seed);
+            assert_eq!(told["error"], Value::Null, "{scenario}");
+            json!({ "scenario": scenario, "scheme": scheme, "seed": seed, "digest": told["digest"] })
+        })
+        .collect();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/tests/digests.json");
+    let found = serde_json::to_string_pretty(&found).unwrap() + "\n";
+    if std::env::var_os("LASTHOP_WRITE_DIGESTS").is_some() {
+        std::fs::write(path, &found).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap();
+    assert_eq!(found, kept, "LASTHOP_WRITE_DIGESTS=1 writes them anew, where results have changed");
+}
+
+#[test]
+fn a_run_is_that_of_the_command() {
+    for (name, scheme, seed) in CASES {
+        let wanted = Wanted::Named(scheme.iter().map(|scheme| (*scheme).to_owned()).collect());
+        let all = compare(text(name), name, &[], &wanted, &[], None, None).unwrap();
+        let at = if scheme.is_some() { all.points() } else { 0 };
+        let result = measure(&all.plan.cells[at].scenario, seed);
+        let (told, _) = run(name, scheme, seed);
+        let scalars = serde_json::to_value(result.metrics.scalars()).unwrap();
+        assert_eq!(told["scalars"], scalars, "{name} {scheme:?}");
+        assert_eq!(told["cut"], false);
+    }
+}
+
+#[test]
+fn events_are_found_again_by_their_number() {
+    let (told, columns) = run("quickstart", Some("snoop"), 1);
+    let times = column(&told, &columns, "event.t");
+    assert_eq!(Some(times.len() as u64), told["events"].as_u64());
+    assert!(times.is_sorted());
+    for index in [0, 1000, times.len() - 1] {
+        let question = json!({
+            "ask": "event", "text": text("quickstart"), "scheme": "snoop", "seed": 1, "index": index,
+        });
+        let (event, _) = ask(&question, &[]);
+        assert_eq!(event["t"].as_f64(), Some(times[index]), "{index}");
+        assert!(event["what"].as_str().is_some_and(|what| what.len() > 10));
+    }
+}
+
+#[test]
+fn a_look_tells_what_snoop_keeps_and_how_the_sender_stands() {
+    let question = json!({ "ask": "look", "text": text("quickstart"), "scheme": "snoop", "seed": 1, "at": 2.0 });
+    let (told, _) = ask(&question, &[]);
+    let stages = told["stages"].as_array().unwrap();
+    let kept = stages.iter().find_map(|stage| stage["agent"]["kept"].as_array()).unwrap();
+    assert!(!kept.is_empty());
+    for packet in kept {
+        assert!(packet["from"].as_u64() < packet["to"].as_u64(), "{packet}");
+    }
+    let una = told["senders"][0]["snd_una"].as_u64().unwrap();
+    // What is acknowledged at the sender has left the cache before: positions of the sender count its SYN.
+    assert!(kept.iter().all(|packet| packet["to"].as_u64().unwrap() + 1 > una));
+}
+
+#[test]
+fn a_band_holds_the_mean_of_its_seeds() {
+    let question = json!({ "ask": "band", "text": text("quickstart"), "seed": 1, "runs": 5 });
+    let (told, columns) = ask(&question, &[]);
+    let [low, mean, high] = ["low", "mean", "high"].map(|name| column(&told, &columns, name));
+    assert!(mean.is_sorted() && mean.last() == Some(&2_000_000.0));
+    assert!((0..mean.len()).all(|i| low[i] <= mean[i] && mean[i] <= high[i]));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let wrong = text("quickstart").replace("delay = \"5ms\"", "ö = \"\"\ndealy = \"5ms\"");
+    let (told, _) = ask(&json!({ "ask": "check", "text": wrong }), &[]);
+    assert!(told["error"]["line"].as_u64() > Some(1) && told["error"]["help"] != "");
+    let wrong = format!(
+        "# ö\u{1F600}\n{}",
+        text("quickstart").replace("delay = \"5ms\"", "dealy = \"5ms\"")
+    );
+    let (told, _) = ask(&json!({ "ask": "check", "text": wrong }), &[]);
+    let units: Vec<u16> = wrong.encode_utf16().collect();
+    let [start, end] = ["start", "end"].map(|end| told["error"][end].as_u64().unwrap() as usize);
+    assert_eq!(String::from_utf16(&units[start..end]).unwrap(), "dealy");
+    let (told, _) = ask(&json!({ "ask": "run", "text": text("quic") }), &[]);
+    assert!(told["error"]["message"].as_str().unwrap().contains("QUIC"));
+    let (told, _) =
+        ask(&json!({ "ask": "run", "text": text("quickstart"), "scheme": "nonsense" }), &[]);
+    assert!(told["error"]["message"].as_str().unwrap().contains("nonsense"));
+}
+
+#[test]
+fn every_built_in_scenario_is_checked_and_has_sliders() {
+    for example in examples() {
+        let (told, _) =
+            ask(&json!({ "ask": "check", "text": example.text, "name": example.name }), &[]);
+        assert_eq!(told["error"], Value::Null, "{}", example.name);
+        assert!(told["sliders"].as_array().is_some_and(|all| !all.is_empty()), "{}", example.name);
+        assert_eq!(told["files"], json!([]), "{}", example.name);
+    }
+}
+
+#[test]
+fn a_capture_of_a_run_is_analysed() {
+    let question = json!({
+        "ask": "file", "text": text("quickstart"), "seed": 1, "form": "pcapng", "set": ["errors.mean=32KiB"],
+    });
+    let (told, columns) = ask(&question, &[]);
+    let it = &told["columns"][0];
+    let at = it["at"].as_u64().unwrap() as usize;
+    let capture = &columns[at..at + it["len"].as_u64().unwrap() as usize];
+    let (told, columns) = ask(&json!({ "ask": "capture", "name": "link.pcapng" }), capture);
+    assert_eq!(told["error"], Value::Null);
+    assert_eq!(told["transfers"], 1);
+    assert!(column(&told, &columns, "flow.0.sent.t").len() > 1000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(envelope::open(&answer(&bytes)).is_some());
+    }
+
+    #[test]
+    fn any_capture_is_answered(bytes in prop::collection::vec(any::<u8>(), 0..600), magic in any::<bool>()) {
+        let mut bytes = bytes;
+        if magic && bytes.len() > 24 {
+            bytes[..4].copy_from_slice(&0xa1b2_c3d4_u32.to_le_bytes());
+        }
+        ask(&json!({ "ask": "capture", "name": "any" }), &bytes);
+    }
+
+    #[test]
+    fn mutated_scenarios_are_answered(
+        which in 0..examples().len(), at in any::<prop::sample::Index>(), len in 0..20_usize, part in ".{0,12}",
+    ) {
+        let text = examples()[which].text;
+        let mut chars: Vec<char> = text.chars().collect();
+        let at = at.index(chars.len());
+        let end = (at + len).min(chars.len());
+        chars.splice(at..end, part.chars());
+        let text: String = chars.into_iter().collect();
+        ask(&json!({ "ask": "check", "text": text }), &[]);
+    }
+}

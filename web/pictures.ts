@@ -1,0 +1,32 @@
+// Writes the pictures of docs/lab.md anew, from what `make web` has made: `make web-pictures`.
+
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { OUT, launch, ready } from './tests/browser.ts';
+
+const place = fileURLToPath(new URL('../docs/lab/', import.meta.url));
+mkdirSync(place, { recursive: true });
+const browser = await launch();
+try {
+  for (const scheme of ['light', 'dark'] as const) {
+    const context = await browser.newContext({ viewport: { width: 1100, height: 1000 }, colorScheme: scheme, reducedMotion: 'reduce' });
+    const page = await context.newPage();
+    await page.goto(pathToFileURL(join(OUT, 'lab.html')).href);
+    await ready(page);
+    if (scheme === 'dark') {
+      await page.evaluate(() => (window as any).lab.learn('snoop'));
+      await page.locator('.lesson input[type=radio]').nth(2).check();
+    }
+    await page.evaluate(() => ((window as any).lab.cursor.range = [0, 6]));
+    for (let i = 0; i < 3; i++) await page.locator('[data-jump=local]').click();
+    await page.locator('.detail').first().waitFor();
+    await page.waitForTimeout(1000);
+    const file = join(place, `${scheme}.png`);
+    await page.screenshot({ path: file, fullPage: true });
+    console.log(`${file}: ${Math.round(statSync(file).size / 1000)} kB`);
+  }
+} finally {
+  await browser.close();
+}

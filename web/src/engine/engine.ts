@@ -1,0 +1,141 @@
+// Who answers the page's questions: workers with the module, or the program that serves the page.
+
+import { newWorker, theModule } from '#platform';
+import { type Answer, Refused, open, question } from './envelope.ts';
+
+/** A newer question took the place of this one. */
+export class Superseded extends Error {}
+
+/** What is asked; crates/web/src/ask.rs has the other side. */
+export type Ask = { ask: string } & Record<string, unknown>;
+
+interface Waiting {
+  ask: Uint8Array<ArrayBuffer>;
+  done: (answer: Answer & { took: number }) => void;
+  failed: (error: Error) => void;
+}
+
+/** How long the running question may go on once a newer one waits, in milliseconds. */
+const PATIENCE = 120;
+
+/** One after the other, on a worker of its own. Of several that wait under one name the newest is asked. */
+class Lane {
+  #worker: Worker | null = null;
+  readonly #module: WebAssembly.Module;
+  #running: (Waiting & { id: number; name: string; timer: number }) | null = null;
+  readonly #waiting = new Map<string, Waiting>();
+  #id = 0;
+  bytes = 0;
+
+  constructor(module: WebAssembly.Module) {
+    this.#module = module;
+  }
+
+  ask(name: string, waiting: Waiting): void {
+    this.#waiting.get(name)?.failed(new Superseded());
+    this.#waiting.delete(name);
+    this.#waiting.set(name, waiting);
+    if (!this.#running) this.#next();
+    else if (this.#running.name === name && !this.#running.timer) {
+      // What nobody waits for any more may take long: then its worker goes, and a new one comes.
+      this.#running.timer = window.setTimeout(() => this.#drop(), PATIENCE);
+    }
+  }
+
+  #drop(): void {
+    this.#worker?.terminate();
+    this.#worker = null;
+    this.#running?.failed(new Superseded());
+    this.#running = null;
+    this.#next();
+  }
+
+  #next(): void {
+    const [first] = this.#waiting;
+    if (!first) return;
+    const [name, waiting] = first;
+    this.#waiting.delete(name);
+    const id = ++this.#id;
+    this.#running = { ...waiting, id, name, timer: 0 };
+    if (!this.#worker) {
+      this.#worker = newWorker();
+      this.#worker.onmessage = ({ data }) => this.#heard(data);
+      this.#worker.onerror = (event) => this.#heard({ id: this.#id, failed: event.message });
+      this.#worker.postMessage({ module: this.#module });
+    }
+    this.#worker.postMessage({ id, question: waiting.ask });
+  }
+
+  #heard(data: { id: number; answer?: ArrayBuffer; failed?: string; took?: number; bytes?: number }): void {
+    const running = this.#running;
+    if (!running || running.id !== data.id) return;
+    clearTimeout(running.timer);
+    this.#running = null;
+    this.bytes = data.bytes ?? this.bytes;
+    try {
+      if (!data.answer) throw fault(data.failed ?? 'no answer');
+      running.done({ ...open(data.answer), took: data.took ?? 0 });
+    } catch (error) {
+      running.failed(error as Error);
+    }
+    this.#next();
+  }
+
+  /** Ends what is under way. */
+  end(): void {
+    this.#worker?.terminate();
+    this.#worker = null;
+    this.#running = null;
+    this.#waiting.clear();
+  }
+}
+
+function fault(what: string): Refused {
+  return new Refused({
+    message: `The simulator stopped: ${what}`,
+    help: 'The page goes on. The scenario may need more memory than a page has; make it smaller, or use `lasthop run`.',
+  });
+}
+
+/** All lanes. */
+export class Engine {
+  readonly #lanes = new Map<string, Lane>();
+  readonly #module: Promise<WebAssembly.Module>;
+  /** Where the program answers natively, if it does. */
+  native: string | null = null;
+
+  constructor() {
+    this.#module = theModule();
+  }
+
+  /** Asks on a lane. A later question of the same name on it takes this one's place. */
+  async ask(lane: string, asked: Ask, bytes?: Uint8Array): Promise<Answer & { took: number }> {
+    const ask = question(asked, bytes);
+    if (this.native) return this.#natively(this.native, ask);
+    const module = await this.#module;
+    let own = this.#lanes.get(lane);
+    if (!own) this.#lanes.set(lane, (own = new Lane(module)));
+    return new Promise((done, failed) => own.ask(asked.ask, { ask, done, failed }));
+  }
+
+  async #natively(url: string, ask: Uint8Array<ArrayBuffer>): Promise<Answer & { took: number }> {
+    const began = performance.now();
+    const response = await fetch(url, { method: 'POST', body: ask });
+    if (!response.ok) throw fault(`${response.status} ${response.statusText}`);
+    return { ...open(await response.arrayBuffer()), took: performance.now() - began };
+  }
+
+  /** Ends the lanes that are not among these. */
+  keep(lanes: Set<string>): void {
+    for (const [name, lane] of this.#lanes) {
+      if (lanes.has(name)) continue;
+      lane.end();
+      this.#lanes.delete(name);
+    }
+  }
+
+  /** Bytes of memory of all modules. */
+  get bytes(): number {
+    return [...this.#lanes.values()].reduce((all, lane) => all + lane.bytes, 0);
+  }
+}

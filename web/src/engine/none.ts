@@ -1,0 +1,3 @@
+// One file needs nothing to work without network.
+
+export function offline(): void {}

@@ -1,0 +1,9 @@
+// Of a page that `lasthop lab` serves: the program answers, and there is no module.
+
+export function newWorker(): Worker {
+  throw new Error('the program answers');
+}
+
+export function theModule(): Promise<WebAssembly.Module> {
+  return new Promise(() => {});
+}

@@ -1,0 +1,20 @@
+// Answers questions beside the page, so that the page never stands still.
+
+import { Module } from './module.ts';
+
+let module: Module | null = null;
+
+self.onmessage = ({ data }: MessageEvent) => {
+  if (data.module) {
+    module = new Module(data.module);
+    return;
+  }
+  const began = performance.now();
+  try {
+    const answer = module!.answer(data.question);
+    const took = performance.now() - began;
+    self.postMessage({ id: data.id, answer, took, bytes: module!.bytes }, { transfer: [answer] });
+  } catch (error) {
+    self.postMessage({ id: data.id, failed: String(error) });
+  }
+};

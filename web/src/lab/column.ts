@@ -1,0 +1,208 @@
+// One scheme: its run, its plot, its path, and what was picked in it.
+
+import { type TemplateResult, html, nothing } from 'lit';
+
+import { type Ask, type Engine, Superseded } from '../engine/engine.ts';
+import { Refused, type Trouble } from '../engine/envelope.ts';
+import { SequencePlot, type TimeCursor } from '../plots/index.ts';
+import { clock, shown } from './numbers.ts';
+import { PathView, type Standing } from './path.ts';
+import { type Goal, Recording } from './recording.ts';
+
+/** Numbers that stand above each plot, if the run has them. */
+const HEADLINE: [string, string][] = [
+  ['throughput', 'throughput'],
+  ['transfer_time', 'transfer time'],
+  ['timeouts', 'time-outs'],
+  ['fast_retransmits', 'fast retransmits'],
+  ['host_retransmissions', 'sent again by the host'],
+  ['local_retransmissions', 'sent again locally'],
+  ['link_retransmissions', 'sent again by the link'],
+  ['stall_time', 'stalled'],
+  ['wireless_goodput', 'goodput of the radio'],
+  ['collisions', 'collisions'],
+];
+
+/** How an event is named where it is told. */
+export interface Picked {
+  index: number;
+  told: Record<string, any>;
+}
+
+/** One column of the laboratory. */
+export class Column {
+  readonly lane: string;
+  scheme: string;
+  run: Recording | null = null;
+  trouble: Trouble | null = null;
+  picked: Picked | null = null;
+  busy = false;
+  standing: Standing | null = null;
+  readonly plotPlace = document.createElement('div');
+  readonly path: PathView;
+  readonly #engine: Engine;
+  readonly #changed: () => void;
+  #plot: SequencePlot | null = null;
+  #asked: Record<string, unknown> = {};
+  #looking = false;
+  #wanted: number | null = null;
+
+  constructor(engine: Engine, lane: string, scheme: string, changed: () => void) {
+    this.#engine = engine;
+    this.lane = lane;
+    this.scheme = scheme;
+    this.#changed = changed;
+    this.path = new PathView('');
+    this.plotPlace.className = 'plot';
+  }
+
+  /** Runs; answers whether this run is the one that is shown now. */
+  async go(asked: Record<string, unknown>, cursor: TimeCursor): Promise<boolean> {
+    const question = { ...asked, scheme: this.scheme === 'as-is' ? null : this.scheme };
+    this.busy = true;
+    try {
+      const run = new Recording(await this.#engine.ask(this.lane, { ask: 'run', ...question } as Ask));
+      this.#asked = question;
+      [this.run, this.trouble, this.picked, this.standing] = [run, null, null, null];
+      this.path.label = `The path under ${this.scheme}`;
+      this.path.set(run);
+      this.#draw(cursor);
+    } catch (error) {
+      if (error instanceof Superseded) return false;
+      this.trouble = error instanceof Refused ? error.trouble : { message: String(error), help: '' };
+    }
+    this.busy = false;
+    return true;
+  }
+
+  #draw(cursor: TimeCursor): void {
+    const run = this.run!;
+    if (!this.#plot) {
+      this.#plot = new SequencePlot(this.plotPlace, cursor, {
+        title: `Time and sequence, ${this.scheme}`,
+        file: `lasthop-${this.scheme}`,
+        height: 300,
+      });
+      this.#plot.onpick = (kind, index) => this.#mark(kind, index);
+    }
+    this.#plot.set(run.sequence());
+  }
+
+  #mark(kind: string, index: number): void {
+    const marks = this.run?.sequence().kinds[kind];
+    if (!marks) return;
+    const event = this.run!.ofMark(kind, marks.t[index]!, marks.from[index]!, marks.to[index]!);
+    if (event >= 0) void this.pick(event);
+  }
+
+  /** Tells an event in full. */
+  async pick(index: number): Promise<void> {
+    try {
+      const answer = await this.#engine.ask(this.lane, { ask: 'event', index, ...this.#asked });
+      this.picked = { index, told: answer.told };
+    } catch (error) {
+      if (error instanceof Superseded) return;
+      this.trouble = error instanceof Refused ? error.trouble : { message: String(error), help: '' };
+    }
+    this.#changed();
+  }
+
+  /** Asks how things stand at a time; of several times asked for, the newest. */
+  async look(at: number): Promise<void> {
+    this.#wanted = at;
+    if (this.#looking || !this.run) return;
+    this.#looking = true;
+    while (this.#wanted !== null) {
+      const time: number = this.#wanted;
+      this.#wanted = null;
+      try {
+        const answer = await this.#engine.ask(this.lane, { ask: 'look', at: time, ...this.#asked });
+        this.standing = answer.told as unknown as Standing;
+        this.path.stand(this.standing);
+      } catch {
+        // A newer run took its place; the picture of that one comes by itself.
+      }
+    }
+    this.#looking = false;
+    this.#changed();
+  }
+
+  /** The first event after `time` that is one to jump to, or the last one before it; -1 if there is none. */
+  next(time: number, goal: Goal, by: 1 | -1): number {
+    if (!this.run) return -1;
+    let i = this.run.at(time);
+    while (by > 0 && i < this.run.t.length && this.run.t[i]! <= time) i++;
+    return this.run.next(by > 0 ? i - 1 : i, goal, by);
+  }
+
+  /** A run as a file. */
+  async file(form: 'csv' | 'pcapng'): Promise<{ name: string; bytes: Uint8Array }[]> {
+    const { told, columns } = await this.#engine.ask(this.lane, { ask: 'file', form, ...this.#asked });
+    const bytes = [...columns.values()] as Uint8Array[];
+    return told.names.map((name: string, i: number) => ({ name: `${this.scheme}-${name}`, bytes: bytes[i]! }));
+  }
+
+  get svg(): string {
+    return this.#plot?.svg() ?? '';
+  }
+
+  png(): Promise<Blob> | null {
+    return this.#plot?.png() ?? null;
+  }
+
+  /** The numbers above the plot. */
+  numbers(): TemplateResult {
+    const scalars = new Map<string, any>(this.run?.told.scalars.map((s: any) => [s.name, s]) ?? []);
+    const found = HEADLINE.filter(([name]) => scalars.has(name));
+    return html`<dl class="numbers">
+      ${found.map(([name, words]) => {
+        const { value, unit } = scalars.get(name);
+        return html`<div><dt>${words}</dt><dd data-number=${name}>${shown(value, unit)}</dd></div>`;
+      })}
+    </dl>`;
+  }
+
+  /** What was picked, in full. */
+  detail(): TemplateResult | typeof nothing {
+    if (!this.picked) return nothing;
+    const { told, index } = this.picked;
+    const { bytes, acked, tcb, sack } = told;
+    const rows: [string, string][] = told.fields.filter(([name]: [string]) => name !== 'time_s');
+    if (bytes) rows.push(['bytes of the stream', `${bytes[0]} to ${bytes[1]}`]);
+    if (acked !== null && acked !== undefined) rows.push(['acknowledges up to byte', String(acked)]);
+    if (sack?.length) rows.push(['SACK blocks', sack.map(([a, b]: [number, number]) => `${a}–${b}`).join(', ')]);
+    if (tcb) {
+      for (const name of ['cwnd', 'ssthresh', 'snd_una', 'snd_nxt', 'dupacks', 'backoff']) rows.push([name, String(tcb[name])]);
+      for (const name of ['srtt', 'rto']) rows.push([name, shown(tcb[name] / 1e9, 's')]);
+    }
+    return html`<section class="detail" aria-label=${`Event ${index} of ${this.scheme}`}>
+      <h3>Event ${index} at ${clock(told.t)}</h3>
+      <p>${told.what}</p>
+      ${told.source ? html`<p class="source">Read more: ${cited(told.source)}</p>` : nothing}
+      <table>
+        <tbody>
+          ${rows.map(([name, value]) => html`<tr><th scope="row">${name}</th><td>${value}</td></tr>`)}
+        </tbody>
+      </table>
+    </section>`;
+  }
+
+  destroy(): void {
+    this.#plot?.destroy();
+  }
+}
+
+const PAPERS: Record<string, string> = {
+  west97: 'West and Vaidya 1997',
+  balakrishnan97: 'Balakrishnan and others 1997',
+  parsa98: 'Parsa and Garcia-Luna-Aceves 1998',
+  bakshi96: 'Bakshi and others 1996',
+  agarwal00: 'Agarwal 2000',
+};
+
+/** `west97#2.6` as people write it. */
+export function cited(source: string): string {
+  const [name, section] = source.split('#') as [string, string];
+  const title = PAPERS[name] ?? name.replace(/^rfc/, 'RFC ');
+  return `${title}, section ${section}`;
+}

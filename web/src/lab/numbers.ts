@@ -1,0 +1,84 @@
+// Numbers as people write them, and as scenarios take them.
+
+export type Unit = 'seconds' | 'bytes' | 'rate' | 'packets' | 'probability' | 'one';
+
+/** What can be turned at; crates/scenario/src/sliders.rs tells it. */
+export interface Slider {
+  key: string;
+  of: string;
+  name: string;
+  what: string;
+  unit: Unit;
+  least: number;
+  most: number;
+  by_factors: boolean;
+  zero: boolean;
+  whole: boolean;
+  value: number;
+  first: boolean;
+}
+
+/** Steps of a slider. */
+export const STEPS = 200;
+
+/** Where on the slider a value stands. */
+export function placed(slider: Slider, value: number): number {
+  if (value <= 0 && slider.zero) return 0;
+  const { least, most } = slider;
+  const share = slider.by_factors
+    ? Math.log(Math.max(value, least) / least) / Math.log(most / least)
+    : (value - least) / (most - least);
+  return Math.round(Math.min(Math.max(share, 0), 1) * (STEPS - 1)) + 1;
+}
+
+/** The value at a place of the slider, rounded as its unit is. */
+export function valueAt(slider: Slider, place: number): number {
+  if (place <= 0 && slider.zero) return 0;
+  const { least, most } = slider;
+  const share = Math.max(place - 1, 0) / (STEPS - 1);
+  const value = slider.by_factors ? least * (most / least) ** share : least + share * (most - least);
+  const rounded = slider.by_factors ? Number(value.toPrecision(2)) : value;
+  return Math.min(Math.max(slider.whole ? Math.round(rounded) : rounded, least), most);
+}
+
+const plain = (n: number) => String(Number(n.toPrecision(4)));
+
+/** A value with its unit, as a scenario takes it. */
+export function written(unit: Unit, value: number): string {
+  switch (unit) {
+    case 'seconds':
+      if (value === 0) return '0ms';
+      if (value < 1e-3) return `${plain(value * 1e6)}us`;
+      return value < 1 ? `${plain(value * 1e3)}ms` : `${plain(value)}s`;
+    case 'bytes':
+      if (value >= 1024 && value % 1024 === 0) return `${value / 1024}KiB`;
+      if (value >= 1e6 && value % 1e4 === 0) return `${value / 1e6}MB`;
+      return value >= 1e3 && value % 1e3 === 0 ? `${value / 1e3}kB` : `${Math.round(value)}B`;
+    case 'rate':
+      if (value >= 1e9) return `${plain(value / 1e9)}gbit`;
+      if (value >= 1e6) return `${plain(value / 1e6)}mbit`;
+      return value >= 1e3 ? `${plain(value / 1e3)}kbit` : `${Math.round(value)}bit`;
+    case 'packets':
+      return `${Math.round(value)}p`;
+    case 'probability':
+      return `${plain(value * 100)}%`;
+    case 'one':
+      return plain(value);
+  }
+}
+
+/** A number of a run with its unit. */
+export function shown(value: number, unit: string): string {
+  if (!Number.isFinite(value)) return '–';
+  if (unit === 'B/s') return value >= 1e6 ? `${plain3(value / 1024 / 1024)} MB/s` : `${plain3(value / 1024)} KB/s`;
+  if (unit === 's') return value !== 0 && Math.abs(value) < 0.1 ? `${plain3(value * 1e3)} ms` : `${plain3(value)} s`;
+  return unit === '1' || unit === '' ? plain3(value) : `${plain3(value)} ${unit}`;
+}
+
+const plain3 = (n: number) => {
+  const text = Number(n.toPrecision(3));
+  return Math.abs(text) >= 1000 ? Math.round(n).toLocaleString('en') : String(text);
+};
+
+/** Seconds of a run. */
+export const clock = (t: number) => `${t.toFixed(t < 10 ? 4 : 3)} s`;

@@ -1,0 +1,149 @@
+// A run as the page has it: every event by index, and what plots are drawn from.
+
+import type { Answer, Column } from '../engine/envelope.ts';
+import type { Marks, SequenceData, Spans } from '../plots/index.ts';
+
+/** What a code of an event stands for. */
+export interface Code {
+  event: string;
+  cause: string;
+  what: string;
+  source: string;
+  loss: boolean;
+}
+
+export interface Stage {
+  name: string;
+  role: string;
+}
+
+export interface Scalar {
+  name: string;
+  unit: string;
+  value: number;
+}
+
+/** What one can jump to. */
+export type Goal = 'loss' | 'timeout' | 'local' | 'event';
+
+/** A run. */
+export class Recording {
+  readonly told: Record<string, any>;
+  readonly took: number;
+  readonly codes: Code[];
+  readonly stages: Stage[];
+  readonly t: Float64Array;
+  readonly from: Float64Array;
+  readonly to: Float64Array;
+  readonly packet: Uint32Array;
+  readonly code: Uint16Array;
+  readonly stage: Uint16Array;
+  readonly flow: Uint16Array;
+  readonly side: Uint8Array;
+  readonly #columns: Map<string, Column>;
+
+  constructor(answer: Answer & { took: number }) {
+    const column = <T extends Column>(name: string) => answer.columns.get(name) as T;
+    this.told = answer.told;
+    this.took = answer.took;
+    this.codes = answer.told.codes;
+    this.stages = answer.told.stages;
+    this.t = column('event.t');
+    this.from = column('event.from');
+    this.to = column('event.to');
+    this.packet = column('event.packet');
+    this.code = column('event.code');
+    this.stage = column('event.stage');
+    this.flow = column('event.flow');
+    this.side = column('event.side');
+    this.#columns = answer.columns;
+  }
+
+  get end(): number {
+    return this.told.end;
+  }
+
+  get digest(): string {
+    return this.told.digest;
+  }
+
+  /** A number of the run by its name. */
+  scalar(name: string): number | undefined {
+    return this.told.scalars.find((scalar: Scalar) => scalar.name === name)?.value;
+  }
+
+  /** The series of flow `i`. */
+  sequence(i = 0): SequenceData {
+    return packed(this.#columns, i, this.told.end, this.told.cut ? 'The run was cut off here.' : undefined);
+  }
+
+  /** What event `i` is. */
+  of(i: number): Code {
+    return this.codes[this.code[i]!]!;
+  }
+
+  /** The first event at `time` or later. */
+  at(time: number): number {
+    let [low, high] = [0, this.t.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.t[middle]! < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Whether event `i` is one to jump to. */
+  is(i: number, goal: Goal): boolean {
+    const code = this.of(i);
+    if (goal === 'loss') return code.loss;
+    if (goal === 'timeout') return code.event === 'tcp-timeout' || code.event === 'split-timeout';
+    if (goal === 'local') return LOCAL.has(code.cause) && code.event !== 'dropped';
+    return true;
+  }
+
+  /** The next event behind number `i` to jump to, or the one before it; -1 if there is none. */
+  next(i: number, goal: Goal, by: 1 | -1 = 1): number {
+    for (let j = i + by; j >= 0 && j < this.t.length; j += by) {
+      if (this.is(j, goal)) return j;
+    }
+    return -1;
+  }
+
+  /** The event that a mark of the plot stands for; -1 if it is not among those told. */
+  ofMark(kind: string, t: number, from: number, to: number): number {
+    const wanted = (i: number) => {
+      const { event } = this.of(i);
+      if (kind === 'expired') return event === 'tcp-timeout';
+      if (kind === 'ack') return event === 'tcp-acked' || event.startsWith('tcp-');
+      if (kind === 'cwnd' || kind === 'ssthresh') return event.startsWith('tcp-');
+      const same = this.from[i] === from && this.to[i] === to;
+      if (kind === 'lost') return same && (event === 'damaged' || event === 'dropped');
+      return same && event === 'originated';
+    };
+    for (let i = this.at(t); i < this.t.length && this.t[i] === t; i++) if (wanted(i)) return i;
+    return -1;
+  }
+}
+
+const LOCAL = new Set([
+  'local-dup-ack', 'local-timeout', 'local-persist', 'handoff-repeated', 'link-nack', 'link-timeout', 'link-window-full',
+]);
+
+/** The series of flow `i` of an answer. */
+export function packed(columns: Map<string, Column>, i: number, end: number, note?: string): SequenceData {
+  const kinds: Record<string, Marks> = {};
+  const spans: Record<string, Spans> = {};
+  for (const [name, column] of columns) {
+    const [what, number, kind, part] = name.split('.') as [string, string, string, string];
+    if (number !== String(i)) continue;
+    if (what === 'flow') {
+      kinds[kind] ??= { t: column as Float64Array, from: column as Float64Array, to: column as Float64Array };
+      kinds[kind][part as 't' | 'from' | 'to'] = column as Float64Array;
+    } else if (what === 'span') {
+      spans[kind] ??= { from: column as Float64Array, to: column as Float64Array };
+      spans[kind][part as 'from' | 'to'] = column as Float64Array;
+    }
+  }
+  return { kinds, spans, end, ...(note ? { note } : {}) };
+}

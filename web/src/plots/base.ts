@@ -1,0 +1,527 @@
+// What plots have in common: heading, buttons, status, table, downloads, and how they follow cursor and range.
+
+import type { PlotOptions } from './data.ts';
+import type { Found } from './geometry.ts';
+import { within, zoomed } from './geometry.ts';
+import { type Colour, type Palette, type Shape, dress, marks, palette } from './style.ts';
+import { SvgPen, CanvasPen, type Pen } from './pen.ts';
+import { CLOSER, KEYS, type Touched, listen } from './touch.ts';
+import { seconds } from './axis.ts';
+import type { TimeCursor } from './cursor.ts';
+
+/** What is shown: seconds, and values of the vertical axis; without `y` it follows the data. */
+export interface View {
+  t: [number, number];
+  y?: [number, number];
+}
+
+/** Rows of what is in view. */
+export interface Rows {
+  columns: readonly string[];
+  rows: Iterable<readonly (string | number)[]>;
+}
+
+/** An entry of a legend. */
+export interface Entry {
+  shape: Shape;
+  colour: Colour;
+  words: string;
+  dash?: readonly number[];
+  /** Of an area. */
+  opacity?: number;
+}
+
+/** Where panels stand, in CSS pixels. */
+export interface Area {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+/** More rows than this are not listed in the page; the CSV has all. */
+const LISTED = 200;
+/** How long after the last change the status and the table follow, in milliseconds. */
+const SETTLED = 200;
+/** The narrowest file that is saved. */
+const SAVED_WIDTH = 760;
+
+let plots = 0;
+
+/** The part of a plot that does not depend on what it shows. */
+export abstract class Plot implements Touched {
+  /** A mark was chosen, by a click, a tap or Enter. */
+  onpick?: (kind: string, index: number) => void;
+
+  protected readonly root: HTMLElement;
+  protected readonly surface: HTMLElement;
+  protected readonly options: PlotOptions;
+  protected readonly cursor: TimeCursor;
+  protected colours: Palette;
+  /** What the vertical axis shows, if somebody chose it. */
+  protected y: [number, number] | null = null;
+  /** The mark on which the cursor stands. */
+  protected chosen: Found | null = null;
+
+  readonly #legend: HTMLElement;
+  readonly #status: HTMLElement;
+  readonly #note: HTMLElement;
+  readonly #tip: HTMLElement;
+  readonly #table: HTMLTableElement | null = null;
+  readonly #details: HTMLDetailsElement | null = null;
+  readonly #ended: (() => void)[] = [];
+  /** The range in which the status tells of a mark and not of all that is in view. */
+  #told = '';
+  #frame = 0;
+  #timer = 0;
+
+  protected constructor(place: HTMLElement, cursor: TimeCursor, options: PlotOptions) {
+    const id = `lhp-${++plots}`;
+    this.cursor = cursor;
+    this.options = options;
+    dress(place.ownerDocument);
+    this.root = make('div', 'lhp');
+    const title = options.title ?? 'plot';
+    const head = make('div', 'lhp-head');
+    if (options.title) head.append(make('p', 'lhp-title', options.title));
+    if (options.tools !== false) head.append(this.#tools(title));
+    this.#legend = make('ul', 'lhp-legend');
+    this.surface = make('div', 'lhp-surface');
+    this.surface.tabIndex = 0;
+    this.#tip = make('div', 'lhp-tip');
+    this.#tip.hidden = true;
+    this.surface.append(this.#tip);
+    this.#status = make('p', 'lhp-status');
+    this.#status.id = `${id}-status`;
+    const hint = make('p', 'lhp-hint', KEYS);
+    hint.id = `${id}-keys`;
+    hint.hidden = true;
+    this.#note = make('p', 'lhp-note');
+    attributes(this.surface, {
+      role: 'application',
+      'aria-roledescription': 'plot',
+      'aria-label': title,
+      'aria-describedby': `${this.#status.id} ${hint.id}`,
+    });
+    attributes(this.#status, { role: 'status' });
+    this.root.append(head, this.#legend, this.surface, this.#status, this.#note, hint);
+    if (options.table !== false) {
+      this.#details = make('details');
+      this.#table = make('table');
+      const scroll = make('div', 'lhp-table');
+      attributes(scroll, { tabindex: '0', role: 'region', 'aria-label': `${title}: table` });
+      scroll.append(this.#table);
+      this.#details.append(make('summary', '', 'Table of what is in view'), scroll);
+      this.#details.addEventListener('toggle', () => this.#settle());
+      this.root.append(this.#details);
+    }
+    place.append(this.root);
+    this.colours = palette(this.root);
+    this.#follow(hint);
+  }
+
+  // ---- what a plot has of its own
+
+  /** The places of panels in a drawing of this size; `above` pixels are taken by heading and legend. */
+  protected abstract area(width: number, above: number): Area & { height: number };
+  /** Draws on the surface. */
+  protected abstract paint(): void;
+  /** Draws panels at `area`, without heading and legend. */
+  protected abstract render(pen: Pen, width: number, above: number): void;
+  protected abstract entries(): Entry[];
+  protected abstract rows(): Rows;
+  /** What is in view, in words. */
+  protected abstract summary(): string;
+  /** What a place holds, in words, or null. */
+  protected abstract tell(found: Found): string;
+  /** The mark at a place of the surface. */
+  protected abstract find(at: readonly [number, number]): Found | null;
+  /** The next or previous mark from where the cursor is. */
+  protected abstract neighbour(by: 1 | -1, interesting: boolean): (Found & { time: number }) | null;
+  /** The time of a mark. */
+  protected abstract timeOf(found: Found): number;
+  /** Where a mark is on the surface. */
+  protected abstract placeOf(found: Found): [number, number];
+  /** The value at a height of the surface. */
+  protected abstract valueAt(py: number): number;
+  /** The vertical range that is shown, if it is one. */
+  protected abstract shownY(): [number, number];
+
+  // ---- what a plot offers
+
+  /** What is shown. */
+  get view(): View {
+    return this.y ? { t: this.cursor.range, y: [...this.y] } : { t: this.cursor.range };
+  }
+
+  set view(view: View) {
+    this.y = view.y ? [...view.y] : null;
+    this.cursor.range = within(view.t, this.cursor.whole);
+    this.redraw();
+  }
+
+  /** Shows all. */
+  reset(): void {
+    this.y = null;
+    this.chosen = null;
+    this.#tip.hidden = true;
+    this.cursor.range = this.cursor.whole;
+    this.redraw();
+  }
+
+  /** The picture as it stands, with heading and legend, as PNG of at least twice the pixels. */
+  png(): Promise<Blob> {
+    const scale = Math.max(2, devicePixelRatio);
+    const canvas = make('canvas');
+    const context = canvas.getContext('2d')!;
+    const { width, height, above } = this.#paper(new CanvasPen(context));
+    [canvas.width, canvas.height] = [width * scale, height * scale];
+    context.scale(scale, scale);
+    context.fillStyle = this.colours.paper;
+    context.fillRect(0, 0, width, height);
+    this.#whole(new CanvasPen(context), width, above);
+    return new Promise((done, failed) => {
+      canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error('no PNG could be made'))));
+    });
+  }
+
+  /** The same as SVG. */
+  svg(): string {
+    const { width, height, above } = this.#paper(new SvgPen(1, 1));
+    const pen = new SvgPen(width, height);
+    this.#whole(pen, width, above);
+    return pen.finish(this.options.title ?? 'plot', this.colours.paper);
+  }
+
+  /** The numbers of what is in view. */
+  csv(): string {
+    const { columns, rows } = this.rows();
+    const quoted = (cell: string | number) => {
+      const text = String(cell);
+      return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    const lines = [columns.map(quoted).join(',')];
+    for (const row of rows) lines.push(row.map(quoted).join(','));
+    return `${lines.join('\n')}\n`;
+  }
+
+  /** Takes the plot off the page. */
+  destroy(): void {
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#timer);
+    this.#ended.forEach((end) => end());
+    this.root.remove();
+  }
+
+  // ---- gestures
+
+  zoom(factor: number, x?: number): void {
+    const { left, right } = this.panels();
+    const range = this.cursor.range;
+    const share = x === undefined ? 0.5 : Math.min(Math.max((x - left) / (right - left), 0), 1);
+    const { time } = this.cursor;
+    const seen = x === undefined && time !== null && time >= range[0] && time <= range[1];
+    const centre = seen ? time : range[0] + share * (range[1] - range[0]);
+    const [from, to] = this.cursor.whole;
+    // A billionth of a second is what clocks here tell.
+    const least = Math.max((to - from) * 1e-9, 2e-8);
+    this.cursor.range = zoomed(range, this.cursor.whole, factor, centre, least);
+    if (factor > 1 && this.y) this.y = null;
+    this.redraw();
+  }
+
+  drag(dx: number, dy: number): void {
+    const { left, right, top, bottom } = this.panels();
+    const [from, to] = this.cursor.range;
+    const by = (-dx / (right - left)) * (to - from);
+    this.cursor.range = within([from + by, to + by], this.cursor.whole);
+    if (this.y && dy !== 0) {
+      const rise = (dy / (bottom - top)) * (this.y[1] - this.y[0]);
+      this.y = [this.y[0] + rise, this.y[1] + rise];
+    }
+    this.redraw();
+  }
+
+  pan(share: number): void {
+    const [from, to] = this.cursor.range;
+    const span = to - from;
+    const whole = this.cursor.whole;
+    const start =
+      share === Infinity ? whole[1] - span : share === -Infinity ? whole[0] : from + share * span;
+    this.cursor.range = within([start, start + span], whole);
+    this.redraw();
+  }
+
+  box(a: readonly [number, number], b: readonly [number, number]): void {
+    const times = [this.timeAt(a[0]), this.timeAt(b[0])].sort((x, y) => x - y);
+    const values = [this.valueAt(a[1]), this.valueAt(b[1])].sort((x, y) => x - y);
+    if (times[1]! > times[0]! && values[1]! > values[0]!) {
+      this.view = { t: times as [number, number], y: values as [number, number] };
+    }
+  }
+
+  hover(at: readonly [number, number] | null): void {
+    const { left, right } = this.panels();
+    const found = at && this.find(at);
+    this.#say(found ? { ...found, at: this.placeOf(found) } : null);
+    this.chosen = found;
+    this.#told = '';
+    const inside = at !== null && at[0] >= left && at[0] <= right;
+    this.cursor.time = inside ? (found ? this.timeOf(found) : this.timeAt(at[0])) : null;
+    this.redraw();
+  }
+
+  pick(at: readonly [number, number]): void {
+    this.hover(at);
+    this.choose();
+  }
+
+  choose(): void {
+    if (this.chosen) this.onpick?.(this.chosen.kind, this.chosen.index);
+  }
+
+  step(by: 1 | -1, interesting: boolean): void {
+    const found = this.neighbour(by, interesting);
+    if (!found) return;
+    this.show(found, found.time);
+  }
+
+  /** Puts the cursor on a mark and moves what is shown so that it is in view. */
+  protected show(found: Found, time: number): void {
+    const [from, to] = this.cursor.range;
+    const span = to - from;
+    if (time < from || time > to) {
+      this.cursor.range = within([time - span / 2, time + span / 2], this.cursor.whole);
+    }
+    this.chosen = found;
+    this.cursor.time = time;
+    this.paint();
+    this.#say({ ...found, at: this.placeOf(found) });
+    this.#status.textContent = this.tell(found).replaceAll('\n', ', ');
+    this.#told = String(this.cursor.range);
+  }
+
+  // ---- inside
+
+  /** The panels on the surface as it is. */
+  protected panels(): Area & { height: number } {
+    return this.area(this.width, 0);
+  }
+
+  /** How wide the surface is, in CSS pixels. */
+  protected get width(): number {
+    return Math.max(this.surface.clientWidth, 200);
+  }
+
+  protected timeAt(px: number): number {
+    const { left, right } = this.panels();
+    const [from, to] = this.cursor.range;
+    return from + ((px - left) / (right - left)) * (to - from);
+  }
+
+  /** Draws at the next frame. */
+  protected redraw(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = requestAnimationFrame(() => {
+      this.paint();
+      // The box stays beside its mark.
+      if (!this.#tip.hidden) this.#say(this.chosen && { ...this.chosen, at: this.placeOf(this.chosen) });
+    });
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#settle(), SETTLED) as unknown as number;
+  }
+
+  /** What was drawn has changed as a whole. */
+  protected renewed(note = ''): void {
+    // Before it stood in the page, it had no colours of the page.
+    this.colours = palette(this.root);
+    this.#note.textContent = note;
+    this.#note.hidden = note === '';
+    this.#drawLegend();
+    this.redraw();
+  }
+
+  /** The range of time in words. */
+  protected spanWords(): string {
+    const [from, to] = this.cursor.range;
+    return `${seconds(from, to - from)} to ${seconds(to, to - from)} s`;
+  }
+
+  #tools(title: string): HTMLElement {
+    const tools = make('div', 'lhp-tools');
+    attributes(tools, { role: 'group', 'aria-label': `${title}: controls` });
+    const button = (text: string, label: string, act: () => void) => {
+      const made = make('button', '', text);
+      attributes(made, { type: 'button', 'aria-label': label, title: label });
+      made.addEventListener('click', act);
+      tools.append(made);
+    };
+    button('+', 'Zoom in', () => this.zoom(CLOSER));
+    button('−', 'Zoom out', () => this.zoom(1 / CLOSER));
+    button('◀', 'Earlier', () => this.pan(-0.4));
+    button('▶', 'Later', () => this.pan(0.4));
+    button('All', 'All: show the whole', () => this.reset());
+    const file = (this.options.file ?? title).replace(/[^\w.=+%-]+/g, '-').slice(0, 100);
+    button('PNG', 'PNG of what is in view', async () => save(await this.png(), `${file}.png`));
+    button('SVG', 'SVG of what is in view', () => {
+      save(new Blob([this.svg()], { type: 'image/svg+xml' }), `${file}.svg`);
+    });
+    button('CSV', 'CSV of what is in view', () => {
+      save(new Blob([this.csv()], { type: 'text/csv' }), `${file}.csv`);
+    });
+    button('?', 'Keys and gestures', () => {
+      const hint = this.root.querySelector<HTMLElement>('.lhp-hint')!;
+      hint.hidden = !hint.hidden;
+    });
+    return tools;
+  }
+
+  #follow(hint: HTMLElement): void {
+    this.#ended.push(
+      this.cursor.subscribe(() => this.redraw()),
+      listen(this.surface, this),
+    );
+    const sizes = new ResizeObserver(() => this.redraw());
+    sizes.observe(this.surface);
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    const change = () => this.renewed(this.#note.textContent ?? '');
+    scheme.addEventListener('change', change);
+    this.#ended.push(
+      () => sizes.disconnect(),
+      () => scheme.removeEventListener('change', change),
+    );
+    hint.hidden = true;
+  }
+
+  /** The box beside a mark. */
+  #say(found: (Found & { at: [number, number] }) | null): void {
+    const { left, right: end } = this.panels();
+    this.#tip.hidden = found === null || found.at[0] < left || found.at[0] > end;
+    if (!found || this.#tip.hidden) return;
+    this.#tip.textContent = this.tell(found);
+    const [x, y] = found.at;
+    const style = this.#tip.style;
+    const right = x > this.width / 2;
+    style.left = right ? '' : `${x + 12}px`;
+    style.right = right ? `${this.width - x + 12}px` : '';
+    style.top = `${Math.max(y - 30, 0)}px`;
+  }
+
+  #settle(): void {
+    if (this.#told !== String(this.cursor.range)) this.#status.textContent = this.summary();
+    if (!this.#table || !this.#details?.open) return;
+    const { columns, rows } = this.rows();
+    const shown: (readonly (string | number)[])[] = [];
+    let all = 0;
+    for (const row of rows) if (++all <= LISTED) shown.push(row);
+    const cut = all > LISTED ? `; the first ${LISTED} of ${all}, the CSV has all` : '';
+    const caption = make('caption', '', this.summary() + cut);
+    const number = (cell: string | number | undefined) => (typeof cell === 'number' ? 'n' : '');
+    const row = (tag: 'th' | 'td', cells: readonly (string | number)[]) => {
+      const tr = make('tr');
+      tr.append(
+        ...cells.map((cell, i) => {
+          const made = make(tag, number(tag === 'td' ? cell : shown[0]?.[i]), String(cell));
+          if (tag === 'th') made.setAttribute('scope', 'col');
+          return made;
+        }),
+      );
+      return tr;
+    };
+    const [thead, tbody] = [make('thead'), make('tbody')];
+    thead.append(row('th', columns));
+    tbody.append(...shown.map((cells) => row('td', cells)));
+    this.#table.replaceChildren(caption, thead, tbody);
+  }
+
+  #drawLegend(): void {
+    const items = this.entries().map((entry) => {
+      const item = make('li');
+      item.append(sample(entry, this.colours), make('span', '', entry.words));
+      return item;
+    });
+    this.#legend.replaceChildren(...items);
+  }
+
+  /** The size of a file of its own, and what heading and legend take of it. */
+  #paper(pen: Pen): { width: number; height: number; above: number } {
+    const width = Math.max(this.width, SAVED_WIDTH);
+    const above = 40 + 17 * placed(this.entries(), pen, width).lines;
+    return { width, above, height: this.area(width, above).height };
+  }
+
+  #whole(pen: Pen, width: number, above: number): void {
+    const { ink, muted } = this.colours;
+    const title = this.options.title ?? '';
+    pen.text({ colour: ink, size: 15, bold: true }, 16, 24, title);
+    for (const { entry, x, line } of placed(this.entries(), pen, width).all) {
+      const y = 48 + 17 * line;
+      drawSample(pen, entry, this.colours, x + 7, y - 4);
+      pen.text({ colour: muted, size: 12.5 }, x + 19, y, entry.words);
+    }
+    this.render(pen, width, above);
+  }
+}
+
+/** Entries of a legend in lines. */
+function placed(entries: Entry[], pen: Pen, width: number) {
+  const all: { entry: Entry; x: number; line: number }[] = [];
+  let [x, line] = [16, 0];
+  for (const entry of entries) {
+    const needed = 19 + pen.width(entry.words, 12.5) + 18;
+    if (x > 16 && x + needed > width - 16) [x, line] = [16, line + 1];
+    all.push({ entry, x, line });
+    x += needed;
+  }
+  return { all, lines: entries.length ? line + 1 : 0 };
+}
+
+function drawSample(pen: Pen, entry: Entry, colours: Palette, x: number, y: number): void {
+  const colour = colours[entry.colour];
+  if (entry.shape === 'stairs') {
+    pen.stroke({ colour, width: 1.8, dash: entry.dash ?? [] }, (path) => {
+      path.move(x - 7, y);
+      path.line(x + 7, y);
+    });
+  } else {
+    const at = entry.shape === 'tick' ? y + 6 : y;
+    marks(pen, entry.shape, colour, [[x, at]], entry.opacity);
+  }
+}
+
+/** A small picture of a mark. */
+function sample(entry: Entry, colours: Palette): Element {
+  const pen = new SvgPen(16, 14);
+  drawSample(pen, entry, colours, 8, 7);
+  const text = pen.finish('', 'none').trim();
+  const svg = new DOMParser().parseFromString(text, 'image/svg+xml').documentElement;
+  svg.removeAttribute('role');
+  svg.removeAttribute('aria-label');
+  svg.setAttribute('aria-hidden', 'true');
+  return document.importNode(svg, true);
+}
+
+/** Gives a file to the reader. */
+export function save(blob: Blob, name: string): void {
+  const link = make('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** An element with a class and a text. */
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  name = '',
+  text = '',
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  if (text) made.textContent = text;
+  return made;
+}
+
+function attributes(element: Element, all: Record<string, string>): void {
+  for (const [name, value] of Object.entries(all)) element.setAttribute(name, value);
+}

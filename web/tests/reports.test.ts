@@ -1,0 +1,333 @@
+// Reports that the program makes, in a browser, from a file: plots can be touched and show what the data are, nothing is asked
+// for elsewhere, and axe finds nothing, on pages of every kind.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Browser, Page } from 'playwright-core';
+
+import { launch } from './browser.ts';
+import { violations, watch } from './pages.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const target = resolve(root, process.env.CARGO_TARGET_DIR ?? 'target');
+/** The program; `make web-test` builds it. */
+const lasthop = process.env.LASTHOP ?? join(target, 'debug/lasthop');
+/** With a directory here, pictures of all pages are kept in it. */
+const shots = process.env.LASTHOP_SHOTS;
+
+/** A channel that turns bad for about 120 ms, with up to 300 packets in the queue: whole windows are lost. */
+const BURST = `
+name = "burst"
+runs = 1
+transfer = { from = "fixed", to = "mobile", bytes = "8MB" }
+[host.fixed]
+preset = "linux"
+[host.mobile]
+preset = "linux"
+[[path]]
+link = { rate = "100mbit", delay = "5ms" }
+[[path]]
+radio = { rate = "20mbit", delay = "5ms", queue = "300p" }
+errors = { model = "two-state", good = "1s", bad = "120ms", ber-good = 0, ber-bad = 1e-2 }
+`;
+
+/** Two batteries beside a radio with medium access. */
+const HOPS = `
+horizon = "4s"
+runs = 2
+transfer = { from = "sender", to = "receiver", bytes = "unlimited" }
+[host.receiver]
+side = "left"
+preset = "linux-2.2"
+[host.sender]
+side = "right"
+preset = "linux-2.2"
+[[path]]
+radio = { rate = "11mbit", delay = "1us", queue = "100p" }
+mac = "dcf"
+`;
+
+let dir: string;
+let browser: Browser;
+
+async function run(...words: string[]): Promise<void> {
+  const done = promisify(execFile)(lasthop, words, { cwd: dir, env: { ...process.env, NO_COLOR: '1' } });
+  await done.catch((error: { code?: number | string; stderr?: string }) => {
+    // Advice that changes nothing and claims that fail have exit codes of their own; the page is there all the same.
+    if (error.code !== 1) throw new Error(`lasthop ${words.join(' ')}: ${error.code} ${error.stderr ?? ''}`);
+  });
+}
+
+before(async () => {
+  await stat(lasthop).catch(() => {
+    throw new Error(`${lasthop} is not there: cargo build, or name the program by LASTHOP`);
+  });
+  dir = await mkdtemp(join(tmpdir(), 'lasthop-reports-'));
+  await writeFile(join(dir, 'burst.toml'), BURST);
+  await writeFile(join(dir, 'hops.toml'), HOPS);
+  await run('run', 'burst.toml', '-o', 'run');
+  const [cell] = await readdir(join(dir, 'run/trace'));
+  const few = ['--set', 'transfer.bytes=200KB'];
+  await Promise.all([
+    run('run', 'quickstart', '-n', '3', '--vary', 'errors.mean=16KiB,64KiB', '--vary', 'agent=none,snoop', ...few, '-o', 'sweep'),
+    run('run', 'handoff-wavelan', '-n', '1', '--set', 'handoff.gap=500ms', '--set', 'horizon=20s', '-o', 'handoff'),
+    run('run', 'burst.toml', '--set', 'link.rate=50mbit', '-o', 'other'),
+    run('compare', 'quickstart', '--schemes', 'snoop,sack', '-n', '2', '--errors', '0,1%,5%', ...few, '-o', 'compare'),
+    run('advise', '--rate', '2mbit', '-n', '3', '--quick', '-o', 'advise'),
+    run('energy', 'hops.toml', '-n', '2', '-o', 'energy'),
+    run('reproduce', 'W-T1', 'W-F10', '--seeds', '1'),
+    run('explain', 'W-F10', '--sets', '40', '--seeds', '1', '--again', '0', '-o', 'explain'),
+    run('analyze', `run/trace/${cell}/link.pcapng`, `run/trace/${cell}/radio.pcapng`, '-o', 'analyze'),
+    run('battery', '-o', 'battery'),
+  ]);
+  await run('report', 'run', 'other', '-o', 'overlay.html');
+  browser = await launch();
+  if (shots) await mkdir(shots, { recursive: true });
+});
+
+after(async () => {
+  await browser?.close();
+  if (dir) await rm(dir, { recursive: true, force: true });
+});
+
+/** A page of a report; its figures are live as soon as they are in sight. */
+async function open(file: string, width: number, colorScheme: 'light' | 'dark' = 'light') {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, acceptDownloads: true });
+  const page = await context.newPage();
+  const wrong = watch(page);
+  await page.goto(`file://${join(dir, file)}`);
+  return { page, wrong, close: () => context.close() };
+}
+
+/** Brings every figure into sight. */
+async function scroll(page: Page): Promise<void> {
+  for (const figure of await page.locator('figure').all()) await figure.scrollIntoViewIfNeeded();
+  const waiting = 'figure:has(script[data-group]):not(:has(.lhp))';
+  await page.waitForFunction((waiting) => !document.querySelector(waiting), waiting);
+  await page.evaluate(() => scrollTo(0, 0));
+}
+
+interface Mark {
+  at: number;
+  kind: string;
+  from: number;
+  to: number;
+}
+
+const WORDS: Record<string, string> = {
+  first: 'data',
+  fast: 'fast retransmission',
+  timeout: 'retransmission after time-out',
+  eln: 'retransmission after loss notice',
+  probe: 'tail loss probe',
+  local: 'local retransmission',
+  again: 'retransmission',
+};
+
+/** What the program wrote beside the page. */
+async function truth(): Promise<{ marks: Mark[]; bad: [number, number][]; end: number }> {
+  const [cell] = await readdir(join(dir, 'run/trace'));
+  const series = JSON.parse(await readFile(join(dir, `run/trace/${cell}/sequence-1.json`), 'utf8'));
+  const marks: Mark[] = [];
+  for (const { at_s, start, end, kind } of series.sent) marks.push({ at: at_s, kind: WORDS[kind]!, from: start, to: end });
+  for (const { at_s, start, end } of series.lost) marks.push({ at: at_s, kind: 'lost', from: start, to: end });
+  const bad = series.bad.map(({ from_s, to_s }: { from_s: number; to_s: number }) => [from_s, to_s]);
+  return { marks, bad, end: series.end_s };
+}
+
+/** The counts in the line below a plot, by kind. */
+async function counts(page: Page): Promise<Record<string, number>> {
+  const text = (await page.locator('.lhp-status').first().textContent())!.replaceAll('\u2009', '');
+  const [, words = ''] = text.split(' s: ');
+  return Object.fromEntries([...words.matchAll(/([^,]+?) (\d+)(?:, |$)/g)].map(([, kind, n]) => [kind!, Number(n)]));
+}
+
+/** The numbers of what is in view, as they are saved. */
+async function saved(page: Page): Promise<Mark[]> {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'CSV of what is in view' }).first().click(),
+  ]);
+  assert.match(download.suggestedFilename(), /\.csv$/);
+  const text = await readFile((await download.path())!, 'utf8');
+  return text.trim().split('\n').slice(1).map((line) => {
+    const [at, kind, from, to] = line.split(',');
+    return { at: Number(at), kind: kind!, from: Number(from), to: Number(to) };
+  });
+}
+
+const settled = (page: Page) => page.waitForTimeout(350);
+
+test('zooming into a bad period shows each of its losses, and they are those of the run', async () => {
+  const { marks, bad } = await truth();
+  const lossesIn = ([from, to]: [number, number]) => marks.filter((m) => m.kind === 'lost' && m.at >= from && m.at <= to);
+  const band = bad.reduce((a, b) => (lossesIn(a).length >= lossesIn(b).length ? a : b));
+  assert.ok(lossesIn(band).length >= 180, `${lossesIn(band).length} losses in the worst period`);
+
+  const { page, wrong, close } = await open('run/report.html', 1100);
+  await scroll(page);
+  const surface = page.locator('.lhp-surface').first();
+  const all = await counts(page);
+  assert.equal(all.lost, marks.filter((m) => m.kind === 'lost').length);
+
+  // To the first loss of the band by keys, then closer with the wheel at that place.
+  await surface.focus();
+  const status = page.locator('.lhp-status').first();
+  const first = lossesIn(band)[0]!;
+  for (let i = 0; i < 200; i++) {
+    await page.keyboard.press('n');
+    if ((await status.textContent())!.startsWith(`lost, ${first.at.toFixed(2)}`)) break;
+  }
+  for (let i = 0; i < 8; i++) await page.keyboard.press('+');
+  await settled(page);
+  for (const closer of [0, 4, 4, 4]) {
+    for (let i = 0; i < closer; i++) await page.keyboard.press('+');
+    await settled(page);
+    const shown = await saved(page);
+    const range = [shown[0]!.at, shown.at(-1)!.at] as const;
+    const counted = await counts(page);
+    for (const kind of ['data', 'lost', 'fast retransmission']) {
+      const wanted = marks.filter((m) => m.kind === kind && m.at >= range[0] && m.at <= range[1]);
+      const found = shown.filter((m) => m.kind === kind);
+      assert.deepEqual(found, wanted, `${kind} from ${range.join(' to ')}`);
+      assert.equal(counted[kind] ?? 0, wanted.length, kind);
+    }
+    assert.ok(shown.some((m) => m.kind === 'lost'));
+  }
+  // Now so close that a loss has columns of its own.
+  const few = await counts(page);
+  assert.ok(few.lost! > 0 && few.lost! < 60, JSON.stringify(few));
+  if (shots) await page.screenshot({ path: join(shots, 'zoomed.png') });
+  assert.deepEqual(wrong, []);
+  await close();
+});
+
+test('a pick finds the mark that is there', async () => {
+  const { marks } = await truth();
+  const { page, wrong, close } = await open('run/report.html', 1100);
+  await scroll(page);
+  const surface = page.locator('.lhp-surface').first();
+  await surface.focus();
+  await page.keyboard.press('n');
+  for (let i = 0; i < 12; i++) await page.keyboard.press('+');
+  await settled(page);
+  const box = (await surface.boundingBox())!;
+  const tip = page.locator('.lhp-tip').first();
+  const found = new Map<string, Mark>();
+  for (let x = 80; x < 1000 && found.size < 3; x += 4) {
+    for (let y = 24; y < 350; y += 12) {
+      await page.mouse.move(box.x + x, box.y + y);
+      if (await tip.isHidden()) continue;
+      const [kind, at, bytes] = (await tip.textContent())!.replaceAll('\u2009', '').split('\n');
+      const [, from, to] = /bytes (\d+) to (\d+)/.exec(bytes ?? '') ?? [];
+      if (from) found.set(kind!, { kind: kind!, at: Number.parseFloat(at!), from: Number(from), to: Number(to) });
+    }
+  }
+  assert.ok(found.size > 0);
+  for (const pick of found.values()) {
+    const same = (m: Mark) => m.kind === pick.kind && m.from === pick.from && m.to === pick.to && Math.abs(m.at - pick.at) < 1e-3;
+    assert.ok(marks.some(same), JSON.stringify(pick));
+  }
+  // The table has what is in view.
+  await page.getByText('Table of what is in view').first().click();
+  await settled(page);
+  const rows = page.locator('.lhp-table tbody').first().locator('tr');
+  const listed = await rows.count();
+  assert.ok(listed > 0 && listed <= 200);
+  assert.deepEqual(wrong, []);
+  await close();
+});
+
+test('pictures can be saved, and a mouse drags, boxes and resets', async () => {
+  const { page, wrong, close } = await open('run/report.html', 1100);
+  await scroll(page);
+  const status = page.locator('.lhp-status').first();
+  const whole = await status.textContent();
+  const surface = page.locator('.lhp-surface').first();
+  await surface.scrollIntoViewIfNeeded();
+  const box = (await surface.boundingBox())!;
+  const at = (x: number, y: number) => page.mouse.move(box.x + x, box.y + y, { steps: 3 });
+  await at(300, 100);
+  await page.keyboard.down('Shift');
+  await page.mouse.down();
+  await at(420, 300);
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  await settled(page);
+  const boxed = await status.textContent();
+  assert.notEqual(boxed, whole);
+  await at(300, 100);
+  await page.mouse.down();
+  await at(200, 100);
+  await page.mouse.up();
+  await settled(page);
+  assert.notEqual(await status.textContent(), boxed);
+  for (const [name, begins] of [['PNG', '\x89PNG'], ['SVG', '<svg']] as const) {
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: `${name} of what is in view` }).first().click(),
+    ]);
+    const bytes = await readFile((await download.path())!, 'latin1');
+    assert.ok(bytes.startsWith(begins), name);
+  }
+  await page.getByRole('button', { name: 'All: show the whole' }).first().click();
+  await page.mouse.move(0, 0);
+  await settled(page);
+  assert.equal(await status.textContent(), whole);
+  assert.deepEqual(wrong, []);
+  await close();
+});
+
+test('a page that may run no script shows its pictures, and so does paper', async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(`file://${join(dir, 'run/report.html')}`);
+  assert.ok(await page.locator('figure svg').first().isVisible());
+  assert.equal(await page.locator('.lhp').count(), 0);
+  await context.close();
+  const { page: live, close } = await open('run/report.html', 1100);
+  await scroll(live);
+  const still = live.locator('figure > .scroll').first();
+  assert.ok(await still.isHidden());
+  await live.emulateMedia({ media: 'print' });
+  assert.ok((await still.isVisible()) && (await live.locator('.lhp').first().isHidden()));
+  await close();
+});
+
+const PAGES = [
+  'run/report.html',
+  'sweep/report.html',
+  'handoff/report.html',
+  'overlay.html',
+  'compare/report.html',
+  'advise/report.html',
+  'energy/report.html',
+  'out/reproduce/report.html',
+  'explain/report.html',
+  'analyze/report.html',
+];
+
+for (const file of PAGES) {
+  test(`${file}: axe finds nothing, no page is wider than its screen, none asks for anything`, async () => {
+    const looks = shots
+      ? ([360, 800, 1600].flatMap((width) => [[width, 'light'], [width, 'dark']]) as [number, 'light' | 'dark'][])
+      : ([[360, 'dark'], [800, 'light']] as const);
+    for (const [width, scheme] of looks) {
+      const { page, wrong, close } = await open(file, width, scheme);
+      await scroll(page);
+      assert.deepEqual(await violations(page), [], `${width} pixels, ${scheme}`);
+      const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(beyond <= 0, `${beyond} pixels too wide at ${width}`);
+      assert.deepEqual(wrong, []);
+      const name = `${file.replace('/report', '').replaceAll('/', '-').replace('.html', '')}-${width}-${scheme}.png`;
+      if (shots) await page.screenshot({ path: join(shots, name), fullPage: true });
+      await close();
+    }
+  });
+}

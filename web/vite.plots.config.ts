@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { defineConfig } from 'vite'
+
+// What is embedded says whose it is, in the words that its licence asks for.
+const uplot = readFileSync(new URL('node_modules/uplot/LICENSE', import.meta.url), 'utf8').trim()
+const banner = `/*! lasthop, MIT OR Apache-2.0. Holds uPlot:\n${uplot}\n*/`
+
+/** The script of reports as one file, which crates/report embeds: `make web-plots`. */
+export default defineConfig({
+    build: {
+        target: 'es2023',
+        outDir: process.env.LASTHOP_PLOTS_OUT ?? '../target/web/plots',
+        emptyOutDir: true,
+        lib: {
+            entry: 'src/plots/report.ts',
+            formats: ['iife'],
+            name: 'lasthopPlots',
+            fileName: () => 'plots.js',
+        },
+        rolldownOptions: {
+            output: {
+                postBanner: banner,
+            },
+        },
+    },
+})
