@@ -124,7 +124,7 @@ web: web-module $(NODE_MODULES) ## Build the laboratory: target/web/lab.html, an
 	cd web && LASTHOP_MODULE='$(TARGET)/$(WASM)/module/lasthop_web.wasm' $(NODE) node pack.mjs '$(TARGET)/web'
 
 web-plots: $(NODE_MODULES) ## Build the script of reports anew, which the program embeds
-	cd web && LASTHOP_PLOTS_OUT='$(TARGET)/web/plots' $(NODE) npx vite build --config vite.plots.config.ts --logLevel warn
+	cd web && LASTHOP_PLOTS_OUT='$(TARGET)/web/plots' $(NODE) npm exec -- vite build --config vite.plots.config.ts --logLevel warn
 	cp '$(TARGET)/web/plots/plots.js' crates/report/src/plots.js
 	@ls -l crates/report/src/plots.js
 
