@@ -286,6 +286,41 @@ test('pictures can be saved, and a mouse drags, boxes and resets', async () => {
   await close();
 });
 
+test('on a phone two fingers zoom and one moves', async () => {
+  const viewport = { width: 360, height: 800 };
+  const context = await browser.newContext({ viewport, hasTouch: true, isMobile: true });
+  const page = await context.newPage();
+  await page.goto(`file://${join(dir, 'run/report.html')}`);
+  await scroll(page);
+  const surface = page.locator('.lhp-surface').first();
+  await surface.scrollIntoViewIfNeeded();
+  await settled(page);
+  const status = page.locator('.lhp-status').first();
+  const range = async () => {
+    const [, from, to] = /([\d.]+) to ([\d.]+) s/.exec((await status.textContent())!)!;
+    return [Number(from), Number(to)] as const;
+  };
+  const whole = await range();
+  const { x, y } = (await surface.boundingBox())!;
+  const session = await context.newCDPSession(page);
+  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...at: number[]) => {
+    const touchPoints = at.map((px, id) => ({ x: x + px, y: y + 100, id }));
+    return session.send('Input.dispatchTouchEvent', { type, touchPoints });
+  };
+  await touch('touchStart', 130, 170);
+  for (let i = 1; i <= 6; i++) await touch('touchMove', 130 - 10 * i, 170 + 10 * i);
+  await touch('touchEnd');
+  await settled(page);
+  const closer = await range();
+  assert.ok(closer[1] - closer[0] < (whole[1] - whole[0]) / 2, `${closer}`);
+  await touch('touchStart', 200);
+  for (let i = 1; i <= 6; i++) await touch('touchMove', 200 - 10 * i);
+  await touch('touchEnd');
+  await settled(page);
+  assert.ok((await range())[0] > closer[0], 'later');
+  await context.close();
+});
+
 test('a page that may run no script shows its pictures, and so does paper', async () => {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
