@@ -232,10 +232,10 @@ impl Metrics {
                     data_bytes: c.data_bytes,
                     damaged: c.damaged,
                     damaged_data: c.damaged_data,
-                    dropped: c.dropped,
-                    originated: c.originated,
-                    repeated: c.repeated,
-                    redirected: c.redirected,
+                    dropped: c.dropped.clone(),
+                    originated: c.originated.clone(),
+                    repeated: c.repeated.clone(),
+                    redirected: c.redirected.clone(),
                     air: c.air.as_ref().and_then(|air| air.metrics()),
                     // What flows carry in other cells is not told apart.
                     goodput: (c.data_packets > 0 && !in_cell)
