@@ -72,7 +72,7 @@ fn rows(plan: &Plan) -> String {
 }
 
 /// Columns two spaces apart, the first row as heading.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(super) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()

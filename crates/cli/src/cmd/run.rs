@@ -7,7 +7,7 @@ use lasthop_lab::{Results, Setup};
 use lasthop_scenario::{Argument, Plan, Run, Warning, World};
 use rayon::prelude::*;
 
-use super::plan;
+use super::{bare, plan};
 use crate::asked::Jobs;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -66,6 +66,9 @@ pub struct Args {
     pub trace_size: Most,
     #[command(flatten)]
     pub jobs: Jobs,
+    /// Measure nothing but what links carried and what arrived: the fastest way, in the simulator alone
+    #[arg(long, conflicts_with = "output")]
+    pub no_metrics: bool,
     /// Only print what would be run
     #[arg(long)]
     pub dry_run: bool,
@@ -130,6 +133,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::write(&dir.join("scenario.toml"), as_given(&text, args).as_bytes())?;
     }
     let progress = Progress::new(plan.count(), json);
+    if args.no_metrics {
+        return bare::run(&plan, args.jobs.count(), &Stop::listen()?, &progress, json);
+    }
     let job = Job {
         plan: &plan,
         order: order(&text, &arguments),
