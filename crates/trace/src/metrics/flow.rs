@@ -4,7 +4,7 @@ use core::hash::{BuildHasher, BuildHasherDefault};
 use std::collections::VecDeque;
 
 use hashbrown::HashTable;
-use lasthop_proto::event::{Tcb, TcpKind};
+use lasthop_proto::event::{Cause, Tcb, TcpKind};
 use lasthop_proto::flows::FlowHasher;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
@@ -137,24 +137,30 @@ struct Episodes {
     rto: Samples,
 }
 
-/// One direction of a connection. What every packet touches stands in it; what few packets or few flows have stands
-/// elsewhere, since there may be a hundred thousand of them.
+/// One direction of a connection. There may be a hundred thousand of them, so it lies in the order in which it is touched:
+/// two cache lines by a packet that enters the path, four by one that arrives, and behind them what few packets or few
+/// flows have.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Flow {
     key: FlowKey,
-    pub(super) towards: Side,
-    declared: Option<Box<Declared>>,
-    /// Bytes whose delivery completes it, if the layout names a number.
-    wanted: u64,
-    largest: u32,
     /// Sequence number of the SYN: position 0 of the stream.
     origin: Option<Seq>,
     /// One past the highest position offered to the path.
     offered: u64,
     /// Ends of packets offered and not yet delivered, with the time of the first offer. In order of both.
     waiting: VecDeque<(u64, Time)>,
-    delay: Moments,
-    delays: Histogram,
+    /// Packets put into the path with data that is sent for the first time: of all causes the one that nearly all have.
+    data: u64,
+    pub(super) new_packets: u64,
+    pub(super) wired_packets: u64,
+    pub(super) wireless_packets: u64,
+    largest: u32,
+    pub(super) towards: Side,
+    aborted: bool,
+    // ---- what arrives
+    /// The place of the next in `recent`.
+    crossing: u8,
     /// Positions that crossed the last link unharmed.
     crossed: Ranges,
     redundant: u64,
@@ -162,25 +168,28 @@ pub(super) struct Flow {
     recent: [PacketId; REMEMBERED],
     /// Whether they held anything new.
     news: [bool; REMEMBERED],
-    /// The place of the next.
-    crossing: u8,
-    pub(super) new_packets: u64,
-    pub(super) wired_packets: u64,
-    pub(super) wireless_packets: u64,
-    opened: Option<Time>,
-    aborted: bool,
     delivered: u64,
+    /// Bytes whose delivery completes it, if the layout names a number.
+    wanted: u64,
+    delay: Moments,
+    delays: Histogram,
+    stalls: StallWatch,
+    // ---- what is rare
+    opened: Option<Time>,
+    declared: Option<Box<Declared>>,
     episodes: Option<Box<Episodes>>,
     pub(super) marked: u64,
-    pub(super) originated: CauseCounts,
+    originated: CauseCounts,
     pub(super) dropped: CauseCounts,
     pub(super) repeated: CauseCounts,
-    stalls: StallWatch,
     /// Packets of all kinds that entered the path, where exchanges are made.
     pub(super) entered: u64,
     /// When its client asked, and how long answers took.
     pub(super) asked: Option<Box<Asked>>,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Flow>() == 512);
 
 /// The exchanges of a connection.
 #[derive(Clone, Debug, Default)]
@@ -195,35 +204,51 @@ impl Flow {
     fn new(key: FlowKey, towards: Side) -> Flow {
         Flow {
             key,
-            towards,
-            declared: None,
-            wanted: u64::MAX,
-            largest: 0,
             origin: None,
             offered: 0,
             waiting: VecDeque::new(),
-            delay: Moments::default(),
-            delays: Histogram::default(),
+            data: 0,
+            new_packets: 0,
+            wired_packets: 0,
+            wireless_packets: 0,
+            largest: 0,
+            towards,
+            aborted: false,
+            crossing: 0,
             crossed: Ranges::default(),
             redundant: 0,
             recent: [PacketId(u64::MAX); REMEMBERED],
             news: [false; REMEMBERED],
-            crossing: 0,
-            new_packets: 0,
-            wired_packets: 0,
-            wireless_packets: 0,
-            opened: None,
-            aborted: false,
             delivered: 0,
+            wanted: u64::MAX,
+            delay: Moments::default(),
+            delays: Histogram::default(),
+            stalls: StallWatch::default(),
+            opened: None,
+            declared: None,
             episodes: None,
             marked: 0,
             originated: CauseCounts::default(),
             dropped: CauseCounts::default(),
             repeated: CauseCounts::default(),
-            stalls: StallWatch::default(),
             entered: 0,
             asked: None,
         }
+    }
+
+    /// A packet was put into the path for this reason.
+    #[inline]
+    pub(super) fn originate(&mut self, cause: Cause) {
+        match cause {
+            Cause::Data => self.data += 1,
+            cause => self.originated.add(cause),
+        }
+    }
+
+    /// Packets put into the path, by cause.
+    fn all_originated(&self) -> CauseCounts {
+        let of = |cause| if cause == Cause::Data { self.data } else { self.originated.get(cause) };
+        CauseCounts::from_fn(of)
     }
 
     /// Whether it is the direction of the data of a transfer that the layout names.
@@ -294,7 +319,8 @@ impl Flow {
         let (_, end) = self.span(segment, len);
         self.largest = self.largest.max(len);
         if end > self.offered {
-            if self.opened.is_none() {
+            // Whoever has offered anything is open.
+            if self.offered == 0 && self.opened.is_none() {
                 self.open(at);
             }
             self.offered = end;
@@ -478,8 +504,8 @@ impl Flow {
             marked: self.marked,
             marked_acks: acks.marked,
             new_packets: self.new_packets,
-            originated: self.originated.clone(),
-            originated_acks: acks.originated.clone(),
+            originated: self.all_originated(),
+            originated_acks: acks.all_originated(),
             dropped: self.dropped.clone(),
             repeated: self.repeated.clone(),
             dropped_acks: acks.dropped.clone(),

@@ -430,7 +430,7 @@ impl Sink for Metrics {
                 counter.originated.add(cause);
                 if let Some(id) = self.flows.of_packet(packet, side) {
                     let flow = &mut self.flows.all[id];
-                    flow.originated.add(cause);
+                    flow.originate(cause);
                     match packet.segment().filter(|_| is_data) {
                         Some(segment) => flow.offer(at, segment, packet.body.len()),
                         None => flow.new_packets += u64::from(cause == Cause::Data),
