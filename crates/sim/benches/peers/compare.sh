@@ -34,13 +34,13 @@ fi
 
 # scenario FLOWS BYTES SECONDS MBIT1 MS1 MBIT2 MS2 QUEUE: the same for lasthop.
 scenario() {
-    local bytes=
-    [ "$2" = 0 ] || bytes=", bytes = $2"
+    local bytes=$2
+    [ "$2" = 0 ] && bytes='"unlimited"'
     cat <<TOML
 name = "peers"
 runs = 1
 horizon = "$3s"
-transfer = { from = "left", to = "right", count = $1$bytes }
+transfer = { from = "left", to = "right", count = $1, bytes = $bytes }
 [host.left]
 preset = "rfc"
 [host.right]
