@@ -91,6 +91,32 @@ fn no_temporary_files(dir: &Path) {
     }
 }
 
+/// Without metrics the same runs carry the same, and nothing else is told.
+#[test]
+fn runs_without_metrics_carry_the_same() {
+    let place = Place::new();
+    let json = |more: &[&str]| -> Value {
+        let arguments = [&["run", "tiny.toml", "--json"], more].concat();
+        serde_json::from_slice(&place.good(&arguments).stdout).expect("JSON")
+    };
+    let (measured, bare) = (json(&[]), json(&["--no-metrics", "-j", "2"]));
+    for (i, cell) in ["agent=none", "agent=snoop"].into_iter().enumerate() {
+        assert_eq!(bare[i]["cell"], cell);
+        for run in 0..3 {
+            let (with, without) = (&measured["cells"][i]["runs"][run], &bare[i]["runs"][run]);
+            for key in ["seed", "reason", "hops"] {
+                assert_eq!(with[key], without[key], "{cell} {run} {key}");
+            }
+            assert_eq!(with["metrics"]["end_s"], without["end_s"], "{cell} {run}");
+            assert_eq!(without["delivered"], 50_000);
+        }
+    }
+    let shown = text(&place.good(&["run", "tiny.toml", "--no-metrics"]));
+    assert!(shown.contains("agent=snoop") && shown.contains("3 of 3"), "{shown}");
+    let refused = place.run(&["run", "tiny.toml", "--no-metrics", "--world", "testbed"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}
+
 #[test]
 fn a_table_has_a_row_for_each_cell() {
     let text = text(&Place::new().good(&["run", "tiny.toml"]));

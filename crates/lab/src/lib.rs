@@ -16,14 +16,14 @@ use lasthop_proto::units::Time;
 #[cfg(feature = "quic")]
 pub use lasthop_quic::end as ends;
 use lasthop_scenario::Scenario;
-pub use lasthop_sim::layout;
 #[cfg(not(feature = "quic"))]
 pub use lasthop_sim::no_ends as ends;
-use lasthop_sim::{Reason, RunEnd, run_with};
-use lasthop_trace::Sink;
+use lasthop_sim::run_with;
+pub use lasthop_sim::{Reason, RunEnd, layout};
 use lasthop_trace::layout::Layout;
 use lasthop_trace::metrics::{Metrics, RunMetrics};
 use lasthop_trace::sequence::{Sequence, Series, Watch};
+use lasthop_trace::{Nothing, Sink};
 #[cfg(feature = "threads")]
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -92,6 +92,11 @@ pub fn measure(scenario: &Scenario, seed: u64) -> RunResult {
     let mut metrics = Metrics::new(layout.clone());
     let end = run_with(scenario, seed, &ends, &mut metrics);
     result(seed, &end, &layout, metrics.finish(end.at))
+}
+
+/// Runs `scenario` once with `seed` and measures nothing but what was carried and what arrived.
+pub fn run_unmeasured(scenario: &Scenario, seed: u64) -> RunEnd {
+    run_with(scenario, seed, &ends, &mut Nothing)
 }
 
 fn result(seed: u64, end: &RunEnd, layout: &Layout, metrics: RunMetrics) -> RunResult {

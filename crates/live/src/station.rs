@@ -112,6 +112,10 @@ impl Outside for Around<'_> {
         self.sink.event(event);
     }
 
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        self.sink.packet(at, stage, op, side, packet);
+    }
+
     fn leave(&mut self, now: Time, stage: StageId, side: Side, packet: Packet) {
         if matches!(self.current, Some((id, _, true)) if id == packet.id) {
             return;

@@ -8,8 +8,8 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, Wants};
-use lasthop_proto::machine::{Machine, Out, Side, StageId};
+use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::machine::{Machine, Out, Side, StageId, Told};
 use lasthop_proto::units::Time;
 use lasthop_proto::wake::WakeTree;
 use lasthop_proto::wire::Packet;
@@ -23,6 +23,13 @@ use access::Access;
 pub trait Outside {
     /// The next event.
     fn event(&mut self, event: &Event);
+
+    /// The next event, to a packet that `stage` hands on towards `side`. Whoever need not keep it overrides this, and is
+    /// spared a copy of the packet.
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        let what = What::Packet { op, side, packet: packet.clone() };
+        self.event(&Event { at, stage, what });
+    }
 
     /// `packet` leaves the path towards `side` at `stage`: the witness of a host that is not ours, or the last
     /// stage before the hosts when none of them has the packet's address.
@@ -43,6 +50,8 @@ pub struct Path {
     out: Out,
     /// Packets that leave a stage at this instant, when there are several: the stage, the side, the packet.
     moving: VecDeque<(usize, Side, Packet)>,
+    /// Room for the packets that a stage has sent together.
+    leaving: Vec<(Side, Packet)>,
     now: Time,
     hops: u64,
     /// Whether a host was called since its transfers were last counted.
@@ -75,8 +84,9 @@ impl Path {
             host_stages,
             counts: vec![StageCount::default(); total],
             wakes: WakeTree::new(total),
-            out: Out::new(wants),
+            out: Out::telling(wants),
             moving: VecDeque::new(),
+            leaving: Vec::new(),
             now: Time::ZERO,
             hops: 0,
             host_called: true,
@@ -372,32 +382,60 @@ impl Path {
             };
         }
         loop {
-            // Nearly always one packet moves; it need not queue.
-            let alone = self.moving.is_empty() && self.out.sends.len() <= 1;
-            let (side, packet) = if alone {
-                let Some(only) = self.out.sends.pop() else { return };
-                only
-            } else {
+            if !self.moving.is_empty() {
                 self.queue_packets(i);
                 let Some((from, side, packet)) = self.moving.pop_front() else { return };
-                i = from;
-                (side, packet)
-            };
-            match self.neighbour(i, side, &packet) {
-                Some(next) => {
-                    self.counts[next].arrived += 1;
-                    self.out.begin(StageId(next as u16), self.now);
-                    self.stages[next].on_packet(self.now, side.other(), packet, &mut self.out);
-                    self.take_answer(next, outside);
-                    i = next;
+                i = self.hand_on(from, side, packet, outside);
+                continue;
+            }
+            match self.out.sends.len() {
+                0 => return,
+                // Not by `pop`: an `Option` of a packet is moved in pieces.
+                1 => {
+                    let (side, packet) = self.out.sends.swap_remove(0);
+                    i = self.hand_on(i, side, packet, outside);
                 }
-                None => outside.leave(self.now, StageId(i as u16), side, packet),
+                // They go first, and what comes of them queues.
+                _ => {
+                    let room = core::mem::take(&mut self.leaving);
+                    let mut leaving = core::mem::replace(&mut self.out.sends, room);
+                    for (side, packet) in leaving.drain(..) {
+                        let next = self.hand_on(i, side, packet, outside);
+                        self.queue_packets(next);
+                    }
+                    self.leaving = leaving;
+                }
             }
         }
     }
 
+    /// Hands `packet`, which leaves stage `i` to `side`, to its neighbour there: which is the answer, or `i` if there is
+    /// none.
+    #[inline]
+    fn hand_on<O: Outside>(
+        &mut self,
+        i: usize,
+        side: Side,
+        packet: Packet,
+        outside: &mut O,
+    ) -> usize {
+        let Some(next) = self.neighbour(i, side, &packet) else {
+            outside.leave(self.now, StageId(i as u16), side, packet);
+            return i;
+        };
+        self.counts[next].arrived += 1;
+        self.out.begin(StageId(next as u16), self.now);
+        self.stages[next].on_packet(self.now, side.other(), packet, &mut self.out);
+        self.take_answer(next, outside);
+        next
+    }
+
     /// Puts what stage `i` sent behind what is moving already.
+    #[inline]
     fn queue_packets(&mut self, i: usize) {
+        if self.out.sends.is_empty() {
+            return;
+        }
         for (side, packet) in self.out.sends.drain(..) {
             self.moving.push_back((i, side, packet));
         }
@@ -407,12 +445,11 @@ impl Path {
     /// Its packets stay in `out` for [`Path::forward`].
     #[inline]
     fn take_answer<O: Outside>(&mut self, i: usize, outside: &mut O) {
-        if !self.out.events.is_empty() {
-            for event in &self.out.events {
-                outside.event(event);
-            }
-            self.out.events.clear();
-        }
+        let (now, stage) = (self.now, StageId(i as u16));
+        self.out.tell(|told| match told {
+            Told::Event(event) => outside.event(event),
+            Told::Packet(op, side, packet) => outside.packet(now, stage, op, side, packet),
+        });
         let tally = self.out.take_tally();
         let sent = self.out.sends.len() as u64;
         let count = &mut self.counts[i];
@@ -480,9 +517,15 @@ impl Path {
     fn rearm(&mut self, i: usize) {
         let mut next = self.stages[i].next_wake();
         if !self.retired.is_empty() {
-            let old = self.retired.iter().filter(|(at, _)| *at == i);
-            next = old.filter_map(|(_, stage)| stage.next_wake()).chain(next).min();
+            next = self.next_of_retired(i).into_iter().chain(next).min();
         }
         self.wakes.set(i, next);
+    }
+
+    /// When a link that was replaced at place `i` wants to be called next.
+    #[cold]
+    fn next_of_retired(&self, i: usize) -> Option<Time> {
+        let old = self.retired.iter().filter(|(at, _)| *at == i);
+        old.filter_map(|(_, stage)| stage.next_wake()).min()
     }
 }

@@ -190,7 +190,7 @@ pub struct TcpEvent {
     pub flow: FlowKey,
     /// What happened.
     pub kind: TcpKind,
-    /// The control block right after it.
+    /// The control block right after it; of [`TcpKind::Delivered`] only where [`Wants::DETAIL`] is wanted.
     pub tcb: Tcb,
 }
 
@@ -267,7 +267,7 @@ impl TcpKind {
 
 /// A snapshot of a TCP control block (what `trpt` prints, west97 4.4). Sequence positions are 64-bit stream
 /// offsets: 0 is the SYN, 1 the first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Tcb {
     /// Oldest unacknowledged position.
     pub snd_una: u64,

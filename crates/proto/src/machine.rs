@@ -79,6 +79,25 @@ pub(crate) fn catch_up<M: Machine>(
     out.gone() - gone
 }
 
+/// Something that has happened, as [`Out::tell`] tells it.
+#[derive(Clone, Copy, Debug)]
+pub enum Told<'a> {
+    /// This.
+    Event(&'a Event),
+    /// To a packet that is handed on towards the side: what an event would say of it, without a copy of the packet.
+    Packet(Op, Side, &'a Packet),
+}
+
+/// What has happened to a packet just before it was handed on.
+#[derive(Clone, Copy, Debug)]
+struct Handed {
+    op: Op,
+    /// The packet's place in [`Out::sends`].
+    place: usize,
+    /// Events that were told before.
+    after: usize,
+}
+
 /// What a machine answers. The driver keeps one and drains it after each call, so that no call allocates.
 #[derive(Debug, Default)]
 pub struct Out {
@@ -88,6 +107,9 @@ pub struct Out {
     pub signals: Vec<(Side, Signal)>,
     /// What happened, oldest first.
     pub events: Vec<Event>,
+    handed: Vec<Handed>,
+    /// Whether the driver asks by [`Out::tell`] before it takes packets out.
+    tells: bool,
     wants: Wants,
     bulk: bool,
     now: Time,
@@ -111,6 +133,31 @@ impl Out {
         Out { wants, ..Out::default() }
     }
 
+    /// The same for a driver that hears of events by [`Out::tell`] alone, before it takes packets out of
+    /// [`Out::sends`]: what happens to a packet that is handed on costs no copy of it.
+    pub fn telling(wants: Wants) -> Out {
+        Out { wants, tells: true, ..Out::default() }
+    }
+
+    /// Tells what has happened since this was last called, oldest first.
+    #[inline]
+    pub fn tell(&mut self, mut told: impl FnMut(Told<'_>)) {
+        if self.events.is_empty() && self.handed.is_empty() {
+            return;
+        }
+        let mut from = 0;
+        for handed in &self.handed {
+            self.events[from..handed.after].iter().for_each(|event| told(Told::Event(event)));
+            from = handed.after;
+            if let Some((side, packet)) = self.sends.get(handed.place) {
+                told(Told::Packet(handed.op, *side, packet));
+            }
+        }
+        self.events[from..].iter().for_each(|event| told(Told::Event(event)));
+        self.events.clear();
+        self.handed.clear();
+    }
+
     /// The driver is about to call `stage` at `now`.
     pub fn begin(&mut self, stage: StageId, now: Time) {
         self.stage = stage;
@@ -123,24 +170,51 @@ impl Out {
     }
 
     /// Hands on a packet that came from elsewhere.
+    #[inline]
     pub fn send(&mut self, side: Side, packet: Packet) {
         self.sends.push((side, packet));
+    }
+
+    /// Hands on a packet, to which `op` has just happened.
+    #[inline]
+    pub fn send_after(&mut self, op: Op, side: Side, packet: Packet) {
+        self.hand(op, side, &packet);
+        self.sends.push((side, packet));
+    }
+
+    /// Notes that `op` has happened to the packet that is handed on next.
+    #[inline]
+    fn hand(&mut self, op: Op, side: Side, packet: &Packet) {
+        if !self.wants.has(op.level()) {
+            return;
+        }
+        if self.tells {
+            self.handed.push(Handed { op, place: self.sends.len(), after: self.events.len() });
+        } else {
+            self.event(What::Packet { op, side, packet: packet.clone() });
+        }
     }
 
     /// Puts a new packet into the path: gives it an identity and says why it exists.
     #[inline]
     pub fn originate(&mut self, side: Side, mut packet: Packet, cause: Cause) {
-        self.introduce(side, &mut packet, cause);
-        self.sends.push((side, packet));
+        self.name(&mut packet);
+        self.send_after(Op::Originated(cause), side, packet);
     }
 
     /// Like [`Out::originate`], for a packet that is handed on, or ended, by another call.
     #[inline]
     pub fn introduce(&mut self, side: Side, packet: &mut Packet, cause: Cause) {
+        self.name(packet);
+        self.packet_event(Op::Originated(cause), side, packet);
+    }
+
+    /// Gives a new packet its identity.
+    #[inline]
+    fn name(&mut self, packet: &mut Packet) {
         packet.id = PacketId(u64::from(self.stage.0) << 48 | self.next_id);
         self.next_id += 1;
         self.tally.originated += 1;
-        self.packet_event(Op::Originated(cause), side, packet);
     }
 
     /// Ends a packet's life here and says why.
@@ -186,6 +260,7 @@ impl Out {
     }
 
     /// Something happened to `packet`, which travels towards `side`.
+    #[inline]
     pub fn packet_event(&mut self, op: Op, side: Side, packet: &Packet) {
         if self.wants.has(op.level()) {
             self.event(What::Packet { op, side, packet: packet.clone() });

@@ -5,11 +5,14 @@ use crate::units::Time;
 /// A winner tree: the earliest wake time of each of `n` sleepers, and the earliest of all at its root.
 /// Changing one entry costs log2(n) comparisons; nothing is allocated after growth. Equal times go to the
 /// lower index, so that the order of events is the same everywhere. A handful of sleepers is cheaper to look
-/// through than to keep in order, so their inner nodes are not used.
+/// through than to keep in order, so it has no tree.
 #[derive(Clone, Debug)]
 pub struct WakeTree {
-    /// Leaves stand at `leaves..2 * leaves`; node `i` holds the winner of `2i` and `2i + 1`.
+    /// Of a handful.
+    few: [Time; FEW],
+    /// Of more. Leaves stand at `leaves..2 * leaves`; node `i` holds the winner of `2i` and `2i + 1`.
     nodes: Vec<(Time, u32)>,
+    /// How many there are room for; none in the tree if they are few.
     leaves: usize,
 }
 
@@ -19,25 +22,30 @@ const FEW: usize = 8;
 impl WakeTree {
     /// A tree for `n` sleepers, none of which wants to be woken.
     pub fn new(n: usize) -> WakeTree {
-        let leaves = n.max(1).next_power_of_two();
-        let mut tree = WakeTree { nodes: vec![(Time::NEVER, 0); 2 * leaves], leaves };
-        for i in 0..leaves {
-            tree.nodes[leaves + i].1 = i as u32;
-        }
-        for i in (1..leaves).rev() {
-            tree.nodes[i] = tree.nodes[2 * i];
+        let mut tree = WakeTree { few: [Time::NEVER; FEW], nodes: Vec::new(), leaves: 0 };
+        if n > FEW {
+            tree.leaves = n.next_power_of_two();
+            tree.nodes = vec![(Time::NEVER, 0); 2 * tree.leaves];
+            for i in 0..tree.leaves {
+                tree.nodes[tree.leaves + i].1 = i as u32;
+            }
+            for i in (1..tree.leaves).rev() {
+                tree.nodes[i] = tree.nodes[2 * i];
+            }
         }
         tree
     }
 
     /// Makes room for at least `n` sleepers.
     pub fn grow(&mut self, n: usize) {
-        if n <= self.leaves {
+        if n <= self.leaves.max(FEW) {
             return;
         }
         let mut bigger = WakeTree::new(n.max(2 * self.leaves));
-        for i in 0..self.leaves {
-            bigger.set(i, Some(self.nodes[self.leaves + i].0));
+        let leaves = self.nodes.iter().skip(self.leaves).map(|leaf| leaf.0);
+        let few = self.few.iter().copied().filter(|_| self.leaves == 0);
+        for (i, at) in few.chain(leaves).enumerate() {
+            bigger.set(i, at.or_none());
         }
         *self = bigger;
     }
@@ -46,13 +54,36 @@ impl WakeTree {
     #[inline]
     pub fn set(&mut self, i: usize, at: Option<Time>) {
         let at = at.unwrap_or(Time::NEVER);
-        if self.leaves <= FEW {
-            self.nodes[self.leaves + i].0 = at;
+        if self.leaves == 0 {
+            self.few[i] = at;
         } else {
             self.replay(i, at);
         }
     }
 
+    /// Like [`WakeTree::set`], where times are mostly put off, as a retransmission timer is by each ACK: a later time
+    /// moves its sleeper in the tree only when that would come first. `due` says when a sleeper is to be woken. Between
+    /// such calls [`WakeTree::set`] may only bring a time forward.
+    #[inline]
+    pub fn put_off(&mut self, i: usize, at: Option<Time>, due: impl Fn(usize) -> Option<Time>) {
+        if self.leaves == 0 || at.unwrap_or(Time::NEVER) < self.nodes[self.leaves + i].0 {
+            return self.set(i, at);
+        }
+        // Nobody else can have come first too early.
+        if self.nodes[1].1 as usize != i {
+            return;
+        }
+        loop {
+            let (early, first) = self.nodes[1];
+            let later = due(first as usize).unwrap_or(Time::NEVER);
+            if later == early {
+                return;
+            }
+            self.replay(first as usize, later);
+        }
+    }
+
+    #[inline(never)]
     fn replay(&mut self, i: usize, at: Time) {
         let mut node = self.leaves + i;
         if self.nodes[node].0 == at {
@@ -73,19 +104,18 @@ impl WakeTree {
     /// The earliest sleeper and its time.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
-        let (at, i) = if self.leaves <= FEW {
-            let leaves = &self.nodes[self.leaves..];
-            let mut best = leaves[0];
-            for &leaf in &leaves[1..] {
-                if leaf.0 < best.0 {
-                    best = leaf;
+        let (at, i) = if self.leaves == 0 {
+            let mut best = (self.few[0], 0);
+            for (i, at) in self.few.iter().enumerate().skip(1) {
+                if *at < best.0 {
+                    best = (*at, i);
                 }
             }
             best
         } else {
-            self.nodes[1]
+            (self.nodes[1].0, self.nodes[1].1 as usize)
         };
-        at.or_none().map(|at| (at, i as usize))
+        at.or_none().map(|at| (at, i))
     }
 }
 
@@ -98,11 +128,25 @@ mod tests {
         #[test]
         fn the_root_is_the_minimum(sets in prop::collection::vec((0usize..13, prop::option::of(0u64..50)), 1..200)) {
             let mut tree = WakeTree::new(2);
-            tree.grow(13);
             let mut plain = [None; 13];
             for (i, at) in sets {
+                tree.grow(i + 1);
                 tree.set(i, at.map(Time));
                 plain[i] = at.map(Time);
+                let want = plain.iter().enumerate().filter_map(|(i, t)| t.map(|t| (t, i))).min();
+                prop_assert_eq!(tree.first(), want);
+            }
+        }
+
+        #[test]
+        fn who_is_put_off_comes_first_when_it_is_due(
+            sets in prop::collection::vec((0usize..13, prop::option::of(0u64..50)), 1..200)
+        ) {
+            let mut tree = WakeTree::new(13);
+            let mut plain = [None; 13];
+            for (i, at) in sets {
+                plain[i] = at.map(Time);
+                tree.put_off(i, plain[i], |i| plain.get(i).copied().flatten());
                 let want = plain.iter().enumerate().filter_map(|(i, t)| t.map(|t| (t, i))).min();
                 prop_assert_eq!(tree.first(), want);
             }

@@ -1,6 +1,7 @@
 //! How fast the simulator is, in wall-clock time. Rates are per packet-hop: a packet carried by one link.
 //!
-//! `cargo bench -p lasthop-sim` prints one line a case; see docs/performance.md for what the figures mean.
+//! `cargo bench -p lasthop-sim` prints one line a case; see docs/performance.md for what the figures mean. Words behind
+//! `--` choose cases: `one`, `many 1000 [bare]`, `cells`, `senders`, `channels`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -122,6 +123,41 @@ fn flows(count: u32) -> Scenario {
         line("bottleneck", "100mbit", Span::millis(10), 500),
     ];
     scenario(TcpConfig::rfc(), path, None, count)
+}
+
+/// As many transfers for 20 s through 10 Gb/s and 1 Gb/s, each behind a queue of 20,000 packets.
+fn many(count: u32) -> Scenario {
+    let path = vec![
+        line("access", "10gbit", Span::millis(5), 20_000),
+        line("bottleneck", "1gbit", Span::millis(1), 20_000),
+    ];
+    let mut scenario = scenario(TcpConfig::rfc(), path, None, count);
+    scenario.horizon = Span::secs(20);
+    scenario
+}
+
+/// Runs [`many`] once, with metrics unless `bare`, and tells what it took; also of the most memory that the process had.
+fn run_many(count: u32, bare: bool) {
+    let scenario = many(count);
+    let start = Instant::now();
+    let end = match bare {
+        true => run(&scenario, 1, &mut Nothing),
+        false => {
+            let mut metrics = Metrics::new(lasthop_sim::layout(&scenario));
+            let end = run(&scenario, 1, &mut metrics);
+            metrics.finish(end.at);
+            end
+        }
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let (rate, status) =
+        (end.hops as f64 / seconds / 1e6, std::fs::read_to_string("/proc/self/status"));
+    let peak = status.ok().and_then(|status| {
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    let peak = peak.map_or_else(String::new, |kib| format!("  {:.1} MB", kib as f64 / 1024.0));
+    println!("{count:>6} flows {:>9} hops {seconds:>6.2} s {rate:>6.2} M hops/s{peak}", end.hops);
 }
 
 /// As many mobile hosts, each with one transfer, which go from cell to cell at random behind the same access line. The
@@ -303,6 +339,11 @@ fn main() {
     if std::env::args().any(|a| a == "cells") {
         let standing = time("1000 flows, 100 Mb/s, 60 s, no trace", &flows(1000), 1, || Nothing);
         return cells(standing);
+    }
+    // `speed many 1000`: so many transfers at once; `speed many 1000 bare`: without metrics.
+    let mut words = std::env::args().skip_while(|a| a != "many").skip(1);
+    if let Some(count) = words.next().and_then(|count| count.parse().ok()) {
+        return run_many(count, words.any(|a| a == "bare"));
     }
     // `speed senders`: what an ACK costs, by sender.
     if std::env::args().any(|a| a == "senders") {

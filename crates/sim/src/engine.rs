@@ -26,6 +26,11 @@ impl<S: Sink> Outside for Void<'_, S> {
         self.0.event(event);
     }
 
+    #[inline]
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        self.0.packet(at, stage, op, side, packet);
+    }
+
     /// No host has the packet's address: the last stage it passed drops it.
     #[cold]
     fn leave(&mut self, at: Time, stage: StageId, side: Side, packet: Packet) {

@@ -7,42 +7,55 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-const CAUSES: usize = Cause::ALL.len();
-
 /// A number of packets for each cause. Written as a map of the causes that occurred.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct CauseCounts([u64; CAUSES]);
-
-impl Default for CauseCounts {
-    fn default() -> CauseCounts {
-        CauseCounts([0; CAUSES])
-    }
+///
+/// Of the many causes a flow meets a few, so only those take room.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct CauseCounts {
+    /// In the order of [`Cause::ALL`]; none is zero.
+    counted: Vec<(Cause, u64)>,
 }
 
 impl CauseCounts {
     /// What `count` says of each cause.
     pub fn from_fn(count: impl Fn(Cause) -> u64) -> CauseCounts {
-        CauseCounts(Cause::ALL.map(count))
+        let all = Cause::ALL.into_iter().map(|cause| (cause, count(cause)));
+        CauseCounts { counted: all.filter(|(_, n)| *n > 0).collect() }
     }
 
     /// One more packet for `cause`.
+    #[inline]
     pub fn add(&mut self, cause: Cause) {
-        self.0[cause as usize] += 1;
+        match self.counted.iter_mut().find(|(of, _)| *of == cause) {
+            Some((_, n)) => *n += 1,
+            None => self.set(cause, 1),
+        }
+    }
+
+    /// From now on there are `n` packets for `cause`.
+    #[cold]
+    fn set(&mut self, cause: Cause, n: u64) {
+        self.counted.retain(|(of, _)| *of != cause);
+        if n > 0 {
+            let at = self.counted.partition_point(|(of, _)| *of < cause);
+            self.counted.reserve_exact(1);
+            self.counted.insert(at, (cause, n));
+        }
     }
 
     /// Packets for `cause`.
     pub fn get(&self, cause: Cause) -> u64 {
-        self.0[cause as usize]
+        self.iter().find(|(of, _)| *of == cause).map_or(0, |(_, n)| n)
     }
 
     /// Packets for all causes together.
     pub fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.iter().map(|(_, n)| n).sum()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.total() == 0
+        self.counted.is_empty()
     }
 
     /// Packets for the causes that `which` names.
@@ -52,7 +65,7 @@ impl CauseCounts {
 
     /// The causes that occurred, in the order of [`Cause::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
-        Cause::ALL.into_iter().zip(self.0).filter(|(_, n)| *n > 0)
+        self.counted.iter().copied()
     }
 }
 
@@ -87,7 +100,7 @@ impl<'de> Deserialize<'de> for CauseCounts {
                         .into_iter()
                         .find(|cause| cause.name() == name)
                         .ok_or_else(|| serde::de::Error::unknown_variant(&name, &["a cause"]))?;
-                    counts.0[cause as usize] = n;
+                    counts.set(cause, n);
                 }
                 Ok(counts)
             }
@@ -101,10 +114,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_index_their_own_slot() {
-        for (i, cause) in Cause::ALL.into_iter().enumerate() {
-            assert_eq!(cause as usize, i, "{}", cause.name());
-        }
+    fn causes_stand_in_their_order() {
+        assert!(Cause::ALL.is_sorted());
+        let mut counts = CauseCounts::default();
+        Cause::ALL.into_iter().rev().for_each(|cause| counts.add(cause));
+        counts.add(Cause::Ack);
+        assert!(counts.iter().map(|(cause, _)| cause).eq(Cause::ALL));
+        assert_eq!((counts.get(Cause::Ack), counts.get(Cause::Data)), (2, 1));
+        assert_eq!(counts, CauseCounts::from_fn(|cause| 1 + u64::from(cause == Cause::Ack)));
     }
 
     #[test]

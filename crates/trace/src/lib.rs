@@ -20,8 +20,8 @@ pub mod stats;
 mod testing;
 pub mod tools;
 
-use lasthop_proto::event::{Event, Wants};
-use lasthop_proto::machine::Side;
+use lasthop_proto::event::{Event, Op, Wants, What};
+use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 
@@ -32,6 +32,13 @@ pub trait Sink {
 
     /// The next event.
     fn event(&mut self, event: &Event);
+
+    /// The next event, to a packet at `stage` on its way towards `side`. Whoever need not keep it overrides this, and is
+    /// spared a copy of the packet.
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        let what = What::Packet { op, side, packet: packet.clone() };
+        self.event(&Event { at, stage, what });
+    }
 
     /// A packet of any protocol on its way towards `side` comes into the path at one of its ends, or leaves it at the
     /// other. Only stations tell of that; what it means to TCP comes as events.
@@ -72,6 +79,10 @@ impl Sink for Record {
     fn event(&mut self, event: &Event) {
         self.events.push(event.clone());
     }
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        let what = What::Packet { op, side, packet: packet.clone() };
+        self.events.push(Event { at, stage, what });
+    }
 }
 
 /// Two sinks fed alike.
@@ -82,6 +93,10 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn event(&mut self, event: &Event) {
         self.0.event(event);
         self.1.event(event);
+    }
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        self.0.packet(at, stage, op, side, packet);
+        self.1.packet(at, stage, op, side, packet);
     }
     fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
         self.0.passage(at, side, packet, passage);
@@ -95,6 +110,9 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
     fn event(&mut self, event: &Event) {
         (**self).event(event);
+    }
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        (**self).packet(at, stage, op, side, packet);
     }
     fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {
         (**self).passage(at, side, packet, passage);
@@ -125,6 +143,11 @@ impl<S: Sink> Sink for Option<S> {
     fn event(&mut self, event: &Event) {
         if let Some(sink) = self {
             sink.event(event);
+        }
+    }
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        if let Some(sink) = self {
+            sink.packet(at, stage, op, side, packet);
         }
     }
     fn passage(&mut self, at: Time, side: Side, packet: &Packet, passage: Passage) {

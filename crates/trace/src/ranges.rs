@@ -3,61 +3,70 @@
 /// Half-open ranges, sorted, disjoint and not touching. A stream with few holes has few ranges, and
 /// growing the last one is the common case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ranges(Vec<(u64, u64)>);
+pub struct Ranges {
+    before: Vec<(u64, u64)>,
+    /// The highest one; empty if there is none.
+    last: (u64, u64),
+}
 
 impl Ranges {
     /// How many ranges there are.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.before.len() + usize::from(self.last.0 < self.last.1)
     }
 
     /// The lowest range.
     pub fn first(&self) -> Option<(u64, u64)> {
-        self.0.first().copied()
+        self.before.first().copied().or((self.last.0 < self.last.1).then_some(self.last))
     }
 
     /// Adds `start..end`; returns whether any position was new.
+    #[inline]
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
-        if start >= end {
-            return false;
-        }
-        match self.0.last_mut() {
-            Some(last) if last.1 == start => {
-                last.1 = end;
-                return true;
-            }
-            Some(last) if last.1 > start => {}
-            _ => {
-                self.0.push((start, end));
-                return true;
-            }
-        }
-        let from = self.0.partition_point(|r| r.1 < start);
-        let to = self.0.partition_point(|r| r.0 <= end);
-        if from == to {
-            self.0.insert(from, (start, end));
+        if start == self.last.1 && start < end && self.last.0 < start {
+            self.last.1 = end;
             return true;
         }
-        let (first, last) = (self.0[from], self.0[to - 1]);
+        start < end && self.change(|all| Ranges::insert_anywhere(all, start, end))
+    }
+
+    /// Changes the list of all ranges.
+    fn change<T>(&mut self, change: impl FnOnce(&mut Vec<(u64, u64)>) -> T) -> T {
+        self.before.extend((self.last.0 < self.last.1).then_some(self.last));
+        let answer = change(&mut self.before);
+        self.last = self.before.pop().unwrap_or_default();
+        answer
+    }
+
+    fn insert_anywhere(all: &mut Vec<(u64, u64)>, start: u64, end: u64) -> bool {
+        let from = all.partition_point(|r| r.1 < start);
+        let to = all.partition_point(|r| r.0 <= end);
+        if from == to {
+            all.insert(from, (start, end));
+            return true;
+        }
+        let (first, last) = (all[from], all[to - 1]);
         if from + 1 == to && first.0 <= start && end <= first.1 {
             return false;
         }
-        self.0[from] = (first.0.min(start), last.1.max(end));
-        self.0.drain(from + 1..to);
+        all[from] = (first.0.min(start), last.1.max(end));
+        all.drain(from + 1..to);
         true
     }
 
     /// Takes `start..end` out.
     pub fn remove(&mut self, start: u64, end: u64) {
-        let from = self.0.partition_point(|r| r.1 <= start);
-        let to = self.0.partition_point(|r| r.0 < end);
-        if from >= to || start >= end {
-            return;
-        }
-        let left = (self.0[from].0, start);
-        let right = (end, self.0[to - 1].1);
-        let keep = [left, right].into_iter().filter(|r| r.0 < r.1);
-        self.0.splice(from..to, keep);
+        self.change(|all| {
+            let from = all.partition_point(|r| r.1 <= start);
+            let to = all.partition_point(|r| r.0 < end);
+            if from >= to || start >= end {
+                return;
+            }
+            let left = (all[from].0, start);
+            let right = (end, all[to - 1].1);
+            let keep = [left, right].into_iter().filter(|r| r.0 < r.1);
+            all.splice(from..to, keep);
+        });
     }
 }
 
@@ -65,6 +74,10 @@ impl Ranges {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn all(ranges: &Ranges) -> impl Iterator<Item = (u64, u64)> {
+        ranges.before.iter().copied().chain((ranges.last.0 < ranges.last.1).then_some(ranges.last))
+    }
 
     proptest! {
         /// Against a plain bitmap: same members, same answers, and the form stays canonical.
@@ -83,9 +96,11 @@ mod tests {
                 bits[span].fill(add);
                 for (i, bit) in bits.iter().enumerate() {
                     let i = i as u64;
-                    prop_assert_eq!(ranges.0.iter().any(|r| r.0 <= i && i < r.1), *bit);
+                    prop_assert_eq!(all(&ranges).any(|r| r.0 <= i && i < r.1), *bit);
                 }
-                prop_assert!(ranges.0.windows(2).all(|w| w[0].1 < w[1].0));
+                let listed: Vec<_> = all(&ranges).collect();
+                prop_assert!(listed.windows(2).all(|w| w[0].1 < w[1].0));
+                prop_assert_eq!((ranges.count(), ranges.first()), (listed.len(), listed.first().copied()));
             }
         }
     }

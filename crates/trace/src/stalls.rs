@@ -39,7 +39,7 @@ impl Stall {
 #[derive(Clone, Debug, Default)]
 pub struct StallWatch {
     last: Option<Time>,
-    gaps: Option<Box<Histogram>>,
+    gaps: Histogram,
     long: Vec<(Time, Time)>,
     /// Gaps that found no room in `long` although they were stalls by what was known then.
     unlisted: (u64, Span),
@@ -58,7 +58,7 @@ impl StallWatch {
         if gap == Span::ZERO {
             return;
         }
-        self.gaps.get_or_insert_default().add(gap);
+        self.gaps.add(gap);
         if gap > MIN_STALL {
             self.keep(last, at);
         }
@@ -86,7 +86,7 @@ impl StallWatch {
 
     /// The median gap so far; zero before the first.
     pub fn typical_gap(&self) -> Span {
-        self.gaps.as_ref().map_or(Span::ZERO, |gaps| gaps.median())
+        self.gaps.median()
     }
 
     /// What a gap must exceed to be a stall, by what is known so far.

@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod analyze;
+mod bare;
 pub mod battery;
 pub mod compare;
 pub mod completions;

@@ -8,7 +8,7 @@ use lasthop_report::number::{Units, plural};
 use lasthop_scenario::{Argument, Plan, Run, Warning, World};
 use rayon::prelude::*;
 
-use super::plan;
+use super::{bare, plan};
 use crate::asked::{self, Jobs};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -70,6 +70,9 @@ pub struct Args {
     pub units: Option<Units>,
     #[command(flatten)]
     pub jobs: Jobs,
+    /// Measure nothing but what links carried and what arrived: the fastest way, in the simulator alone
+    #[arg(long, conflicts_with = "output")]
+    pub no_metrics: bool,
     /// Only print what would be run
     #[arg(long)]
     pub dry_run: bool,
@@ -134,6 +137,9 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
         output::write(&dir.join("scenario.toml"), as_given(&text, args).as_bytes())?;
     }
     let progress = Progress::new(plan.count(), json);
+    if args.no_metrics {
+        return bare::run(&plan, args.jobs.count(), &Stop::listen()?, &progress, json);
+    }
     let job = Job {
         plan: &plan,
         order: order(&text, &arguments),

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::str::FromStr;
 
-use lasthop_proto::event::{Event, Wants};
-use lasthop_proto::machine::Side;
+use lasthop_proto::event::{Event, Op, Wants};
+use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Bytes, Time};
 use lasthop_proto::wire::Packet;
 use lasthop_trace::{Passage, Sink};
@@ -112,6 +112,12 @@ impl<S: Sink> Sink for Bounded<S> {
     fn event(&mut self, event: &Event) {
         if self.hears(event.at) {
             self.sink.event(event);
+        }
+    }
+
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        if self.hears(at) {
+            self.sink.packet(at, stage, op, side, packet);
         }
     }
 

@@ -90,8 +90,7 @@ impl Pipe {
         while self.next <= now {
             let Some((_, packet)) = self.under_way.pop_front() else { return };
             self.look_ahead();
-            out.packet_event(Op::Transmitted, side, &packet);
-            out.send(side, packet);
+            out.send_after(Op::Transmitted, side, packet);
         }
     }
 }
@@ -111,21 +110,33 @@ pub(crate) struct Transmitter<T = Packet> {
     overhead: Span,
     /// Propagation delay.
     delay: Span,
+    /// How long the last transmission took, and of how many bytes: nearly all packets have one of two lengths.
+    last: (u32, Span),
 }
 
 impl<T> Transmitter<T> {
     /// An idle one behind `queue`.
     pub fn new(queue: Queue, rate: Option<Rate>, overhead: Span, delay: Span) -> Transmitter<T> {
-        Transmitter { queue, free_at: Time::ZERO, pipe: Pipe::default(), rate, overhead, delay }
+        let last = (0, overhead);
+        Transmitter {
+            queue,
+            free_at: Time::ZERO,
+            pipe: Pipe::default(),
+            rate,
+            overhead,
+            delay,
+            last,
+        }
     }
 
     /// How long a transmission of `bytes` takes.
     #[inline]
-    pub fn airtime(&self, bytes: u32) -> Span {
-        match self.rate {
-            Some(rate) => self.overhead + rate.transmit(bytes.into()),
-            None => self.overhead,
+    pub fn airtime(&mut self, bytes: u32) -> Span {
+        if self.last.0 != bytes {
+            let transmission = self.rate.map_or(Span::ZERO, |rate| rate.transmit(bytes.into()));
+            self.last = (bytes, self.overhead + transmission);
         }
+        self.last.1
     }
 
     /// A transmission that takes `airtime` begins at `start`.

@@ -15,7 +15,7 @@ mod prediction;
 
 use std::sync::Arc;
 
-use crate::event::{Cause, Tcb, TcpEvent, TcpKind, What};
+use crate::event::{Cause, Tcb, TcpEvent, TcpKind, Wants, What};
 use crate::machine::{Out, Side};
 use crate::units::{Bytes, Span, Time};
 use crate::wire::{Flags, FlowKey, Segment, Seq};
@@ -97,6 +97,8 @@ pub struct Connection {
     frozen: bool,
     /// Whether what is due waits for [`Connection::uncork`].
     corked: bool,
+    /// Whether a segment may take the way of header prediction although nothing is predicted.
+    shortens: bool,
     /// One past the urgent data that an application has written, and that the peer has: positions.
     urgent: [u64; 2],
     /// What was done with the segment that came last.
@@ -171,6 +173,7 @@ impl Connection {
             resumed: false,
             frozen: false,
             corked: false,
+            shortens: false,
             urgent: [0; 2],
             steps: Steps::default(),
             config,
@@ -202,6 +205,12 @@ impl Connection {
             }
             None => self.tx.core.window.end = u64::MAX / 2,
         }
+    }
+
+    /// Without header prediction, the segment that is expected next still takes its way, which comes to the same and is
+    /// shorter. What is told of the work of the stack ([`Connection::steps`]) is that of the whole procedure.
+    pub fn shorten(&mut self) {
+        self.shortens = true;
     }
 
     /// State in the sense of RFC 9293.
@@ -267,6 +276,7 @@ impl Connection {
     }
 
     /// When a timer expires next.
+    #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         let or_never = |at: Option<Time>| at.unwrap_or(Time::NEVER);
         let timers = or_never(self.tx.next_wake()).min(or_never(self.rx.next_wake()));
@@ -365,7 +375,12 @@ impl Connection {
 
     fn report(&self, kind: TcpKind, out: &mut Out) {
         if out.wants(kind.level()) {
-            let tcb = self.control_block();
+            // What is delivered changes nothing of it, and happens most often.
+            let delivers = matches!(kind, TcpKind::Delivered { .. });
+            let tcb = match delivers && !out.wants(Wants::DETAIL) {
+                true => Tcb::default(),
+                false => self.control_block(),
+            };
             let event = TcpEvent { flow: self.flow, kind, tcb };
             out.event(if self.relay { What::Split(event) } else { What::Tcp(event) });
         }

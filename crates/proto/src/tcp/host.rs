@@ -63,6 +63,8 @@ pub struct Host {
     pairs: Pairs,
     /// What is remembered of peers, if connections open with data.
     memory: Option<Box<Memory>>,
+    /// Whether connections may [shorten](Connection::shorten) what they do.
+    shortens: bool,
 }
 
 /// Passive opens beyond this are refused.
@@ -110,7 +112,14 @@ impl Host {
             apps: Apps::default(),
             pairs: Pairs::default(),
             memory,
+            shortens: true,
         }
+    }
+
+    /// Every segment goes through the whole procedure where no header prediction is configured. This changes nothing but
+    /// the time that it takes.
+    pub fn take_no_short_cuts(&mut self) {
+        self.shortens = false;
     }
 
     /// This host's address.
@@ -218,7 +227,10 @@ impl Host {
         if let Some(memory) = connection.take_memory() {
             self.memory = Some(memory);
         }
-        self.wakes.set(index, connection.next_wake());
+        let wake = connection.next_wake();
+        if self.config.tcp.integrated {
+            self.wakes.set(index, wake);
+        }
         if let Some(shared) = connection.give_back() {
             // Whose turn it is, is woken at once.
             if let Some(due) = shared.due() {
@@ -231,6 +243,10 @@ impl Host {
         }
         if !was_over && connection.is_over() && connection.is_active() {
             self.unfinished -= 1;
+        }
+        if !self.config.tcp.integrated {
+            let due = |i: usize| self.connections.get(i).and_then(Connection::next_wake);
+            self.wakes.put_off(index, wake, due);
         }
     }
 
@@ -249,7 +265,11 @@ impl Host {
     fn add(&mut self, flow: FlowKey, stream: u32) -> usize {
         let iss = Seq(self.chance.next_u64() as u32);
         let config = self.config.tcp.clone();
-        let connection = Connection::new(config, flow, self.config.side, iss, self.beats, stream);
+        let mut connection =
+            Connection::new(config, flow, self.config.side, iss, self.beats, stream);
+        if self.shortens {
+            connection.shorten();
+        }
         let index = self.connections.len();
         self.connections.push(connection);
         self.wakes.grow(index + 1);

@@ -168,6 +168,10 @@ impl Apps {
     /// When one of them acts next.
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
+        // Most hosts have none.
+        if self.all.is_empty() {
+            return None;
+        }
         self.wakes.first().map(|(at, _)| at)
     }
 

@@ -8,17 +8,20 @@ use super::icmp::{self, Notice, Quote};
 use super::protocol::PROTOCOL_UDP;
 use super::{Body, Flags, Segment};
 
-/// An IP address. IPv4 is kept in its IPv6-mapped form, so that comparing and hashing are one
-/// 128-bit operation.
+/// An IP address. IPv4 is kept in its IPv6-mapped form, so that all addresses compare and hash alike. Two words and not
+/// one of 128 bits, whose alignment would make packets and flows larger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Addr(u128);
+pub struct Addr {
+    high: u64,
+    low: u64,
+}
 
-const V4_MAPPED: u128 = 0xffff_0000_0000;
+const V4_MAPPED: u64 = 0xffff_0000_0000;
 
 impl Addr {
     /// An IPv4 address.
     pub const fn v4(a: u8, b: u8, c: u8, d: u8) -> Addr {
-        Addr(V4_MAPPED | u32::from_be_bytes([a, b, c, d]) as u128)
+        Addr { high: 0, low: V4_MAPPED | u32::from_be_bytes([a, b, c, d]) as u64 }
     }
 
     /// Whether packets for this address go to many hosts, or to all.
@@ -31,20 +34,20 @@ impl Addr {
 
     /// Whether this is an IPv4 address.
     pub fn is_v4(self) -> bool {
-        self.0 >> 32 == V4_MAPPED >> 32
+        self.high == 0 && self.low >> 32 == V4_MAPPED >> 32
     }
 
     /// The address in two numbers, for hashes.
     pub(crate) fn words(self) -> [u64; 2] {
-        [(self.0 >> 64) as u64, self.0 as u64]
+        [self.high, self.low]
     }
 
     /// The standard library's form.
     pub fn ip(self) -> IpAddr {
         if self.is_v4() {
-            IpAddr::V4(Ipv4Addr::from(self.0 as u32))
+            IpAddr::V4(Ipv4Addr::from(self.low as u32))
         } else {
-            IpAddr::V6(Ipv6Addr::from(self.0))
+            IpAddr::V6(Ipv6Addr::from(u128::from(self.high) << 64 | u128::from(self.low)))
         }
     }
 }
@@ -52,15 +55,18 @@ impl Addr {
 impl From<IpAddr> for Addr {
     fn from(ip: IpAddr) -> Addr {
         match ip {
-            IpAddr::V4(v4) => Addr(V4_MAPPED | u128::from(u32::from(v4))),
-            IpAddr::V6(v6) => Addr(v6.into()),
+            IpAddr::V4(v4) => Addr { high: 0, low: V4_MAPPED | u64::from(u32::from(v4)) },
+            IpAddr::V6(v6) => {
+                let bits = u128::from(v6);
+                Addr { high: (bits >> 64) as u64, low: bits as u64 }
+            }
         }
     }
 }
 
 impl Hash for Addr {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64((self.0 >> 64) as u64 ^ self.0 as u64);
+        state.write_u64(self.high ^ self.low);
     }
 }
 

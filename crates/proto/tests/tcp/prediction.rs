@@ -2,13 +2,13 @@
 
 use lasthop_proto::energy::Operation;
 use lasthop_proto::event::Wants;
-use lasthop_proto::tcp::{Prediction, TcpConfig, Variant};
+use lasthop_proto::tcp::{Host, Prediction, TcpConfig, Variant};
 use lasthop_proto::wire::Damage;
 use proptest::prelude::*;
 
 use crate::fine;
 use crate::script::check;
-use crate::work::{Exchange, RECEIVER, SENDER, exchange, unharmed};
+use crate::work::{Exchange, RECEIVER, SENDER, exchange, exchange_between, unharmed};
 
 fn stamped(prediction: Prediction) -> TcpConfig {
     TcpConfig { prediction, timestamps: true, ..fine() }
@@ -126,16 +126,21 @@ proptest! {
         loss in 2u64..40,
         damage in any::<bool>(),
     ) {
-        let run = |prediction| {
+        let run_between = |prediction, prepare: fn(&mut Host)| {
             let tcp = TcpConfig { prediction, ..tcp.clone() };
             let fate = |n: u64| match n % loss {
                 0 if damage => Some(Damage::Tcp),
                 0 => None,
                 _ => Some(Damage::None),
             };
-            exchange([&tcp, &tcp], (streams, bytes), Wants::EVERYTHING, fate)
+            let wants = Wants::EVERYTHING.union(Wants::WORK);
+            exchange_between([&tcp, &tcp], prepare, (streams, bytes), wants, fate)
         };
-        let off = run(Prediction::Off);
+        let run = |prediction| run_between(prediction, |_| ());
+        let off = run_between(Prediction::Off, Host::take_no_short_cuts);
+        let short = run(Prediction::Off);
+        prop_assert_eq!(&off.events, &short.events);
+        prop_assert_eq!(&off.work, &short.work);
         for prediction in [Prediction::AfterPaws, Prediction::BeforePaws] {
             let on = run(prediction);
             let differ = off.events.iter().zip(&on.events).find(|(a, b)| a != b);

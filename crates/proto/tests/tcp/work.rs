@@ -42,6 +42,17 @@ pub fn exchange(
     tcp: [&TcpConfig; 2],
     (streams, bytes): (u32, u64),
     wants: Wants,
+    fate: impl FnMut(u64) -> Option<Damage>,
+) -> Exchange {
+    exchange_between(tcp, |_| (), (streams, bytes), wants, fate)
+}
+
+/// The same between hosts that `prepare` has changed.
+pub fn exchange_between(
+    tcp: [&TcpConfig; 2],
+    prepare: impl Fn(&mut Host),
+    (streams, bytes): (u32, u64),
+    wants: Wants,
     mut fate: impl FnMut(u64) -> Option<Damage>,
 ) -> Exchange {
     let addr = [Addr::v4(10, 1, 0, 1), Addr::v4(10, 0, 0, 1)];
@@ -58,6 +69,7 @@ pub fn exchange(
         events: Vec::new(),
         over: Time::ZERO,
     };
+    x.hosts.iter_mut().for_each(prepare);
     for stream in 0..streams {
         x.hosts[SENDER].open(addr[RECEIVER], 9, Time::ZERO, Some(Bytes(bytes)), stream + 1);
     }

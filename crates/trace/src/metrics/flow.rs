@@ -1,9 +1,11 @@
 //! What is remembered of one flow while a run goes on.
 
+use core::hash::{BuildHasher, BuildHasherDefault};
 use std::collections::VecDeque;
 
-use lasthop_proto::event::{Tcb, TcpKind};
-use lasthop_proto::flows::FlowMap;
+use hashbrown::HashTable;
+use lasthop_proto::event::{Cause, Tcb, TcpKind};
+use lasthop_proto::flows::FlowHasher;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Segment, Seq, Transport};
@@ -21,7 +23,8 @@ use crate::stats::Moments;
 /// `i ^ 1`.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    index: FlowMap<u32>,
+    /// The first of the two. It has no keys: the flow that is found is looked at anyway.
+    index: HashTable<u32>,
     pub(super) all: Vec<Flow>,
     /// The connection asked for last, in both directions: packets of one flow come in trains, and
     /// deliveries at the other end between them.
@@ -44,26 +47,27 @@ impl Flows {
 
     /// The flow with this key, if there is one.
     pub(super) fn known(&self, key: FlowKey) -> Option<usize> {
-        self.index.get(&key).map(|id| *id as usize)
+        let connection = connection(key);
+        let back = key.reversed();
+        let is_it = |first: &u32| [key, back].contains(&self.all[*first as usize].key);
+        let first = *self.index.find(hash(connection), is_it)? as usize;
+        Some(first + usize::from(self.all[first].key != key))
     }
 
     #[inline(never)]
     fn find(&mut self, key: FlowKey, towards: Side) -> usize {
-        let id = match self.index.get(&key) {
-            Some(id) => *id,
-            None => self.add(key, towards),
-        };
-        self.last = Some([(key, id), (key.reversed(), id ^ 1)]);
-        id as usize
+        let id = self.known(key).unwrap_or_else(|| self.add(key, towards));
+        self.last = Some([(key, id as u32), (key.reversed(), id as u32 ^ 1)]);
+        id
     }
 
     #[cold]
-    fn add(&mut self, key: FlowKey, towards: Side) -> u32 {
-        let id = self.all.len() as u32;
-        self.index.insert(key, id);
-        self.index.insert(key.reversed(), id + 1);
+    fn add(&mut self, key: FlowKey, towards: Side) -> usize {
+        let id = self.all.len();
         self.all.push(Flow::new(key, towards));
         self.all.push(Flow::new(key.reversed(), towards.other()));
+        let hash_of = |first: &u32| hash(connection(self.all[*first as usize].key));
+        self.index.insert_unique(hash(connection(key)), id as u32, hash_of);
         id
     }
 
@@ -71,12 +75,13 @@ impl Flows {
     pub(super) fn declare(&mut self, info: &FlowInfo) {
         let id = self.id(info.key, info.towards);
         let flow = &mut self.all[id];
-        flow.declared = Some(Declared {
+        flow.wanted = info.bytes.unwrap_or(u64::MAX);
+        flow.declared = Some(Box::new(Declared {
             bytes: info.bytes,
             mss: info.mss,
             split_mss: info.split_mss,
             cross: info.cross,
-        });
+        }));
     }
 
     /// The flow of a packet, if it is TCP, or UDP on which a transfer was declared; a message to a source counts among the
@@ -92,6 +97,16 @@ impl Flows {
     }
 }
 
+/// The same name for both directions of a connection.
+fn connection(key: FlowKey) -> FlowKey {
+    let back = key.reversed();
+    if (back.src, back.src_port) < (key.src, key.src_port) { back } else { key }
+}
+
+fn hash(key: FlowKey) -> u64 {
+    BuildHasherDefault::<FlowHasher>::default().hash_one(key)
+}
+
 /// How many packets that crossed the last link are remembered, should one be lost behind it after all.
 const REMEMBERED: usize = 4;
 
@@ -104,34 +119,10 @@ struct Declared {
     cross: bool,
 }
 
-/// One direction of a connection.
-#[derive(Debug)]
-pub(super) struct Flow {
-    key: FlowKey,
-    pub(super) towards: Side,
-    declared: Option<Declared>,
-    largest: u32,
-    /// Sequence number of the SYN: position 0 of the stream.
-    origin: Option<Seq>,
-    /// One past the highest position offered to the path.
-    offered: u64,
-    /// Ends of packets offered and not yet delivered, with the time of the first offer. In order of both.
-    waiting: VecDeque<(u64, Time)>,
-    delay: Moments,
-    delays: Histogram,
-    /// Positions that crossed the last link unharmed.
-    crossed: Ranges,
-    redundant: u64,
-    /// The last packets that crossed, and whether they held anything new; a ring.
-    recent: [(PacketId, bool); REMEMBERED],
-    crossings: usize,
-    pub(super) new_packets: u64,
-    pub(super) wired_packets: u64,
-    pub(super) wireless_packets: u64,
-    opened: Option<Time>,
+/// What its sender went through. The direction of the ACKs has none of it.
+#[derive(Clone, Debug, Default)]
+struct Episodes {
     completion: Completion,
-    aborted: bool,
-    delivered: u64,
     timeouts: u64,
     opening_timeouts: u64,
     fast_retransmits: u64,
@@ -142,18 +133,63 @@ pub(super) struct Flow {
     bad_state_notices: u64,
     quenches: u64,
     congestion_echoes: u64,
-    pub(super) marked: u64,
-    pub(super) originated: CauseCounts,
-    pub(super) dropped: CauseCounts,
-    pub(super) repeated: CauseCounts,
     srtt: Samples,
     rto: Samples,
+}
+
+/// One direction of a connection. There may be a hundred thousand of them, so it lies in the order in which it is touched:
+/// two cache lines by a packet that enters the path, four by one that arrives, and behind them what few packets or few
+/// flows have.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Flow {
+    key: FlowKey,
+    /// Sequence number of the SYN: position 0 of the stream.
+    origin: Option<Seq>,
+    /// One past the highest position offered to the path.
+    offered: u64,
+    /// Ends of packets offered and not yet delivered, with the time of the first offer. In order of both.
+    waiting: VecDeque<(u64, Time)>,
+    /// Packets put into the path with data that is sent for the first time: of all causes the one that nearly all have.
+    data: u64,
+    pub(super) new_packets: u64,
+    pub(super) wired_packets: u64,
+    pub(super) wireless_packets: u64,
+    largest: u32,
+    pub(super) towards: Side,
+    aborted: bool,
+    // ---- what arrives
+    /// The place of the next in `recent`.
+    crossing: u8,
+    /// Positions that crossed the last link unharmed.
+    crossed: Ranges,
+    redundant: u64,
+    /// The last packets that crossed; a ring.
+    recent: [PacketId; REMEMBERED],
+    /// Whether they held anything new.
+    news: [bool; REMEMBERED],
+    delivered: u64,
+    /// Bytes whose delivery completes it, if the layout names a number.
+    wanted: u64,
+    delay: Moments,
+    delays: Histogram,
     stalls: StallWatch,
+    // ---- what is rare
+    opened: Option<Time>,
+    declared: Option<Box<Declared>>,
+    episodes: Option<Box<Episodes>>,
+    pub(super) marked: u64,
+    originated: CauseCounts,
+    pub(super) dropped: CauseCounts,
+    pub(super) repeated: CauseCounts,
     /// Packets of all kinds that entered the path, where exchanges are made.
     pub(super) entered: u64,
     /// When its client asked, and how long answers took.
     pub(super) asked: Option<Box<Asked>>,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Flow>() == 512);
 
 /// The exchanges of a connection.
 #[derive(Clone, Debug, Default)]
@@ -168,45 +204,51 @@ impl Flow {
     fn new(key: FlowKey, towards: Side) -> Flow {
         Flow {
             key,
-            towards,
-            declared: None,
-            largest: 0,
             origin: None,
             offered: 0,
             waiting: VecDeque::new(),
-            delay: Moments::default(),
-            delays: Histogram::default(),
-            crossed: Ranges::default(),
-            redundant: 0,
-            recent: [(PacketId(u64::MAX), false); REMEMBERED],
-            crossings: 0,
+            data: 0,
             new_packets: 0,
             wired_packets: 0,
             wireless_packets: 0,
-            opened: None,
-            completion: Completion::default(),
+            largest: 0,
+            towards,
             aborted: false,
+            crossing: 0,
+            crossed: Ranges::default(),
+            redundant: 0,
+            recent: [PacketId(u64::MAX); REMEMBERED],
+            news: [false; REMEMBERED],
             delivered: 0,
-            timeouts: 0,
-            opening_timeouts: 0,
-            fast_retransmits: 0,
-            recoveries: 0,
-            dupacks: 0,
-            partial_acks: 0,
-            loss_notifications: 0,
-            bad_state_notices: 0,
-            quenches: 0,
-            congestion_echoes: 0,
+            wanted: u64::MAX,
+            delay: Moments::default(),
+            delays: Histogram::default(),
+            stalls: StallWatch::default(),
+            opened: None,
+            declared: None,
+            episodes: None,
             marked: 0,
             originated: CauseCounts::default(),
             dropped: CauseCounts::default(),
             repeated: CauseCounts::default(),
-            srtt: Samples::default(),
-            rto: Samples::default(),
-            stalls: StallWatch::default(),
             entered: 0,
             asked: None,
         }
+    }
+
+    /// A packet was put into the path for this reason.
+    #[inline]
+    pub(super) fn originate(&mut self, cause: Cause) {
+        match cause {
+            Cause::Data => self.data += 1,
+            cause => self.originated.add(cause),
+        }
+    }
+
+    /// Packets put into the path, by cause.
+    fn all_originated(&self) -> CauseCounts {
+        let of = |cause| if cause == Cause::Data { self.data } else { self.originated.get(cause) };
+        CauseCounts::from_fn(of)
     }
 
     /// Whether it is the direction of the data of a transfer that the layout names.
@@ -277,7 +319,8 @@ impl Flow {
         let (_, end) = self.span(segment, len);
         self.largest = self.largest.max(len);
         if end > self.offered {
-            if self.opened.is_none() {
+            // Whoever has offered anything is open.
+            if self.offered == 0 && self.opened.is_none() {
                 self.open(at);
             }
             self.offered = end;
@@ -292,16 +335,17 @@ impl Flow {
         let (start, end) = self.span(segment, len);
         let new = self.crossed.insert(start, end);
         self.redundant += u64::from(!new);
-        self.recent[self.crossings % REMEMBERED] = (id, new);
-        self.crossings += 1;
+        let at = usize::from(self.crossing);
+        (self.recent[at], self.news[at]) = (id, new);
+        self.crossing = (self.crossing + 1) % REMEMBERED as u8;
     }
 
     /// It did not arrive after all: the channel damaged it, or it was dropped behind the last link.
     #[cold]
     pub(super) fn uncross(&mut self, id: PacketId, segment: &Segment, len: u32) {
-        let Some(slot) = self.recent.iter_mut().find(|slot| slot.0 == id) else { return };
-        let (_, new) = std::mem::replace(slot, (PacketId(u64::MAX), false));
-        if new {
+        let Some(at) = self.recent.iter().position(|recent| *recent == id) else { return };
+        self.recent[at] = PacketId(u64::MAX);
+        if self.news[at] {
             let (start, end) = self.span(segment, len);
             self.crossed.remove(start, end);
         } else {
@@ -312,8 +356,8 @@ impl Flow {
     /// Data was delivered to the application at the other end.
     pub(super) fn deliver(&mut self, at: Time, bytes: u32) {
         self.delivered += u64::from(bytes);
-        if self.declared.and_then(|declared| declared.bytes).is_some_and(|b| self.delivered >= b) {
-            self.completion.received(at);
+        if self.delivered >= self.wanted {
+            self.episodes().completion.received(at);
         }
         self.stalls.progress(at);
         while let Some((end, offered)) = self.waiting.front() {
@@ -326,23 +370,28 @@ impl Flow {
         }
     }
 
+    fn episodes(&mut self) -> &mut Episodes {
+        self.episodes.get_or_insert_default()
+    }
+
     fn end_if_complete(&mut self, at: Time) {
-        if self.completion.at().is_some() {
+        if self.episodes().completion.at().is_some() {
             self.stalls.end(at);
         }
     }
 
     /// Something happened to the end from which a base station sends this flow on.
     pub(super) fn relay_event(&mut self, at: Time, kind: TcpKind) {
-        self.completion.relay_event(at, kind);
+        self.episodes().completion.relay_event(at, kind);
         self.end_if_complete(at);
     }
 
     /// Payload of a full segment on the wired links, or on the radio hop.
     fn mss(&self, radio: bool) -> u32 {
-        let declared = self.declared.unwrap_or_default();
+        let Some(declared) = &self.declared else { return self.largest };
         // A base station without room for another connection lets it pass as it is.
-        let split = declared.split_mss.filter(|_| self.completion.is_relayed());
+        let relayed = self.episodes.as_ref().is_some_and(|own| own.completion.is_relayed());
+        let split = declared.split_mss.filter(|_| relayed);
         split.map(|mss| mss[usize::from(radio)]).or(declared.mss).unwrap_or(self.largest)
     }
 
@@ -356,22 +405,23 @@ impl Flow {
 
     /// Something happened to the end point that sends this flow.
     pub(super) fn sender_event(&mut self, at: Time, kind: TcpKind, tcb: &Tcb) {
+        let own = self.episodes.get_or_insert_default();
         match kind {
             TcpKind::Opening => self.open(at),
-            TcpKind::DupAck => self.dupacks += 1,
-            TcpKind::FastRetransmit => self.fast_retransmits += 1,
-            TcpKind::RecoveryEnded => self.recoveries += 1,
+            TcpKind::DupAck => own.dupacks += 1,
+            TcpKind::FastRetransmit => own.fast_retransmits += 1,
+            TcpKind::RecoveryEnded => own.recoveries += 1,
             TcpKind::Timeout => {
-                self.timeouts += 1;
-                self.opening_timeouts += u64::from(tcb.snd_una == 0);
+                own.timeouts += 1;
+                own.opening_timeouts += u64::from(tcb.snd_una == 0);
             }
-            TcpKind::PartialAck => self.partial_acks += 1,
-            TcpKind::LossNotified => self.loss_notifications += 1,
-            TcpKind::BadStateNotified => self.bad_state_notices += 1,
-            TcpKind::Quenched => self.quenches += 1,
-            TcpKind::CongestionEchoed => self.congestion_echoes += 1,
+            TcpKind::PartialAck => own.partial_acks += 1,
+            TcpKind::LossNotified => own.loss_notifications += 1,
+            TcpKind::BadStateNotified => own.bad_state_notices += 1,
+            TcpKind::Quenched => own.quenches += 1,
+            TcpKind::CongestionEchoed => own.congestion_echoes += 1,
             TcpKind::Complete => {
-                self.completion.sender_complete(at);
+                own.completion.sender_complete(at);
                 self.end_if_complete(at);
             }
             TcpKind::Aborted => {
@@ -396,19 +446,21 @@ impl Flow {
             TcpKind::Established | TcpKind::TailLossProbe | TcpKind::WindowProbe => {}
             TcpKind::Corrupted | TcpKind::Closed | TcpKind::Undone => {}
         }
-        self.srtt.add(tcb.srtt);
-        self.rto.add(tcb.rto);
+        let own = self.episodes();
+        own.srtt.add(tcb.srtt);
+        own.rto.add(tcb.rto);
     }
 
     /// The numbers of this flow; `acks` is the opposite direction of its connection.
     pub(super) fn metrics(&self, acks: &Flow, end: Time) -> FlowMetrics {
         // The connection may have been opened by the receiver of the data.
         let opened = self.opened.into_iter().chain(acks.opened).min();
-        let completed = self.completion.at_last();
+        let own = self.episodes.as_deref().cloned().unwrap_or_default();
+        let completed = own.completion.at_last();
         let until = completed.unwrap_or(end);
         let transfer_time_s = opened.map_or(0.0, |opened| until.since(opened).as_secs_f64());
         let per_second = if transfer_time_s > 0.0 { 1.0 / transfer_time_s } else { 0.0 };
-        let declared = self.declared.unwrap_or_default();
+        let declared = self.declared.as_deref().copied().unwrap_or_default();
         let goodput = |radio: bool, packets: u64| {
             (packets > 0).then(|| self.ideal(radio) as f64 / packets as f64)
         };
@@ -439,24 +491,24 @@ impl Flow {
             wireless_packets: self.wireless_packets,
             wired_goodput: goodput(false, self.wired_packets),
             wireless_goodput: goodput(true, self.wireless_packets),
-            timeouts: self.timeouts,
-            opening_timeouts: self.opening_timeouts,
-            fast_retransmits: self.fast_retransmits,
-            recoveries: self.recoveries,
-            dupacks: self.dupacks,
-            partial_acks: self.partial_acks,
-            loss_notifications: self.loss_notifications,
-            bad_state_notices: self.bad_state_notices,
-            quenches: self.quenches,
-            congestion_echoes: self.congestion_echoes,
+            timeouts: own.timeouts,
+            opening_timeouts: own.opening_timeouts,
+            fast_retransmits: own.fast_retransmits,
+            recoveries: own.recoveries,
+            dupacks: own.dupacks,
+            partial_acks: own.partial_acks,
+            loss_notifications: own.loss_notifications,
+            bad_state_notices: own.bad_state_notices,
+            quenches: own.quenches,
+            congestion_echoes: own.congestion_echoes,
             marked: self.marked,
             marked_acks: acks.marked,
             new_packets: self.new_packets,
-            originated: self.originated,
-            originated_acks: acks.originated,
-            dropped: self.dropped,
-            repeated: self.repeated,
-            dropped_acks: acks.dropped,
+            originated: self.all_originated(),
+            originated_acks: acks.all_originated(),
+            dropped: self.dropped.clone(),
+            repeated: self.repeated.clone(),
+            dropped_acks: acks.dropped.clone(),
             redundant: self.redundant,
             delay: Delay {
                 packets: self.delay.n(),
@@ -467,8 +519,8 @@ impl Flow {
                 p95_s: quantile(0.95),
                 p99_s: quantile(0.99),
             },
-            srtt: self.srtt.metrics(),
-            rto: self.rto.metrics(),
+            srtt: own.srtt.metrics(),
+            rto: own.rto.metrics(),
             stalls,
             stall_time_s: stall_time_s + unlisted_time.as_secs_f64(),
             longest_stall_s,

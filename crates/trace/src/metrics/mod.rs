@@ -232,10 +232,10 @@ impl Metrics {
                     data_bytes: c.data_bytes,
                     damaged: c.damaged,
                     damaged_data: c.damaged_data,
-                    dropped: c.dropped,
-                    originated: c.originated,
-                    repeated: c.repeated,
-                    redirected: c.redirected,
+                    dropped: c.dropped.clone(),
+                    originated: c.originated.clone(),
+                    repeated: c.repeated.clone(),
+                    redirected: c.redirected.clone(),
                     air: c.air.as_ref().and_then(|air| air.metrics()),
                     // What flows carry in other cells is not told apart.
                     goodput: (c.data_packets > 0 && !in_cell)
@@ -244,90 +244,6 @@ impl Metrics {
             }
         }
         all
-    }
-
-    #[inline]
-    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
-        if op.level() != Wants::METRICS {
-            return;
-        }
-        self.events += 1;
-        let stage = usize::from(stage.0);
-        if stage >= self.counters.len() {
-            self.grow(stage);
-        }
-        let is_data = match packet.transport {
-            Transport::Tcp(_) => !packet.body.is_empty(),
-            _ => self.is_of_transfer(packet),
-        };
-        let counter = &mut self.counters[stage][side.index()];
-        match op {
-            Op::Transmitted => {
-                counter.packets += 1;
-                counter.bytes += u64::from(packet.wire_len());
-                let marks = counter.marks;
-                if is_data {
-                    counter.data_packets += 1;
-                    counter.data_bytes += u64::from(packet.body.len());
-                }
-                if !self.layout.exchanges.is_empty() && marks.has(Marks::FIRST) {
-                    self.enters(side, packet);
-                }
-                if is_data {
-                    if marks.0 != 0 {
-                        self.data_on_link(at, marks, side, packet);
-                    }
-                } else if marks.has(Marks::FIRST) {
-                    self.syn_on_link(at, side, packet);
-                }
-            }
-            Op::Marked | Op::MarkedBy(_) => {
-                if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.all[id].marked += 1;
-                }
-            }
-            Op::Damaged => {
-                counter.damaged += 1;
-                counter.damaged_data += u64::from(is_data);
-                // A link that tells of damage only after the far end.
-                if is_data && counter.marks.has(Marks::LAST) {
-                    self.lost_at_the_end(side, packet);
-                }
-            }
-            Op::Dropped(cause) => {
-                counter.dropped.add(cause);
-                let marks = counter.marks;
-                let Some(id) = self.flows.of_packet(packet, side) else { return };
-                self.flows.all[id].dropped.add(cause);
-                let Some(segment) = packet.segment().filter(|_| is_data) else { return };
-                if marks.has(Marks::FIRST) {
-                    self.flows.all[id].offer(at, segment, packet.body.len());
-                }
-                // What the channel damaged never counted as crossed.
-                if marks.has(Marks::BEYOND) && packet.damage == Damage::None && cause.is_loss() {
-                    self.lost_at_the_end(side, packet);
-                }
-            }
-            Op::Originated(cause) => {
-                counter.originated.add(cause);
-                if let Some(id) = self.flows.of_packet(packet, side) {
-                    let flow = &mut self.flows.all[id];
-                    flow.originated.add(cause);
-                    match packet.segment().filter(|_| is_data) {
-                        Some(segment) => flow.offer(at, segment, packet.body.len()),
-                        None => flow.new_packets += u64::from(cause == Cause::Data),
-                    }
-                }
-            }
-            Op::Repeated(cause) => {
-                counter.repeated.add(cause);
-                if let Some(id) = self.flows.of_packet(packet, side) {
-                    self.flows.all[id].repeated.add(cause);
-                }
-            }
-            Op::Redirected(cause) => counter.redirected.add(cause),
-            Op::Received => {}
-        }
     }
 
     /// A transmitter of a radio hop was on the air.
@@ -445,6 +361,90 @@ impl Sink for Metrics {
         match self.powered.is_empty() {
             true => Wants::METRICS,
             false => Wants::METRICS.union(Wants::WORK),
+        }
+    }
+
+    #[inline]
+    fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
+        if op.level() != Wants::METRICS {
+            return;
+        }
+        self.events += 1;
+        let stage = usize::from(stage.0);
+        if stage >= self.counters.len() {
+            self.grow(stage);
+        }
+        let is_data = match packet.transport {
+            Transport::Tcp(_) => !packet.body.is_empty(),
+            _ => self.is_of_transfer(packet),
+        };
+        let counter = &mut self.counters[stage][side.index()];
+        match op {
+            Op::Transmitted => {
+                counter.packets += 1;
+                counter.bytes += u64::from(packet.wire_len());
+                let marks = counter.marks;
+                if is_data {
+                    counter.data_packets += 1;
+                    counter.data_bytes += u64::from(packet.body.len());
+                }
+                if !self.layout.exchanges.is_empty() && marks.has(Marks::FIRST) {
+                    self.enters(side, packet);
+                }
+                if is_data {
+                    if marks.0 != 0 {
+                        self.data_on_link(at, marks, side, packet);
+                    }
+                } else if marks.has(Marks::FIRST) {
+                    self.syn_on_link(at, side, packet);
+                }
+            }
+            Op::Marked | Op::MarkedBy(_) => {
+                if let Some(id) = self.flows.of_packet(packet, side) {
+                    self.flows.all[id].marked += 1;
+                }
+            }
+            Op::Damaged => {
+                counter.damaged += 1;
+                counter.damaged_data += u64::from(is_data);
+                // A link that tells of damage only after the far end.
+                if is_data && counter.marks.has(Marks::LAST) {
+                    self.lost_at_the_end(side, packet);
+                }
+            }
+            Op::Dropped(cause) => {
+                counter.dropped.add(cause);
+                let marks = counter.marks;
+                let Some(id) = self.flows.of_packet(packet, side) else { return };
+                self.flows.all[id].dropped.add(cause);
+                let Some(segment) = packet.segment().filter(|_| is_data) else { return };
+                if marks.has(Marks::FIRST) {
+                    self.flows.all[id].offer(at, segment, packet.body.len());
+                }
+                // What the channel damaged never counted as crossed.
+                if marks.has(Marks::BEYOND) && packet.damage == Damage::None && cause.is_loss() {
+                    self.lost_at_the_end(side, packet);
+                }
+            }
+            Op::Originated(cause) => {
+                counter.originated.add(cause);
+                if let Some(id) = self.flows.of_packet(packet, side) {
+                    let flow = &mut self.flows.all[id];
+                    flow.originate(cause);
+                    match packet.segment().filter(|_| is_data) {
+                        Some(segment) => flow.offer(at, segment, packet.body.len()),
+                        None => flow.new_packets += u64::from(cause == Cause::Data),
+                    }
+                }
+            }
+            Op::Repeated(cause) => {
+                counter.repeated.add(cause);
+                if let Some(id) = self.flows.of_packet(packet, side) {
+                    self.flows.all[id].repeated.add(cause);
+                }
+            }
+            Op::Redirected(cause) => counter.redirected.add(cause),
+            Op::Received => {}
         }
     }
 

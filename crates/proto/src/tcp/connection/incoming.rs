@@ -124,7 +124,7 @@ impl Connection {
             self.challenge(now, out);
             return;
         }
-        if self.predicts(Prediction::AfterPaws) {
+        if self.predicts(Prediction::AfterPaws) || self.shortens && self.predicts(Prediction::Off) {
             match self.take_predicted(now, segment, body, out) {
                 Ok(()) => return,
                 Err(unexpected) => body = unexpected,

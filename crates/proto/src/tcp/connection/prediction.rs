@@ -59,7 +59,7 @@ impl Connection {
         {
             return Err(body);
         }
-        self.steps.predicted = true;
+        self.steps.predicted = !self.predicts(Prediction::Off);
         if let Some(ts) = segment.timestamps.filter(|_| self.agreed.timestamps) {
             self.steps.stamped = true;
             if self.rx.nxt <= self.last_ack_sent {

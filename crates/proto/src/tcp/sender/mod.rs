@@ -214,13 +214,12 @@ impl Sender {
     }
 
     /// When a timer of this sender expires next.
+    #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         let timers = &self.core.timers;
-        let own = [timers.rexmt, timers.persist, self.core.pace_at].into_iter().flatten().min();
-        match self.recovery.next_wake() {
-            None => own,
-            Some(at) => Some(own.map_or(at, |own| own.min(at))),
-        }
+        let or_never = |at: Option<Time>| at.unwrap_or(Time::NEVER);
+        let own = or_never(timers.rexmt).min(or_never(timers.persist));
+        own.min(or_never(self.core.pace_at)).min(or_never(self.recovery.next_wake())).or_none()
     }
 
     /// Time-outs since the peer last acknowledged something. A closed window is probed for ever, so probes do
