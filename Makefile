@@ -127,7 +127,7 @@ web-served: web ## Write the page that `lasthop lab` serves anew
 	cp '$(TARGET)/web/served.html' crates/cli/src/cmd/lab/page.html
 
 web-plots: $(NODE_MODULES) ## Build the script of reports anew, which the program embeds
-	cd web && LASTHOP_PLOTS_OUT='$(TARGET)/web/plots' $(NODE) npx vite build --config vite.plots.config.ts --logLevel warn
+	cd web && LASTHOP_PLOTS_OUT='$(TARGET)/web/plots' $(NODE) npm exec -- vite build --config vite.plots.config.ts --logLevel warn
 	cp '$(TARGET)/web/plots/plots.js' crates/report/src/plots.js
 	@ls -l crates/report/src/plots.js
 

@@ -46,6 +46,8 @@ export class CurvePlot extends Plot {
   /** What the last drawing was made of. */
   #drawn = '';
   #version = 0;
+  /** The least and the greatest place of a point. */
+  #reach: [number, number] = [0, 0];
 
   constructor(place: HTMLElement, cursor: TimeCursor, options: PlotOptions = {}) {
     super(place, cursor, options);
@@ -80,6 +82,7 @@ export class CurvePlot extends Plot {
     else {
       const at = this.#curves.flatMap(({ x }) => [...ends(x)]);
       const [low, high] = [Math.min(...at), Math.max(...at)];
+      this.#reach = [low, high];
       const room = (high - low) * 0.02 || 0.5;
       if (low <= high) this.cursor.whole = [low - room, high + room];
     }
@@ -415,7 +418,9 @@ export class CurvePlot extends Plot {
   #words(at: number): string {
     if (this.#decades) return short(Math.max(this.#decades.value(at), 0));
     const [from, to] = this.cursor.range;
-    return this.#isTime ? `${seconds(at, to - from)} s` : short(at);
+    if (this.#isTime) return `${seconds(at, to - from)} s`;
+    // The axis goes a little beyond the points.
+    return short(Math.min(Math.max(at, this.#reach[0]), this.#reach[1]));
   }
 
   protected summary(): string {

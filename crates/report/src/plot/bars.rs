@@ -73,6 +73,7 @@ impl BarChart {
         axis::draw_y(&mut canvas, &y, LEFT, right, 5);
         canvas.vertical_text("l", 18.0, TOP + PANEL / 2.0, &self.y_label);
         self.legend(&mut canvas);
+        let mut drawn = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
             let middle = LEFT + share * (i as f64 + 0.5);
             let bars = || group.bars.iter().enumerate().filter_map(|(j, b)| Some((j, b.as_ref()?)));
@@ -80,10 +81,14 @@ impl BarChart {
             for (k, (j, value)) in bars().enumerate() {
                 let x = left + bar * k as f64 + 3.0;
                 draw_bar(&mut canvas, value, &self.colour(j), (x, bar - 6.0), &y);
+                drawn.push(Drawn::new(value, (x, bar - 6.0), &y));
             }
             for (line, words) in two_lines(&group.label, share).iter().enumerate() {
                 canvas.text("l", middle, bottom + 20.0 + 16.0 * line as f64, Anchor::Middle, words);
             }
+        }
+        for (one, _) in drawn.iter().zip(readable(&drawn)).filter(|(_, readable)| *readable) {
+            canvas.text("v", one.middle, one.label_at, Anchor::Middle, &one.label);
         }
         canvas.line("s-axis", (LEFT, bottom), (right, bottom), 1.2);
         Plot {
@@ -122,7 +127,9 @@ impl BarChart {
     }
 
     fn colour(&self, series: usize) -> String {
-        let before = self.series.iter().take(series).filter(|s| !s.published).count();
+        // What has no bar takes no colour from the others.
+        let before = self.used().take_while(|j| *j < series);
+        let before = before.filter(|j| !self.series[*j].published).count();
         match self.series.get(series) {
             Some(s) if s.published => "published".to_owned(),
             _ => style::series(before).to_owned(),
@@ -145,15 +152,66 @@ fn draw_bar(canvas: &mut Canvas, bar: &Bar, colour: &str, (x, width): (f64, f64)
     let (top, bottom) = (y.at(bar.value.max(0.0)), y.at(0.0));
     canvas.rect(&format!("f-{colour}"), (x, top), (width, bottom - top), " rx=\"2\"");
     let middle = x + width / 2.0;
-    let mut label_at = top;
     if bar.ci > 0.0 {
         let (high, low) = (y.at(bar.value + bar.ci), y.at((bar.value - bar.ci).max(0.0)));
         let (left, top, bottom) = (n(middle - 5.0), n(high), n(low));
         let path = format!("M{left} {top}h10m-5 0V{bottom}m-5 0h10");
         canvas.path("s-ink", &path, 1.4, "");
-        label_at = high;
     }
-    canvas.text("v", middle, label_at - 6.0, Anchor::Middle, &short(bar.value));
+}
+
+/// A bar that was drawn, and its number.
+struct Drawn {
+    value: f64,
+    left: f64,
+    right: f64,
+    top: f64,
+    middle: f64,
+    label: String,
+    label_at: f64,
+}
+
+impl Drawn {
+    fn new(bar: &Bar, (x, width): (f64, f64), y: &Axis) -> Drawn {
+        let top = y.at(bar.value.max(0.0));
+        let above = if bar.ci > 0.0 { y.at(bar.value + bar.ci) } else { top };
+        Drawn {
+            value: bar.value,
+            left: x,
+            right: x + width,
+            top,
+            middle: x + width / 2.0,
+            label: short(bar.value),
+            label_at: above - 6.0,
+        }
+    }
+
+    /// How far the number reaches to each side; digits are narrower than letters.
+    fn half(&self) -> f64 {
+        text_width(&self.label) * 0.44
+    }
+}
+
+/// Which numbers can be read: those that lie on no other bar and on no number of a higher one.
+fn readable(drawn: &[Drawn]) -> Vec<bool> {
+    const HEIGHT: f64 = 11.0;
+    let mut order: Vec<usize> = (0..drawn.len()).collect();
+    order.sort_by(|a, b| drawn[*b].value.total_cmp(&drawn[*a].value));
+    let mut kept = vec![false; drawn.len()];
+    for i in order {
+        let one = &drawn[i];
+        let covered = drawn.iter().enumerate().any(|(j, other)| {
+            let on_bar = one.middle + one.half() > other.left
+                && one.middle - one.half() < other.right
+                && one.label_at > other.top;
+            let on_number = kept[j]
+                && (one.middle - other.middle).abs() < one.half() + other.half()
+                && (one.label_at - other.label_at).abs() < HEIGHT;
+            j != i && (on_bar || on_number)
+        });
+        kept[i] = !covered;
+    }
+    kept
 }
 
 /// `label` in one line, or in two where it is too long for `width`.
@@ -171,5 +229,48 @@ fn two_lines(label: &str, width: f64) -> Vec<String> {
         // A word is broken behind its hyphen.
         (None, Some(at)) => vec![label[..=at].to_owned(), label[at + 1..].to_owned()],
         (None, None) => vec![label.to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(values: &[&[Option<f64>]]) -> BarChart {
+        let bar = |value: &Option<f64>| value.map(|value| Bar { value, ci: 0.0 });
+        let group = |(i, values): (usize, &&[Option<f64>])| BarGroup {
+            label: format!("g{i}"),
+            bars: values.iter().map(bar).collect(),
+        };
+        let series =
+            (0..values[0].len()).map(|i| BarSeries { name: format!("s{i}"), published: false });
+        BarChart {
+            title: "t".to_owned(),
+            y_label: "y".to_owned(),
+            series: series.collect(),
+            groups: values.iter().enumerate().map(group).collect(),
+        }
+    }
+
+    #[test]
+    fn numbers_that_would_lie_on_others_are_left_out() {
+        let few = chart(&[&[Some(10.25), Some(20.25)]]).plot().inline();
+        assert_eq!(few.matches("class=\"v\"").count(), 2);
+        let group: &[Option<f64>] =
+            &[Some(30.25), Some(10.25), Some(10.75), Some(11.25), Some(0.125), Some(5.25)];
+        let many = chart(&[group; 8]).plot().inline();
+        let shown = many.matches("class=\"v\"").count();
+        assert!((8..48).contains(&shown), "{shown}");
+        assert_eq!(many.matches(">30.25<").count(), 8, "the highest of each group is told");
+    }
+
+    #[test]
+    fn series_without_a_bar_take_no_colour() {
+        let values: &[Option<f64>] =
+            &[Some(1.0), Some(1.0), None, Some(1.0), Some(1.0), Some(1.0), Some(1.0), Some(1.0)];
+        let chart = chart(&[values]);
+        let colours: std::collections::BTreeSet<_> =
+            chart.used().map(|j| chart.colour(j)).collect();
+        assert_eq!(colours.len(), 7);
     }
 }

@@ -32,7 +32,7 @@ pub fn page(document: &Document<Points>) -> String {
             figures: vec![figure(
                 &curves(document),
                 "throughput against losses",
-                "Means over runs; whiskers are 95 % confidence intervals, drawn a little beside each other. \
+                "Means over runs with 95 % confidence intervals: bands, or whiskers beside each other. \
                  Broken lines are theory.",
             )],
             ..Section::default()
