@@ -11,7 +11,7 @@ mkdirSync(place, { recursive: true });
 const browser = await launch();
 try {
   for (const scheme of ['light', 'dark'] as const) {
-    const context = await browser.newContext({ viewport: { width: 1100, height: 1000 }, colorScheme: scheme, reducedMotion: 'reduce' });
+    const context = await browser.newContext({ viewport: { width: 1100, height: 1420 }, colorScheme: scheme, reducedMotion: 'reduce' });
     const page = await context.newPage();
     await page.goto(pathToFileURL(join(OUT, 'lab.html')).href);
     await ready(page);
@@ -24,7 +24,7 @@ try {
     await page.locator('.detail').first().waitFor();
     await page.waitForTimeout(1000);
     const file = join(place, `${scheme}.png`);
-    await page.screenshot({ path: file, fullPage: true });
+    await page.screenshot({ path: file });
     console.log(`${file}: ${Math.round(statSync(file).size / 1000)} kB`);
   }
 } finally {

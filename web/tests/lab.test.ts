@@ -141,7 +141,7 @@ test('a slider runs again, and the newest move wins', async (t) => {
       times.push(await page.evaluate(() => (window as any).lab.took));
     }
     times.sort((a, b) => a - b);
-    t.diagnostic(`slider to picture, 2 MB, two schemes: median ${times[7]!.toFixed(0)} ms, of which 40 ms are the rest of the slider`);
+    t.diagnostic(`slider to picture, 2 MB, two schemes: median ${times[7]!.toFixed(0)} ms, of which 16 ms are the rest of the slider`);
     assert.notDeepEqual(await digests(page), before);
     // Many moves at once: what is shown is the last one.
     await page.evaluate(async () => {

@@ -58,8 +58,11 @@ fn sack(what: &What) -> Vec<[u32; 2]> {
 struct Picked {
     left: usize,
     positions: Positions,
-    event: Option<(Event, Option<(u64, u64)>, Option<u64>)>,
+    event: Option<Found>,
 }
+
+/// The event, the bytes that its packet carries, and what it acknowledges.
+type Found = (Event, Option<(u64, u64)>, Option<u64>);
 
 impl Sink for Picked {
     fn wants(&self) -> Wants {
@@ -72,7 +75,7 @@ impl Sink for Picked {
         }
         let (mut bytes, mut acked) = (None, None);
         if let What::Packet { packet, .. } = &event.what {
-            bytes = self.positions.of(packet).filter(|_| packet.body.len() > 0);
+            bytes = self.positions.of(packet).filter(|_| !packet.body.is_empty());
             acked = self.positions.ack(packet);
         }
         match self.left {

@@ -208,7 +208,7 @@ impl Sink for Rows {
                 number = *self.packets.entry(packet.id).or_insert(next);
                 flow = packet.flow();
                 let bytes = self.positions.of(packet);
-                if packet.body.len() > 0 {
+                if !packet.body.is_empty() {
                     if let Some((start, end)) = bytes {
                         (from, to) = (start as f64, end as f64);
                     }

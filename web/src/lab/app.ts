@@ -15,7 +15,7 @@ import { STEPS, type Slider, clock, placed, shown, valueAt, written as quantity 
 import type { Goal } from './recording.ts';
 
 /** How long a slider must rest before its run begins, in milliseconds. */
-const REST = 40;
+const REST = 16;
 /** Seconds of the run in a second of the clock. */
 const SPEEDS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3];
 const MOST_COLUMNS = 4;

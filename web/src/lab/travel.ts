@@ -48,8 +48,8 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
   const look: number[] = [];
   const hurt: number[] = [];
   const deaths: { t: number; place: number; event: number }[] = [];
-  // By packet: where it was last, when, what it looks like, whether it is damaged.
-  const last = new Map<number, { place: number; t: number; look: number; hurt: number }>();
+  // By packet: where it was last, when, what it looks like, whether it is damaged, and the number of its last way.
+  const last = new Map<number, { place: number; t: number; look: number; hurt: number; way: number }>();
   let longest = 0;
   for (let i = 0; i < run.t.length; i++) {
     const packet = run.packet[i]!;
@@ -60,12 +60,16 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
     const by = run.side[i] === 1 ? 0.5 : -0.5;
     const known = last.get(packet);
     if (event === 'originated') {
-      last.set(packet, { place: stage, t, look: lookOf(cause), hurt: 0 });
+      last.set(packet, { place: stage, t, look: lookOf(cause), hurt: 0, way: -1 });
     } else if (event === 'damaged') {
-      if (known) known.hurt = 1;
-      else last.set(packet, { place: stage - by, t, look: 0, hurt: 1 });
+      if (!known) last.set(packet, { place: stage - by, t, look: 0, hurt: 1, way: -1 });
+      else {
+        known.hurt = 1;
+        // Damage may be told after the transmission that brought it.
+        if (end[known.way] === t) hurt[known.way] = 1;
+      }
     } else if (event === 'transmitted') {
-      const was = known ?? { place: stage - by, t, look: 0, hurt: 0 };
+      const was = known ?? { place: stage - by, t, look: 0, hurt: 0, way: -1 };
       const place = stage + by;
       from.push(was.place);
       to.push(place);
@@ -74,7 +78,7 @@ export function travel(run: Recording): { ways: Ways; deaths: Deaths } {
       look.push(was.look);
       hurt.push(was.hurt);
       longest = Math.max(longest, t - was.t);
-      last.set(packet, { ...was, place, t });
+      last.set(packet, { ...was, place, t, way: from.length - 1 });
     } else if (event === 'dropped') {
       const link = run.stages[stage]?.role === 'link' || run.stages[stage]?.role === 'radio';
       deaths.push({ t, place: link && known ? known.place + (known.place === stage ? 0 : by * 0.6) : stage, event: i });
