@@ -265,7 +265,7 @@ fn longest(data: &Direction) -> Option<f64> {
 /// Round trips from which on a queue is all but full, in seconds; none if they do not vary enough to tell.
 fn full_queue(data: &Direction) -> Option<f64> {
     let (shortest, longest) = (data.rtt?.min, longest(data)?);
-    (longest > shortest * VARIED).then(|| shortest + LONG * (longest - shortest))
+    (longest > shortest * VARIED).then_some(shortest + LONG * (longest - shortest))
 }
 
 fn lost(data: &Direction) -> u64 {
