@@ -12,6 +12,8 @@ pub struct WakeTree {
     few: [Time; FEW],
     /// Of more. Leaves stand at `leaves..2 * leaves`; node `i` holds the winner of `2i` and `2i + 1`.
     nodes: Vec<(Time, u32)>,
+    /// When each of them is to be woken in truth: a leaf may be earlier, if that was put off.
+    due: Vec<Time>,
     /// How many there are room for; none in the tree if they are few.
     leaves: usize,
 }
@@ -22,10 +24,12 @@ const FEW: usize = 8;
 impl WakeTree {
     /// A tree for `n` sleepers, none of which wants to be woken.
     pub fn new(n: usize) -> WakeTree {
-        let mut tree = WakeTree { few: [Time::NEVER; FEW], nodes: Vec::new(), leaves: 0 };
+        let mut tree =
+            WakeTree { few: [Time::NEVER; FEW], nodes: Vec::new(), due: Vec::new(), leaves: 0 };
         if n > FEW {
             tree.leaves = n.next_power_of_two();
             tree.nodes = vec![(Time::NEVER, 0); 2 * tree.leaves];
+            tree.due = vec![Time::NEVER; tree.leaves];
             for i in 0..tree.leaves {
                 tree.nodes[tree.leaves + i].1 = i as u32;
             }
@@ -42,9 +46,8 @@ impl WakeTree {
             return;
         }
         let mut bigger = WakeTree::new(n.max(2 * self.leaves));
-        let leaves = self.nodes.iter().skip(self.leaves).map(|leaf| leaf.0);
-        let few = self.few.iter().copied().filter(|_| self.leaves == 0);
-        for (i, at) in few.chain(leaves).enumerate() {
+        let all: &[Time] = if self.leaves == 0 { &self.few } else { &self.due };
+        for (i, at) in all.iter().enumerate() {
             bigger.set(i, at.or_none());
         }
         *self = bigger;
@@ -57,29 +60,26 @@ impl WakeTree {
         if self.leaves == 0 {
             self.few[i] = at;
         } else {
+            self.due[i] = at;
             self.replay(i, at);
         }
     }
 
     /// Like [`WakeTree::set`], where times are mostly put off, as a retransmission timer is by each ACK: a later time
-    /// moves its sleeper in the tree only when that would come first. `due` says when a sleeper is to be woken. Between
-    /// such calls [`WakeTree::set`] may only bring a time forward.
+    /// moves its sleeper in the tree only when that would come first. Between such calls [`WakeTree::set`] may only bring
+    /// a time forward.
     #[inline]
-    pub fn put_off(&mut self, i: usize, at: Option<Time>, due: impl Fn(usize) -> Option<Time>) {
-        if self.leaves == 0 || at.unwrap_or(Time::NEVER) < self.nodes[self.leaves + i].0 {
+    pub fn put_off(&mut self, i: usize, at: Option<Time>) {
+        let late = at.unwrap_or(Time::NEVER);
+        if self.leaves == 0 || late < self.nodes[self.leaves + i].0 {
             return self.set(i, at);
         }
-        // Nobody else can have come first too early.
-        if self.nodes[1].1 as usize != i {
-            return;
-        }
-        loop {
-            let (early, first) = self.nodes[1];
-            let later = due(first as usize).unwrap_or(Time::NEVER);
-            if later == early {
-                return;
-            }
-            self.replay(first as usize, later);
+        self.due[i] = late;
+        // Whoever comes first is where it belongs.
+        let (mut early, mut first) = self.nodes[1];
+        while self.due[first as usize] != early {
+            self.replay(first as usize, self.due[first as usize]);
+            (early, first) = self.nodes[1];
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
             let mut plain = [None; 13];
             for (i, at) in sets {
                 plain[i] = at.map(Time);
-                tree.put_off(i, plain[i], |i| plain.get(i).copied().flatten());
+                tree.put_off(i, plain[i]);
                 let want = plain.iter().enumerate().filter_map(|(i, t)| t.map(|t| (t, i))).min();
                 prop_assert_eq!(tree.first(), want);
             }

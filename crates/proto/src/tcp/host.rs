@@ -228,9 +228,7 @@ impl Host {
             self.memory = Some(memory);
         }
         let wake = connection.next_wake();
-        if self.config.tcp.integrated {
-            self.wakes.set(index, wake);
-        }
+        self.wakes.put_off(index, wake);
         if let Some(shared) = connection.give_back() {
             // Whose turn it is, is woken at once.
             if let Some(due) = shared.due() {
@@ -243,10 +241,6 @@ impl Host {
         }
         if !was_over && connection.is_over() && connection.is_active() {
             self.unfinished -= 1;
-        }
-        if !self.config.tcp.integrated {
-            let due = |i: usize| self.connections.get(i).and_then(Connection::next_wake);
-            self.wakes.put_off(index, wake, due);
         }
     }
 
