@@ -23,6 +23,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("lasthop shell", "real time, in namespaces, and any program: tests/shell.rs"),
     ("lasthop replay", "the kernel's TCP, in namespaces: tests/stacks.rs, crates/live/tests"),
     ("lasthop send", "needs a receiver on another host: tests/transfers.rs"),
+    ("lasthop lab", "serves until it is ended: tests/commands/lab.rs"),
     ("lasthop discard", "serves until it is ended: tests/transfers.rs"),
     ("lasthop explain", "minutes: tests/explain.rs runs it with fewer sets"),
     ("lasthop reproduce", "minutes without optimisation: tests/reproduce.rs, crates/papers/tests"),
