@@ -91,6 +91,7 @@ pub fn sliders(text: &str, arguments: &[Argument]) -> Result<Vec<Slider>, Error>
     if let Some(node) = document.get("transfer").filter(|node| node.as_table().is_some()) {
         table(node, "transfer", "transfer", transfer::keys, &mut all);
     }
+    all.retain(|slider| !axes.iter().any(|axis| axis.replaces(&document, &slider.key)));
     all.truncate(MOST);
     Ok(all)
 }
@@ -241,7 +242,7 @@ mod tests {
     /// The value as `--set` takes it.
     fn written(slider: &Slider, value: f64) -> String {
         match slider.unit {
-            Unit::Seconds => format!("{:.0}us", value * 1e6),
+            Unit::Seconds => format!("{:.0}ns", value * 1e9),
             Unit::Bytes => format!("{value}B"),
             Unit::Rate => format!("{value}bit"),
             Unit::Packets => format!("{value}p"),

@@ -233,6 +233,23 @@ fn fixed(key: &Dotted) -> Error {
         .into()
 }
 
+impl AxisSpec {
+    /// Whether one of its points puts something else in place of what this key is part of: then the key is not there at
+    /// every point.
+    pub fn replaces(&self, document: &Table, key: &str) -> bool {
+        let at = Place::file(0..0);
+        let Ok(routes) = Dotted::split(key, &at, 0).routes(document) else { return true };
+        let changed = self.points.iter().flat_map(|point| &point.changes).flat_map(|c| &c.routes);
+        changed.into_iter().any(|changed| {
+            let part_of = |route: &Route| {
+                changed.len() < route.len()
+                    && changed.iter().zip(route).all(|(a, b)| word(a) == word(b))
+            };
+            routes.iter().any(part_of)
+        })
+    }
+}
+
 /// A step, without its place.
 fn word(step: &Step) -> String {
     match step {

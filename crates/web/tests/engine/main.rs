@@ -135,7 +135,8 @@ fn what_is_wrong_is_told_with_its_place() {
     let units: Vec<u16> = wrong.encode_utf16().collect();
     let [start, end] = ["start", "end"].map(|end| told["error"][end].as_u64().unwrap() as usize);
     assert_eq!(String::from_utf16(&units[start..end]).unwrap(), "dealy");
-    let (told, _) = ask(&json!({ "ask": "run", "text": text("quic") }), &[]);
+    let (told, _) =
+        ask(&json!({ "ask": "run", "text": text("quic"), "set": ["transfer.protocol=quic"] }), &[]);
     assert!(told["error"]["message"].as_str().unwrap().contains("QUIC"));
     let (told, _) =
         ask(&json!({ "ask": "run", "text": text("quickstart"), "scheme": "nonsense" }), &[]);
