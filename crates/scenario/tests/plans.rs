@@ -437,7 +437,8 @@ fn medium_access_has_options_of_its_own() {
 fn a_bare_number_is_text_behind_set_and_vary_alone() {
     const ROUTER: &str = "path.1.cross.drop-data";
     let text = "transfer = { from = \"a\", to = \"b\", bytes = \"1kB\" }\n[host.a]\nside = \"left\"\n\
-                [host.b]\n[[path]]\ncross = { drop-data = \"3\" }\n";
+                [host.b]\n[[path]]\ncross = { drop-data = \"3\" }\n\
+                [[path]]\nlink = { rate = \"9mbit\" }\n";
     let dropped = |arguments: &[Argument]| {
         let (plan, _) = parse(text, "drops", arguments).unwrap();
         let router = |stage: &StageKind| match stage {
