@@ -1,6 +1,6 @@
 //! The laboratory's engine: what a page asks, and what it is answered.
 //!
-//! A question is an [envelope](envelope) of bytes, and so is the answer. The page hands questions to this crate compiled to
+//! A question is an [envelope] of bytes, and so is the answer. The page hands questions to this crate compiled to
 //! WebAssembly, by the functions below that copy nothing and import nothing; `lasthop lab` answers the same questions
 //! natively, by [`answer`]. Both give the same bytes.
 //!
