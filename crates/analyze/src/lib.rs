@@ -1,6 +1,6 @@
 //! What happened to TCP in a capture.
 //!
-//! [`analyze_capture`] reads any pcap or pcapng file; [`Analyzer`] takes packets one by one. The answer is an
+//! [`analyze_capture`] reads any pcap or pcapng file, [`Reader`] one that comes in pieces; [`Analyzer`] takes packets one by one. The answer is an
 //! [`Analysis`]: every connection with, for each direction, volumes, round-trip times, retransmissions by
 //! kind, losses with a verdict on their cause, stalls, and points to plot. Nothing is rendered here.
 //!
@@ -47,4 +47,4 @@ pub use reading::{
     Retransmission, Retransmissions, Seen, Stall, StallCause, Verdict, WiresharkCounts,
 };
 pub use stats::Spread;
-pub use table::{Analyzer, analyze_capture};
+pub use table::{Analyzer, Reader, analyze_capture};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::parse::View;
 use lasthop_proto::wire::{Damage, FlowKey, Transport};
-use lasthop_trace::capture::{self, CaptureError};
+use lasthop_trace::capture::{CaptureError, Pieces};
 
 use crate::config::Config;
 use crate::connection::Conn;
@@ -79,26 +79,65 @@ impl Analyzer {
     }
 }
 
-/// Analyses the capture in `file`.
-///
-/// A file that breaks off or turns to nonsense is analysed up to there; [`Analysis::truncated`] and
-/// [`Analysis::error`] say so.
+/// Analyses a capture that comes in pieces, of which only one is in memory at a time.
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    analyzer: Analyzer,
+    pieces: Pieces,
+}
+
+impl Reader {
+    /// Bytes that hold a record of any length: see [`Pieces`].
+    pub const BUFFER: usize = Pieces::BUFFER;
+
+    /// A reader that has seen nothing.
+    pub fn new(config: Config) -> Reader {
+        Reader { analyzer: Analyzer::new(config), pieces: Pieces::default() }
+    }
+
+    /// Takes in what is whole of `bytes`: what was not used of the former piece, and what came behind it. `last` says that
+    /// nothing more will come. Answers how many bytes were used; `None` if the file has turned to nonsense, and what
+    /// follows is of no use.
+    ///
+    /// # Errors
+    /// When the file is not a capture at all.
+    pub fn read(&mut self, bytes: &[u8], last: bool) -> Result<Option<usize>, CaptureError> {
+        let analyzer = &mut self.analyzer;
+        let verify = analyzer.config.verify;
+        let read = self.pieces.read(bytes, last, |frame| match frame.view(verify) {
+            Some(Ok(view)) => analyzer.packet(frame.at, &view),
+            Some(Err(_)) => analyzer.malformed(),
+            None => analyzer.other(),
+        });
+        match read {
+            Ok(used) => Ok(Some(used)),
+            Err(error) if self.pieces.is_capture() => {
+                self.analyzer.analysis.error = Some(error.to_string());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the file began as a capture does.
+    pub fn is_capture(&self) -> bool {
+        self.pieces.is_capture()
+    }
+
+    /// The result. A file that broke off or turned to nonsense is analysed up to there; [`Analysis::truncated`] and
+    /// [`Analysis::error`] say so.
+    pub fn finish(mut self) -> Analysis {
+        self.analyzer.analysis.truncated = self.pieces.truncated();
+        self.analyzer.finish()
+    }
+}
+
+/// Analyses the capture in `file`, as a [`Reader`] does.
 ///
 /// # Errors
 /// When `file` is not a capture at all.
 pub fn analyze_capture(file: &[u8], config: Config) -> Result<Analysis, CaptureError> {
-    let mut analyzer = Analyzer::new(config);
-    let mut capture = capture::open(file)?;
-    for frame in &mut capture {
-        match frame {
-            Ok(frame) => match frame.view(config.verify) {
-                Some(Ok(view)) => analyzer.packet(frame.at, &view),
-                Some(Err(_)) => analyzer.malformed(),
-                None => analyzer.other(),
-            },
-            Err(error) => analyzer.analysis.error = Some(error.to_string()),
-        }
-    }
-    analyzer.analysis.truncated = capture.truncated();
-    Ok(analyzer.finish())
+    let mut reader = Reader::new(config);
+    reader.read(file, true)?;
+    Ok(reader.finish())
 }

@@ -1,6 +1,7 @@
 //! Captures made by others: pcap and pcapng of any byte order, clock and link layer.
 //!
-//! [`open`] looks at the first bytes and gives an iterator over [`Frame`]s that borrow from the file's bytes.
+//! [`open`] looks at the first bytes and gives an iterator over [`Frame`]s that borrow from the file's bytes; [`Pieces`]
+//! reads a file of which only a piece is in memory at a time.
 //! The file may come from anybody: nothing panics, nothing is allocated by a length that the file
 //! claims, and an error names the byte where the file stopped making sense. A file that merely ends too early,
 //! as it does when a sniffer is killed, yields every whole packet and then says so by [`Capture::truncated`].
@@ -8,12 +9,14 @@
 mod link;
 mod pcap;
 mod pcapng;
+mod pieces;
 
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::parse::{Mode, ParseError, View, view};
 
 pub use link::LinkType;
+pub use pieces::Pieces;
 
 /// No capture holds larger packets or blocks: libpcap's own limit for a packet is 256 KiB.
 pub const MAX_RECORD: u32 = 16 << 20;
@@ -121,43 +124,22 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A capture that is being read.
 #[derive(Clone, Debug)]
-pub struct Capture<'a> {
-    format: Format<'a>,
-    packets: u64,
-    /// Set at the end, by whatever kind of end it was.
-    ended: bool,
-    truncated: bool,
+enum Format {
+    Pcap(pcap::Pcap),
+    Pcapng(pcapng::Pcapng),
 }
 
-#[derive(Clone, Debug)]
-enum Format<'a> {
-    Pcap(pcap::Pcap<'a>),
-    Pcapng(pcapng::Pcapng<'a>),
-}
-
-/// What a format's reader found next.
-enum Step<'a> {
-    /// A packet; its number is filled in by [`Capture`].
-    Frame(Frame<'a>),
-    /// The file ends here, as it should.
-    End,
-    /// The file ends within a record.
-    Truncated,
-}
-
-/// Begins to read the capture in `file`.
-///
-/// # Errors
-/// When the file begins like no capture; the message says what it is if that is known.
-pub fn open(file: &[u8]) -> Result<Capture<'_>, CaptureError> {
-    let first = *file.first_chunk::<4>().ok_or(CaptureError::Empty)?;
-    let format = if first == pcapng::SECTION {
-        Format::Pcapng(pcapng::Pcapng::open(file)?)
-    } else if let Some(pcap) = pcap::Pcap::open(file)? {
-        Format::Pcap(pcap)
-    } else {
+impl Format {
+    /// Looks at the first bytes of a file; the answer has the length of what stands before the first record.
+    fn open(file: &[u8]) -> Result<(Format, usize), CaptureError> {
+        let first = *file.first_chunk::<4>().ok_or(CaptureError::Empty)?;
+        if first == pcapng::SECTION {
+            return Ok((Format::Pcapng(pcapng::Pcapng::open(file)?), 0));
+        }
+        if let Some((pcap, header)) = pcap::Pcap::open(file)? {
+            return Ok((Format::Pcap(pcap), header));
+        }
         let hint = match first {
             [0x1f, 0x8b, ..] => ": it is compressed by gzip, unpack it first",
             [0x28, 0xb5, 0x2f, 0xfd] => ": it is compressed by zstd, unpack it first",
@@ -165,9 +147,48 @@ pub fn open(file: &[u8]) -> Result<Capture<'_>, CaptureError> {
             [b's', b'n', b'o', b'o'] => ": it is a snoop capture, convert it by `editcap`",
             _ => "",
         };
-        return Err(CaptureError::NotACapture { first, hint });
-    };
-    Ok(Capture { format, packets: 0, ended: false, truncated: false })
+        Err(CaptureError::NotACapture { first, hint })
+    }
+
+    /// The next packet of `rest`, which begins at byte `at` of the file; `at` moves past all that was read.
+    #[inline]
+    fn step<'a>(&mut self, rest: &'a [u8], at: &mut usize) -> Result<Step<'a>, CaptureError> {
+        match self {
+            Format::Pcap(pcap) => pcap.step(rest, at),
+            Format::Pcapng(pcapng) => pcapng.step(rest, at),
+        }
+    }
+}
+
+/// What a format's reader found next.
+enum Step<'a> {
+    /// A packet; its number is filled in by whoever counts.
+    Frame(Frame<'a>),
+    /// The bytes end here, as they should.
+    End,
+    /// The bytes end within a record.
+    Truncated,
+}
+
+/// A capture that is being read.
+#[derive(Clone, Debug)]
+pub struct Capture<'a> {
+    file: &'a [u8],
+    at: usize,
+    format: Format,
+    packets: u64,
+    /// Set at the end, by whatever kind of end it was.
+    ended: bool,
+    truncated: bool,
+}
+
+/// Begins to read the capture in `file`.
+///
+/// # Errors
+/// When the file begins like no capture; the message says what it is if that is known.
+pub fn open(file: &[u8]) -> Result<Capture<'_>, CaptureError> {
+    let (format, at) = Format::open(file)?;
+    Ok(Capture { file, at, format, packets: 0, ended: false, truncated: false })
 }
 
 impl Capture<'_> {
@@ -199,11 +220,8 @@ impl<'a> Iterator for Capture<'a> {
         if self.ended {
             return None;
         }
-        let step = match &mut self.format {
-            Format::Pcap(pcap) => pcap.step(),
-            Format::Pcapng(pcapng) => pcapng.step(),
-        };
-        match step {
+        let rest = self.file.get(self.at..).unwrap_or(&[]);
+        match self.format.step(rest, &mut self.at) {
             Ok(Step::Frame(mut frame)) => {
                 self.packets += 1;
                 frame.number = self.packets;

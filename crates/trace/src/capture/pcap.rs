@@ -7,18 +7,16 @@ const RECORD_HEADER: usize = 16;
 
 /// A classic capture.
 #[derive(Clone, Debug)]
-pub(super) struct Pcap<'a> {
-    file: &'a [u8],
-    at: usize,
+pub(super) struct Pcap {
     order: Order,
     /// Nanoseconds in one unit of the sub-second field.
     unit: u32,
     link: LinkType,
 }
 
-impl<'a> Pcap<'a> {
-    /// Reads the file header; `None` if the magic number is not that of pcap.
-    pub(super) fn open(file: &'a [u8]) -> Result<Option<Pcap<'a>>, CaptureError> {
+impl Pcap {
+    /// Reads the file header, and answers how long it is; `None` if the magic number is not that of pcap.
+    pub(super) fn open(file: &[u8]) -> Result<Option<(Pcap, usize)>, CaptureError> {
         let Some(magic) = file.first_chunk::<4>() else { return Err(CaptureError::Empty) };
         let (order, unit) = match magic {
             [0xa1, 0xb2, 0xc3, 0xd4] => (Order::Big, 1000),
@@ -37,11 +35,15 @@ impl<'a> Pcap<'a> {
         }
         // The upper bits tell whether frames carry their check sequence.
         let link = LinkType((order.u32(file, 20).unwrap_or(0) & 0xffff) as u16);
-        Ok(Some(Pcap { file, at: FILE_HEADER, order, unit, link }))
+        Ok(Some((Pcap { order, unit, link }, FILE_HEADER)))
     }
 
-    pub(super) fn step(&mut self) -> Result<Step<'a>, CaptureError> {
-        let rest = self.file.get(self.at..).unwrap_or(&[]);
+    /// The next record of `rest`, which begins at byte `at` of the file; `at` moves past it.
+    pub(super) fn step<'a>(
+        &self,
+        rest: &'a [u8],
+        at: &mut usize,
+    ) -> Result<Step<'a>, CaptureError> {
         if rest.is_empty() {
             return Ok(Step::End);
         }
@@ -52,12 +54,12 @@ impl<'a> Pcap<'a> {
             return Ok(Step::Truncated);
         };
         if captured > MAX_RECORD {
-            let (offset, what) = (self.at, "packet");
+            let (offset, what) = (*at, "packet");
             return Err(CaptureError::Length { offset, what, len: captured });
         }
         let end = RECORD_HEADER + captured as usize;
         let Some(bytes) = rest.get(RECORD_HEADER..end) else { return Ok(Step::Truncated) };
-        self.at += end;
+        *at += end;
         let nanos = i128::from(secs) * 1_000_000_000 + i128::from(fraction) * i128::from(self.unit);
         Ok(Step::Frame(Frame {
             number: 0,

@@ -21,21 +21,19 @@ const PACKET_FLAGS: u16 = 2;
 
 /// A pcapng capture.
 #[derive(Clone, Debug)]
-pub(super) struct Pcapng<'a> {
-    file: &'a [u8],
-    at: usize,
+pub(super) struct Pcapng {
     order: Order,
     /// The interfaces of all sections so far.
-    interfaces: Vec<Interface<'a>>,
+    interfaces: Vec<Interface>,
     /// Index of the current section's first interface.
     section: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Interface<'a> {
+#[derive(Clone, Debug)]
+struct Interface {
     link: LinkType,
     snap: u32,
-    name: &'a str,
+    name: Box<str>,
     resolution: Resolution,
     /// Seconds to add to each time.
     offset: i64,
@@ -81,22 +79,29 @@ struct Block<'a> {
     offset: usize,
 }
 
-impl<'a> Pcapng<'a> {
-    pub(super) fn open(file: &'a [u8]) -> Result<Pcapng<'a>, CaptureError> {
+impl Pcapng {
+    pub(super) fn open(file: &[u8]) -> Result<Pcapng, CaptureError> {
         let order = section_order(file, 0)?.ok_or(CaptureError::Empty)?;
-        Ok(Pcapng { file, at: 0, order, interfaces: Vec::new(), section: 0 })
+        Ok(Pcapng { order, interfaces: Vec::new(), section: 0 })
     }
 
     pub(super) fn names(&self) -> Vec<String> {
-        self.interfaces.iter().map(|interface| interface.name.to_owned()).collect()
+        self.interfaces.iter().map(|interface| interface.name.to_string()).collect()
     }
 
-    pub(super) fn step(&mut self) -> Result<Step<'a>, CaptureError> {
+    /// The next packet of `rest`, which begins at byte `at` of the file; `at` moves past it and the blocks before it.
+    pub(super) fn step<'a>(
+        &mut self,
+        mut rest: &'a [u8],
+        at: &mut usize,
+    ) -> Result<Step<'a>, CaptureError> {
         loop {
-            if self.at >= self.file.len() {
+            if rest.is_empty() {
                 return Ok(Step::End);
             }
-            let Some(block) = self.block()? else { return Ok(Step::Truncated) };
+            let Some((block, len)) = self.block(rest, *at)? else { return Ok(Step::Truncated) };
+            rest = &rest[len..];
+            *at += len;
             match block.kind {
                 // Section headers are dealt with where they set the byte order.
                 INTERFACE => self.interface(&block)?,
@@ -107,10 +112,12 @@ impl<'a> Pcapng<'a> {
         }
     }
 
-    /// The block at the present position; `None` if the file ends within it.
-    fn block(&mut self) -> Result<Option<Block<'a>>, CaptureError> {
-        let offset = self.at;
-        let rest = &self.file[offset..];
+    /// The block at the beginning of `rest`, and its length; `None` if the file ends within it.
+    fn block<'a>(
+        &mut self,
+        rest: &'a [u8],
+        offset: usize,
+    ) -> Result<Option<(Block<'a>, usize)>, CaptureError> {
         if rest.starts_with(&SECTION) {
             let Some(order) = section_order(rest, offset)? else { return Ok(None) };
             self.order = order;
@@ -129,11 +136,10 @@ impl<'a> Pcapng<'a> {
         {
             return Err(CaptureError::Length { offset, what: "block", len: trailer });
         }
-        self.at += block.len();
-        Ok(Some(Block { kind, body: &block[8..block.len() - 4], offset }))
+        Ok(Some((Block { kind, body: &block[8..block.len() - 4], offset }, block.len())))
     }
 
-    fn interface(&mut self, block: &Block<'a>) -> Result<(), CaptureError> {
+    fn interface(&mut self, block: &Block<'_>) -> Result<(), CaptureError> {
         let order = self.order;
         let (Some(link), Some(snap)) = (order.u16(block.body, 0), order.u32(block.body, 4)) else {
             return Err(block.short());
@@ -144,10 +150,10 @@ impl<'a> Pcapng<'a> {
         // Without a statement, microseconds.
         let resolution = Resolution::Decimal(6);
         let link = LinkType(link);
-        let mut interface = Interface { link, snap, name: "", resolution, offset: 0 };
+        let mut interface = Interface { link, snap, name: Box::default(), resolution, offset: 0 };
         for (code, value) in (BlockOptions { order, bytes: &block.body[8..] }) {
             match (code, value) {
-                (IF_NAME, name) => interface.name = text(name).unwrap_or(""),
+                (IF_NAME, name) => interface.name = text(name).unwrap_or("").into(),
                 (IF_TSRESOL, &[unit]) => interface.resolution = Resolution::from_option(unit),
                 (IF_TSOFFSET, value) => interface.offset = order.i64(value, 0).unwrap_or(0),
                 _ => {}
@@ -158,7 +164,7 @@ impl<'a> Pcapng<'a> {
     }
 
     /// An enhanced packet block, or the obsolete packet block that differs from it in one field.
-    fn packet(&self, block: &Block<'a>) -> Result<Step<'a>, CaptureError> {
+    fn packet<'a>(&self, block: &Block<'a>) -> Result<Step<'a>, CaptureError> {
         let (order, body) = (self.order, block.body);
         let interface = if block.kind == PACKET {
             order.u16(body, 0).map(u32::from)
@@ -204,7 +210,7 @@ impl<'a> Pcapng<'a> {
     }
 
     /// A simple packet block: only bytes, of the first interface, without a time.
-    fn simple(&self, block: &Block<'a>) -> Result<Step<'a>, CaptureError> {
+    fn simple<'a>(&self, block: &Block<'a>) -> Result<Step<'a>, CaptureError> {
         let wire_len = self.order.u32(block.body, 0).ok_or_else(|| block.short())?;
         let (index, description) = self.described(block, 0)?;
         let snap = if description.snap == 0 { u32::MAX } else { description.snap };
@@ -226,7 +232,7 @@ impl<'a> Pcapng<'a> {
         &self,
         block: &Block<'_>,
         interface: u32,
-    ) -> Result<(u32, &Interface<'a>), CaptureError> {
+    ) -> Result<(u32, &Interface), CaptureError> {
         let index = self.section + interface as usize;
         self.interfaces.get(index).map(|described| (index as u32, described)).ok_or(
             CaptureError::Interface {
@@ -261,7 +267,7 @@ impl<'a> Block<'a> {
     }
 }
 
-impl Interface<'_> {
+impl Interface {
     fn time(&self, units: u64) -> Time {
         time(self.resolution.nanos(units) + i128::from(self.offset) * 1_000_000_000)
     }

@@ -17,9 +17,6 @@ use crate::asked::{self, Jobs, Maker};
 use crate::failure::Failure;
 use crate::{Outcome, output, show};
 
-/// GiB of the largest capture that is read.
-const LARGEST: u64 = 4;
-
 const EXAMPLES: &str = "\
 Examples:
   lasthop advise --rate 2mbit --delay 5ms --loss 2%                   a short lossy link behind 20 ms of wire
@@ -283,10 +280,7 @@ pub fn run(args: &Args, json: bool) -> Result<Outcome, Failure> {
 fn capture(path: &Path) -> Result<Estimate, Failure> {
     let help =
         "give a capture that was taken at the sender, as `tcpdump -s 128 -w FILE tcp` writes it";
-    let capture = analyze::read(path, help, false, LARGEST * analyze::GIB, |_| {
-        let help = "cut the capture: editcap -c 1000000 FILE PARTS";
-        Failure::input(format!("{}: more than {LARGEST} GiB", path.display()), help)
-    })?;
+    let capture = analyze::read(path, help, false)?;
     Ok(Estimate::of(&capture, help)?)
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use lasthop_analyze::{Config, analyze_capture};
+use lasthop_analyze::{Config, Reader};
 use lasthop_study::capture::Capture;
 
 use crate::failure::Failure;
@@ -12,77 +12,81 @@ use crate::failure::Failure;
 /// What a file of zstd may ask the reader to remember: 2 to the 27 bytes, the most that `zstd` itself takes unasked.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
-/// Reads a capture of at most `most` bytes; `help` says what would be one, `too_large` what one of a size is.
-pub fn read(
-    path: &Path,
-    help: &str,
-    verify: bool,
-    most: u64,
-    too_large: impl Fn(u64) -> Failure,
-) -> Result<Capture, Failure> {
-    let bytes = bytes(path, help, most, too_large)?;
-    let analysis = analyze_capture(&bytes, Config { verify, ..Config::default() })
-        .map_err(|error| Failure::input(format!("{}: {error}", path.display()), help))?;
-    Ok(Capture { file: path.display().to_string(), analysis, left_out: 0 })
+/// How much of a capture is in memory at a time, if no record is longer.
+const PIECE: usize = 1 << 20;
+
+/// Analyses a capture of any size, of which a piece is in memory at a time; `help` says what would be one.
+pub fn read(path: &Path, help: &str, verify: bool) -> Result<Capture, Failure> {
+    let mut file = open(path, help)?;
+    let mut reader = Reader::new(Config { verify, ..Config::default() });
+    // What was not used yet lies in `from..to`.
+    let mut buffer = vec![0; PIECE];
+    let (mut from, mut to) = (0, 0);
+    let mut last = false;
+    while !last {
+        buffer.copy_within(from..to, 0);
+        (from, to) = (0, to - from);
+        if to == buffer.len() {
+            // A record longer than this is refused where it begins.
+            buffer.resize((2 * to).min(Reader::BUFFER), 0);
+        }
+        match file.read(&mut buffer[to..]) {
+            Ok(0) => last = true,
+            Ok(more) => to += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => last = broken_off(error, to > 0 || reader.is_capture(), path)?,
+        }
+        let used = reader
+            .read(&buffer[from..to], last)
+            .map_err(|error| Failure::input(format!("{}: {error}", path.display()), help))?;
+        let Some(used) = used else { break };
+        from += used;
+    }
+    Ok(Capture { file: path.display().to_string(), analysis: reader.finish(), left_out: 0 })
 }
 
-/// The bytes of a capture, unpacked if they are compressed: at most `most` of them, before and after.
-pub fn bytes(
-    path: &Path,
-    help: &str,
-    most: u64,
-    too_large: impl Fn(u64) -> Failure,
-) -> Result<Vec<u8>, Failure> {
+/// Opens a capture, and unpacks it if it is compressed.
+fn open(path: &Path, help: &str) -> Result<Box<dyn Read>, Failure> {
     let fail = |error| Failure::file(path, error, help);
-    let size = std::fs::metadata(path).map_err(fail)?.len();
-    if size > most {
-        return Err(too_large(size));
-    }
     let mut file = File::open(path).map_err(fail)?;
-    let mut first = Vec::with_capacity(size.try_into().unwrap_or(0));
+    let mut first = Vec::new();
     (&mut file).take(4).read_to_end(&mut first).map_err(fail)?;
-    match first[..] {
-        [0x1f, 0x8b, ..] => {
-            let whole = io::Cursor::new(first).chain(file);
-            unpacked(flate2::read::MultiGzDecoder::new(whole), path, most)
-        }
+    let compressed = first.clone();
+    let whole = io::Cursor::new(first).chain(file);
+    Ok(match compressed[..] {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(whole)),
         [0x28, 0xb5, 0x2f, 0xfd] => {
-            let whole = io::Cursor::new(first).chain(file);
             let mut decoder = zstd::stream::read::Decoder::new(whole).map_err(fail)?;
             decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(fail)?;
-            unpacked(decoder, path, most)
+            Box::new(decoder)
         }
-        _ => {
-            // A pipe has no size beforehand.
-            file.take((most + 1).saturating_sub(first.len() as u64))
-                .read_to_end(&mut first)
-                .map_err(fail)?;
-            if first.len() as u64 > most { Err(too_large(first.len() as u64)) } else { Ok(first) }
-        }
-    }
+        _ => Box::new(whole),
+    })
 }
 
-/// Unpacks until the end or until there is too much. What breaks off is kept up to there, as of any capture.
-fn unpacked(from: impl Read, path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+/// Whether a file that cannot be read on ends here, as any capture may: the analysis says that it breaks off.
+fn broken_off(error: io::Error, begun: bool, path: &Path) -> Result<bool, Failure> {
+    if error.kind() == io::ErrorKind::UnexpectedEof && begun {
+        return Ok(true);
+    }
+    let what = format!("{}: it cannot be read: {error}", path.display());
+    Err(Failure::input(what, "is the file damaged? `gzip -t` and `zstd -t` tell"))
+}
+
+/// The bytes of a capture, unpacked if they are compressed, where all are needed at once: at most `most` of them.
+pub fn bytes(path: &Path, help: &str, most: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let result = from.take(most + 1).read_to_end(&mut bytes);
+    let result = open(path, help)?.take(most + 1).read_to_end(&mut bytes);
+    if let Err(error) = result {
+        broken_off(error, !bytes.is_empty(), path)?;
+    }
     if bytes.len() as u64 > most {
-        let what = format!("{}: it unpacks to more than {} bytes", path.display(), most);
-        let help = "raise `--max-size` if that much memory is there, or unpack it and cut the capture: \
-                    editcap -c 1000000 FILE PARTS";
+        let what = format!("{}: it has more than the {most} bytes that are read", path.display());
+        let help = "two captures are held in memory where they are matched: raise `--max-size` if there is as much, or \
+                    cut them: editcap -c 1000000 FILE PARTS";
         return Err(Failure::input(what, help));
     }
-    match result {
-        // The analysis says that the capture breaks off.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !bytes.is_empty() => {
-            Ok(bytes)
-        }
-        Err(error) => {
-            let what = format!("{}: it cannot be unpacked: {error}", path.display());
-            Err(Failure::input(what, "is the file damaged? `gzip -t` and `zstd -t` tell"))
-        }
-        Ok(_) => Ok(bytes),
-    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -95,8 +99,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
         std::fs::write(&path, content).unwrap();
-        let too_large = |size| Failure::input(format!("{size} bytes"), "");
-        bytes(&path, "", most, too_large).map_err(|failure| failure.to_string())
+        bytes(&path, "", most).map_err(|failure| failure.to_string())
     }
 
     fn gzip(content: &[u8]) -> Vec<u8> {
@@ -126,9 +129,9 @@ mod tests {
         {
             assert!(packed.len() < 20_000, "{name}");
             let error = of(name, &packed, 1_000_000).unwrap_err();
-            assert!(error.ends_with("it unpacks to more than 1000000 bytes"), "{error}");
+            assert!(error.ends_with("more than the 1000000 bytes that are read"), "{error}");
         }
-        assert_eq!(of("plain", &zeros, 1_000_000).unwrap_err(), "3000000 bytes");
+        assert!(of("plain", &zeros, 1_000_000).is_err());
     }
 
     #[test]
@@ -140,6 +143,6 @@ mod tests {
         let mut damaged = packed;
         let middle = damaged.len() / 2;
         damaged[middle..middle + 100].fill(0xff);
-        assert!(of("damaged", &damaged, u64::MAX - 1).unwrap_err().contains("cannot be unpacked"));
+        assert!(of("damaged", &damaged, u64::MAX - 1).unwrap_err().contains("cannot be read"));
     }
 }

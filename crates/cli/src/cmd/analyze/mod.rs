@@ -38,7 +38,7 @@ of the plots; analysis.json, which -o writes, has them, and --over-time adds rou
 data, receive window and volumes.";
 
 /// Bytes of a GiB.
-pub const GIB: u64 = 1 << 30;
+const GIB: u64 = 1 << 30;
 
 /// Say what happened to TCP in a capture: losses, retransmissions, stalls, and why
 #[derive(clap::Args, Debug)]
@@ -78,7 +78,7 @@ pub struct Args {
     /// With -o: also time-sequence plots for xplot
     #[arg(long, requires = "output")]
     pub xplot: bool,
-    /// Largest capture that is read, unpacked; a capture is held in memory as a whole
+    /// Largest of several captures, unpacked: where they are matched, two are held in memory as a whole
     #[arg(long, value_name = "GIB", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub max_size: u64,
 }
@@ -124,7 +124,7 @@ fn all(args: &Args) -> Result<Vec<Capture>, Failure> {
     if let Some(interface) = &args.interface {
         return Ok(vec![live::watch(interface, args.length, args.verify)?]);
     }
-    args.captures.iter().map(|path| read_one(path, args)).collect()
+    args.captures.iter().map(|path| read(path, HELP, args.verify)).collect()
 }
 
 /// Leaves out the connections that are not asked about.
@@ -146,22 +146,9 @@ fn filter(args: &Args, captures: &mut [Capture]) -> Result<(), Failure> {
 
 const HELP: &str = "give one or more capture files, as tcpdump or Wireshark write them";
 
-fn read_one(path: &Path, args: &Args) -> Result<Capture, Failure> {
-    read(path, HELP, args.verify, args.max_size * GIB, |size| too_large(path, size, args))
-}
-
-fn too_large(path: &Path, size: u64, args: &Args) -> Failure {
-    let (size, most) = (size as f64 / GIB as f64, args.max_size);
-    let what =
-        format!("{}: {size:.1} GiB is more than the {most} GiB that are read", path.display());
-    Failure::input(what, "raise `--max-size`, or cut the capture: editcap -c 1000000 FILE PARTS")
-}
-
 /// What two captures tell together.
 fn read_pair(first: &Path, second: &Path, args: &Args) -> Result<Pair, Failure> {
-    let read = |path: &Path| {
-        file::bytes(path, HELP, args.max_size * GIB, |size| too_large(path, size, args))
-    };
+    let read = |path: &Path| file::bytes(path, HELP, args.max_size * GIB);
     let config = Config { verify: args.verify, ..Config::default() };
     let matched = match_captures(&read(first)?, &read(second)?, config)
         .map_err(|error| Failure::input(error.to_string(), HELP))?;
