@@ -38,7 +38,7 @@ of the plots; analysis.json, which -o writes, has them, and --over-time adds rou
 data, receive window and volumes.";
 
 /// Bytes of a GiB.
-const GIB: u64 = 1 << 30;
+pub const GIB: u64 = 1 << 30;
 
 /// Say what happened to TCP in a capture: losses, retransmissions, stalls, and why
 #[derive(clap::Args, Debug)]
