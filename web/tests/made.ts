@@ -65,6 +65,14 @@ export const PICTURES: readonly (readonly [kind: string, file: string])[] = [
   ['trace', 'trace.svg'],
 ];
 
+/** A picture in a page, as a reader would show it. */
+export function inPage(title: string, svg: string): string {
+  return (
+    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title><meta name="color-scheme" content="light dark">` +
+    `<meta name="viewport" content="width=device-width"></head><body><main><h1>${title}</h1>${svg.replace(/^<\?xml.*?\?>/, '')}</main>`
+  );
+}
+
 /** Makes pages of every kind in a directory of its own. */
 export async function make(): Promise<string> {
   await stat(lasthop).catch(() => {
