@@ -57,7 +57,9 @@ pub fn study_digest() -> u64 {
         .and_then(|comparison| compare::answer(&comparison, &mut simulated));
     let mut digest = Digest::default();
     match document {
-        Ok(document) => digest.add(format_args!("{document:?} {}", compare::page(&document, Units::KB))),
+        Ok(document) => {
+            digest.add(format_args!("{document:?} {}", compare::page(&document, Units::KB)))
+        }
         Err(error) => panic!("{error}"),
     }
     digest.hash

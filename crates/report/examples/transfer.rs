@@ -55,6 +55,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let cases: Vec<_> =
         cases.values().map(|(name, runs)| (name.clone(), runs.as_slice())).collect();
-    println!("{}", table::render(&table::run_summary(&plan.name, &cases, Units::KB), Look::Terminal(140)));
+    println!(
+        "{}",
+        table::render(&table::run_summary(&plan.name, &cases, Units::KB), Look::Terminal(140))
+    );
     Ok(())
 }

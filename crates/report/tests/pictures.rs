@@ -142,7 +142,8 @@ fn tables() {
         ..RunMetrics::default()
     };
     let (reno, none) = ([run(98e3), run(104e3), run(99e3)], [RunMetrics::default()]);
-    let runs = table::run_summary("Runs", &[("Reno".into(), &reno), ("nothing".into(), &none)], Units::KB);
+    let runs =
+        table::run_summary("Runs", &[("Reno".into(), &reno), ("nothing".into(), &none)], Units::KB);
     let text = [
         table::render(&table::claim_figures(&claim()), Look::Terminal(80)),
         table::render(&table::verdicts(&[claim()]), Look::Terminal(60)),

@@ -152,7 +152,8 @@ fn curves(document: &Document<Points>, units: Units) -> Plot {
         })
         .collect();
     for (name, of) in BOUNDS {
-        let points = points.iter().filter_map(|place| Some((x(place), of(place)? / units.size(), 0.0)));
+        let points =
+            points.iter().filter_map(|place| Some((x(place), of(place)? / units.size(), 0.0)));
         let points: Vec<_> = points.collect();
         let curve = Curve { name: name.to_owned(), pen: Pen::Dashes, points };
         curves.extend((!curve.points.is_empty()).then_some(curve));
