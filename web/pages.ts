@@ -85,7 +85,7 @@ try {
   const wanted = process.argv.slice(2);
   for (const one of shown) if (wanted.length === 0 || wanted.some((it) => one[0].startsWith(it))) await draw(browser, one);
   writeFileSync(join(place, 'kinds.txt'), shown.map(([kind]) => `${kind}\n`).join(''));
-  console.log(`${shown.length} kinds of pages: ${place}`);
+  console.log(`${shown.length} kinds of pages, those that were asked for drawn: ${place}`);
 } finally {
   await browser.close();
   await rm(dir, { recursive: true, force: true });

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 
 import { launch } from './browser.ts';
-import { PAGES, make, scroll } from './made.ts';
+import { PAGES, PICTURES, inPage, make, scroll } from './made.ts';
 import { violations, watch } from './pages.ts';
 
 /** With a directory here, pictures of all pages are kept in it. */
@@ -284,6 +284,20 @@ for (const [, file] of PAGES) {
       const name = `${file.replace('/report', '').replaceAll('/', '-').replace('.html', '')}-${width}-${scheme}.png`;
       if (shots) await page.screenshot({ path: join(shots, name), fullPage: true });
       await close();
+    }
+  });
+}
+
+for (const [kind, file] of PICTURES) {
+  test(`${file}: axe finds nothing in the picture, light and dark`, async () => {
+    const svg = await readFile(join(dir, file), 'utf8');
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, colorScheme });
+      const page = await context.newPage();
+      await page.setContent(inPage(kind, svg));
+      assert.match((await page.locator('svg').getAttribute('aria-label')) ?? '', /\w/, 'it has a name');
+      assert.deepEqual(await violations(page), [], colorScheme);
+      await context.close();
     }
   });
 }
