@@ -15,8 +15,11 @@ const SCHEMES = ['light', 'dark'] as const;
 /** How high a page may be in a sheet, in its own pixels; the rest is in its own picture. */
 const HIGHEST = 4000;
 
+/** Kinds that are asked for, by the beginnings of their names; all without any. */
+const wanted = process.argv.slice(2);
+
 const place = join(OUT, 'pictures');
-rmSync(place, { recursive: true, force: true });
+if (wanted.length === 0) rmSync(place, { recursive: true, force: true });
 mkdirSync(place, { recursive: true });
 
 /** What there is to look at: how a page is brought into the state in which it is drawn. */
@@ -59,7 +62,8 @@ const lab = (go: (page: Page) => Promise<unknown>) => async (page: Page) => {
   await page.waitForTimeout(500);
 };
 
-const dir = await make();
+// Reports are made where some are asked for.
+const dir = wanted.length > 0 && wanted.every((it) => /^(lab|lesson)/.test(it)) ? '' : await make();
 const browser = await launch();
 try {
   const shown: Shown[] = [
@@ -82,11 +86,10 @@ try {
       })];
     }),
   ];
-  const wanted = process.argv.slice(2);
   for (const one of shown) if (wanted.length === 0 || wanted.some((it) => one[0].startsWith(it))) await draw(browser, one);
   writeFileSync(join(place, 'kinds.txt'), shown.map(([kind]) => `${kind}\n`).join(''));
-  console.log(`${shown.length} kinds of pages, those that were asked for drawn: ${place}`);
+  console.log(`pages of ${wanted.join(', ') || 'every kind'}: ${place}`);
 } finally {
   await browser.close();
-  await rm(dir, { recursive: true, force: true });
+  if (dir) await rm(dir, { recursive: true, force: true });
 }
