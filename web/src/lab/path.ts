@@ -111,6 +111,16 @@ export class PathView {
   #stages(pen: CanvasRenderingContext2D, width: number, run: Recording, colour: (n: string) => string): void {
     pen.font = '12px system-ui, sans-serif';
     pen.textAlign = 'center';
+    // Names that would touch the one before stand a line higher, and where that is taken too they are cut.
+    const free = [-Infinity, -Infinity];
+    const name = (text: string, middle: number, room: number) => {
+      const begins = middle - pen.measureText(clipped(pen, text, room)).width / 2;
+      const found = free.findIndex((end) => begins > end + 3);
+      const line = found >= 0 ? found : free[0]! <= free[1]! ? 0 : 1;
+      const shown = clipped(pen, text, found >= 0 ? room : Math.max(2 * (middle - free[line]! - 3), 0));
+      pen.fillText(shown, middle, 34 - 16 * line);
+      free[line] = middle + pen.measureText(shown).width / 2;
+    };
     run.stages.forEach((stage, i) => {
       // Links of hosts of their own stand behind all others; the picture has no place for them.
       if (stage.role === 'access') return;
@@ -127,7 +137,7 @@ export class PathView {
           pen.stroke();
         }
         pen.setLineDash([]);
-        pen.fillText(clipped(pen, stage.name, right - left), middle, 34);
+        name(stage.name, middle, right - left);
         const holds = this.#standing?.stages[i]?.holds;
         pen.fillStyle = colour('muted');
         if (holds !== undefined) pen.fillText(`${holds} inside`, middle, 124);
@@ -138,7 +148,7 @@ export class PathView {
         pen.fill();
         pen.stroke();
         pen.fillStyle = colour('ink');
-        pen.fillText(clipped(pen, stage.name, (right - left) * 1.6), middle, 34);
+        name(stage.name, middle, (right - left) * 1.6);
         const agent = this.#standing?.stages[i]?.agent;
         if (agent) this.#cache(pen, left, right, agent.kept, colour);
       }
