@@ -6,7 +6,8 @@ import { type Deaths, LOOKS, type Ways, first, travel } from './travel.ts';
 /** What stands at a time; crates/web/src/look.rs tells it. */
 export interface Standing {
   t: number;
-  stages: { stage: number; name: string; holds: number; agent?: { flows: number; kept: Kept[] } }[];
+  /** `kept` is there for what may keep packets: an agent, and the link layer of a base station. */
+  stages: { stage: number; name: string; holds: number; agent?: { flows: number }; kept?: Kept[] | null }[];
   senders: (Record<string, any> | null)[];
 }
 
@@ -140,7 +141,9 @@ export class PathView {
         name(stage.name, middle, right - left);
         const holds = this.#standing?.stages[i]?.holds;
         pen.fillStyle = colour('muted');
-        if (holds !== undefined) pen.fillText(`${holds} inside`, middle, 124);
+        const kept = this.#standing?.stages[i]?.kept;
+        if (holds !== undefined) pen.fillText(kept ? `${holds} inside, keeps ${kept.length}` : `${holds} inside`, middle, 124);
+        if (kept) this.#row(pen, left, right, kept, colour);
       } else {
         pen.fillStyle = colour('box');
         pen.beginPath();
@@ -149,9 +152,19 @@ export class PathView {
         pen.stroke();
         pen.fillStyle = colour('ink');
         name(stage.name, middle, (right - left) * 1.6);
-        const agent = this.#standing?.stages[i]?.agent;
-        if (agent) this.#cache(pen, left, right, agent.kept, colour);
+        const kept = this.#standing?.stages[i]?.kept;
+        if (kept) this.#cache(pen, left, right, kept, colour);
       }
+    });
+  }
+
+  /** What the link layer of the base station keeps: a row of boxes below the way to the right. */
+  #row(pen: CanvasRenderingContext2D, left: number, right: number, kept: Kept[], colour: (n: string) => string): void {
+    const data = kept.filter((it) => it.to === null || it.from === null || it.to > it.from);
+    const most = Math.max(Math.floor((right - left - 8) / 7), 1);
+    data.slice(0, most).forEach((it, i) => {
+      pen.fillStyle = colour(it.attempts > 0 ? 'local' : 'data');
+      pen.fillRect(left + 5 + i * 7, 100, 5, 5);
     });
   }
 
